@@ -297,7 +297,7 @@ def _parts(family: Family, drives: int, watts: float, job: Job, book: PriceBook)
         for item, quantity in family.offer.items:
             price = book.price(item)
             assert price is not None
-            yield Part(item, quantity * 12 * job.years, price.usd, price.date, price.source, "month")
+            yield Part(item, 12 * job.years, quantity * price.usd, price.date, price.source, "month")
         return
     model, host = family.model, family.host
     assert model is not None
@@ -309,10 +309,13 @@ def _parts(family: Family, drives: int, watts: float, job: Job, book: PriceBook)
             yield Part(name, count, other.usd, other.date, other.source)
     if host.price is not None:
         yield Part(host.name, 1, host.price.usd, host.price.date, host.price.source)
-    bay = book.price("bay")
-    if bay is not None:
+    elif (bay := book.price("bay")) is not None:
         bays = drives + job.spares + sum(count for _, count in host.others)
         yield Part("bay", bays, bay.usd, bay.date, bay.source)
+    given = dict(family.settings).get("cache")
+    held_bytes = host.cache_bytes if given is None else _native.parse_bytes(given)
+    if held_bytes and host.price is None and (memory := book.price("cache-GiB")) is not None:
+        yield Part("cache-GiB", held_bytes / (1 << 30), memory.usd, memory.date, memory.source)
     if job.years:
         kwh = book.price("kWh")
         if kwh is not None:

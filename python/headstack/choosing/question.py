@@ -126,7 +126,7 @@ class Question:
             verdicts=verdicts,
             says=one.says,
             bottleneck=row.get("bottleneck") or "",
-            busy_percent=row.get("utilisation_percent"),
+            busy_percent=None if family.model is None else row.get("utilisation_percent"),
             rate_per_s=job.demand.rate_per_s or row.get("iops"),
             rate_at_limit=None if load is None or job.demand.rate_per_s is None else load[0] * job.demand.rate_per_s,
             breaks_first="" if load is None else load[1],
@@ -167,6 +167,10 @@ class Question:
         if some.no_price:
             listed = ", ".join(some.no_price[:5]) + (" …" if len(some.no_price) > 5 else "")
             told.append(f"left out, since no price is known: {len(some.no_price)}: {listed}")
+        hosts = {one.family.host for one in shown if one.family.host is not None}
+        without = sorted(host.name for host in hosts if host.price is None)
+        if without:
+            told.append(f"hosts without a price count by their bays alone: {', '.join(without)}")
         assumed = sorted(
             {one.family.model.name for one in shown if one.family.model and one.family.model.is_power_assumed}
         )

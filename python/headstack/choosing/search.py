@@ -44,6 +44,8 @@ BATCH = 8
 """Candidates that are tested together, though the first may be the answer: the others are those that follow it."""
 KINDS = 5
 """The answer and those that follow, each of another kind."""
+REACH = 1.5
+"""So much dearer than the answer those that follow may be."""
 
 Key = tuple[float, float, str]
 
@@ -142,7 +144,7 @@ class Search:
                 block = range(next_family, min(next_family + BLOCK, len(self._families)))
                 next_family = block.stop
                 for number, place in self._boundaries(block, found):
-                    self._seek(heap, _Sought(number, place - 1, place))
+                    self._seek(heap, _Sought(number, place - 1, place), found)
                 continue
             batch: list[_Sought] = []
             while heap and len(batch) < BATCH and heap[0][0] < stop and (ahead is None or heap[0][0] < ahead):
@@ -150,7 +152,7 @@ class Search:
             if not batch:
                 break
             for one in self._taken_further(batch, found):
-                self._seek(heap, one)
+                self._seek(heap, one, found)
         if not self._by_value:
             self._run_on(found)
         for tests in (found.meets, found.undecided, found.fails):
@@ -160,11 +162,15 @@ class Search:
         found.skipped["dearer"] = total - looked - sum(found.skipped.values())
         return found
 
-    def _seek(self, heap: list[tuple[Key, int, _Sought]], one: _Sought) -> None:
-        """Puts what is sought in a family where its cheapest member is that may do."""
-        members = self._families[one.number][1]
-        if one.low + 1 < len(members):
-            heapq.heappush(heap, (self.key(members[one.low + 1]), one.number, one))
+    def _seek(self, heap: list[tuple[Key, int, _Sought]], one: _Sought, found: Found) -> None:
+        """Puts what is sought in a family where its cheapest member is that may do; but for those of a kind of which
+        another does already, which costs less."""
+        family, members = self._families[one.number]
+        if one.low + 1 == len(members):
+            return
+        key = self.key(members[one.low + 1])
+        if not any(met.candidate.family.kind == family.kind and self.key(met.candidate) < key for met in found.meets):
+            heapq.heappush(heap, (key, one.number, one))
 
     def _taken_further(self, batch: Sequence[_Sought], found: Found) -> Iterator[_Sought]:
         """One more run of each family: the member that may be the first to do is tested, others are raced. What is to
@@ -215,6 +221,7 @@ class Search:
             kind, key = one.candidate.family.kind, self.key(one.candidate)
             firsts[kind] = min(key, firsts.get(kind, key))
         ends = [sorted(firsts.values())[kinds - 1]] if len(firsts) >= kinds else []
+        ends += [(min(firsts.values())[0] * REACH, math.inf, "")] if firsts else []
         ends += [below] if below is not None else []
         return min(ends, default=(math.inf, math.inf, ""))
 
