@@ -194,6 +194,9 @@ def relaxations(question: Question) -> list[tuple[str, str, Job]]:
         )
     if job.survive:
         found.append((f"survive={job.survive}", str(job.survive - 1), replace(job, survive=job.survive - 1)))
+    if job.loss_a_year is not None:
+        more_often = replace(job, loss_a_year=min(job.loss_a_year * (1 + LOOSER), 0.999999))
+        found.append((f"loss={job.loss_a_year:g}", f"{more_often.loss_a_year:g}", more_often))
     if job.spares:
         found.append((f"spares={job.spares}", str(job.spares - 1), replace(job, spares=job.spares - 1)))
     if job.bays is not None:

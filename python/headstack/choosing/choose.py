@@ -107,6 +107,9 @@ class Choosing(Question):
                     left = []
                 if left:
                     dropped.append(Relaxed(constraint, "without", left[0][1][0].name, 0.0, True))
+        if nearest is not None and nearest.is_lost and self.job.loss_a_year is not None:
+            to = f"{self.loss_a_year(nearest.candidate):.2g}"
+            dropped.append(Relaxed(f"loss={self.job.loss_a_year:g}", to, nearest.candidate.name, 0.0, True))
         return Answer(
             question=(*self.job.in_words(), in_words(self.space, some)),
             objective=self.job.objectives[0],
@@ -130,7 +133,10 @@ class Choosing(Question):
         )
 
     def _misses(self, one: Tested) -> float:
-        return max(off(limit, known) for limit, known in zip(self.job.limits, one.known, strict=True))
+        misses = max(off(limit, known) for limit, known in zip(self.job.limits, one.known, strict=True))
+        if one.is_lost and self.job.loss_a_year is not None:
+            misses = max(misses, self.loss_a_year(one.candidate) / self.job.loss_a_year)
+        return misses
 
 
 def _tell_apart(alike: Sequence[Tested]) -> str:
@@ -157,7 +163,10 @@ def _left_out(found: Found, some: Candidates) -> tuple[Reason, ...]:
     for why, how in hows.items():
         if found.skipped[why]:
             told.append(Reason(why, found.skipped[why], how))  # type: ignore[arg-type]
-    if found.fails:
-        names = tuple(one.candidate.name for one in found.fails)
-        told.append(Reason("misses a limit", len(found.fails), "simulated", names))
+    lost = [one.candidate.name for one in found.fails if one.is_lost]
+    fails = [one.candidate.name for one in found.fails if not one.is_lost]
+    if fails:
+        told.append(Reason("misses a limit", len(fails), "simulated", tuple(fails)))
+    if lost:
+        told.append(Reason("loses data too often", len(lost), "simulated", tuple(lost)))
     return tuple(told)

@@ -6,13 +6,14 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from headstack.array import Array
 from headstack.choosing.answer import Choice, Durability
 from headstack.choosing.bounds import Bounds
-from headstack.choosing.candidates import Candidates, candidates, cost_of
-from headstack.choosing.durability import durability_of
+from headstack.choosing.candidates import Candidates, candidates, cost_of, loaded
+from headstack.choosing.durability import afr_percent, durability_of
 from headstack.choosing.job import Job
 from headstack.choosing.limits import verdict
 from headstack.choosing.rebuilding import rebuild_h
@@ -36,6 +37,7 @@ class Question:
     told: Callable[[str, int], object] | None = None
     """Hears what is done, and how many runs are finished."""
     _simulated: dict[tuple[float | None, int | None], Simulated] = field(default_factory=dict)
+    _durabilities: dict[str, Durability] = field(default_factory=dict)
     _stage: str = "looking for the cheapest"
 
     def race(self, shard: Shard) -> int:
@@ -77,7 +79,8 @@ class Question:
         is cheaper than its answer fails all the more: ``above`` is the answer's cost then."""
         asked = job if below is None or job.objectives[0] != "usd" else replace(job, usd=below[0])
         some = candidates(self.space, asked, book, self.estimate)
-        search = Search(some, self.runs(job), self._bounds_of(job, some), above, by_value)
+        keeps = None if job.loss_a_year is None else partial(self._keeps, job.loss_a_year)
+        search = Search(some, self.runs(job), self._bounds_of(job, some), above, by_value, keeps)
         if job.objectives[0] == "latency":
             limit = next(limit for limit in job.limits if limit.is_most)
             return search.least(limit), some
@@ -130,7 +133,7 @@ class Question:
             rate_per_s=job.demand.rate_per_s or row.get("iops"),
             rate_at_limit=None if load is None or job.demand.rate_per_s is None else load[0] * job.demand.rate_per_s,
             breaks_first="" if load is None else load[1],
-            durability=self._durability(one) if detailed else None,
+            durability=self.durability(candidate) if detailed else None,
             model_error=one.model_error,
             toml=toml_of(candidate) if detailed else "",
             costs=tuple(self._cost_by(name, one) for name in job.objectives) if len(job.objectives) > 1 else (),
@@ -148,17 +151,36 @@ class Question:
             case _:
                 return one.candidate.usd
 
-    def _durability(self, one: Tested) -> Durability | None:
-        """What is expected to be lost, by the rates of failure that are put in."""
-        candidate, family = one.candidate, one.candidate.family
+    def durability(self, candidate: Candidate) -> Durability | None:
+        """What is expected to be lost, by the rates of failure that are put in; ``None`` of what is no array, or where
+        the first failure loses data."""
+        family = candidate.family
         if family.model is None or candidate.survives == 0:
             return None
-        system = array_of(candidate)
-        assert isinstance(system, Array)
-        hours, source = rebuild_h(system)
-        rebuild = (hours, f"{source}; under load it takes longer")
-        overrides = dict(self.space.afr)
-        return durability_of(candidate.level, candidate.drives, candidate.spans, family.model.drive, rebuild, overrides)
+        if candidate.name not in self._durabilities:
+            system = array_of(candidate)
+            assert isinstance(system, Array)
+            hours, source = rebuild_h(system)
+            rebuild = (hours, f"{source}; under load it takes longer")
+            layout = (candidate.level, candidate.drives, candidate.spans)
+            overrides = dict(self.space.afr)
+            self._durabilities[candidate.name] = durability_of(*layout, family.model.drive, rebuild, overrides)
+        return self._durabilities[candidate.name]
+
+    def loss_a_year(self, candidate: Candidate) -> float:
+        """Probability of losing data within a year: of more failures than are survived, of which the first is one where
+        none is; of a cloud's volume, of its own failure."""
+        family = candidate.family
+        durability = self.durability(candidate)
+        if durability is not None:
+            return durability.loss_a_year
+        if family.model is None:
+            percent, _ = afr_percent(loaded(family.base), dict(self.space.afr))
+            return percent / 100
+        return -math.expm1(candidate.drives * math.log1p(-family.model.afr_percent / 100))
+
+    def _keeps(self, most: float, candidate: Candidate) -> bool:
+        return self.loss_a_year(candidate) <= most
 
     def _warnings(self, some: Candidates, shown: Sequence[Candidate]) -> tuple[str, ...]:
         """What has to be said of the prices of those that are shown, and of those that are left out without one."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from headstack.choosing.answer import Says
@@ -65,6 +65,8 @@ class Tested:
     """By limit, from where to where nine of ten devices lie; empty where nobody asked."""
     model_error: str = ""
     """What is known of the error of the model."""
+    is_lost: bool = False
+    """Whether no limit is known to be missed, and data are lost more often than they may be."""
 
 
 @dataclass
@@ -113,11 +115,14 @@ class Search:
         bounds: Bounds | None = None,
         above: Key | None = None,
         by_value: bool = False,
+        keeps: Callable[[Candidate], bool] | None = None,
     ) -> None:
-        """``above`` is the cost from which on anything is looked at: what costs less is known to fail. ``by_value``
-        takes the figures of shorter runs for what they are, without an interval: for questions beside the answer."""
+        """``keeps`` says whether a system that meets every limit loses data as seldom as it must. ``above`` is the cost
+        from which on anything is looked at: what costs less is known to fail. ``by_value`` takes the figures of shorter
+        runs for what they are, without an interval: for questions beside the answer."""
         self.job: Job = candidates.job
         self._by_value = by_value
+        self._keeps = keeps
         self._families = candidates.families
         if above is not None:
             dear = [(family, [one for one in own if self.key(one) >= above]) for family, own in self._families]
@@ -278,7 +283,10 @@ class Search:
         """What longer runs say, after a candidate of the family has failed: one that is nearer to the limit is looked
         for. Of questions beside the answer, these runs decide."""
         if self._by_value:
-            return [replace(one, is_race=one.says == "does not") for one in self._decided(candidates)]
+            # More drives lose data more often, but not in more groups: of those that lose them, all are looked at.
+            return [
+                replace(one, is_race=one.says == "does not" and not one.is_lost) for one in self._decided(candidates)
+            ]
         tested = []
         for one in self._at(candidates, self._lengths(candidates)):
             pairs = list(zip(self._limits, one.known, strict=True))
@@ -306,7 +314,8 @@ class Search:
                 done[number] = replace(one, says=says)
                 if says == "meets":
                     done[number] = self._with_model(done[number])
-                if says == "cannot tell":
+                done[number] = self._kept(done[number])
+                if says == "cannot tell" and not done[number].is_lost:
                     left.append(number)
             if requests >= most:
                 break
@@ -318,7 +327,7 @@ class Search:
         tested = []
         for one in self._at(candidates, self._lengths(candidates)):
             misses = max(off(limit, known) for limit, known in zip(self._limits, one.known, strict=True))
-            tested.append(replace(one, says="meets" if misses <= 1 else "does not"))
+            tested.append(self._kept(replace(one, says="meets" if misses <= 1 else "does not")))
         return tested
 
     def _lengths(self, candidates: Sequence[Candidate]) -> list[int]:
@@ -328,6 +337,12 @@ class Search:
             for one in candidates
         )
         return [min(max(self._first, length), self.job.requests_max) for length in lengths]
+
+    def _kept(self, one: Tested) -> Tested:
+        """The same, which fails where no limit is missed but it loses data too often."""
+        if one.says == "does not" or self._keeps is None or self._keeps(one.candidate):
+            return one
+        return replace(one, says="does not", is_lost=True)
 
     def _with_model(self, one: Tested) -> Tested:
         """The same with the error of the model, where that is known: a limit is met where devices meet it, too."""

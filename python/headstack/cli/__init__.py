@@ -25,8 +25,9 @@ COMPLETE = "_HEADSTACK_COMPLETE"
 EPILOG = """\b
 Exit codes:
   0  fine
-  1  a limit that was asked for is not kept, verified data are damaged or lost, or others
-     came to need what was being written: what was measured is written
+  1  a limit that was asked for is not kept, or by nothing that could be chosen; verified
+     data are damaged or lost, or others came to need what was being written: what was
+     measured is written
   2  bad input or usage: one line says what, nothing is written
   3  a run failed, or failed the checks that it makes of itself: nothing is written; a
      measurement ended early by its target: what was measured is written; results could
