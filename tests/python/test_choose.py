@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import datetime
 import json
-import signal
-import subprocess
-import sys
-import time
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 
 import headstack as hs
-from conftest import Headstack, interrupt
 from headstack import _native
 from headstack.choosing.answer import Answer
 from headstack.choosing.asked import asked
@@ -28,7 +21,6 @@ from headstack.choosing.simulated import Ask
 from headstack.choosing.space import Candidate, array_of
 from headstack.cli.choosing import _choosing
 from headstack.cli.choosing import choose as command
-from headstack.shards import Shard
 
 DRIVE, HOST, FLASH = "exos-x16-16tb", "md-raid6-12x16tb", "dc-s3700-400gb"
 JOB: dict[str, Any] = {
@@ -197,7 +189,7 @@ def test_which_drives(tmp_path: Path) -> None:
     assert models("--not", "ssd") == {name for name in every if hs.Drive.load(name).kind == "disk"}
     assert models("--not", "exos*") == {name for name in every if not name.startswith("exos")}
     own = tmp_path / "bought.toml"
-    own.write_text(f'base = "{DRIVE}"\nname = "bought"\n')
+    own.write_text(json.loads(_native.system_blueprint(DRIVE, []))["text"])
     prices = tmp_path / "own.csv"
     prices.write_text("item,price,currency,date,confidence,source\nbought,55,USD,2019-06-30,A,a quote\n")
     assert models("--among", str(own), "--prices", str(prices)) == {"bought"}
@@ -307,7 +299,7 @@ def test_the_winner_is_the_system_that_was_simulated(answer: Answer, store: Path
     path = tmp_path / "best.toml"
     path.write_text(best.toml)
     array = hs.Array.load(path)
-    assert array.name == best.name
+    assert array.description["name"] == best.name
     (one,) = [one for one in members("--survive", "1") if one.name == best.name]
     simulated = array_of(one)
     assert isinstance(simulated, hs.Array)

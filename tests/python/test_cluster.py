@@ -198,3 +198,17 @@ def refused(store: Path, executor: str, message: str) -> None:
     specs = specify("cheetah-x15-36lp", None, {"requests": 10})
     with pytest.raises(hs.InputError, match=message):
         run_chunks(specs, store=store, executor=executor)
+
+
+def test_choices_are_the_same(tmp_path: Path, processes: Processes) -> None:
+    processes.worker()
+    processes.until_there_are(1)
+    job = {"rates": [100], "limits": ["p99=80ms"], "capacity": "10TB", "survive": 1, "requests": 4000, "drives": (3, 4)}
+    space = {"among": ["exos-x16-16tb"], "hosts": ["md-raid6-12x16tb"], "on": "2019-07"}
+    found = [
+        hs.choose("file-server", **job, **space, store=tmp_path / executor.partition(":")[0], executor=executor)
+        for executor in ("local", processes.executor)
+    ]
+    assert found[0].best is not None
+    assert found[0] == found[1]
+    assert files(tmp_path / "local") == files(tmp_path / "dask")

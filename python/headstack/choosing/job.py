@@ -130,15 +130,16 @@ def _toml(value: Any) -> str:
 @cache
 def recorded_rate(trace: Trace) -> float:
     """Requests a second of a recording."""
-    summary = trace.info()["summary"]
-    span_s = summary["span_ns"] / 1e9
-    return float(summary["requests"] / span_s) if span_s > 0 else 1.0
+    first_ns, last_ns = trace.info()["summary"]["total"]["arrivals_ns"]
+    if last_ns <= first_ns:
+        raise InputError(f"{', '.join(trace.paths)}: all requests come at once, so that there is no rate; give --rate")
+    return float(recorded_requests(trace) / (last_ns - first_ns) * 1e9)
 
 
 @cache
 def recorded_requests(trace: Trace) -> int:
     """Requests of a recording."""
-    return int(trace.info()["summary"]["requests"])
+    return int(sum(trace.info()["summary"]["total"]["requests"].values()))
 
 
 @dataclass(frozen=True)
