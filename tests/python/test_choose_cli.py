@@ -221,11 +221,16 @@ def test_a_trace_a_scenario_and_two_workloads(tmp_path: Path) -> None:
     both = asked(["file-server", "oltp-8k"], **(job | {"rates": [40, 30]}))
     found, _ = both.found(both.job, both.book)
     assert found.best is not None
+    # What runs is the two of them: neither alone is as slow.
     alone = asked(["file-server"], **(job | {"rates": [40]}))
     least, _ = alone.found(alone.job, alone.book)
     assert least.best is not None
-    assert least.best.known[0].value is not None
-    assert least.best.candidate.usd <= found.best.candidate.usd
+    assert least.best.candidate == found.best.candidate
+    assert (least.best.known[0].value or 0) < (found.best.known[0].value or 0)
+    scenario = asked(["demartek-web"], **(job | {"rates": [], "limits": ["p99=400ms"]}))
+    found, _ = scenario.found(scenario.job, scenario.book)
+    assert found.best is not None
+    assert found.best.known[0].requests > 0
 
 
 def test_limits_while_rebuilding_and_least_of_latency(tmp_path: Path) -> None:

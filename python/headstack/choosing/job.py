@@ -114,7 +114,9 @@ def _together(names: list[str], rates: Sequence[float]) -> Demand:
         access["arrivals"] = {"open": {"rate_per_s": rate, "process": "poisson"}}
         streams.append({"name": told["name"], "access": access})
     name = " and ".join(stream["name"] for stream in streams)
-    text = "\n".join(f"{key} = {_toml(value)}" for key, value in {"name": name, "streams": streams}.items())
+    # The length is another in each run.
+    told = {"name": name, "run_length": {"requests": 1000}, "streams": streams}
+    text = "\n".join(f"{key} = {_toml(value)}" for key, value in told.items())
     return Demand(name, {"kind": "scenario", "text": text, "drives": {}}, None, None, None, "", ())
 
 

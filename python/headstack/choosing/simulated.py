@@ -87,11 +87,19 @@ class Simulated:
         if missing:
             found = self._replays(missing, put) if put.trace is not None else self._runs(missing, put)
             self._rows |= found
+            self._check(missing, found)
             self.runs += len(missing)
             self.requests += sum(int(row["requests"] or 0) for row in found.values())
             if self.told is not None:
                 self.told(self.runs)
         return [self._rows[key] for key in keys]
+
+    def _check(self, asked: dict[tuple[Any, ...], Ask], found: dict[tuple[Any, ...], Row]) -> None:
+        """Raises ``InputError`` where every run so far was impossible: it is the job that cannot be run then, and not
+        the systems that fail it."""
+        if all(row.get("impossible") is not None for row in self._rows.values()):
+            key, row = next(iter(found.items()))
+            raise InputError(f"{asked[key].candidate.name}: cannot be put under the job: {row['impossible']}")
 
     def known(
         self, limit: Limit, candidates: Sequence[Candidate], requests: int | Sequence[int], factor: float = 1.0
