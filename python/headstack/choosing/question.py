@@ -193,6 +193,8 @@ class Question:
         without = sorted(host.name for host in hosts if host.price is None)
         if without:
             told.append(f"hosts without a price count by their bays alone: {', '.join(without)}")
+        if self.job.years and self.book.price("kWh") is None and any(one.family.host for one in shown):
+            told.append("power is not counted, since no price of a kWh is known then")
         assumed = sorted(
             {one.family.model.name for one in shown if one.family.model and one.family.model.is_power_assumed}
         )
