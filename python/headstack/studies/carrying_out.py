@@ -17,6 +17,7 @@ from headstack.options import Spec
 from headstack.report.figures import Figure, Provenance, Table
 from headstack.results import Results, Row
 from headstack.runs import Progress, swept
+from headstack.studies.choices import Answered, answered, questions_of
 from headstack.studies.claims import Otherwise, compare, judge
 from headstack.studies.evidence import grounds_of
 from headstack.studies.files import Study, load, shown_name
@@ -52,13 +53,16 @@ def run(
     """
     study = study if isinstance(study, Study) else load(study)
     specs = [specified(study, number) for number in range(len(study.grids))]
+    questions = questions_of(study)
     is_run = [grid["kind"] == "run" for grid in study.grids]
     together = [some for some, runs in zip(specs, is_run, strict=True) if runs]
     apart = [0 if runs else len(some) for some, runs in zip(specs, is_run, strict=True)]
-    shares = _shares([sum(map(len, together)), *apart], progress)
-    _finish_together(together, Work(store, executor, next(shares)))
+    first, *shares, last = _shares([sum(map(len, together)), *apart, len(questions)], progress)
+    if together:
+        _finish_together(together, Work(store, executor, first))
     grids = [carry_out(study, number, specs[number], Work(store, executor, show)) for number, show in enumerate(shares)]
-    tables = tables_of(study, grids)
+    choices = answered(study, questions, store, executor, last)
+    tables = tables_of(study, grids, choices)
     for number, published in enumerate(study.published):
         tables.match(number, published)
     shown: list[Table] = []
@@ -67,7 +71,7 @@ def run(
             found = tables.query(f"tables[{number}].sql", f"from {table['name']}")
             shown.append(table_of(shown_name(table), table["title"], found))
     grounds = grounds_of(study, tables)
-    otherwise = _otherwise(study, grids, Work(store, executor, None))
+    otherwise = _otherwise(study, grids, choices, Work(store, executor, None))
     chosen = chosen_on(study, tables)
     judged = [
         judge(study, number, tables, grounds.get(claim["id"]), chosen[claim["id"]], otherwise.get(claim["id"], ()))
@@ -126,9 +130,11 @@ def carry_out(study: Study, number: int, specs: list[Spec], work: Work) -> Carri
     return Carried(grid, results)
 
 
-def tables_of(study: Study, grids: Sequence[Carried]) -> Tables:
-    """The tables of grids, and those derived from them."""
+def tables_of(study: Study, grids: Sequence[Carried], choices: Answered | None = None) -> Tables:
+    """The tables of grids and of choices, and those derived from them."""
     tables = Tables(study)
+    if choices is not None:
+        choices.add_to(tables)
     for grid in grids:
         grid.add_to(tables)
     for number, table in enumerate(study.tables):
@@ -136,7 +142,7 @@ def tables_of(study: Study, grids: Sequence[Carried]) -> Tables:
     return tables
 
 
-def _otherwise(study: Study, grids: Sequence[Carried], work: Work) -> dict[str, list[Otherwise]]:
+def _otherwise(study: Study, grids: Sequence[Carried], choices: Answered, work: Work) -> dict[str, list[Otherwise]]:
     """What comes of claims when what their documents leave open is chosen otherwise."""
     found: dict[str, list[Otherwise]] = defaultdict(list)
     numbers = {claim["id"]: number for number, claim in enumerate(study.claims)}
@@ -149,7 +155,7 @@ def _otherwise(study: Study, grids: Sequence[Carried], work: Work) -> dict[str, 
                 else grid
                 for number, grid in enumerate(grids)
             ]
-            tables = tables_of(study, again)
+            tables = tables_of(study, again, choices)
             for claim in one["on"]:
                 compared = compare(study, numbers[claim], tables)
                 found[claim].append(Otherwise(one["what"], other["what"], compared.told(), compared.agrees))

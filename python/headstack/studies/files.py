@@ -12,6 +12,7 @@ from typing import Any
 
 from headstack import _native
 from headstack._native import InputError
+from headstack.studies.choices import KEY, TABLES, check_choices, choices_in
 from headstack.values import duration_ns
 
 FILE = "study.toml"
@@ -49,6 +50,8 @@ class Study:
     pictures: tuple[dict[str, Any], ...]
     lines: Mapping[str, int]
     """The line of each key, by its path."""
+    choices: tuple[dict[str, Any], ...] = ()
+    """What is asked of ``headstack choose``, as the file states it."""
 
     def error(self, path: str, message: str) -> InputError:
         """What is wrong with the key at ``path``, such as ``claims[3].tolerance``, with its line."""
@@ -85,10 +88,17 @@ def load(name: str | os.PathLike[str]) -> Study:
     """
     folder = _folder(os.fspath(name))
     file = folder / FILE
-    read, lines = _native.read_study(str(file), text_of(file))
+    rest, choices, choice_lines = choices_in(file, text_of(file))
+    read, lines = _native.read_study(str(file), rest)
     stated = stated_in(read)
     study = Study(
-        name=folder.name, file=file, folder=folder, csv=tuple(sorted(folder.glob("*.csv"))), lines=lines, **stated
+        name=folder.name,
+        file=file,
+        folder=folder,
+        csv=tuple(sorted(folder.glob("*.csv"))),
+        lines=lines | choice_lines,
+        choices=tuple(choices),
+        **stated,
     )
     check(study)
     return study
@@ -120,6 +130,8 @@ def _folder(name: str) -> Path:
 def check(study: Study) -> None:
     """Refuses what contradicts itself; systems and workloads are looked up when runs are specified."""
     names: dict[str, str] = dict.fromkeys(TAKEN, "a table that is always there")
+    if study.choices:
+        names |= dict.fromkeys(TABLES, f"a table of [[{KEY}]]")
     names |= {name: f"the table {path.name}" for name, path in study.table_names().items()}
     for kind in ("grids", "tables"):
         for number, named in enumerate(getattr(study, kind)):
@@ -129,6 +141,7 @@ def check(study: Study) -> None:
             if named["name"] in names:
                 raise study.error(path, f"{named['name']!r} is the name of {names[named['name']]} as well")
             names[named["name"]] = f"{kind}[{number}]"
+    check_choices(study)
     for number, grid in enumerate(study.grids):
         _check_grid(study, number, grid)
     for number, claim in enumerate(study.claims):

@@ -15,6 +15,7 @@ from headstack._native import InputError
 from headstack.drive import Drive
 from headstack.prices import known
 from headstack.results import Results, Row
+from headstack.studies.choices import TABLES as CHOSEN
 from headstack.studies.files import Study
 from headstack.tables import sql_type
 
@@ -105,8 +106,9 @@ class Tables:
             self.add_rows(f"{name}_curves", list(_curves(results, grid["within"], keys)))
             self._base[f"{name}_curves"] = self._base[name]
 
-    def add_rows(self, name: str, rows: Sequence[Row]) -> None:
-        """A table of these rows, all of the same columns: results, but for the columns that tell one from others."""
+    def add_rows(self, name: str, rows: Sequence[Row], labels: Set[str] = frozenset()) -> None:
+        """A table of these rows, all of the same columns: results, but for the columns that tell one from others, and
+        ``labels`` with them."""
         if not rows:
             raise InputError(f"{name}: a table without rows")
         kinds = {key: _kind(row[key] for row in rows) for key in rows[0]}
@@ -115,7 +117,7 @@ class Tables:
         marks = ", ".join("?" * len(kinds))
         self._database.executemany(f"insert into {name} values ({marks})", [list(row.values()) for row in rows])
         if name != "kept":
-            self._base[name] = NO_FIGURES | ECHOED
+            self._base[name] = NO_FIGURES | ECHOED | labels
 
     @contextmanager
     def other_results(self, seed: int, needed: Set[str]) -> Iterator[None]:
@@ -187,7 +189,7 @@ class Tables:
     def data(self) -> dict[str, Found]:
         """The tables of the grids and the derived ones, by name."""
         names = [name for grid in self._study.grids for name in names_of(grid)]
-        names += [table["name"] for table in self._study.tables]
+        names += [*(CHOSEN if self._study.choices else ()), *(table["name"] for table in self._study.tables)]
         there = {row[0] for row in self._database.execute("show tables").fetchall()}
         return {name: self._found(f"from {name}") for name in names if name in there}
 

@@ -1,0 +1,324 @@
+"""Choices of a study: what somebody had to buy, asked again as ``headstack choose`` asks it."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import os
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headstack._native import InputError
+from headstack.choosing.answer import Answer, Choice
+from headstack.choosing.asked import asked
+from headstack.choosing.choose import Choosing
+from headstack.results import Row
+from headstack.runs import Progress
+
+if TYPE_CHECKING:
+    from headstack.studies.files import Study
+    from headstack.studies.tables import Tables
+
+KEY = "choices"
+TABLES = (KEY, f"{KEY}_looked")
+"""A row for each question, and one for each system that was simulated for it."""
+OWN = ("name", "workloads", "each", "price_factors")
+"""Keys of a choice beside those of ``asked``."""
+NOT_OURS = ("names", "store", "executor")
+TEXTS = frozenset(("name", "capacity", "on", "objective"))
+FLAGS = frozenset(("rebuilding", "shipped_prices", "estimate_prices", "spread"))
+LISTS = frozenset(
+    ("workloads", "limits", "prices", "among", "without", "hosts", "levels", "stripe_units", "caches", "volumes")
+)
+FIGURES = frozenset(("rates", "drives"))
+BY_NAME = frozenset(("afr", "price_factors"))
+WHOLE = frozenset(("depth", "survive", "spares", "bays", "requests"))
+FILES = ("workloads", "prices", "among", "hosts")
+"""Keys whose files lie in the study's folder."""
+ESTIMATED = "estimated from"
+"""How the source of a price begins that no item has (``headstack.prices``)."""
+HEADER = re.compile(r"\[\[?\s*([A-Za-z0-9_.-]+)\s*\]\]?\s*(#.*)?")
+
+
+def choices_in(file: Path, text: str) -> tuple[str, list[dict[str, Any]], dict[str, int]]:
+    """The text of a study with the lines of its choices empty, these, and the line of each of their keys by its path.
+
+    Raises ``InputError`` where they are not acceptable by themselves.
+    """
+    if KEY not in text:
+        return text, [], {}
+    kept, lines = [], {}
+    number, inside, under = -1, False, ""
+    for place, line in enumerate(text.split("\n"), 1):
+        header = HEADER.fullmatch(line.rstrip())
+        if header is not None:
+            inside = header[1].partition(".")[0] == KEY
+            number += line.startswith("[[") and header[1] == KEY
+            under = header[1].removeprefix(KEY)
+            if inside:
+                lines[f"{KEY}[{number}]{under}"] = place
+        key = re.match(r"\s*([A-Za-z_]+)\s*=", line) if inside else None
+        if key is not None:
+            lines.setdefault(f"{KEY}[{number}]{under}.{key[1]}", place)
+        kept.append("" if inside else line)
+    rest = "\n".join(kept)
+    try:
+        whole, left = tomllib.loads(text), tomllib.loads(rest)
+    except tomllib.TOMLDecodeError as error:
+        if number < 0:
+            return text, [], {}
+        raise InputError(f"{file}: {error}") from None
+    choices = whole.pop(KEY, [])
+    if number < 0:
+        return text, [], {}
+    if not isinstance(choices, list) or whole != left:
+        raise InputError(f"{file}: {KEY}: blocks [[{KEY}]] are allowed, each of whose headings has a line of its own")
+    return rest, choices, lines
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question of a choice."""
+
+    path: str
+    choice: str
+    labels: Row
+    """What tells it from the choice's others, by key."""
+    options: Mapping[str, Any]
+
+    def asked(self, study: Study, store: str | os.PathLike[str] | None, executor: str) -> Choosing:
+        """The question, ready to be answered. Raises ``InputError`` with file, line and key."""
+        options = dict(self.options)
+        for key in FILES:
+            if key in options:
+                options[key] = [_beside(study, one) for one in options[key]]
+        if "drives" in options:
+            options["drives"] = tuple(options["drives"])
+        factors = options.pop("price_factors", {})
+        try:
+            choosing = asked(options.pop("workloads"), **options, store=store, executor=executor)
+            for item, factor in factors.items():
+                choosing.book = choosing.book.changed(item, factor)
+        except InputError as error:
+            key = re.match(r"(\w+)\b", str(error))
+            named = next((one for one in self.options if key and one in (key[1], f"{key[1]}s")), "")
+            raise study.error(f"{self.path}.{named}" if named else self.path, str(error)) from None
+        return choosing
+
+
+def _beside(study: Study, name: str) -> str:
+    return str(study.folder / name) if name.endswith((".toml", ".csv", ".parquet")) else name
+
+
+def check_choices(study: Study) -> None:
+    """Refuses choices whose keys or kinds of values are none of theirs."""
+    allowed = {*OWN, *inspect.signature(asked).parameters} - {*NOT_OURS}
+    seen: set[str] = set()
+    for number, choice in enumerate(study.choices):
+        path = f"{KEY}[{number}]"
+        for key, value in choice.items():
+            _check_key(study, f"{path}.{key}", key, allowed)
+            if key != "each":
+                _check_kind(study, f"{path}.{key}", key, value)
+        for key in ("name", "workloads"):
+            if key not in choice:
+                raise study.error(f"{path}.{key}", "this key is missing")
+        if choice["name"] in seen:
+            raise study.error(f"{path}.name", f"{choice['name']!r} is used twice")
+        seen.add(choice["name"])
+        each = choice.get("each", {})
+        if not isinstance(each, dict):
+            raise study.error(f"{path}.each", "a table of lists is needed, one for each key")
+        for key, values in each.items():
+            _check_key(study, f"{path}.each.{key}", key, allowed - {"name", "each"})
+            if key in choice:
+                raise study.error(f"{path}.each.{key}", "this key has one value for all already")
+            if not isinstance(values, list) or not values:
+                raise study.error(f"{path}.each.{key}", "a list of values is needed, of which each is asked")
+            for value in values:
+                _check_kind(study, f"{path}.each.{key}", key, _listed(key, value))
+
+
+def _check_key(study: Study, path: str, key: str, allowed: set[str]) -> None:
+    if key not in allowed:
+        raise study.error(path, f"no choice has this key; allowed: {', '.join(sorted(allowed))}")
+
+
+def _check_kind(study: Study, path: str, key: str, value: Any) -> None:
+    def is_number(one: Any) -> bool:
+        return isinstance(one, int | float) and not isinstance(one, bool)
+
+    if key in LISTS:
+        fits, needed = isinstance(value, list) and all(isinstance(one, str) for one in value), "a list of texts"
+    elif key in FIGURES:
+        fits, needed = isinstance(value, list) and all(map(is_number, value)), "a list of numbers"
+        if key == "drives" and fits and (len(value) != 2 or not all(isinstance(one, int) for one in value)):
+            fits, needed = False, "the fewest and the most, two whole numbers,"
+    elif key in BY_NAME:
+        fits, needed = isinstance(value, dict) and all(map(is_number, value.values())), "a table of numbers by name"
+    elif key in TEXTS:
+        fits, needed = isinstance(value, str), "a text"
+    elif key in FLAGS:
+        fits, needed = isinstance(value, bool), "true or false"
+    elif key in WHOLE:
+        fits, needed = isinstance(value, int) and not isinstance(value, bool), "a whole number"
+    else:
+        fits, needed = is_number(value), "a number"
+    if not fits:
+        raise study.error(path, f"{value!r}: {needed} is needed")
+
+
+def _listed(key: str, value: Any) -> Any:
+    """A value of ``each`` as the key takes it: one for a list of one."""
+    return [value] if key in LISTS | FIGURES and not isinstance(value, list) else value
+
+
+def questions_of(study: Study) -> list[Question]:
+    """The questions of a study, in their order. Raises ``InputError`` for what cannot be asked."""
+    questions = []
+    for number, choice in enumerate(study.choices):
+        each = choice.get("each", {})
+        common = {key: value for key, value in choice.items() if key not in ("name", "each")}
+        for values in itertools.product(*each.values()):
+            labels = {key: _label(value) for key, value in zip(each, values, strict=True)}
+            own = {key: _listed(key, value) for key, value in zip(each, values, strict=True)}
+            questions.append(Question(f"{KEY}[{number}]", choice["name"], labels, common | own))
+    for question in questions:
+        question.asked(study, None, "local")
+    return questions
+
+
+def _label(value: Any) -> Any:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {factor:g}" for key, factor in value.items())
+    return value
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What came of the choices of a study."""
+
+    labels: frozenset[str]
+    """Columns that say what was asked."""
+    chosen: Sequence[Row]
+    looked: Sequence[Row]
+
+    def add_to(self, tables: Tables) -> None:
+        """Their tables."""
+        for name, rows in zip(TABLES, (self.chosen, self.looked), strict=True):
+            if rows:
+                tables.add_rows(name, rows, self.labels)
+
+
+def answered(
+    study: Study,
+    questions: Sequence[Question],
+    store: str | os.PathLike[str] | None,
+    executor: str,
+    progress: Progress | None,
+) -> Answered:
+    """The answers to the questions of a study; finished runs are kept in ``store``."""
+    keys = list(dict.fromkeys(key for question in questions for key in question.labels))
+    chosen: list[Row] = []
+    looked: list[Row] = []
+    for place, question in enumerate(questions):
+        choosing = question.asked(study, store, executor)
+        try:
+            answer = choosing.answer()
+        except InputError as error:
+            raise study.error(question.path, str(error)) from None
+        first = _asked_row(question, keys, choosing)
+        chosen.append(first | _answer_row(answer))
+        looked += [first | _looked_row(one) for one in answer.looked_at]
+        if progress is not None:
+            progress((place + 1) / len(questions))
+    labels = frozenset(chosen[0]) - frozenset(_answer_row(None)) if chosen else frozenset()
+    return Answered(labels, chosen, looked)
+
+
+def _asked_row(question: Question, keys: Sequence[str], choosing: Choosing) -> Row:
+    """What was asked."""
+    job = choosing.job
+    shown = {key: question.labels.get(key) for key in keys if key not in ("capacity", "depth", "workloads")}
+    return {
+        "choice": question.choice,
+        "workload": job.demand.name,
+        "offered_per_s": job.demand.rate_per_s,
+        "outstanding": job.demand.depth,
+        "asked_gb": job.capacity_bytes / 1e9,
+        "asked": ", ".join(limit.text for limit in job.limits),
+        "asked_value": job.limits[0].value,
+        **shown,
+    }
+
+
+def _answer_row(answer: Answer | None) -> Row:
+    """What was answered; of no answer the columns alone."""
+    best = None if answer is None else answer.best
+    nearest = None if answer is None else answer.nearest
+    runners = () if answer is None else answer.runners_up
+    upgrade = None if answer is None else answer.upgrade
+    binding = [] if answer is None else [one for one in answer.relaxed if one.is_binding]
+    changes = [] if answer is None else [one.change for one in answer.sensitivity if one.is_changed]
+    shown = best.verdicts[0] if best is not None else None
+    bought = [] if best is None else [part for part in best.parts if part.item == best.drive]
+    dates = [] if best is None else sorted(part.date for part in best.parts if part.date)
+    sources = [] if best is None else [part.source for part in best.parts]
+    return {
+        "best": best and best.name,
+        "host": best and best.host,
+        "drive": best and best.drive,
+        "drives": best and best.drives,
+        "level": best and best.level,
+        "cost": best and best.cost,
+        "usd": best and best.usd,
+        "drives_usd": sum(part.quantity * part.usd for part in bought) if best is not None else None,
+        "price_date": dates[0] if dates else None,
+        "price_source": bought[0].source if bought else None,
+        "is_estimated": any(source.startswith(ESTIMATED) for source in sources) if best is not None else None,
+        "usable_gb": best and best.usable_bytes / 1e9,
+        "watts": best and best.watts,
+        "value": shown and shown.value,
+        "low": shown and shown.low,
+        "high": shown and shown.high,
+        "rate_at_limit": best and best.rate_at_limit,
+        "bottleneck": best and best.bottleneck,
+        "breaks_first": best and best.breaks_first,
+        "runner_up": runners[0].name if runners else None,
+        "runner_up_usd": runners[0].usd if runners else None,
+        "runners_up": "; ".join(one.name for one in runners),
+        "undecided": "" if answer is None else "; ".join(one.name for one in answer.undecided),
+        "binding": "; ".join(one.constraint for one in binding),
+        "saves_usd": max((one.saves for one in binding), default=0.0),
+        "changed_by": "; ".join(changes),
+        "upgrade": upgrade and upgrade.name,
+        "upgrade_usd": upgrade and upgrade.usd,
+        "upgrade_per_s": upgrade and upgrade.rate_per_s,
+        "nearest": nearest and nearest.name,
+        "candidates": answer and answer.candidates,
+        "simulated": answer and answer.simulated,
+        "warnings": "" if answer is None else "; ".join(answer.warnings),
+    }
+
+
+def _looked_row(one: Choice) -> Row:
+    """A system that was simulated."""
+    shown = one.verdicts[0]
+    return {
+        "name": one.name,
+        "host": one.host,
+        "drive": one.drive,
+        "drives": one.drives,
+        "level": one.level,
+        "usd": one.usd,
+        "says": one.says,
+        "value": shown.value,
+        "low": shown.low,
+        "high": shown.high,
+    }
