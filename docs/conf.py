@@ -25,7 +25,10 @@ autodoc_typehints_format = "short"
 autodoc_member_order = "bysource"
 
 ROOT = Path(__file__).parent.parent
-STUDIES = ("compaq", "demartek", "hp-va7100", "mark5c", "storagereview")
+STUDIES = (
+    *("compaq", "demartek", "hp-va7100", "mark5c", "storagereview"),
+    *("flash-2016", "mark5c-2012", "storagereview-2001"),
+)
 SHIPPED = "python/headstack/studies/shipped"
 SHIPPED = "python/headstack/studies/shipped"
 OUTSIDE = {

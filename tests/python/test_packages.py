@@ -117,7 +117,7 @@ def test_both_compute_the_same_bytes(tmp_path: Path) -> None:
 def test_studies_and_reports_are_in_it(kind: str, tmp_path: Path) -> None:
     listed = call(kind, tmp_path, "headstack", "study", "list")
     assert all(name in listed for name in hs.studies.listed())
-    assert len(hs.studies.listed()) == 6
+    assert len(hs.studies.listed()) == 9
     call(kind, tmp_path, "headstack", "run", CHEETAH, "--requests", "2000", "--html", "report.html")
     assert "<script>" in (tmp_path / "report.html").read_text(encoding="utf-8")
 

@@ -61,7 +61,7 @@ def choices_in(file: Path, text: str) -> tuple[str, list[dict[str, Any]], dict[s
             under = header[1].removeprefix(KEY)
             if inside:
                 lines[f"{KEY}[{number}]{under}"] = place
-        key = re.match(r"\s*([A-Za-z_]+)\s*=", line) if inside else None
+        key = re.match(r"\s*([A-Za-z0-9_-]+)\s*=", line) if inside else None
         if key is not None:
             lines.setdefault(f"{KEY}[{number}]{under}.{key[1]}", place)
         kept.append("" if inside else line)
@@ -104,8 +104,8 @@ class Question:
             for item, factor in factors.items():
                 choosing.book = choosing.book.changed(item, factor)
         except InputError as error:
-            key = re.match(r"(\w+)\b", str(error))
-            named = next((one for one in self.options if key and one in (key[1], f"{key[1]}s")), "")
+            first = str(error).partition(":")[0]
+            named = next((one for one in self.options if one in (first, f"{first}s")), "")
             raise study.error(f"{self.path}.{named}" if named else self.path, str(error)) from None
         return choosing
 
@@ -117,6 +117,9 @@ def _beside(study: Study, name: str) -> str:
 def check_choices(study: Study) -> None:
     """Refuses choices whose keys or kinds of values are none of theirs."""
     allowed = {*OWN, *inspect.signature(asked).parameters} - {*NOT_OURS}
+    for table, path_of in study.table_names().items():
+        if study.choices and table in TABLES:
+            raise study.error(f"{KEY}[0]", f"{path_of.name} would be a table of the same name as that of the answers")
     seen: set[str] = set()
     for number, choice in enumerate(study.choices):
         path = f"{KEY}[{number}]"
