@@ -78,7 +78,7 @@ def test_dollars_in_words_are_those_of_the_study(name: str) -> None:
     figures |= {price.usd for price in hs.prices.known()} | {745.0 - 549.0, 8.0 * (246 - 198), 1.0}
     known = {f"{value:,.0f}" for value in figures} | {f"{value:.2f}" for value in figures}
     text = (SHIPPED / name / "README.md").read_text(encoding="utf-8") + outcome.summary
-    named = re.findall(r"\$(\d[\d,]*(?:\.\d+)?)", text)
+    named = re.findall(r"\$(\d+(?:,\d{3})*(?:\.\d+)?)", text)
     assert named
     assert [amount for amount in named if amount not in known] == []
 
