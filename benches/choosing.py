@@ -273,7 +273,7 @@ def optimum_and_binding(seed: int, numbers: Sequence[int], folder: Path, request
         told = f"{number}: {len(some)} systems, {_job(choosing)}: {answer.best and answer.best.name}: {what}"
         print(f"{told} ({took:.1f} s, {time.monotonic() - began:.1f} s in all; {len(open_)} open)", flush=True)
         if binding and best is not None:
-            judgements = dict(_binding(choosing, long, answer, best))
+            judgements = dict(_binding(choosing, long, answer, wins or best))
             assert answer.best is not None
             judgements["bottleneck"] = _bottleneck(long, answer.best.bottleneck, best)
             for name, (judgement, why) in judgements.items():
@@ -314,7 +314,8 @@ def _why(name: str, answer: Answer) -> str:
 
 
 def _binding(choosing: Choosing, long: Long, answer: Answer, best: Candidate) -> Iterator[tuple[str, tuple[str, str]]]:
-    """Of each constraint whether what the answer says of it is so."""
+    """Of each constraint whether what the answer says of it is so: whether something does that is cheaper than the
+    cheapest that long runs found to do without."""
     cost = (best.usd, best.usd, best.name)
     jobs = {name: job for name, _, job in relaxations(choosing)}
     for relaxed in answer.relaxed:
@@ -323,7 +324,7 @@ def _binding(choosing: Choosing, long: Long, answer: Answer, best: Candidate) ->
         told = f"said {'binding' if relaxed.is_binding else 'not'}; long runs: {wins.name if wins else 'nothing'}"
         if relaxed.is_binding == is_binding:
             yield relaxed.constraint, ("right", told)
-        elif ties and not is_binding:
+        elif ties:
             yield relaxed.constraint, ("open", f"{told}, {len(ties)} open")
         else:
             yield relaxed.constraint, ("wrong", told)
