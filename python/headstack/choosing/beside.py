@@ -80,10 +80,10 @@ def relaxed(question: Question, plain: Tested) -> list[Relaxed]:
     told = []
     for constraint, to, job in relaxations(question):
         wins = plainly(question, job, question.book, below=question.key(plain))
-        if wins is None:
+        saves = 0.0 if wins is None else cost_of(plain.candidate, question.job) - cost_of(wins.candidate, job)
+        if wins is None or saves <= 0:
             told.append(Relaxed(constraint, to, plain.candidate.name, 0.0, False))
         else:
-            saves = cost_of(plain.candidate, question.job) - cost_of(wins.candidate, job)
             told.append(Relaxed(constraint, to, wins.candidate.name, saves, True))
     return told
 
