@@ -87,7 +87,7 @@ def test_dollars_in_words_are_those_of_the_study(name: str) -> None:
 def test_a_choice_is_drawn_and_its_claims_hold(name: str) -> None:
     outcome = carried_out(name)
     assert outcome.figures
-    assert [str(claim.verdict) for claim in outcome.claims] == ["predicted"] * 3
+    assert [str(claim.verdict) for claim in outcome.claims] == ["fitted"] * 3
 
 
 def test_storagereviews_reader_buys_what_is_recommended_for_36_gb_alone() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,13 @@ from headstack.choosing.simulated import Ask, Simulated
     ],
 )
 def test_flash_spans_and_full_systems_run(drive: str, host: str, level: str, drives: int, share: float) -> None:
-    among = {"among": [drive], "hosts": [host], "levels": [level], "drives": (drives, drives), "estimate_prices": True}
+    among: dict[str, Any] = {
+        "among": [drive],
+        "hosts": [host],
+        "levels": [level],
+        "drives": (drives, drives),
+        "estimate_prices": True,
+    }
     question = asked(["random-read-4k"], rates=[10], limits=["mean=1h"], on="2026-01", **among)
     ((_, (one,)),) = candidates(question.space, question.job, question.book, True).families
     job = replace(question.job, capacity_bytes=int(share * one.usable_bytes))

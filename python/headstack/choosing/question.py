@@ -193,9 +193,6 @@ class Question:
         without = sorted(host.name for host in hosts if host.price is None)
         if without:
             told.append(f"hosts without a price count by their bays alone: {', '.join(without)}")
-        flash = sorted({one.family.model.name for one in shown if one.family.model and not one.family.model.is_disk})
-        if flash and any(not one.is_read for one in self.job.demand.classes):
-            told.append(f"simulated full, but not worn in by random writes, which are slower then: {', '.join(flash)}")
         if self.job.years and self.book.price("kWh") is None and any(one.family.host for one in shown):
             told.append("power is not counted, since no price of a kWh is known then")
         assumed = sorted(
