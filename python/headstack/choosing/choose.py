@@ -164,9 +164,17 @@ def _left_out(found: Found, some: Candidates) -> tuple[Reason, ...]:
         if found.skipped[why]:
             told.append(Reason(why, found.skipped[why], how))  # type: ignore[arg-type]
     lost = [one.candidate.name for one in found.fails if one.is_lost]
-    fails = [one.candidate.name for one in found.fails if not one.is_lost]
+    impossible: dict[str, list[str]] = {}
+    fails = []
+    for one in found.fails:
+        reason = next((known.why for known in one.known if known.impossible), None)
+        if reason is not None:
+            impossible.setdefault(reason, []).append(one.candidate.name)
+        elif not one.is_lost:
+            fails.append(one.candidate.name)
     if fails:
         told.append(Reason("misses a limit", len(fails), "simulated", tuple(fails)))
     if lost:
         told.append(Reason("loses data too often", len(lost), "simulated", tuple(lost)))
+    told += [Reason(f"cannot be: {why}", len(names), "stated", tuple(names)) for why, names in impossible.items()]
     return tuple(told)

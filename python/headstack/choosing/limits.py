@@ -119,6 +119,8 @@ class Known:
     """Why the interval is not known."""
     piles_up: bool = False
     """Whether requests pile up: there is no long run."""
+    impossible: bool = False
+    """Whether no run was possible: ``why`` says why."""
 
 
 def known(limit: Limit, row: Mapping[str, Any]) -> Known:
@@ -144,6 +146,8 @@ def known(limit: Limit, row: Mapping[str, Any]) -> Known:
 FAR = 2.0
 """A figure without an interval that misses a limit by so much does miss it: of a p99 of twice the limit, several times
 as many requests are slow as may be, more than chance makes of twenty."""
+CHANGED = "still changed"
+"""What results say where any cache, or what a pool or a media cache holds, is not yet as in the long run."""
 FILLING = 1.25
 """The same where a write cache still fills: what is yet to come is no faster than what was, since the cache takes the
 writes now that the drives will have to take then."""

@@ -128,7 +128,7 @@ class Question:
             survives=candidate.survives,
             verdicts=verdicts,
             says=one.says,
-            bottleneck=row.get("bottleneck") or "",
+            bottleneck=_bottleneck(row),
             busy_percent=None if family.model is None else row.get("utilisation_percent"),
             rate_per_s=job.demand.rate_per_s or row.get("iops"),
             rate_at_limit=None if load is None or job.demand.rate_per_s is None else load[0] * job.demand.rate_per_s,
@@ -207,3 +207,13 @@ class Question:
                 f"`run --preconditioned yes` tells of one system, two minutes for each TB: {', '.join(sorted(flash))}"
             )
         return tuple(told)
+
+
+IDLE_PERCENT = 20.0
+"""Below this no component is in the way of others: what a request takes is its own service."""
+
+
+def _bottleneck(row: dict[str, Any]) -> str:
+    """The busiest component, or that nothing is busy."""
+    named, busy = row.get("bottleneck") or "", row.get("utilisation_percent")
+    return f"none; {named}" if named and busy is not None and busy < IDLE_PERCENT else named

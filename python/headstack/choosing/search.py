@@ -19,7 +19,7 @@ from headstack.choosing.answer import Says
 from headstack.choosing.bounds import Bounds
 from headstack.choosing.candidates import Candidates, cost_of
 from headstack.choosing.job import Job
-from headstack.choosing.limits import FAR, FILLING, Known, Limit, judged, off, together, verdict
+from headstack.choosing.limits import CHANGED, FAR, FILLING, Known, Limit, judged, off, together, verdict
 from headstack.choosing.simulated import Ask, Simulated
 from headstack.choosing.space import Candidate
 from headstack.intervals.of_runs import columns_of
@@ -323,12 +323,17 @@ class Search:
         return [done[number] for number in range(len(candidates))]
 
     def _valued(self, candidates: Sequence[Candidate]) -> list[Tested]:
-        """What single runs say, by their figures."""
-        tested = []
-        for one in self._at(candidates, self._lengths(candidates)):
+        """What single runs say, by their figures; longer ones where a cache was not yet as in service."""
+        tested = {one.candidate.name: one for one in self._at(candidates, self._lengths(candidates))}
+        early = [one for one in tested.values() if any(CHANGED in known.why for known in one.known)]
+        longer = min(CACHED_REQUESTS, self.job.requests_max)
+        if again := [one.candidate for one in early if one.requests < longer]:
+            tested |= {one.candidate.name: one for one in self._at(again, longer)}
+        found = []
+        for one in (tested[candidate.name] for candidate in candidates):
             misses = max(off(limit, known) for limit, known in zip(self._limits, one.known, strict=True))
-            tested.append(self._kept(replace(one, says="meets" if misses <= 1 else "does not")))
-        return tested
+            found.append(self._kept(replace(one, says="meets" if misses <= 1 else "does not")))
+        return found
 
     def _lengths(self, candidates: Sequence[Candidate]) -> list[int]:
         """Requests of single runs, more where a cache has to fill."""

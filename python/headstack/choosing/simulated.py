@@ -114,7 +114,7 @@ class Simulated:
 
     def _known(self, limit: Limit, row: Row, requests: int) -> Known:
         if row["impossible"] is not None:
-            return Known(None, None, None, 0, row["impossible"])
+            return Known(None, None, None, 0, row["impossible"], impossible=True)
         found = known(limit, row)
         trace = self.job.demand.trace
         if trace is not None and requests >= recorded_requests(trace) and not found.piles_up:
