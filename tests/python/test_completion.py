@@ -115,7 +115,7 @@ def completed(shell: str, line: str, environment: dict[str, str]) -> list[str]:
         ("arrays show compaq-raid5", ["compaq-raid5-7"]),
         ("workloads show web", ["web-server"]),
         ("scenarios show hp-oltp-2", ["hp-oltp-2k"]),
-        ("study run mark", ["mark5c"]),
+        ("study run mark", ["mark5c", "mark5c-2012"]),
         ("study show mark5c -o ", ["+-o dirnames"]),
         ("replay x y --mode timed,", [f"timed,{mode}" for mode in MODES if mode != "timed"]),
         ("trace info x --format ", list(formats())),

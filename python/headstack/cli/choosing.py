@@ -15,7 +15,7 @@ import click
 from headstack import signals
 from headstack._native import InputError
 from headstack.atomic_files import write_all, write_text
-from headstack.cli.completing import DEMAND, EXECUTOR, FOLDER
+from headstack.cli.completing import DEMAND, EXECUTOR, FOLDER, Among
 from headstack.cli.files import OUTPUT, SOURCE
 from headstack.cli.output import WIDE, Outputs, html_option, progress, wide_option
 from headstack.columns import is_plain, width_of
@@ -31,7 +31,7 @@ NOTHING = 1
 
 
 @click.command()
-@click.argument("job", nargs=-1, type=DEMAND, metavar="[JOB]...")
+@click.argument("job", nargs=-1, type=DEMAND, metavar="[JOB]...", help="A workload, a scenario or a trace.")
 @click.option(
     "-w",
     "--workload",
@@ -71,6 +71,7 @@ NOTHING = 1
 @click.option(
     "--objective",
     default="usd",
+    type=Among(("usd", "watts", "bays", "latency")),
     metavar="usd|watts|bays|latency",
     help="What is to be least; of a comma list the frontier is told, too.  [default: usd]",
 )
@@ -80,8 +81,10 @@ NOTHING = 1
 @click.option("--on", metavar="DATE", help="The day of the prices, such as 2016-06.  [default: today]")
 @click.option("--own-prices", is_flag=True, help="Take none but those of --prices.")
 @click.option("--estimate-prices", is_flag=True, help="Estimate by class where a drive has no price.")
-@click.option("--among", metavar="LIST", help="Drives: nearline, 15k, 10k, disk, ssd, nvme, names with *, FILE.toml.")
-@click.option("--not", "without", metavar="LIST", help="Drives, levels and hosts that are left out, with *.")
+@click.option(
+    "--among", metavar="LIST", help="Drives: nearline, 15k, 10k, disk, ssd, nvme, names with wildcards, FILE.toml."
+)
+@click.option("--not", "without", metavar="LIST", help="Drives, levels and hosts that are left out, with wildcards.")
 @click.option("--hosts", metavar="LIST", help="Arrays whose drives are replaced: their links and controllers stay.")
 @click.option("--levels", metavar="LIST", help="raid0, raid1, raid10, raid5, raid6, 4+2, raidz1 to 3, draid2:8d:1s.")
 @click.option("--drives", metavar="N..M", help="How many, spares not among them.")
