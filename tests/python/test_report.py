@@ -51,7 +51,7 @@ BENDING = Series(
     low=[4.5, 5, 5.5, 7, 12, 27, 50],
     high=[5.5, 6, 6.5, 9, 16, 33, 60],
 )
-LOAD, TIME = Axis("Throughput (IO/s)"), Axis("Mean response time (ms)", log=True)
+LOAD, TIME = Axis("Throughput (IO/s)", log=False), Axis("Mean response time (ms)", log=True)
 CURVES = Lines(
     "curves",
     "Saturation",

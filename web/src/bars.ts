@@ -32,14 +32,15 @@ export function bars(figure: Bars, width: number, view: View): Drawing {
   const spots: (Spot | null)[][] = figure.series.map(() => []);
   const styles = looks(figure.series);
   const groupWidth = (box.right - box.left) / figure.groups.length;
-  const beside = figure.stacked ? 1 : shownSeries.length;
+  const isOne = figure.stacked || isAlone(figure);
+  const beside = isOne ? 1 : shownSeries.length;
   const barWidth = Math.min(56, (0.82 * groupWidth) / Math.max(1, beside));
   const tops = figure.groups.map(() => 0);
   shownSeries.forEach(({ series, index }, place) => {
     const look = styles[index];
     figure.groups.forEach((group, n) => {
       const value = series.y[n] ?? null;
-      const left = box.left + (n + 0.5) * groupWidth + ((figure.stacked ? 0 : place) - beside / 2) * barWidth;
+      const left = box.left + (n + 0.5) * groupWidth + ((isOne ? 0 : place) - beside / 2) * barWidth;
       const below = figure.stacked ? (tops[n] ?? 0) : 0;
       tops[n] = below + (value ?? 0);
       const spot = value === null || !look ? null : bar(box, y, left, barWidth, below + value, below);
@@ -61,6 +62,11 @@ export function bars(figure: Bars, width: number, view: View): Drawing {
   });
   names.forEach((name, n) => element.append(groupName(name, box, box.left + (n + 0.5) * groupWidth, isAslant)));
   return { element, box, x: null, y: null, spots };
+}
+
+/** Whether each group has a bar of one series alone, which its name names. */
+export function isAlone(figure: Bars): boolean {
+  return figure.groups.every((_, n) => figure.series.filter((one) => one.y[n] !== null).length <= 1);
 }
 
 /** Where the axes begin so that names that stand aslant begin within the chart. */

@@ -32,8 +32,8 @@ function says(figure: Lines, mark: Mark | undefined): string {
 }
 
 function ofLines(figure: Lines): Rows {
-  const has = (of: "names" | "labels" | "low" | "high" | "marks") => figure.series.some((series) => series[of].length);
-  const optional = (["names", "labels", "low", "high", "marks"] as const).filter(has);
+  const has = (of: "names" | "labels" | "low" | "high" | "p99" | "marks") => figure.series.some((series) => series[of].length);
+  const optional = (["names", "labels", "low", "high", "p99", "marks"] as const).filter(has);
   const columns = ["series", figure.x.label, figure.y.label, ...optional.map((name) => HEADS[name] ?? name)];
   const told = (series: Series, name: (typeof optional)[number], n: number): Cell =>
     name === "marks" ? says(figure, series.marks[n]) : (series[name][n] ?? null);

@@ -26,20 +26,21 @@ export function lines(figure: Lines, width: number, view: View): Drawing {
   const element = canvas(width, height, figure.title);
   const put = placing(box, x, y, kinds);
   const all = figure.series.map((one, index) => (view.hidden.has(index) ? [] : one.x.map((at, n) => put(at, one.y[n] ?? null))));
+  const tails = figure.series.map((one, index) => (view.hidden.has(index) ? [] : one.p99.map((at, n) => put(one.x[n] ?? null, at))));
   const rules = figure.series.flatMap((one, index) => (view.hidden.has(index) ? [] : rulesOf(one, index, box, x, y)));
   const styles = looks(figure.series);
   const isCrowd = figure.series.reduce((sum, one) => sum + one.marks.length, 0) > POINTS_MAX;
   const parts = figure.series.map((one, index) => {
     const look = styles[index];
     if (!look || view.hidden.has(index)) return [];
-    return one.marks.length ? scattered(one, all[index] ?? [], look, put, isCrowd) : drawn(one, all[index] ?? [], look, put);
+    return one.marks.length ? scattered(one, all[index] ?? [], look, put, isCrowd) : drawn(one, all[index] ?? [], tails[index] ?? [], look, put);
   });
   // Of points, the first series is the nearest to the reader.
   const inside = (isCrowd ? parts.reverse() : parts).flat();
   inside.unshift(...rules.map(({ from, to, series }) => svg("path", { class: `${styles[series]?.colour} rule-across`, d: path([from, to]) })));
   inside.push(...figure.limits.map(({ value }) => svg("path", { class: "limit", d: `M${box.left} ${heightAt(box, y, value)}H${box.right}` })));
   element.append(xAxis(box, x, figure.x.label), yAxis(box, y, ticks, figure.y.label));
-  element.append(clipped(box, ...inside), labels(figure, all, styles, box, rules), limitLabels(figure, box, y));
+  element.append(clipped(box, ...inside), labels(figure, all, tails, styles, box, rules), limitLabels(figure, box, y));
   return { element, box, x, y, spots: figure.series.map((one, index) => spots(figure, one, index, all[index] ?? [], box, rules)) };
 }
 
@@ -94,12 +95,17 @@ function xs(series: Series): number[] {
 function ys(series: Series, part: Range | null): number[] {
   const isShown = (at: number | null | undefined) => part === null || at === null || (at !== undefined && at >= part[0] && at <= part[1]);
   const pick = (values: (number | null)[]) => values.filter((value, n): value is number => value !== null && isShown(series.x[n]));
-  return [...pick(series.y), ...pick(series.low), ...pick(series.high)];
+  return [...pick(series.y), ...pick(series.low), ...pick(series.high), ...pick(series.p99)];
 }
 
-function drawn(series: Series, points: (Point | null)[], look: Look, put: Put): SVGElement[] {
+function drawn(series: Series, points: (Point | null)[], tail: (Point | null)[], look: Look, put: Put): SVGElement[] {
   const parts: SVGElement[] = [];
   if (series.low.length && series.high.length) parts.push(...interval(series, look, put));
+  if (tail.length) {
+    const [only, ...more] = tail.filter((point) => point !== null);
+    const d = only && !more.length ? `M${short(only.x - 6)} ${short(only.y)}h12` : path(tail);
+    parts.push(svg("path", { class: `${look.colour} line thin`, d, "stroke-dasharray": look.dash }));
+  }
   if (!look.published) {
     parts.push(svg("path", { class: `${look.colour} line`, d: path(points), "stroke-dasharray": look.dash }));
   }
@@ -154,8 +160,9 @@ function interval(series: Series, look: Look, put: Put): SVGElement[] {
     .map((round) => svg("path", { class: `${look.colour} band${round.length === 2 ? " one" : ""}`, d: `${path(round)}z` }));
 }
 
-function labels(figure: Lines, all: (Point | null)[][], styles: Look[], box: Box, rules: Rule[]): SVGElement {
+function labels(figure: Lines, all: (Point | null)[][], tails: (Point | null)[][], styles: Look[], box: Box, rules: Rule[]): SVGElement {
   const ink = all.flatMap((points, index) => (figure.series[index]?.marks.length ? points.filter((one) => one !== null) : along(points)));
+  ink.push(...tails.flatMap((points) => along(points)));
   const wanted = figure.series.flatMap((one, index) =>
     (all[index] ?? []).flatMap((at, n) => (at && one.labels[n] ? [{ at, text: one.labels[n], colour: styles[index]?.colour ?? "" }] : [])),
   );
@@ -195,7 +202,9 @@ function said(figure: Lines, series: Series, n: number): string[] {
   if (known) parts.push(known[1]);
   if (x !== null) parts.push(`${figure.x.label}: ${shown(x, figure.x_is_percentile ? 8 : 6)}`);
   if (y !== null) parts.push(`${figure.y.label}: ${shown(y, 6)}`);
+  const tail = end(series.p99);
   if (low !== null && high !== null) parts.push(`from ${shown(low)} to ${shown(high)}`);
+  if (tail !== null) parts.push(`99th percentile: ${shown(tail, 4)}`);
   if (series.labels[n] && !series.marks.length) parts.push(`at ${series.labels[n]}`);
   if (series.mark && series.mark[0] === series.x[n] && series.mark[1] === series.y[n]) parts.push(series.mark_at_most ? "knee, here or before" : "knee");
   return parts;

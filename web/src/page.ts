@@ -1,6 +1,6 @@
 /** The page: a report from its heading to its runs, or a figure on its own in a notebook. */
 
-import { bars } from "./bars";
+import { bars, isAlone } from "./bars";
 import { Chart, type Linked } from "./chart";
 import { badge, claimsOf, verdicts } from "./claims";
 import { dataOf } from "./data";
@@ -27,14 +27,19 @@ function figureOf(figure: Figure, links: Linked): HTMLElement {
   else if (figure.kind === "grid") element.append(grid(figure));
   else {
     const chart = chartOf(figure, links);
-    const hasNames = figure.kind !== "heat" && (figure.series.length > 1 || figure.series.some((one) => one.mark || one.marks.length));
-    if (hasNames) element.append(legend(figure, chart));
+    if (hasNames(figure)) element.append(legend(figure, chart));
     const data = dataOf(figure);
     const behind = () => [table(data), ...(data.note ? [html("p", { class: "note" }, data.note)] : [])];
-    element.append(chart.element, fold({ class: "data" }, ["data"], behind));
+    element.append(...switches(figure, chart), chart.element, fold({ class: "data" }, ["data"], behind));
   }
   if (note) element.append(note);
   return element;
+}
+
+/** Whether it takes a legend to tell series apart, or what is ringed. */
+function hasNames(figure: Lines | Bars | Heat): figure is Lines | Bars {
+  if (figure.kind === "heat" || (figure.kind === "bars" && isAlone(figure))) return false;
+  return figure.series.length > 1 || figure.series.some((one) => one.mark || one.marks.length);
 }
 
 /** Tables with longer rows than a column of the page is wide take two columns of it, or all of its width. */
@@ -69,6 +74,21 @@ function chartOf(figure: Lines | Bars | Heat, links: Linked): Chart {
   if (key) links.set(key, [...together(), chart]);
   charts.push(chart);
   return chart;
+}
+
+/** Buttons that make an axis linear or logarithmic. */
+function switches(figure: Lines | Bars | Heat, chart: Chart): HTMLElement[] {
+  const axes: [string, Axis][] = figure.kind === "bars" ? [["y", figure.y]] : [["x", figure.x], ["y", figure.y]];
+  const buttons = axes.filter(([, axis]) => axis.switch).map(([name, axis]) => {
+    const button = html("button", { type: "button", "aria-pressed": String(axis.log), title: `${axis.label}: logarithmic or linear` }, `log ${name}`);
+    button.addEventListener("click", () => {
+      axis.log = !axis.log;
+      button.ariaPressed = String(axis.log);
+      chart.zoom(null, null);
+    });
+    return button;
+  });
+  return buttons.length ? [html("div", { class: "switches", role: "group", "aria-label": "Logarithmic axes" }, ...buttons)] : [];
 }
 
 /** The names of series, which show and hide them. */

@@ -5,6 +5,8 @@ export type Cell = string | number | boolean | null;
 export interface Axis {
   label: string;
   log: boolean;
+  /** A reader may switch between a linear and a logarithmic one. */
+  switch: boolean;
 }
 
 type Places = (number | null)[];
@@ -24,6 +26,8 @@ export interface Series {
   /** Where along x the ends of the interval lie; empty where that is at the points. */
   low_x: Places;
   high_x: Places;
+  /** The 99th percentile, beside a mean. */
+  p99: Places;
   mark: [number, number] | null;
   mark_at_most: boolean;
   published: boolean;

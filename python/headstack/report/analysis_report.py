@@ -79,7 +79,9 @@ def _rate(report: Found) -> Iterable[Figure]:
     ]
     series = [one for one in series if any(one.y)]
     width = format_duration_ns(width_ns)
-    yield Lines("rate", "Rate", Axis(f"Time ({time_unit})"), Axis("Rate (IO/s)"), series, f"In bins of {width}.")
+    yield Lines(
+        "rate", "Rate", Axis(f"Time ({time_unit})", log=False), Axis("Rate (IO/s)"), series, f"In bins of {width}."
+    )
 
 
 def _gaps(report: Found) -> Iterable[Figure]:
@@ -91,7 +93,9 @@ def _gaps(report: Found) -> Iterable[Figure]:
     shares = Series("gaps", (), [100 * entry["count"] / total for entry in bins])
     gaps, variation = report["arrivals"]["gaps_ns"], report["arrivals"]["gap_variation"]
     note = f"Mean {format_duration_ns(round(gaps['mean']))}, coefficient of variation {figures(variation)}."
-    yield Bars("gaps", "Time from a request to the next", Axis("Share of the gaps (%)"), groups, [shares], note)
+    yield Bars(
+        "gaps", "Time from a request to the next", Axis("Share of the gaps (%)", log=False), groups, [shares], note
+    )
 
 
 def _sizes(report: Found) -> Iterable[Figure]:
@@ -108,7 +112,7 @@ def _sizes(report: Found) -> Iterable[Figure]:
     note = f"Mean {format_bytes(round(report['sizes']['mean_bytes'] or 0))}."
     note += "" if exact else " Sizes from each one up to twice as much."
     shown = [one for one in series if any(one.y)]
-    yield Bars("sizes", "Sizes", Axis("Share of the requests (%)"), groups, shown, note)
+    yield Bars("sizes", "Sizes", Axis("Share of the requests (%)", log=False), groups, shown, note)
 
 
 def _mix(report: Found) -> Iterable[Figure]:
@@ -136,7 +140,7 @@ def _reuse(report: Found) -> Iterable[Figure]:
     factor, name = unit(max(point["cache_bytes"] for point in curve), BYTES) if by_block else (1, "requests")
     caches = [point["cache_bytes"] / factor if by_block else point["cache"] for point in curve]
     misses = Series("misses", caches, [100 * point["miss_ratio"] for point in curve], **bounds)
-    axes = Axis(f"Cache ({name})", log=True), Axis("Misses (%)")
+    axes = Axis(f"Cache ({name})", log=True), Axis("Misses (%)", log=False)
     yield Lines("misses", "Misses of an LRU cache", *axes, [misses], note)
 
 
@@ -146,7 +150,14 @@ def _depth(report: Found) -> Iterable[Figure]:
         return
     groups, shares = zip(*depth_classes(depth), strict=True)
     note = f"Mean {figures(depth['mean'])}, most {depth['max']:,}."
-    yield Bars("depth", "Requests in flight", Axis("Share of the time (%)"), groups, [Series("time", (), shares)], note)
+    yield Bars(
+        "depth",
+        "Requests in flight",
+        Axis("Share of the time (%)", log=False),
+        groups,
+        [Series("time", (), shares)],
+        note,
+    )
 
 
 def _response(report: Found) -> Iterable[Figure]:
@@ -157,7 +168,7 @@ def _response(report: Found) -> Iterable[Figure]:
         Series(name, list(percents.values()), [entry[key] / 1e6 for key in percents])
         for name, entry in report["response"]["by_operation_ns"].items()
     ]
-    axes = Axis("Percentile (%)"), Axis("Response time (ms)", log=True)
+    axes = Axis("Percentile (%)"), Axis("Response time (ms)")
     yield Lines("response", "Response times by percentile", *axes, series, x_is_percentile=True)
 
 

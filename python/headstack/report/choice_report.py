@@ -36,8 +36,6 @@ from headstack.report.figures import (
 from headstack.report.html import write_html
 from headstack.report.looks import COLOURS
 
-DECADE = 10
-"""An axis is logarithmic where its greatest value is more than so many times its least."""
 FIRST = 3
 """Columns of a table that are always there: what a row is of, its place, its host or its price."""
 OTHERS, OTHER_PARTS = "others", "other parts"
@@ -144,8 +142,6 @@ def cost_figure(answer: Answer) -> Lines | None:
     missing = sum(verdict is not None and verdict.value is None for _, verdict in points)
     places = {one.name: place for place, one in ranked(answer) if place}
     groups = _groups([one for one, _ in known], list(places))
-    costs = [one.usd if is_cost else one.cost for one, _ in known]
-    values = [verdict.value for _, verdict in known if verdict.value is not None]
     series = []
     for group in dict.fromkeys(groups.values()):
         some = [(one, verdict) for one, verdict in known if groups[one.name] == group]
@@ -161,8 +157,8 @@ def cost_figure(answer: Answer) -> Lines | None:
                 names=[one.name for one, _ in some],
             )
         )
-    x = Axis(_label("usd", "$") if is_cost else _label(answer.objective, answer.unit), _spans_a_decade(costs))
-    y = Axis(f"{what}{condition} ({limit.unit})", _spans_a_decade([*values, limit.limit_value]))
+    x = Axis(_label("usd", "$") if is_cost else _label(answer.objective, answer.unit))
+    y = Axis(f"{what}{condition} ({limit.unit})")
     shown = {mark for one in series for mark in one.marks}
     said = "Numbers are places in the table; bars are where the long run lies (95 %, the sampling error alone)."
     if missing:
@@ -192,10 +188,6 @@ def _groups(drawn: Sequence[Choice], ranking: Sequence[str]) -> dict[str, str]:
     kept = order if len(order) <= len(COLOURS) else order[: len(COLOURS) - 1]
     named = {name: kind if kind in kept else OTHERS for name, kind in kinds.items()}
     return dict(sorted(named.items(), key=lambda pair: [*kept, OTHERS].index(pair[1])))
-
-
-def _spans_a_decade(values: Sequence[float]) -> bool:
-    return bool(values) and min(values) > 0 and max(values) > DECADE * min(values)
 
 
 def _label(objective: str, unit: str) -> str:
@@ -240,7 +232,7 @@ def frontier_figure(answer: Answer, number: int) -> Lines:
             )
         )
     shown = {mark for one in series for mark in one.marks}
-    x, y = (Axis(_label(*answer.objectives[n]), _spans_a_decade([one.costs[n] for one in pairs])) for n in (0, number))
+    x, y = (Axis(_label(*answer.objectives[n])) for n in (0, number))
     name = "frontier" if number == 1 else f"frontier-{number}"
     key = [(mark, says) for mark, says in KEY if mark in shown]
     return Lines(name, UNBEATEN.removesuffix(":"), x, y, series, _dates(answer), key=key)

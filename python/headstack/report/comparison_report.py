@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from headstack._native import version
 from headstack.report.figures import Axis, Bars, Lines, Provenance, Report, Section, Series, Table
-from headstack.report.results_report import BAND, RESPONSE, THROUGHPUT, provenance_of
+from headstack.report.results_report import BAND, MEANS, RESPONSE, THROUGHPUT, provenance_of
 
 if TYPE_CHECKING:
     from headstack.comparison import Comparison, Point
@@ -58,12 +58,14 @@ def _curves(comparison: Comparison) -> Lines:
                     [figures["iops"] or 0.0 for figures in shown],
                     [figures["mean_ms"] for figures in shown],
                     labels=[point.measured.load.removeprefix("depth ") for point in points],
+                    p99=[figures.get("p99_ms") for figures in shown],
+                    thing=name,
                     low=[low for low, _ in ends] if is_known else (),
                     high=[high for _, high in ends] if is_known else (),
                 )
             )
     title = "Response time over throughput"
-    note = " ".join(["Numbers at points: the load.", *([BAND] if any(one.low for one in series) else [])])
+    note = " ".join([MEANS, "Numbers at points: the load.", *([BAND] if any(one.low for one in series) else [])])
     return Lines("curves", title, THROUGHPUT, RESPONSE, series, note)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
 
+from headstack.report.axes import with_axes
 from headstack.report.figures import Axis, Bars, Cell, Grid, Heat, Lines, Mark, Series, Shape, Table
 from headstack.report.figures import Figure as Data
 from headstack.report.looks import COLOURS as NAMES
@@ -39,6 +40,8 @@ MARKERS: dict[Shape | None, Any] = {
 """As in the page (web/src/looks.ts)."""
 MARKS: tuple[Mark, ...] = get_args(Mark)
 RULE = (0, (1, 1.6))
+THIN = 0.8
+"""The line of a 99th percentile."""
 MARKS_MAX = 80
 """More points than this have no marks of their own."""
 POINTS_MAX, SMALL = 200, 3.0
@@ -52,7 +55,7 @@ NOTE, TITLE = 118, 9.5
 
 def draw(data: Data, path: str | os.PathLike[str] | None = None) -> Figure:
     """The picture of a figure; written where a path is given, in the format of its suffix: png, svg or pdf."""
-    (data,) = with_looks([data])
+    (data,) = with_looks([with_axes(data)])
     with mpl.rc_context(STYLE):
         match data:
             case Lines():
@@ -87,7 +90,9 @@ def _lines(data: Lines) -> Figure:
         _dress_nines(axes, data.x, percents)
     else:
         _dress(axes.xaxis, data.x, [*percents, *_known(data.series, "low_x", "high_x")])
-    _dress(axes.yaxis, data.y, [*_known(data.series, "y", "low", "high"), *(limit.value for limit in data.limits)])
+    _dress(
+        axes.yaxis, data.y, [*_known(data.series, "y", "low", "high", "p99"), *(limit.value for limit in data.limits)]
+    )
     _draw_limits(axes, data)
     axes.grid(axis="both", zorder=0)
     ours = {series.name for series in data.series if not series.published}
@@ -168,6 +173,10 @@ def _draw_series(axes: Axes, data: Lines, series: Series) -> None:
     edge = 1.2 if series.shape == "asterisk" else 0
     dash = DASHES[series.dash or 0]
     axes.plot(x, y, marker=shown, ls=dash, color=colour, lw=1.8, ms=4.5 + edge, mew=edge, label=label, zorder=3)
+    if series.p99:
+        tail = [math.nan if value is None else value for value in series.p99]
+        alone = "_" if sum(not math.isnan(value) for value in tail) == 1 else ""
+        axes.plot(x, tail, marker=alone, ls=dash, color=colour, lw=THIN, ms=9, zorder=2.8)
     if series.mark is not None:
         axes.plot(*series.mark, "o", ms=11, mfc="none", mec=colour, mew=1.4, zorder=4)
 
@@ -308,14 +317,15 @@ def _dress(drawn: Drawn, axis: Axis, values: list[float]) -> None:
 
 
 def _bars(data: Bars) -> Figure:
-    count = len(data.groups) * (1 if data.stacked else len(data.series))
+    beside_each_other = 1 if data.stacked or is_alone(data) else len(data.series)
+    count = len(data.groups) * beside_each_other
     figure = Figure(figsize=(max(8.4, 0.28 * count + 1.5), 4.8 + 0.2 * _legend_rows(data.series)), layout="constrained")
     axes = figure.add_subplot()
-    width = 0.62 if data.stacked else 0.82 / max(1, len(data.series))
+    width = 0.62 if beside_each_other == 1 else 0.82 / beside_each_other
     tops = [0.0] * len(data.groups)
     for number, series in enumerate(data.series):
         colour = _colour(series)
-        beside = 0.0 if data.stacked else (number + 0.5 - len(data.series) / 2) * width
+        beside = 0.0 if beside_each_other == 1 else (number + 0.5 - len(data.series) / 2) * width
         places = [group + beside for group in range(len(data.groups))]
         heights = [math.nan if value is None else value for value in series.y]
         face: dict[str, Any] = {"color": colour, "lw": 0}
@@ -335,11 +345,18 @@ def _bars(data: Bars) -> Figure:
             name.set(rotation=30, ha="right", rotation_mode="anchor")
     axes.set_ylabel(data.y.label)
     if data.y.log:
-        axes.set_yscale("log")
+        known = _known(data.series, "y", "low", "high")
+        _dress(axes.yaxis, data.y, known)
+        axes.set_ylim(bottom=10 ** math.floor(math.log10(0.75 * min(known))))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
     axes.grid(axis="y", zorder=0)
-    _head_and_foot(figure, data.title, data.note, len(data.series) > 1)
+    _head_and_foot(figure, data.title, data.note, len(data.series) > 1 and not is_alone(data))
     return figure
+
+
+def is_alone(data: Bars) -> bool:
+    """Whether each group has a bar of one series alone, which its name names."""
+    return all(sum(one.y[n] is not None for one in data.series) <= 1 for n in range(len(data.groups)))
 
 
 # Grids, maps and tables.

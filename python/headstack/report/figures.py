@@ -28,7 +28,10 @@ class Axis:
     """One axis: what it measures, with its unit."""
 
     label: str
-    log: bool = False
+    log: bool | None = None
+    """Whether it is logarithmic; ``None`` leaves scale and unit to the data (``headstack.report.axes``)."""
+    switch: bool = False
+    """A reader of the page may switch between both kinds."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,8 @@ class Series:
     low_x: Sequence[float | None] = ()
     high_x: Sequence[float | None] = ()
     """Where along x its ends lie, if not at the points; empty, or one for each."""
+    p99: Sequence[float | None] = ()
+    """The 99th percentile where ``y`` is a mean: a thin line; empty, or one for each."""
     mark: tuple[float, float] | None = None
     """A point that is ringed: the knee of a saturation curve."""
     mark_at_most: bool = False

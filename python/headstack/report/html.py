@@ -16,6 +16,7 @@ from typing import Any
 
 from headstack._native import InputError
 from headstack.atomic_files import write_text
+from headstack.report.axes import with_axes
 from headstack.report.figures import Figure, Report, Section
 from headstack.report.looks import with_looks
 
@@ -89,7 +90,8 @@ def _page(report: Report, *, is_inline: bool) -> str:
 
 def _given(report: Report, is_inline: bool) -> dict[str, Any]:
     """What the page reads: see ``Given`` in web/src/report.ts."""
-    looked = iter(with_looks([figure for section in report.sections for figure in section.figures]))
+    figures = [with_axes(figure) for section in report.sections for figure in section.figures]
+    looked = iter(with_looks(figures))
     sections = [replace(section, figures=[next(looked) for _ in section.figures]) for section in report.sections]
     told = asdict(replace(report, sections=sections))
     descriptions: dict[str, int] = {}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from headstack.report.figures import Series
 
@@ -13,7 +13,11 @@ if TYPE_CHECKING:
 
 LABEL_SIZE = 7.5
 # Where a point's label may begin (or end), in points (1/72 inch) from it; best first.
-PLACES = ((6, -9, "left"), (-6, 4, "right"), (6, 4, "left"), (-6, -9, "right"))
+PLACES = ((6, -9, "left"), (-6, 4, "right"), (6, 4, "left"), (-6, -9, "right"), (8, -3, "left"), (-8, -3, "right"))
+BEYOND = 16.0
+"""Points by which a label may jut out of the axes, at the top and at the right."""
+Rectangle: TypeAlias = tuple[float, float, float, float]
+"""Left, bottom, right, top, in points."""
 
 
 def label_points(figure: Figure, drawn: Sequence[tuple[Series, str]]) -> None:
@@ -33,18 +37,22 @@ def label_points(figure: Figure, drawn: Sequence[tuple[Series, str]]) -> None:
     ]
     inked = [
         start + (end - start) * step / 20
-        for points, (one, _) in zip(places, drawn, strict=True)
-        if len(points)
-        for start, end in (zip(points, points, strict=True) if one.marks else pairwise([points[0], *points]))
+        for line, is_line in _lines(axes, [one for one, _ in drawn], places)
+        for start, end in (pairwise([line[0], *line]) if is_line else zip(line, line, strict=True))
         for step in range(21)
     ]
+    frame: Any = axes.get_window_extent().extents
+    frame = frame * 72 / figure.dpi
+    room = (frame[0] + 1, frame[1] + 1, frame[2] + BEYOND, frame[3] + BEYOND)
+    taken: list[Rectangle] = []
     halo = [Stroke(linewidth=2, foreground="white"), Normal()]
     for (one, colour), labelled, points in zip(drawn, known, places, strict=True):
         for (x, y, label), point in zip(labelled, points, strict=True):
-            if not label:
+            best = _best_place(label, point, inked, taken, room) if label else None
+            if best is None:
                 continue
-            (right, up, side), middle = _best_place(label, point, inked)
-            inked += 20 * [middle]
+            (right, up, side), rectangle = best
+            taken.append(rectangle)
             axes.annotate(
                 label,
                 (x, y),
@@ -58,19 +66,41 @@ def label_points(figure: Figure, drawn: Sequence[tuple[Series, str]]) -> None:
             )
 
 
-def _best_place(label: str, point: Any, inked: list[Any]) -> tuple[tuple[int, int, str], Any]:
-    """The place for a label that covers the least ink, and the middle of the label there."""
-    width, height = 0.6 * LABEL_SIZE * len(label), 0.9 * LABEL_SIZE
+def _lines(axes: Any, drawn: Sequence[Series], places: Sequence[Any]) -> Iterator[tuple[Any, bool]]:
+    """Where ink is, in points: along lines, and thin ones, else at the points themselves."""
+    for one, points in zip(drawn, places, strict=True):
+        if len(points):
+            yield points, not one.marks
+        tail = [(x, y) for x, y in zip(one.x, one.p99, strict=False) if x is not None and y is not None]
+        if tail:
+            yield axes.transData.transform(tail) * 72 / axes.figure.dpi, True
 
-    def middle(place: tuple[int, int, str]) -> Any:
+
+def _best_place(
+    label: str, point: Any, inked: list[Any], taken: list[Rectangle], room: Rectangle
+) -> tuple[tuple[int, int, str], Rectangle] | None:
+    """The place for a label that covers the least ink, and its rectangle there; ``None`` where each lies over another
+    label or out of the room."""
+    width, height, below = 0.66 * LABEL_SIZE * len(label), 1.25 * LABEL_SIZE, 0.25 * LABEL_SIZE
+
+    def rectangle(place: tuple[int, int, str]) -> Rectangle:
         right, up, side = place
-        x, y = point
-        return x + right + (width / 2 if side == "left" else -width / 2), y + up + height / 2
+        left = point[0] + right - (0 if side == "left" else width)
+        bottom = point[1] + up - below
+        return left, bottom, left + width, bottom + height
 
-    def covered(place: tuple[int, int, str]) -> int:
-        reach = (width / 2 + 2, height / 2 + 2)
-        x, y = middle(place)
-        return sum(abs(ink[0] - x) < reach[0] and abs(ink[1] - y) < reach[1] for ink in inked)
+    def is_free(of: Rectangle) -> bool:
+        left, bottom, right, top = of
+        within = left >= room[0] and bottom >= room[1] and right <= room[2] and top <= room[3]
+        return within and not any(_overlap(of, other) for other in taken)
 
-    best = min(PLACES, key=covered)
-    return best, middle(best)
+    def covered(of: Rectangle) -> int:
+        left, bottom, right, top = of
+        return sum(left - 2 < x < right + 2 and bottom - 2 < y < top + 2 for x, y in inked)
+
+    free = [(place, of) for place in PLACES if is_free(of := rectangle(place))]
+    return min(free, key=lambda one: covered(one[1]), default=None)
+
+
+def _overlap(one: Rectangle, other: Rectangle) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from headstack._native import version
 from headstack.report.figures import Axis, Bars, Cell, Figure, Grid, Lines, Provenance, Report, Section, Series, Table
+from headstack.report.looks import DASHES
 
 if TYPE_CHECKING:
     from headstack.results import Results, Row, Shown
 
-THROUGHPUT, RESPONSE = Axis("Throughput (IO/s)"), Axis("Mean response time (ms)", log=True)
+THROUGHPUT, RESPONSE = Axis("Throughput (IO/s)"), Axis("Response time (ms)")
+MEANS = "Lines: means; thin lines: the 99th percentile."
 KNEE = "Ring: the knee; from there on, 1 % more IO/s costs more than 1 % more response time."
 BAND = "Bands: nine of ten devices lie within, by the model's error."
+WHISKERS = "Strokes: nine of ten devices lie within, by the model's error."
 PERCENTS = (0, 10, 25, 50, 75, 90, 95, 99, 99.5, 99.9, 99.95, 99.99, 99.995, 99.999)
 RUNS_MAX = 8
 """More runs than this are not drawn over each other: one of each curve stands for it."""
@@ -86,6 +90,7 @@ def saturation(results: Results) -> Lines:
     """
     knees = {knee.curve: knee for knee in results.knees()}
     curves = _drawn(results)
+    things = _things(results, {name: runs[0] for name, runs in curves.items()})
     series = [
         Series(
             name,
@@ -93,6 +98,8 @@ def saturation(results: Results) -> Lines:
             [results[run]["mean_ms"] for run in runs],
             low=_ends(results, runs, "low"),
             high=_ends(results, runs, "high"),
+            p99=[results[run]["p99_ms"] for run in runs],
+            thing=things[name],
             labels=[f"{results.load(run):.4g}" for run in runs] if _is_closed(results) else (),
             mark=(knees[name].iops, knees[name].mean_ms) if name in knees else None,
             mark_at_most=name in knees and knees[name].at_first_point,
@@ -100,7 +107,7 @@ def saturation(results: Results) -> Lines:
         for name, runs in curves.items()
     ]
     load = "clients" if results.streams_of(0) else "requests outstanding"
-    said = [f"Numbers at points: {load}."] if _is_closed(results) else []
+    said = [MEANS, *([f"Numbers at points: {load}."] if _is_closed(results) else [])]
     said += [KNEE] if knees else []
     at_first = " and ".join(knee.curve for knee in knees.values() if knee.at_first_point)
     said += [f"Of {at_first}, the first step already costs more than it gains: the knee is there or before."] * bool(
@@ -117,6 +124,14 @@ def _ends(results: Results, runs: Iterable[int], end: str) -> list[float | None]
     """The low or the high ends of where devices lie round the points of a curve; empty where that is known of none."""
     ends = [results[run][f"mean_model_{end}_ms"] for run in runs]
     return ends if any(value is not None for value in ends) else []
+
+
+def _things(results: Results, runs: Mapping[str, int]) -> dict[str, str]:
+    """What has the colour of each run or curve: its system, where there are several of no more variants than dashes."""
+    systems = {name: str(results[run]["system"]) for name, run in runs.items()}
+    counts = Counter(systems.values())
+    is_told = len(counts) > 1 and max(counts.values()) <= DASHES
+    return systems if is_told else {name: name for name in runs}
 
 
 def _drawn(results: Results) -> dict[str, list[int]]:
@@ -154,13 +169,27 @@ def _curves(results: Results) -> list[Figure]:
         return [saturation(results)]
     if len(curves) < 2:
         return []
-    rows = [results[runs[0]] for runs in curves.values()]
+    rows = {name: results[runs[0]] for name, runs in curves.items()}
+    things = _things(results, {name: runs[0] for name, runs in curves.items()})
     return [
-        Bars(name, title, axis, list(curves), [Series(_title(results), (), [row[key] for row in rows])])
-        for name, title, axis, key in (
-            ("throughput", "Throughput", THROUGHPUT, "iops"),
-            ("response", "Mean response time", Axis("Mean response time (ms)"), "mean_ms"),
+        Bars(name, title, axis, list(curves), _bars_of(rows, things, key, ends), note)
+        for name, title, axis, key, ends in (
+            ("throughput", "Throughput", THROUGHPUT, "iops", ("iops_model_low", "iops_model_high")),
+            ("response", "Mean response time", RESPONSE, "mean_ms", ("mean_model_low_ms", "mean_model_high_ms")),
         )
+        for note in ([WHISKERS if any(row[ends[0]] is not None for row in rows.values()) else ""])
+    ]
+
+
+def _bars_of(rows: Mapping[str, Row], things: Mapping[str, str], key: str, ends: tuple[str, str]) -> list[Series]:
+    """A bar for each run, in the colour of its system: a series has the bars of one thing alone."""
+
+    def only(thing: str, column: str) -> list[float | None]:
+        return [row[column] if things[name] == thing else None for name, row in rows.items()]
+
+    return [
+        Series(thing, (), only(thing, key), low=only(thing, ends[0]), high=only(thing, ends[1]))
+        for thing in dict.fromkeys(things.values())
     ]
 
 
@@ -211,6 +240,7 @@ def _named(results: Results, curve: str, run: int, curves: int) -> str:
 
 def _percentiles(results: Results) -> Iterable[Figure]:
     chosen, note = _chosen(results)
+    things = _things(results, chosen)
     series = []
     for name, run in chosen.items():
         count = results[run]["requests"]
@@ -218,9 +248,9 @@ def _percentiles(results: Results) -> Iterable[Figure]:
         known = [p for p in PERCENTS if count * (1 - p / 100) >= 10]
         points = [(p, results.percentile_ms(run, p)) for p in (*known, 100)]
         if points[-1][1] is not None:
-            series.append(Series(name, [p for p, _ in points], [ms for _, ms in points]))
+            series.append(Series(name, [p for p, _ in points], [ms for _, ms in points], thing=things[name]))
     if series:
-        axes = Axis("Percentile (%)"), Axis("Response time (ms)", log=True)
+        axes = Axis("Percentile (%)"), RESPONSE
         title = f"Response times by percentile{_common(results)}"
         yield Lines("percentiles", title, *axes, series, note, x_is_percentile=True)
 
@@ -260,16 +290,17 @@ def _intervals(results: Results) -> Iterable[Figure]:
     kept = {name: intervals for name, intervals in kept.items() if intervals}
     if not kept:
         return
-    time = Axis("Time (s)")
+    time, things = Axis("Time (s)", log=False), _things(results, {name: chosen[name] for name in kept})
     for figure, title, axis, key in (
         ("rate-over-time", "Throughput over time", THROUGHPUT, "iops"),
-        ("response-over-time", "Response time over time", RESPONSE, "mean_ms"),
+        ("response-over-time", "Mean response time over time", RESPONSE, "mean_ms"),
     ):
         series = [
             Series(
                 name,
                 [part["start_s"] - intervals[0]["start_s"] + part["duration_s"] / 2 for part in intervals],
                 [part[key] for part in intervals],
+                thing=things[name],
             )
             for name, intervals in kept.items()
         ]

@@ -51,7 +51,7 @@ def _rates(test: Zones) -> Lines:
         Series(f"{profile.system} ({profile.mode})", places(profile), [rate for _, rate in profile.rates])
         for profile in test.profiles
     ]
-    position = Axis("Position (% of each system)" if test.by_share else "Position (GB)")
+    position = Axis("Position (% of each system)" if test.by_share else "Position (GB)", log=False)
     title = f"Transfer rate from the outer to the inner edge: {test.profiles[0].kind}s"
     return Lines("rates", title, position, Axis("Transfer rate (MB/s)"), series)
 

@@ -93,7 +93,7 @@ def _distribution(family: str, fits: Sequence[Proof]) -> Lines:
         kept = [*range(0, len(errors), step), len(errors) - 1]
         share = [100 * (number + 1) / len(errors) for number in kept]
         series.append(Series(NAMES[figure], [100 * errors[number] for number in kept], share))
-    axes = Axis("Twin off by at most (%)"), Axis("Share of devices under workloads (%)")
+    axes = Axis("Twin off by at most (%)", log=False), Axis("Share of devices under workloads (%)", log=False)
     return Lines(f"{family}-errors", "How far twins are off", *axes, series)
 
 

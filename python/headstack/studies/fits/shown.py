@@ -145,4 +145,4 @@ def _left_picture(one: Left) -> Figure:
     groups = [*one.shares] if one.shares else [*one.parts]
     even = [100 / len(groups)] * len(groups)
     series = [Series("before", (), even), Series("left", (), [100 * step for step in one.steps])]
-    return Bars(f"unknown-{one.name}", f"{one.what}: {one.prior}", Axis("share (%)"), groups, series)
+    return Bars(f"unknown-{one.name}", f"{one.what}: {one.prior}", Axis("share (%)", log=False), groups, series)

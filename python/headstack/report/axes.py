@@ -1,0 +1,78 @@
+"""Axes by their data: logarithmic where these exceed a decade, and in microseconds where milliseconds are too long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from headstack.report.figures import Axis, Bars, Figure, Heat, Lines, Series
+
+DECADE = 10
+"""An axis is logarithmic where its greatest value is more than so many times its least."""
+SWITCHED = 2
+"""A reader may switch where the greatest is so many times the least: else both kinds look alike."""
+SHORT_MS = 2.0
+"""Up to here an axis is in microseconds."""
+ALONG = ("x", "low_x", "high_x")
+UP = ("y", "low", "high", "p99")
+
+
+def with_axes(figure: Figure) -> Figure:
+    """The figure with a scale and a unit for each axis that leaves them to the data (``log=None``).
+
+    An axis has one unit: times of more than 2 ms anywhere are told in milliseconds everywhere.
+    """
+    match figure:
+        case Lines():
+            limits = [limit.value for limit in figure.limits]
+            x, of_x = _decided(figure.x, _values(figure.series, ALONG, 0), figure.x_is_percentile)
+            y, of_y = _decided(figure.y, [*_values(figure.series, UP, 1), *limits])
+            series = [_scaled(_scaled(one, ALONG, of_x, 0), UP, of_y, 1) for one in figure.series]
+            limited = [replace(limit, value=_times(limit.value, of_y)) for limit in figure.limits]
+            return replace(figure, x=x, y=y, series=series, limits=limited)
+        case Bars():
+            # Parts add up on a linear axis alone.
+            y, of_y = _decided(figure.y, list(_values(figure.series, UP, 1)), figure.stacked)
+            return replace(figure, y=y, series=[_scaled(one, UP, of_y, 1) for one in figure.series])
+        case Heat():
+            return replace(figure, x=_stated(figure.x), y=_stated(figure.y))
+        case _:
+            return figure
+
+
+def _decided(axis: Axis, values: Sequence[float], is_linear: bool = False) -> tuple[Axis, float]:
+    """The axis, and what its values are to be multiplied by."""
+    if axis.log is not None:
+        return axis, 1
+    if is_linear or not values or min(values) <= 0:
+        axis = _stated(axis)
+    else:
+        spread = max(values) / min(values)
+        axis = replace(axis, log=spread > DECADE, switch=spread > SWITCHED)
+    is_short = axis.label.endswith("(ms)") and 0 < max(values, default=0) <= SHORT_MS
+    return (replace(axis, label=f"{axis.label[:-4]}(µs)"), 1000) if is_short else (axis, 1)
+
+
+def _stated(axis: Axis) -> Axis:
+    return axis if axis.log is not None else replace(axis, log=False)
+
+
+def _values(series: Iterable[Series], names: Sequence[str], place: int) -> list[float]:
+    """What series have along an axis; their knees at a place of its pair."""
+    found = [value for one in series for name in names for value in getattr(one, name) if value is not None]
+    return [*found, *(one.mark[place] for one in series if one.mark is not None)]
+
+
+def _scaled(one: Series, names: Sequence[str], factor: float, place: int) -> Series:
+    if factor == 1:
+        return one
+    scaled = {name: [None if v is None else _times(v, factor) for v in getattr(one, name)] for name in names}
+    mark = one.mark
+    if mark is not None:
+        mark = (_times(mark[0], factor), mark[1]) if place == 0 else (mark[0], _times(mark[1], factor))
+    return replace(one, **scaled, mark=mark)  # type: ignore[arg-type]
+
+
+def _times(value: float, factor: float) -> float:
+    """Without what binary fractions leave behind."""
+    return value if factor == 1 else float(f"{value * factor:.12g}")
