@@ -356,6 +356,23 @@ def test_a_thing_has_one_colour_on_the_page(page: dict[str, Any]) -> None:
     assert len(set.union(*of.values())) == 3
 
 
+def test_nothing_is_blank_without_a_script_or_before_it_has_drawn(page: dict[str, Any]) -> None:
+    still = page["still"]
+    charts = [figure for figure in FIGURES if isinstance(figure, Lines | Bars | Heat)]
+    assert still["pictures"] == [True] * len(charts)
+    assert still["atOnce"] == [1] * len(charts)
+    assert still["tables"] == len(FIGURES) - len(charts)
+    for told in ("Does it?", "Nearly.", "It does 3 IO/s <em>", "limit 30 ms", "va-7100 </script><b>", "d10"):
+        assert told in still["text"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_everybody_can_use_the_page(page: dict[str, Any], scheme: str) -> None:
+    found = page["accessibility"][scheme]
+    assert found["passes"] > 20
+    assert found["violations"] == []
+
+
 @built
 def test_equal_reports_are_equal_bytes_and_descriptions_are_stored_once(tmp_path: Path) -> None:
     text = to_html(REPORT)

@@ -57,11 +57,14 @@ export class Chart {
     title: string,
     private readonly draw: (width: number, view: View) => Drawing,
     private readonly together: () => Chart[] = () => [],
+    still: Element | null = null,
   ) {
     const name = `${title}. Arrow keys go from value to value, Escape leaves them.`;
     this.paper.setAttribute("role", "group");
     this.paper.setAttribute("aria-label", name);
     this.paper.tabIndex = 0;
+    // What is seen until it is drawn, on a page that is printed or pictured before.
+    if (still) this.paper.append(still);
     this.element = html("div", { class: "plot" }, this.paper, this.dragged, this.said, this.reset);
     this.listen();
     new ResizeObserver(([entry]) => this.fit(Math.floor(entry?.contentRect.width ?? 0))).observe(this.element);

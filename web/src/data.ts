@@ -8,7 +8,7 @@ import type { Bars, Cell, Figure, Grid, Heat, Lines, Mark, Series, Table } from 
 const CELLS_MAX = 1000;
 
 export function dataOf(figure: Figure): Table {
-  const head = { kind: "table" as const, name: `${figure.name}-data`, title: "", note: "" };
+  const head = { kind: "table" as const, name: `${figure.name}-data`, title: `${figure.title}: data`, note: "" };
   switch (figure.kind) {
     case "lines":
       return { ...head, ...ofLines(figure) };
@@ -45,7 +45,7 @@ function ofLines(figure: Lines): Rows {
 
 function ofBars(figure: Bars): Rows {
   const rows = figure.groups.map((group, n): Cell[] => [group, ...figure.series.map((series) => series.y[n] ?? null)]);
-  return { columns: ["", ...figure.series.map((series) => `${nameOf(series)}: ${figure.y.label}`)], rows };
+  return { columns: ["of", ...figure.series.map((series) => `${nameOf(series)}: ${figure.y.label}`)], rows };
 }
 
 function ofGrid(figure: Grid): Rows {

@@ -14,6 +14,8 @@ import { figure as shown } from "./scale";
 import { grid, table } from "./table";
 
 const charts: Chart[] = [];
+/** The pictures of charts that are in the file, in their order. */
+let stills: Element[] = [];
 const ids = new Set<string>();
 
 function figureOf(figure: Figure, links: Linked): HTMLElement {
@@ -70,6 +72,7 @@ function chartOf(figure: Lines | Bars | Heat, links: Linked): Chart {
       }
     },
     together,
+    stills.shift() ?? null,
   );
   if (key) links.set(key, [...together(), chart]);
   charts.push(chart);
@@ -261,7 +264,10 @@ function start(): void {
   document.body.classList.toggle("inline", given.inline);
   const figures = given.report.sections.flatMap((section) => section.figures);
   const links: Linked = new Map();
-  document.body.append(...(given.inline ? figures.map((figure) => figureOf(figure, links)) : whole(given)));
+  stills = [...document.querySelectorAll("#plain svg.still")];
+  const drawn = given.inline ? figures.map((figure) => figureOf(figure, links)) : whole(given);
+  document.getElementById("plain")?.remove();
+  document.body.append(...drawn);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawn);
   printing();
   const frame = window.frameElement as HTMLElement | null;

@@ -27,7 +27,7 @@ function listed(runs: readonly Provenance[], descriptions: () => Promise<string[
       html("tr", { class: "told" }, html("td", { colspan: heads.length }, told)),
     );
   });
-  return html("table", {}, html("thead", {}, html("tr", {}, ...heads.map((head) => html("th", { scope: "col" }, head)))), body);
+  return html("table", {}, html("caption", { class: "unseen" }, "Runs"), html("thead", {}, html("tr", {}, ...heads.map((head) => html("th", { scope: "col" }, head)))), body);
 }
 
 function indented(json: string): string {

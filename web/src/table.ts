@@ -14,7 +14,7 @@ export function table(given: Table): HTMLElement {
   let all = rows.length <= ROWS_MAX;
   const fill = () => {
     const shown = all ? rows : rows.slice(0, ROWS_MAX);
-    body.replaceChildren(...shown.map((row) => html("tr", {}, ...given.columns.map((_, n) => td(row[n] ?? null, texts[n] ?? null)))));
+    body.replaceChildren(...shown.map((row) => html("tr", {}, ...given.columns.map((_, n) => td(row[n] ?? null, texts[n] ?? null, n)))));
   };
   const heads = given.columns.map((name, column) => {
     const head = html("th", { scope: "col", class: texts[column] ? "figure" : "" });
@@ -29,14 +29,15 @@ export function table(given: Table): HTMLElement {
     return head;
   });
   fill();
-  const element = html("table", {}, html("thead", {}, html("tr", {}, ...heads)), body);
+  const caption = html("caption", { class: "unseen" }, given.title || "data");
+  const element = html("table", {}, caption, html("thead", {}, html("tr", {}, ...heads)), body);
   const more = html("button", { type: "button", class: "more" }, `all ${given.rows.length} rows`);
   more.addEventListener("click", () => {
     all = true;
     fill();
     more.remove();
   });
-  return html("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": given.title || "data" }, element, all ? null : more);
+  return html("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": given.title || "data" }, element, all ? null : more);
 }
 
 /** Rows by a column: figures by size, words by the alphabet with numbers in them by size, what is missing last. */
@@ -61,8 +62,10 @@ function textOf(cells: readonly Cell[]): Text | null {
   return alike(numbers, 5, 0.003);
 }
 
-function td(value: Cell, text: Text | null): HTMLElement {
-  return html("td", { class: text ? "figure" : "" }, said(value, text ?? figure));
+/** What a row is of heads it. */
+function td(value: Cell, text: Text | null, column: number): HTMLElement {
+  const content = said(value, text ?? figure);
+  return column === 0 && !text && value !== null ? html("th", { scope: "row" }, content) : html("td", { class: text ? "figure" : "" }, content);
 }
 
 /** A value for people, with the exact one for machines. */
@@ -82,9 +85,9 @@ export function grid(given: Grid): HTMLElement {
   const rows = given.rows.map((name, row) =>
     html("tr", {}, html("th", { scope: "row" }, name), ...given.columns.map((_, column) => shaded(given, row, column, [low, high], texts))),
   );
-  const caption = html("div", { class: "unit" }, given.unit + (given.published.length ? "; below, as published" : ""));
-  const drawn = html("table", { class: "grid" }, html("thead", {}, head), html("tbody", {}, ...rows));
-  return html("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": given.title }, caption, drawn);
+  const unit = html("div", { class: "unit" }, given.unit + (given.published.length ? "; below, as published" : ""));
+  const drawn = html("table", { class: "grid" }, html("caption", { class: "unseen" }, given.title), html("thead", {}, head), html("tbody", {}, ...rows));
+  return html("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": given.title }, unit, drawn);
 }
 
 function shaded(given: Grid, row: number, column: number, [low, high]: [number, number], texts: { found: Text; published: Text }): HTMLElement {

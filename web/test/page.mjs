@@ -1,11 +1,14 @@
 // Opens a report in Chromium, does what a reader does, and prints what was there as JSON: page.mjs CHROMIUM REPORT NOTEBOOK
 import { chromium } from "playwright-core";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 
 const [program, file, notebook] = process.argv.slice(2);
 const args = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--disable-background-networking"];
 const browser = await chromium.launch({ executablePath: program, args });
 const addresses = [file, notebook].map((path) => pathToFileURL(path).href);
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const found = { errors: [], requests: [] };
 
 async function opened(options, address = addresses[0], waited = "footer") {
@@ -277,6 +280,32 @@ async function framed() {
   return result;
 }
 
+/** What is seen where scripts are off, and what of charts is there before anybody scrolls. */
+async function still() {
+  const page = await opened({ javaScriptEnabled: false }, addresses[0], "header");
+  const result = {
+    pictures: await page.locator("figure:not(.wide) svg.chart").evaluateAll((all) => all.map((one) => one.getBBox().width > 300)),
+    text: await page.locator("body").innerText(),
+    tables: await page.locator("figure table").count(),
+  };
+  await page.close();
+  const live = await opened({ viewport: { width: 1200, height: 300 } });
+  result.atOnce = await live.locator(".plot").evaluateAll((all) => all.map((plot) => plot.querySelectorAll("svg.chart").length));
+  await live.close();
+  return result;
+}
+
+/** What axe-core finds wrong with the page as a whole, everything unfolded. */
+async function accessibility(colorScheme) {
+  const page = await opened({ colorScheme });
+  for (const summary of await page.locator("details > summary").all()) await summary.click();
+  await page.waitForTimeout(200);
+  await page.evaluate(axe);
+  const { violations, passes } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+  await page.close();
+  return { passes: passes.length, violations: violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html.slice(0, 140)}`)) };
+}
+
 try {
   const page = await opened({});
   const names = await page.locator("figure.lines").evaluateAll((all) => all.map((figure) => figure.id));
@@ -298,6 +327,8 @@ try {
   found.wide = await wideWindow();
   found.printed = await printed();
   found.framed = await framed();
+  found.still = await still();
+  found.accessibility = { light: await accessibility("light"), dark: await accessibility("dark") };
   console.log(JSON.stringify(found));
 } finally {
   await browser.close();

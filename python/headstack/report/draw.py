@@ -13,6 +13,7 @@ from headstack.report.figures import Axis, Bars, Cell, Grid, Heat, Lines, Mark, 
 from headstack.report.figures import Figure as Data
 from headstack.report.looks import COLOURS as NAMES
 from headstack.report.looks import with_looks
+from headstack.report.stills import is_alone
 
 # Says in one line what is missing where matplotlib is.
 from headstack.plots import COLOURS, FAINT, INK, STYLE, save  # isort: skip
@@ -352,11 +353,6 @@ def _bars(data: Bars) -> Figure:
     axes.grid(axis="y", zorder=0)
     _head_and_foot(figure, data.title, data.note, len(data.series) > 1 and not is_alone(data))
     return figure
-
-
-def is_alone(data: Bars) -> bool:
-    """Whether each group has a bar of one series alone, which its name names."""
-    return all(sum(one.y[n] is not None for one in data.series) <= 1 for n in range(len(data.groups)))
 
 
 # Grids, maps and tables.

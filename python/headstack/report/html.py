@@ -19,6 +19,7 @@ from headstack.atomic_files import write_text
 from headstack.report.axes import with_axes
 from headstack.report.figures import Figure, Report, Section
 from headstack.report.looks import with_looks
+from headstack.report.plain import body_of
 
 FOLDER = Path(__file__).parent
 # What the page may load: nothing. Maps are images made in the page.
@@ -68,7 +69,8 @@ def _page(report: Report, *, is_inline: bool) -> str:
     _check(report)
     # A script ends at the first of these, wherever it stands.
     script, style = _built("bundle.js").replace("</script", r"<\/script"), _built("bundle.css")
-    data = _as_json(_given(report, is_inline))
+    decided = _decided(report)
+    data, plain = _as_json(_given(decided, is_inline)), body_of(decided, is_inline)
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -80,7 +82,7 @@ def _page(report: Report, *, is_inline: bool) -> str:
 <style>{style.strip()}</style>
 </head>
 <body>
-<noscript>This report is drawn by a script that it contains; scripts are turned off.</noscript>
+<div id="plain">{plain}</div>
 <script type="application/json" id="report">{data}</script>
 <script>{script.strip()}</script>
 </body>
@@ -88,12 +90,17 @@ def _page(report: Report, *, is_inline: bool) -> str:
 """
 
 
-def _given(report: Report, is_inline: bool) -> dict[str, Any]:
-    """What the page reads: see ``Given`` in web/src/report.ts."""
+def _decided(report: Report) -> Report:
+    """The report with the axes and looks of all its figures."""
     figures = [with_axes(figure) for section in report.sections for figure in section.figures]
     looked = iter(with_looks(figures))
     sections = [replace(section, figures=[next(looked) for _ in section.figures]) for section in report.sections]
-    told = asdict(replace(report, sections=sections))
+    return replace(report, sections=sections)
+
+
+def _given(report: Report, is_inline: bool) -> dict[str, Any]:
+    """What the page reads: see ``Given`` in web/src/report.ts."""
+    told = asdict(report)
     descriptions: dict[str, int] = {}
     by_hash: dict[str, int] = {}
     for run in told["runs"]:

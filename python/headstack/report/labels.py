@@ -48,7 +48,7 @@ def label_points(figure: Figure, drawn: Sequence[tuple[Series, str]]) -> None:
     halo = [Stroke(linewidth=2, foreground="white"), Normal()]
     for (one, colour), labelled, points in zip(drawn, known, places, strict=True):
         for (x, y, label), point in zip(labelled, points, strict=True):
-            best = _best_place(label, point, inked, taken, room) if label else None
+            best = place_label(label, point, inked, taken, room) if label else None
             if best is None:
                 continue
             (right, up, side), rectangle = best
@@ -76,7 +76,7 @@ def _lines(axes: Any, drawn: Sequence[Series], places: Sequence[Any]) -> Iterato
             yield axes.transData.transform(tail) * 72 / axes.figure.dpi, True
 
 
-def _best_place(
+def place_label(
     label: str, point: Any, inked: list[Any], taken: list[Rectangle], room: Rectangle
 ) -> tuple[tuple[int, int, str], Rectangle] | None:
     """The place for a label that covers the least ink, and its rectangle there; ``None`` where each lies over another

@@ -1,0 +1,379 @@
+"""Figures as SVG that needs no script: what a page shows until, or unless, its script draws them alive.
+
+Their colours are classes of the page's style (web/src/page.css), so that they follow its theme."""
+
+from __future__ import annotations
+
+import base64
+import math
+import struct
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Literal
+
+from headstack.report.figures import Bars, Heat, Lines, Series
+from headstack.report.labels import Rectangle, place_label
+
+WIDTH, HEIGHT = 600, 360
+TOP, RIGHT, BOTTOM = 26, 14, 42
+CHARACTER = 6.6
+"""Pixels of a character of an axis."""
+DASHES = ("", "7 3", "2 3", "9 3 2 3")
+APART = 0.7
+"""Pixels: points that are nearer than that to the one before are left out."""
+NINES = (0, 50, 90, 99, 99.9, 99.99, 99.999, 100)
+SHADES = ((207, 213, 239), (83, 100, 189), (12, 31, 51))
+MANY = 30
+"""A map is logarithmic where its greatest value is so many times its least."""
+NAME = 34
+"""Characters of a group's name."""
+
+Kind = Literal["linear", "log", "nines"]
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """An axis: the share of its length at which a value lies, and its round values."""
+
+    kind: Kind
+    low: float
+    high: float
+    end: float = 2.0
+    """Of nines: where 100 lies."""
+
+    def at(self, value: float) -> float | None:
+        """From 0 to 1 within the axis; ``None`` where it has no such value."""
+        if self.kind == "log" and value <= 0:
+            return None
+        low, high = self._forth(self.low), self._forth(self.high)
+        return (self._forth(value) - low) / ((high - low) or 1.0)
+
+    def _forth(self, value: float) -> float:
+        if self.kind == "log":
+            return math.log10(value)
+        if self.kind == "nines":
+            return self.end if value >= 100 else min(self.end, -math.log10(1 - value / 100))
+        return value
+
+    def ticks(self, most: int) -> list[float]:
+        if self.kind == "nines":
+            within = [tick for tick in NINES if self.low <= tick <= self.high]
+            return [tick for tick in within if tick == 100 or self._forth(tick) < self.end - 0.5]
+        if self.kind == "log":
+            for factors in ((1, 2, 5), (1, 3), (1,)):
+                found = _powers(self.low, self.high, factors)
+                if 2 <= len(found) <= most:
+                    return found
+            found = _powers(self.low, self.high, (1,))
+            if len(found) > most:
+                return found[:: -(-len(found) // most)]
+        step = _step((self.high - self.low) / most)
+        first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+        return [float(f"{n * step:.12g}") for n in range(first, last + 1)]
+
+
+def _powers(low: float, high: float, factors: Sequence[int]) -> list[float]:
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    steps = [float(f"{factor}e{power}") for power in powers for factor in factors]
+    return [step for step in steps if low <= step <= high]
+
+
+def _step(least: float) -> float:
+    if not least > 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(least))
+    return next((factor * power for factor in (1, 2, 5) if factor * power >= least), 10 * power)
+
+
+def _padded(kind: Kind, values: Sequence[float], end: float = 2.0) -> Scale:
+    """Room round values; a linear axis begins at 0 where that is near enough."""
+    known = [value for value in values if kind != "log" or value > 0] or [1.0]
+    low, high = min(known), max(known)
+    if kind == "nines":
+        return Scale(kind, low, high if high > low else 100.0, end)
+    if kind == "log":
+        room = max((high / low) ** 0.06, 1.08)
+        return Scale(kind, low / room, high * room)
+    if low == high:
+        low, high = (0.0, 1.0) if low == 0 else (min(0.0, 2 * low), max(0.0, 2 * high))
+    room = 0.06 * (high - low)
+    return Scale(kind, 0.0 if 0 <= low < 0.4 * high else low - room, high + room)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The part of the picture within its axes, in pixels."""
+
+    left: float
+    x: Scale
+    y: Scale
+    height: float = HEIGHT
+    bottom: float = HEIGHT - BOTTOM
+    top: float = TOP
+    right: float = WIDTH - RIGHT
+
+    def put(self, x: float | None, y: float | None) -> Point | None:
+        across = None if x is None else self.x.at(x)
+        up = None if y is None else self.y.at(y)
+        if across is None or up is None:
+            return None
+        return self.left + across * (self.right - self.left), self.bottom - up * (self.bottom - self.top)
+
+
+def still(figure: Lines | Bars | Heat) -> str:
+    """The picture of a figure whose axes and looks are decided."""
+    match figure:
+        case Lines():
+            parts, height = _lines(figure)
+        case Bars():
+            parts, height = _bars(figure)
+        case Heat():
+            parts, height = _heat(figure)
+    title = escape(figure.title)
+    head = f'<svg class="chart still" viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{title}">'
+    return f"{head}<title>{title}</title>{''.join(parts)}</svg>"
+
+
+# Lines.
+
+
+def _lines(figure: Lines) -> tuple[list[str], int]:
+    percents = [x for one in figure.series for x in one.x if x is not None]
+    end = 1.0 + math.ceil(max((-math.log10(1 - p / 100) for p in percents if p < 100), default=1.0) - 1e-9)
+    kind: Kind = "nines" if figure.x_is_percentile else "log" if figure.x.log else "linear"
+    x = _padded(kind, _known(figure.series, ("x", "low_x", "high_x")), end)
+    ups = [*_known(figure.series, ("y", "low", "high", "p99")), *(limit.value for limit in figure.limits)]
+    y = _padded("log" if figure.y.log else "linear", ups)
+    frame = _framed(x, y)
+    parts = [*_axis_y(frame, figure.y.label), *_axis_x(frame, figure.x.label)]
+    for one in figure.series:
+        parts += _series(one, frame)
+    for limit in figure.limits:
+        _, height = frame.put(x.high, limit.value) or (0, 0)
+        text = f'<text x="{frame.right - 2}" y="{_px(height - 4)}" text-anchor="end">{escape(limit.label)}</text>'
+        parts.append(f'<path class="limit" d="M{_px(frame.left)} {_px(height)}H{frame.right}"/>{text}')
+    return [*parts, *_labels(figure.series, frame)], HEIGHT
+
+
+def _known(series: Iterable[Series], names: Sequence[str]) -> list[float]:
+    return [value for one in series for name in names for value in getattr(one, name) if value is not None]
+
+
+def _series(one: Series, frame: Frame) -> Iterable[str]:
+    points = [frame.put(x, y) for x, y in zip(one.x, one.y, strict=True)]
+    colour, dash = one.colour or "", DASHES[one.dash or 0]
+    dashed = f' stroke-dasharray="{dash}"' if dash else ""
+    yield from _intervals(one, frame)
+    if one.p99:
+        tail = [frame.put(x, y) for x, y in zip(one.x, one.p99, strict=True)]
+        yield f'<path class="{colour} line thin"{dashed} d="{_path(tail)}"/>'
+    yield from _rules(one, frame)
+    if not one.published and not one.marks:
+        yield f'<path class="{colour} line"{dashed} d="{_path(points)}"/>'
+    marks = one.marks or ["open" if one.published else "full"] * len(points)
+    for kind in ("cross", "open", "full"):
+        there = [point for point, mark in zip(points, marks, strict=True) if point is not None and mark == kind]
+        if there and kind == "cross":
+            crosses = "".join(f"{_at(point, -3, -3)}l6 6{_at(point, 3, -3)}l-6 6" for point in there)
+            yield f'<path class="{colour} mark star" d="{crosses}"/>'
+        elif there:
+            dots = "".join(f"{_at(point)}h0" for point in _thinned(there))
+            yield f'<path class="{colour} dots" d="{dots}"/>'
+            if kind == "open":
+                yield f'<path class="dots inner" d="{dots}"/>'
+    knee = frame.put(*one.mark) if one.mark else None
+    if knee:
+        yield f'<circle class="{colour} knee" cx="{_px(knee[0])}" cy="{_px(knee[1])}" r="9"/>'
+
+
+def _intervals(one: Series, frame: Frame) -> Iterable[str]:
+    """Bands round lines, strokes at points alone."""
+    lows = [frame.put(x, y) for x, y in zip(one.low_x or one.x, one.low, strict=False)]
+    highs = [frame.put(x, y) for x, y in zip(one.high_x or one.x, one.high, strict=False)]
+    pairs = [(low, high) for low, high in zip(lows, highs, strict=True) if low is not None and high is not None]
+    if one.published or one.marks or len(pairs) == 1:
+        d = "".join(f"{_at(high)}L{_px(low[0])} {_px(low[1])}" for low, high in pairs)
+        yield f'<path class="{one.colour} line" d="{d}"/>' if d else ""
+    elif pairs:
+        edge: list[Point | None] = [*(high for _, high in pairs), *(low for low, _ in reversed(pairs))]
+        yield f'<path class="{one.colour} band" d="{_path(edge)}z"/>'
+
+
+def _rules(one: Series, frame: Frame) -> Iterable[str]:
+    """Published values of one axis alone: lines across."""
+    for x, y in zip(one.x, one.y, strict=True):
+        at = frame.put(frame.x.low if x is None else x, frame.y.low if y is None else y)
+        if one.published and (x is None) != (y is None) and at is not None:
+            d = f"M{_px(frame.left)} {_px(at[1])}H{frame.right}" if x is None else f"M{_px(at[0])} {TOP}V{frame.bottom}"
+            yield f'<path class="{one.colour} rule-across" d="{d}"/>'
+
+
+def _labels(series: Sequence[Series], frame: Frame) -> Iterable[str]:
+    """What stands beside points, never over each other."""
+    taken: list[Rectangle] = []
+    room = (frame.left, -frame.bottom, frame.right + RIGHT, -frame.top + 12)
+    for one in series:
+        for x, y, label in zip(one.x, one.y, one.labels, strict=False):
+            point = frame.put(x, y)
+            found = place_label(label, (point[0], -point[1]), [], taken, room) if label and point else None
+            if found is None or point is None:
+                continue
+            (right, up, side), rectangle = found
+            taken.append(rectangle)
+            anchor = "start" if side == "left" else "end"
+            at = f'x="{_px(point[0] + right)}" y="{_px(point[1] - up)}" text-anchor="{anchor}"'
+            yield f'<text class="{one.colour} beside" {at}>{escape(label)}</text>'
+
+
+# Bars and maps.
+
+
+def _bars(figure: Bars) -> tuple[list[str], int]:
+    names = [name if len(name) <= NAME else f"{name[: NAME - 1]}…" for name in figure.groups]
+    longest = CHARACTER * max(map(len, names), default=1)
+    is_aslant = longest > 0.96 * (WIDTH - 60) / max(1, len(names))
+    height = HEIGHT + (round(0.55 * longest) if is_aslant else 0)
+    sums = [sum(one.y[n] or 0.0 for one in figure.series) for n in range(len(names))] if figure.stacked else []
+    values = [*sums, *_known(figure.series, ("y", "low", "high"))]
+    if figure.y.log:
+        y = Scale("log", 10.0 ** math.floor(math.log10(0.93 * min(values))), 1.2 * max(values))
+    else:
+        y = Scale("linear", 1.06 * min(0.0, *values), 1.06 * max(0.0, *values) or 1.0)
+    frame = _framed(Scale("linear", 0, len(names) or 1), y, 60 if is_aslant else 0)
+    parts = _axis_y(frame, figure.y.label)
+    count = 1 if figure.stacked or is_alone(figure) else max(1, len(figure.series))
+    tops = [0.0] * len(names)
+    for number, one in enumerate(figure.series):
+        for group, value in enumerate(one.y):
+            beside = 0.0 if count == 1 else (number + 0.5 - count / 2) * 0.82 / count
+            below = tops[group] if figure.stacked else y.low if figure.y.log else 0.0
+            parts += _bar(frame, one, group, group + 0.5 + beside, (0.6 if count == 1 else 0.78 / count), below)
+            tops[group] += value or 0.0
+    return [*parts, *_group_names(names, frame, is_aslant)], height
+
+
+def is_alone(figure: Bars) -> bool:
+    """Whether each group has a bar of one series alone, which its name names."""
+    return all(sum(one.y[n] is not None for one in figure.series) <= 1 for n in range(len(figure.groups)))
+
+
+def _bar(frame: Frame, one: Series, group: int, middle: float, width: float, below: float) -> Iterable[str]:
+    value = one.y[group]
+    if value is None:
+        return
+    # On a logarithmic axis a bar stands on its lower end.
+    foot = frame.put(middle - width / 2, below)
+    top = frame.put(middle + width / 2, value if frame.y.kind == "log" else below + value)
+    if foot is None or top is None:
+        return
+    hatched = " hatched" if one.published else ""
+    yield f'<path class="{one.colour} bar{hatched}" d="{_at(foot)}V{_px(top[1])}H{_px(top[0])}V{_px(foot[1])}z"/>'
+    ends = [frame.put(middle, values[group]) for values in (one.low, one.high) if len(values) > group]
+    if len(ends) == 2 and ends[0] is not None and ends[1] is not None:
+        yield f'<path class="whisker" d="{_at(ends[0])}V{_px(ends[1][1])}"/>'
+
+
+def _group_names(names: Sequence[str], frame: Frame, is_aslant: bool) -> Iterable[str]:
+    for n, name in enumerate(names):
+        x, y = _px(frame.left + (n + 0.5) / len(names) * (frame.right - frame.left)), _px(frame.bottom + 15)
+        turned = f' transform="rotate(-35 {x} {y})" text-anchor="end"' if is_aslant else ' text-anchor="middle"'
+        yield f'<text class="group" x="{x}" y="{y}"{turned}>{escape(name)}</text>'
+
+
+def _heat(figure: Heat) -> tuple[list[str], int]:
+    frame = _framed(
+        Scale("log" if figure.x.log else "linear", *figure.x_range),
+        Scale("log" if figure.y.log else "linear", *figure.y_range),
+    )
+    box = f'x="{_px(frame.left)}" y="{TOP}" width="{_px(frame.right - frame.left)}" height="{_px(frame.bottom - TOP)}"'
+    image = f'<image {box} preserveAspectRatio="none" href="data:image/png;base64,{_png(figure.values)}"/>'
+    return [*_axis_y(frame, figure.y.label), *_axis_x(frame, figure.x.label), image], HEIGHT
+
+
+def _png(values: Sequence[Sequence[float]]) -> str:
+    """A pixel for each cell; those of 0 are clear."""
+    known = [value for row in values for value in row if value] or [1.0]
+    low, high = min(known), max(known)
+    of: Callable[[float], float] = math.log if low > 0 and high > MANY * low else float
+    floor = of(low) if of is math.log else min(0.0, low)
+    span = (of(high) - floor) or 1.0
+    cells = {value: _shade((of(value) - floor) / span) for value in set(known)} | {0: b"\0\0\0\0"}
+    rows = b"".join(b"\0" + b"".join(cells[value] for value in row) for row in reversed(values))
+    header = struct.pack(">IIBBBBB", len(values[0]) if values else 1, len(values) or 1, 8, 6, 0, 0, 0)
+    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(rows, 9)), (b"IEND", b""))
+    packed = [struct.pack(">I", len(of)) + name + of + struct.pack(">I", zlib.crc32(name + of)) for name, of in chunks]
+    return base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"".join(packed)).decode()
+
+
+def _shade(share: float) -> bytes:
+    place = min(1.0, max(0.0, share)) * (len(SHADES) - 1)
+    below = min(int(place), len(SHADES) - 2)
+    ends = zip(SHADES[below], SHADES[below + 1], strict=True)
+    return bytes([*(round(one + (place - below) * (other - one)) for one, other in ends), 255])
+
+
+# Axes and paths.
+
+
+def _framed(x: Scale, y: Scale, least: float = 0) -> Frame:
+    widest = max(2, *(len(_text(tick)) for tick in y.ticks(8)))
+    return Frame(max(least, CHARACTER * widest + 14), x, y)
+
+
+def _axis_y(frame: Frame, label: str) -> list[str]:
+    parts = []
+    for tick in frame.y.ticks(8):
+        _, height = frame.put(frame.x.high, tick) or (0, 0)
+        parts.append(
+            f'<path class="rule" d="M{_px(frame.left)} {_px(height)}H{frame.right}"/>'
+            f'<text x="{_px(frame.left - 7)}" y="{_px(height + 4)}" text-anchor="end">{_text(tick)}</text>'
+        )
+    return ['<g class="axis">', *parts, f'<text class="label" x="2" y="12">{escape(label)}</text></g>']
+
+
+def _axis_x(frame: Frame, label: str) -> list[str]:
+    parts = ['<g class="axis">']
+    end = -math.inf
+    for tick in frame.x.ticks(7):
+        across, _ = frame.put(tick, frame.y.high) or (0, 0)
+        half = CHARACTER * len(_text(tick)) / 2
+        parts.append(f'<path class="rule" d="M{_px(across)} {TOP}V{_px(frame.bottom)}"/>')
+        if across - half > end + 6:
+            end = across + half
+            at = f'x="{_px(across)}" y="{_px(frame.bottom + 16)}"'
+            parts.append(f'<text {at} text-anchor="middle">{_text(tick)}</text>')
+    at = f'x="{frame.right}" y="{_px(frame.bottom + 34)}" text-anchor="end"'
+    return [*parts, f'<text class="label" {at}>{escape(label)}</text></g>']
+
+
+def _text(tick: float) -> str:
+    return f"{tick:,.10g}".replace("-", "\u2212")
+
+
+def _px(pixels: float) -> str:
+    return f"{pixels:.1f}".removesuffix(".0")
+
+
+def _at(point: Point, right: float = 0, down: float = 0) -> str:
+    return f"M{_px(point[0] + right)} {_px(point[1] + down)}"
+
+
+def _thinned(points: Iterable[Point]) -> Iterable[Point]:
+    last = (-math.inf, -math.inf)
+    for point in points:
+        if math.dist(last, point) >= APART:
+            last = point
+            yield point
+
+
+def _path(points: Iterable[Point | None]) -> str:
+    """Through points in their order, broken where one is missing."""
+    drawn, last = "", None
+    for point in points:
+        if point is None or last is None or math.dist(last, point) >= APART:
+            drawn += "" if point is None else f"{'M' if last is None else 'L'}{_px(point[0])} {_px(point[1])}"
+            last = point
+    return drawn
