@@ -39,7 +39,7 @@ from headstack.atomic_files import write_text
 from headstack.choosing.answer import Answer, Says
 from headstack.choosing.asked import asked
 from headstack.choosing.beside import relaxations
-from headstack.choosing.candidates import Candidates, candidates
+from headstack.choosing.candidates import Candidates, candidates, cost_of
 from headstack.choosing.choose import Choosing
 from headstack.choosing.job import Job
 from headstack.choosing.limits import Known, Limit, judged, off, together, verdict
@@ -179,7 +179,7 @@ def drawn(seed: int, number: int, folder: Path, small: bool, requests: int) -> C
 def _members(found: Candidates) -> list[Candidate]:
     """All systems that do by what is stated, by cost."""
     every = [one for _, members in found.families for one in members]
-    return sorted(every, key=lambda one: (found.cost(one), one.usd, one.name))
+    return sorted(every, key=lambda one: (cost_of(one, found.job), one.usd, one.name))
 
 
 # What long runs say
@@ -224,7 +224,7 @@ class Long:
         some = candidates(self.choosing.space, job, self.choosing.book)
         ties: list[Candidate] = []
         for one in _members(some):
-            if below is not None and (some.cost(one), one.usd, one.name) >= below:
+            if below is not None and (cost_of(one, some.job), one.usd, one.name) >= below:
                 break
             match self.says(one, job):
                 case "meets":

@@ -173,7 +173,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option("warm_up", "N|TIME", "Leave out the first requests or time.", "Length"),
     Option("interval", "TIME", "Record figures over time, too.", "Length"),
-    Option("preload", "N", "Requests that caches have seen before the run, in no time.", "Length"),
+    Option("preload", "N", "Begin with caches as so many requests leave them.", "Length"),
     Option("seed", "N", "Seed of all randomness.  [default: 1]", "Length"),
     Option("faults", "FILE", "What goes wrong, and when, from the start of the warm-up; or none.", "Faults"),
 )

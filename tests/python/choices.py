@@ -36,7 +36,6 @@ def system(drives: int, drive: str, level: str, usd: float, verdict: Verdict, **
         drives=drives,
         spares=0,
         level=level,
-        stripe_unit_bytes=512 * 1024,
         settings=(),
         cost=usd,
         usd=usd,

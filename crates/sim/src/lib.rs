@@ -11,6 +11,7 @@ pub mod faults;
 mod flights;
 pub mod gauges;
 mod host;
+mod in_service;
 mod kept;
 pub mod link;
 pub mod media_defects;

@@ -66,6 +66,8 @@ pub struct Rig<'a> {
     pub measuring: Option<Measuring>,
     /// What the system had counted when the warm-up was over.
     before: Snapshot,
+    /// Dirty pages then.
+    dirty_before: u32,
     pub now_ns: u64,
     interval_ns: u64,
     /// Requests that the system was shown before.
@@ -84,6 +86,7 @@ impl<'a> Rig<'a> {
             flights: Flights::default(),
             measuring: None,
             before: Snapshot::default(),
+            dirty_before: 0,
             now_ns: 0,
             interval_ns: interval_ns.unwrap_or(u64::MAX).max(1),
             preloaded: 0,
@@ -226,6 +229,7 @@ impl<'a> Rig<'a> {
     #[cold]
     fn begin_measuring(&mut self) {
         self.before = self.system().snapshot();
+        self.dirty_before = self.system().dirty_pages();
         let mut measuring = Measuring::new(self.now_ns, self.outstanding(), self.interval_ns);
         measuring.begin_levels(self.preloaded + self.flights.completed, self.system().levels());
         self.measuring = Some(measuring);
@@ -258,6 +262,11 @@ impl<'a> Rig<'a> {
     #[inline]
     pub fn is_over(&self) -> bool {
         self.measuring.as_ref().is_some_and(|measuring| measuring.end_ns.is_some())
+    }
+
+    /// By how many pages more its cache is dirty than when the warm-up was over.
+    pub fn dirtied(&self) -> i64 {
+        i64::from(self.system().dirty_pages()) - i64::from(self.dirty_before)
     }
 
     /// How much of the measured part is done.

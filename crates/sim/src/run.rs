@@ -5,13 +5,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use headstack_driver::{End, Loop};
 use headstack_result::{RunResult, Sampling, TooShort};
 use headstack_workload::scenario::Scenario;
-use headstack_workload::{Arrivals, Generator, Span, WarmUp, Workload};
+use headstack_workload::{Arrivals, Generator, RunLength, Span, WarmUp, Workload};
 use rayon::prelude::*;
 
 use crate::SimError;
 use crate::drive::Completion;
 use crate::faults::Schedule;
 use crate::flights::{Flight, Flights};
+use crate::in_service;
 use crate::recorder::Sink;
 use crate::rig::{Machine, Progress, Rig, note_of_alignment, note_of_tail};
 use crate::scenario;
@@ -33,7 +34,7 @@ pub struct RunSpec {
     /// Length of the intervals that results are also kept for.
     pub interval_ns: Option<u64>,
     /// Requests of the same kind that caches and flash have seen before the run begins, in no time: hours of use that
-    /// need not be simulated.
+    /// need not be simulated. A write-back cache is as dirty then as it stays under the load.
     pub preload: u64,
     /// What goes wrong, and when: from the start of the run on, whose warm-up is part of it.
     pub faults: Option<Schedule>,
@@ -141,15 +142,47 @@ impl<'a> Runner<'a> {
         let generator = Generator::new(workload, span, spec.system.block_bytes(), spec.seed)?;
         if spec.preload > 0 {
             let mut past = Generator::new(workload, span, spec.system.block_bytes(), !spec.seed)?;
-            (0..spec.preload).for_each(|_| system.warm_with(&past.next()));
+            in_service::bring(
+                &mut system,
+                &mut || Some(past.next()),
+                spec.preload,
+                &mut |system, requests, number| Self::pilot(spec, workload, span, system, requests, number),
+            )?;
         }
-        let mut rig = Rig::new(Machine::new(system, &spec.system, spec.faults.as_ref())?, spec.interval_ns, sink);
+        let machine = Machine::new(system, &spec.system, spec.faults.as_ref())?;
+        let mut rig = Rig::new(machine, spec.interval_ns, sink);
         rig.preloaded = spec.preload;
+        Self::on(rig, workload, generator, spec.seed)
+    }
+
+    fn on(mut rig: Rig<'a>, workload: &Workload, generator: Generator, seed: u64) -> Result<Self, SimError> {
         if let Arrivals::Closed { outstanding, .. } = workload.arrivals {
             rig.flights = Flights::with_capacity(outstanding as usize);
         }
-        let requests = Loop::new(workload, generator, None, spec.seed)?;
+        let requests = Loop::new(workload, generator, None, seed)?;
         Ok(Runner { rig, requests, warm_up: workload.warm_up, end: workload.run_length.into(), late_arrivals: 0 })
+    }
+
+    /// By how many pages more a system's cache is dirty after so many requests of the workload.
+    fn pilot(
+        spec: &RunSpec,
+        workload: &Workload,
+        span: Span,
+        system: System,
+        requests: u64,
+        number: u64,
+    ) -> Result<i64, SimError> {
+        let short = Workload {
+            warm_up: WarmUp { requests: requests / in_service::FIRST, time_ns: 0 },
+            run_length: RunLength::Requests(requests),
+            ..workload.clone()
+        };
+        let seed = (!spec.seed).wrapping_sub(number);
+        let generator = Generator::new(&short, span, spec.system.block_bytes(), seed)?;
+        let rig = Rig::new(Machine::new(system, &spec.system, None)?, None, None);
+        let mut runner = Runner::on(rig, &short, generator, seed)?;
+        runner.go(&|_| true)?;
+        Ok(runner.rig.dirtied())
     }
 
     fn go(&mut self, progress: &Progress) -> Result<(), SimError> {

@@ -2,11 +2,13 @@
 
 use headstack_driver::{ClientIssue, Clients, Owner};
 use headstack_result::RunResult;
-use headstack_workload::scenario::{Scenario, ScenarioRun, Step};
+use headstack_workload::scenario::{Scenario, ScenarioLength, ScenarioRun, Step};
+use headstack_workload::{Request, WarmUp};
 
 use crate::SimError;
 use crate::drive::Completion;
 use crate::flights::{Flight, Outcome};
+use crate::in_service;
 use crate::recorder::Sink;
 use crate::rig::{Machine, Progress, Rig, finished};
 use crate::run::RunSpec;
@@ -31,11 +33,23 @@ pub fn run<'a>(
         None => spec.system.luns(),
         Some(span) => vec![("range".to_owned(), span)],
     };
-    let clients = Clients::new(scenario, &luns, spec.system.block_bytes(), spec.seed)?;
+    let block_bytes = spec.system.block_bytes();
+    let clients = Clients::new(scenario, &luns, block_bytes, spec.seed)?;
     let mut system = System::new(&spec.system, spec.seed)?;
     if spec.preload > 0 {
-        let past = ScenarioRun::new(scenario, &luns, spec.system.block_bytes(), !spec.seed)?;
-        preload(&mut system, past, spec.preload);
+        let mut past = Past::new(ScenarioRun::new(scenario, &luns, block_bytes, !spec.seed)?);
+        in_service::bring(&mut system, &mut || past.next(), spec.preload, &mut |system, requests, number| {
+            let short = Scenario {
+                warm_up: WarmUp { requests: requests / in_service::FIRST, time_ns: 0 },
+                run_length: ScenarioLength::Requests(requests),
+                ..scenario.clone()
+            };
+            let clients = Clients::new(&short, &luns, block_bytes, (!spec.seed).wrapping_sub(number))?;
+            let rig = Rig::new(Machine::new(system, &spec.system, None)?, None, None);
+            let mut runner = Runner { rig, clients };
+            runner.go(&|_| true)?;
+            Ok(runner.rig.dirtied())
+        })?;
     }
     let rig = Rig::new(Machine::new(system, &spec.system, spec.faults.as_ref())?, spec.interval_ns, sink);
     let mut runner = Runner { rig, clients };
@@ -44,26 +58,39 @@ pub fn run<'a>(
     Ok(runner.finish(spec, scenario))
 }
 
-/// Shows a system what the clients would have asked for in a past of `requests`: every client in turn, each answer at
-/// once.
-fn preload(system: &mut System, mut past: ScenarioRun, requests: u64) {
-    let (mut shown, mut now_ns, mut ended) = (0, 0, vec![false; past.clients() as usize]);
-    while shown < requests && ended.contains(&false) {
-        for client in 0..past.clients() {
-            if ended[client as usize] {
+/// What the clients would have asked for in a past: every client in turn, each answer at once.
+struct Past {
+    run: ScenarioRun,
+    now_ns: u64,
+    ended: Vec<bool>,
+    client: u32,
+}
+
+impl Past {
+    fn new(run: ScenarioRun) -> Past {
+        let ended = vec![false; run.clients() as usize];
+        Past { run, now_ns: 0, ended, client: 0 }
+    }
+
+    /// The next request; `None` once all clients are done.
+    fn next(&mut self) -> Option<Request> {
+        while self.ended.contains(&false) {
+            let client = self.client;
+            self.client = (client + 1) % self.run.clients();
+            if self.ended[client as usize] {
                 continue;
             }
-            match past.next(client, now_ns) {
+            match self.run.next(client, self.now_ns) {
                 Step::Io { request, .. } => {
-                    system.warm_with(&request);
-                    let _ = past.complete(client);
-                    shown += 1;
+                    let _ = self.run.complete(client);
+                    return Some(request);
                 }
-                Step::Think { until_ns } => now_ns = until_ns.max(now_ns),
-                Step::Done => ended[client as usize] = true,
+                Step::Think { until_ns } => self.now_ns = until_ns.max(self.now_ns),
+                Step::Done => self.ended[client as usize] = true,
                 Step::Await | Step::Cpu { .. } | Step::Transfer { .. } => {}
             }
         }
+        None
     }
 }
 

@@ -145,6 +145,31 @@ impl System {
         }
     }
 
+    /// What of the pages that may be dirty in its write-back cache is; `None` without one.
+    pub fn dirty_share(&self) -> Option<f64> {
+        match self {
+            System::Drive(_) => None,
+            System::Array(array) => array.dirty_share(),
+        }
+    }
+
+    /// Cleans its cache, in no time, until no more than such a share is dirty, which requests of the past keep to from now
+    /// on.
+    pub fn leave_dirty(&mut self, share: f64) {
+        match self {
+            System::Drive(_) => {}
+            System::Array(array) => array.leave_dirty(share),
+        }
+    }
+
+    /// Pages of its cache that its members do not have yet.
+    pub fn dirty_pages(&self) -> u32 {
+        match self {
+            System::Drive(_) => 0,
+            System::Array(array) => array.dirty_pages(),
+        }
+    }
+
     /// What it holds that fills up and empties.
     pub fn levels(&self) -> Levels {
         match self {

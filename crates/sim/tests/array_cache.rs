@@ -120,6 +120,42 @@ fn without_battery_writes_wait_for_the_members() {
     assert_eq!(done[0].at_ns, 501 * MS + 100 * US);
 }
 
+/// Requests of the past leave a cache as a host does that never rests: full, and dirty up to the low mark. Of that nothing
+/// is counted, and the next write sets a destage going.
+#[test]
+fn the_past_leaves_a_cache_dirty_up_to_its_low_mark() {
+    for destage in Destage::ALL {
+        let description = with_cache(Level::Raid5, 5, Cache { destage, ..cache(64 * UNIT) });
+        let mut array = Array::new(&description, 1).unwrap();
+        for number in 0..4000u64 {
+            let offset = number * 7_654_321 / 4096 * 4096 % (200 * UNIT);
+            let kind = if number % 3 == 0 { Kind::Write } else { Kind::Read };
+            array.warm_with(&request(kind, offset, 4096));
+            assert!(array.dirty_pages() <= 6, "a fifth of 32 pages");
+        }
+        assert_eq!(array.dirty_pages(), 6, "{destage:?}");
+        let counted = array.counters();
+        assert_eq!((counted.data_writes, counted.data_reads), (0, 0), "{destage:?}: it took no time");
+        assert_eq!(array.next_event_ns(), u64::MAX, "{destage:?}: nothing is under way");
+        let mut done = vec![];
+        // Two at once: while one is served, the host does not rest.
+        array.submit(0, 0, &request(Kind::Read, 150 * UNIT, 4096));
+        array.submit(0, 1, &request(Kind::Write, 199 * UNIT, 4096));
+        while done.len() < 2 {
+            array.advance(array.next_event_ns(), &mut done);
+        }
+        assert!(array.counters().data_writes > 0, "{destage:?}: one page too many leaves");
+    }
+    // One that writes through stays clean, and one without its battery does.
+    for writes_through in
+        [Cache { writes: CacheWrites::Through, ..cache(64 * UNIT) }, Cache { battery: false, ..cache(64 * UNIT) }]
+    {
+        let mut array = Array::new(&with_cache(Level::Raid5, 5, writes_through), 1).unwrap();
+        (0..100).for_each(|page| array.warm_with(&request(Kind::Write, page * UNIT, 4096)));
+        assert_eq!(array.dirty_pages(), 0);
+    }
+}
+
 /// Everything that was written reaches the members: the cache is empty of dirty pages when all is quiet.
 #[test]
 fn what_is_written_reaches_the_members() {

@@ -77,7 +77,6 @@ class Choice:
     """Spares not among them."""
     spares: int
     level: str
-    stripe_unit_bytes: int | None
     settings: tuple[tuple[str, str], ...]
     """What else was varied: ``("cache", "8GiB")``."""
     cost: float

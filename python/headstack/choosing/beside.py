@@ -142,7 +142,7 @@ def frontier(question: Question, found: Found, some: Candidates) -> tuple[Choice
             case "usd":
                 job = replace(job, usd=math.nextafter(one.candidate.usd, 0))
             case _:
-                place = next(place for place, limit in enumerate(job.limits) if limit.is_most)
+                place = job.latency_place
                 value = one.known[place].value
                 if value is None:
                     break

@@ -9,6 +9,7 @@ from typing import Any
 
 from headstack import _native
 from headstack.choosing.job import Job
+from headstack.choosing.simulated import points_asked
 from headstack.choosing.space import Candidate, Model
 from headstack.chunks import finish, rows
 from headstack.chunks.chunk import Chunk
@@ -19,6 +20,8 @@ SHARES = (1 / 16, 1 / 4, 1.0)
 """Of a drive, that are tested: the next smaller to what is used of it is taken, on which it is faster."""
 DEPTH = 64
 REQUESTS = 2000
+OPTIONS = ("range", "depth", "requests", "warm_up", "seed")
+"""Of a test."""
 SLACK = 2.0
 """How much more than that a drive of an array may carry: commands are shorter than requests, the write after a read
 goes to the same place, and what a controller writes back is sorted. A bound must drop nothing that may do, so it is
@@ -55,19 +58,10 @@ class Bounds:
         for model in models:
             system = json.loads(_native.system_blueprint(model.drive.path or model.name, []))
             for is_read in sorted({one.is_read for one in self.classes}):
-                told = {
-                    "system": {"name": model.name, "part": None, "blueprint": system},
-                    "demand": {"blueprint": self._mix(is_read)},
-                    "fields": ["range", "depth", "requests", "warm_up", "seed"],
-                    "kinds": ["option"] * 5,
-                    "columns": ["range", "depth", "requests", "warm_up", "seed"],
-                    "units": [None] * 5,
-                    "whole": False,
-                    "points": [
-                        [f"0%..{100 * share:g}%", str(DEPTH), str(REQUESTS), str(REQUESTS // 4), "1"]
-                        for share in SHARES
-                    ],
-                }
+                told = points_asked(model.name, system, self._mix(is_read), (), OPTIONS)
+                told["points"] = [
+                    [f"0%..{100 * share:g}%", str(DEPTH), str(REQUESTS), str(REQUESTS // 4), "1"] for share in SHARES
+                ]
                 chunks.append(Chunk.of(told, len(keys)))
                 keys += [(model.name, share, is_read) for share in SHARES]
         paths = finish(iter(chunks), len(keys), store=self.store, executor=self.executor)

@@ -46,14 +46,8 @@ class Candidates:
     left_out: Counter[str]
     total: int
     no_price: list[str]
-    items: list[str]
-    """Whose prices count."""
     job: Job
     book: PriceBook
-
-    def cost(self, candidate: Candidate) -> float:
-        """What is to be least, where that is stated and not simulated."""
-        return cost_of(candidate, self.job)
 
     def parts(self, candidate: Candidate) -> tuple[Part, ...]:
         """What its price consists of."""
@@ -81,7 +75,7 @@ def candidates(space: Space, job: Job, book: PriceBook, estimate: bool = False) 
     every = [host_of(name, files, book) for name in space.hosts]
     hosts = [host for host in every if not _is_out(space, host.name)]
     _check(space, every)
-    found = Candidates([], Counter(), 0, no_price, [], job, book)
+    found = Candidates([], Counter(), 0, no_price, job, book)
     for family in _families(space, job, models, hosts):
         _add(found, family, space)
     for offer in _offers(space, job):
@@ -286,9 +280,6 @@ def _add(found: Candidates, family: Family, space: Space) -> None:
     if kept:
         kept.sort(key=lambda one: (cost_of(one, job), one.drives))
         found.families.append((family, kept))
-        for item in (model.name, host.name):
-            if item not in found.items and found.book.price(item) is not None:
-                found.items.append(item)
 
 
 def _parts(family: Family, drives: int, watts: float, job: Job, book: PriceBook) -> Iterator[Part]:
@@ -351,7 +342,6 @@ def _add_offer(found: Candidates, offer: Offer) -> None:
         return
     usable = _native.parse_bytes(offer.values["capacity.size"])
     found.families.append((family, [Candidate(family, 1, "", 1, usable, 0, 0.0, usd, job.survive)]))
-    found.items += [item for item, _ in offer.items if item not in found.items]
 
 
 def in_words(space: Space, found: Candidates) -> str:

@@ -86,7 +86,7 @@ class Choosing(Question):
         if self.job.objectives[0] != "latency":
             key = self.key(first)
             return [one for one in found.undecided if self.key(one) < key]
-        place = next(place for place, limit in enumerate(self.job.limits) if limit.is_most)
+        place = self.job.latency_place
         high = first.known[place].high
         return [
             one

@@ -204,6 +204,11 @@ class Job:
                 raise InputError("objective: latency: no response time has a limit; give one, such as mean=50ms")
 
     @property
+    def latency_place(self) -> int:
+        """Which of the limits is the one whose figure is least where the response time is to be."""
+        return next(place for place, limit in enumerate(self.limits) if limit.is_most)
+
+    @property
     def stored_bytes(self) -> int:
         """What the data take on the system."""
         return round(self.capacity_bytes / self.compression)

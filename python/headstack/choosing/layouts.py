@@ -10,7 +10,7 @@ from headstack import _native
 from headstack._native import InputError
 
 WIDTH = 16
-"""Drives of a span of RAID 5 and 6, and of RAIDZ, at most: makers of controllers and OpenZFS advise no more."""
+"""Drives of a span of RAID 5 and 6, and of RAIDZ, at most: a choice of ours, since nobody builds much wider ones."""
 
 
 def usable_bytes(level: str, drives: int, spans: int, drive_bytes: int) -> int:

@@ -23,6 +23,9 @@ from headstack.choosing.space import Candidate, Space, array_of, toml_of
 from headstack.prices import PriceBook
 from headstack.shards import Shard
 
+IDLE_PERCENT = 20.0
+"""Below this no component is in the way of others: what a request takes is its own service."""
+
 
 @dataclass
 class Question:
@@ -44,7 +47,7 @@ class Question:
         """Carries out a part of the first short runs alone, which the store keeps; how many there were."""
         some = candidates(self.space, self.job, self.book, self.estimate)
         search = Search(some, self.runs(self.job), self._bounds_of(self.job, some))
-        search.raced(shard)
+        search.first_runs(shard)
         return self.runs(self.job).runs
 
     def _bounds_of(self, job: Job, some: Candidates) -> Bounds:
@@ -82,7 +85,7 @@ class Question:
         keeps = None if job.loss_a_year is None else partial(self._keeps, job.loss_a_year)
         search = Search(some, self.runs(job), self._bounds_of(job, some), above, by_value, keeps)
         if job.objectives[0] == "latency":
-            limit = next(limit for limit in job.limits if limit.is_most)
+            limit = job.limits[job.latency_place]
             return search.least(limit), some
         return search.carried_out(kinds, below), some
 
@@ -93,8 +96,7 @@ class Question:
     def _figure(self, one: Tested) -> float:
         """What is to be least, of a candidate that was simulated."""
         if self.job.objectives[0] == "latency":
-            place = next(place for place, limit in enumerate(self.job.limits) if limit.is_most)
-            return one.known[place].value or math.inf
+            return one.known[self.job.latency_place].value or math.inf
         return cost_of(one.candidate, self.job)
 
     def choice(
@@ -117,7 +119,6 @@ class Question:
             drives=candidate.drives,
             spares=0 if host is None else job.spares,
             level=candidate.level,
-            stripe_unit_bytes=None,
             settings=family.settings,
             cost=self._figure(one),
             usd=candidate.usd,
@@ -146,8 +147,7 @@ class Question:
             case "bays":
                 return float(one.candidate.bays)
             case "latency":
-                place = next(place for place, limit in enumerate(self.job.limits) if limit.is_most)
-                return one.known[place].value or math.inf
+                return one.known[self.job.latency_place].value or math.inf
             case _:
                 return one.candidate.usd
 
@@ -193,6 +193,9 @@ class Question:
         without = sorted(host.name for host in hosts if host.price is None)
         if without:
             told.append(f"hosts without a price count by their bays alone: {', '.join(without)}")
+        carried = {name for host in hosts for name, _ in host.others}
+        if free := sorted(name for name in carried if self.book.price(name) is None):
+            told.append(f"drives of hosts without a price count nothing: {', '.join(free)}")
         if self.job.years and self.book.price("kWh") is None and any(one.family.host for one in shown):
             told.append("power is not counted, since no price of a kWh is known then")
         assumed = sorted(
@@ -203,14 +206,10 @@ class Question:
         flash = {one.family.model.name for one in shown if one.family.model and not one.family.model.is_disk}
         if flash:
             told.append(
-                "solid-state drives are simulated as new, and in service writes may be slower: "
+                "flash is read as if filled in order and written as if new; in service writes may be slower: "
                 f"`run --preconditioned yes` tells of one system, two minutes for each TB: {', '.join(sorted(flash))}"
             )
         return tuple(told)
-
-
-IDLE_PERCENT = 20.0
-"""Below this no component is in the way of others: what a request takes is its own service."""
 
 
 def _bottleneck(row: dict[str, Any]) -> str:

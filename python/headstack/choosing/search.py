@@ -3,7 +3,7 @@
 Nothing is guessed by a black box. Of systems that are alike but for the number of their drives, more drives are never
 slower, so that of each family only the place is looked for from which on it may do: in few short runs. From there on
 candidates are tested one after the other as they cost more, in runs that grow until an interval of 95 % lies on one
-side of the limit. What is left out is left out by what is stated of it, by a bound, since fewer drives than it has
+side of the limit. What is left out is left out by what is stated of it, by a bound, since more drives of the same have
 failed already, by its own run, or since it costs more than the answer.
 """
 
@@ -19,7 +19,7 @@ from headstack.choosing.answer import Says
 from headstack.choosing.bounds import Bounds
 from headstack.choosing.candidates import Candidates, cost_of
 from headstack.choosing.job import Job
-from headstack.choosing.limits import CHANGED, FAR, FILLING, Known, Limit, judged, off, together, verdict
+from headstack.choosing.limits import FAR, FILLING, Known, Limit, judged, off, together, verdict
 from headstack.choosing.simulated import Ask, Simulated
 from headstack.choosing.space import Candidate
 from headstack.intervals.of_runs import columns_of
@@ -33,8 +33,6 @@ PLAIN_REQUESTS = 8_000
 """Of the runs that look for the next of a family of which one has failed, and that answer questions beside the first
 by their figures alone: a 99th percentile of so many is known to a tenth. What misses a limit by a quarter is passed
 over."""
-CACHED_REQUESTS = 32_000
-"""The same where a controller's cache takes writes: one that is too small is found out by then."""
 FIRST_REQUESTS = 32_000
 """Of the runs by which the answer is found; those of which it cannot be told then are run on where they cost less."""
 BLOCK = 64
@@ -132,6 +130,7 @@ class Search:
         self._limits = self.job.limits
         needed = max(limit.requests_min for limit in self._limits)
         self._first = min(max(RACE_REQUESTS, needed), self.job.requests_max)
+        self._plain = min(max(PLAIN_REQUESTS, needed), self.job.requests_max)
 
     def key(self, candidate: Candidate) -> Key:
         """The order in which candidates are looked at."""
@@ -214,7 +213,7 @@ class Search:
             if any(one.says == "meets" for one in tested):
                 break
 
-    def raced(self, shard: Shard) -> None:
+    def first_runs(self, shard: Shard) -> None:
         """Carries out the first runs of a part of the families, by blocks: nothing of them depends on other blocks."""
         for first in range(0, len(self._families), BLOCK)[shard.number - 1 :: shard.count]:
             self._boundaries(range(first, min(first + BLOCK, len(self._families))), Found())
@@ -288,7 +287,7 @@ class Search:
                 replace(one, is_race=one.says == "does not" and not one.is_lost) for one in self._decided(candidates)
             ]
         tested = []
-        for one in self._at(candidates, self._lengths(candidates)):
+        for one in self._at(candidates, self._plain):
             pairs = list(zip(self._limits, one.known, strict=True))
             misses = max(off(limit, known) for limit, known in pairs)
             says = together([judged(limit, known) for limit, known in pairs])
@@ -323,25 +322,12 @@ class Search:
         return [done[number] for number in range(len(candidates))]
 
     def _valued(self, candidates: Sequence[Candidate]) -> list[Tested]:
-        """What single runs say, by their figures; longer ones where a cache was not yet as in service."""
-        tested = {one.candidate.name: one for one in self._at(candidates, self._lengths(candidates))}
-        early = [one for one in tested.values() if any(CHANGED in known.why for known in one.known)]
-        longer = min(CACHED_REQUESTS, self.job.requests_max)
-        if again := [one.candidate for one in early if one.requests < longer]:
-            tested |= {one.candidate.name: one for one in self._at(again, longer)}
+        """What single runs say, by their figures."""
         found = []
-        for one in (tested[candidate.name] for candidate in candidates):
+        for one in self._at(candidates, self._plain):
             misses = max(off(limit, known) for limit, known in zip(self._limits, one.known, strict=True))
             found.append(self._kept(replace(one, says="meets" if misses <= 1 else "does not")))
         return found
-
-    def _lengths(self, candidates: Sequence[Candidate]) -> list[int]:
-        """Requests of single runs, more where a cache has to fill."""
-        lengths = (
-            CACHED_REQUESTS if one.family.host is not None and one.family.host.cache_bytes else PLAIN_REQUESTS
-            for one in candidates
-        )
-        return [min(max(self._first, length), self.job.requests_max) for length in lengths]
 
     def _kept(self, one: Tested) -> Tested:
         """The same, which fails where no limit is missed but it loses data too often."""
@@ -386,13 +372,12 @@ class Search:
             found.of(one.says).append(one)
         return found
 
-    def _at(self, candidates: Sequence[Candidate], requests: int | Sequence[int]) -> list[Tested]:
+    def _at(self, candidates: Sequence[Candidate], requests: int) -> list[Tested]:
         """What is known after so many requests to each; whether the limits hold is not judged."""
-        lengths = [requests] * len(candidates) if isinstance(requests, int) else list(requests)
-        known = [self._simulated.known(limit, candidates, lengths) for limit in self._limits]
+        known = [self._simulated.known(limit, candidates, requests) for limit in self._limits]
         return [
-            Tested(candidate, tuple(by_limit[number] for by_limit in known), "cannot tell", length)
-            for number, (candidate, length) in enumerate(zip(candidates, lengths, strict=True))
+            Tested(candidate, tuple(by_limit[number] for by_limit in known), "cannot tell", requests)
+            for number, candidate in enumerate(candidates)
         ]
 
     def _figure(self, one: Tested, place: int) -> tuple[float, Key]:

@@ -17,7 +17,7 @@ from headstack.atomic_files import write_text
 from headstack.choosing.job import Demand, Job, recorded_rate, recorded_requests
 from headstack.choosing.limits import Known, Limit, known
 from headstack.choosing.rebuilding import schedule_while_rebuilding
-from headstack.choosing.space import Candidate, array_of, blueprint_of
+from headstack.choosing.space import Candidate, Family, array_of, blueprint_of
 from headstack.chunks import finish, rows, run_chunks
 from headstack.chunks.chunk import POINTS_MAX, Chunk, cut
 from headstack.intervals.described import described
@@ -38,12 +38,12 @@ STUDENT_975 = 2.365
 """The 97.5 % point of Student's t for seven degrees of freedom (tables)."""
 WARM_UP_SHARE = 8
 """One request of so many more comes before those that are measured, and 500 at least."""
-PRELOADED_FROM = 64_000
-"""Requests of a run that is worth filling a cache for."""
+PRELOADED_FROM = 8_000
+"""Requests of a run that is worth filling a cache for; shorter ones find out what misses by far."""
 PRELOAD_MAX = 1_000_000
 """A quarter of a second."""
-PAGE = 16 << 10
-"""Mean length of the requests of a scenario, where only the filling of caches depends on it."""
+PAGE_BYTES = 64 << 10
+"""Of a controller's cache, where its file does not say: as much of it takes a request to a random place."""
 FULL = 0.999
 """A system that is taken to more than this is taken whole: what it exports is known but for roundings to stripes, which
 are below a thousandth, and a range must not end beyond it."""
@@ -101,16 +101,12 @@ class Simulated:
             key, row = next(iter(found.items()))
             raise InputError(f"{asked[key].candidate.name}: cannot be put under the job: {row['impossible']}")
 
-    def known(
-        self, limit: Limit, candidates: Sequence[Candidate], requests: int | Sequence[int], factor: float = 1.0
-    ) -> list[Known]:
+    def known(self, limit: Limit, candidates: Sequence[Candidate], requests: int, factor: float = 1.0) -> list[Known]:
         """What is known of a limit after so many requests to each of some candidates."""
-        lengths = [requests] * len(candidates) if isinstance(requests, int) else list(requests)
         if limit.kind:
-            return self._by_kind(limit, candidates, lengths, factor)
-        each = list(zip(candidates, lengths, strict=True))
-        rows = self.rows([Ask(one, length, factor, limit.rebuilding) for one, length in each])
-        return [self._known(limit, row, length) for row, length in zip(rows, lengths, strict=True)]
+            return self._by_kind(limit, candidates, requests, factor)
+        rows = self.rows([Ask(one, requests, factor, limit.rebuilding) for one in candidates])
+        return [self._known(limit, row, requests) for row in rows]
 
     def _known(self, limit: Limit, row: Row, requests: int) -> Known:
         if row["impossible"] is not None:
@@ -123,10 +119,15 @@ class Simulated:
         return found
 
     def _key(self, ask: Ask, demand: Demand) -> tuple[Any, ...]:
-        family = ask.candidate.family
-        host = family.base if family.host is None else family.host.path
         return (
-            *(host, ask.candidate.fields(), demand.name, demand.rate_per_s, demand.depth, ask.factor),
+            *(
+                ask.candidate.family.path,
+                ask.candidate.fields(),
+                demand.name,
+                demand.rate_per_s,
+                demand.depth,
+                ask.factor,
+            ),
             *(ask.requests, ask.rebuilding, ask.seed, self.footprint_bytes(ask.candidate)),
         )
 
@@ -158,14 +159,16 @@ class Simulated:
         return options
 
     def _preload(self, ask: Ask) -> int:
-        """Requests that a cache has seen before a long run: as many as fill it, since that is how it is in service.
-        Short runs do without."""
+        """Requests that a cache has seen before all but the first short runs: as many as fill it, half as many more
+        since some meet what is there. So it is in service: full, and as dirty as it stays."""
         host = ask.candidate.family.host
         if host is None or not host.cache_bytes or ask.requests < PRELOADED_FROM:
             return 0
+        given = dict(ask.candidate.family.settings).get("cache")
+        cache_bytes = _native.parse_bytes(given) if given else host.cache_bytes
         classes = self.job.demand.classes
-        mean_bytes = sum(one.share * one.size_bytes for one in classes) if classes else float(PAGE)
-        return min(PRELOAD_MAX, math.ceil(1.5 * host.cache_bytes / max(mean_bytes, 4096.0)))
+        mean_bytes = sum(one.share * one.size_bytes for one in classes)
+        return min(PRELOAD_MAX, math.ceil(1.5 * cache_bytes / max(mean_bytes, PAGE_BYTES)))
 
     def _runs(self, asked: dict[tuple[Any, ...], Ask], demand: Demand) -> dict[tuple[Any, ...], Row]:
         """Runs of a workload or a scenario, those of one file's fields together."""
@@ -173,31 +176,17 @@ class Simulated:
         for key, ask in asked.items():
             fields = ask.candidate.fields()
             options = self._options(ask, demand)
-            names = (*(name for name, _ in fields), *(name for name, _ in options))
-            kinds = ("system",) * len(fields) + ("option",) * len(options)
-            family = ask.candidate.family
-            host = family.base if family.host is None else family.host.path
+            fields_of, options_of = tuple(name for name, _ in fields), tuple(name for name, _ in options)
             schedule = rebuilding_schedule(ask.candidate) if ask.rebuilding else ""
             values = [value for _, value in (*fields, *options)]
-            alike.setdefault((host, names, kinds, schedule), []).append((key, ask, values))
+            alike.setdefault((ask.candidate.family.path, fields_of, options_of, schedule), []).append(
+                (key, ask, values)
+            )
         chunks: list[Chunk] = []
         keys: list[tuple[Any, ...]] = []
-        for (_, names, kinds, schedule), members in alike.items():
+        for (_, fields_of, options_of, schedule), members in alike.items():
             family = members[0][1].candidate.family
-            told = {
-                "system": {
-                    "name": family.base or members[0][1].candidate.family.name,
-                    "part": None,
-                    "blueprint": blueprint_of(family),
-                },
-                "demand": {"blueprint": demand.blueprint},
-                "fields": list(names),
-                "kinds": list(kinds),
-                "columns": list(names),
-                "units": [None] * len(names),
-                "whole": False,
-                **({"faults": {REBUILDING: json.loads(schedule)}} if schedule else {}),
-            }
+            told = _points(family.name, family, demand, fields_of, options_of, schedule)
             # Those of one drive together: a chunk completes each of its drives once.
             members.sort(key=lambda member: member[2])
             for portion in cut(members, _cost_s, POINTS_MAX):
@@ -243,17 +232,11 @@ class Simulated:
                 }
         return found
 
-    def _by_kind(
-        self, limit: Limit, candidates: Sequence[Candidate], lengths: Sequence[int], factor: float
-    ) -> list[Known]:
+    def _by_kind(self, limit: Limit, candidates: Sequence[Candidate], requests: int, factor: float) -> list[Known]:
         """What is known of a limit on reads or writes alone: runs with several seeds, each of a part of the requests,
         and Student's interval of what they came to."""
-        parts = [max(limit.requests_min, length // SEEDS) for length in lengths]
-        asks = [
-            Ask(one, part, factor, limit.rebuilding, seed + 1)
-            for one, part in zip(candidates, parts, strict=True)
-            for seed in range(SEEDS)
-        ]
+        part = max(limit.requests_min, requests // SEEDS)
+        asks = [Ask(one, part, factor, limit.rebuilding, seed + 1) for one in candidates for seed in range(SEEDS)]
         values = self._figures(limit, asks)
         found = []
         for number in range(len(candidates)):
@@ -266,7 +249,7 @@ class Simulated:
             mean = sum(known_values) / SEEDS
             deviation = math.sqrt(sum((value - mean) ** 2 for value in known_values) / (SEEDS - 1))
             half = STUDENT_975 * deviation / math.sqrt(SEEDS)
-            found.append(Known(mean, mean - half, mean + half, parts[number] * SEEDS, "", piles_up))
+            found.append(Known(mean, mean - half, mean + half, part * SEEDS, "", piles_up))
         return found
 
     def _figures(self, limit: Limit, asks: Sequence[Ask]) -> list[tuple[float | None, bool]]:
@@ -291,18 +274,10 @@ class Simulated:
     def _spec(self, ask: Ask, demand: Demand) -> dict[str, Any]:
         """One run, specified."""
         fields, options = ask.candidate.fields(), self._options(ask, demand)
-        family = ask.candidate.family
-        told = {
-            "system": {"name": ask.candidate.name, "part": None, "blueprint": blueprint_of(family)},
-            "demand": {"blueprint": demand.blueprint},
-            "fields": [name for name, _ in (*fields, *options)],
-            "kinds": ["system"] * len(fields) + ["option"] * len(options),
-            "columns": [name for name, _ in (*fields, *options)],
-            "units": [None] * (len(fields) + len(options)),
-            "whole": False,
-            **({"faults": {REBUILDING: json.loads(rebuilding_schedule(ask.candidate))}} if ask.rebuilding else {}),
-            "points": [[value for _, value in (*fields, *options)]],
-        }
+        schedule = rebuilding_schedule(ask.candidate) if ask.rebuilding else ""
+        names_of, options_of = [name for name, _ in fields], [name for name, _ in options]
+        told = _points(ask.candidate.name, ask.candidate.family, demand, names_of, options_of, schedule)
+        told["points"] = [[value for _, value in (*fields, *options)]]
         (text,) = _native.specifications(json.dumps(told))
         spec: dict[str, Any] = json.loads(text)
         if "system" not in spec:
@@ -313,13 +288,36 @@ class Simulated:
         """How far the model of a system may be off in a run, as whole results have it."""
         demand = self.job.demand
         (row,) = self.rows([ask])
-        family = ask.candidate.family
-        system = load_system(family.base if family.host is None else family.host.path)
+        system = load_system(ask.candidate.family.path)
         if demand.trace is not None:
             return None
         spec = self._spec(ask, demand) | {DESCRIBED: described(system)._replace(sample=())}
         (told,) = model_errors([spec], [row], lambda specs: _native.run(json.dumps(specs)))
         return told
+
+
+def points_asked(
+    system: str, blueprint: Any, demand: Any, fields: Sequence[str], options: Sequence[str]
+) -> dict[str, Any]:
+    """What a chunk of points says besides these: which values of a system's file and which options they have."""
+    names = [*fields, *options]
+    return {
+        "system": {"name": system, "part": None, "blueprint": blueprint},
+        "demand": {"blueprint": demand},
+        "fields": names,
+        "kinds": ["system"] * len(fields) + ["option"] * len(options),
+        "columns": names,
+        "units": [None] * len(names),
+        "whole": False,
+    }
+
+
+def _points(
+    name: str, family: Family, demand: Demand, fields: Sequence[str], options: Sequence[str], schedule: str
+) -> dict[str, Any]:
+    """The same of candidates of a family, with the faults of a schedule where there is one."""
+    asked = points_asked(name, blueprint_of(family), demand.blueprint, fields, options)
+    return asked | ({"faults": {REBUILDING: json.loads(schedule)}} if schedule else {})
 
 
 @cache

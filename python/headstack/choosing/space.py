@@ -142,6 +142,11 @@ class Family:
         return ", ".join([f"{self.model.name} in {self.level}", self.host.name, *settings])
 
     @property
+    def path(self) -> str:
+        """The file whose values are replaced: the host's, or a volume's."""
+        return self.base if self.host is None else self.host.path
+
+    @property
     def kind(self) -> tuple[str, str, str]:
         """What tells one kind of answer from another: drive, level, host."""
         if self.offer is not None:

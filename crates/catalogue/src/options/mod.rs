@@ -84,7 +84,7 @@ pub struct Draft {
     /// Length of the intervals that results are also kept for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval_ns: Option<u64>,
-    /// Requests that caches have seen before the run.
+    /// Requests after which caches begin as these leave them.
     #[serde(default, skip_serializing_if = "is_none")]
     pub preload: u64,
     /// What goes wrong, and when.

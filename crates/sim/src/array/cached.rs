@@ -3,7 +3,6 @@
 use headstack_workload::Kind;
 
 use super::cache::{CacheState, Transfer, parts_of};
-use super::description::CacheWrites;
 use super::levels::Extent;
 use super::state::{Array, Event};
 use super::under_way::{Origin, Owner, request};
@@ -24,6 +23,10 @@ impl Array {
         let Some(cache) = &mut self.cache else {
             return false;
         };
+        if kind == Kind::Write && cache.takes(length) {
+            self.warm_write(offset, length);
+            return false;
+        }
         let hit = cache.missing(offset, length).0.is_none();
         if cache.settings.keeps_reads && cache.prepare(offset, length) {
             for key in cache.keys(offset, length) {
@@ -39,6 +42,36 @@ impl Array {
             }
         }
         hit && kind == Kind::Read
+    }
+
+    /// A write of the past, which the cache has answered: it is dirty still, but for what is beyond the share that is left
+    /// so. From the beginning that is the low mark, below which nothing leaves under a host that never rests.
+    fn warm_write(&mut self, offset: u64, length: u64) {
+        let cache = self.cache();
+        let counters = cache.counters;
+        // One that finds no room would have waited for it: its pages would be among those that are dirty.
+        let _ = cache.accept(offset, length);
+        cache.counters = counters;
+        let share = cache.left_dirty;
+        self.leave_dirty(share);
+    }
+
+    /// What of the pages that may be dirty in a write-back cache is.
+    pub fn dirty_share(&self) -> Option<f64> {
+        self.cache.as_ref().filter(|cache| cache.takes(1)).map(CacheState::dirty_share)
+    }
+
+    /// Sends what is dirty beyond a share to the members, in no time, and keeps to that share from now on.
+    pub fn leave_dirty(&mut self, share: f64) {
+        let Some(cache) = &mut self.cache else {
+            return;
+        };
+        cache.left_dirty = share;
+        while self.cache().dirty_share() > share
+            && let Some((from, length)) = self.begin_to_leave()
+        {
+            self.cache().have_left(from, length);
+        }
     }
 
     /// A read meets the cache.
@@ -105,9 +138,7 @@ impl Array {
         let wanted = self.requests.get(number).request;
         let (offset, length) = (wanted.offset_bytes, u64::from(wanted.length_bytes));
         let cache = self.cache();
-        if cache.writes() != CacheWrites::Back
-            || length > u64::from(cache.dirty_pages_max.saturating_sub(1)) * cache.page_bytes
-        {
+        if !cache.takes(length) {
             cache.write_past(offset, length);
             return self.request_members(now_ns, number);
         }

@@ -20,22 +20,30 @@ impl Array {
         while let Some(cache) = &mut self.cache
             && cache.destages < cache.destages_allowed(idle)
         {
-            let sample = cache.directory.next_dirty(cache.sweep).unwrap_or(0) * cache.page_bytes;
-            let row_bytes = self.row_bytes_at(sample);
-            let cache = self.cache.as_mut().expect("just seen");
-            let Some((from, length)) = cache.choose(row_bytes) else {
+            let Some((from, length)) = self.begin_to_leave() else {
                 return;
             };
-            for key in cache.keys(from, length) {
-                let slot = cache.directory.find(key).expect("a dirty page stays");
-                let parts = parts_of(key, cache.page_bytes, from, length);
-                cache.directory.leave(slot, parts);
-            }
+            let cache = self.cache();
             cache.destages += 1;
             cache.counters.destages += 1;
             cache.counters.destaged_bytes += length;
             self.send_out(now_ns, from, length);
         }
+    }
+
+    /// The next run of dirty bytes by the cache's policy, which leaves from now on.
+    pub(super) fn begin_to_leave(&mut self) -> Option<(u64, u64)> {
+        let cache = self.cache();
+        let sample = cache.directory.next_dirty(cache.sweep).unwrap_or(0) * cache.page_bytes;
+        let row_bytes = self.row_bytes_at(sample);
+        let cache = self.cache();
+        let (from, length) = cache.choose(row_bytes)?;
+        for key in cache.keys(from, length) {
+            let slot = cache.directory.find(key).expect("a dirty page stays");
+            let parts = parts_of(key, cache.page_bytes, from, length);
+            cache.directory.leave(slot, parts);
+        }
+        Some((from, length))
     }
 
     /// Bytes of a row of the group that holds an address: what a destage may join.
@@ -81,14 +89,10 @@ impl Array {
     /// Pages have arrived at the members: writes that wait may have their place.
     pub(super) fn destaged(&mut self, now_ns: u64, transfer: &Transfer) {
         let cache = self.cache();
-        let (offset, length) = (transfer.offset_bytes, transfer.length_bytes);
-        for key in cache.keys(offset, length) {
-            let slot = cache.directory.find(key).expect("a page that leaves stays until it has left");
-            cache.directory.left(slot, parts_of(key, cache.page_bytes, offset, length));
-        }
+        cache.have_left(transfer.offset_bytes, transfer.length_bytes);
         cache.destages -= 1;
         if transfer.failed {
-            self.deferred.get_or_insert(offset);
+            self.deferred.get_or_insert(transfer.offset_bytes);
         }
         self.admit_waiting(now_ns);
         self.destage(now_ns);

@@ -12,7 +12,7 @@ impl CacheState {
         if !self.waiting_writes.is_empty() || !self.battery || idle {
             return most;
         }
-        let share = f64::from(self.directory.dirty_pages) / f64::from(self.dirty_pages_max.max(1));
+        let share = self.dirty_share();
         let (low, high) = (self.settings.low_water, self.settings.high_water);
         if share >= high {
             most
@@ -21,6 +21,11 @@ impl CacheState {
         } else {
             0
         }
+    }
+
+    /// What of the pages that may be dirty is.
+    pub fn dirty_share(&self) -> f64 {
+        f64::from(self.directory.dirty_pages) / f64::from(self.dirty_pages_max.max(1))
     }
 
     /// The next run of dirty bytes by the cache's policy; it ends at `bound`, which a page's row gives.

@@ -56,6 +56,8 @@ pub struct CacheState {
     /// Fills and destages under way.
     pub transfers: Slab<Transfer>,
     pub destages: u32,
+    /// What requests of the past leave dirty of what may be.
+    pub left_dirty: f64,
     /// Where the sweep over dirty pages is.
     pub sweep: u64,
     pub streams: Streams,
@@ -89,6 +91,7 @@ impl CacheState {
             waiting_reads: HashMap::default(),
             transfers: Slab::new(),
             destages: 0,
+            left_dirty: cache.low_water,
             sweep: 0,
             streams: Streams::new(cache.prefetch),
             counters: CacheCounters::default(),
@@ -124,11 +127,18 @@ impl CacheState {
         }
     }
 
+    /// What happens to writes now.
     pub fn writes(&self) -> CacheWrites {
         match self.settings.writes {
             CacheWrites::Back if !self.battery => CacheWrites::Through,
             writes => writes,
         }
+    }
+
+    /// A write of so many bytes is answered from it, once there is room.
+    pub fn takes(&self, length: u64) -> bool {
+        self.writes() == CacheWrites::Back
+            && length <= u64::from(self.dirty_pages_max.saturating_sub(1)) * self.page_bytes
     }
 
     /// The pages that a run touches.
@@ -162,6 +172,14 @@ impl CacheState {
         }
         self.counters.writes += 1;
         true
+    }
+
+    /// A run that was leaving has arrived at the members.
+    pub fn have_left(&mut self, offset: u64, length: u64) {
+        for key in self.keys(offset, length) {
+            let slot = self.directory.find(key).expect("a page that leaves stays until it has left");
+            self.directory.left(slot, parts_of(key, self.page_bytes, offset, length));
+        }
     }
 
     /// What of a run is not there: the hull of it, and whether some of it is on its way already.
