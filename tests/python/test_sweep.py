@@ -317,7 +317,7 @@ def test_a_column_is_drawn_over_what_was_varied(tmp_path: Path) -> None:
     found = swept(tmp_path / "store", {"depth": "1,4,16", "policy": "fcfs,sptf"}, SYSTEMS)
     lines = figure(found, "mean_ms", "depth < 10")
     assert isinstance(lines, Lines)
-    assert (lines.x.label, lines.y.label) == ("depth", "mean_ms")
+    assert (lines.x.label, lines.y.label) == ("Requests outstanding", "Mean response time (ms)")
     assert [one.name for one in lines.series] == [f"{s}, policy {p}" for s in SYSTEMS for p in ("fcfs", "sptf")]
     assert [list(one.x) for one in lines.series] == [[1, 4]] * 4
     rows = found.rows(where=f"depth < 10 and policy = 'sptf' and system = '{DRIVE}'")

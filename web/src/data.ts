@@ -8,7 +8,7 @@ import type { Bars, Cell, Figure, Grid, Heat, Lines, Mark, Series, Table } from 
 const CELLS_MAX = 1000;
 
 export function dataOf(figure: Figure): Table {
-  const head = { kind: "table" as const, name: `${figure.name}-data`, title: `${figure.title}: data`, note: "" };
+  const head = { kind: "table" as const, name: `${figure.name}-data`, title: `${figure.title}: data`, note: "", says: "", texts: [] };
   switch (figure.kind) {
     case "lines":
       return { ...head, ...ofLines(figure) };

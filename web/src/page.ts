@@ -19,12 +19,13 @@ let stills: Element[] = [];
 const ids = new Set<string>();
 
 function figureOf(figure: Figure, links: Linked): HTMLElement {
-  const title = html("figcaption", {}, figure.title);
   const note = figure.note ? html("p", { class: "note" }, ...linked(figure.note)) : null;
   // The first of a name has the anchor: a picture and the table of a study may be called alike.
-  const id = ids.has(figure.name) ? `${figure.name}-${ids.size}` : figure.name;
-  ids.add(id);
+  const id = idOf(figure.name);
+  const title = html("figcaption", {}, figure.title, permalink(id, figure.title));
+  const says = figure.says ? html("p", { class: "says" }, ...linked(figure.says)) : null;
   const element = html("figure", { id, class: `${figure.kind}${widthOf(figure)}` }, title);
+  if (says) element.append(says);
   if (figure.kind === "table") element.append(table(figure));
   else if (figure.kind === "grid") element.append(grid(figure));
   else {
@@ -36,6 +37,17 @@ function figureOf(figure: Figure, links: Linked): HTMLElement {
   }
   if (note) element.append(note);
   return element;
+}
+
+/** An address of its own for each section, figure and table. */
+function idOf(name: string): string {
+  const id = ids.has(name) ? `${name}-${ids.size}` : name;
+  ids.add(id);
+  return id;
+}
+
+function permalink(id: string, title: string): HTMLElement {
+  return html("a", { class: "permalink", href: `#${id}`, "aria-label": `Link to: ${title || id}` }, "#");
 }
 
 /** Whether it takes a legend to tell series apart, or what is ringed. */
@@ -172,7 +184,7 @@ function sectionOf(section: Section, id: string): HTMLElement {
   return html(
     "section",
     { id },
-    html("h2", {}, section.title),
+    html("h2", {}, section.title, permalink(id, section.title)),
     ...paragraphs(section.text),
     html("div", { class: "figures" }, ...figures),
   );
@@ -182,7 +194,7 @@ function heading(report: Report): HTMLElement {
   const counts = verdicts(report.claims).map(([verdict, count]) => badge(verdict, count));
   const score = counts.length ? html("a", { class: "score", href: "#claims" }, ...counts) : null;
   const question = report.question ? html("p", { class: "question" }, report.question) : null;
-  return html("header", {}, html("h1", {}, report.title), question, ...paragraphs(report.summary), score);
+  return html("header", {}, html("h1", {}, report.title), question, html("div", { class: "answer" }, ...paragraphs(report.summary)), score);
 }
 
 function contents(entries: [string, string][]): HTMLElement | null {
@@ -231,8 +243,13 @@ function printing(): void {
 }
 
 function whole({ report, descriptions }: Given): HTMLElement[] {
-  const entries = report.sections.map((section, n): [string, string] => [`section-${n + 1}`, section.title]);
-  const body = report.sections.map((section, n) => sectionOf(section, `section-${n + 1}`));
+  const slug = (title: string) => title.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "") || "section";
+  const entries = report.sections.map(({ title }): [string, string] => [idOf(`in-${slug(title)}`), title]);
+  const body = report.sections.map((section, n) => sectionOf(section, entries[n]?.[0] ?? ""));
+  if (report.remarks) {
+    entries.push(["how", "How it was found"]);
+    body.push(html("section", { id: "how" }, html("h2", {}, "How it was found"), ...paragraphs(report.remarks)));
+  }
   if (report.claims.length) {
     entries.push(["claims", "Claims"]);
     body.push(html("section", { id: "claims" }, html("h2", {}, "Claims"), claimsOf(report.claims)));

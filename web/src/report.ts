@@ -55,6 +55,8 @@ export interface Lines {
   y: Axis;
   series: Series[];
   note: string;
+  /** What it shows. */
+  says: string;
   x_is_percentile: boolean;
   limits: Limit[];
   /** What the marks of points say. */
@@ -69,6 +71,8 @@ export interface Bars {
   groups: string[];
   series: Series[];
   note: string;
+  /** What it shows. */
+  says: string;
   /** The series of a group stand on each other. */
   stacked: boolean;
 }
@@ -86,6 +90,8 @@ export interface Grid {
   published: (number | null)[][];
   signed: boolean;
   note: string;
+  /** What it shows. */
+  says: string;
 }
 
 export interface Heat {
@@ -99,6 +105,8 @@ export interface Heat {
   values: number[][];
   unit: string;
   note: string;
+  /** What it shows. */
+  says: string;
 }
 
 export interface Table {
@@ -108,6 +116,9 @@ export interface Table {
   columns: string[];
   rows: Cell[][];
   note: string;
+  /** How cells are written, with the digits that are known; empty, or one for each row. */
+  texts: string[][];
+  says: string;
 }
 
 export type Figure = Lines | Bars | Grid | Heat | Table;
@@ -146,6 +157,8 @@ export interface Report {
   runs: Provenance[];
   version: string;
   sources: string[];
+  /** How it was found. */
+  remarks: string;
 }
 
 /** What the page is given. */

@@ -10,11 +10,13 @@ const ROWS_MAX = 40;
 export function table(given: Table): HTMLElement {
   const texts = given.columns.map((_, column) => textOf(given.rows.map((row) => row[column] ?? null)));
   const body = html("tbody");
-  let rows = given.rows;
+  let rows: readonly (readonly Cell[])[] = given.rows;
+  const written = new Map(given.rows.map((row, n) => [row as readonly Cell[], given.texts[n]]));
   let all = rows.length <= ROWS_MAX;
   const fill = () => {
     const shown = all ? rows : rows.slice(0, ROWS_MAX);
-    body.replaceChildren(...shown.map((row) => html("tr", {}, ...given.columns.map((_, n) => td(row[n] ?? null, texts[n] ?? null, n)))));
+    const cells = (row: readonly Cell[]) => given.columns.map((_, n) => td(row[n] ?? null, texts[n] ?? null, n, written.get(row)?.[n]));
+    body.replaceChildren(...shown.map((row) => html("tr", {}, ...cells(row))));
   };
   const heads = given.columns.map((name, column) => {
     const head = html("th", { scope: "col", class: texts[column] ? "figure" : "" });
@@ -41,7 +43,7 @@ export function table(given: Table): HTMLElement {
 }
 
 /** Rows by a column: figures by size, words by the alphabet with numbers in them by size, what is missing last. */
-export function sorted(rows: readonly Cell[][], column: number, direction: number): Cell[][] {
+export function sorted(rows: readonly (readonly Cell[])[], column: number, direction: number): (readonly Cell[])[] {
   const words = new Intl.Collator("en", { numeric: true });
   return [...rows].sort((one, other) => {
     const [a, b] = [one[column] ?? null, other[column] ?? null];
@@ -63,10 +65,15 @@ function textOf(cells: readonly Cell[]): Text | null {
 }
 
 /** What a row is of heads it. */
-function td(value: Cell, text: Text | null, column: number): HTMLElement {
-  const content = said(value, text ?? figure);
-  return column === 0 && !text && value !== null ? html("th", { scope: "row" }, content) : html("td", { class: text ? "figure" : "" }, content);
+function td(value: Cell, text: Text | null, column: number, written = ""): HTMLElement {
+  const content = said(value, written ? () => written : (text ?? figure));
+  if (column === 0 && !text && value !== null) return html("th", { scope: "row" }, content);
+  const isFigure = text !== null || (typeof value === "string" && BETWEEN.test(value));
+  return html("td", { class: isFigure ? "figure" : "" }, content);
 }
+
+/** An interval in words, such as "0.93 ± 0.01" and "148 to 185.1": it is as a figure is. */
+const BETWEEN = /^[\d.,\u2212-]+ (±|to) [\d.,\u2212-]+$/;
 
 /** A value for people, with the exact one for machines. */
 function said(value: Cell, text: Text): Node | string {

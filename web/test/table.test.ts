@@ -19,7 +19,7 @@ test("rows sort by size or alphabet, what is missing last", () => {
 
 test("of points it is told what they are, and what their marks say", () => {
   const figure: Lines = {
-    kind: "lines", name: "n", title: "t", note: "", x_is_percentile: false, limits: [{ value: 2, label: "l" }],
+    kind: "lines", name: "n", title: "t", note: "", says: "", x_is_percentile: false, limits: [{ value: 2, label: "l" }],
     x: { label: "x", log: false, switch: false }, y: { label: "y", log: false, switch: false }, key: [["full", "meets"], ["cross", "fails"]],
     series: [series({ x: [3, 2], y: [1, 4], marks: ["cross", "full"], names: ["p", "q"] })],
   };
@@ -30,7 +30,7 @@ test("of points it is told what they are, and what their marks say", () => {
 
 test("the values behind lines are all there, those that were published by that name", () => {
   const figure: Lines = {
-    kind: "lines", name: "n", title: "t", note: "", x_is_percentile: false, limits: [], key: [],
+    kind: "lines", name: "n", title: "t", note: "", says: "", x_is_percentile: false, limits: [], key: [],
     x: { label: "x", log: false, switch: false }, y: { label: "y", log: true, switch: false },
     series: [series({ x: [3, 2], y: [1, null], labels: ["p", "q"] }), series({ x: [4], y: [5], low: [4.5], high: [6], published: true })],
   };
@@ -41,7 +41,7 @@ test("the values behind lines are all there, those that were published by that n
 
 test("of a map the cells in which something happened, the greatest first", () => {
   const figure: Heat = {
-    kind: "heat", name: "h", title: "t", note: "", unit: "requests", values: [[0, 2], [7, 0]],
+    kind: "heat", name: "h", title: "t", note: "", says: "", unit: "requests", values: [[0, 2], [7, 0]],
     x: { label: "s", log: false, switch: false }, x_range: [0, 10], y: { label: "GB", log: false, switch: false }, y_range: [0, 4],
   };
   assert.deepEqual(dataOf(figure).rows, [[0, 5, 2, 4, 7], [5, 10, 0, 2, 2]]);

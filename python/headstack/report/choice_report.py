@@ -13,6 +13,7 @@ from headstack.choosing.words import (
     VERDICTS,
     asked,
     decimals_of,
+    dollars,
     every,
     figure,
     headline,
@@ -45,6 +46,7 @@ KEY: tuple[tuple[Mark, str], ...] = (
     ("open", "cannot tell"),
     ("cross", "fails a limit"),
 )
+WORDS: dict[Mark, str] = {"full": "meet every limit", "open": "cannot be told", "cross": "fail a limit"}
 AXES = {"usd": "Price ($)", "watts": "Power of drives (W)", "bays": "Bays"}
 
 
@@ -172,7 +174,15 @@ def cost_figure(answer: Answer) -> Lines | None:
         f"{said} {_dates(answer)}".strip(),
         limits=[Limit(limit.limit_value, f"limit {limit_of(limit)}")],
         key=[(mark, says) for mark, says in KEY if mark in shown],
+        says=_of_marks(series),
     )
+
+
+def _of_marks(series: Sequence[Series]) -> str:
+    """How many of the points meet every limit."""
+    counts = Counter(mark for one in series for mark in one.marks)
+    said = [f"{counts[mark]:,} {words}" for mark, words in WORDS.items() if counts[mark]]
+    return f"Of {sum(counts.values()):,} systems {', '.join(said)}."
 
 
 def _held(one: Choice, limit: str) -> Verdict | None:
@@ -255,7 +265,10 @@ def parts_figure(answer: Answer) -> Bars | None:
         series.append(Series(OTHER_PARTS, (), [sum(one[k] for k in one if k not in kept) or None for one in sums]))
     groups = [f"{place}: {_system(one).replace(' in ', ' ')}".removeprefix(": ") for place, one in rows]
     axis = Axis(_label("usd", "$"))
-    return Bars("parts", "What the price is made of", axis, groups, series, _dates(answer), stacked=True)
+    whole = sum(sums[0].values())
+    part = max(sums[0], key=sums[0].__getitem__)
+    says = f"Of {dollars(whole)} for the first, {dollars(sums[0][part])} are for {part}."
+    return Bars("parts", "What the price is made of", axis, groups, series, _dates(answer), stacked=True, says=says)
 
 
 def _sums(one: Choice) -> dict[str, float]:

@@ -66,7 +66,13 @@ def _curves(comparison: Comparison) -> Lines:
             )
     title = "Response time over throughput"
     note = " ".join([MEANS, "Numbers at points: the load.", *([BAND] if any(one.low for one in series) else [])])
-    return Lines("curves", title, THROUGHPUT, RESPONSE, series, note)
+    near = sum(abs(error) <= comparison.tolerance for error in _errors_of(comparison, "iops"))
+    says = f"{near} of {len(comparison)} points lie within {100 * comparison.tolerance:.3g} % in throughput."
+    return Lines("curves", title, THROUGHPUT, RESPONSE, series, note, says=says)
+
+
+def _errors_of(comparison: Comparison, figure: str) -> list[float]:
+    return [error for point in comparison if (error := point.error(figure)) is not None]
 
 
 def by_curve(comparison: Comparison) -> dict[str, list[Point]]:
@@ -87,7 +93,11 @@ def _errors(comparison: Comparison) -> Bars:
     ours, theirs = comparison.sides
     axis = Axis(f"{theirs[:1].upper()}{theirs[1:]} / {ours} − 1 (%)")
     note = f"{100 * comparison.tolerance:.3g} % are tolerated, beside the statistical error of both sides."
-    return Bars("errors", "Errors of the prediction", axis, [point.name for point in comparison], series, note)
+    found = {name: _errors_of(comparison, figure) for figure, name in ERRORS}
+    most = {name: max(errors, key=abs) for name, errors in found.items() if errors}
+    says = "Farthest off: " + ", ".join(f"{name} {100 * error:+.3g} %" for name, error in most.items()) + "."
+    groups = [point.name for point in comparison]
+    return Bars("errors", "Errors of the prediction", axis, groups, series, note, says=says if most else "")
 
 
 def _table(comparison: Comparison) -> Table:

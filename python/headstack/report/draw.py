@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
@@ -50,8 +51,8 @@ POINTS_MAX, SMALL = 200, 3.0
 NINES = (0, 50, 90, 99, 99.9, 99.99, 99.999, 100)
 MANY = 30
 """A map is logarithmic where its greatest value is so many times its least."""
-NOTE, TITLE = 118, 9.5
-"""Characters on a line of a note, and on an inch of a title."""
+NOTE, TITLE, SAYS = 118, 9.5, 13
+"""Characters on a line of a note, and on an inch of a title and of what a figure says."""
 
 
 def draw(data: Data, path: str | os.PathLike[str] | None = None) -> Figure:
@@ -105,7 +106,7 @@ def _lines(data: Lines) -> Figure:
     for kind, says in data.key:
         axes.plot([], [], label=says, color=FAINT, **_mark_look(kind, "o", FAINT))
     has_names = len(data.series) > 1 or any(series.mark is not None for series in data.series) or bool(data.key)
-    _head_and_foot(figure, data.title, data.note, has_names)
+    _head_and_foot(figure, data.title, data.note, has_names, data.says)
     if labelled:
         label_points(figure, labelled)
     return figure
@@ -351,7 +352,7 @@ def _bars(data: Bars) -> Figure:
         axes.set_ylim(bottom=10 ** math.floor(math.log10(0.75 * min(known))))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
     axes.grid(axis="y", zorder=0)
-    _head_and_foot(figure, data.title, data.note, len(data.series) > 1 and not is_alone(data))
+    _head_and_foot(figure, data.title, data.note, len(data.series) > 1 and not is_alone(data), data.says)
     return figure
 
 
@@ -385,7 +386,7 @@ def _grid(data: Grid) -> Figure:
     axes.set_xlabel(data.column_label)
     axes.set_ylabel(data.row_label)
     axes.spines[:].set_visible(False)
-    _head_and_foot(figure, f"{data.title} ({data.unit})", _published_note(data), False)
+    _head_and_foot(figure, f"{data.title} ({data.unit})", _published_note(data), False, data.says)
     return figure
 
 
@@ -430,7 +431,7 @@ def _heat(data: Heat) -> Figure:
     bar.set_label(data.unit)
     bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
     bar.ax.yaxis.set_minor_formatter(NullFormatter())
-    _head_and_foot(figure, data.title, data.note, False)
+    _head_and_foot(figure, data.title, data.note, False, data.says)
     return figure
 
 
@@ -458,7 +459,7 @@ def _table(data: Table) -> Figure:
         is_figure = all(type(value[column]) in (int, float, type(None)) for value in data.rows)
         cell.set_text_props(ha="right" if is_figure else "left", weight="bold" if row == 0 else "normal")
         cell.PAD = 0.04
-    _head_and_foot(figure, data.title, data.note, False)
+    _head_and_foot(figure, data.title, data.note, False, data.says)
     return figure
 
 
@@ -476,10 +477,8 @@ def _cell(value: Cell) -> str:
 # What they have in common.
 
 
-def _head_and_foot(figure: Figure, title: str, note: str, has_legend: bool) -> None:
-    """The title over all, with the names of series below it; the note at the foot."""
-    import textwrap
-
+def _head_and_foot(figure: Figure, title: str, note: str, has_legend: bool, says: str) -> None:
+    """The title over all, with the names of series below it, then what the figure says; the note at the foot."""
     bold = {"weight": "bold", "size": 12}
     title = "\n".join(textwrap.wrap(title, int(TITLE * figure.get_figwidth())))
     if has_legend:
@@ -495,6 +494,9 @@ def _head_and_foot(figure: Figure, title: str, note: str, has_legend: bool) -> N
         )
     else:
         figure.suptitle(title, x=0.012, ha="left", **bold)
+    if says:
+        said = "\n".join(textwrap.wrap(says, int(SAYS * figure.get_figwidth())))
+        figure.axes[0].set_title(said, loc="left", fontsize=9)
     if note:
         folded = "\n".join(textwrap.wrap(note, NOTE))
         figure.supxlabel(folded, x=0.012, ha="left", fontsize=7.5, color=FAINT)

@@ -96,6 +96,8 @@ class Lines(_Inline):
     limits: Sequence[Limit] = ()
     key: Sequence[tuple[Mark, str]] = ()
     """What the marks of points say, for the legend."""
+    says: str = ""
+    """What it shows, in a sentence that stands on top."""
     kind: Literal["lines"] = "lines"
 
 
@@ -112,6 +114,8 @@ class Bars(_Inline):
     note: str = ""
     stacked: bool = False
     """The series of a group stand on each other: they are parts of a whole."""
+    says: str = ""
+    """What it shows, in a sentence that stands on top."""
     kind: Literal["bars"] = "bars"
 
 
@@ -132,6 +136,8 @@ class Grid(_Inline):
     signed: bool = False
     """Coloured from a middle at 0, such as gains."""
     note: str = ""
+    says: str = ""
+    """What it shows, in a sentence that stands on top."""
     kind: Literal["grid"] = "grid"
 
 
@@ -149,6 +155,8 @@ class Heat(_Inline):
     """Rows from the lowest y; each from the lowest x."""
     unit: str
     note: str = ""
+    says: str = ""
+    """What it shows, in a sentence that stands on top."""
     kind: Literal["heat"] = "heat"
 
 
@@ -161,6 +169,10 @@ class Table(_Inline):
     columns: Sequence[str]
     rows: Sequence[Sequence[Cell]]
     note: str = ""
+    texts: Sequence[Sequence[str]] = ()
+    """How cells are written, where figures have more digits than are known; empty, or one for each row."""
+    says: str = ""
+    """What it shows, in a sentence that stands on top."""
     kind: Literal["table"] = "table"
 
 
@@ -213,9 +225,12 @@ class Report(_Inline):
     title: str
     question: str
     summary: str
+    """The answer: the first paragraph is its headline."""
     sections: Sequence[Section] = ()
     claims: Sequence[Claim] = ()
     runs: Sequence[Provenance] = ()
     version: str = ""
     sources: Sequence[str] = field(default=())
     """Where published figures come from."""
+    remarks: str = ""
+    """How it was found, and what that leaves unknown: told after the figures."""

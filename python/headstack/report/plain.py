@@ -27,11 +27,14 @@ def body_of(report: Report, is_inline: bool) -> str:
     if is_inline:
         return "".join(sections)
     question = f'<p class="question">{escape(report.question)}</p>' if report.question else ""
-    head = f"<header><h1>{escape(report.title)}</h1>{question}{_paragraphs(report.summary)}</header>"
+    answer = f'<div class="answer">{_paragraphs(report.summary)}</div>'
+    head = f"<header><h1>{escape(report.title)}</h1>{question}{answer}</header>"
     return f"{head}<main>{''.join(sections)}{''.join(_rest(report))}</main>"
 
 
 def _rest(report: Report) -> Iterable[str]:
+    if report.remarks:
+        yield f"<h2>How it was found</h2>{_paragraphs(report.remarks)}"
     if report.claims:
         yield f"<h2>Claims</h2><dl>{''.join(map(_claim, report.claims))}</dl>"
     if report.sources:
@@ -53,15 +56,16 @@ def _figure(figure: Figure) -> str:
     note = f'<p class="note">{_linked(figure.note)}</p>' if figure.note else ""
     match figure:
         case Table():
-            shown = _table(figure.title, figure.columns, figure.rows)
+            shown = _table(figure.title, figure.columns, figure.texts or figure.rows)
         case Grid():
             shown = _grid(figure)
         case Lines() | Bars():
             shown = _legend(figure) + still(figure)
         case Heat():
             shown = still(figure)
+    says = f'<p class="says">{_linked(figure.says)}</p>' if figure.says else ""
     kind = ' class="wide"' if isinstance(figure, Table | Grid) else ""
-    return f"<figure{kind}><figcaption>{escape(figure.title)}</figcaption>{shown}{note}</figure>"
+    return f"<figure{kind}><figcaption>{escape(figure.title)}</figcaption>{says}{shown}{note}</figure>"
 
 
 def _legend(figure: Lines | Bars) -> str:

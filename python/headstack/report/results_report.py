@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from headstack._native import version
 from headstack.report.figures import Axis, Bars, Cell, Figure, Grid, Lines, Provenance, Report, Section, Series, Table
 from headstack.report.looks import DASHES
+from headstack.report.words import headline, of_course, of_curves, of_most, of_percentiles
 
 if TYPE_CHECKING:
     from headstack.results import Results, Row, Shown
@@ -38,7 +39,9 @@ def report_of(results: Results) -> Report:
         Section("Fidelity of the replays", "", list(_fidelity(results))),
     ]
     shown = [section for section in sections if section.figures]
-    return Report(_title(results), "", _summary(results), shown, (), provenance(results), version())
+    remarks = "\n\n".join([*(f"{note[:1].upper()}{note[1:]}." for note in results.notes), origin(results)])
+    runs = provenance(results)
+    return Report(_title(results), "", _summary(results), shown, (), runs, version(), remarks=remarks)
 
 
 def provenance(results: Results) -> list[Provenance]:
@@ -66,8 +69,8 @@ def _title(results: Results) -> str:
 
 
 def _summary(results: Results) -> str:
-    """What has to be said: failed checks first, saturated runs, lost data, remarks of the runs on themselves."""
-    said = [f"Failed check: {check}." for check in results.failed_checks()]
+    """The answer, and what has to be said of it: failed checks, lost data, saturated runs."""
+    said = [headline(results), *(f"Failed check: {check}." for check in results.failed_checks())]
     said += [f"Run {n} lost data: {row['data_loss']}." for n, row in enumerate(results, 1) if row["data_loss"]]
     said += [f"Run {n} ended early: {row['ended_early']}." for n, row in enumerate(results, 1) if row["ended_early"]]
     saturated = sum(row["saturated"] for row in results)
@@ -76,7 +79,7 @@ def _summary(results: Results) -> str:
             f"{saturated} of {len(results)} runs could not keep up with the rate offered: their response times grow "
             "with the length of the run."
         )
-    return "\n\n".join([*said, *(f"{note[:1].upper()}{note[1:]}." for note in results.notes)])
+    return "\n\n".join(said)
 
 
 # Saturation curves.
@@ -117,7 +120,8 @@ def saturation(results: Results) -> Lines:
     said += [f"{left_out} saturated runs are not shown."] if left_out else []
     said += [BAND] if any(one.low for one in series) else []
     title = f"Response time over throughput{_common(results)}"
-    return Lines("saturation", title, THROUGHPUT, RESPONSE, series, " ".join([*said, origin(results)]))
+    note = " ".join([*said, origin(results)])
+    return Lines("saturation", title, THROUGHPUT, RESPONSE, series, note, says=of_curves(results, curves))
 
 
 def _ends(results: Results, runs: Iterable[int], end: str) -> list[float | None]:
@@ -172,11 +176,12 @@ def _curves(results: Results) -> list[Figure]:
     rows = {name: results[runs[0]] for name, runs in curves.items()}
     things = _things(results, {name: runs[0] for name, runs in curves.items()})
     return [
-        Bars(name, title, axis, list(curves), _bars_of(rows, things, key, ends), note)
+        Bars(name, title, axis, list(curves), _bars_of(rows, things, key, ends), note, says=says)
         for name, title, axis, key, ends in (
             ("throughput", "Throughput", THROUGHPUT, "iops", ("iops_model_low", "iops_model_high")),
             ("response", "Mean response time", RESPONSE, "mean_ms", ("mean_model_low_ms", "mean_model_high_ms")),
         )
+        for says in [of_most({curve: row[key] for curve, row in rows.items()}, unit_of(axis))]
         for note in ([WHISKERS if any(row[ends[0]] is not None for row in rows.values()) else ""])
     ]
 
@@ -195,9 +200,14 @@ def _bars_of(rows: Mapping[str, Row], things: Mapping[str, str], key: str, ends:
 
 def runs_table(results: Results) -> Table:
     """The table that people see of results, with the figures themselves."""
-    columns, _ = results.shown()
+    columns, texts = results.shown()
     rows = [[_cell(row[column.name]) for column in columns] for row in results.compared()]
-    return Table("runs", "Runs", [_heading(column) for column in columns], rows)
+    return Table("runs", "Runs", [_heading(column) for column in columns], rows, texts=texts)
+
+
+def unit_of(axis: Axis) -> str:
+    """The unit of an axis, which stands in parentheses at the end of its label."""
+    return axis.label.rpartition("(")[2].removesuffix(")")
 
 
 def _heading(column: Shown) -> str:
@@ -252,7 +262,9 @@ def _percentiles(results: Results) -> Iterable[Figure]:
     if series:
         axes = Axis("Percentile (%)"), RESPONSE
         title = f"Response times by percentile{_common(results)}"
-        yield Lines("percentiles", title, *axes, series, note, x_is_percentile=True)
+        told = {one.name: {x: y for x, y in zip(one.x, one.y, strict=True) if x and y} for one in series}
+        says = of_percentiles(told)
+        yield Lines("percentiles", title, *axes, series, note, x_is_percentile=True, says=says)
 
 
 def _components(results: Results) -> Iterable[Figure]:
@@ -268,7 +280,12 @@ def _components(results: Results) -> Iterable[Figure]:
     ]
     said = [note, f"Bottleneck of {'; '.join(bottlenecks)}." if bottlenecks else ""]
     text = " ".join(part for part in said if part)
-    yield Grid("busy", "Share of the time in use", rows, "component", list(busy), "run", values, "% busy", note=text)
+    name, row, share = max(
+        ((name, row, share) for name, shares in busy.items() for row, share in shares.items()), key=lambda one: one[2]
+    )
+    says = f"Busiest: {row}, {share:.0f} % of the time ({name})."
+    title = "Share of the time in use"
+    yield Grid("busy", title, rows, "component", list(busy), "run", values, "% busy", note=text, says=says)
 
 
 def _busy_percent(whole: Row) -> dict[str, float]:
@@ -304,7 +321,8 @@ def _intervals(results: Results) -> Iterable[Figure]:
             )
             for name, intervals in kept.items()
         ]
-        yield Lines(figure, title, time, axis, series, note)
+        says = of_course([y for one in series for y in one.y if y is not None], unit_of(axis))
+        yield Lines(figure, title, time, axis, series, note, says=says)
 
 
 # Scenarios and replays.

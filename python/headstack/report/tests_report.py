@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from headstack._native import version
 from headstack.report.figures import Axis, Figure, Lines, Report, Section, Series, Table
 from headstack.report.results_report import PERCENTS, provenance, runs_table
+from headstack.report.words import NAMED_MAX, number
 
 if TYPE_CHECKING:
     from headstack.classic.outcome import Outcome
@@ -17,18 +19,35 @@ if TYPE_CHECKING:
 def report_of(test: Outcome) -> Report:
     """What a test has found, as a report."""
     rows = test.rows()
-    columns = [name.replace("_", " ") for name in rows[0]] if rows else []
+    columns = [_words(name) for name in rows[0]] if rows else []
     table = Table("figures", "Figures", columns, [list(row.values()) for row in rows])
+    own = test.main_figures()
     sections = [
         # What is drawn has its values behind it.
-        Section("Figures", "", test.main_figures() or [table]),
+        Section("Figures", "", own or [table]),
         Section("Runs", "", [runs_table(test.results)]),
     ]
     systems = dict.fromkeys(row["system"] for row in test.results)
-    said = [f"Ended early: {test.ended_early}."] * bool(test.ended_early)
-    said += [f"{note[:1].upper()}{note[1:]}." for note in test.results.notes]
+    said = [_headline(rows, own), *([f"Ended early: {test.ended_early}."] if test.ended_early else [])]
+    remarks = "\n\n".join(f"{note[:1].upper()}{note[1:]}." for note in test.results.notes)
     title = f"{test.test.capitalize()}: {', '.join(systems)}"
-    return Report(title, "", "\n\n".join(said), sections, (), provenance(test.results), version())
+    return Report(title, "", "\n\n".join(said), sections, (), provenance(test.results), version(), remarks=remarks)
+
+
+def _headline(rows: Sequence[Mapping[str, Any]], own: Sequence[Figure]) -> str:
+    """What the first figure says, else the first figures of the first rows."""
+    if own and own[0].says:
+        return own[0].says
+    told = []
+    for row in rows[:NAMED_MAX]:
+        found = [(name, value) for name, value in row.items() if isinstance(value, float)][:NAMED_MAX]
+        names = ", ".join(str(value) for value in row.values() if isinstance(value, str))
+        told.append(f"{names}: {', '.join(f'{_words(name)} {number(value)}' for name, value in found)}")
+    return f"{'; '.join(told)}." if told else ""
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
 
 
 def zone_figures(test: Zones) -> list[Figure]:
@@ -53,7 +72,10 @@ def _rates(test: Zones) -> Lines:
     ]
     position = Axis("Position (% of each system)" if test.by_share else "Position (GB)", log=False)
     title = f"Transfer rate from the outer to the inner edge: {test.profiles[0].kind}s"
-    return Lines("rates", title, position, Axis("Transfer rate (MB/s)"), series)
+    ends = [(profile.system, profile.rates[0][1], profile.rates[-1][1]) for profile in test.profiles if profile.rates]
+    said = [f"{system} from {number(outer)} to {number(inner)} MB/s" for system, outer, inner in ends[:NAMED_MAX]]
+    says = f"From the outer to the inner edge: {'; '.join(said)}." if said else ""
+    return Lines("rates", title, position, Axis("Transfer rate (MB/s)"), series, says=says)
 
 
 def _accesses(profile: Profile) -> Series:

@@ -1,0 +1,126 @@
+"""What reports say in words: the answer first, with the digits that are known; and how the page shows it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+import headstack as hs
+from conftest import CHEETAH
+from headstack.report.draw import draw
+from headstack.report.figures import Figure, Grid, Lines, Report, Table
+from headstack.report.html import FOLDER, to_html
+from headstack.report.sweeps_report import report_of
+from headstack.report.words import known, number, time, with_error
+
+SSD = "970-evo-1tb"
+
+
+def figures_of(report: Report) -> dict[str, Figure]:
+    return {figure.name: figure for section in report.sections for figure in section.figures}
+
+
+@pytest.fixture(scope="module")
+def both() -> hs.Results:
+    return hs.curve([CHEETAH, SSD], depth=[1, 4], requests=2000)
+
+
+def test_digits_are_those_that_are_known() -> None:
+    assert with_error(1.30492, 0.0213) == "1.30 ± 0.02"
+    assert with_error(1.30492, 0.0143) == "1.305 ± 0.014"
+    assert with_error(161.2819, 3.2) == "161 ± 3"
+    assert known(165.49, 18.5) == "165"
+    assert [number(value) for value in (0.0994, 6.0415, 161.28, 40246.4)] == ["0.0994", "6.04", "161", "40,246"]
+    assert [time(ms) for ms in (0.097, 6.0415, 12_345)] == ["97 µs", "6.04 ms", "12.3 s"]
+
+
+def test_a_run_is_answered_with_its_interval() -> None:
+    results = hs.run(CHEETAH, depth=1, requests=2000)
+    row = results[0]
+    answer = results.report().summary.split("\n\n")[0]
+    assert answer.startswith(f"{CHEETAH} serves {row['iops']:.0f} IO/s at depth 1 (")
+    ends = (f"{row[f'iops_model_{end}']:,.0f}" for end in ("low", "high"))
+    assert f"({' to '.join(ends)} in nine of ten devices)" in answer
+    assert f"99 of 100 within {row['p99_ms']:.3g} ms" in answer
+
+
+def test_of_several_systems_the_best_is_named_first_with_its_gain(both: hs.Results) -> None:
+    report = both.report()
+    answer = report.summary.split("\n\n")[0]
+    gain = both.gains()[3]
+    assert answer.startswith(f"{SSD} does most: {both[3]['iops']:,.0f} ± ")
+    assert f"at depth 4, {gain} times {CHEETAH}; {CHEETAH} " in answer
+    assert re.search(r"times \S+; \S+ \d+ IO/s at depth 4 \(\d+ to \d+ in nine of ten devices\)\.$", answer)
+    # Remarks come after the figures.
+    assert all(f"{note[1:]}." in report.remarks for note in both.notes)
+    assert not any(note[1:] in report.summary for note in both.notes)
+
+
+def test_arrivals_are_answered_with_the_response() -> None:
+    results = hs.run([CHEETAH, SSD], rate=50, requests=2000)
+    answer = results.report().summary.split("\n\n")[0]
+    assert answer.startswith(f"{SSD} responds fastest: in ")
+    assert " µs on average at 50 requests a second" in answer
+
+
+def test_each_figure_says_what_it_shows(both: hs.Results) -> None:
+    figures = figures_of(both.report())
+    saturation, percentiles, busy = (figures[name] for name in ("saturation", "percentiles", "busy"))
+    first, second = both[0], both[1]
+    times, longer = second["iops"] / first["iops"], second["mean_ms"] / first["mean_ms"]
+    assert saturation.says.startswith(
+        f"At depth 4 {CHEETAH} does {times:.3g} times as much as at depth 1, in {longer:.3g} times the time; "
+    )
+    assert f"99 of 100 within {time(both.percentile_ms(0, 99) or 0)}" in percentiles.says
+    assert isinstance(busy, Grid)
+    assert f"{max(v for row in busy.values for v in row if v):.0f} % of the time" in busy.says
+    assert isinstance(saturation, Lines)
+    assert draw(saturation).axes[0].get_title(loc="left").replace("\n", " ") == saturation.says
+
+
+def test_tables_have_the_digits_that_people_see(both: hs.Results) -> None:
+    table = figures_of(both.report())["runs"]
+    assert isinstance(table, Table)
+    columns, texts = both.shown()
+    assert table.texts == texts
+    place = [column.name for column in columns].index("mean_ms")
+    assert table.rows[0][place] == both[0]["mean_ms"]
+    assert table.texts[0][place] == f"{both[0]['mean_ms']:.2f}"
+
+
+@pytest.mark.skipif(not (FOLDER / "bundle.js").exists(), reason="the page is not built: make web")
+def test_a_page_begins_with_its_answer_and_ends_with_how_it_was_found(both: hs.Results) -> None:
+    report = both.report()
+    text = to_html(report)
+    plain = text[text.index('<div id="plain">') : text.index('<script type="application/json"')]
+    order = [
+        report.summary.split(" IO/s")[0].partition(" ± ")[0],
+        figures_of(report)["saturation"].says,
+        "How it was found",
+        "Provenance",
+    ]
+    places = [plain.index(one) for one in order]
+    assert places == sorted(places)
+
+
+def test_a_sweep_says_what_is_best_and_has_a_map() -> None:
+    speeds = ["10000rpm", "15000rpm"]
+    swept = hs.sweep(CHEETAH, "file-server", vary={"depth": [1, 4], "spindle.speed": speeds, "requests": 1000})
+    report = report_of(swept, "mean_ms", False)
+    rows = swept.rows("mean_ms", False)
+    best: dict[str, Any] = rows[0]
+    assert report.summary.startswith(f"Least mean response time: {number(best['mean_ms'])} ms at ")
+    figures = figures_of(report)
+    lines, grid = figures["sweep"], figures["map"]
+    assert isinstance(lines, Lines)
+    assert isinstance(grid, Grid)
+    assert (lines.x.label, lines.y.label) == ("Requests outstanding", "Mean response time (ms)")
+    assert sorted(v for row in grid.values for v in row if v) == sorted(row["mean_ms"] for row in rows)
+    widths = {row["mean_ms"]: row["half_width_ms"] for row in rows}
+    for one in lines.series:
+        for y, low, high in zip(one.y, one.low, one.high, strict=True):
+            assert y is not None
+            if widths[y] is not None:
+                assert (low, high) == (y - widths[y], y + widths[y])
