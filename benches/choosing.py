@@ -172,7 +172,7 @@ def drawn(seed: int, number: int, folder: Path, small: bool, requests: int) -> C
         value = usual["mean_ms" if figure == "mean" else f"{figure}_ms"]
         if value is None or usual["saturated"]:
             continue
-        limit = f"{figure}={value * slack:.3g}ms"
+        limit = f"{figure}={float(f'{value * slack:.3g}'):.10g}ms"
         return asked([workload], rates=[rate], limits=[limit], capacity=capacity, **options)
 
 

@@ -14,6 +14,7 @@ import headstack as hs
 from headstack import _native
 from headstack.choosing.answer import Answer
 from headstack.choosing.asked import asked
+from headstack.choosing.bounds import Bounds
 from headstack.choosing.candidates import Candidates, candidates
 from headstack.choosing.choose import Choosing
 from headstack.choosing.layouts import layouts, usable_bytes
@@ -293,6 +294,27 @@ def test_no_candidate_is_impossible(store: Path) -> None:
     assert {name: why for name, why in said.items() if why is not None} == {}
 
 
+@pytest.mark.parametrize(("host", "level"), [(HOST, "raid6"), (HOST, "raid10"), ("zfs-raidz2-12", "raidz2")])
+def test_a_bound_leaves_out_nothing_that_keeps_up(host: str, level: str, store: Path) -> None:
+    """What a bound says of each number of drives, held against a run at that rate: what it calls too few piles up."""
+    for workload, rate in (("random-read-4k", 900), ("file-server", 400)):
+        choosing = asked([workload], **(JOB | {"rates": [rate], "hosts": [host], "levels": [level]}))
+        some = candidates(choosing.space, choosing.job, choosing.book)
+        bounds = Bounds(choosing.job, store)
+        bounds.test([family.model for family, _ in some.families if family.model is not None])
+        ((_, own),) = some.families
+        first = bounds.first(own)
+        runs = choosing.runs(choosing.job)
+        runs.store = store
+        rows = runs.rows([Ask(one, 4000) for one in own[:first]])
+        assert all(row["saturated"] for row in rows)
+    # A hundred times the load is beyond any number of them.
+    hopeless = asked(["random-read-4k"], **(JOB | {"rates": [90_000], "hosts": [host], "levels": [level]}))
+    bounds = Bounds(hopeless.job, store)
+    bounds.test([family.model for family, _ in some.families if family.model is not None])
+    assert bounds.first(own) == len(own) > 0
+
+
 # The answer.
 
 
@@ -341,6 +363,20 @@ def found_of(changed: dict[str, Any], store: Path, **more: Any) -> tuple[Any, Ch
     choosing = asked(["file-server"], **(JOB | {"survive": 1, "store": store} | changed | more))
     found, _ = choosing.found(choosing.job, choosing.book)
     return found.best, choosing
+
+
+def test_drives_of_a_host_that_cost_nothing_are_named(tmp_path: Path) -> None:
+    """A host's flash is bought, too, though it is no drive that is chosen."""
+    prices = tmp_path / "prices.csv"
+    prices.write_text(f"item,price,currency,date,confidence,source\n{DRIVE},300,USD,2019-06,A,a shop\n")
+    own = {"prices": str(prices), "shipped_prices": False, "hosts": ["nearline-12-raid6-nvme-cache"]}
+    choosing = asked(["file-server"], **(JOB | own))
+    some = space_of(choosing)
+    ((family, members_),) = some.families[:1]
+    assert family.host is not None
+    ((flash, _),) = family.host.others
+    told = choosing._warnings(some, members_[:1])
+    assert [one for one in told if "count nothing" in one and flash in one] != [], told
 
 
 def test_a_limit_on_the_loss_of_data_is_kept(store: Path) -> None:

@@ -84,20 +84,16 @@ class Bounds:
         model, rate = candidate.family.model, self.rate_per_s
         if model is None or rate is None or not self.classes:
             return None
-        shape = stripe_of(candidate.level, candidate.drives // candidate.spans)
-        if shape is None:
-            return None
-        data, parity, copies = shape
-        host = candidate.family.host
-        assert host is not None
-        unit = dict(candidate.family.settings).get("stripe unit", host.stripe_unit)
-        unit_bytes = _native.parse_bytes(unit) if unit else 64 << 10
-        layout = Layout(candidate.drives, data, parity, copies, unit_bytes, 0.0, {})
+        layout = self._layout(candidate)
         used = min(1.0, self.job.stored_bytes / candidate.usable_bytes) if not self.job.spread else 1.0
         share = max((one for one in SHARES if one <= used), default=SHARES[0])
         spent = 0.0
         for one in self.classes:
-            reads, writes, _ = layout.commands(one.size_bytes, one.is_read, 4096.0)
+            if layout is not None:
+                reads, writes, _ = layout.commands(one.size_bytes, one.is_read, 4096.0)
+            else:
+                # A read of a record takes one drive at least; writes are gathered.
+                reads, writes = float(one.is_read), 0.0
             for count, is_read in ((reads, True), (writes, False)):
                 # A write that reads first does so where writes alone were tested, too.
                 at = self._rates.get((model.name, share, is_read)) or self._rates.get((model.name, share, one.is_read))
@@ -105,6 +101,18 @@ class Bounds:
                     return None
                 spent += rate * one.share * count / at
         return spent / candidate.drives
+
+    def _layout(self, candidate: Candidate) -> Layout | None:
+        """What requests become on its level; ``None`` where that keeps records."""
+        host = candidate.family.host
+        assert host is not None
+        shape = stripe_of(candidate.level, candidate.drives // candidate.spans)
+        if shape is None:
+            return None
+        data, parity, copies = shape
+        unit = dict(candidate.family.settings).get("stripe unit", host.stripe_unit)
+        unit_bytes = _native.parse_bytes(unit) if unit else 64 << 10
+        return Layout(candidate.drives, data, parity, copies, unit_bytes, 0.0, {})
 
     def first(self, members: Sequence[Candidate]) -> int:
         """The first of a family, by drives, that the bound lets pass."""

@@ -9,6 +9,7 @@
 use std::collections::VecDeque;
 
 use super::description::SsdDescription;
+use super::unit_map::UnitMap;
 
 /// Sizes in units and rows.
 #[derive(Clone, Copy, Debug)]
@@ -81,7 +82,7 @@ pub enum FlashPlace {
 }
 
 impl FlashPlace {
-    /// One map entry; 0 is nowhere, so that a map that nobody has written to is memory that nobody has touched.
+    /// One map entry; 0 is nowhere.
     #[inline]
     fn code(self) -> u32 {
         match self {
@@ -139,11 +140,12 @@ struct OpenBlock {
 /// The blocks of one die.
 #[derive(Clone, Debug)]
 struct Die {
+    /// Those that were used.
     blocks: Vec<Block>,
+    /// The host's unit in each place of these, plus 1; 0 where the place holds nothing valid.
+    owners: Vec<u32>,
     /// Blocks that were erased, oldest first, which spreads wear.
     erased: VecDeque<u32>,
-    /// Blocks from here on were never used.
-    fresh: u32,
     /// Where the host's next row goes: into the block with one bit a cell if there is one to write to.
     host: OpenBlock,
     host_slc: OpenBlock,
@@ -165,13 +167,14 @@ struct Die {
 
 impl Die {
     fn free_blocks(&self, layout: &FlashLayout) -> u32 {
-        self.erased.len() as u32 + layout.blocks_per_die - self.fresh
+        self.erased.len() as u32 + layout.blocks_per_die - self.blocks.len() as u32
     }
 
-    fn take_free_block(&mut self) -> u32 {
+    fn take_free_block(&mut self, layout: &FlashLayout) -> u32 {
         self.erased.pop_front().unwrap_or_else(|| {
-            self.fresh += 1;
-            self.fresh - 1
+            self.blocks.push(Block::default());
+            self.owners.resize(self.blocks.len() * layout.units_per_block as usize, 0);
+            self.blocks.len() as u32 - 1
         })
     }
 
@@ -199,7 +202,7 @@ impl Die {
         let slc = has_slc && (self.host_slc.left > 0 || self.takes_slc(layout, share));
         let left = if slc { self.host_slc.left } else { self.host.left };
         if left == 0 {
-            let block = self.take_free_block();
+            let block = self.take_free_block(layout);
             self.blocks[block as usize].slc = slc;
             self.slc_blocks += u32::from(slc);
             let left = if slc { layout.units_per_slc_block } else { layout.units_per_block };
@@ -214,11 +217,8 @@ impl Die {
 #[derive(Clone, Debug)]
 pub struct Ftl {
     pub layout: FlashLayout,
-    /// Place of each of the host's units. Both tables come zeroed from the allocator, hence take memory only as they
-    /// are written to.
-    map: Vec<u32>,
-    /// The host's unit in each place, plus 1; 0 where the place holds nothing valid.
-    owner: Vec<u32>,
+    /// Place of each of the host's units.
+    map: UnitMap,
     dies: Vec<Die>,
     /// The die whose turn it is.
     turn: u32,
@@ -239,9 +239,9 @@ impl Ftl {
         let logical_units = description.capacity.logical_bytes / u64::from(layout.unit_bytes);
         let share = logical_units.div_ceil(u64::from(layout.dies)) as u32;
         let die = Die {
-            blocks: vec![Block::default(); layout.blocks_per_die as usize],
-            erased: VecDeque::with_capacity(layout.blocks_per_die as usize),
-            fresh: 0,
+            blocks: Vec::new(),
+            owners: Vec::new(),
+            erased: VecDeque::new(),
             host: OpenBlock::default(),
             host_slc: OpenBlock::default(),
             programs_slc: None,
@@ -255,8 +255,7 @@ impl Ftl {
             promised: 0,
         };
         Ftl {
-            map: vec![0; logical_units as usize],
-            owner: vec![0; (layout.dies * layout.units_per_die) as usize],
+            map: UnitMap::new(logical_units as u32),
             dies: vec![die; layout.dies as usize],
             turn: 0,
             share,
@@ -269,16 +268,16 @@ impl Ftl {
 
     /// Units that the drive exports.
     pub fn logical_units(&self) -> u32 {
-        self.map.len() as u32
+        self.map.units()
     }
 
     /// Where a unit is.
     #[inline]
     pub fn place(&self, unit: u32) -> FlashPlace {
-        let code = self.map[unit as usize];
+        let code = self.map.get(unit);
         if code == 0 {
             FlashPlace::Nowhere
-        } else if code as usize <= self.owner.len() {
+        } else if code <= self.layout.dies * self.layout.units_per_die {
             FlashPlace::Flash(code - 1)
         } else {
             FlashPlace::Buffer(u32::MAX - code)
@@ -301,14 +300,14 @@ impl Ftl {
     #[inline]
     pub fn set_place(&mut self, unit: u32, place: FlashPlace) {
         if let FlashPlace::Flash(old) = self.place(unit) {
-            self.owner[old as usize] = 0;
             let die = self.die_of(old);
-            let block = (old - die * self.layout.units_per_die) / self.layout.units_per_block;
+            let of_die = old - die * self.layout.units_per_die;
             let die = &mut self.dies[die as usize];
-            die.blocks[block as usize].valid -= 1;
+            die.owners[of_die as usize] = 0;
+            die.blocks[(of_die / self.layout.units_per_block) as usize].valid -= 1;
             die.valid -= 1;
         }
-        self.map[unit as usize] = place.code();
+        self.map.set(unit, place.code());
     }
 
     /// The die for the next row of `units`: each in turn, except those that hold far more than their share, because
@@ -380,8 +379,9 @@ impl Ftl {
     /// comes in between, which finds the same die busy with it.
     fn move_row(&mut self, die: u32, start: u32) -> (u32, u32) {
         let (mut units, mut pages, mut last_page) = (0, 0, u32::MAX);
+        let base = die * self.layout.units_per_die;
         for from in start..start + self.layout.units_per_row {
-            let owner = std::mem::take(&mut self.owner[from as usize]);
+            let owner = std::mem::take(&mut self.dies[die as usize].owners[(from - base) as usize]);
             if owner == 0 {
                 continue;
             }
@@ -390,10 +390,10 @@ impl Ftl {
             pages += u32::from(page != last_page);
             last_page = page;
             let to = self.place_for_moved(die);
-            self.map[owner as usize - 1] = FlashPlace::Flash(to).code();
-            self.owner[to as usize] = owner;
+            self.map.set(owner - 1, FlashPlace::Flash(to).code());
+            self.dies[die as usize].owners[(to - base) as usize] = owner;
         }
-        let block = (start - die * self.layout.units_per_die) / self.layout.units_per_block;
+        let block = (start - base) / self.layout.units_per_block;
         self.dies[die as usize].blocks[block as usize].valid -= units;
         self.moved_units += u64::from(units);
         (units, pages)
@@ -405,7 +405,7 @@ impl Ftl {
         let layout = &self.layout;
         let space = &mut self.dies[die as usize];
         if space.moved_left == 0 {
-            space.moved_block = space.take_free_block();
+            space.moved_block = space.take_free_block(layout);
             space.moved_left = layout.units_per_block;
         }
         space.moved_left -= 1;
@@ -423,10 +423,10 @@ impl Ftl {
     /// The place holds the unit.
     #[inline]
     fn hold(&mut self, die: u32, place: u32, unit: u32) {
-        self.owner[place as usize] = unit + 1;
-        let block = (place - die * self.layout.units_per_die) / self.layout.units_per_block;
+        let of_die = place - die * self.layout.units_per_die;
         let space = &mut self.dies[die as usize];
-        space.blocks[block as usize].valid += 1;
+        space.owners[of_die as usize] = unit + 1;
+        space.blocks[(of_die / self.layout.units_per_block) as usize].valid += 1;
         space.valid += 1;
     }
 
@@ -509,7 +509,7 @@ impl Ftl {
         let blocks = || self.dies.iter().flat_map(|die| &die.blocks);
         let most = blocks().map(|block| block.erases).max().unwrap_or(0);
         let total: u64 = blocks().map(|block| u64::from(block.erases)).sum();
-        (most, total as f64 / blocks().count() as f64)
+        (most, total as f64 / (f64::from(self.layout.dies) * f64::from(self.layout.blocks_per_die)))
     }
 
     /// Recomputes every count from the maps; for tests.
@@ -519,13 +519,12 @@ impl Ftl {
         for (number, die) in self.dies.iter().enumerate() {
             let mut die_valid = 0;
             for (index, block) in die.blocks.iter().enumerate() {
-                let start = number as u32 * layout.units_per_die + index as u32 * layout.units_per_block;
-                let places = start..start + layout.units_per_block;
-                let held = places.filter(|&place| self.owner[place as usize] != 0);
-                let held = held.inspect(|&place| {
+                let first = index as u32 * layout.units_per_block;
+                let held = (first..first + layout.units_per_block).filter(|&of_die| die.owners[of_die as usize] != 0);
+                let held = held.inspect(|&of_die| {
                     assert_eq!(
-                        self.place(self.owner[place as usize] - 1),
-                        FlashPlace::Flash(place),
+                        self.place(die.owners[of_die as usize] - 1),
+                        FlashPlace::Flash(number as u32 * layout.units_per_die + of_die),
                         "maps are inverse"
                     );
                 });

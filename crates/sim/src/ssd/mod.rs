@@ -21,6 +21,7 @@ mod ftl;
 mod map_cache;
 mod outside;
 mod precondition;
+mod unit_map;
 
 pub use check::check;
 
