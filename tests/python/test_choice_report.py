@@ -17,6 +17,7 @@ from headstack.report import choice_report
 from headstack.report.axes import with_axes
 from headstack.report.choice_report import cost_figure, deciding, frontier_figure, parts_figure, report_of
 from headstack.report.figures import Axis, Bars, Limit, Lines, Series
+from headstack.report.html import write_html
 
 pytest.importorskip("matplotlib")
 from headstack.report.draw import draw
@@ -203,7 +204,7 @@ def test_bars_that_are_parts_end_at_their_sum() -> None:
 
 
 def test_the_page_says_what_the_text_says(tmp_path: Path) -> None:
-    choice_report.to_html(PLAIN, tmp_path / "choice.html")
+    write_html(report_of(PLAIN), tmp_path / "choice.html")
     page = (tmp_path / "choice.html").read_text(encoding="utf-8")
     found = re.search(r'<script type="application/json" id="report">(.*?)</script>', page)
     assert found is not None

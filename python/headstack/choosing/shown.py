@@ -29,6 +29,7 @@ from headstack.choosing.words import (
     verdict_said,
 )
 from headstack.columns import Column, Figures, Names, Prose, Words, drawn, folded, not_shown
+from headstack.report.markdown import escaped, table_lines
 
 EXPLAINED = 8
 """Systems of one name that are explained; of more, how many there are."""
@@ -261,9 +262,9 @@ def _reasons(answer: Answer, one: Choice) -> Iterator[str]:
 
 def markdown(answer: Answer) -> str:
     """An answer for a ticket, in the tables of GitHub, of ``LINES_MAX`` lines at most."""
-    lines = [f"**{_escaped(headline(answer))}**", ""]
+    lines = [f"**{escaped(headline(answer))}**", ""]
     if answer.question:
-        lines += [f"Asked: {_escaped('; '.join(answer.question))}", ""]
+        lines += [f"Asked: {escaped('; '.join(answer.question))}", ""]
     if answer.best is not None or answer.nearest is not None:
         lines += [*_rows_of(*table(answer)), ""]
     if answer.frontier:
@@ -275,7 +276,7 @@ def markdown(answer: Answer) -> str:
     said: dict[str, list[str]] = {}
     for what, sentence in remarks(answer):
         said.setdefault(what, []).append(sentence)
-    bullets = [f"- **{what}**: {_escaped(listed(sentences, '; '))}" for what, sentences in said.items()]
+    bullets = [f"- **{what}**: {escaped(listed(sentences, '; '))}" for what, sentences in said.items()]
     room = LINES_MAX - len(lines) - len(tail)
     if len(bullets) > room:
         bullets = [*bullets[: room - 1], f"- and {len(bullets) - room + 1} more of these"]
@@ -285,14 +286,12 @@ def markdown(answer: Answer) -> str:
 def _rows_of(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> list[str]:
     """A table, its cells in one line each."""
     heads = [column.title if column.heading.strip() else "" for column in columns]
-    rules = [":---" if column.is_text else "---:" for column in columns]
-    cells = [[_cell(cell) for cell in row] for row in rows]
-    return [f"| {' | '.join(row)} |" for row in [[_escaped(head) for head in heads], rules, *cells]]
+    return table_lines(heads, [column.is_text for column in columns], [[_cell(cell) for cell in row] for row in rows])
 
 
 def _cell(text: str) -> str:
     first, _, second = text.partition("\n")
-    return _escaped(f"{first} {second}" if first.endswith(",") else f"{first} ({second})" if second else first)
+    return f"{first} {second}" if first.endswith(",") else f"{first} ({second})" if second else first
 
 
 def _parts(parts: Sequence[Part]) -> list[str]:
@@ -314,8 +313,3 @@ def _parts(parts: Sequence[Part]) -> list[str]:
         usd = sum(part.quantity * part.usd for part in rest)
         rows.append([f"{len(rest):,} more", "", "", dollars(usd).replace("$", ""), "", ""])
     return _rows_of(columns, rows)
-
-
-def _escaped(text: str) -> str:
-    """Text that a table may hold, and that no mark-up is read into."""
-    return re.sub(r"([|*_`\[\]])", r"\\\1", text).replace("<", "&lt;").replace("\n", " ")

@@ -12,7 +12,7 @@ from headstack.analysis import Analysis
 from headstack.cli.analysis_tables import print_analysis
 from headstack.cli.completing import Among
 from headstack.cli.files import OUTPUT, check_sources
-from headstack.cli.output import Outputs, html_option, wide_option
+from headstack.cli.output import Outputs, report_options, reports, wide_option
 from headstack.cli.traces import counting, opened, source_options
 from headstack.values import choice, number, size_bytes
 
@@ -35,7 +35,7 @@ REUSE = ("block", "request", "off")
 @click.option(
     "--plot", "plot_path", type=OUTPUT, metavar="FILE.png", help="Draw addresses, rates, sizes, re-use, times."
 )
-@html_option
+@report_options
 @wide_option
 @click.option(
     "--workload", "workload_path", type=OUTPUT, metavar="FILE.toml", help="Write a workload with the same mix."
@@ -56,7 +56,7 @@ def analyze(files: tuple[str, ...], quiet: bool, **given: Any) -> None:
 EXPORTS: dict[str, Callable[..., Any]] = {
     "json": Analysis.to_json,
     "plot": Analysis.plot,
-    "html": Analysis.to_html,
+    **reports(Analysis.to_report),
     "workload": Analysis.to_workload,
 }
 

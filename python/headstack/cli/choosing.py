@@ -17,7 +17,7 @@ from headstack._native import InputError
 from headstack.atomic_files import write_all, write_text
 from headstack.cli.completing import DEMAND, EXECUTOR, FOLDER, Among
 from headstack.cli.files import OUTPUT, SOURCE
-from headstack.cli.output import WIDE, Outputs, html_option, progress, wide_option
+from headstack.cli.output import WIDE, Outputs, progress, report_options, reports, wide_option
 from headstack.columns import is_plain, width_of
 from headstack.values import number, percent
 
@@ -104,8 +104,7 @@ NOTHING = 1
 @click.option("--explain", metavar="CONFIG", help="Say why this one was not chosen.")
 @click.option("-o", "--output", type=OUTPUT, metavar="FILE.toml", help="Write the winner as an array file.")
 @click.option("--plot", "plot_path", type=OUTPUT, metavar="FILE.png", help="Draw what all cost against the limit.")
-@html_option
-@click.option("--markdown", "markdown_path", type=OUTPUT, metavar="FILE.md", help="Write the answer for a ticket.")
+@report_options
 @click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write the whole answer (- for stdout).")
 @click.option(
     "--executor",
@@ -136,12 +135,13 @@ def choose(job: tuple[str, ...], explain: str | None, output: str | None, quiet:
     are old, which drives were left out without one, and what the simulation and the model are unsure of.
     """
     from headstack.choosing.shown import explained, markdown, told
-    from headstack.report.choice_report import plot, to_html
+    from headstack.report.choice_report import plot, report_of
     from headstack.shards import Shard
 
     exports: dict[str, Callable[..., Any]] = {
         "plot": plot,
-        "html": to_html,
+        **reports(report_of),
+        # Of at most a screen, with what the price is made of.
         "markdown": lambda answer, path: write_text(path, markdown(answer)),
         "json": _json,
     }

@@ -19,7 +19,7 @@ from headstack.classic import zones as zones_test
 from headstack.classic.outcome import Outcome
 from headstack.cli.completing import Among, systems_argument
 from headstack.cli.files import OUTPUT, SOURCE
-from headstack.cli.output import Outputs, html_option, print_table, say, wide_option
+from headstack.cli.output import Outputs, print_table, report_options, reports, say, wide_option
 from headstack.cli.runs import Command, listed
 from headstack.cli.targets import EXIT_RUN, access_of, course, ended_code, permission_options
 from headstack.columns import Column, Figures, Names, Words
@@ -37,13 +37,13 @@ EXPORTS: dict[str, Callable[..., Any]] = {
     "csv": lambda outcome, path=None: outcome.to_csv(path),
     "parquet": lambda outcome, path: outcome.results.to_parquet(path),
     "plot": lambda outcome, path: outcome.plot(path),
-    "html": lambda outcome, path: outcome.to_html(path),
+    **reports(lambda outcome: outcome.report()),
 }
 
 
 def outputs(command: Command) -> Command:
     """What may be done to targets, and where the figures go."""
-    decorators = [
+    decorators: list[Callable[[Command], Command]] = [
         permission_options,
         click.option(
             "--json", "json_path", type=OUTPUT, metavar="FILE", help="Write figures and whole results (- for stdout)."
@@ -55,7 +55,7 @@ def outputs(command: Command) -> Command:
             "--parquet", "parquet_path", type=OUTPUT, metavar="FILE", help="Write the table of runs as Parquet."
         ),
         click.option("--plot", "plot_path", type=OUTPUT, metavar="FILE.png", help="Draw the picture."),
-        html_option,
+        report_options,
         wide_option,
         click.option("-q", "--quiet", is_flag=True, help="No progress."),
     ]

@@ -10,7 +10,7 @@ import click
 
 from headstack.cli.completing import SYSTEM
 from headstack.cli.files import OUTPUT, SOURCE
-from headstack.cli.output import Outputs, html_option, print_table, progress, say, wide_option
+from headstack.cli.output import Outputs, print_table, progress, report_options, reports, say, wide_option
 from headstack.comparison import TOLERANCE, Comparison, is_file
 from headstack.comparison import compare as held_against
 from headstack.comparison.members import Member, standing_out
@@ -22,7 +22,7 @@ EXPORTS: dict[str, Callable[..., Any]] = {
     "json": Comparison.to_json,
     "csv": Comparison.to_csv,
     "plot": Comparison.plot,
-    "html": Comparison.to_html,
+    **reports(Comparison.report),
 }
 
 
@@ -46,7 +46,7 @@ EXPORTS: dict[str, Callable[..., Any]] = {
 @click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write everything (- for stdout).")
 @click.option("--csv", "csv_path", type=OUTPUT, metavar="FILE", help="Write a row for each point (- for stdout).")
 @click.option("--plot", "plot_path", type=OUTPUT, metavar="FILE.png", help="Draw both curves, and the errors below.")
-@html_option
+@report_options
 @wide_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def compare(

@@ -15,7 +15,7 @@ from headstack.cli.completing import DEMAND
 from headstack.cli.files import OUTPUT, SOURCE, check_sources
 from headstack.cli.jobfiles import AskedJobs, asked_jobs, exit_code, job_options
 from headstack.cli.loading import Implied
-from headstack.cli.output import Outputs, html_option, print_results, wide_option
+from headstack.cli.output import Outputs, print_results, report_options, wide_option
 from headstack.cli.runs import EXPORTS, Command, listed
 from headstack.cli.targets import access_of, access_options, course, ending, error_option, failed_code
 from headstack.cli.traces import Decorator
@@ -57,7 +57,7 @@ def measured(command: Command) -> Command:
         click.option(
             "--plot", "plot_path", type=OUTPUT, metavar="FILE.png", help="Draw response time over throughput."
         ),
-        html_option,
+        report_options,
         wide_option,
         click.option("-q", "--quiet", is_flag=True, help="No progress."),
     ]

@@ -14,11 +14,12 @@ import click
 
 from headstack import _native
 from headstack._native import InputError
-from headstack.atomic_files import write_all
+from headstack.atomic_files import write_all, write_text
 from headstack.cli.files import OUTPUT
 from headstack.columns import Column, Prose, drawn, folded, is_plain, not_shown, width_of
 
 if TYPE_CHECKING:
+    from headstack.report.figures import Report
     from headstack.results import Results
 
 NAMED_MAX = 8
@@ -130,10 +131,28 @@ def _plain_lines(what: str) -> Callable[[float], object]:
     return show
 
 
-html_option = click.option(
-    "--html", "html_path", type=OUTPUT, metavar="FILE.html", help="Write a report, one page to look into."
-)
-"""Of every command that has a report; its exports hold ``html``."""
+def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Of every command that has a report; its exports hold ``reports``."""
+    page = "Write a report, one page to look into."
+    ticket = "Write what it says, for a ticket."
+    decorated = click.option("--markdown", "markdown_path", type=OUTPUT, metavar="FILE.md", help=ticket)(command)
+    return click.option("--html", "html_path", type=OUTPUT, metavar="FILE.html", help=page)(decorated)
+
+
+def reports(report_of: Callable[..., Report]) -> dict[str, Callable[..., None]]:
+    """The exports of ``report_options``: the page, and the text of a ticket."""
+
+    def page(found: object, path: str) -> None:
+        from headstack.report.html import write_html
+
+        write_html(report_of(found), path)
+
+    def ticket(found: object, path: str) -> None:
+        from headstack.report.markdown import to_markdown
+
+        write_text(path, to_markdown(report_of(found)))
+
+    return {"html": page, "markdown": ticket}
 
 
 TEXTS = ("json", "csv")

@@ -11,7 +11,7 @@ from headstack import signals
 from headstack._native import format_duration_ns
 from headstack.cli.completing import Among, systems_argument
 from headstack.cli.files import OUTPUT, SOURCE
-from headstack.cli.output import Outputs, html_option, print_results, print_table, say, wide_option
+from headstack.cli.output import Outputs, print_results, print_table, report_options, say, wide_option
 from headstack.cli.runs import EXPORTS, Command, listed
 from headstack.cli.targets import access_of, course, ending, error_option, one_thread_options
 from headstack.cli.traces import Decorator, counting, opened, reading_options
@@ -73,7 +73,7 @@ def replay_options(command: Command) -> Command:
         click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write whole results (- for stdout)."),
         click.option("--csv", "csv_path", type=OUTPUT, metavar="FILE", help="Write the table (- for stdout)."),
         click.option("--parquet", "parquet_path", type=OUTPUT, metavar="FILE", help="Write the table as Parquet."),
-        html_option,
+        report_options,
         wide_option,
     ]
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)

@@ -15,10 +15,11 @@ from headstack.cli.files import OUTPUT
 from headstack.cli.jobfiles import AskedJobs, asked_jobs, job_options
 from headstack.cli.output import (
     Outputs,
-    html_option,
     print_results,
     print_table,
     progress,
+    report_options,
+    reports,
     say,
     wide_option,
 )
@@ -79,7 +80,7 @@ def varied(command: Command) -> Command:
         click.option(
             "--plot", "plot_path", type=OUTPUT, metavar="FILE.png", help="Draw response time over throughput."
         ),
-        html_option,
+        report_options,
         wide_option,
         click.option("-q", "--quiet", is_flag=True, help="No progress."),
     ]
@@ -191,7 +192,7 @@ EXPORTS: dict[str, Callable[..., Any]] = {
     "csv": Results.to_csv,
     "parquet": Results.to_parquet,
     "plot": Results.plot,
-    "html": Results.to_html,
+    **reports(Results.report),
 }
 
 

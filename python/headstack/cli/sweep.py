@@ -14,7 +14,7 @@ from headstack.answers import overlap, whole
 from headstack.atomic_files import write_all
 from headstack.cli.completing import DEMAND, EXECUTOR, FOLDER, systems_argument
 from headstack.cli.files import OUTPUT, SOURCE
-from headstack.cli.output import Outputs, html_option, print_table, progress, say, wide_option
+from headstack.cli.output import Outputs, print_table, progress, report_options, reports, say, wide_option
 from headstack.cli.runs import Command, Grouped
 from headstack.cli.varying import option_of
 from headstack.columns import Column, Figures, Words
@@ -84,7 +84,7 @@ def options_of_runs(command: Command) -> Command:
     metavar="FILE.png",
     help="Draw the column of --best or --min over what varies.",
 )
-@html_option
+@report_options
 @click.option(
     "--executor",
     default="local",
@@ -112,6 +112,7 @@ def sweep(
     output: str | None,
     plot_path: str | None,
     html_path: str | None,
+    markdown_path: str | None,
     executor: str,
     store: str | None,
     quiet: bool,
@@ -141,6 +142,7 @@ def sweep(
     A configuration that is impossible is a row that says why. What is finished is kept: the same command goes on where
     it was interrupted. --seed is the seed of all runs, and of the sample.
     """
+    from headstack.report.sweeps_report import report_of
     from headstack.shards import Shard
     from headstack.sweeps import Plan, carried_out
 
@@ -156,10 +158,10 @@ def sweep(
         plan.check_where(where)
     if plot_path is not None and sample != "grid":
         raise InputError("--plot: points of a sample lie on no lines; sweep a grid, or take the table with -o")
-    asked = {"plot_path": plot_path, "html_path": html_path}
+    asked = {"plot_path": plot_path, "html_path": html_path, "markdown_path": markdown_path}
     exports: dict[str, Callable[..., Any]] = {
         "plot": lambda swept, path: swept.plot(path, column, where),
-        "html": lambda swept, path: swept.to_html(path, column, least is None, where),
+        **reports(lambda swept: report_of(swept, column, least is None, where)),
     }
     outputs = Outputs(asked, exports)
     if output is not None:

@@ -20,7 +20,7 @@ from headstack.atomic_files import write_all
 from headstack.cli.completing import Among
 from headstack.cli.files import KEPT, OUTPUT, SOURCE
 from headstack.cli.loading import Implied
-from headstack.cli.output import Outputs, html_option, print_table, say, wide_option
+from headstack.cli.output import Outputs, print_table, report_options, reports, say, wide_option
 from headstack.cli.targets import access_of, one_thread_options
 from headstack.columns import Figures, Names
 from headstack.system import load_system
@@ -230,7 +230,7 @@ def print_calibration(calibration: Calibration) -> None:
     metavar="FILE.json",
     help="Write the scores that intervals of twins are learnt from.",
 )
-@html_option
+@report_options
 @wide_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def validate(
@@ -250,7 +250,6 @@ def validate(
         raise InputError("--devices: 0 devices prove nothing; 1 or more are needed")
     if family == STRANGERS and device is None:
         return validate_strangers(counted, whole("seed", seed), quiet, given)
-    from headstack.report.html import write_html
     from headstack.report.twins_report import report_of
     from headstack.twin import proof
 
@@ -268,10 +267,7 @@ def validate(
     def scores(found: Mapping[str, Sequence[Proof]], path: str) -> None:
         written(proof.calibration_text(found), path)
 
-    def page(found: Mapping[str, Sequence[Proof]], path: str) -> None:
-        write_html(report_of(found), path)
-
-    outputs = Outputs(given, {"json": text, "calibration": scores, "html": page})
+    outputs = Outputs(given, {"json": text, "calibration": scores, **reports(report_of)})
     found: dict[str, list[proof.Proof]] = {}
     for name in family.split(","):
         if name not in FAMILIES:
@@ -392,7 +388,7 @@ def validate_strangers(count: int, seed: int, quiet: bool, given: dict[str, Any]
     def text(unknown: Sequence[Stranger], path: str | None = None) -> str:
         return written(json.dumps([asdict(one) for one in unknown]), path)
 
-    for name in ("calibration", "html"):
+    for name in ("calibration", "html", "markdown"):
         if given[f"{name}_path"] is not None:
             raise InputError(f"--{name}: {STRANGERS} teach no interval")
     outputs = Outputs(given, {"json": text})

@@ -34,7 +34,6 @@ from headstack.report.figures import (
     Series,
     Table,
 )
-from headstack.report.html import write_html
 from headstack.report.looks import COLOURS
 
 FIRST = 3
@@ -75,11 +74,6 @@ def plot(answer: Answer, path: str | os.PathLike[str], which: str | None = None)
     if name not in known:
         raise InputError(f"plot: {name}: the answer has none; allowed: {', '.join(known)}")
     draw(known[name], path)
-
-
-def to_html(answer: Answer, path: str | os.PathLike[str]) -> None:
-    """Writes the report as a page."""
-    write_html(report_of(answer), path)
 
 
 def report_of(answer: Answer) -> Report:

@@ -23,10 +23,13 @@ def report_of(comparison: Comparison) -> Report:
         Section(f"{both[:1].upper()}{both[1:]}", "", [_curves(comparison)]),
         Section("Errors", "", [_errors(comparison), _table(comparison)]),
     ]
-    return Report(title, "", _summary(comparison), sections, (), _runs(comparison), version())
+    answer, *remarks = _said(comparison)
+    runs = _runs(comparison)
+    return Report(title, "", answer, sections, (), runs, version(), remarks="\n\n".join(remarks))
 
 
-def _summary(comparison: Comparison) -> str:
+def _said(comparison: Comparison) -> list[str]:
+    """The mean errors first, then where they are."""
     errors = {name: error for name, error in comparison.mean_absolute_errors().items() if error is not None}
     told = ", ".join(f"{name.removesuffix('_ms')} {error:.1%}" for name, error in errors.items() if name != "mb_per_s")
     ours, theirs = comparison.sides
@@ -41,7 +44,7 @@ def _summary(comparison: Comparison) -> str:
         (comparison.alone_predicted, f"{theirs}, not {ours}"),
     ):
         said += [f"{what[:1].upper()}{what[1:]}: {'; '.join(names)}."] * bool(names)
-    return "\n\n".join(said)
+    return said
 
 
 def _curves(comparison: Comparison) -> Lines:

@@ -92,7 +92,9 @@ def of_curves(results: Results, curves: Mapping[str, Sequence[int]]) -> str:
             said.append(f"{load_of(near)} {does}, in {longer:.3g} times the time")
         else:
             said.append(f"{name} hardly does more under more load than {number(first['iops'])} IO/s")
-    return _joined(said, len(curves))
+    text = _joined(said, len(curves))
+    # A name is written as it is.
+    return f"A{text[1:]}" if text.startswith("at ") else text
 
 
 def of_most(values: Mapping[str, float], unit: str) -> str:
@@ -123,8 +125,7 @@ def _joined(said: Sequence[str], count: int) -> str:
     if not said:
         return ""
     rest = f"; {count - len(said)} more below" if count > len(said) else ""
-    text = "; ".join(said)
-    return f"{text[:1].upper()}{text[1:]}{rest}."
+    return f"{'; '.join(said)}{rest}."
 
 
 # Numbers.

@@ -1,0 +1,78 @@
+"""Reports for tickets, as GitHub's Markdown: the answer, what each figure shows, a table, and how it was found."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from headstack.report.figures import Cell, Report, Table
+
+ROWS_MAX = 20
+"""Of a table in a ticket."""
+REMARKS_MAX = 12
+RUNS_MAX = 6
+"""So many runs are named by their hash."""
+
+
+def to_markdown(report: Report) -> str:
+    """The report for a ticket, without its figures. Equal reports give equal text."""
+    headline, *rest = _paragraphs(report.summary) or [report.title]
+    lines = [f"**{escaped(headline)}**", "", *(f"{escaped(part)}\n" for part in rest)]
+    if report.question:
+        lines += [f"Asked: {escaped(report.question)}", ""]
+    figures = [figure for section in report.sections for figure in section.figures]
+    shown = [f"- {escaped(figure.title)}: {escaped(figure.says)}" for figure in figures if figure.says]
+    lines += [*shown, ""] if shown else []
+    if report.claims:
+        rows = [[claim.id, claim.says, claim.verdict] for claim in report.claims]
+        lines += [*table_lines(["claim", "", "verdict"], [True] * 3, rows), ""]
+    else:
+        table = next((figure for figure in figures if isinstance(figure, Table)), None)
+        lines += [*_table(table), ""] if table is not None else []
+    remarks = _paragraphs(report.remarks)
+    lines += [f"- {escaped(remark)}" for remark in remarks[:REMARKS_MAX]]
+    lines += [f"- and {len(remarks) - REMARKS_MAX} more remarks"] * (len(remarks) > REMARKS_MAX)
+    lines += [""] if remarks else []
+    return "\n".join([*lines, _origin(report)]).rstrip() + "\n"
+
+
+def _origin(report: Report) -> str:
+    """What it takes to come by the same figures again."""
+    said = f"headstack {report.version}" if report.version else "headstack"
+    runs = [f"{run.system} `{run.description_hash[:12]}` seed {run.seed}" for run in report.runs]
+    named = list(dict.fromkeys(runs))
+    rest = f", and {len(named) - RUNS_MAX} more" if len(named) > RUNS_MAX else ""
+    return f"{said}: {', '.join(named[:RUNS_MAX])}{rest}" if named else said
+
+
+def _table(table: Table) -> list[str]:
+    are_words = [any(isinstance(row[n], str | bool) for row in table.rows) for n in range(len(table.columns))]
+    rows = table.texts or [[_text(cell) for cell in row] for row in table.rows]
+    kept = [n for n, _ in enumerate(table.columns) if any(row[n] for row in rows)]
+    cells = [[row[n] for n in kept] for row in rows[:ROWS_MAX]]
+    lines = table_lines([table.columns[n] for n in kept], [are_words[n] for n in kept], cells)
+    return [*lines, *([f"\n{len(rows) - ROWS_MAX:,} more rows"] if len(rows) > ROWS_MAX else [])]
+
+
+def _text(cell: Cell) -> str:
+    if cell is None or isinstance(cell, str):
+        return cell or ""
+    if isinstance(cell, bool):
+        return "yes" if cell else "no"
+    return str(cell) if isinstance(cell, int) else f"{cell:,.0f}" if abs(cell) >= 1000 else f"{cell:.4g}"
+
+
+def table_lines(heads: Sequence[str], are_words: Sequence[bool], rows: Iterable[Sequence[str]]) -> list[str]:
+    """A table, its cells in one line each; figures stand at the right."""
+    rules = [":---" if is_word else "---:" for is_word in are_words]
+    lines = [list(map(escaped, heads)), rules, *(list(map(escaped, row)) for row in rows)]
+    return [f"| {' | '.join(line)} |" for line in lines]
+
+
+def escaped(text: str) -> str:
+    """Text that a table may hold, and that no mark-up is read into."""
+    return re.sub(r"([|*_`\[\]])", r"\\\1", text).replace("<", "&lt;").replace("\n", " ")
+
+
+def _paragraphs(text: str) -> list[str]:
+    return [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()]
