@@ -46,11 +46,15 @@ impl Blueprint {
         let Some(document) = find(name, &[("drives", DRIVES), ("arrays", ARRAYS), ("volumes", VOLUMES)])? else {
             return Err(unknown("drive or array", name, &[DRIVES, ARRAYS, VOLUMES]));
         };
-        if !array::is_array(&document) {
+        Blueprint::of_system_document(&document, drives)
+    }
+
+    fn of_system_document(document: &Document, drives: &[&str]) -> Result<Blueprint, InputError> {
+        if !array::is_array(document) {
             let text = document.text().to_owned();
             return Ok(Blueprint { kind: BlueprintKind::Drive, text, drives: BTreeMap::new() });
         }
-        let file = array::flattened(&document)?;
+        let file = array::flattened(document)?;
         let stated = file.drives.iter().flatten().map(|table| table.drive.as_str());
         let named = stated.chain(drives.iter().copied()).filter(|name| name.ends_with(".toml"));
         let read = |path: &str| Ok((path.to_owned(), read_document(path)?.text().to_owned()));
@@ -67,8 +71,32 @@ impl Blueprint {
         let Some(document) = find(name, &[("workloads", WORKLOADS), ("scenarios", SCENARIOS)])? else {
             return Err(unknown("workload or scenario", name, &[WORKLOADS, SCENARIOS]));
         };
-        let kind = if is_scenario(&document) { BlueprintKind::Scenario } else { BlueprintKind::Workload };
-        Ok(Blueprint { kind, text: document.text().to_owned(), drives: BTreeMap::new() })
+        Ok(Blueprint::of_demand_document(&document))
+    }
+
+    fn of_demand_document(document: &Document) -> Blueprint {
+        let kind = if is_scenario(document) { BlueprintKind::Scenario } else { BlueprintKind::Workload };
+        Blueprint { kind, text: document.text().to_owned(), drives: BTreeMap::new() }
+    }
+
+    /// Whatever the text of a file describes, which is read again with every description made of it.
+    ///
+    /// # Errors
+    /// When it is not TOML, or an array that names files of drives which cannot be read.
+    pub fn of_text(file: &str, text: &str) -> Result<Blueprint, InputError> {
+        let document = Document::parse(file, text)?;
+        if document.states("lines[0]") || is_scenario(&document) {
+            return Ok(Blueprint::of_demand_document(&document));
+        }
+        Blueprint::of_system_document(&document, &[])
+    }
+
+    /// What the text states, key by key as in the file.
+    ///
+    /// # Errors
+    /// When it is not TOML.
+    pub fn stated(&self) -> Result<serde_json::Value, InputError> {
+        toml::from_str(&self.text).map_err(|error| whole("", error.message()))
     }
 }
 

@@ -102,6 +102,13 @@ impl Entry {
         self.document("drives").is_ok_and(|document| ssd::is_ssd(&document))
     }
 
+    /// What it is called: of a workload, its access specification; its id where it has no name.
+    pub fn name(&self) -> String {
+        let named = Document::parse(self.file_name, self.text).and_then(|document| document.read());
+        let Named { name, specification } = named.unwrap_or(Named { name: None, specification: None });
+        specification.or(name).unwrap_or_else(|| self.id.to_owned())
+    }
+
     /// The file, which lies in `folder` of the catalogue.
     fn document(&self, folder: &str) -> Result<Document, InputError> {
         Document::parse(&format!("catalogue/{folder}/{}", self.file_name), self.text)

@@ -21,7 +21,6 @@ mod quantity;
 mod recording;
 mod replay;
 mod request_log;
-mod result_columns;
 mod results;
 mod run;
 mod stream;

@@ -22,10 +22,10 @@ use crate::interruptible::{attended, is_interruption};
 use crate::play::{PlayError, ReplayAsked, ScenarioAsked};
 use crate::replay::Requests;
 use crate::request_log::RequestLog;
-use crate::result_columns::Asked;
 use crate::results::Results;
 use crate::stream::PassAsked;
 use crate::targets::{self, TargetAsked};
+use headstack_result::tables::Asked;
 
 /// One measurement as Python asks for it.
 #[derive(Deserialize)]

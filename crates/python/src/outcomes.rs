@@ -7,6 +7,7 @@ use arrow_array::{ArrayRef, StringArray};
 use arrow_schema::{DataType, Field};
 use headstack_catalogue::{DescribedPoints, Point, Points, Refused};
 use headstack_result::RunResult;
+use headstack_result::columns::{Kept, kept_cells};
 use headstack_sim::{SimError, contained, run_contained};
 use pyo3::prelude::*;
 use rayon::prelude::*;
@@ -15,10 +16,10 @@ use serde_json::{Value, json};
 
 use crate::error::{input_error, json_error};
 use crate::interruptible::interruptibly;
-use crate::result_columns::{Asked, RUN_COLUMNS, Row};
 use crate::results::{Results, labelled};
 use crate::run::Spec;
-use crate::table::{Kept, Table, fields_of, kept_cells, kept_columns};
+use crate::table::{Table, fields_of, kept_columns};
+use headstack_result::tables::{Asked, RUN_COLUMNS, Row};
 
 /// A chunk of a sweep or a study, as Python keeps and hashes it; the build that is to answer it is Python's to compare.
 enum Chunk {

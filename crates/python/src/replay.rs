@@ -16,9 +16,9 @@ use serde::Deserialize;
 use crate::error::{RunError, input_error, json_error, sim_error, trace_error};
 use crate::interruptible::interruptibly;
 use crate::recording::Recording;
-use crate::result_columns::Asked;
 use crate::results::Results;
 use crate::trace::TraceSource;
+use headstack_result::tables::Asked;
 
 /// One replay as Python asks for it.
 #[derive(Deserialize)]

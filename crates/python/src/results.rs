@@ -15,11 +15,11 @@ use serde_json::Value;
 
 use crate::error::{input_error, json_error};
 use crate::field::Field;
-use crate::result_columns::{
+use crate::table::{Table, columns, dict, fields_of};
+use headstack_result::tables::{
     Asked, BIN_COLUMNS, Bin, FACT_COLUMNS, FactRow, INTERVAL_COLUMNS, IntervalRow, NS_PER_MS, RUN_COLUMNS, Row,
     STREAM_COLUMNS, StreamRow,
 };
-use crate::table::{Table, columns, dict, fields_of};
 
 /// The results of runs, in the order in which they were asked for.
 #[pyclass(frozen, sequence, module = "headstack._native")]

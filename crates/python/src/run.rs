@@ -4,15 +4,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use headstack_catalogue::options::Draft;
 use headstack_result::RunResult;
-use headstack_sim::{Demand, Model, RunSpec, SimError, record, run_all};
+use headstack_sim::{Demand, RunSpec, SimError, record, run_all};
 use pyo3::prelude::*;
 use serde_json::Value;
 
 use crate::error::{input_error, json_error, sim_error, trace_error};
 use crate::interruptible::interruptibly;
 use crate::recording::Recording;
-use crate::result_columns::Asked;
 use crate::results::Results;
+use headstack_result::tables::Asked;
 
 /// One run, as Python or a point of a sweep asks for it.
 pub struct Spec {
@@ -81,34 +81,12 @@ impl Spec {
     /// # Errors
     /// Why it is not, as one line.
     pub fn fault(&self) -> Result<(), String> {
-        let Draft { system: Some(system), .. } = &self.draft else {
-            return Err("a run needs a system".to_owned());
-        };
-        system.check().map_err(|fault| fault.to_string())?;
-        if let Some(schedule) = &self.draft.faults {
-            let found = schedule.check(&Model::System(system.clone()));
-            found.map_err(|(index, (key, message))| format!("faults: fault[{index}].{key}: {message}"))?;
-        }
-        match (&self.draft.workload, &self.draft.scenario) {
-            (Some(workload), None) => workload.validate().map_err(|error| error.to_string()),
-            (None, Some(scenario)) => scenario.validate().map_err(|error| error.to_string()),
-            _ => Err("a run needs a workload or a scenario".to_owned()),
-        }
+        self.draft.fault()
     }
 
     /// What was asked for that the result does not say, and what is run. Only of what has no [`fault`](Self::fault).
     pub fn split(self) -> (Asked, RunSpec) {
-        let span = self.draft.used();
-        let Draft { system_name, system, workload, scenario, clients, seed, interval_ns, preload, faults, .. } =
-            self.draft;
-        let system = system.expect("it has no fault");
-        let capacity_bytes = Some(span.map_or_else(|| system.capacity_bytes(), |span| span.length_bytes));
-        let asked = Asked { labels: self.labels, clients, capacity_bytes };
-        let demand = match (workload, scenario) {
-            (Some(workload), _) => workload.into(),
-            (None, scenario) => scenario.expect("it has no fault").into(),
-        };
-        (asked, RunSpec { system_name, system, demand, span, seed, interval_ns, preload, faults })
+        self.draft.split(self.labels)
     }
 }
 

@@ -1,59 +1,17 @@
 //! Arrow tables of results, handed to Python through the PyCapsule interface.
 //!
-//! Each table is a list of columns; a column is a name and a function of a row, so that Arrow and Python see the same
-//! figures.
+//! Which columns there are, and how their cells follow from rows, is said in `headstack_result::tables`.
 
 use std::sync::Arc;
 
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, RecordBatchIterator, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field as ArrowField, Schema};
+use headstack_result::columns::{Cell, Column, Kept, Kind};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 
-use crate::field::{Field, Kind};
-
-/// How the cell of a column follows from a row. Every cell may be absent.
-enum Cell<R> {
-    /// A name or a label.
-    Text(fn(&R) -> Option<String>),
-    /// A whole number.
-    Count(fn(&R) -> Option<u64>),
-    /// A measured or computed figure.
-    Figure(fn(&R) -> Option<f64>),
-    /// Yes or no.
-    Flag(fn(&R) -> Option<bool>),
-}
-
-/// A column, for which there is a [`Field`]; units are part of the name.
-pub struct Column<R> {
-    name: &'static str,
-    unit: &'static str,
-    meaning: &'static str,
-    cell: Cell<R>,
-}
-
-impl<R> Column<R> {
-    /// What its cells are.
-    fn kind(&self) -> Kind {
-        match self.cell {
-            Cell::Text(_) => Kind::Text,
-            Cell::Count(_) => Kind::Count,
-            Cell::Figure(_) => Kind::Figure,
-            Cell::Flag(_) => Kind::Flag,
-        }
-    }
-
-    fn field_and_array(&self, rows: &[R]) -> (ArrowField, ArrayRef) {
-        let array: ArrayRef = match self.cell {
-            Cell::Text(of) => Arc::new(rows.iter().map(of).collect::<StringArray>()),
-            Cell::Count(of) => Arc::new(rows.iter().map(of).collect::<UInt64Array>()),
-            Cell::Figure(of) => Arc::new(rows.iter().map(of).collect::<Float64Array>()),
-            Cell::Flag(of) => Arc::new(rows.iter().map(of).collect::<BooleanArray>()),
-        };
-        (arrow_field(self.name, self.kind()), array)
-    }
-}
+use crate::field::Field;
 
 fn arrow_field(name: &str, kind: Kind) -> ArrowField {
     let of = match kind {
@@ -63,46 +21,6 @@ fn arrow_field(name: &str, kind: Kind) -> ArrowField {
         Kind::Flag => DataType::Boolean,
     };
     ArrowField::new(name, of, true)
-}
-
-/// A column of names or labels.
-pub const fn text<R>(
-    name: &'static str,
-    unit: &'static str,
-    meaning: &'static str,
-    of: fn(&R) -> Option<String>,
-) -> Column<R> {
-    Column { name, unit, meaning, cell: Cell::Text(of) }
-}
-
-/// A column of whole numbers.
-pub const fn count<R>(
-    name: &'static str,
-    unit: &'static str,
-    meaning: &'static str,
-    of: fn(&R) -> Option<u64>,
-) -> Column<R> {
-    Column { name, unit, meaning, cell: Cell::Count(of) }
-}
-
-/// A column of measured or computed figures.
-pub const fn figure<R>(
-    name: &'static str,
-    unit: &'static str,
-    meaning: &'static str,
-    of: fn(&R) -> Option<f64>,
-) -> Column<R> {
-    Column { name, unit, meaning, cell: Cell::Figure(of) }
-}
-
-/// A column of yes and no.
-pub const fn flag<R>(
-    name: &'static str,
-    unit: &'static str,
-    meaning: &'static str,
-    of: fn(&R) -> Option<bool>,
-) -> Column<R> {
-    Column { name, unit, meaning, cell: Cell::Flag(of) }
 }
 
 /// The fields of columns.
@@ -118,38 +36,25 @@ pub fn fields_of<R>(columns: &[Column<R>]) -> Vec<Field> {
 
 /// The columns of `rows` as fields and arrays.
 pub fn columns<R>(columns: &[Column<R>], rows: &[R]) -> Vec<(ArrowField, ArrayRef)> {
-    columns.iter().map(|column| column.field_and_array(rows)).collect()
-}
-
-/// A cell whose row is gone.
-pub enum Kept {
-    Text(Option<String>),
-    Count(Option<u64>),
-    Figure(Option<f64>),
-    Flag(Option<bool>),
-}
-
-impl Kept {
-    /// A cell of a row of Python's.
-    fn from_python(kind: Kind, cell: &Bound<'_, PyAny>) -> PyResult<Kept> {
-        Ok(match kind {
-            Kind::Text => Kept::Text(cell.extract()?),
-            Kind::Count => Kept::Count(cell.extract()?),
-            Kind::Figure => Kept::Figure(cell.extract()?),
-            Kind::Flag => Kept::Flag(cell.extract()?),
-        })
-    }
-}
-
-/// The cells of one row, so that the row itself, which may be large, need not be kept.
-pub fn kept_cells<R>(columns: &[Column<R>], row: &R) -> Vec<Kept> {
-    let keep = |column: &Column<R>| match column.cell {
-        Cell::Text(of) => Kept::Text(of(row)),
-        Cell::Count(of) => Kept::Count(of(row)),
-        Cell::Figure(of) => Kept::Figure(of(row)),
-        Cell::Flag(of) => Kept::Flag(of(row)),
+    let array = |column: &Column<R>| -> ArrayRef {
+        match column.cell {
+            Cell::Text(of) => Arc::new(rows.iter().map(of).collect::<StringArray>()),
+            Cell::Count(of) => Arc::new(rows.iter().map(of).collect::<UInt64Array>()),
+            Cell::Figure(of) => Arc::new(rows.iter().map(of).collect::<Float64Array>()),
+            Cell::Flag(of) => Arc::new(rows.iter().map(of).collect::<BooleanArray>()),
+        }
     };
-    columns.iter().map(keep).collect()
+    columns.iter().map(|column| (arrow_field(column.name, column.kind()), array(column))).collect()
+}
+
+/// A cell of a row of Python's.
+fn from_python(kind: Kind, cell: &Bound<'_, PyAny>) -> PyResult<Kept> {
+    Ok(match kind {
+        Kind::Text => Kept::Text(cell.extract()?),
+        Kind::Count => Kept::Count(cell.extract()?),
+        Kind::Figure => Kept::Figure(cell.extract()?),
+        Kind::Flag => Kept::Flag(cell.extract()?),
+    })
 }
 
 /// The columns of rows whose cells were kept; those of rows that never were are empty.
@@ -218,7 +123,7 @@ impl Table {
         let mut kept = Vec::new();
         for row in rows.try_iter()? {
             let row = row?;
-            let cell = |field: &Field| Kept::from_python(field.kind, &row.get_item(&field.name)?);
+            let cell = |field: &Field| from_python(field.kind, &row.get_item(&field.name)?);
             kept.push(fields.iter().map(cell).collect::<PyResult<Vec<Kept>>>()?);
         }
         let rows: Vec<_> = kept.iter().map(|cells| Some(cells.as_slice())).collect();

@@ -4,6 +4,7 @@
 //! Everything here is a pure function of what was recorded: no clock, no randomness, no I/O.
 
 mod batches;
+pub mod columns;
 mod components;
 mod curve;
 mod demerit;
@@ -19,6 +20,7 @@ mod sampling;
 mod servers;
 mod stored;
 mod system_record;
+pub mod tables;
 mod upgrades;
 
 pub use batches::{Batches, LEVEL_NAMES, Levels};

@@ -194,7 +194,7 @@ fn mean_from(batches: &Batches, first: usize) -> Result<(f64, f64), TooShort> {
     if mean <= 0.0 {
         return Ok((0.0, 0.0));
     }
-    Ok((mean * (-down / mean).exp(), mean * (up / mean).exp()))
+    Ok((mean * libm::exp(-down / mean), mean * libm::exp(up / mean)))
 }
 
 /// The interval of a quantile: that of the share of requests beyond it, turned around by the distribution (Heidelberger
@@ -272,7 +272,7 @@ fn level_stands_from(batches: &Batches, level: usize) -> Result<usize, TooShort>
     let steps: f64 = late.windows(2).map(|step| (step[1] as f64 - step[0] as f64).powi(2)).sum();
     let most = late.iter().copied().max().unwrap_or(0).max(1) as f64;
     let growth = batches.requests_seen(levels.len()) as f64 / batches.requests_seen(middle) as f64;
-    if moved.powi(2) > LEVEL_SIGMAS.powi(2) * steps && moved.abs() / most >= LEVEL_STANDS * growth.ln() {
+    if moved.powi(2) > LEVEL_SIGMAS.powi(2) * steps && moved.abs() / most >= LEVEL_STANDS * libm::log(growth) {
         return Err(TooShort::of_level(level));
     }
     let (least, most) = late.iter().fold((u64::MAX, 0), |(least, most), &level| (least.min(level), most.max(level)));
@@ -391,13 +391,13 @@ fn skewness(values: &[f64]) -> f64 {
     }
     let count = values.len() as f64;
     let cubes: f64 = values.iter().map(|value| (value - mean).powi(3)).sum();
-    cubes * count / ((count - 1.0) * (count - 2.0) * variance.powf(1.5))
+    cubes * count / ((count - 1.0) * (count - 2.0) * libm::pow(variance, 1.5))
 }
 
 /// Student's t for a skewed sample, `skew` being its skewness over six times the root of its size (Hall, 1992; Willink,
 /// 2005).
 fn skewed(t: f64, skew: f64) -> f64 {
-    if skew.abs() < 1e-6 { t } else { ((1.0 + 6.0 * skew * (t - skew)).cbrt() - 1.0) / (2.0 * skew) }
+    if skew.abs() < 1e-6 { t } else { (libm::cbrt(1.0 + 6.0 * skew * (t - skew)) - 1.0) / (2.0 * skew) }
 }
 
 /// The 97.5 % point of Student's t: the expansion about the normal's (Abramowitz and Stegun 26.7.5), good to a part in

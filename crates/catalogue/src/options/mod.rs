@@ -2,6 +2,7 @@
 //! of each point of a sweep.
 
 mod load;
+mod run;
 mod system;
 
 use headstack_sim::faults::Schedule;

@@ -20,8 +20,8 @@ use crate::file::PowerTable;
 pub fn spindle_w(spindle: &Spindle) -> f64 {
     let anchor = &POWER_ANCHOR;
     (anchor.idle_w - anchor.standby_w)
-        * (spindle.rpm / anchor.spindle.rpm).powf(2.8)
-        * (spindle.media_diameter_mm / anchor.spindle.media_diameter_mm).powf(4.6)
+        * libm::pow(spindle.rpm / anchor.spindle.rpm, 2.8)
+        * libm::pow(spindle.media_diameter_mm / anchor.spindle.media_diameter_mm, 4.6)
         * (spindle.platters / anchor.spindle.platters)
 }
 

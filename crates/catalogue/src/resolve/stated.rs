@@ -198,7 +198,7 @@ impl Solver<'_> {
         set: impl Fn(&mut DriveFile, f64),
     ) -> Result<(f64, f64), InputError> {
         let error = |value: f64| {
-            Ok::<f64, InputError>((self.rate_with(stated, 100.0, |file| set(file, value))? / stated.iops).ln())
+            Ok::<f64, InputError>(libm::log(self.rate_with(stated, 100.0, |file| set(file, value))? / stated.iops))
         };
         let mut last = (guesses.0, error(guesses.0)?);
         let mut best = last;
@@ -217,7 +217,7 @@ impl Solver<'_> {
             }
             last = found;
         }
-        Ok((best.0, stated.iops * best.1.exp()))
+        Ok((best.0, stated.iops * libm::exp(best.1)))
     }
 
     /// The extents of a write cache with which the drive does what is stated, or the most or the fewest that there may be, and
@@ -226,15 +226,15 @@ impl Solver<'_> {
     fn search_extents(&self, stated: StatedRate) -> Result<(u32, f64), InputError> {
         let error = |extents: u32| {
             let rate = self.rate_with(stated, 0.0, |file| file.buffer.dirty_extents_max = Some(extents))?;
-            Ok::<(f64, f64), InputError>((f64::from(extents).log2(), (rate / stated.iops).ln()))
+            Ok::<(f64, f64), InputError>((libm::log2(f64::from(extents)), libm::log(rate / stated.iops)))
         };
         let (few, many) = (error(FEW_EXTENTS)?, error(MANY_EXTENTS)?);
         if many.1 <= few.1 {
-            return Ok((FEW_EXTENTS, stated.iops * few.1.exp()));
+            return Ok((FEW_EXTENTS, stated.iops * libm::exp(few.1)));
         }
-        let log2 = zero_of(few, many).clamp(0.0, f64::from(EXTENTS_MAX).log2());
+        let log2 = zero_of(few, many).clamp(0.0, libm::log2(f64::from(EXTENTS_MAX)));
         let expected = few.1 + (log2 - few.0) * (many.1 - few.1) / (many.0 - few.0);
-        Ok((log2.exp2().round() as u32, stated.iops * expected.exp()))
+        Ok((libm::exp2(log2).round() as u32, stated.iops * libm::exp(expected)))
     }
 
     fn rate(&self, stated: StatedRate, reads_percent: f64) -> Result<f64, InputError> {

@@ -53,7 +53,7 @@ impl RandomWrites {
         let sent = units * (2.0 * amplification - 1.0) + if rest_ns > 0.0 { 1.0 } else { 0.0 };
         let by_channels = f64::from(self.flash.channels) * 1e9 / (sent * send_ns).max(1e-3);
         // Where both are nearly as scarce, each waits for the other.
-        (by_dies.powi(-8) + by_channels.powi(-8)).powf(-0.125)
+        libm::pow(by_dies.powi(-8) + by_channels.powi(-8), -0.125)
     }
 
     /// Blocks kept free and what is not used of open ones, as a share of the flash: a quarter less than one block of each
@@ -71,7 +71,7 @@ impl RandomWrites {
         let (mut low, mut high) = (1e-9, 1.0 - 1e-6);
         for _ in 0..60 {
             let x = f64::midpoint(low, high);
-            if (1.0 / x).ln() / (1.0 - x) > flash_over_data { low = x } else { high = x }
+            if libm::log(1.0 / x) / (1.0 - x) > flash_over_data { low = x } else { high = x }
         }
         1.0 / (1.0 - low)
     }

@@ -20,10 +20,10 @@ impl Draws {
         let Latency { floor_ns, median_ns, p99_ns } = *latency;
         let above = |ns: u64| (ns - floor_ns) as f64;
         // Of a log-normal distribution, ln(p99 / median) is 2.326 standard deviations of its logarithm.
-        let sigma = (above(p99_ns) / above(median_ns)).ln() / normal_quantile(0.99);
+        let sigma = libm::log(above(p99_ns) / above(median_ns)) / normal_quantile(0.99);
         let quantile = |at: u32| {
             let deviations = normal_quantile((f64::from(at) + 0.5) / f64::from(QUANTILES));
-            floor_ns + (above(median_ns) * (sigma * deviations).exp()).round() as u64
+            floor_ns + (above(median_ns) * libm::exp(sigma * deviations)).round() as u64
         };
         Draws { quantiles_ns: (0..QUANTILES).map(quantile).collect(), random: Random::new(seed, Purpose::Latency) }
     }
@@ -50,7 +50,7 @@ fn normal_integral(x: f64) -> f64 {
     let t = 1.0 / (1.0 + 0.231_641_9 * x.abs());
     let polynomial =
         t * (0.319_381_53 + t * (-0.356_563_782 + t * (1.781_477_937 + t * (-1.821_255_978 + t * 1.330_274_429))));
-    let tail = (-x * x / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt() * polynomial;
+    let tail = libm::exp(-x * x / 2.0) / (2.0 * std::f64::consts::PI).sqrt() * polynomial;
     if x >= 0.0 { 1.0 - tail } else { tail }
 }
 

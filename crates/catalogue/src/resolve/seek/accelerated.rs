@@ -52,9 +52,9 @@ impl Accelerated {
 
     /// Shares of the stroke from one cylinder to all.
     pub fn corners(step: f64) -> Vec<f64> {
-        let decades = -step.log10();
+        let decades = -libm::log10(step);
         let count = (decades * f64::from(POINTS_PER_DECADE)).ceil() as i32;
-        (0..=count).map(|at| 10f64.powf(-f64::from(at) / f64::from(POINTS_PER_DECADE))).collect()
+        (0..=count).map(|at| libm::pow(10.0, -f64::from(at) / f64::from(POINTS_PER_DECADE))).collect()
     }
 
     /// A longer way never takes less time.

@@ -1,13 +1,15 @@
 //! The columns of the tables of results: what each is called, in which unit, what it says, and how it follows from a
 //! result. docs/columns.md is made from them.
 
-use headstack_result::CurvePoint;
-use headstack_result::{Fact, Fidelity, Interval, Known, LatencyHistogram, ModelError, Range, RunResult, StreamResult};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::table::{Column, count, figure, flag, text};
+use crate::columns::{Column, count, figure, flag, text};
+use crate::{
+    CurvePoint, Fact, Fidelity, Interval, Known, LatencyHistogram, ModelError, Range, RunResult, StreamResult,
+};
 
+/// Nanoseconds in a millisecond.
 pub const NS_PER_MS: f64 = 1e6;
 const BYTES_PER_MB: f64 = 1e6;
 const BYTES_PER_GB: f64 = 1e9;
@@ -25,8 +27,11 @@ pub struct Asked {
 
 /// A run in the table of results: what was asked for, what came of it, and the response times of all kinds together.
 pub struct Row {
+    /// What was asked for.
     pub asked: Asked,
+    /// What came of it.
     pub result: RunResult,
+    /// The response times of all kinds of request.
     pub response: LatencyHistogram,
 }
 
@@ -51,6 +56,7 @@ impl Row {
         (self.asked.clone(), self.result.clone())
     }
 
+    /// A quantile of the response times, in milliseconds.
     pub fn quantile_ms(&self, q: f64) -> Option<f64> {
         self.response.quantile_ns(q).map(|ns| ns as f64 / NS_PER_MS)
     }
@@ -98,6 +104,7 @@ impl Row {
         self.result.fidelity.as_ref().map(figure)
     }
 
+    /// The point of a saturation curve that it is.
     pub fn curve_point(&self) -> CurvePoint {
         CurvePoint {
             load: self.load(),
@@ -295,14 +302,21 @@ pub static RUN_COLUMNS: &[Column<Row>] = &[
 
 /// A bin of a histogram.
 pub struct Bin {
+    /// Place of the run, from 0.
     pub run: u64,
+    /// The system.
     pub system: String,
+    /// Kind of request.
     pub kind: &'static str,
+    /// Response or service time.
     pub figure: &'static str,
+    /// Middle of the bin.
     pub middle_ns: u64,
+    /// Requests in it.
     pub count: u64,
 }
 
+/// One row a bin.
 pub static BIN_COLUMNS: &[Column<Bin>] = &[
     count("run", "", "place of the run, from 0", |bin| Some(bin.run)),
     text("system", "", "the system", |bin| Some(bin.system.clone())),
@@ -326,6 +340,7 @@ pub struct IntervalRow {
 }
 
 impl IntervalRow {
+    /// The row of an interval of a run's.
     pub fn new(run: usize, result: &RunResult, interval: &Interval) -> Self {
         // Opened once and dropped: only the stored forms of many intervals fit into memory.
         let response = interval.response.open();
@@ -348,6 +363,7 @@ impl IntervalRow {
     }
 }
 
+/// One row an interval.
 pub static INTERVAL_COLUMNS: &[Column<IntervalRow>] = &[
     count("run", "", "place of the run, from 0", |row| Some(row.run)),
     text("system", "", "the system", |row| Some(row.system.clone())),
@@ -375,6 +391,7 @@ pub struct StreamRow {
 }
 
 impl StreamRow {
+    /// The row of a stream of a run's.
     pub fn new(run: usize, result: &RunResult, stream: &StreamResult) -> Self {
         let mut row = StreamRow {
             run: run as u64,
@@ -415,12 +432,17 @@ pub static STREAM_COLUMNS: &[Column<StreamRow>] = &[
 
 /// A figure of a stream's own.
 pub struct FactRow {
+    /// Place of the run, from 0.
     pub run: u64,
+    /// The system.
     pub system: String,
+    /// The stream's name in the scenario.
     pub stream: String,
+    /// The figure.
     pub fact: Fact,
 }
 
+/// One row a figure.
 pub static FACT_COLUMNS: &[Column<FactRow>] = &[
     count("run", "", "place of the run, from 0", |row| Some(row.run)),
     text("system", "", "the system", |row| Some(row.system.clone())),

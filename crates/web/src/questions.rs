@@ -1,0 +1,147 @@
+//! What can be asked, and how it is answered.
+
+use headstack_catalogue::{Blueprint, Described, Drafter, Entry, Point, Points, Refused};
+use headstack_result::RunResult;
+use headstack_result::tables::{Asked, RUN_COLUMNS, Row};
+use headstack_sim::{SystemDescription, run_contained};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+/// A question.
+#[derive(Deserialize)]
+#[serde(tag = "ask", rename_all = "kebab-case", deny_unknown_fields)]
+enum Question {
+    /// What the catalogue has, by folder: the id and the name of each entry.
+    Catalogue,
+    /// The blueprint of a name in the catalogue, and what it states.
+    Blueprint { name: String },
+    /// The same of a file's text.
+    Text { file: String, text: String },
+    /// What a blueprint describes with some of its values changed: how large a system is.
+    Describe { blueprint: Blueprint, values: Vec<(String, String)> },
+    /// The TOML of that.
+    Toml { blueprint: Blueprint, values: Vec<(String, String)> },
+    /// The runs of points of a sweep, in the form of its chunks.
+    Run { points: Box<Points> },
+    /// Results that were written as JSON: one, or a list.
+    Results { text: String },
+}
+
+/// What came of a run.
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Told {
+    /// The cells of its row, and how busy each component was.
+    Done { row: Map<String, Value>, components: Vec<(String, f64)> },
+    /// What was asked for cannot be: why.
+    Impossible(String),
+    /// The simulator failed, or found its own result to be wrong.
+    Failed(String),
+}
+
+/// The answer to a question in JSON: `{"answer": ...}`, or `{"refused": why}` for what cannot be answered.
+pub fn answered(question: &[u8]) -> String {
+    let question = serde_json::from_slice(question).map_err(|error| error.to_string());
+    match question.and_then(answer) {
+        Ok(answer) => json!({ "answer": answer }).to_string(),
+        Err(why) => json!({ "refused": why }).to_string(),
+    }
+}
+
+fn answer(question: Question) -> Result<Value, String> {
+    Ok(match question {
+        Question::Catalogue => catalogue(),
+        Question::Blueprint { name } => {
+            let is_demand = [headstack_catalogue::workloads(), headstack_catalogue::scenarios()]
+                .iter()
+                .any(|entries| entries.iter().any(|entry| entry.id == name));
+            let found = if is_demand { Blueprint::of_demand(&name) } else { Blueprint::of_system(&name, &[]) };
+            stated(&found.map_err(|error| error.to_string())?)?
+        }
+        Question::Text { file, text } => {
+            let blueprint = Blueprint::of_text(&file, &text).map_err(|error| error.to_string())?;
+            described(&blueprint, &[])?;
+            stated(&blueprint)?
+        }
+        Question::Describe { blueprint, values } => match described(&blueprint, &values)? {
+            Described::System(system) => size(&system),
+            Described::Demand(_) => json!({}),
+        },
+        Question::Toml { blueprint, values } => {
+            let text = Drafter::new(blueprint).and_then(|drafter| drafter.text_with(&values));
+            json!(text.map_err(|error| error.to_string())?)
+        }
+        Question::Run { points } => json!(run(&points)?),
+        Question::Results { text } => json!(results(&text)?),
+    })
+}
+
+fn catalogue() -> Value {
+    let named = |entries: &[Entry]| entries.iter().map(|entry| [entry.id.to_owned(), entry.name()]).collect::<Vec<_>>();
+    let (solid, disks): (Vec<_>, Vec<_>) = headstack_catalogue::drives().iter().copied().partition(Entry::is_ssd);
+    json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "disks": named(&disks),
+        "ssds": named(&solid),
+        "arrays": named(headstack_catalogue::arrays()),
+        "volumes": named(headstack_catalogue::volumes()),
+        "workloads": named(headstack_catalogue::workloads()),
+        "scenarios": named(headstack_catalogue::scenarios()),
+    })
+}
+
+fn stated(blueprint: &Blueprint) -> Result<Value, String> {
+    let stated = blueprint.stated().map_err(|error| error.to_string())?;
+    Ok(json!({ "blueprint": blueprint, "stated": stated }))
+}
+
+fn described(blueprint: &Blueprint, values: &[(String, String)]) -> Result<Described, String> {
+    let drafter = Drafter::new(blueprint.clone()).map_err(|error| error.to_string())?;
+    drafter.with(values).map_err(|error| error.to_string())
+}
+
+fn size(system: &SystemDescription) -> Value {
+    json!({ "capacity_bytes": system.capacity_bytes(), "drives": system.drives() })
+}
+
+fn run(points: &Points) -> Result<Vec<Told>, String> {
+    let described = points.describe().map_err(|error| error.to_string())?;
+    Ok((0..points.len()).map(|number| told(described.point(number))).collect())
+}
+
+fn told(point: Point) -> Told {
+    let draft = match point.draft {
+        Ok(draft) => draft,
+        Err(Refused::Impossible(why)) => return Told::Impossible(why),
+        Err(Refused::Failed(why)) => return Told::Failed(why),
+    };
+    if let Err(why) = draft.fault() {
+        return Told::Impossible(why);
+    }
+    let (asked, spec) = draft.split(point.labels);
+    match run_contained(&spec, &|_| true) {
+        Ok(result) => done(asked, result),
+        Err(error) => Told::Impossible(error.to_string()),
+    }
+}
+
+fn done(asked: Asked, result: RunResult) -> Told {
+    if let Some(check) = result.checks.iter().find(|check| !check.passed) {
+        return Told::Failed(format!("its own check failed: {}: {}", check.name, check.detail));
+    }
+    let share = |busy_ns: u64, servers: u32| busy_ns as f64 / (result.duration_ns as f64 * f64::from(servers.max(1)));
+    let components = result.components.iter().map(|one| (one.name.clone(), share(one.busy_ns, one.servers))).collect();
+    let row = Row::new(asked, result);
+    let row = RUN_COLUMNS.iter().map(|column| (column.name.to_owned(), json!(column.of(&row)))).collect();
+    Told::Done { row, components }
+}
+
+fn results(text: &str) -> Result<Vec<Told>, String> {
+    let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let texts = match value {
+        Value::Array(results) => results.iter().map(Value::to_string).collect(),
+        _ => vec![text.to_owned()],
+    };
+    let read = |text: &String| RunResult::from_json(text).map_err(|error| error.to_string());
+    texts.iter().map(|text| Ok(done(Asked::default(), read(text)?))).collect()
+}
