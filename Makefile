@@ -19,7 +19,7 @@ help:
 	@echo "make mutants   whether tests notice changes of the code; SAMPLE=20 SEED=1 for so many of each folder, else for days"
 	@echo "make fuzz      properties with new random inputs, then each parser's fuzz target for a minute"
 	@echo "make site      the documentation as a folder of pages: target/site"
-	@echo "make web       the page of HTML reports; needs Node"
+	@echo "make web       the pages of reports and of the explorer, with its engine; needs Node, and Rust for WebAssembly"
 	@echo "make dist      wheel and sdist for others, in dist/; needs Node"
 	@echo "make clean     remove what was built"
 
@@ -40,11 +40,13 @@ FAST   := --release
 QUICK  := --profile quick
 TESTED := --features headstack-result/schema
 
+IN_PAGES := catalogue $(addprefix crates/,catalogue driver replay result sim web workload)
+
 build: $(BIN)/maturin web
 	$(call install,plot,$(FAST))
 
 # The page of the reports. Who has no Node does everything but HTML.
-web: python/headstack/report/bundle.js
+web: python/headstack/report/bundle.js python/headstack/report/engine.wasm
 
 python/headstack/report/bundle.js: $(wildcard web/src/*) web/build.mjs web/package-lock.json
 	@if command -v npm >/dev/null; then cd web && npm ci --silent && npm run --silent build; \
@@ -58,6 +60,10 @@ site: $(BIN)/maturin
 	$(call install,docs,$(FAST))
 	$(BIN)/sphinx-build -q -W -b html docs target/site
 	@echo "target/site/index.html"
+
+# The simulator in the explorer. Without Rust for WebAssembly, everything but that.
+python/headstack/report/engine.wasm: web/engine.sh Cargo.lock $(shell find $(IN_PAGES) -type f)
+	@web/engine.sh $@
 
 untracked = git ls-files --others --exclude-standard 2>/dev/null
 
@@ -93,6 +99,7 @@ mutants:
 # Rust itself asks for no less.
 dist: $(BIN)/maturin web
 	rm -rf dist
+	@test -f python/headstack/report/engine.wasm
 	$(BIN)/pip install --quiet --disable-pip-version-check 'ziglang>=0.13'
 	. $(BIN)/activate && maturin build --release --zig --compatibility manylinux2014 --out dist && maturin sdist --out dist
 	@$(BIN)/python -m zipfile --extract dist/*.whl target/dist
@@ -110,4 +117,5 @@ properties:
 	PROPTEST_RNG_SEED=$(seed) cargo test --workspace --quiet --no-fail-fast
 
 clean:
-	rm -rf target $(VENV) demo dist fuzz/target web/node_modules python/headstack/report/bundle.*
+	rm -rf target $(VENV) demo dist fuzz/target web/node_modules python/headstack/report/bundle.* python/headstack/report/explore.* \
+	python/headstack/report/engine.wasm

@@ -43,7 +43,8 @@ def build_sdist(*asked: Any) -> str:
 
 
 def build_page() -> None:
-    """Builds the page where its source is, which is not in a sdist; a package without it would have no HTML reports."""
+    """Builds the pages where their source is, which is not in a sdist; a package without that of the reports would have
+    no HTML. Without the engine of the explorer (Rust for WebAssembly) it has all else."""
     if Path("web").is_dir():
         subprocess.run(["make", "--silent", "web"], check=True)
     if not PAGE.is_file():

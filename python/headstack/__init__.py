@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from headstack.measurement import Access, measure, verify
     from headstack.predictor import Characterization, Environment, characterize, load_environment, predict
     from headstack.replays import replay
+    from headstack.report.explorer import explore
     from headstack.results import Knee, Results
     from headstack.runs import Options, curve, run
     from headstack.scenario import Scenario
@@ -62,6 +63,7 @@ _HELD = {
     "measurement": ("Access", "measure", "verify"),
     "predictor": ("Characterization", "Environment", "characterize", "load_environment", "predict"),
     "replays": ("replay",),
+    "report.explorer": ("explore",),
     "results": ("Knee", "Results"),
     "runs": ("Options", "curve", "run"),
     "scenario": ("Scenario",),
@@ -117,6 +119,7 @@ __all__ = [
     "crystal",
     "curve",
     "drives",
+    "explore",
     "fsync",
     "import_disksim",
     "inspect",

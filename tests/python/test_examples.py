@@ -14,6 +14,7 @@ import pytest
 
 import headstack as hs
 from headstack import fields, stored
+from headstack.report.explorer import ENGINE
 from headstack.report.html import FOLDER
 
 PUBLIC = [hs, fields, stored]
@@ -61,6 +62,8 @@ def test_the_example_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
         pytest.skip("needs matplotlib")
     if ".to_html(" in text and not (FOLDER / "bundle.js").exists():
         pytest.skip("needs the page of the reports")
+    if "hs.explore(" in text and not ENGINE.is_file():
+        pytest.skip("needs the simulator for pages")
     monkeypatch.chdir(tmp_path)
     names = {"hs": hs, "Path": Path} | vars(inspect.getmodule(function))
     example = doctest.DocTestParser().get_doctest(text, names, name, None, None)

@@ -144,6 +144,16 @@ HOOK = [
 ]
 MATURIN = ["maturin", "build", "--profile", "dev", "--out"]
 
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_writes_a_page_that_simulates(kind: str, tmp_path: Path) -> None:
+    if not (REPOSITORY / ENGINE).is_file():
+        pytest.skip("the engine is not built: make web, with Rust for WebAssembly")
+    call(kind, tmp_path, "headstack", "explore", "-o", "page.html", "--no-open")
+    assert (tmp_path / "page.html").stat().st_size > (REPOSITORY / ENGINE).stat().st_size / 5
+
+
+ENGINE = "python/headstack/report/engine.wasm"
 PAGE, DRIVES = "python/headstack/report/bundle.js", "catalogue/drives"
 LACKING = [(PAGE, HOOK, "bundle.js is missing: `make web` builds it with Node 20 or newer")]
 if BUILT:

@@ -59,6 +59,7 @@ COMMANDS = {
     "characterize": "prediction",
     "predict": "prediction",
     "choose": "choosing",
+    "explore": "explore",
     "twin": "twin",
     "validate": "validation",
     "demo": "demo",

@@ -53,10 +53,11 @@ def inline(shown: Figure | Report) -> str:
 
 def check_built() -> None:
     """Raises ``InputError`` when the page was not built: to be known before anything is run."""
-    _built("bundle.js")
+    built("bundle.js")
 
 
-def _built(name: str) -> str:
+def built(name: str) -> str:
+    """A part of a page, by its name. Raises ``InputError`` when it was not built."""
     try:
         return (FOLDER / name).read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -67,23 +68,29 @@ def _built(name: str) -> str:
 
 def _page(report: Report, *, is_inline: bool) -> str:
     _check(report)
-    # A script ends at the first of these, wherever it stands.
-    script, style = _built("bundle.js").replace("</script", r"<\/script"), _built("bundle.css")
     decided = _decided(report)
-    data, plain = _as_json(_given(decided, is_inline)), body_of(decided, is_inline)
+    return page_of(report.title, "report", as_json(_given(decided, is_inline)), body_of(decided, is_inline), POLICY)
+
+
+def page_of(title: str, part: str, data: str, plain: str, policy: str) -> str:
+    """A page: the script and the style of a part, ``report`` or ``explore``, the JSON that the script reads, and the
+    HTML that is there without it."""
+    name = "bundle" if part == "report" else part
+    # A script ends at the first of these, wherever it stands.
+    script, style = built(f"{name}.js").replace("</script", r"<\/script"), built(f"{name}.css")
     return f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="{POLICY}">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
 <link rel="icon" href="data:,">
-<title>{html.escape(report.title)}</title>
+<title>{html.escape(title)}</title>
 <style>{style.strip()}</style>
 </head>
 <body>
 <div id="plain">{plain}</div>
-<script type="application/json" id="report">{data}</script>
+<script type="application/json" id="{part}">{data}</script>
 <script>{script.strip()}</script>
 </body>
 </html>
@@ -115,7 +122,7 @@ def _given(report: Report, is_inline: bool) -> dict[str, Any]:
     return {"report": told, "descriptions": base64.b64encode(packed).decode(), "inline": is_inline}
 
 
-def _as_json(told: dict[str, Any]) -> str:
+def as_json(told: dict[str, Any]) -> str:
     """JSON that may stand in a script element: no ``</`` and no ``<!--`` is left in it."""
     text = json.dumps(_plain(told), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

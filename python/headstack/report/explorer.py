@@ -1,0 +1,119 @@
+"""The explorer as one HTML file, which needs no network: the page (web/src/explore.ts) with the simulator in it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import tomllib
+import zlib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from headstack import _native
+from headstack._native import InputError
+from headstack.atomic_files import write_text
+from headstack.options import OPTIONS
+from headstack.prices import PriceBook
+from headstack.report.html import as_json, built, page_of
+
+ENGINE = Path(__file__).with_name("engine.wasm")
+"""The simulator for pages (crates/web), which `make web` builds."""
+# Its own scripts, the engine and its workers, and what is dropped on it.
+POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline' 'wasm-unsafe-eval' blob:; worker-src blob:; "
+    "connect-src data:; style-src 'unsafe-inline'; img-src data:"
+)
+USUAL = ("cheetah-x15-36lp", "file-server")
+"""What is shown where nothing is asked for: a drive and a workload."""
+CHOICES = ("policy", "level", "write_cache", "read_ahead", "preconditioned")
+"""Options of which the page lets one value be chosen."""
+
+UNSEEN = "<noscript>The simulator is a script in this page; scripts are turned off.</noscript>"
+
+Named = str | os.PathLike[str]
+
+
+def explore(
+    path: Named,
+    systems: Named | Iterable[Named] = (),
+    workload: Named | None = None,
+    *,
+    prices: Named | Sequence[Named] = (),
+    on: str | None = None,
+) -> None:
+    """Writes a page that simulates these systems under a workload while their values are dragged, as one HTML file.
+
+    Files of systems and workloads are in the page, and what else the catalogue has can be picked there. Where there are
+    ``prices``, it tells dollars per IO/s, ``on`` a day. Raises ``InputError`` for what is unknown, and when the page or
+    its engine were not built.
+
+    >>> hs.explore("page.html", ["cheetah-x15-36lp", "man3735"], "web-server")
+    """
+    named = [systems] if isinstance(systems, str | os.PathLike) else list(systems)
+    write_text(
+        path, page([os.fspath(one) for one in named], None if workload is None else os.fspath(workload), prices, on)
+    )
+
+
+def check_built() -> None:
+    """Raises ``InputError`` when the page or its engine were not built."""
+    built("explore.js")
+    if not ENGINE.is_file():
+        raise InputError(
+            "the explorer needs the simulator built for pages once: make web, with Node 20 or newer and "
+            "Rust's target wasm32-unknown-unknown (rustup target add wasm32-unknown-unknown)"
+        )
+
+
+def page(
+    systems: Sequence[str], workload: str | None, prices: Named | Sequence[Named] = (), on: str | None = None
+) -> str:
+    """The page as text: see `explore`. Equal questions give equal text."""
+    check_built()
+    demand = workload or USUAL[1]
+    shown = list(systems) or [USUAL[0]]
+    blueprints = {name: _native.system_blueprint(name, []) for name in shown}
+    blueprints[demand] = _native.demand_blueprint(demand)
+    paths = [prices] if isinstance(prices, str | os.PathLike) else list(prices)
+    told = {
+        "engine": base64.b64encode(zlib.compress(ENGINE.read_bytes(), 9)).decode(),
+        "version": _native.version(),
+        "entries": [{"system": name, "demand": demand} for name in shown],
+        "files": {name: _stated(text) for name, text in blueprints.items() if name.endswith(".toml")},
+        "words": {option.name: list(option.values()) for option in OPTIONS if option.name in CHOICES},
+        "prices": _prices(PriceBook.load(paths, on), shown) if paths else {},
+    }
+    return page_of("Explore storage", "explore", as_json(told), UNSEEN, POLICY)
+
+
+def _stated(blueprint: str) -> dict[str, Any]:
+    """A file as the page knows it: see ``Stated`` in web/src/engine.ts."""
+    told = json.loads(blueprint)
+    return {"blueprint": told, "stated": json.loads(json.dumps(tomllib.loads(told["text"]), default=str))}
+
+
+def _prices(book: PriceBook, shown: Sequence[str]) -> dict[str, float]:
+    """Dollars for each system whose parts have a price: an array is its host and its drives."""
+    found = {}
+    for name in dict.fromkeys([*_native.drive_ids(), *_native.array_ids(), *shown]):
+        items = _items(name)
+        prices = [(book.price(item), count) for item, count in items]
+        if all(price is not None for price, _ in prices):
+            found[name] = sum(price.usd * count for price, count in prices if price is not None)
+    return found
+
+
+def _items(name: str) -> list[tuple[str, int]]:
+    """What is bought, and how many of it."""
+    blueprint = json.loads(_native.system_blueprint(name, []))
+    if blueprint["kind"] != "array":
+        return [(_item(name), 1)]
+    tables = tomllib.loads(blueprint["text"]).get("drives", [])
+    return [(_item(name), 1), *((_item(table["drive"]), table["count"]) for table in tables)]
+
+
+def _item(name: str) -> str:
+    """What a price list calls a system: the name of a file is that without its folder and ending."""
+    return Path(name).stem if name.endswith(".toml") else name

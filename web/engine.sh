@@ -1,0 +1,19 @@
+#!/bin/sh
+# Builds the simulator for pages (crates/web): engine.sh OUT.wasm. By rustup's target where it is installed, else by Debian's
+# compiler with its own standard library (rustc-web, cargo-web, rust-web-src, and rust-lld or lld). Says what is missing.
+set -eu
+target=wasm32-unknown-unknown
+built="${CARGO_TARGET_DIR:-target}/$target/web/headstack_web.wasm"
+build="build --quiet --profile web --package headstack-web --target $target"
+
+if [ -d "$(rustc --print sysroot 2>/dev/null)/lib/rustlib/$target" ]; then
+  cargo $build
+elif [ -d "$(/usr/bin/rustc --print sysroot 2>/dev/null)/lib/rustlib/src/rust/library" ]; then
+  linker=$(ls "$HOME"/.rustup/toolchains/*/lib/rustlib/*/bin/rust-lld /usr/bin/wasm-ld* /usr/lib/llvm-*/bin/wasm-ld 2>/dev/null | head -n 1)
+  PATH="/usr/bin:$PATH" RUSTC=/usr/bin/rustc RUSTC_BOOTSTRAP=1 CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER="$linker" \
+    /usr/bin/cargo $build -Zbuild-std=std,panic_abort
+else
+  echo "no Rust for $target here, pages do not simulate: rustup target add $target, or see web/engine.sh"
+  exit 0
+fi
+cp "$built" "$1"

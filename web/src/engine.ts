@@ -1,0 +1,98 @@
+/** The simulator in the page: a worker a core, which are asked in the order of urgency. */
+
+/** The code of a worker (worker.ts), put here when the page is built: a file may not load another. */
+declare const WORKER: string;
+
+/** What came of a run. */
+export type Told =
+  | { done: { row: Record<string, number | string | boolean | null>; components: [string, number][] } }
+  | { impossible: string }
+  | { failed: string };
+
+export type Blueprint = { kind: string; text: string; drives: Record<string, string> };
+
+/** A file: from what descriptions are made, and what it states, key by key. */
+export interface Stated {
+  blueprint: Blueprint;
+  stated: Record<string, unknown>;
+}
+
+export type Named = [id: string, name: string];
+export type Catalogue = Record<"disks" | "ssds" | "arrays" | "volumes" | "workloads" | "scenarios", Named[]> & { version: string };
+
+/** How soon an answer is needed. */
+export type Urgency = 0 | 1 | 2;
+
+interface Task {
+  question: unknown;
+  urgency: Urgency;
+  isWanted: () => boolean;
+  tell: (said: { answer: unknown } | { refused: string } | { failed: string } | null) => void;
+}
+
+const MEMORY_GB_A_WORKER = 1;
+
+export class Engine {
+  private readonly idle: Worker[] = [];
+  private readonly tasks: Task[] = [];
+
+  private constructor(
+    module: WebAssembly.Module,
+    readonly workers: number,
+  ) {
+    const address = URL.createObjectURL(new Blob([WORKER], { type: "text/javascript" }));
+    for (let n = 0; n < workers; n++) {
+      const worker = new Worker(address);
+      worker.postMessage({ module });
+      this.idle.push(worker);
+    }
+  }
+
+  /** Unpacks the engine (WebAssembly, deflated, in base64), and starts its workers. */
+  static async start(packed: string): Promise<Engine> {
+    const bytes = await (await fetch(`data:application/octet-stream;base64,${packed}`)).arrayBuffer();
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    const module = await WebAssembly.compile(await new Response(stream).arrayBuffer());
+    const memory = (navigator as { deviceMemory?: number }).deviceMemory ?? 4;
+    return new Engine(module, Math.max(1, Math.min(navigator.hardwareConcurrency || 2, memory / MEMORY_GB_A_WORKER, 8)));
+  }
+
+  /**
+   * The answer to a question, in the form of crates/web/src/questions.rs; `null` where it is no longer wanted.
+   * Throws the words with which it was refused.
+   */
+  async ask<T>(question: unknown, urgency: Urgency = 0, isWanted: () => boolean = () => true): Promise<T | null> {
+    const said = await new Promise<Parameters<Task["tell"]>[0]>((tell) => {
+      this.tasks.push({ question, urgency, isWanted, tell });
+      this.next();
+    });
+    if (said === null || !isWanted()) return null;
+    if ("answer" in said) return said.answer as T;
+    throw new Error("refused" in said ? said.refused : said.failed);
+  }
+
+  private next(): void {
+    for (let n = this.tasks.length - 1; n >= 0; n--) {
+      const task = this.tasks[n];
+      if (task && !task.isWanted()) this.tasks.splice(n, 1), task.tell(null);
+    }
+    while (this.tasks.length) {
+      const worker = this.idle.pop();
+      if (!worker) return;
+      const urgency = Math.min(...this.tasks.map((task) => task.urgency));
+      const [task] = this.tasks.splice(this.tasks.findIndex((one) => one.urgency === urgency), 1);
+      if (task) this.give(worker, task);
+    }
+  }
+
+  private give(worker: Worker, task: Task): void {
+    const back = (said: Parameters<Task["tell"]>[0]) => {
+      this.idle.push(worker);
+      task.tell(said);
+      this.next();
+    };
+    worker.onmessage = ({ data }: MessageEvent<{ said: Parameters<Task["tell"]>[0] }>) => back(data.said);
+    worker.onerror = (error) => back({ failed: error.message });
+    worker.postMessage({ question: task.question });
+  }
+}

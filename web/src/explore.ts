@@ -1,0 +1,325 @@
+/** The explorer: systems under workloads, simulated in the page while their values are dragged. */
+
+import { Answers, type Curve } from "./answers";
+import { Chart } from "./chart";
+import * as controls from "./controls";
+import { html } from "./dom";
+import { taken } from "./dropped";
+import { Engine, type Catalogue, type Named, type Stated } from "./engine";
+import type { Series } from "./report";
+import { busy, cost, lookOf, nearestLoad, said, saturation, tail, throughput } from "./shown";
+import { command, fromHash, loads, SHOWN, toHash, type Entry, type State } from "./state";
+
+/** What the page is given. */
+interface Given {
+  engine: string;
+  version: string;
+  entries: { system: string; demand: string }[];
+  /** Files of the user's, which the catalogue has not. */
+  files: Record<string, Stated>;
+  words: controls.Words;
+  /** What drives and arrays without their drives cost, in dollars. */
+  prices: Record<string, number>;
+}
+
+const GIVEN = JSON.parse(document.getElementById("explore")?.textContent ?? "") as Given;
+const FIRST: State = {
+  entries: GIVEN.entries.map(({ system, demand }) => ({ system, demand, values: {}, pinned: false })),
+  selected: 0,
+  load: "depth",
+  most: 1000,
+  at: 16,
+  requests: 3000,
+  shows: "mean",
+};
+const REQUESTS = [1000, 3000, 10_000, 30_000, 100_000];
+const ENTRIES_MAX = 6;
+const SHOWN_AS = { mean: "mean", p50: "median", p90: "90th percentile", p99: "99th percentile", p999: "99.9th percentile" };
+
+class Explorer {
+  private state = fromHash(location.hash, FIRST);
+  private curves: (Curve | null)[] = [];
+  private dropped: Series[] = [];
+  private isDue = false;
+  /** What may wait until nobody drags. */
+  private later: ReturnType<typeof setTimeout> | undefined;
+  private catalogue: Catalogue | null = null;
+  private answers: Answers | null = null;
+  private readonly line = html("p", { class: "answer", role: "status", "aria-live": "polite" }, "The simulator is being unpacked.");
+  private readonly chips = html("span", { class: "chips", role: "group", "aria-label": "Systems" });
+  private readonly systems = html("div", { class: "systems" });
+  private readonly panel = html("form", { class: "panel", "aria-label": "What can be varied" });
+  private readonly details = html("div", { class: "details" });
+  private readonly reproduced = html("section", { class: "reproduced" });
+  private readonly charts = [
+    new Chart("Response time over throughput", (width, view) => saturation(this.state, this.curves, this.dropped, width, view)),
+    new Chart("Throughput over load", (width, view) => throughput(this.state, this.curves, width, view)),
+    new Chart("Response times at the load that is looked at", (width, view) => tail(this.state, this.curves, width, view)),
+  ];
+
+  async start(): Promise<void> {
+    const titles = ["Response time over throughput", "Throughput over load", "Response times at one load"];
+    const [first, ...others] = this.charts.map((chart, n) => html("figure", { class: n ? "" : "first" }, html("figcaption", {}, titles[n] ?? ""), chart.element));
+    const main = html("main", {}, this.systems, this.line, first ?? null, this.panel, html("div", { class: "figures" }, ...others), this.details, this.reproduced);
+    const about = `headstack ${GIVEN.version}. Everything is simulated in this page: nothing leaves it. Drop a description (TOML), results of headstack or of fio (JSON) on it.`;
+    document.body.append(html("header", {}, html("h1", {}, "Explore storage")), main, html("footer", {}, about));
+    this.panel.addEventListener("submit", (event) => event.preventDefault());
+    this.listen();
+    try {
+      const engine = await Engine.start(GIVEN.engine);
+      this.answers = new Answers(engine, new Map(Object.entries(GIVEN.files)));
+      this.catalogue = await engine.ask<Catalogue>({ ask: "catalogue" });
+      this.controls();
+      this.changed();
+    } catch (error) {
+      this.line.textContent = `The simulator cannot run in this browser: ${(error as Error).message}`;
+    }
+  }
+
+  private listen(): void {
+    addEventListener("hashchange", () => {
+      if (location.hash === toHash(this.state)) return;
+      this.state = fromHash(location.hash, this.state);
+      this.controls();
+      this.changed();
+    });
+    addEventListener("dragover", (event) => event.preventDefault());
+    addEventListener("drop", (event) => {
+      event.preventDefault();
+      for (const file of event.dataTransfer?.files ?? []) void this.drop(file);
+    });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
+  }
+
+  private async drop(file: File): Promise<void> {
+    if (!this.answers) return;
+    try {
+      const found = await taken(file, this.answers.engine);
+      if ("series" in found) this.dropped = [...this.dropped, ...found.series];
+      else {
+        this.answers.files.set(file.name, found.stated);
+        const isDemand = ["workload", "scenario"].includes(found.stated.blueprint.kind);
+        if (isDemand) for (const entry of this.unpinned()) Object.assign(entry, { demand: file.name, values: withoutDemand(entry.values) });
+        else this.add(file.name);
+      }
+      this.controls();
+      this.changed();
+    } catch (error) {
+      this.line.textContent = `${file.name}: ${(error as Error).message}`;
+    }
+  }
+
+  private get entry(): Entry {
+    return this.state.entries[this.state.selected] ?? (this.state.entries[0] as Entry);
+  }
+
+  private unpinned(): Entry[] {
+    return this.state.entries.filter((entry) => !entry.pinned);
+  }
+
+  private add(system: string): void {
+    const { demand, values } = this.entry;
+    const kept = Object.entries(values).filter(([field]) => isOfDemand(field));
+    if (this.state.entries.length >= ENTRIES_MAX) this.state.entries.pop();
+    this.state.entries.push({ system, demand, values: Object.fromEntries(kept), pinned: false });
+    this.state.selected = this.state.entries.length - 1;
+  }
+
+  /** Computes what is new of the state, and shows it as it comes. */
+  private changed(): void {
+    history.replaceState(null, "", toHash(this.state));
+    this.answers?.want(this.state, (curves) => {
+      this.curves = curves;
+      this.redraw();
+    });
+  }
+
+  /** At the next frame, however much has come until then. */
+  private redraw(): void {
+    if (this.isDue) return;
+    this.isDue = true;
+    requestAnimationFrame(() => {
+      this.isDue = false;
+      for (const chart of this.charts) chart.redraw();
+      const curve = this.curves[this.state.selected] ?? null;
+      this.line.textContent = said(this.entry, this.state, curve);
+      this.details.replaceChildren(busy(this.state, curve), cost(this.state, this.curves, GIVEN.prices));
+    });
+    clearTimeout(this.later);
+    this.later = setTimeout(() => void this.reproduce(), 200);
+  }
+
+  /** How the selected curve is computed elsewhere. */
+  private async reproduce(): Promise<void> {
+    const { entry, state } = this;
+    const told = command(entry, state);
+    if (this.reproduced.dataset.of === told) return;
+    this.reproduced.dataset.of = told;
+    const text = await this.answers?.toml(entry).catch(() => null);
+    const file = text ? new Blob([text], { type: "application/toml" }) : null;
+    const download = file && html("a", { download: "system.toml", href: URL.createObjectURL(file) }, "system.toml");
+    const copied = html("button", { type: "button", class: "copy" }, "copy");
+    copied.addEventListener("click", () => void navigator.clipboard.writeText(told.replaceAll(" \\\n  ", " ")));
+    const opened = this.reproduced.querySelector("details")?.open ?? false;
+    this.reproduced.querySelectorAll<HTMLAnchorElement>("a[download]").forEach((link) => URL.revokeObjectURL(link.href));
+    const shown = html("details", { open: opened }, html("summary", {}, "The system as a file"), html("p", {}, download ?? ""), html("pre", { tabindex: 0 }, text ?? ""));
+    this.reproduced.replaceChildren(html("h2", {}, "The same numbers elsewhere"), html("pre", { class: "command", tabindex: 0 }, told), copied, text ? shown : "");
+  }
+
+  private controls(): void {
+    const active = document.activeElement?.getAttribute("data-control");
+    this.listSystems();
+    this.offer();
+    void this.fill().then(() => active && this.panel.querySelector<HTMLElement>(`[data-control="${active}"]`)?.focus());
+  }
+
+  private listSystems(): void {
+    const { state } = this;
+    const chips = state.entries.map((entry, n) => {
+      const name = html("button", { type: "button", "aria-pressed": String(n === state.selected), class: "name" }, this.nameOf(entry));
+      name.addEventListener("click", () => {
+        state.selected = n;
+        this.controls();
+        this.changed();
+      });
+      const leave = html("button", { type: "button", "aria-label": `remove ${entry.system}` }, "×");
+      leave.addEventListener("click", () => {
+        state.entries.splice(n, 1);
+        state.selected = Math.min(state.selected, state.entries.length - 1);
+        this.controls();
+        this.changed();
+      });
+      const { colour } = lookOf(state, n);
+      return html("span", { class: `chip ${colour}` }, name, state.entries.length > 1 ? leave : null);
+    });
+    this.chips.replaceChildren(...chips);
+  }
+
+  /** What adds to the systems. */
+  private offer(): void {
+    const { state } = this;
+    const pin = html("button", { type: "button", class: "pin" }, "pin");
+    pin.title = "Keep this curve beside what is changed from here on";
+    pin.addEventListener("click", () => {
+      if (state.entries.length >= ENTRIES_MAX) return;
+      state.entries.push({ ...this.entry, values: { ...this.entry.values }, pinned: true });
+      this.controls();
+      this.changed();
+    });
+    const pick = html("select", { "aria-label": "Add a system" }, html("option", { value: "" }, "add a system"), ...this.groups(this.systemGroups()));
+    pick.addEventListener("change", () => {
+      this.add(pick.value);
+      this.controls();
+      this.changed();
+    });
+    this.systems.replaceChildren(this.chips, pin, pick);
+  }
+
+  private nameOf({ system, demand, values, pinned }: Entry): string {
+    const changed = Object.entries(values).filter(([field]) => !isOfDemand(field)).map(([field, value]) => `${field.split(".").at(-1)} ${value}`);
+    const few = changed.length > 2 ? [`${changed.length} changes`] : changed;
+    return [system, ...few, ...(pinned ? [demand || "one size", "pinned"] : [])].join(", ");
+  }
+
+  private systemGroups(): [string, Named[]][] {
+    const { disks = [], ssds = [], arrays = [], volumes = [] } = this.catalogue ?? {};
+    const files = [...(this.answers?.files ?? [])].filter(([, { blueprint }]) => ["drive", "array"].includes(blueprint.kind));
+    return [["files", files.map(([name]): Named => [name, name])], ["arrays", arrays], ["disks", disks], ["solid-state drives", ssds], ["volumes of clouds", volumes]];
+  }
+
+  private groups(groups: [string, Named[]][], chosen = ""): HTMLElement[] {
+    return groups
+      .filter(([, named]) => named.length)
+      .map(([label, named]) => html("optgroup", { label }, ...named.map(([id, name]) => html("option", { value: id, selected: id === chosen }, name === id ? id : `${name} (${id})`))));
+  }
+
+  /** What can be varied of the selected entry. */
+  private async fill(): Promise<void> {
+    const { answers, catalogue, entry, state } = this;
+    if (!answers || !catalogue) return;
+    const both = Promise.all([answers.stated(entry.system), entry.demand ? answers.stated(entry.demand) : null]);
+    const [system, demand] = await both.catch(() => [null, null]);
+    if (entry !== this.entry) return;
+    const drives = [...catalogue.disks, ...catalogue.ssds].map(([id]) => id);
+    const set = (of: Entry[]): controls.Change => (values) => {
+      for (const one of of) {
+        for (const [field, value] of Object.entries(values)) {
+          if (value === null || value === "") delete one.values[field];
+          else one.values[field] = value;
+        }
+      }
+      this.listSystems();
+      this.changed();
+    };
+    const ofSystem = system ? controls.ofSystem(system, GIVEN.words, drives).map((one) => controls.shown(one, entry, set([entry]))) : [];
+    const ofDemand = controls.ofDemand(demand).map((one) => controls.shown(one, entry, set(entry.pinned ? [entry] : this.unpinned())));
+    const groups = [
+      html("fieldset", {}, html("legend", {}, "Load"), ...this.loadControls()),
+      html("fieldset", {}, html("legend", {}, "Workload"), this.workload(), ...ofDemand),
+      html("fieldset", {}, html("legend", {}, "System"), ...ofSystem),
+    ];
+    this.panel.replaceChildren(...groups);
+    this.panel.querySelectorAll("input, select").forEach((one, n) => one.setAttribute("data-control", String(n)));
+    if (!state.entries.includes(entry)) this.controls();
+  }
+
+  private workload(): HTMLElement {
+    const { catalogue, entry } = this;
+    const files = [...(this.answers?.files ?? [])].filter(([, { blueprint }]) => ["workload", "scenario"].includes(blueprint.kind));
+    const groups: [string, Named[]][] = [["files", files.map(([name]): Named => [name, name])], ["workloads", catalogue?.workloads ?? []]];
+    const pick = html("select", { id: "workload" }, html("option", { value: "" }, "requests of one size"), ...this.groups(groups, entry.demand));
+    pick.addEventListener("change", () => {
+      for (const one of entry.pinned ? [entry] : this.unpinned()) Object.assign(one, { demand: pick.value, values: withoutDemand(one.values) });
+      this.controls();
+      this.changed();
+    });
+    return html("div", { class: "control" }, html("label", { for: "workload" }, "workload"), pick);
+  }
+
+  private loadControls(): HTMLElement[] {
+    const { state } = this;
+    const choice = (id: string, label: string, choices: [string, string][], now: string, chosen: (value: string) => void) => {
+      const pick = html("select", { id }, ...choices.map(([value, name]) => html("option", { value, selected: value === now }, name)));
+      pick.addEventListener("change", () => (chosen(pick.value), this.controls(), this.changed()));
+      return html("div", { class: "control" }, html("label", { for: id }, label), pick);
+    };
+    const all = loads(state);
+    const at = html("input", { id: "at", type: "range", min: 0, max: all.length - 1, step: 1 });
+    at.value = String(nearestLoad(all, state.at));
+    const shown = html("output", { for: "at" }, String(all[Number(at.value)]));
+    at.addEventListener("input", () => {
+      state.at = all[Number(at.value)] ?? state.at;
+      shown.textContent = String(state.at);
+      at.setAttribute("aria-valuetext", shown.textContent);
+      history.replaceState(null, "", toHash(state));
+      this.redraw();
+    });
+    const counts = REQUESTS.map((count): [string, string] => [String(count), count.toLocaleString("en")]);
+    const unit = state.load === "depth" ? "requests outstanding" : "requests a second";
+    const most = html("input", { id: "most", type: "range", min: 10, max: 60, step: 1 });
+    most.value = String(Math.round(10 * Math.log10(state.most)));
+    const mostShown = html("output", { for: "most" }, String(state.most));
+    most.addEventListener("input", () => {
+      state.most = Number((10 ** (Number(most.value) / 10)).toPrecision(2));
+      mostShown.textContent = String(state.most);
+      this.changed();
+    });
+    return [
+      choice("load", "grows by", [["depth", "requests outstanding"], ["rate", "requests a second"]], state.load, (value) => (state.load = value === "rate" ? "rate" : "depth")),
+      ...(state.load === "rate" ? [html("div", { class: "control" }, html("label", { for: "most" }, "up to"), mostShown, most)] : []),
+      html("div", { class: "control" }, html("label", { for: "at" }, `look at ${unit}`), shown, at),
+      choice("shows", "response time", SHOWN.map((one) => [one, SHOWN_AS[one]]), state.shows, (value) => (state.shows = SHOWN.find((one) => one === value) ?? "mean")),
+      choice("requests", "requests a point", counts, String(state.requests), (value) => (state.requests = Number(value))),
+    ];
+  }
+}
+
+function isOfDemand(field: string): boolean {
+  return field.startsWith("lines[") || ["size", "read", "random", "range"].includes(field);
+}
+
+function withoutDemand(values: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(values).filter(([field]) => !isOfDemand(field)));
+}
+
+void new Explorer().start();

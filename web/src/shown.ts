@@ -1,0 +1,208 @@
+/** What is shown of curves: figures, the answer in words, how busy the parts were, what it costs. */
+
+import type { Curve } from "./answers";
+import type { Drawing, View } from "./chart";
+import { html } from "./dom";
+import type { Told } from "./engine";
+import { lines } from "./lines";
+import type { Axis, Lines, Series } from "./report";
+import { figure as shown } from "./scale";
+import { loads, type Entry, type Shown, type State } from "./state";
+
+type Row = Record<string, number | string | boolean | null>;
+
+const COLOURS = ["blue", "red", "green", "purple", "yellow", "cyan"];
+const SHAPES = ["circle", "square", "triangle", "diamond", "cross", "down"] as const;
+
+/** The colour is the system's, the dash tells its variants apart. */
+export function lookOf({ entries }: State, n: number): { colour: string; shape: Series["shape"]; dash: number } {
+  const systems = [...new Set(entries.map((entry) => entry.system))];
+  const at = systems.indexOf(entries[n]?.system ?? "");
+  const dash = entries.slice(0, n).filter((entry) => entry.system === entries[n]?.system).length;
+  return { colour: COLOURS[at % COLOURS.length] ?? "blue", shape: SHAPES[at % SHAPES.length] ?? "circle", dash: dash % 4 };
+}
+
+/** The place of the load that is nearest by its ratio. */
+export function nearestLoad(all: number[], to: number): number {
+  const apart = all.map((load) => Math.abs(Math.log(load / to)));
+  return apart.indexOf(Math.min(...apart));
+}
+
+function rowOf(told: Told | undefined): Row | null {
+  return told && "done" in told ? told.done.row : null;
+}
+
+/** The rows of a curve in the order of their load, where there are any. */
+function rows(state: State, curve: Curve | null): { load: number; row: Row }[] {
+  return loads(state).flatMap((load) => {
+    const row = rowOf(curve?.told.get(load)?.is);
+    return row ? [{ load, row }] : [];
+  });
+}
+
+/** What came of the load that is looked at. */
+function looked(state: State, curve: Curve | null): Told | undefined {
+  const all = loads(state);
+  return curve?.told.get(all[nearestLoad(all, state.at)] ?? 0)?.is;
+}
+
+function number(value: Row[string] | undefined): number | null {
+  return typeof value === "number" ? value : null;
+}
+
+/** A response time of a row with its interval, in ms. */
+function response(row: Row, shows: Shown): [number | null, number | null, number | null] {
+  return [number(row[`${shows}_ms`]), number(row[`${shows}_low_ms`]), number(row[`${shows}_high_ms`])];
+}
+
+const EMPTY = { mark: null, mark_at_most: false, published: false, marks: [], names: [], low: [], high: [], low_x: [], high_x: [], p99: [] };
+
+type Unswitched = Omit<Axis, "switch">;
+
+function figureOf(title: string, x: Unswitched, y: Unswitched, series: Series[]): Lines {
+  const axes = { x: { ...x, switch: false }, y: { ...y, switch: false } };
+  return { kind: "lines", name: title, title, ...axes, series, says: "", note: "", x_is_percentile: false, limits: [], key: [] };
+}
+
+function named(state: State, n: number): string {
+  const entry = state.entries[n];
+  return entry ? `${entry.system}${entry.pinned ? " (pinned)" : ""}, ${entry.demand || "one size"}` : "";
+}
+
+interface Place {
+  x: number | null;
+  y: number | null;
+  label: string;
+  low: number | null;
+  high: number | null;
+  p99?: number | null;
+}
+
+function series(state: State, curves: (Curve | null)[], of: (row: Row, load: number) => Place): Series[] {
+  return state.entries.map((_, n) => {
+    const told = rows(state, curves[n] ?? null).map(({ load, row }) => of(row, load));
+    return {
+      ...EMPTY,
+      ...lookOf(state, n),
+      name: named(state, n),
+      x: told.map(({ x }) => x),
+      y: told.map(({ y }) => y),
+      labels: told.map(({ label }) => label),
+      low: told.map(({ low }) => low),
+      high: told.map(({ high }) => high),
+      p99: told.map(({ p99 = null }) => p99),
+    };
+  });
+}
+
+const SPREAD = 10;
+
+/** Logarithmic where a decade is exceeded: a disk beside a solid-state drive would vanish. */
+function isWide(values: (number | null)[]): boolean {
+  const known = values.filter((value): value is number => value !== null && value > 0);
+  return known.length > 1 && Math.max(...known) > SPREAD * Math.min(...known);
+}
+
+function spread(all: Series[]): { x: boolean; y: boolean } {
+  return { x: isWide(all.flatMap(({ x }) => x)), y: isWide(all.flatMap(({ y, p99 }) => [...y, ...p99])) };
+}
+
+const NAMES: Record<Shown, string> = { mean: "mean response time", p50: "median response time", p90: "90th percentile", p99: "99th percentile", p999: "99.9th percentile" };
+
+export function saturation(state: State, curves: (Curve | null)[], dropped: Series[], width: number, view: View): Drawing {
+  const all = series(state, curves, (row, load) => {
+    const [y, low, high] = response(row, state.shows);
+    return { x: number(row.iops), y, low, high, label: String(load), p99: state.shows === "mean" ? number(row.p99_ms) : null };
+  });
+  const both = [...all, ...dropped];
+  const { x, y } = spread(both);
+  return lines(figureOf("Response time over throughput", { label: "IO/s", log: x }, { label: `${NAMES[state.shows]}${state.shows === "mean" ? ", thin: 99th percentile" : ""} (ms)`, log: y }, both), width, view);
+}
+
+export function throughput(state: State, curves: (Curve | null)[], width: number, view: View): Drawing {
+  const all = series(state, curves, (row, load) => ({ x: load, y: number(row.iops), label: "", low: null, high: null }));
+  const label = state.load === "depth" ? "requests outstanding" : "requests a second offered";
+  return lines(figureOf("Throughput over load", { label, log: true }, { label: "IO/s", log: spread(all).y }, all), width, view);
+}
+
+const PERCENTILES: [percent: number, name: string][] = [[50, "p50"], [90, "p90"], [95, "p95"], [99, "p99"], [99.9, "p999"]];
+
+export function tail(state: State, curves: (Curve | null)[], width: number, view: View): Drawing {
+  const all = state.entries.map((_, n): Series => {
+    const row = rowOf(looked(state, curves[n] ?? null));
+    const of = (end: string) => PERCENTILES.map(([, name]) => (row ? number(row[`${name}${end}_ms`]) : null));
+    const x = PERCENTILES.map(([percent]) => percent);
+    return { ...EMPTY, ...lookOf(state, n), name: named(state, n), x, y: of(""), low: of("_low"), high: of("_high"), labels: x.map(() => "") };
+  });
+  const figure = figureOf("Response times at one load", { label: "percentile", log: false }, { label: "response time (ms)", log: spread(all).y }, all);
+  return lines({ ...figure, x_is_percentile: true }, width, view);
+}
+
+function ms(value: number | null): string {
+  if (value === null) return "unknown";
+  return value < 1 ? `${shown(1000 * value, 3)} µs` : `${shown(value, 3)} ms`;
+}
+
+/** What came of the load that is looked at, as a sentence. */
+export function said(entry: Entry, state: State, curve: Curve | null): string {
+  if (curve?.refused) return `${entry.system}: ${curve.refused}`;
+  const told = looked(state, curve);
+  if (!told) return `${entry.system} is being simulated.`;
+  if ("impossible" in told) return `${entry.system}: this cannot be: ${told.impossible}`;
+  if ("failed" in told) return `${entry.system}: the simulator failed: ${told.failed}`;
+  const { row } = told.done;
+  const half = number(row.half_width_ms);
+  const at = state.load === "depth" ? `with ${row.depth} requests outstanding` : `offered ${shown(number(row.rate_per_s) ?? 0, 4)} requests a second`;
+  const mean = `${ms(number(row.mean_ms))}${half === null ? "" : ` ± ${ms(half)}`}`;
+  const why = half === null && row.sampling ? ` How sure the mean is, is not known: ${String(row.sampling)}.` : "";
+  const saturated = row.saturated ? " It cannot keep up." : "";
+  return (
+    `${entry.system} ${at}: ${shown(number(row.iops) ?? 0, 4)} IO/s, ${shown(number(row.mb_per_s) ?? 0, 3)} MB/s; ` +
+    `mean ${mean}, 99th percentile ${ms(number(row.p99_ms))}. The ${String(row.bottleneck)} is busy ${shown(number(row.utilisation_percent) ?? 0, 3)} % of the time.${saturated}${why}`
+  );
+}
+
+/** How busy each part was; of drives of an array, the busiest and all together. */
+export function busy(state: State, curve: Curve | null): HTMLElement {
+  const told = looked(state, curve);
+  const parts = new Map<string, number[]>();
+  for (const [name, share] of told && "done" in told ? told.done.components : []) {
+    const part = name.replace(/^\D+\d+ /, "each drive's ");
+    parts.set(part, [...(parts.get(part) ?? []), share]);
+  }
+  const listed = [...parts].map(([name, shares]) => {
+    const most = 100 * Math.max(...shares);
+    const mean = (100 * shares.reduce((sum, share) => sum + share, 0)) / shares.length;
+    const text = shares.length > 1 ? `${shown(mean, 3)} %, the busiest ${shown(most, 3)} %` : `${shown(most, 3)} %`;
+    const bar = html("meter", { min: 0, max: 100, value: mean, "aria-hidden": "true" });
+    return html("tr", {}, html("th", { scope: "row" }, name), html("td", {}, bar), html("td", { class: "figure" }, text));
+  });
+  return html("section", {}, html("h2", {}, "How busy its parts are"), html("table", {}, html("tbody", {}, ...listed)));
+}
+
+/** The figures of all systems at the load that is looked at, with prices where they are known. */
+export function cost(state: State, curves: (Curve | null)[], prices: Record<string, number>): HTMLElement {
+  const hasPrices = state.entries.some((entry) => priceOf(entry, prices) !== null);
+  const heads = ["system", "IO/s", "MB/s", "mean", "p50", "p99", "p99.9", "busy", ...(hasPrices ? ["price", "$ per IO/s"] : [])];
+  const body = state.entries.map((entry, n) => {
+    const row = rowOf(looked(state, curves[n] ?? null));
+    const price = priceOf(entry, prices);
+    const iops = row ? number(row.iops) : null;
+    const of = (value: number | null, digits: number, unit = "") => (value === null ? "" : `${shown(value, digits)}${unit}`);
+    const times = ["mean_ms", "p50_ms", "p99_ms", "p999_ms"].map((name) => (row ? ms(number(row[name])) : ""));
+    const figures = [of(iops, 4), of(row ? number(row.mb_per_s) : null, 3), ...times, of(row ? number(row.utilisation_percent) : null, 3, " %")];
+    const priced = hasPrices ? [of(price, 4), price !== null && iops ? of(price / iops, 3) : ""] : [];
+    return html("tr", {}, html("th", { scope: "row" }, named(state, n)), ...[...figures, ...priced].map((text) => html("td", { class: "figure" }, text)));
+  });
+  const head = html("tr", {}, ...heads.map((text, n) => html("th", { scope: "col", class: n ? "figure" : "" }, text)));
+  const table = html("table", {}, html("thead", {}, head), html("tbody", {}, ...body));
+  const heading = state.load === "depth" ? "requests outstanding" : "requests a second";
+  const at = loads(state)[nearestLoad(loads(state), state.at)] ?? state.at;
+  return html("section", {}, html("h2", {}, `At ${at} ${heading}`), html("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Figures" }, table));
+}
+
+/** Dollars for a system as it was given; `null` where something in it was changed, or has no price. */
+function priceOf(entry: Entry, prices: Record<string, number>): number | null {
+  const changed = Object.keys(entry.values).some((field) => ["drives", "drive", "level"].includes(field) || (/[.[]/.test(field) && !field.startsWith("lines[")));
+  return changed ? null : (prices[entry.system] ?? null);
+}

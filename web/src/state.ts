@@ -1,0 +1,123 @@
+/** What the explorer shows, as its address tells it: systems under workloads, each with values of its own. */
+
+import type { Stated } from "./engine";
+
+/** A system under a workload, with what was changed in either. */
+export interface Entry {
+  system: string;
+  /** Empty where requests are of one size: its options say what they are. */
+  demand: string;
+  /** Fields of either's file, and options of runs, as `headstack sweep --vary` has them. */
+  values: Record<string, string>;
+  /** Left as it is while others change. */
+  pinned: boolean;
+}
+
+export interface State {
+  entries: Entry[];
+  selected: number;
+  /** What grows along a curve: requests outstanding, or requests a second up to the most. */
+  load: "depth" | "rate";
+  most: number;
+  /** The point of which figures are shown. */
+  at: number;
+  /** Of each point. */
+  requests: number;
+  shows: Shown;
+}
+
+export const SHOWN = ["mean", "p50", "p90", "p99", "p999"] as const;
+export type Shown = (typeof SHOWN)[number];
+
+const DEPTHS = [1, 2, 4, 8, 16, 32, 64, 128, 256];
+const SHARES = [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1];
+
+/** The values of the load along a curve. */
+export function loads(state: State): number[] {
+  return state.load === "depth" ? DEPTHS : SHARES.map((share) => Number((share * state.most).toPrecision(3)));
+}
+
+/** Those that are computed first. */
+export function coarse(all: number[]): number[] {
+  return all.filter((_, n) => n % 2 === 0 && n < all.length - 1);
+}
+
+/** What is one of several systems' fields, a workload's, or an option. */
+export type Kind = "system" | "demand" | "option";
+
+const CHANGES = ["drives", "drive", "level", "usable"];
+
+export function kindOf(field: string): Kind {
+  if (CHANGES.includes(field)) return "system";
+  if (field.startsWith("lines[")) return "demand";
+  return /[.[]/.test(field) ? "system" : "option";
+}
+
+/** The points of a curve in the form of a sweep's chunk (crates/catalogue/src/points.rs). */
+export function points(entry: Entry, state: State, system: Stated, demand: Stated | null, at: number[], requests: number): object {
+  const values = Object.entries(entry.values);
+  const fields = [...values.map(([field]) => field), state.load, "requests"];
+  return {
+    system: { name: entry.system, part: null, blueprint: system.blueprint },
+    demand: demand && { blueprint: demand.blueprint },
+    fields,
+    kinds: fields.map(kindOf),
+    columns: fields,
+    units: fields.map(() => null),
+    points: at.map((load) => [...values.map(([, value]) => value), String(load), String(requests)]),
+  };
+}
+
+/** By what curves are remembered: all that they follow from. */
+export function keyOf({ system, demand, values }: Entry, { load, most, requests }: State): string {
+  return JSON.stringify([system, demand, values, load, load === "rate" ? most : 0, requests]);
+}
+
+/** The command that computes the same. */
+export function command(entry: Entry, state: State): string {
+  const vary = [...Object.entries(entry.values), [state.load, loads(state).join(",")], ["requests", String(state.requests)]];
+  const parts = ["headstack sweep", quoted(entry.system), ...(entry.demand ? [`-w ${quoted(entry.demand)}`] : [])];
+  return [parts.join(" "), ...vary.map(([field, value]) => `--vary ${quoted(`${field}=${value}`)}`)].join(" \\\n  ");
+}
+
+/** As a shell reads it. */
+function quoted(text: string): string {
+  return /^[\w.,=:/@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+const PIN = "pinned";
+
+/** The state as the end of an address. */
+export function toHash(state: State): string {
+  const told = new URLSearchParams({ load: state.load, at: String(state.at), requests: String(state.requests), shows: state.shows });
+  if (state.load === "rate") told.set("most", String(state.most));
+  told.set("selected", String(state.selected));
+  for (const { system, demand, values, pinned } of state.entries) {
+    const varied = Object.entries(values).map(([field, value]) => `${field}=${value}`);
+    told.append("of", [system, demand, ...varied, ...(pinned ? [PIN] : [])].join("|"));
+  }
+  return `#${told}`;
+}
+
+/** The state that an address tells; what it does not tell is as in the other. */
+export function fromHash(hash: string, other: State): State {
+  const told = new URLSearchParams(hash.replace(/^#/, ""));
+  const number = (name: string, usual: number) => {
+    const value = Number(told.get(name));
+    return Number.isFinite(value) && value > 0 ? value : usual;
+  };
+  const entries = told.getAll("of").map((text): Entry => {
+    const [system = "", demand = "", ...rest] = text.split("|");
+    const varied = rest.filter((part) => part !== PIN).map((part): [string, string] => {
+      const at = part.indexOf("=");
+      return [part.slice(0, at), part.slice(at + 1)];
+    });
+    return { system, demand, values: Object.fromEntries(varied), pinned: rest.includes(PIN) };
+  });
+  const known = entries.filter(({ system }) => system);
+  const shows = SHOWN.find((one) => one === told.get("shows")) ?? other.shows;
+  const all = known.length ? known : other.entries;
+  const selected = Math.min(all.length - 1, Math.max(0, Number(told.get("selected")) || 0));
+  const load = told.get("load") === "rate" ? "rate" : "depth";
+  return { entries: all, selected, load, at: number("at", other.at), most: number("most", other.most), requests: number("requests", other.requests), shows };
+}

@@ -1,0 +1,50 @@
+/** A worker of the explorer: one instance of the engine, which answers one question after another. */
+
+interface Exports {
+  memory: WebAssembly.Memory;
+  room(bytes: number): number;
+  answer(): void;
+  place(): number;
+  length(): number;
+}
+
+type Told = { module: WebAssembly.Module } | { question: unknown };
+
+let compiled: WebAssembly.Module;
+let engine: Exports;
+
+async function made(): Promise<Exports> {
+  return (await WebAssembly.instantiate(compiled, {})).exports as unknown as Exports;
+}
+
+async function answered(question: unknown): Promise<unknown> {
+  const bytes = new TextEncoder().encode(JSON.stringify(question));
+  // Making room may move the memory: it is looked at afterwards.
+  const at = engine.room(bytes.length);
+  new Uint8Array(engine.memory.buffer, at, bytes.length).set(bytes);
+  try {
+    engine.answer();
+    return read();
+  } catch {
+    // What trapped has left its words, and is of no use any longer.
+    const words = read();
+    engine = await made();
+    return words;
+  }
+}
+
+function read(): unknown {
+  const bytes = new Uint8Array(engine.memory.buffer, engine.place(), engine.length());
+  return JSON.parse(new TextDecoder().decode(bytes));
+}
+
+let last: Promise<unknown> = Promise.resolve();
+
+addEventListener("message", ({ data }: MessageEvent<Told>) => {
+  last = last.then(async () => {
+    if ("module" in data) {
+      compiled = data.module;
+      engine = await made();
+    } else postMessage({ said: await answered(data.question) });
+  });
+});
