@@ -330,3 +330,27 @@ def test_a_bad_file_is_one_line(good: str, bad: str, start: str, words: str, fol
     (folder / "bad.toml").write_text(EVERYTHING.replace(good, bad, 1))
     refused(called("run", SMALL_ARRAY, "-w", "bad.toml", "--json", "out.json"), start, words)
     assert not (folder / "out.json").exists()
+
+
+def test_open_streams_that_pile_up_are_told_and_end(folder: Path) -> None:
+    """However many clients of other streams wait for their answers."""
+    text = (
+        'name = "mixed"\nrun_length = {{ requests = 400 }}\n[[streams]]\nname = "rate"\n[streams.access]\n'
+        'arrivals = {{ open = {{ rate_per_s = {rate}, process = "poisson" }} }}\n'
+        'lines = [{{ size = "4KiB", read_percent = 100, random_percent = 100 }}]\n[[streams]]\nname = "many"\n'
+        "[streams.access]\narrivals = {{ closed = {{ outstanding = {clients} }} }}\n"
+        'lines = [{{ size = "4KiB", read_percent = 100, random_percent = 100 }}]\n'
+    )
+
+    def at(rate: float, clients: int) -> dict[str, Any]:
+        path = folder / "mixed.toml"
+        path.write_text(text.format(rate=rate, clients=clients))
+        [told] = json.loads(hs.run(CHEETAH, path).to_json())
+        assert isinstance(told, dict)
+        return told
+
+    carried, piling, endless = at(5, 200), at(500, 8), at(1e6, 8)
+    assert (carried["saturated"], carried.get("ended_early")) == (False, None)
+    assert (piling["saturated"], piling.get("ended_early")) == (True, None)
+    assert endless["saturated"]
+    assert endless["ended_early"].startswith("more than 65536 requests wait")

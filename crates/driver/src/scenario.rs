@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use headstack_result::{Check, Component, Finished, Kinds, Measuring, RunResult, Servers, StreamResult};
+use headstack_result::{Check, Component, Finished, Kinds, Measuring, RunResult, Servers, StreamResult, piles_up};
 use headstack_workload::scenario::{Scenario, ScenarioLength, ScenarioRun, Step};
 use headstack_workload::{Rate, Span, WarmUp, WorkloadError};
 
@@ -31,9 +31,25 @@ pub struct Clients {
     /// What processors and network had done when measuring began.
     before: [Component; 2],
     streams: Vec<Kinds>,
+    open: OpenStreams,
     warm_up: WarmUp,
     end: End,
     ends_when_all_are_done: bool,
+}
+
+/// Requests of open loops, and as many of them as there were when measuring began.
+#[derive(Clone, Copy, Debug, Default)]
+struct OpenStreams {
+    arrived: u64,
+    completed: u64,
+    arrived_before: u64,
+    waited_before: u64,
+}
+
+impl OpenStreams {
+    fn waiting(&self) -> u64 {
+        self.arrived - self.completed
+    }
 }
 
 impl Clients {
@@ -58,6 +74,7 @@ impl Clients {
             rate: scenario.network,
             streams: vec![Kinds::default(); run.stream_names().len()],
             run,
+            open: OpenStreams::default(),
             warm_up: scenario.warm_up,
             end: scenario.run_length.into(),
             ends_when_all_are_done: scenario.run_length == ScenarioLength::AllDone,
@@ -84,6 +101,7 @@ impl Clients {
 
     /// A request is complete, whether well or not: its client goes on if it waited for that.
     pub fn completed(&mut self, owner: Owner, at_ns: u64, mut issue: impl FnMut(&ClientIssue)) {
+        self.open.completed += u64::from(self.run.is_open(owner.client));
         if self.run.complete(owner.client) {
             self.go_on(owner.client, at_ns, &mut issue);
         }
@@ -106,6 +124,7 @@ impl Clients {
         let until_ns = loop {
             match self.run.next(client, now_ns) {
                 Step::Io { stream, request } => {
+                    self.open.arrived += u64::from(self.run.is_open(client));
                     issue(&ClientIssue { due_ns: now_ns, request, owner: Owner { client, stream } });
                 }
                 Step::Await | Step::Done => return,
@@ -131,6 +150,7 @@ impl Clients {
     /// What is measured begins at `now_ns`, once.
     pub fn start_measuring(&mut self, now_ns: u64) {
         self.run.start_measuring(now_ns);
+        (self.open.arrived_before, self.open.waited_before) = (self.open.arrived, self.open.waiting());
         self.before = [&self.processors, &self.network].map(|servers| servers.component(""));
     }
 
@@ -144,6 +164,18 @@ impl Clients {
     #[inline]
     pub fn is_over(&self, measuring: &Measuring, ended: u64) -> bool {
         self.end.is_reached(measuring, ended) || (self.ends_when_all_are_done && self.run.all_done())
+    }
+
+    /// Requests of open loops that have arrived and are not complete.
+    #[inline]
+    pub fn waiting(&self) -> u64 {
+        self.open.waiting()
+    }
+
+    /// Whether more of them has piled up since measuring began than chance piles up for a moment.
+    pub fn has_piled_up(&self) -> bool {
+        let OpenStreams { arrived, arrived_before, waited_before, .. } = self.open;
+        piles_up(self.waiting().saturating_sub(waited_before), arrived - arrived_before)
     }
 
     /// What the clients have come to in the measured part, which ended at `end_ns`.

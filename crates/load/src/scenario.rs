@@ -227,7 +227,7 @@ impl<'s> Runner<'s> {
 
     fn finish(self, rig: &mut Rig) -> (LoopStats, ClientsReport) {
         rig.start_measuring(0);
-        let saturated = self.queue.has_piled_up(rig);
+        let saturated = self.clients.has_piled_up();
         let loop_stats = self.queue.finish(rig, saturated);
         let end_ns = rig.measuring.as_ref().and_then(|measuring| measuring.end_ns).unwrap_or(rig.now_ns);
         (loop_stats, self.clients.finish(end_ns.saturating_sub(self.start_ns)))

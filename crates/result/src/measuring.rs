@@ -42,6 +42,12 @@ struct Look {
     was_known: bool,
 }
 
+/// Whether an open loop can go on like this: of those that arrived, `piled` wait in addition to those that did before, and
+/// that is more than chance piles up for a moment.
+pub fn piles_up(piled: u64, arrived: u64) -> bool {
+    piled > 32 && piled as f64 > 0.02 * arrived as f64
+}
+
 impl Measuring {
     /// Begins at `start_ns` with `backlog` requests outstanding; intervals of `interval_ns`, `u64::MAX` for none.
     pub fn new(start_ns: u64, backlog: u64, interval_ns: u64) -> Self {
@@ -173,8 +179,7 @@ impl Measuring {
 
     /// More has piled up since the warm-up than chance piles up for a moment.
     pub fn has_piled_up(&self, backlog: u64) -> bool {
-        let piled = backlog.saturating_sub(self.backlog_at_start);
-        piled > 32 && piled as f64 > 0.02 * self.arrived as f64
+        piles_up(backlog.saturating_sub(self.backlog_at_start), self.arrived)
     }
 
     /// Puts all of it into a result.

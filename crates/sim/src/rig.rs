@@ -75,7 +75,16 @@ pub struct Rig<'a> {
     recorder: Option<Recorder<&'a mut Sink<'a>>>,
     /// Why it is over before its time.
     ended_early: Option<String>,
+    /// Whether that is since an open loop can only pile up.
+    pub is_swamped: bool,
     next_progress: u64,
+}
+
+/// Requests of an open loop that wait at most in a run that measures so many: where as many wait as are to be measured, more
+/// pile up until its end, whatever comes. Fewer than the deepest queue there is (NVMe's) end none, and more than a million
+/// take too much memory.
+pub fn waiting_max(end: &End) -> u64 {
+    end.requests.clamp(1 << 16, 1 << 20)
 }
 
 impl<'a> Rig<'a> {
@@ -92,6 +101,7 @@ impl<'a> Rig<'a> {
             preloaded: 0,
             recorder: sink.map(Recorder::new),
             ended_early: None,
+            is_swamped: false,
             next_progress: PROGRESS_EVERY,
         }
     }
@@ -262,6 +272,14 @@ impl<'a> Rig<'a> {
     #[inline]
     pub fn is_over(&self) -> bool {
         self.measuring.as_ref().is_some_and(|measuring| measuring.end_ns.is_some())
+    }
+
+    /// Ends a run where more wait of an open loop than [`waiting_max`].
+    #[cold]
+    pub fn swamp(&mut self, waiting_max: u64) {
+        let told = format!("more than {waiting_max} requests wait: the system cannot carry what is offered");
+        (self.ended_early, self.is_swamped) = (Some(told), true);
+        self.close();
     }
 
     /// By how many pages more its cache is dirty than when the warm-up was over.

@@ -14,7 +14,7 @@ use crate::faults::Schedule;
 use crate::flights::{Flight, Flights};
 use crate::in_service;
 use crate::recorder::Sink;
-use crate::rig::{Machine, Progress, Rig, note_of_alignment, note_of_tail};
+use crate::rig::{Machine, Progress, Rig, note_of_alignment, note_of_tail, waiting_max};
 use crate::scenario;
 use crate::system::{System, SystemDescription};
 
@@ -123,6 +123,8 @@ struct Runner<'a> {
     requests: Loop,
     warm_up: WarmUp,
     end: End,
+    /// Of an open loop.
+    waiting_max: u64,
     late_arrivals: u64,
 }
 
@@ -160,7 +162,9 @@ impl<'a> Runner<'a> {
             rig.flights = Flights::with_capacity(outstanding as usize);
         }
         let requests = Loop::new(workload, generator, None, seed)?;
-        Ok(Runner { rig, requests, warm_up: workload.warm_up, end: workload.run_length.into(), late_arrivals: 0 })
+        let end = workload.run_length.into();
+        let waiting_max = waiting_max(&end);
+        Ok(Runner { rig, requests, warm_up: workload.warm_up, end, waiting_max, late_arrivals: 0 })
     }
 
     /// By how many pages more a system's cache is dirty after so many requests of the workload.
@@ -245,6 +249,19 @@ impl<'a> Runner<'a> {
         } else {
             self.rig.issue(flight);
         }
+        if self.rig.outstanding() > self.waiting_max / 2 && matches!(self.requests, Loop::Open(_)) {
+            self.pile_up();
+        }
+    }
+
+    /// The warm-up of a system that cannot carry what is offered would never be over; the run is, once as many wait as it may
+    /// let.
+    #[cold]
+    fn pile_up(&mut self) {
+        self.rig.start_measuring();
+        if self.rig.outstanding() > self.waiting_max {
+            self.rig.swamp(self.waiting_max);
+        }
     }
 
     #[inline]
@@ -279,7 +296,9 @@ impl<'a> Runner<'a> {
     fn finish(self, spec: &RunSpec, workload: &Workload) -> RunResult {
         let record = serde_json::to_value(workload).expect("workloads are plain data");
         let backlog = self.rig.outstanding();
-        let piled_up = self.rig.measuring.as_ref().is_some_and(|measuring| measuring.has_piled_up(backlog));
+        let is_swamped = self.rig.is_swamped;
+        let measuring = self.rig.measuring.as_ref();
+        let piled_up = is_swamped || measuring.is_some_and(|measuring| measuring.has_piled_up(backlog));
         let mut result = self.rig.finish(&spec.system_name, &spec.system, record, spec.seed);
         result.late_arrivals = self.late_arrivals;
         if let Arrivals::Open { rate_per_s, .. } = workload.arrivals {

@@ -1,7 +1,7 @@
 //! A scenario at work: clients of several kinds, the host's processors and the network in front of it.
 
 use headstack_driver::{ClientIssue, Clients, Owner};
-use headstack_result::RunResult;
+use headstack_result::{RunResult, Sampling, TooShort};
 use headstack_workload::scenario::{Scenario, ScenarioLength, ScenarioRun, Step};
 use headstack_workload::{Request, WarmUp};
 
@@ -10,7 +10,7 @@ use crate::drive::Completion;
 use crate::flights::{Flight, Outcome};
 use crate::in_service;
 use crate::recorder::Sink;
-use crate::rig::{Machine, Progress, Rig, finished};
+use crate::rig::{Machine, Progress, Rig, finished, waiting_max};
 use crate::run::RunSpec;
 use crate::system::System;
 
@@ -119,6 +119,7 @@ impl Runner<'_> {
             }
             self.maybe_start_measuring();
             self.maybe_end();
+            self.maybe_swamp();
             let end = self.clients.end();
             self.rig.tell(progress, |rig| rig.share_done(end))?;
         }
@@ -165,10 +166,26 @@ impl Runner<'_> {
         }
     }
 
+    /// As [`run`](crate::run) does with an open loop.
+    #[inline]
+    fn maybe_swamp(&mut self) {
+        let waiting_max = waiting_max(self.clients.end());
+        if self.clients.waiting() > waiting_max / 2 {
+            self.start_measuring();
+            if self.clients.waiting() > waiting_max && !self.rig.is_over() {
+                self.rig.swamp(waiting_max);
+            }
+        }
+    }
+
     fn finish(self, spec: &RunSpec, scenario: &Scenario) -> RunResult {
         let record = serde_json::to_value(scenario).expect("scenarios are plain data");
+        let piled_up = self.rig.is_swamped || self.clients.has_piled_up();
         let report = self.clients.finish(self.rig.now_ns);
         let mut result = self.rig.finish(&spec.system_name, &spec.system, record, spec.seed);
+        if piled_up {
+            (result.saturated, result.sampling) = (true, Sampling::nothing(TooShort::Saturated));
+        }
         report.write_to(&mut result);
         result
     }

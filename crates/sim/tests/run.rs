@@ -153,6 +153,36 @@ fn more_than_the_drive_can_do_is_called_saturated() {
 }
 
 #[test]
+fn what_can_only_pile_up_ends_when_as_many_wait_as_are_measured() {
+    let capacity = run_closed(&simple_server(), random_reads(), 1, 20_000).throughput_per_s();
+    let at = |times: f64, length, warm_up| {
+        let mut workload = workload(random_reads(), open(times * capacity, ArrivalProcess::Poisson), 1);
+        (workload.run_length, workload.warm_up.requests) = (length, warm_up);
+        run_spec(&spec(&simple_server(), workload))
+    };
+    for (requests, most) in [(500, 1 << 16), (100_000, 100_000)] {
+        let result = at(1_000.0, RunLength::Requests(requests), 0);
+        assert!(result.saturated && result.count() < 110, "{}", result.count());
+        assert_eq!(result.backlog, most + 1);
+        assert!(result.ended_early.unwrap().starts_with(&format!("more than {most} requests wait")));
+        assert!(result.checks.iter().all(|check| check.passed));
+    }
+    // A warm-up that would never be over is, in time for something to be measured.
+    let cold = at(1_000.0, RunLength::Requests(500), 10_000);
+    assert!((25..40).contains(&cold.count()), "{}", cold.count());
+    assert_close(cold.throughput_per_s(), capacity, 5.0, "achieved");
+    // A run of a time has no number of requests: a million are too many for any memory.
+    let long = at(10_000.0, RunLength::TimeNs(u64::MAX / 2), 0);
+    assert_eq!((long.saturated, long.backlog), (true, (1 << 20) + 1));
+    // Twice what the drive can do goes its way.
+    let twice = at(1.9, RunLength::Requests(70_000), 0);
+    assert_eq!((twice.saturated, twice.count(), twice.ended_early), (true, 70_000, None));
+    // However many a closed loop has outstanding, they are as many as were asked for.
+    let deep = run_closed(&simple_server(), random_reads(), 40_000, 100);
+    assert_eq!((deep.saturated, deep.count(), deep.ended_early), (false, 100, None));
+}
+
+#[test]
 fn late_arrivals_are_those_that_found_no_tag() {
     let with = |depth| {
         let workload = workload(random_reads(), open(100.0, ArrivalProcess::Poisson), 5_000);

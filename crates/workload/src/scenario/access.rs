@@ -197,6 +197,11 @@ impl AccessRun {
         }
     }
 
+    /// Whether requests arrive at their times, however many wait.
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(self.pace, Pace::Open { .. })
+    }
+
     pub(crate) fn next(&mut self, turn: Turn) -> Step {
         match &mut self.pace {
             Pace::Open { clock, next_ns } => {

@@ -34,6 +34,19 @@ impl Machine {
         }
     }
 
+    /// Whether its requests arrive at their times, however many wait.
+    pub(crate) fn is_open(&self) -> bool {
+        match self {
+            Machine::Access(run) => run.is_open(),
+            Machine::Web(_)
+            | Machine::Boot(_)
+            | Machine::Video(_)
+            | Machine::Transactions(_)
+            | Machine::Sequential(_)
+            | Machine::Prefill(_) => false,
+        }
+    }
+
     #[inline]
     pub(crate) fn next(&mut self, turn: Turn) -> Step {
         match self {

@@ -45,6 +45,8 @@ struct Client {
     number: u32,
     in_flight: u32,
     awaits: bool,
+    /// Whether it is an open loop's, which waits for nobody.
+    is_open: bool,
 }
 
 /// What a stream has done in the measured part of a run.
@@ -165,6 +167,12 @@ impl ScenarioRun {
         std::mem::take(&mut place.awaits)
     }
 
+    /// Whether the requests of `client` arrive at their times, however many wait.
+    #[inline]
+    pub fn is_open(&self, client: u32) -> bool {
+        self.clients[client as usize].is_open
+    }
+
     /// Whether there are finite streams, and all of them are done.
     #[inline]
     pub fn all_done(&self) -> bool {
@@ -190,7 +198,8 @@ impl ScenarioRun {
 
 fn add(machines: &mut Vec<Machine>, clients: &mut Vec<Client>, machine: Machine) {
     let place = machines.len() as u32;
-    let client = |number| Client { machine: place, number, in_flight: 0, awaits: false };
+    let is_open = machine.is_open();
+    let client = |number| Client { machine: place, number, in_flight: 0, awaits: false, is_open };
     clients.extend((0..machine.clients()).map(client));
     machines.push(machine);
 }
