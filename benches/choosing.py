@@ -27,18 +27,18 @@ import resource
 import sys
 import tempfile
 import time
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from headstack._native import InputError, parse_duration_ns
+from headstack._native import InputError
 from headstack.atomic_files import write_text
 from headstack.choosing.answer import Answer, Says
 from headstack.choosing.asked import asked
 from headstack.choosing.beside import relaxations
+from headstack.choosing.bottleneck import CONTROLLER, RELIEF, with_eased_controller
 from headstack.choosing.candidates import Candidates, candidates, cost_of
 from headstack.choosing.choose import Choosing
 from headstack.choosing.job import Job
@@ -46,7 +46,6 @@ from headstack.choosing.limits import Known, Limit, judged, off, together, verdi
 from headstack.choosing.search import Tested
 from headstack.choosing.simulated import Ask, Simulated
 from headstack.choosing.space import Candidate
-from headstack.values import rate_bytes_per_s
 
 LEAST_OF_SPACE, MOST_OF_SPACE = 20, 60
 WORKLOADS = ("file-server", "database", "web-server", "workstation", "oltp-8k", "random-read-4k", "random-write-4k")
@@ -73,7 +72,6 @@ PILOT = 8_000
 HOPELESS = 2.5
 """What misses a limit by so much in a pilot is not simulated at length."""
 HOLDS_LEAST = 400_000
-RELIEF = 0.9
 
 Row = dict[str, Any]
 
@@ -335,19 +333,10 @@ def _binding(choosing: Choosing, long: Long, answer: Answer, best: Candidate) ->
 
 
 def _bottleneck(long: Long, named: str, best: Candidate) -> tuple[str, str]:
-    """Whether the component that is named is the one whose relief shortens the response most: the controller's times a
-    tenth shorter, by its file, against the rest of the system a tenth faster. All a tenth faster is the same as a tenth
-    less load in a time that runs a tenth slower, so that the rest is what the controller leaves of that."""
-    host, job = best.family.host, long.choosing.job
-    assert host is not None
-    controller = tomllib.loads(host.blueprint["text"])["controller"]
-    faster = []
-    for name in ("request", "command"):
-        faster.append((f"controller.{name}", f"{parse_duration_ns(controller[name]) * RELIEF:g}ns"))
-    if "parity_rate" in controller:
-        parity = rate_bytes_per_s("parity_rate", controller["parity_rate"])
-        faster.append(("controller.parity_rate", f"{parity / RELIEF:.0f}B/s"))
-    eased = replace(best, family=replace(best.family, fields=(*best.family.fields, *faster)))
+    """Whether the component that is named is the one whose relief shortens the response most, in long runs with other
+    seeds, by Student's interval of what the reliefs differ by."""
+    job, eased = long.choosing.job, with_eased_controller(best)
+    assert eased is not None
     runs, limit = long.of(job), job.limits[0]
 
     def figures(candidate: Candidate, factor: float = 1.0) -> list[float]:
@@ -364,7 +353,7 @@ def _bottleneck(long: Long, named: str, best: Candidate) -> tuple[str, str]:
     told = (
         f"{named}; a tenth saves {sum(of_controller) / 4:.3g} ms in the controller, {sum(of_rest) / 4:.3g} in the rest"
     )
-    if named.startswith("array"):
+    if named == CONTROLLER:
         mean = -mean
     return ("right" if mean > half else "wrong" if mean < -half else "open"), told
 

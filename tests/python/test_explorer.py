@@ -52,7 +52,7 @@ def looked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         ["node", WEB / "test" / "explore.mjs", CHROMIUM, file, *dropped],
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=100,
         check=False,
     )
     assert done.returncode == 0, done.stderr

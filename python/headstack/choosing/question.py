@@ -7,10 +7,10 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
 from headstack.array import Array
 from headstack.choosing.answer import Choice, Durability
+from headstack.choosing.bottleneck import Bottleneck, bottlenecks
 from headstack.choosing.bounds import Bounds
 from headstack.choosing.candidates import Candidates, candidates, cost_of, loaded
 from headstack.choosing.durability import afr_percent, durability_of
@@ -18,13 +18,10 @@ from headstack.choosing.job import Job
 from headstack.choosing.limits import verdict
 from headstack.choosing.rebuilding import rebuild_h
 from headstack.choosing.search import KINDS, Found, Key, Search, Tested
-from headstack.choosing.simulated import Ask, Simulated
+from headstack.choosing.simulated import Simulated
 from headstack.choosing.space import Candidate, Space, array_of, toml_of
 from headstack.prices import PriceBook
 from headstack.shards import Shard
-
-IDLE_PERCENT = 20.0
-"""Below this no component is in the way of others: what a request takes is its own service."""
 
 
 @dataclass
@@ -104,9 +101,7 @@ class Question:
     ) -> Choice:
         """A candidate as the answer tells of it; details take further runs."""
         candidate, family, job = one.candidate, one.candidate.family, self.job
-        row: dict[str, Any] = {}
-        if detailed:
-            (row,) = self.runs(job).rows([Ask(candidate, one.requests)])
+        slowest = bottlenecks(self.runs(job), job, [candidate])[0] if detailed else Bottleneck("", None)
         verdicts = tuple(
             verdict(limit, known, model)
             for limit, known, model in zip(job.limits, one.known, one.models or [None] * len(job.limits), strict=True)
@@ -129,9 +124,10 @@ class Question:
             survives=candidate.survives,
             verdicts=verdicts,
             says=one.says,
-            bottleneck=_bottleneck(row),
-            busy_percent=None if family.model is None else row.get("utilisation_percent"),
-            rate_per_s=job.demand.rate_per_s or row.get("iops"),
+            bottleneck=slowest.name,
+            busy_percent=None if family.model is None else slowest.busy_percent,
+            relief_percent=slowest.saves_percent,
+            rate_per_s=job.demand.rate_per_s or slowest.iops,
             rate_at_limit=None if load is None or job.demand.rate_per_s is None else load[0] * job.demand.rate_per_s,
             breaks_first="" if load is None else load[1],
             durability=self.durability(candidate) if detailed else None,
@@ -210,9 +206,3 @@ class Question:
                 f"`run --preconditioned yes` tells of one system, two minutes for each TB: {', '.join(sorted(flash))}"
             )
         return tuple(told)
-
-
-def _bottleneck(row: dict[str, Any]) -> str:
-    """The busiest component, or that nothing is busy."""
-    named, busy = row.get("bottleneck") or "", row.get("utilisation_percent")
-    return f"none; {named}" if named and busy is not None and busy < IDLE_PERCENT else named
