@@ -29,8 +29,7 @@ def bottleneck(folder: Path, request: str, demand: str = "random-read-4k", **loa
 
 
 def test_drives_that_take_longest_are_it_though_the_controller_is_busier(tmp_path: Path) -> None:
-    """One processor that is busy for 10 us of each request, before drives that take several times as long: it is busy for
-    more than they are, which are four."""
+    """One processor that takes 10 us for a request is busier than four drives that take several times as long."""
     found = bottleneck(tmp_path, "10us", rates=[15_000])
     assert found.name != CONTROLLER
     assert found.busy_percent is None, "what is named is not the busiest"

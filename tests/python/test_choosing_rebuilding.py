@@ -90,16 +90,32 @@ def test_draid_takes_longer_the_more_a_stripe_has_and_less_than_a_plain_spare(mo
 def test_flash_is_timed_beyond_its_fast_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     """42 GB of fast cells take what comes first: the rest of a terabyte is what counts."""
 
-    def done(self: object, time_s: float, place: float = 0.0) -> tuple[float, float]:
-        fast_s = 42e9 / 500e6
-        return (500e6 * time_s if time_s < fast_s else 42e9 + 80e6 * (time_s - fast_s)), 0.0
+    def done(self: rebuilding._Rebuild, time_s: float, place: float = 0.0) -> tuple[float, float]:
+        cache = self.system.description["devices"][0]["ssd"]["slc_cache"]
+        fast_bytes = cache["static_bytes"] + cache["dynamic_bytes"]
+        fast_s = fast_bytes / 500e6
+        return (500e6 * time_s if time_s < fast_s else fast_bytes + 80e6 * (time_s - fast_s)), 0.0
 
     monkeypatch.setattr(rebuilding._Rebuild, "done", done)
     array = hs.Array.load("all-flash-8-raid10", drive="870-evo-1tb")
     hours, source = rebuild_h(array)
     size_bytes = array.description["groups"][0]["member_bytes"]
     assert hours * 3600 == pytest.approx(42e9 / 500e6 + (size_bytes - 42e9) / 80e6, rel=0.02)
-    assert source.startswith("simulated idle: 512 s of it")
+    assert source.startswith("simulated idle: 8 s of it into cells with one bit, 16 s beyond")
+
+
+def test_what_is_beyond_small_caches_is_as_fast_as_beyond_large_ones() -> None:
+    """All of a drive's fast cells filled, against few of them: 12 GB, and the rates before and after."""
+    array = hs.Array.load("all-flash-8-raid10", drive="870-evo-1tb")
+    description = copy.deepcopy(array.description)
+    for device in description["devices"]:
+        device["ssd"]["slc_cache"] |= {"static_bytes": 2_000_000_000, "dynamic_bytes": 10_000_000_000}
+    whole = replace(array, description=description)
+    hours, _ = rebuild_h(whole)
+    load: rebuilding.Load = {"rate": rebuilding.IDLE_RATE_PER_S}
+    time_s, before, rate = rebuilding._Rebuild(whole, 0, None, load).steady(12e9)
+    size_bytes = description["groups"][0]["member_bytes"]
+    assert hours * 3600 == pytest.approx(time_s / 2 + (size_bytes - before) / rate, rel=0.03)
 
 
 def test_nothing_is_rebuilt_without_redundancy() -> None:

@@ -16,6 +16,9 @@ use crate::system::System;
 /// needs more of them than its sign far from the balance.
 const PILOTS: [u64; 7] = [1_000, 1_000, 2_000, 2_000, 4_000, 4_000, 8_000];
 
+/// A share of dirty pages that leaves room for the writes of a short run.
+const NEARLY_FULL: f64 = 0.99;
+
 /// What of a short run comes first, until queues are as the share of dirty pages makes them.
 pub const FIRST: u64 = 4;
 
@@ -41,32 +44,61 @@ pub fn bring(
     let Some(mut share) = system.dirty_share().filter(|&share| share > 0.0) else {
         return Ok(());
     };
-    let (mut low, mut high) = (0.0, 1.0);
-    for (number, &length) in PILOTS.iter().enumerate() {
+    let mut writes = Writes { past, left: requests, seen: Vec::new() };
+    let mut drift = |share, requests, number| {
         let mut tried = system.clone();
-        leave_dirty(&mut tried, share, past, requests);
-        if pilot(tried, length, number as u64)? > 0 {
+        leave_dirty(&mut tried, share, &mut writes);
+        pilot(tried, requests, number)
+    };
+    // What even a nearly full cache does not destage as fast as it comes stays full: most of what is too slow ends here.
+    let stays_full = drift(NEARLY_FULL, PILOTS[0], PILOTS.len() as u64)? > 0;
+    share = if stays_full { 1.0 } else { share.min(NEARLY_FULL) };
+    let pilots = if stays_full { &PILOTS[..0] } else { &PILOTS };
+    let (mut low, mut high) = (0.0, NEARLY_FULL);
+    for (number, &length) in pilots.iter().enumerate() {
+        if drift(share, length, number as u64)? > 0 {
             low = share;
         } else {
             high = share;
         }
         share = (low + high) / 2.0;
     }
-    leave_dirty(system, share, past, requests);
+    leave_dirty(system, share, &mut writes);
     Ok(())
 }
 
-/// Lets a share of the pages that may be dirty be so, by writes of the past, `requests` of which are gone through at most.
-/// They go on until all that is dirty has been written since: what leaves in the order of its places leaves few behind
-/// where it has just been, and many where it is to come, and takes less time over them than over any.
-fn leave_dirty(system: &mut System, share: f64, past: &mut dyn FnMut() -> Option<Request>, requests: u64) {
+/// Writes of the past, the same from the first on for each share that is tried: each begins with the same cache, to which
+/// they are new, and to draw them takes longer than to show them.
+struct Writes<'p> {
+    past: &'p mut dyn FnMut() -> Option<Request>,
+    /// Requests that may yet be drawn.
+    left: u64,
+    seen: Vec<Request>,
+}
+
+impl Writes<'_> {
+    fn get(&mut self, number: usize) -> Option<Request> {
+        while self.seen.len() <= number && self.left > 0 {
+            self.left -= 1;
+            match (self.past)() {
+                Some(request) if request.kind == Kind::Write => self.seen.push(request),
+                Some(_) => {}
+                None => self.left = 0,
+            }
+        }
+        self.seen.get(number).copied()
+    }
+}
+
+/// Lets a share of the pages that may be dirty be so, by writes of the past. They go on until all that is dirty has been
+/// written since: what leaves in the order of its places leaves few behind where it has just been, and many where it is to
+/// come, and takes less time over them than over any.
+fn leave_dirty(system: &mut System, share: f64, writes: &mut Writes) {
     system.leave_dirty(share);
     let mut turned_over = 0;
-    for _ in 0..requests {
-        let Some(request) = past() else { break };
-        if request.kind != Kind::Write {
-            continue;
-        }
+    let mut number = 0;
+    while let Some(request) = writes.get(number) {
+        number += 1;
         system.warm_with(&request);
         turned_over += u32::from(system.dirty_share().is_some_and(|dirty| dirty >= 0.99 * share));
         if turned_over > system.dirty_pages() {
