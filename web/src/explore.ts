@@ -7,6 +7,7 @@ import { html } from "./dom";
 import { taken } from "./dropped";
 import { Engine, type Catalogue, type Named, type Stated } from "./engine";
 import type { Series } from "./report";
+import { Machine } from "./machine";
 import { busy, cost, lookOf, nearestLoad, said, saturation, tail, throughput } from "./shown";
 import { command, fromHash, loads, SHOWN, toHash, type Entry, type State } from "./state";
 
@@ -31,6 +32,7 @@ const FIRST: State = {
   at: 16,
   requests: 3000,
   shows: "mean",
+  inside: null,
 };
 const REQUESTS = [1000, 3000, 10_000, 30_000, 100_000];
 const ENTRIES_MAX = 6;
@@ -51,6 +53,7 @@ class Explorer {
   private readonly panel = html("form", { class: "panel", "aria-label": "What can be varied" });
   private readonly details = html("div", { class: "details" });
   private readonly reproduced = html("section", { class: "reproduced" });
+  private readonly machine = new Machine();
   private readonly charts = [
     new Chart("Response time over throughput", (width, view) => saturation(this.state, this.curves, this.dropped, width, view)),
     new Chart("Throughput over load", (width, view) => throughput(this.state, this.curves, width, view)),
@@ -60,7 +63,8 @@ class Explorer {
   async start(): Promise<void> {
     const titles = ["Response time over throughput", "Throughput over load", "Response times at one load"];
     const [first, ...others] = this.charts.map((chart, n) => html("figure", { class: n ? "" : "first" }, html("figcaption", {}, titles[n] ?? ""), chart.element));
-    const main = html("main", {}, this.systems, this.line, first ?? null, this.panel, html("div", { class: "figures" }, ...others), this.details, this.reproduced);
+    const figures = html("div", { class: "figures" }, ...others);
+    const main = html("main", {}, this.systems, this.line, this.machine.element, first ?? null, this.panel, figures, this.details, this.reproduced);
     const about = `headstack ${GIVEN.version}. Everything is simulated in this page: nothing leaves it. Drop a description (TOML), results of headstack or of fio (JSON) on it.`;
     document.body.append(html("header", {}, html("h1", {}, "Explore storage")), main, html("footer", {}, about));
     this.panel.addEventListener("submit", (event) => event.preventDefault());
@@ -143,6 +147,7 @@ class Explorer {
       for (const chart of this.charts) chart.redraw();
       const curve = this.curves[this.state.selected] ?? null;
       this.line.textContent = said(this.entry, this.state, curve);
+      this.machine.show(this.state, this.answers);
       this.details.replaceChildren(busy(this.state, curve), cost(this.state, this.curves, GIVEN.prices));
     });
     clearTimeout(this.later);

@@ -24,6 +24,8 @@ export interface State {
   /** Of each point. */
   requests: number;
   shows: Shown;
+  /** The view into the machine (machine.ts), where it is open. */
+  inside: string | null;
 }
 
 export const SHOWN = ["mean", "p50", "p90", "p99", "p999"] as const;
@@ -92,6 +94,7 @@ export function toHash(state: State): string {
   const told = new URLSearchParams({ load: state.load, at: String(state.at), requests: String(state.requests), shows: state.shows });
   if (state.load === "rate") told.set("most", String(state.most));
   told.set("selected", String(state.selected));
+  if (state.inside !== null) told.set("inside", state.inside);
   for (const { system, demand, values, pinned } of state.entries) {
     const varied = Object.entries(values).map(([field, value]) => `${field}=${value}`);
     told.append("of", [system, demand, ...varied, ...(pinned ? [PIN] : [])].join("|"));
@@ -119,5 +122,6 @@ export function fromHash(hash: string, other: State): State {
   const all = known.length ? known : other.entries;
   const selected = Math.min(all.length - 1, Math.max(0, Number(told.get("selected")) || 0));
   const load = told.get("load") === "rate" ? "rate" : "depth";
-  return { entries: all, selected, load, at: number("at", other.at), most: number("most", other.most), requests: number("requests", other.requests), shows };
+  const [at, most, requests] = [number("at", other.at), number("most", other.most), number("requests", other.requests)];
+  return { entries: all, selected, load, at, most, requests, shows, inside: told.get("inside") };
 }

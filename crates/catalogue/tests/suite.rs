@@ -2,6 +2,7 @@
 
 mod answers;
 mod arrays;
+mod chronicle;
 mod common;
 mod complete;
 mod drives;

@@ -3,6 +3,7 @@
 pub mod adapter;
 pub mod array;
 mod bench;
+pub mod chronicle;
 pub mod device;
 pub mod disk;
 pub mod drive;

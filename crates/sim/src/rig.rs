@@ -10,6 +10,7 @@ use headstack_workload::{GENERATOR_NAME, Workload};
 use serde_json::Value;
 
 use crate::SimError;
+use crate::chronicle::{self, Event, note};
 use crate::device::DeviceDescription;
 use crate::drive::Completion;
 use crate::drive::description::SlowProcesses;
@@ -90,6 +91,7 @@ pub fn waiting_max(end: &End) -> u64 {
 impl<'a> Rig<'a> {
     /// A system at rest at time 0, whose results are also kept for intervals, whose requests `sink` hears of.
     pub fn new(machine: Machine, interval_ns: Option<u64>, sink: Option<&'a mut Sink<'a>>) -> Self {
+        chronicle::begins();
         Rig {
             machine,
             flights: Flights::default(),
@@ -149,6 +151,7 @@ impl<'a> Rig<'a> {
     pub fn issue(&mut self, flight: Flight) -> (u32, bool) {
         self.count_depth(flight.intended_ns);
         let id = self.flights.issue(flight);
+        self.tell_arrival(id, &flight);
         if let Some(recorder) = &mut self.recorder {
             recorder.issued(id, &flight);
         }
@@ -173,6 +176,28 @@ impl<'a> Rig<'a> {
         };
     }
 
+    #[inline(always)]
+    fn tell_arrival(&self, id: u32, flight: &Flight) {
+        note(|names| Event::Arrives {
+            at_ns: flight.intended_ns,
+            request: names.new_request(id),
+            kind: flight.request.kind.name(),
+            offset_bytes: flight.request.offset_bytes,
+            length_bytes: flight.request.length_bytes,
+            dirty_pages: self.system().dirty_pages(),
+        });
+    }
+
+    #[inline(always)]
+    fn tell_completion(&self, completion: &Completion) {
+        note(|names| Event::Completes {
+            at_ns: completion.at_ns,
+            request: names.request(completion.id),
+            started_ns: completion.started_ns,
+            dirty_pages: self.system().dirty_pages(),
+        });
+    }
+
     /// Data that are gone end the run: what was measured until now is the result.
     #[inline]
     pub fn settle(&mut self) {
@@ -187,6 +212,7 @@ impl<'a> Rig<'a> {
     pub fn complete(&mut self, completion: &Completion) -> (Flight, Outcome) {
         self.count_depth(completion.at_ns);
         let flight = self.flights.complete(completion.id);
+        self.tell_completion(completion);
         if let Machine::Faulted(faulted) = &mut self.machine {
             let outcome = faulted.take_outcome(completion.id);
             if outcome != Outcome::Done {

@@ -3,6 +3,7 @@
 //! Who asks calls `room` with the length of its question, writes it there, calls `answer`, and reads `length` bytes at
 //! `place`. What is answered is what the program itself would: no clock, no file, no thread is used.
 
+mod machine;
 mod questions;
 
 use std::cell::RefCell;

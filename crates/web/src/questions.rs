@@ -7,6 +7,8 @@ use headstack_sim::{SystemDescription, run_contained};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::machine;
+
 /// A question.
 #[derive(Deserialize)]
 #[serde(tag = "ask", rename_all = "kebab-case", deny_unknown_fields)]
@@ -23,6 +25,8 @@ enum Question {
     Toml { blueprint: Blueprint, values: Vec<(String, String)> },
     /// The runs of points of a sweep, in the form of its chunks.
     Run { points: Box<Points> },
+    /// What happens inside of a point, from rest on; with a spare, one takes the place of the member that fails.
+    Chronicle { points: Box<Points>, events_max: usize, spare: bool },
     /// Results that were written as JSON: one, or a list.
     Results { text: String },
 }
@@ -72,6 +76,7 @@ fn answer(question: Question) -> Result<Value, String> {
             json!(text.map_err(|error| error.to_string())?)
         }
         Question::Run { points } => json!(run(&points)?),
+        Question::Chronicle { points, events_max, spare } => json!(machine::chronicled(&points, events_max, spare)?),
         Question::Results { text } => json!(results(&text)?),
     })
 }

@@ -11,6 +11,7 @@ impl Array {
     pub(super) fn member_fails(&mut self, now_ns: u64, member: u32) {
         self.set_member_next(member as usize, u64::MAX);
         self.missing[member as usize] = true;
+        Self::tell_failure(now_ns, member);
         self.lost.retain(|lost| lost.member != member);
         let mut lost = false;
         for group in 0..self.groups.len() as u32 {

@@ -4,6 +4,7 @@ use headstack_workload::{Kind, Request};
 
 use super::state::{Array, Event};
 use super::under_way::{Command, Owner};
+use crate::chronicle;
 use crate::link::Upstream;
 
 impl Array {
@@ -11,6 +12,7 @@ impl Array {
     pub(super) fn issue(&mut self, now_ns: u64, member: u32, owner: Owner, request: Request) {
         let number = self.commands.insert(Command { owner, member, request, tagged: false });
         let ready_ns = self.processors.work(now_ns, self.description.controller.command_ns);
+        self.tell_command(now_ns, number);
         self.ports[member as usize].last_end_bytes = request.offset_bytes + u64::from(request.length_bytes);
         if ready_ns > now_ns { self.at(ready_ns, Event::Offer(number)) } else { self.offer(now_ns, number) }
     }
@@ -77,6 +79,7 @@ impl Array {
         let at = command.member as usize;
         let mut upstream = Upstream::new(now_ns, &mut self.links, self.ports[at].way());
         self.traffic[at].count(&command.request);
+        chronicle::at_member(at);
         self.members[at].submit(&mut upstream, now_ns, number, &command.request);
         self.set_member_next(at, self.members[at].next_event_ns());
     }
@@ -85,10 +88,12 @@ impl Array {
     pub(super) fn member_event(&mut self, at: usize, now_ns: u64) {
         let mut batch = std::mem::take(&mut self.batch);
         let mut upstream = Upstream::new(now_ns, &mut self.links, self.ports[at].way());
+        chronicle::at_member(at);
         self.members[at].advance(&mut upstream, now_ns, |completion| batch.push(completion));
         self.set_member_next(at, self.members[at].next_event_ns());
         let is_suspect = self.members[at].has_failures() || !self.lost.is_empty();
         for completion in batch.drain(..) {
+            Self::tell_answer(completion.at_ns, completion.id);
             self.release(completion.at_ns, completion.id);
             let command = self.commands.remove(completion.id);
             if is_suspect {

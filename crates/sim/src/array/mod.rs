@@ -8,6 +8,7 @@
 mod cache;
 mod cached;
 mod check;
+mod chronicled;
 pub mod description;
 mod destaging;
 mod errors;

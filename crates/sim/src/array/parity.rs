@@ -117,7 +117,7 @@ impl Array {
     }
 
     /// What a row write reads and writes in the group's present state.
-    fn plan(&self, group: u32, part: &RowPart) -> Plan {
+    pub(super) fn plan(&self, group: u32, part: &RowPart) -> Plan {
         let state = &self.groups[group as usize];
         state.parity().plan(part, &state.readable(), &state.writable())
     }

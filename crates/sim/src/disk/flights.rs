@@ -1,5 +1,6 @@
 //! Commands of the host that a disk passes on in parts.
 
+use crate::chronicle;
 use crate::drive::Completion;
 
 /// A command under way.
@@ -33,7 +34,7 @@ impl Flights {
     /// A command of `parts` parts; returns their name.
     pub fn start(&mut self, id: u32, parts: u32) -> u32 {
         let flight = Flight { id, parts, started_ns: u64::MAX, wanted: None };
-        match self.free.pop() {
+        let name = match self.free.pop() {
             Some(name) => {
                 self.slots[name as usize] = flight;
                 name
@@ -42,7 +43,9 @@ impl Flights {
                 self.slots.push(flight);
                 (self.slots.len() - 1) as u32
             }
-        }
+        };
+        chronicle::passed_on(name, id);
+        name
     }
 
     /// The flash may want the data of a read.

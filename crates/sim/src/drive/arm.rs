@@ -7,6 +7,7 @@ use super::geometry::Extent;
 use super::media::{Access, Pass, ReadAheadRun};
 use super::queue::{HostJob, Job, Taken, Work};
 use super::{Drive, NOWHERE, Service};
+use crate::chronicle;
 use crate::link::{Direction, Upstream};
 use crate::media_defects::Stretch;
 
@@ -16,6 +17,7 @@ impl Drive {
         (self.filling, self.serves_ordered) = (None, false);
         if let Some(Service::Destage(slot)) = self.in_service.take() {
             self.writes.finish(slot);
+            self.tell_destaged(now_ns);
             self.after_destage(upstream, now_ns);
         }
         if self.slow.recalibration_due(now_ns) {
@@ -33,7 +35,10 @@ impl Drive {
             }
             // Its overhead was spent while it waited.
             match self.accept(upstream, arrived_ns, now_ns.max(arrived_ns + job.overhead_ns), &job) {
-                Accepted::New(slot) => self.queue.cached(at, Some(slot)),
+                Accepted::New(slot) => {
+                    self.queue.cached(at, Some(slot));
+                    self.tell_wait_as_destage(now_ns, at);
+                }
                 Accepted::Joined(slot) => {
                     self.queue.cached(at, None);
                     self.destage_grew(slot);
@@ -162,6 +167,10 @@ impl Drive {
         self.complete(job.id, now_ns, done + overheads.read_completion_ns);
         let segment = self.keep_read(job, &pass);
         self.filling = segment.map(|segment| (segment, job.block, pass.end_ns));
+        self.tell_access(now_ns, (chronicle::Work::Command, job.id, false), start_ns, &pass, extent);
+        if let Some(segment) = segment {
+            self.tell_segment(pass.end_ns, segment);
+        }
         self.account(&pass, start_ns);
         self.occupy(&pass, Service::Read, job.block + u64::from(job.sectors));
         if let Some(segment) = segment {
@@ -302,6 +311,7 @@ impl Drive {
             self.segments.forget(job.block, job.block + u64::from(job.sectors));
             self.fail(job.id, bad, true);
         }
+        self.tell_access(now_ns, (chronicle::Work::Command, job.id, true), start_ns, &pass, extent);
         self.account(&pass, start_ns);
         self.occupy(&pass, Service::Write, job.block + u64::from(job.sectors));
     }
@@ -329,6 +339,7 @@ impl Drive {
         if let Some(bad) = bad {
             self.media_defects.defer(bad);
         }
+        self.tell_access(start_ns, (chronicle::Work::Destage, slot, true), start_ns, &pass, extent);
         self.account(&pass, start_ns);
         self.occupy(&pass, Service::Destage(slot), dirty.end);
     }

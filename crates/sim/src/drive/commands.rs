@@ -46,6 +46,8 @@ impl Drive {
         // A segment that was given to something else meanwhile does not end where read-ahead was.
         if self.segments.end_of(run.segment) == before {
             self.segments.fill_to(run.segment, run.next);
+            let segment = run.segment;
+            self.tell_segment(now_ns, segment);
         }
         free_ns
     }
@@ -112,6 +114,7 @@ impl Drive {
         sectors: u32,
         segment: usize,
     ) {
+        Self::tell_hit(now_ns, id);
         let overheads = self.params.description.overheads;
         let decoded = self.decode(now_ns, self.after_last(overheads.read_hit_ns));
         let there = match self.filling {
@@ -268,7 +271,9 @@ impl Drive {
         } else {
             data_ns
         };
-        self.writes.accept(start, end, media_from_ns, job.partial)
+        let accepted = self.writes.accept(start, end, media_from_ns, job.partial);
+        self.tell_cached(data_ns, job.id);
+        accepted
     }
 
     /// A waiting extent took another write in.
@@ -317,6 +322,7 @@ impl Drive {
             let free_ns = self.stop_read_ahead(now_ns);
             self.start(upstream, now_ns, free_ns, &job);
         } else {
+            Self::tell_wait(now_ns, &job);
             self.queue.push(job);
         }
     }

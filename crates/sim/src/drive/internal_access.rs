@@ -6,6 +6,7 @@ use super::geometry::Extent;
 use super::media::Access;
 use super::queue::{Job, Work};
 use super::{Drive, Service};
+use crate::chronicle;
 use crate::link::{Direction, Upstream};
 
 /// A run of sectors to read or write for nobody outside: no command, no transfer over the port. The firmware has
@@ -72,6 +73,7 @@ impl Drive {
             self.segments.forget(internal.block, end);
         }
         self.complete(internal.id, now_ns, pass.end_ns);
+        self.tell_access(now_ns, (chronicle::Work::Own, internal.id, internal.write), start_ns, &pass, extent);
         self.account(&pass, start_ns);
         self.occupy(&pass, Service::Internal, end);
     }

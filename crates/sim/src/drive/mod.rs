@@ -8,6 +8,7 @@ mod arm;
 mod assists;
 pub mod buffer;
 pub(crate) mod check;
+mod chronicled;
 mod commands;
 mod defective;
 pub mod description;

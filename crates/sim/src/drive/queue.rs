@@ -296,7 +296,8 @@ impl ArmQueue {
         }
     }
 
-    fn job(&self, at: usize) -> &Job {
+    /// The job at place `at`.
+    pub(super) fn job(&self, at: usize) -> &Job {
         self.slots[self.targets[at].slot as usize].as_ref().expect("targets name occupied slots")
     }
 

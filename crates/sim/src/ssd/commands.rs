@@ -8,6 +8,7 @@ use super::Ssd;
 use super::flash::{PageRead, ReadFor, TaskOutcome};
 use super::ftl::FlashPlace;
 use super::map_cache::MAP_PAGE_BYTES;
+use crate::chronicle;
 use crate::link::{Direction, Upstream};
 
 /// A command in the drive.
@@ -77,6 +78,7 @@ impl Ssd {
                 self.commands.len() as u32 - 1
             }
         };
+        chronicle::takes_slot(slot, id);
         insert_in_order(&mut self.decoding, (started_ns + command_ns, slot));
     }
 

@@ -11,6 +11,7 @@ use super::buffer::Row;
 use super::description::{SlcCache, SsdDescription};
 use super::ftl::{Ftl, Task};
 use super::{SsdCounters, transfer_ns};
+use crate::chronicle::{DieWork, Event, Names, note};
 use crate::drive::port::Port;
 
 /// What a read of a die is for.
@@ -81,6 +82,38 @@ struct Die {
     rows: VecDeque<Row>,
     /// Reads served since other work began to wait.
     reads_ahead: u32,
+}
+
+/// A read is given to a die.
+#[inline(always)]
+fn tell_read(now_ns: u64, die: u32, purpose: ReadFor) {
+    note(|names| Event::Asks { at_ns: now_ns, member: names.member(), die, id: reader(purpose, names) });
+}
+
+/// A die begins to do something.
+#[inline(always)]
+fn tell(now_ns: u64, die: u32, job: Job, ends_ns: u64) {
+    note(|names| {
+        let (does, id) = match job {
+            Job::Sense(read) => (DieWork::Sense, reader(read.purpose, names)),
+            Job::SendOut(read) => (DieWork::Send, reader(read.purpose, names)),
+            Job::LoadHost(_) => (DieWork::Load, None),
+            Job::ProgramHost(_) => (DieWork::Program, None),
+            Job::SenseMoved { .. } | Job::SendMovedOut | Job::LoadMoved => (DieWork::Move, None),
+            Job::ProgramMoved => (DieWork::ProgramMoved, None),
+            Job::Erase => (DieWork::Erase, None),
+            Job::Suspend => (DieWork::Suspend, None),
+            Job::Idle | Job::Rest => unreachable!("neither begins as a job does"),
+        };
+        Event::Die { at_ns: now_ns, member: names.member(), die, does, ends_ns, id }
+    });
+}
+
+fn reader(purpose: ReadFor, names: &Names) -> Option<u32> {
+    match purpose {
+        ReadFor::Host(slot) | ReadFor::Map(slot) => Some(names.in_slot(slot)),
+        ReadFor::Nobody => None,
+    }
 }
 
 /// All dies and channels.
@@ -170,6 +203,7 @@ impl Flash {
     pub fn read(&mut self, now_ns: u64, die: u32, read: PageRead, pages: u32, ftl: &mut Ftl) {
         self.page_reads += u64::from(pages);
         self.last_host_ns = now_ns;
+        tell_read(now_ns, die, read.purpose);
         let state = &mut self.dies[die as usize];
         state.reads.push_back(read);
         match state.job {
@@ -231,6 +265,7 @@ impl Flash {
 
     #[inline]
     fn begin(&mut self, die: u32, job: Job, now_ns: u64, ends_ns: u64) {
+        tell(now_ns, die, job, ends_ns);
         self.dies_busy_ns += ends_ns - now_ns;
         let state = &mut self.dies[die as usize];
         (state.job, state.ends_ns) = (job, ends_ns);
