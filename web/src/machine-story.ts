@@ -220,6 +220,8 @@ export class Story {
         return;
       case "fails":
         this.fails.set(event.member, at_ns);
+        // It never answers: what it was asked for is had elsewhere.
+        for (const command of this.commands) if (command.member === event.member) command.to_ns = Math.min(command.to_ns, at_ns);
         return;
       case "rebuilt":
         Object.assign(this.rebuilt, { member: event.member, of_bytes: event.of_bytes });
@@ -260,7 +262,8 @@ export class Story {
       const { work, id, cylinder, head, angle } = event;
       const times = { from_ns: at_ns, taken_ns: Infinity, start_ns: Infinity, seek_ns: 0, rotation_ns: 0, end_ns: Infinity };
       const place = { from_cylinder: cylinder, cylinder, head, angle };
-      const job: Job = { ...times, ...place, write: work === "destage", member, work, id, passed_ns: [], isDone: false };
+      const write = work === "destage" || (!this.isArray && this.requests[id]?.kind === "write");
+      const job: Job = { ...times, ...place, write, member, work, id, passed_ns: [], isDone: false };
       queue.push(job);
       this.jobs[member]?.push(job);
       return;
