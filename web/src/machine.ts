@@ -453,9 +453,9 @@ function legend(story: Story): HTMLElement {
   const jobs = story.jobs.flat();
   if (story.tasks.length) return html("ul", { class: "legend" }, ...seen(DOES, DIE_COLOURS, story.tasks.map(({ does }) => does)));
   if (!story.isArray) {
-    const words = { read: "a read", write: "a write", destage: "a destage of the write cache" };
-    const used = jobs.map(({ work, write }) => (work === "destage" ? work : write ? "write" : "read"));
-    return html("ul", { class: "legend" }, ...seen(words, { read: "blue", write: "yellow", destage: "red" }, used));
+    const words = { read: "a read", write: "a write", destage: "a destage of the write cache", own: "the drive's own work" };
+    const used = jobs.map(({ work, write }) => (work !== "command" ? work : write ? "write" : "read"));
+    return html("ul", { class: "legend" }, ...seen(words, { read: "blue", write: "yellow", destage: "red", own: "purple" }, used));
   }
   const purposes = seen(PURPOSES, COLOURS, story.commands.map(({ purpose }) => purpose));
   const destages = seen({ destage: "a drive empties its write cache" }, { destage: "faint" }, jobs.map(({ work }) => work));
