@@ -7,7 +7,8 @@ const TOP = 64;
 const DRIVES = 74;
 
 export class ArrayView implements View {
-  readonly window_ns: number;
+  /** What the strip of time shows. */
+  private readonly window_ns: number;
   readonly usual_ns_per_s: number;
   /** What the arm of a member did for a command. */
   private readonly jobs = new Map<number, Job>();

@@ -12,7 +12,8 @@ const HUB = 0.4;
 const HEAD_AT = -0.11;
 
 export class DiskView implements View {
-  readonly window_ns: number;
+  /** What the strip of time shows. */
+  private readonly window_ns: number;
   readonly usual_ns_per_s: number;
   private readonly jobs: Job[];
   private readonly taken: number[];

@@ -7,7 +7,8 @@ const LANES_MAX = 24;
 const CELL = 34;
 
 export class SsdView implements View {
-  readonly window_ns: number;
+  /** What the strip of time shows. */
+  private readonly window_ns: number;
   readonly usual_ns_per_s: number;
   /** The dies of which the strip shows what they do: those that most reads wait for. */
   private readonly lanes: number[];

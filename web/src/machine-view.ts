@@ -1,8 +1,6 @@
 /** How a part of a system is drawn at a moment: on a canvas, in the colours of the page. */
 
 export interface View {
-  /** What a strip of time shows. */
-  readonly window_ns: number;
   /** Virtual time that passes in a second, unless somebody wants it otherwise. */
   readonly usual_ns_per_s: number;
   height(width: number): number;

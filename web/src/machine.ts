@@ -177,7 +177,7 @@ export class Machine {
     this.open.setAttribute("aria-expanded", "true");
     this.open.textContent = "close";
     clearTimeout(this.settles);
-    this.settles = setTimeout(() => void this.load(state, answers, isFirst), isFirst ? 0 : SETTLES_MS);
+    this.settles = setTimeout(() => void this.load(state, answers), isFirst ? 0 : SETTLES_MS);
   }
 
   private hide(): void {
@@ -226,8 +226,9 @@ export class Machine {
     this.scenes.replaceChildren("or a scene: ", ...links);
   }
 
-  private async load(state: State, answers: Answers, isFirst: boolean): Promise<void> {
+  private async load(state: State, answers: Answers): Promise<void> {
     const { key } = this;
+    const wasPlaying = this.isPlaying;
     const { beside, spare, at_ms } = inside(state.inside ?? "");
     const entry = state.entries[state.selected] ?? state.entries[0];
     if (!entry) return;
@@ -246,7 +247,8 @@ export class Machine {
     }
     this.arrange(entry, state, beside, spare);
     this.go(Math.min(at_ms * 1e6, this.end_ns), false);
-    this.setPlaying(!matchMedia("(prefers-reduced-motion: reduce)").matches && (at_ms === 0 || !isFirst));
+    const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    this.setPlaying(wasPlaying || (at_ms === 0 && !isStill));
   }
 
   private made(entry: Entry, watched: Watched): Shown {
@@ -291,10 +293,10 @@ export class Machine {
       Home: () => this.go(0, true),
       End: () => this.go(this.end_ns, true),
     };
-    const does_it = does[event.key];
-    if (!does_it || event.ctrlKey || event.metaKey || event.altKey) return;
+    const act = does[event.key];
+    if (!act || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
-    does_it();
+    act();
   }
 
   private setPlaying(is: boolean): void {
