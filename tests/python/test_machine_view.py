@@ -75,6 +75,13 @@ def test_steps_go_from_event_to_event(looked: dict[str, Any]) -> None:
     assert all(stepped["marked"]), "the log marks what happens now"
 
 
+def test_a_request_of_the_table_is_followed_from_its_arrival(looked: dict[str, Any]) -> None:
+    followed = looked["stepped"]["followed"]
+    follow, at = followed["inside"].split(";")
+    assert follow == f"follow:{followed['request']}"
+    assert float(at.removeprefix("at:")) == pytest.approx(followed["came_ms"], abs=1e-3)
+
+
 def test_it_plays_and_pauses_and_blocks_nobody(looked: dict[str, Any]) -> None:
     played = looked["played"]
     assert played["while"][0] != played["while"][1]

@@ -5,7 +5,7 @@ import { fold, html } from "./dom";
 import { ArrayView, COLOURS } from "./machine-array";
 import { DiskView } from "./machine-disk";
 import { DIE_COLOURS, SsdView } from "./machine-ssd";
-import { countBy, countUpTo, DOES, ms, PURPOSES, Story, type Watched } from "./machine-story";
+import { countBy, countUpTo, DOES, ms, PURPOSES, Story, type Request, type Watched } from "./machine-story";
 import { inkOf, type Ink, type View } from "./machine-view";
 import { points, toHash, type Entry, type State } from "./state";
 
@@ -146,7 +146,7 @@ export class Machine {
       html("label", { for: "beside" }, "beside "),
       this.beside,
       html("span", { class: "spare", hidden: true }, this.spare, html("label", { for: "spare" }, " a spare takes its place")),
-      step("follow the slowest", "follow the slowest", () => this.followSlowest()),
+      step("follow the slowest", "follow the slowest", () => this.follow(this.shown[0]?.story.slowest()[0])),
       this.scrubber,
       this.moment,
     );
@@ -257,7 +257,7 @@ export class Machine {
     const canvas = html("canvas", { role: "img" });
     const [status, log] = [html("p", { class: "doing" }), html("ol", { class: "log", "aria-label": "What happens" })];
     const [head, said] = [html("h2", {}, nameOf(entry)), html("p", { class: "note" }, summary(story))];
-    const table = fold({}, ["every request, the slowest first"], () => [requests(story)]);
+    const table = fold({}, ["every request, the slowest first"], () => [requests(story, (request) => this.follow(request))]);
     const element = html("div", { class: "one" }, head, said, canvas, legend(story), status, log, table);
     return { story, view, canvas, status, log, element };
   }
@@ -277,11 +277,11 @@ export class Machine {
     this.stage.replaceChildren(...this.shown.map(({ element }) => element));
   }
 
-  private followSlowest(): void {
-    const slowest = this.shown[0]?.story.slowest()[0];
-    if (!slowest) return;
-    this.set({ follow: slowest.number });
-    this.go(slowest.from_ns, true);
+  /** Marks a request, from its arrival on. */
+  private follow(request: Request | undefined): void {
+    if (!request) return;
+    this.set({ follow: request.number });
+    this.go(request.from_ns, true);
   }
 
   private pressed(event: KeyboardEvent): void {
@@ -465,7 +465,7 @@ function legend(story: Story): HTMLElement {
 }
 
 /** Every request with what it took, the slowest first. */
-function requests(story: Story): HTMLElement {
+function requests(story: Story, follow: (request: Request) => void): HTMLElement {
   const isDisk = !story.isArray && !story.tasks.length;
   const figure = (ns: number) => (ns / 1e6).toFixed(3);
   const ofDisk = ["passed over", "seek ms", "rotation ms", "transfer ms"];
@@ -476,9 +476,12 @@ function requests(story: Story): HTMLElement {
     const { passed_ns, seek_ns, rotation_ns, start_ns, end_ns } = job;
     return [String(passed_ns.length), ...[seek_ns, rotation_ns, end_ns - start_ns - seek_ns - rotation_ns].map(figure)];
   };
-  const rows = story.slowest().slice(0, TABLE_MAX).map(({ number, kind, offset_bytes, from_ns, to_ns }) => {
-    const cells = [String(number), kind, (offset_bytes / 1e6).toFixed(1), figure(from_ns), ...parts(number), figure(to_ns - from_ns)];
-    return html("tr", {}, ...cells.map((cell) => html("td", {}, cell)));
+  const rows = story.slowest().slice(0, TABLE_MAX).map((request) => {
+    const { number, kind, offset_bytes, from_ns, to_ns } = request;
+    const followed = html("button", { type: "button", "aria-label": `follow request ${number}` }, `${number}`);
+    followed.addEventListener("click", () => follow(request));
+    const cells = [kind, (offset_bytes / 1e6).toFixed(1), figure(from_ns), ...parts(number), figure(to_ns - from_ns)];
+    return html("tr", {}, html("td", {}, followed), ...cells.map((cell) => html("td", {}, cell)));
   });
   const heads = ["request", "kind", "at MB", "came at ms", ...(isDisk ? ofDisk : story.isArray ? ["commands"] : []), "response ms"];
   const head = html("tr", {}, ...heads.map((words) => html("th", { scope: "col" }, words)));

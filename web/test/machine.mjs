@@ -98,13 +98,18 @@ async function stepped() {
   }
   await page.keyboard.press("ArrowLeft");
   const back = await page.evaluate(() => new URLSearchParams(location.hash).get("inside"));
+  const table = page.locator(".stage details");
+  await table.evaluate((details) => details.dispatchEvent(new Event("unfold")));
+  const row = await table.locator("tbody tr").first().locator("td").allInnerTexts();
+  await table.getByRole("button").first().click();
+  const followed = { request: row[0], came_ms: Number(row[3]), inside: await page.evaluate(() => new URLSearchParams(location.hash).get("inside")) };
   const [hash, now] = [await page.evaluate(() => location.hash), await moment(page)];
   await page.close();
   const other = await opened(hash);
   await other.waitForSelector(".stage canvas[aria-label]");
   found.addressed = { moment: now, again: await moment(other) };
   await other.close();
-  return { played_by_itself, at_start, at_end, forth, back, marked };
+  return { played_by_itself, at_start, at_end, forth, back, marked, followed };
 }
 
 async function played() {
