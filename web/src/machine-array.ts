@@ -59,9 +59,9 @@ export class ArrayView implements View {
     return this.story.requests.find(({ number }) => isThere(number))?.number ?? null;
   }
 
-  describe(at_ns: number): string {
+  describe(at_ns: number, follow: number | null): string {
     const { story } = this;
-    const number = this.shown(at_ns, null);
+    const number = this.shown(at_ns, follow);
     const parts = story.commands.filter((command) => command.request === number && isUnderWay(command, at_ns));
     const doing = parts.map(({ member, kind, purpose }) => `${story.name(member)} ${kind}s ${PURPOSES[purpose]}`).join(", ");
     const request = story.requests[number ?? -1];

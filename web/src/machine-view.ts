@@ -6,7 +6,7 @@ export interface View {
   height(width: number): number;
   draw(paint: Paint, width: number, at_ns: number, follow: number | null): void;
   /** What is to be seen, in words. */
-  describe(at_ns: number): string;
+  describe(at_ns: number, follow: number | null): string;
 }
 
 const NAMES = ["ground", "raised", "ink", "faint", "rule", "link", "blue", "red", "green", "purple", "yellow", "cyan"] as const;

@@ -360,7 +360,7 @@ export class Machine {
     if (says) this.said_ms = now;
     for (const one of this.shown) {
       paint(one, this.ink, this.at_ns, follow);
-      if (says) say(one, this.at_ns, !this.isPlaying);
+      if (says) say(one, this.at_ns, follow, !this.isPlaying);
     }
     this.scrubber.value = String(Math.round((1000 * this.at_ns) / this.end_ns));
     if (says) {
@@ -407,8 +407,8 @@ function paint({ canvas, view }: Shown, ink: Ink, at_ns: number, follow: number 
 }
 
 /** The same in words: what is to be seen, and what has happened last. */
-function say({ story, view, canvas, status, log }: Shown, at_ns: number, isStill: boolean): void {
-  const words = `${ms(at_ns)}: ${view.describe(at_ns)}`;
+function say({ story, view, canvas, status, log }: Shown, at_ns: number, follow: number | null, isStill: boolean): void {
+  const words = `${ms(at_ns)}: ${view.describe(at_ns, follow)}`;
   if (status.textContent !== words) status.textContent = words;
   if (isStill || !canvas.hasAttribute("aria-label")) canvas.setAttribute("aria-label", words);
   const count = countBy(story.events, (event) => event.at_ns, at_ns);
