@@ -118,4 +118,4 @@ properties:
 
 clean:
 	rm -rf target $(VENV) demo dist fuzz/target web/node_modules python/headstack/report/bundle.* python/headstack/report/explore.* \
-	python/headstack/report/engine.wasm
+	python/headstack/report/alive.* python/headstack/report/engine.wasm

@@ -23,6 +23,8 @@ if (process.argv.includes("--test")) {
   // A worker of the explorer is made of text: a page that is a file may not load another.
   const worker = await build({ ...common, entryPoints: [`${folder}/src/worker.ts`], write: false, format: "iife" });
   const define = { WORKER: JSON.stringify(worker.outputFiles[0].text) };
-  await build({ ...common, define, entryPoints: [`${folder}/src/explore.ts`], outfile: `${page}/explore.js`, format: "iife" });
+  await build({ ...common, define, entryPoints: [`${folder}/src/explorer.ts`], outfile: `${page}/explore.js`, format: "iife" });
+  await build({ ...common, define, entryPoints: [`${folder}/src/alive.ts`], outfile: `${page}/alive.js`, format: "iife" });
   await build({ ...common, entryPoints: [`${folder}/src/explore.css`], outfile: `${page}/explore.css` });
+  await build({ ...common, entryPoints: [`${folder}/src/alive.css`], outfile: `${page}/alive.css` });
 }

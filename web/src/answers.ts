@@ -48,10 +48,10 @@ export class Answers {
     const frozen = structuredClone(state);
     const isWanted = () => generation === this.generation;
     const all = () => isWanted() && tell(frozen.entries.map((entry, n) => this.curves.get(keyOf(entry, frozen)) ?? before[n] ?? null));
-    // Until the first points are there, the curve that was.
+    // Until the first points are there, the curve that was, which is drawn already.
     const before = this.last;
     this.last = frozen.entries.map((entry, n) => this.curves.get(keyOf(entry, frozen)) ?? before[n] ?? null);
-    all();
+    if (frozen.entries.some((entry) => this.curves.has(keyOf(entry, frozen)))) all();
     frozen.entries.forEach((entry, n) => void this.compute(entry, frozen, n === frozen.selected, isWanted, () => {
       if (isWanted()) this.last[n] = this.curves.get(keyOf(entry, frozen)) ?? null;
       all();
@@ -65,15 +65,14 @@ export class Answers {
     const curve = this.curves.get(key) ?? { told: new Map(), refused: null };
     const missing = loads(state).filter((load) => curve.told.get(load)?.isCoarse !== false);
     if (!missing.length || curve.refused) return;
-    const part = async (at: number[], requests: number, urgency: 0 | 1 | 2) => {
+    const part = async (at: number[], requests: number | null, urgency: 0 | 1 | 2) => {
       const [system, demand] = await Promise.all([this.stated(entry.system), entry.demand ? this.stated(entry.demand) : null]);
       const asked = points(entry, state, system, demand, at, requests);
       const told = await this.engine.ask<Told[]>({ ask: "run", points: asked }, urgency, isWanted);
       if (!told) return;
-      const isCoarse = requests < state.requests;
+      const isCoarse = requests !== null;
       at.forEach((load, n) => told[n] && (!isCoarse || !curve.told.has(load)) && curve.told.set(load, { is: told[n], isCoarse }));
       this.remember(key, curve);
-      tell();
     };
     try {
       if (!curve.told.size) {
@@ -81,9 +80,11 @@ export class Answers {
         // Who drags sees the selected curve before the others; of one alone, each core takes a half.
         const portions = state.entries.length === 1 ? halves(first) : [first];
         await Promise.all(portions.map((at) => part(at, COARSE_REQUESTS, isSelected ? 0 : 1)));
+        // Drawn once: half of a curve tells nothing.
+        tell();
       }
       const portions = Array.from({ length: Math.ceil(missing.length / PORTION) }, (_, n) => missing.slice(PORTION * n, PORTION * (n + 1)));
-      await Promise.all(portions.reverse().map((at) => part(at, state.requests, 2)));
+      await Promise.all(portions.reverse().map((at) => part(at, null, 2).then(tell)));
     } catch (error) {
       curve.refused = (error as Error).message;
       this.remember(key, curve);

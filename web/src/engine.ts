@@ -37,24 +37,31 @@ export class Engine {
   private readonly tasks: Task[] = [];
 
   private constructor(
-    module: WebAssembly.Module,
     readonly workers: number,
+    first: Worker,
+    module: WebAssembly.Module,
+    address: string,
   ) {
-    const address = URL.createObjectURL(new Blob([WORKER], { type: "text/javascript" }));
-    for (let n = 0; n < workers; n++) {
+    this.idle.push(first);
+    for (let n = 1; n < workers; n++) {
       const worker = new Worker(address);
       worker.postMessage({ module });
-      this.idle.push(worker);
+      this.idle.unshift(worker);
     }
   }
 
-  /** Unpacks the engine (WebAssembly, deflated, in base64), and starts its workers. */
+  /** Starts the workers, the first of which unpacks the engine: the page is free meanwhile. */
   static async start(packed: string): Promise<Engine> {
-    const bytes = await (await fetch(`data:application/octet-stream;base64,${packed}`)).arrayBuffer();
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-    const module = await WebAssembly.compile(await new Response(stream).arrayBuffer());
+    const address = URL.createObjectURL(new Blob([WORKER], { type: "text/javascript" }));
+    const first = new Worker(address);
+    const module = await new Promise<WebAssembly.Module>((compiled, refused) => {
+      first.onmessage = ({ data }: MessageEvent<{ module: WebAssembly.Module } | { failed: string }>) =>
+        "module" in data ? compiled(data.module) : refused(new Error(data.failed));
+      first.onerror = ({ message }) => refused(new Error(message));
+      first.postMessage({ packed });
+    });
     const memory = (navigator as { deviceMemory?: number }).deviceMemory ?? 4;
-    return new Engine(module, Math.max(1, Math.min(navigator.hardwareConcurrency || 2, memory / MEMORY_GB_A_WORKER, 8)));
+    return new Engine(Math.max(1, Math.min(navigator.hardwareConcurrency || 2, memory / MEMORY_GB_A_WORKER, 8)), first, module, address);
   }
 
   /**

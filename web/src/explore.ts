@@ -8,12 +8,12 @@ import { taken } from "./dropped";
 import { Engine, type Catalogue, type Named, type Stated } from "./engine";
 import type { Series } from "./report";
 import { Machine } from "./machine";
+import { figure } from "./scale";
 import { busy, cost, lookOf, nearestLoad, said, saturation, tail, throughput } from "./shown";
 import { command, fromHash, loads, SHOWN, toHash, type Entry, type State } from "./state";
 
 /** What the page is given. */
 interface Given {
-  engine: string;
   version: string;
   entries: { system: string; demand: string }[];
   /** Files of the user's, which the catalogue has not. */
@@ -29,6 +29,7 @@ const FIRST: State = {
   selected: 0,
   load: "depth",
   most: 1000,
+  loads: [],
   at: 16,
   requests: 3000,
   shows: "mean",
@@ -38,8 +39,7 @@ const REQUESTS = [1000, 3000, 10_000, 30_000, 100_000];
 const ENTRIES_MAX = 6;
 const SHOWN_AS = { mean: "mean", p50: "median", p90: "90th percentile", p99: "99th percentile", p999: "99.9th percentile" };
 
-class Explorer {
-  private state = fromHash(location.hash, FIRST);
+export class Explorer {
   private curves: (Curve | null)[] = [];
   private dropped: Series[] = [];
   private isDue = false;
@@ -60,21 +60,38 @@ class Explorer {
     new Chart("Response times at the load that is looked at", (width, view) => tail(this.state, this.curves, width, view)),
   ];
 
+  /** In an element of the page; what it shows first is told by the address, where nothing else is said. */
+  constructor(
+    private readonly root: HTMLElement,
+    private state = fromHash(location.hash, FIRST),
+  ) {}
+
+  /** Shows another state. */
+  show(state: State): void {
+    this.state = state;
+    if (!this.catalogue) return;
+    this.controls();
+    this.changed();
+  }
+
   async start(): Promise<void> {
     const titles = ["Response time over throughput", "Throughput over load", "Response times at one load"];
     const [first, ...others] = this.charts.map((chart, n) => html("figure", { class: n ? "" : "first" }, html("figcaption", {}, titles[n] ?? ""), chart.element));
     const figures = html("div", { class: "figures" }, ...others);
-    const main = html("main", {}, this.systems, this.line, this.machine.element, first ?? null, this.panel, figures, this.details, this.reproduced);
+    const isPage = this.root === document.body;
+    const parts = [this.systems, this.line, this.machine.element, first ?? null, this.panel, figures, this.details, this.reproduced];
+    const main = html(isPage ? "main" : "div", { class: "explorer" }, ...parts);
     const about = `headstack ${GIVEN.version}. Everything is simulated in this page: nothing leaves it. Drop a description (TOML), results of headstack or of fio (JSON) on it.`;
-    document.body.append(html("header", {}, html("h1", {}, "Explore storage")), main, html("footer", {}, about));
+    this.root.append(html(isPage ? "header" : "div", {}, html(isPage ? "h1" : "h2", {}, "Explore storage")), main, html(isPage ? "footer" : "p", {}, about));
     this.panel.addEventListener("submit", (event) => event.preventDefault());
     this.listen();
     try {
-      const engine = await Engine.start(GIVEN.engine);
+      const engine = await Engine.start(document.getElementById("engine")?.textContent ?? "");
       this.answers = new Answers(engine, new Map(Object.entries(GIVEN.files)));
-      this.catalogue = await engine.ask<Catalogue>({ ask: "catalogue" });
-      this.controls();
       this.changed();
+      // The first curve comes before what else there is.
+      this.catalogue = await engine.ask<Catalogue>({ ask: "catalogue" }, 1);
+      this.controls();
     } catch (error) {
       this.line.textContent = `The simulator cannot run in this browser: ${(error as Error).message}`;
     }
@@ -82,7 +99,7 @@ class Explorer {
 
   private listen(): void {
     addEventListener("hashchange", () => {
-      if (location.hash === toHash(this.state)) return;
+      if (!this.root.isConnected || location.hash === toHash(this.state)) return;
       this.state = fromHash(location.hash, this.state);
       this.controls();
       this.changed();
@@ -90,6 +107,7 @@ class Explorer {
     addEventListener("dragover", (event) => event.preventDefault());
     addEventListener("drop", (event) => {
       event.preventDefault();
+      if (!this.root.isConnected) return;
       for (const file of event.dataTransfer?.files ?? []) void this.drop(file);
     });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
@@ -131,7 +149,7 @@ class Explorer {
 
   /** Computes what is new of the state, and shows it as it comes. */
   private changed(): void {
-    history.replaceState(null, "", toHash(this.state));
+    this.settle();
     this.answers?.want(this.state, (curves) => {
       this.curves = curves;
       this.redraw();
@@ -150,8 +168,17 @@ class Explorer {
       this.machine.show(this.state, this.answers);
       this.details.replaceChildren(busy(this.state, curve), cost(this.state, this.curves, GIVEN.prices));
     });
+    this.settle();
+  }
+
+  /** The address and the command, once nothing has changed for a while: a browser takes its time over an address. */
+  private settle(): void {
     clearTimeout(this.later);
-    this.later = setTimeout(() => void this.reproduce(), 200);
+    this.later = setTimeout(() => {
+      if (!this.root.isConnected) return;
+      history.replaceState(null, "", toHash(this.state));
+      void this.reproduce();
+    }, 200);
   }
 
   /** How the selected curve is computed elsewhere. */
@@ -296,21 +323,21 @@ class Explorer {
       state.at = all[Number(at.value)] ?? state.at;
       shown.textContent = String(state.at);
       at.setAttribute("aria-valuetext", shown.textContent);
-      history.replaceState(null, "", toHash(state));
       this.redraw();
     });
-    const counts = REQUESTS.map((count): [string, string] => [String(count), count.toLocaleString("en")]);
+    const counts = REQUESTS.map((count): [string, string] => [String(count), figure(count)]);
     const unit = state.load === "depth" ? "requests outstanding" : "requests a second";
     const most = html("input", { id: "most", type: "range", min: 10, max: 60, step: 1 });
     most.value = String(Math.round(10 * Math.log10(state.most)));
     const mostShown = html("output", { for: "most" }, String(state.most));
     most.addEventListener("input", () => {
+      state.loads = [];
       state.most = Number((10 ** (Number(most.value) / 10)).toPrecision(2));
       mostShown.textContent = String(state.most);
       this.changed();
     });
     return [
-      choice("load", "grows by", [["depth", "requests outstanding"], ["rate", "requests a second"]], state.load, (value) => (state.load = value === "rate" ? "rate" : "depth")),
+      choice("load", "grows by", [["depth", "requests outstanding"], ["rate", "requests a second"]], state.load, (value) => Object.assign(state, { load: value === "rate" ? "rate" : "depth", loads: [] })),
       ...(state.load === "rate" ? [html("div", { class: "control" }, html("label", { for: "most" }, "up to"), mostShown, most)] : []),
       html("div", { class: "control" }, html("label", { for: "at" }, `look at ${unit}`), shown, at),
       choice("shows", "response time", SHOWN.map((one) => [one, SHOWN_AS[one]]), state.shows, (value) => (state.shows = SHOWN.find((one) => one === value) ?? "mean")),
@@ -326,5 +353,3 @@ function isOfDemand(field: string): boolean {
 function withoutDemand(values: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.entries(values).filter(([field]) => !isOfDemand(field)));
 }
-
-void new Explorer().start();

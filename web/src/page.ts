@@ -33,7 +33,7 @@ function figureOf(figure: Figure, links: Linked): HTMLElement {
     if (hasNames(figure)) element.append(legend(figure, chart));
     const data = dataOf(figure);
     const behind = () => [table(data), ...(data.note ? [html("p", { class: "note" }, data.note)] : [])];
-    element.append(...switches(figure, chart), chart.element, fold({ class: "data" }, ["data"], behind));
+    element.append(...switches(figure, chart), chart.element, ...(figure.kind === "lines" ? varying(figure) : []), fold({ class: "data" }, ["data"], behind));
   }
   if (note) element.append(note);
   return element;
@@ -104,6 +104,17 @@ function switches(figure: Lines | Bars | Heat, chart: Chart): HTMLElement[] {
     return button;
   });
   return buttons.length ? [html("div", { class: "switches", role: "group", "aria-label": "Logarithmic axes" }, ...buttons)] : [];
+}
+
+/** On pages with the simulator: what opens the explorer with a curve, and why others do not. */
+function varying({ taken = [], refused = [] }: Lines): HTMLElement[] {
+  const buttons = taken.map((curve) => {
+    const button = html("button", { type: "button" }, `vary ${curve.name}`);
+    button.addEventListener("click", () => dispatchEvent(new CustomEvent("vary", { detail: curve })));
+    return button;
+  });
+  const offered = buttons.length ? [html("div", { class: "vary", role: "group", "aria-label": "Curves that can be varied" }, ...buttons)] : [];
+  return [...offered, ...refused.map((why) => html("p", { class: "note" }, why))];
 }
 
 /** The names of series, which show and hide them. */

@@ -41,6 +41,18 @@ export interface Series {
   shape: Shape;
 }
 
+/** A curve that can be taken up, on pages with the simulator: runs that differ in load alone. */
+export interface Taken {
+  name: string;
+  system: string;
+  demand: string;
+  values: Record<string, string>;
+  load: "depth" | "rate";
+  loads: number[];
+  /** The load of which figures are shown first. */
+  at: number;
+}
+
 /** A rule across the figure, at a value of the y axis. */
 export interface Limit {
   value: number;
@@ -61,6 +73,9 @@ export interface Lines {
   limits: Limit[];
   /** What the marks of points say. */
   key: [Mark, string][];
+  /** On pages with the simulator: curves that can be varied, and why others cannot. */
+  taken?: Taken[];
+  refused?: string[];
 }
 
 export interface Bars {

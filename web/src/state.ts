@@ -19,6 +19,8 @@ export interface State {
   /** What grows along a curve: requests outstanding, or requests a second up to the most. */
   load: "depth" | "rate";
   most: number;
+  /** The values of the load along curves; empty for the usual ones. */
+  loads: number[];
   /** The point of which figures are shown. */
   at: number;
   /** Of each point. */
@@ -36,6 +38,7 @@ const SHARES = [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1];
 
 /** The values of the load along a curve. */
 export function loads(state: State): number[] {
+  if (state.loads.length) return state.loads;
   return state.load === "depth" ? DEPTHS : SHARES.map((share) => Number((share * state.most).toPrecision(3)));
 }
 
@@ -55,10 +58,23 @@ export function kindOf(field: string): Kind {
   return /[.[]/.test(field) ? "system" : "option";
 }
 
-/** The points of a curve in the form of a sweep's chunk (crates/catalogue/src/points.rs). */
-export function points(entry: Entry, state: State, system: Stated, demand: Stated | null, at: number[], requests: number): object {
-  const values = Object.entries(entry.values);
-  const fields = [...values.map(([field]) => field), state.load, "requests"];
+/** What says how long a run is, of which one alone is told. */
+const LENGTHS = ["requests", "time", "confidence"];
+
+/** Whether an entry says itself how long its runs are. */
+function hasLength({ values }: Entry): boolean {
+  return LENGTHS.some((length) => length in values);
+}
+
+/**
+ * The points of a curve in the form of a sweep's chunk (crates/catalogue/src/points.rs): each of so many requests, or, where
+ * that is `null`, as long as is wanted.
+ */
+export function points(entry: Entry, state: State, system: Stated, demand: Stated | null, at: number[], requests: number | null): object {
+  const isOwn = requests === null && hasLength(entry);
+  const values = Object.entries(entry.values).filter(([field]) => isOwn || !LENGTHS.includes(field));
+  const length = isOwn ? [] : [["requests", String(requests ?? state.requests)] as const];
+  const fields = [...values.map(([field]) => field), state.load, ...length.map(([field]) => field)];
   return {
     system: { name: entry.system, part: null, blueprint: system.blueprint },
     demand: demand && { blueprint: demand.blueprint },
@@ -66,7 +82,7 @@ export function points(entry: Entry, state: State, system: Stated, demand: State
     kinds: fields.map(kindOf),
     columns: fields,
     units: fields.map(() => null),
-    points: at.map((load) => [...values.map(([, value]) => value), String(load), String(requests)]),
+    points: at.map((load) => [...values.map(([, value]) => value), String(load), ...length.map(([, value]) => value)]),
   };
 }
 
@@ -77,7 +93,8 @@ export function keyOf({ system, demand, values }: Entry, { load, most, requests 
 
 /** The command that computes the same. */
 export function command(entry: Entry, state: State): string {
-  const vary = [...Object.entries(entry.values), [state.load, loads(state).join(",")], ["requests", String(state.requests)]];
+  const length = hasLength(entry) ? [] : [["requests", String(state.requests)]];
+  const vary = [...Object.entries(entry.values), [state.load, loads(state).join(",")], ...length];
   const parts = ["headstack sweep", quoted(entry.system), ...(entry.demand ? [`-w ${quoted(entry.demand)}`] : [])];
   return [parts.join(" "), ...vary.map(([field, value]) => `--vary ${quoted(`${field}=${value}`)}`)].join(" \\\n  ");
 }
@@ -93,6 +110,7 @@ const PIN = "pinned";
 export function toHash(state: State): string {
   const told = new URLSearchParams({ load: state.load, at: String(state.at), requests: String(state.requests), shows: state.shows });
   if (state.load === "rate") told.set("most", String(state.most));
+  if (state.loads.length) told.set("loads", state.loads.join(","));
   told.set("selected", String(state.selected));
   if (state.inside !== null) told.set("inside", state.inside);
   for (const { system, demand, values, pinned } of state.entries) {
@@ -123,5 +141,6 @@ export function fromHash(hash: string, other: State): State {
   const selected = Math.min(all.length - 1, Math.max(0, Number(told.get("selected")) || 0));
   const load = told.get("load") === "rate" ? "rate" : "depth";
   const [at, most, requests] = [number("at", other.at), number("most", other.most), number("requests", other.requests)];
-  return { entries: all, selected, load, at, most, requests, shows, inside: told.get("inside") };
+  const some = (told.get("loads") ?? "").split(",").map(Number).filter((one) => one > 0);
+  return { entries: all, selected, load, loads: some, at, most, requests, shows, inside: told.get("inside") };
 }

@@ -8,13 +8,20 @@ interface Exports {
   length(): number;
 }
 
-type Told = { module: WebAssembly.Module } | { question: unknown };
+type Told = { packed: string } | { module: WebAssembly.Module } | { question: unknown };
 
 let compiled: WebAssembly.Module;
 let engine: Exports;
 
 async function made(): Promise<Exports> {
   return (await WebAssembly.instantiate(compiled, {})).exports as unknown as Exports;
+}
+
+/** The engine of its packed form: WebAssembly, deflated, in base64. */
+async function unpacked(packed: string): Promise<WebAssembly.Module> {
+  const deflated = await fetch(`data:application/octet-stream;base64,${packed}`);
+  const bytes = deflated.body?.pipeThrough(new DecompressionStream("deflate")) ?? null;
+  return WebAssembly.compileStreaming(new Response(bytes, { headers: { "Content-Type": "application/wasm" } }));
 }
 
 async function answered(question: unknown): Promise<unknown> {
@@ -42,9 +49,13 @@ let last: Promise<unknown> = Promise.resolve();
 
 addEventListener("message", ({ data }: MessageEvent<Told>) => {
   last = last.then(async () => {
-    if ("module" in data) {
-      compiled = data.module;
+    if ("question" in data) return postMessage({ said: await answered(data.question) });
+    try {
+      compiled = "module" in data ? data.module : await unpacked(data.packed);
       engine = await made();
-    } else postMessage({ said: await answered(data.question) });
+      if ("packed" in data) postMessage({ module: compiled });
+    } catch (error) {
+      postMessage({ failed: (error as Error).message });
+    }
   });
 });

@@ -255,21 +255,22 @@ impl Refused {
     }
 }
 
-/// Whether the table is a value of this type.
+/// Whether the table is a value of this type. It is read as text, as files are: a second way to read every type would be a
+/// third of the engine of pages.
 fn trial<T: DeserializeOwned>(table: &toml::Table) -> Result<(), Refused> {
-    let error = match table.clone().try_into::<T>() {
-        Ok(_) => return Ok(()),
-        Err(error) => error.to_string(),
-    };
-    // The table that an error is about stands in a line of its own, behind what is wrong.
-    let place = error.lines().find_map(|line| line.strip_prefix("in `")?.strip_suffix('`'));
-    Err(Refused { path: place.unwrap_or_default().to_owned(), message: error.lines().next().unwrap_or("").to_owned() })
+    let text = toml::to_string(table).expect("tables have text");
+    let Err(error) = toml::from_str::<T>(&text) else { return Ok(()) };
+    let document = Document::parse("", &text).expect("it was written by the same library");
+    let span = error.span().filter(|span| !span.is_empty());
+    let path = span.as_ref().map_or("", |span| document.path_at(span)).to_owned();
+    Err(Refused { path, message: error.message().to_owned() })
 }
 
 /// The tables at `path` that have no key `name`, with their places: several where it leads through lists.
 fn tables_without<'t>(table: &'t mut toml::Table, path: &str, name: &str) -> Vec<(String, &'t mut toml::Table)> {
     let mut found = vec![(String::new(), table)];
-    for part in path.split('.').filter(|part| !part.is_empty()) {
+    // What one item of a list lacks, the others may lack too.
+    for part in path.split('.').map(|part| part.split('[').next().unwrap_or(part)).filter(|part| !part.is_empty()) {
         let below = |(place, table): (String, &'t mut toml::Table)| -> Vec<(String, &'t mut toml::Table)> {
             match table.get_mut(part) {
                 Some(toml::Value::Table(table)) => vec![(join(&place, part), table)],

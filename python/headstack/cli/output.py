@@ -131,11 +131,36 @@ def _plain_lines(what: str) -> Callable[[float], object]:
     return show
 
 
+SIMULATOR = f"{__name__}.simulator"
+"""Where a command's context has that its page is to hold the simulator."""
+
+
+def _remember_simulator(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    ctx.meta[SIMULATOR] = value
+
+
+def has_simulator() -> bool:
+    """Whether the page of the command that is carried out is to hold the simulator."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(SIMULATOR))
+
+
+simulator_option = click.option(
+    "--with-simulator",
+    is_flag=True,
+    expose_value=False,
+    callback=_remember_simulator,
+    help="Let the curves of the report be varied in it: 2 MB more.",
+)
+"""Of every command that writes a page."""
+
+
 def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Of every command that has a report; its exports hold ``reports``."""
     page = "Write a report, one page to look into."
     ticket = "Write what it says, for a ticket."
     decorated = click.option("--markdown", "markdown_path", type=OUTPUT, metavar="FILE.md", help=ticket)(command)
+    decorated = simulator_option(decorated)
     return click.option("--html", "html_path", type=OUTPUT, metavar="FILE.html", help=page)(decorated)
 
 
@@ -145,7 +170,7 @@ def reports(report_of: Callable[..., Report]) -> dict[str, Callable[..., None]]:
     def page(found: object, path: str) -> None:
         from headstack.report.html import write_html
 
-        write_html(report_of(found), path)
+        write_html(report_of(found), path, has_simulator())
 
     def ticket(found: object, path: str) -> None:
         from headstack.report.markdown import to_markdown
@@ -157,6 +182,15 @@ def reports(report_of: Callable[..., Report]) -> dict[str, Callable[..., None]]:
 
 TEXTS = ("json", "csv")
 """Exports that give their text where no file is named."""
+
+
+def check_page() -> None:
+    """Raises ``InputError`` where the page that was asked for cannot be made, since it was not built."""
+    from headstack.report import explorer, html
+
+    html.check_built()
+    if has_simulator():
+        explorer.check_built()
 
 
 class Outputs:
@@ -179,9 +213,9 @@ class Outputs:
 
             picture_format(self._files["plot"])
         if "html" in self._files:
-            from headstack.report.html import check_built
-
-            check_built()
+            check_page()
+        elif has_simulator():
+            raise InputError("--with-simulator: the simulator goes into a page; give --html FILE.html")
 
     def write(self, results: object, show: Callable[[], object] = lambda: None) -> None:
         """Writes what was asked for; ``show`` has stdout unless an export has it, and then too when files fail."""

@@ -17,7 +17,7 @@ from headstack._native import InputError
 from headstack.atomic_files import write_all, write_text
 from headstack.cli.completing import EXECUTOR, FOLDER, STUDY
 from headstack.cli.files import OUTPUT, SOURCE, check_folder
-from headstack.cli.output import print_table, progress, say, wide_option
+from headstack.cli.output import check_page, has_simulator, print_table, progress, say, simulator_option, wide_option
 from headstack.columns import Column, Figures, Names, Prose
 from headstack.studies.outcome import STORED
 from headstack.tables import to_csv
@@ -48,7 +48,7 @@ def carrying_out(command: Callable[..., Any]) -> Callable[..., Any]:
         help="On all cores of this machine, or on the workers of a Dask cluster.",
     )
     quiet = click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
-    return store(executor(quiet(command)))
+    return simulator_option(store(executor(quiet(command))))
 
 
 @click.group()
@@ -129,11 +129,11 @@ def files(outcome: hs.studies.Outcome, pictures: str | None) -> Iterator[tuple[s
     texts = {"outcome.json": outcome.to_json()}
     texts |= {f"{name}.csv": to_csv(found.columns, found.dicts()) for name, found in outcome.data.items()}
     try:
-        html.check_built()
+        check_page()
     except InputError as error:
         print(f"headstack: no report.html: {error}", file=sys.stderr)
     else:
-        texts["report.html"] = html.to_html(outcome.report())
+        texts["report.html"] = html.to_html(outcome.report(), has_simulator())
     for name, text in texts.items():
         yield name, partial(Path.write_text, data=text, encoding="utf-8")
     if pictures is not None:

@@ -7,7 +7,7 @@ import json
 import os
 import tomllib
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,8 @@ from headstack._native import InputError
 from headstack.atomic_files import write_text
 from headstack.options import OPTIONS
 from headstack.prices import PriceBook
-from headstack.report.html import as_json, built, page_of
+from headstack.report.pages import as_json, built, page_of
+from headstack.report.taken_up import stated
 
 ENGINE = Path(__file__).with_name("engine.wasm")
 """The simulator for pages (crates/web), which `make web` builds."""
@@ -77,21 +78,32 @@ def page(
     blueprints = {name: _native.system_blueprint(name, []) for name in shown}
     blueprints[demand] = _native.demand_blueprint(demand)
     paths = [prices] if isinstance(prices, str | os.PathLike) else list(prices)
-    told = {
-        "engine": base64.b64encode(zlib.compress(ENGINE.read_bytes(), 9)).decode(),
-        "version": _native.version(),
-        "entries": [{"system": name, "demand": demand} for name in shown],
-        "files": {name: _stated(text) for name, text in blueprints.items() if name.endswith(".toml")},
-        "words": {option.name: list(option.values()) for option in OPTIONS if option.name in CHOICES},
-        "prices": _prices(PriceBook.load(paths, on), shown) if paths else {},
-    }
-    return page_of("Explore storage", "explore", as_json(told), UNSEEN, POLICY)
+    told = _given(
+        [{"system": name, "demand": demand} for name in shown],
+        {name: stated(text) for name, text in blueprints.items() if name.endswith(".toml")},
+        _prices(PriceBook.load(paths, on), shown) if paths else {},
+    )
+    return page_of("Explore storage", "explore", as_json(told), UNSEEN, POLICY, engine())
 
 
-def _stated(blueprint: str) -> dict[str, Any]:
-    """A file as the page knows it: see ``Stated`` in web/src/engine.ts."""
-    told = json.loads(blueprint)
-    return {"blueprint": told, "stated": json.loads(json.dumps(tomllib.loads(told["text"]), default=str))}
+def engine() -> str:
+    """The simulator as pages carry it: WebAssembly, deflated, in base64."""
+    packed = base64.b64encode(zlib.compress(ENGINE.read_bytes(), 9)).decode()
+    return f'<script type="application/octet-stream" id="engine">{packed}</script>'
+
+
+def beside(files: Mapping[str, dict[str, Any]]) -> str:
+    """The explorer within another page, as that carries it: what it is given, and the simulator."""
+    check_built()
+    return f'<script type="application/json" id="explore">{as_json(_given([], files, {}))}</script>{engine()}'
+
+
+def _given(
+    entries: Sequence[dict[str, str]], files: Mapping[str, dict[str, Any]], prices: Mapping[str, float]
+) -> dict[str, Any]:
+    """What the explorer is given: see ``Given`` in web/src/explore.ts."""
+    words = {option.name: list(option.values()) for option in OPTIONS if option.name in CHOICES}
+    return {"version": _native.version(), "entries": entries, "files": files, "words": words, "prices": prices}
 
 
 def _prices(book: PriceBook, shown: Sequence[str]) -> dict[str, float]:

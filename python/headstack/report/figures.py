@@ -3,7 +3,7 @@ matplotlib alike."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -219,6 +219,25 @@ class Provenance:
 
 
 @dataclass(frozen=True)
+class Asked:
+    """A run as it is asked for again, so that its curve can be taken up and varied (``report/taken_up.py``)."""
+
+    system: str
+    demand: str
+    """Empty where requests are of one size."""
+    values: Mapping[str, str]
+    """What was chosen: fields of the files and options of runs, the load and the length among them."""
+    figures: Mapping[str, float]
+    """What came of it: by these the points of figures are known."""
+    described: str = ""
+    """The exact description that the result states; empty where nothing but the question is known."""
+    file: str = ""
+    """The system's own, where the catalogue does not have it."""
+    refused: str = ""
+    """Why it cannot be asked for again."""
+
+
+@dataclass(frozen=True)
 class Report(_Inline):
     """A whole report."""
 
@@ -234,3 +253,5 @@ class Report(_Inline):
     """Where published figures come from."""
     remarks: str = ""
     """How it was found, and what that leaves unknown: told after the figures."""
+    asked: Sequence[Asked] = ()
+    """The runs whose curves a page with the simulator in it lets vary."""

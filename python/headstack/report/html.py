@@ -11,34 +11,36 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
 from headstack._native import InputError
 from headstack.atomic_files import write_text
+from headstack.report import explorer
 from headstack.report.axes import with_axes
 from headstack.report.figures import Figure, Report, Section
 from headstack.report.looks import with_looks
+from headstack.report.pages import as_json, built, page_of
 from headstack.report.plain import body_of
+from headstack.report.taken_up import put_into, taken
 
-FOLDER = Path(__file__).parent
 # What the page may load: nothing. Maps are images made in the page.
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
 INLINE_HEIGHT = 470
 """Pixels of a figure's frame until its page says how high it is."""
 
 
-def to_html(report: Report) -> str:
-    """The report as a page. Equal reports give equal text.
+def to_html(report: Report, with_simulator: bool = False) -> str:
+    """The report as a page. Equal reports give equal text. ``with_simulator`` its curves can be varied in it, which takes
+    two megabytes more.
 
     Raises ``InputError`` when the page was not built, figures of a section share a name, or a number is not finite.
     """
-    return _page(report, is_inline=False)
+    return _page(report, is_inline=False, with_simulator=with_simulator)
 
 
-def write_html(report: Report, path: str | os.PathLike[str]) -> None:
+def write_html(report: Report, path: str | os.PathLike[str], with_simulator: bool = False) -> None:
     """Writes ``to_html`` to a file, which appears whole or not at all."""
-    write_text(path, to_html(report))
+    write_text(path, to_html(report, with_simulator))
 
 
 def inline(shown: Figure | Report) -> str:
@@ -56,45 +58,16 @@ def check_built() -> None:
     built("bundle.js")
 
 
-def built(name: str) -> str:
-    """A part of a page, by its name. Raises ``InputError`` when it was not built."""
-    try:
-        return (FOLDER / name).read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise InputError(
-            "HTML reports need the page built once: npm ci && npm run build in web/ (Node 20 or newer), or make web"
-        ) from None
-
-
-def _page(report: Report, *, is_inline: bool) -> str:
+def _page(report: Report, *, is_inline: bool, with_simulator: bool = False) -> str:
     _check(report)
     decided = _decided(report)
-    return page_of(report.title, "report", as_json(_given(decided, is_inline)), body_of(decided, is_inline), POLICY)
-
-
-def page_of(title: str, part: str, data: str, plain: str, policy: str) -> str:
-    """A page: the script and the style of a part, ``report`` or ``explore``, the JSON that the script reads, and the
-    HTML that is there without it."""
-    name = "bundle" if part == "report" else part
-    # A script ends at the first of these, wherever it stands.
-    script, style = built(f"{name}.js").replace("</script", r"<\/script"), built(f"{name}.css")
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<link rel="icon" href="data:,">
-<title>{html.escape(title)}</title>
-<style>{style.strip()}</style>
-</head>
-<body>
-<div id="plain">{plain}</div>
-<script type="application/json" id="{part}">{data}</script>
-<script>{script.strip()}</script>
-</body>
-</html>
-"""
+    given, plain = _given(decided, is_inline), body_of(decided, is_inline)
+    if not with_simulator:
+        return page_of(report.title, "bundle", as_json(given), plain, POLICY)
+    found = taken(decided)
+    put_into(given["report"]["sections"], found)
+    simulator = explorer.beside(found.files)
+    return page_of(report.title, "alive", as_json(given), plain, explorer.POLICY, simulator)
 
 
 def _decided(report: Report) -> Report:
@@ -107,7 +80,8 @@ def _decided(report: Report) -> Report:
 
 def _given(report: Report, is_inline: bool) -> dict[str, Any]:
     """What the page reads: see ``Given`` in web/src/report.ts."""
-    told = asdict(report)
+    told = asdict(replace(report, asked=()))
+    del told["asked"]
     descriptions: dict[str, int] = {}
     by_hash: dict[str, int] = {}
     for run in told["runs"]:
@@ -120,21 +94,6 @@ def _given(report: Report, is_inline: bool) -> dict[str, Any]:
     # Descriptions are large and alike: together they shrink to a few bytes each.
     packed = zlib.compress(json.dumps(list(descriptions), ensure_ascii=False).encode(), 9)
     return {"report": told, "descriptions": base64.b64encode(packed).decode(), "inline": is_inline}
-
-
-def as_json(told: dict[str, Any]) -> str:
-    """JSON that may stand in a script element: no ``</`` and no ``<!--`` is left in it."""
-    text = json.dumps(_plain(told), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
-
-
-def _plain(value: Any) -> Any:
-    """Whole numbers without their ``.0``, which JavaScript would not write: maps have a hundred thousand of them."""
-    if isinstance(value, dict):
-        return {key: _plain(of) for key, of in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(of) for of in value]
-    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
 
 
 def _check(report: Report) -> None:

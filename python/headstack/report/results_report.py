@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from headstack._native import version
-from headstack.report.figures import Axis, Bars, Cell, Figure, Grid, Lines, Provenance, Report, Section, Series, Table
+from headstack.report.figures import Asked, Axis, Bars, Cell, Figure, Grid, Lines, Provenance, Report, Section, Series, Table
 from headstack.report.looks import DASHES
+from headstack.report.taken_up import asked_of
 from headstack.report.words import headline, of_course, of_curves, of_most, of_percentiles
 
 if TYPE_CHECKING:
@@ -41,7 +42,13 @@ def report_of(results: Results) -> Report:
     shown = [section for section in sections if section.figures]
     remarks = "\n\n".join([*(f"{note[:1].upper()}{note[1:]}." for note in results.notes), origin(results)])
     runs = provenance(results)
-    return Report(_title(results), "", _summary(results), shown, (), runs, version(), remarks=remarks)
+    asked = asked_for(results, runs)
+    return Report(_title(results), "", _summary(results), shown, (), runs, version(), remarks=remarks, asked=asked)
+
+
+def asked_for(results: Results, runs: Iterable[Provenance]) -> list[Asked]:
+    """How each run is asked for again."""
+    return [asked_of(row, results.whole(n), run.description) for n, (row, run) in enumerate(zip(results, runs, strict=True))]
 
 
 def provenance(results: Results) -> list[Provenance]:

@@ -1,0 +1,62 @@
+"""A page as one HTML file: a script and a style that were built (web/), with the data that they read."""
+
+from __future__ import annotations
+
+import html
+import json
+from pathlib import Path
+from typing import Any
+
+from headstack._native import InputError
+
+FOLDER = Path(__file__).parent
+
+
+def built(name: str) -> str:
+    """A part of a page, by its name. Raises ``InputError`` when it was not built."""
+    try:
+        return (FOLDER / name).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InputError(
+            "HTML reports need the page built once: npm ci && npm run build in web/ (Node 20 or newer), or make web"
+        ) from None
+
+
+def page_of(title: str, name: str, data: str, plain: str, policy: str, more: str = "") -> str:
+    """A page: the script and the style of a name, the JSON that the script reads, the HTML that is there without it, and
+    ``more`` that the script needs."""
+    part = "explore" if name == "explore" else "report"
+    # A script ends at the first of these, wherever it stands.
+    script, style = built(f"{name}.js").replace("</script", r"<\/script"), built(f"{name}.css")
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<link rel="icon" href="data:,">
+<title>{html.escape(title)}</title>
+<style>{style.strip()}</style>
+</head>
+<body>
+<div id="plain">{plain}</div>
+<script type="application/json" id="{part}">{data}</script>{more}
+<script>{script.strip()}</script>
+</body>
+</html>
+"""
+
+
+def as_json(told: dict[str, Any]) -> str:
+    """JSON that may stand in a script element: no ``</`` and no ``<!--`` is left in it."""
+    text = json.dumps(_plain(told), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def _plain(value: Any) -> Any:
+    """Whole numbers without their ``.0``, which JavaScript would not write: maps have a hundred thousand of them."""
+    if isinstance(value, dict):
+        return {key: _plain(of) for key, of in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(of) for of in value]
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
