@@ -32,6 +32,8 @@ from headstack.tables import CSV, PARQUET, copy_to
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from headstack.report.figures import Asked
+
 SYSTEM, DEMAND, OPTION = "system", "demand", "option"
 """What a field is one of."""
 
@@ -46,6 +48,9 @@ MARK = "="
 
 DESCRIBING_S = 2e-4
 """What it takes to complete a description, roughly."""
+
+ASKED_MAX = 1000
+"""Configurations of which a report can let the curves be varied."""
 
 FIELDS = (
     Field("drives", "count", "drives", "drives of the array, where it was asked for by its usable capacity"),
@@ -76,6 +81,8 @@ class Plan:
         fields = {field: axis(field, text) for field, text in vary.items()}
         values = [value for each in fields.values() if isinstance(each, Listed) for value in each.values]
         files = [value for value in values if value.endswith(".toml")]
+        self.workload = None if workload is None else os.fspath(workload)
+        """What they are put under; ``None`` where options say so."""
         demand = {} if workload is None else {DEMAND: _native.demand_blueprint(os.fspath(workload))}
         _check_options(fields, workload)
         units = [each.unit for each in fields.values()]
@@ -163,16 +170,20 @@ class Plan:
                 yield Chunk.of(asked | {"points": points}, first + begin)
                 begin += len(points)
 
-    def specified(self, place: int) -> dict[str, Any]:
-        """The run of a configuration, the first being 0, and how its system is described."""
+    def asked(self, place: int) -> tuple[dict[str, Any], dict[str, str]]:
+        """What is asked of a configuration, the first being 0, and its values."""
         number, index = divmod(self.part.start + place, len(self.design))
         (point,) = islice(self.design, index, index + 1)
-        (text,) = _native.specifications(json.dumps(self._asked[number] | {"points": [point]}))
+        return self._asked[number], dict(zip(self.design.fields, point, strict=True))
+
+    def specified(self, place: int) -> dict[str, Any]:
+        """The run of a configuration, the first being 0, and how its system is described."""
+        asked, values = self.asked(place)
+        (text,) = _native.specifications(json.dumps(asked | {"points": [list(values.values())]}))
         spec: dict[str, Any] = json.loads(text)
-        how = described(
-            load_system(self.systems[number]), changing(spec, dict(zip(self.design.fields, point, strict=True)))
-        )
-        if SYSTEM in self._asked[number]["kinds"]:
+        number = (self.part.start + place) // len(self.design)
+        how = described(load_system(self.systems[number]), changing(spec, values))
+        if SYSTEM in asked["kinds"]:
             # Another system than the one that was learnt; the others of the sample are not described by keys.
             how = how._replace(sample=())
         return spec | {DESCRIBED: how}
@@ -385,6 +396,28 @@ class Sweep:
             except duckdb.ConversionException as error:
                 # Seen by values alone: text that is compared with numbers.
                 raise _no_condition(str(where), _reason(error)) from None
+
+    def asked(self, where: str | None = None) -> list[Asked]:
+        """How the first of the configurations, as many as a report lists, are asked for again."""
+        from headstack.report.figures import Asked
+        from headstack.report.taken_up import figures_of
+
+        found = []
+        for row in self._asked_rows(None, False, ASKED_MAX, where, "*"):
+            asked, values = self._plan.asked(row["place"] - 1)
+            (text,) = _native.specifications(json.dumps(asked | {"points": [list(values.values())]}))
+            spec = json.loads(text)
+            if "workload" not in spec:
+                continue
+            described = json.dumps({part: spec[part] for part in ("system", "workload")})
+            name, part = asked["system"]["name"], asked["system"]["part"]
+            blueprints = [json.dumps(asked[of]["blueprint"]) if asked[of] else "" for of in (SYSTEM, DEMAND)]
+            system = f"{name}@{part}" if part else name
+            why = "the page does not have its schedule of faults" if values.get(FAULTS, "none") != "none" else ""
+            found.append(
+                Asked(system, self._plan.workload or "", values, figures_of(row), described, *blueprints, refused=why)
+            )
+        return found
 
     def rows_with_model_errors(
         self, order: str, descending: bool, limit: int, where: str | None = None

@@ -6,12 +6,15 @@ import "./page";
 import type { Taken } from "./report";
 import { fromHash, type State } from "./state";
 
-const USUAL = { most: 1000, requests: 3000, shows: "mean" } as const;
+const USUAL = { most: 1000, shows: "mean", inside: null } as const;
+const REQUESTS = 3000;
 
 /** The curve as it is, pinned, and the same again to be changed. */
 function stateOf({ system, demand, values, load, loads, at }: Taken): State {
-  const entry = { system, demand, values, pinned: true };
-  return { ...USUAL, entries: [entry, { ...entry, values: { ...values }, pinned: false }], selected: 1, load, loads, at };
+  const { requests = String(REQUESTS), ...others } = values;
+  const entry = { system, demand, values: others, pinned: true };
+  const entries = [entry, { ...entry, values: { ...others }, pinned: false }];
+  return { ...USUAL, requests: Number(requests), entries, selected: 1, load, loads, at };
 }
 
 const closes = html("button", { type: "button", class: "closes" }, "back to the report");
@@ -35,4 +38,4 @@ dialog.addEventListener("close", () => {
   history.replaceState(null, "", before || location.pathname);
 });
 addEventListener("vary", (event) => opened(stateOf((event as CustomEvent<Taken>).detail)));
-if (location.hash.includes("of=")) opened(fromHash(location.hash, { ...USUAL, entries: [], selected: 0, load: "depth", loads: [], at: 16 }));
+if (location.hash.includes("of=")) opened(fromHash(location.hash, { ...USUAL, requests: REQUESTS, entries: [], selected: 0, load: "depth", loads: [], at: 16 }));

@@ -325,7 +325,7 @@ export class Explorer {
       at.setAttribute("aria-valuetext", shown.textContent);
       this.redraw();
     });
-    const counts = REQUESTS.map((count): [string, string] => [String(count), figure(count)]);
+    const counts = [...new Set([...REQUESTS, state.requests])].sort((one, other) => one - other).map((count): [string, string] => [String(count), figure(count)]);
     const unit = state.load === "depth" ? "requests outstanding" : "requests a second";
     const most = html("input", { id: "most", type: "range", min: 10, max: 60, step: 1 });
     most.value = String(Math.round(10 * Math.log10(state.most)));

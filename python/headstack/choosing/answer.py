@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from headstack.report.figures import Asked
 
 Says = Literal["meets", "does not", "cannot tell"]
 """What is known of a limit with the stated confidence."""
@@ -111,6 +114,8 @@ class Choice:
     """The array's file: for ``run``, ``serve`` and ``sweep``."""
     costs: tuple[float, ...] = ()
     """By each of the answer's objectives, in their order; empty where there is one alone."""
+    asked: Asked | None = field(default=None, compare=False, repr=False)
+    """How its long run is asked for again; ``None`` where it had none."""
 
     @property
     def headroom(self) -> float | None:

@@ -133,6 +133,7 @@ class Question:
             durability=self.durability(candidate) if detailed else None,
             model_error=one.model_error,
             toml=toml_of(candidate) if detailed else "",
+            asked=self.runs(job).asked(Ask(candidate, one.requests), row) if detailed else None,
             costs=tuple(self._cost_by(name, one) for name in job.objectives) if len(job.objectives) > 1 else (),
         )
 

@@ -23,6 +23,8 @@ from headstack.chunks.chunk import POINTS_MAX, Chunk, cut
 from headstack.intervals.described import described
 from headstack.intervals.of_runs import DESCRIBED, bare, model_errors
 from headstack.replays import replays_of, specify
+from headstack.report.figures import Asked
+from headstack.report.taken_up import figures_of
 from headstack.results import Results
 from headstack.system import load_system
 
@@ -283,6 +285,19 @@ class Simulated:
         if "system" not in spec:
             raise InputError(f"{ask.candidate.name}: {spec}")
         return spec
+
+    def asked(self, ask: Ask, row: Row) -> Asked:
+        """How a run is asked for again, and what came of it."""
+        candidate, demand = ask.candidate, self.job.demand
+        figures, why = figures_of(row), ""
+        if demand.blueprint is None:
+            why = "it is the replay of a trace, which the page does not have"
+        elif demand.is_scenario:
+            why = "it is a scenario of several streams"
+        values = dict([*candidate.fields(), *self._options(ask, demand)])
+        system = json.dumps(blueprint_of(candidate.family))
+        workload = json.dumps(demand.blueprint) if demand.blueprint is not None else ""
+        return Asked(candidate.family.name, demand.name, values, figures, "", system, workload, why)
 
     def model_error(self, ask: Ask) -> dict[str, Any] | None:
         """How far the model of a system may be off in a run, as whole results have it."""

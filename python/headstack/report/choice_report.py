@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 
 from headstack._native import InputError, version
 from headstack.choosing.answer import Answer, Choice, Part, Verdict
@@ -22,6 +23,7 @@ from headstack.choosing.words import (
     remarks,
 )
 from headstack.report.figures import (
+    Asked,
     Axis,
     Bars,
     Cell,
@@ -97,7 +99,11 @@ def report_of(answer: Answer) -> Report:
         table = _table("looked-at", "All that were simulated", [(places.get(one.name, ""), one) for one in others])
         sections.append(Section("Simulated", "", [table]))
     title = f"Choice: {shown.name}" if shown is not None else "Choice"
-    return Report(title, "; ".join(answer.question), headline(answer), sections, version=version())
+    return Report(title, "; ".join(answer.question), headline(answer), sections, version=version(), asked=partial(_asked, answer))
+
+
+def _asked(answer: Answer) -> list[Asked]:
+    return [one.asked for _, one in ranked(answer) if one.asked is not None]
 
 
 def _text(answer: Answer) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from headstack._native import version
-from headstack.report.figures import Axis, Bars, Lines, Provenance, Report, Section, Series, Table
+from headstack.report.figures import Asked, Axis, Bars, Lines, Provenance, Report, Section, Series, Table
 from headstack.report.results_report import BAND, MEANS, RESPONSE, THROUGHPUT, provenance_of
+from headstack.report.taken_up import asked_of, figures_of
 
 if TYPE_CHECKING:
     from headstack.comparison import Comparison, Point
@@ -25,7 +27,7 @@ def report_of(comparison: Comparison) -> Report:
     ]
     answer, *remarks = _said(comparison)
     runs = _runs(comparison)
-    return Report(title, "", answer, sections, (), runs, version(), remarks="\n\n".join(remarks))
+    return Report(title, "", answer, sections, (), runs, version(), remarks="\n\n".join(remarks), asked=partial(_asked, comparison))
 
 
 def _said(comparison: Comparison) -> list[str]:
@@ -107,6 +109,17 @@ def _table(comparison: Comparison) -> Table:
     rows = comparison.figures()
     columns = [name.replace("_", " ") for name in rows[0]] if rows else []
     return Table("points", "Point by point", columns, [list(row.values()) for row in rows])
+
+
+def _asked(comparison: Comparison) -> list[Asked]:
+    sides = [seen for point in comparison for seen in (point.measured, point.predicted)]
+    unknown = "the table that it is of does not hold what was run"
+    return [
+        asked_of(seen.results[seen.index], seen.whole)
+        if seen.whole is not None and seen.results is not None
+        else Asked(seen.system, "", {}, figures_of(seen.figures), refused=unknown)
+        for seen in sides
+    ]
 
 
 def _runs(comparison: Comparison) -> list[Provenance]:

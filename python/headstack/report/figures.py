@@ -3,7 +3,7 @@ matplotlib alike."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -224,15 +224,16 @@ class Asked:
 
     system: str
     demand: str
-    """Empty where requests are of one size."""
+    """A workload; empty where requests are of one size."""
     values: Mapping[str, str]
     """What was chosen: fields of the files and options of runs, the load and the length among them."""
     figures: Mapping[str, float]
     """What came of it: by these the points of figures are known."""
     described: str = ""
     """The exact description that the result states; empty where nothing but the question is known."""
-    file: str = ""
-    """The system's own, where the catalogue does not have it."""
+    system_blueprint: str = ""
+    demand_blueprint: str = ""
+    """What they follow from, as JSON, where that is known; else it is the catalogue's of their names."""
     refused: str = ""
     """Why it cannot be asked for again."""
 
@@ -253,5 +254,5 @@ class Report(_Inline):
     """Where published figures come from."""
     remarks: str = ""
     """How it was found, and what that leaves unknown: told after the figures."""
-    asked: Sequence[Asked] = ()
-    """The runs whose curves a page with the simulator in it lets vary."""
+    asked: Callable[[], Sequence[Asked]] = field(default=tuple, compare=False, repr=False)
+    """The runs that figures are of, for a page that lets their curves be varied; gathered where one is written."""

@@ -64,7 +64,8 @@ def _page(report: Report, *, is_inline: bool, with_simulator: bool = False) -> s
     given, plain = _given(decided, is_inline), body_of(decided, is_inline)
     if not with_simulator:
         return page_of(report.title, "bundle", as_json(given), plain, POLICY)
-    found = taken(decided)
+    # Before axes have units of their own: runs are known by their figures.
+    found = taken(report)
     put_into(given["report"]["sections"], found)
     simulator = explorer.beside(found.files)
     return page_of(report.title, "alive", as_json(given), plain, explorer.POLICY, simulator)
@@ -80,7 +81,7 @@ def _decided(report: Report) -> Report:
 
 def _given(report: Report, is_inline: bool) -> dict[str, Any]:
     """What the page reads: see ``Given`` in web/src/report.ts."""
-    told = asdict(replace(report, asked=()))
+    told = asdict(replace(report, asked=tuple))
     del told["asked"]
     descriptions: dict[str, int] = {}
     by_hash: dict[str, int] = {}

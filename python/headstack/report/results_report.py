@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from headstack._native import version
@@ -42,13 +43,13 @@ def report_of(results: Results) -> Report:
     shown = [section for section in sections if section.figures]
     remarks = "\n\n".join([*(f"{note[:1].upper()}{note[1:]}." for note in results.notes), origin(results)])
     runs = provenance(results)
-    asked = asked_for(results, runs)
+    asked = partial(asked_for, results)
     return Report(_title(results), "", _summary(results), shown, (), runs, version(), remarks=remarks, asked=asked)
 
 
-def asked_for(results: Results, runs: Iterable[Provenance]) -> list[Asked]:
+def asked_for(results: Results) -> list[Asked]:
     """How each run is asked for again."""
-    return [asked_of(row, results.whole(n), run.description) for n, (row, run) in enumerate(zip(results, runs, strict=True))]
+    return [asked_of(row, results.whole(index)) for index, row in enumerate(results)]
 
 
 def provenance(results: Results) -> list[Provenance]:

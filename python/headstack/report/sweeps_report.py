@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from headstack._native import InputError, version
@@ -151,7 +152,8 @@ def report_of(swept: Sweep, column: str, descending: bool, where: str | None = N
     said += [f"Shown: where {where}."] if where else []
     said += [f"Impossible: {count:,}: {why}." for why, count in swept.reasons()]
     title = f"Sweep of {', '.join(swept.systems)}"
-    return Report(title, "", "\n\n".join(said), [Section("Configurations", "", [*drawn, table])], version=version())
+    sections = [Section("Configurations", "", [*drawn, table])]
+    return Report(title, "", "\n\n".join(said), sections, version=version(), asked=partial(swept.asked, where))
 
 
 COLUMNS = ("system", "capacity_gb", "iops", "mb_per_s", "mean_ms", "half_width_ms", "p50_ms", "p99_ms", "bottleneck")

@@ -8,14 +8,17 @@ digit by chance.
 from __future__ import annotations
 
 import json
+import os
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from headstack import _native
 from headstack._native import InputError
-from headstack.options import IN_RESULTS, OPTIONS
+from headstack.options import CHANGES, IN_RESULTS, OPTIONS
 from headstack.report.figures import Asked, Lines, Report, Series
 
 if TYPE_CHECKING:
@@ -26,8 +29,10 @@ FIGURES = ("iops", "mb_per_s", "mean_ms", "p50_ms", "p90_ms", "p95_ms", "p99_ms"
 """By these a point of a figure is known as a run's."""
 CURVES_MAX = 12
 """Of one figure: more buttons than this help nobody."""
+NAMED_MAX = 3
+"""More curves than this are counted."""
 DEPTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-ELSEWHERE = "its figures are of no single run that a page could repeat"
+ELSEWHERE = "no run that a page could repeat has these figures"
 
 
 @dataclass(frozen=True)
@@ -56,27 +61,34 @@ class Taken:
     """Descriptions that the catalogue does not have, as ``Stated`` in web/src/engine.ts."""
 
 
-def asked_of(row: Row, whole: Row, described: str) -> Asked:
-    """How a run of results is asked for again; ``described`` is the exact description that it states, as JSON."""
-    figures = {name: row[name] for name in FIGURES if row.get(name) is not None}
+def asked_of(row: Row, whole: Row) -> Asked:
+    """How a run of results is asked for again."""
+    figures = figures_of(row)
     why = _refused(whole)
     if why:
         return Asked(row["system"], "", {}, figures, refused=why)
-    named = {option.name for option in OPTIONS if option.name in row} - {*IN_RESULTS, "interval"}
-    values = {name: str(row[name]) for name in named}
+    named = [option.name for option in OPTIONS if option.name in row and option.name not in (*IN_RESULTS, "interval")]
     workload = whole["workload"]
-    arrivals = workload["arrivals"]
-    if "closed" in arrivals:
-        values["depth"] = str(arrivals["closed"]["outstanding"])
-    else:
-        values["rate"] = f"{arrivals['open']['rate_per_s']:.17g}"
-    length = workload["run_length"]
-    if isinstance(length, dict) and "requests" in length:
-        values["requests"] = str(length["requests"])
-    if row["seed"] != 1:
-        values["seed"] = str(row["seed"])
+    values = {name: str(row[name]) for name in named} | ({"seed": str(row["seed"])} if row["seed"] != 1 else {})
     demand = workload["name"] if workload["name"] in _native.workload_ids() else ""
-    return Asked(row["system"], demand, values, figures, described)
+    described = json.dumps({"system": whole["system"]["description"], "workload": workload})
+    return Asked(row["system"], demand, values | load_of(workload), figures, described)
+
+
+def figures_of(row: Row) -> dict[str, float]:
+    """By these a point of a figure is known as a run's."""
+    return {name: row[name] for name in FIGURES if row.get(name) is not None}
+
+
+def load_of(workload: Row) -> dict[str, str]:
+    """The load and the length that a workload states, as options."""
+    arrivals, length = workload["arrivals"], workload["run_length"]
+    load = (
+        {"depth": str(arrivals["closed"]["outstanding"])}
+        if "closed" in arrivals
+        else {"rate": f"{arrivals['open']['rate_per_s']:.17g}"}
+    )
+    return load | {name: str(value) for name, value in length.items() if name in ("requests", "time")}
 
 
 def _refused(whole: Row) -> str:
@@ -94,7 +106,7 @@ def taken(report: Report) -> Taken:
     """What of a report can be varied, and what cannot."""
     found = Taken()
     by_figure: dict[float, list[Asked]] = {}
-    for asked in report.asked:
+    for asked in report.asked():
         for value in asked.figures.values():
             by_figure.setdefault(value, []).append(asked)
     known: dict[int, _Question | str] = {}
@@ -107,33 +119,44 @@ def taken(report: Report) -> Taken:
         for series in figure.series:
             if series.published:
                 continue
-            for asked in _runs(series, by_figure) or [None]:
+            for name, asked in _runs(series, by_figure) or [(series.name, None)]:
                 if asked is not None and id(asked) not in known:
                     known[id(asked)] = _question(asked, found.files)
                 question = ELSEWHERE if asked is None else known[id(asked)]
                 if isinstance(question, str):
                     names = refused.setdefault(question, [])
-                    names += [series.name] * (series.name not in names)
+                    names += [name] * (name not in names)
                 else:
-                    curves.setdefault((series.name, *question.key), (series.name, []))[1].append((question.at, question))
-        found.curves[place] = [_curve(name, runs, len(curves)) for name, runs in list(curves.values())[:CURVES_MAX]]
-        found.refused[place] = [f"{', '.join(names)} cannot be varied here: {why}." for why, names in refused.items()]
+                    curves.setdefault((name, *question.key), (name, []))[1].append((question.at, question))
+        counts = Counter(name for name, _ in curves.values())
+        found.curves[place] = [_curve(name, runs, counts[name] > 1) for name, runs in list(curves.values())[:CURVES_MAX]]
+        found.refused[place] = [
+            f"{', '.join(names) if len(names) <= NAMED_MAX else f'{len(names)} curves'} cannot be varied here: {why}."
+            for why, names in refused.items()
+        ]
     return found
 
 
-def _runs(series: Series, by_figure: Mapping[float, Sequence[Asked]]) -> list[Asked]:
-    """The runs whose figures a series draws, one a point; empty unless all are known."""
-    found: list[Asked] = []
-    for x, y in zip(series.x, series.y, strict=True):
+def _runs(series: Series, by_figure: Mapping[float, Sequence[Asked]]) -> list[tuple[str, Asked]]:
+    """The runs whose figures a series draws, with what they are called: one a point, and none unless all are known. Of
+    points alone those that are known."""
+    found = []
+    for place, (x, y) in enumerate(zip(series.x, series.y, strict=True)):
         if x is None or y is None:
             continue
-        runs = [run for run in by_figure.get(y, ()) if not float(y).is_integer()]
-        both = [run for run in runs if x in run.figures.values()]
-        others = runs or [run for run in by_figure.get(x, ()) if not float(x).is_integer()]
-        if not (both or others):
+        asked = _run(x, y, by_figure)
+        if asked is not None:
+            found.append((series.names[place] if series.marks and series.names else series.name, asked))
+        elif not series.marks:
             return []
-        found.append((both or others)[0])
     return found
+
+
+def _run(x: float, y: float, by_figure: Mapping[float, Sequence[Asked]]) -> Asked | None:
+    """The run of a point: that of both its figures, else of the one that has a fraction, which no other has by chance."""
+    runs = [[run for run in by_figure.get(value, ()) if not float(value).is_integer()] for value in (y, x)]
+    both = [run for run in runs[0] if x in run.figures.values()]
+    return next(iter([*both, *runs[0], *runs[1]]), None)
 
 
 @dataclass(frozen=True)
@@ -156,31 +179,51 @@ def _question(asked: Asked, files: dict[str, dict[str, Any]]) -> _Question | str
     """The question whose answer is this run, or why there is none. Adds what the catalogue does not have to ``files``."""
     if asked.refused:
         return asked.refused
-    load = next((name for name in LOADS if name in asked.values), None)
-    if load is None:
-        return "nothing says what load it was under"
-    name = asked.system.partition("@")[0]
-    values = {key: text for key, text in asked.values.items() if key != load}
-    for system, blueprint in _blueprints(name, asked):
-        if asked.described and not _describes(system, blueprint, asked):
+    demand, workload = _demand(asked)
+    if workload is None and asked.demand:
+        return "the result does not hold the file of its workload"
+    name, _, part = asked.system.partition("@")
+    for system, blueprint in _systems(os.path.basename(name).removesuffix(".toml"), asked):
+        spec = _described(system, part, blueprint, workload, asked.values)
+        if spec is None or not _is_as_stated(spec, asked):
             continue
-        if system.endswith(".toml"):
-            files.setdefault(system, stated(json.dumps(blueprint)))
-        span = asked.system.partition("@")[2]
-        ranged = {"range": span, **values} if span else values
-        return _Question(system, asked.demand, ranged, load, float(asked.values[load]))
+        values = {**asked.values, **({"range": part} if part else {})}
+        # What nobody chose, the workload says.
+        stated_load = load_of(spec["workload"])
+        if not set(values) & {"requests", "time", "confidence"}:
+            values |= {name: text for name, text in stated_load.items() if name not in LOADS}
+        load = next((name for name in LOADS if name in values), None) or next(name for name in LOADS if name in stated_load)
+        at = float(stated_load[load])
+        for file, text in ((system, blueprint), (demand, workload)):
+            if file.endswith(".toml") and text is not None:
+                files.setdefault(file, stated(json.dumps(text)))
+        return _Question(system, demand, {key: text for key, text in values.items() if key != load}, load, at)
     return "the result does not hold the file of its system"
 
 
-def _blueprints(name: str, asked: Asked) -> Iterable[tuple[str, dict[str, Any]]]:
-    """What may be the file of a system: the catalogue's, that which came with it, or that of its exact description."""
-    if asked.file:
-        yield f"{name}.toml", _of_text(asked.file)
+Blueprint = dict[str, Any]
+
+
+def _demand(asked: Asked) -> tuple[str, Blueprint | None]:
+    """The workload of a run by its name in the page, and what it follows from."""
+    if not asked.demand:
+        return "", None
+    name = os.path.basename(asked.demand).removesuffix(".toml")
+    known = json.loads(_native.demand_blueprint(name)) if name in _native.workload_ids() else None
+    given = json.loads(asked.demand_blueprint) if asked.demand_blueprint else known
+    return (name if given == known else f"{name}.toml"), given
+
+
+def _systems(name: str, asked: Asked) -> Iterable[tuple[str, Blueprint]]:
+    """What a system may follow from, by its name in the page: what is known of it, the catalogue's file of its name, or
+    its exact description."""
+    known = json.loads(_native.system_blueprint(name, [])) if name in _catalogue() else None
+    if asked.system_blueprint:
+        given = json.loads(asked.system_blueprint)
+        yield (name if given == known else f"{name}.toml"), given
         return
-    try:
-        yield name, json.loads(_native.system_blueprint(name, []))
-    except InputError:
-        pass
+    if known is not None:
+        yield name, known
     if asked.described:
         system = json.loads(asked.described)["system"]
         if "drive" in system:
@@ -188,52 +231,57 @@ def _blueprints(name: str, asked: Asked) -> Iterable[tuple[str, dict[str, Any]]]
             yield f"{name}.toml", {"kind": "drive", "text": text, "drives": {}}
 
 
-def _of_text(text: str) -> dict[str, Any]:
-    tables = tomllib.loads(text)
-    return {"kind": "array" if "groups" in tables or "drives" in tables else "drive", "text": text, "drives": {}}
+@cache
+def _catalogue() -> frozenset[str]:
+    return frozenset([*_native.drive_ids(), *_native.array_ids(), *_native.volume_ids()])
 
 
-def _describes(system: str, blueprint: Mapping[str, Any], asked: Asked) -> bool:
-    """Whether a question describes exactly what the run states of itself."""
-    fields = list(asked.values)
+def _described(
+    system: str, part: str, blueprint: Blueprint, workload: Blueprint | None, values: Mapping[str, str]
+) -> dict[str, Any] | None:
+    """The run that a question describes; ``None`` where there is none."""
+    fields = list(values)
     chunk = {
-        "system": {"name": system, "part": asked.system.partition("@")[2] or None, "blueprint": blueprint},
-        "demand": {"blueprint": json.loads(_native.demand_blueprint(asked.demand))} if asked.demand else None,
+        "system": {"name": system, "part": part or None, "blueprint": blueprint},
+        "demand": {"blueprint": workload} if workload else None,
         "fields": fields,
         "kinds": [kind_of(name) for name in fields],
         "columns": fields,
         "units": [None] * len(fields),
-        "points": [list(asked.values.values())],
+        "points": [list(values.values())],
     }
     try:
-        told = json.loads(_native.specifications(json.dumps(chunk))[0])
+        spec: dict[str, Any] = json.loads(_native.specifications(json.dumps(chunk))[0])
     except InputError:
-        return False
-    expected = json.loads(asked.described)
-    return all(told.get(part) == expected[part] for part in ("system", "workload"))
+        return None
+    return spec if "workload" in spec else None
+
+
+def _is_as_stated(spec: Mapping[str, Any], asked: Asked) -> bool:
+    """Whether a question describes exactly what the run states of itself."""
+    expected = json.loads(asked.described) if asked.described else {}
+    return all(spec[part] == described for part, described in expected.items())
 
 
 def kind_of(name: str) -> str:
     """What a field is one of, as ``kindOf`` in web/src/state.ts."""
-    if name in ("drives", "drive", "level", "usable"):
+    if name in CHANGES:
         return "system"
     if name.startswith("lines["):
         return "demand"
     return "system" if set(name) & set(".[") else "option"
 
 
-def _curve(series: str, runs: Sequence[tuple[float, _Question]], count: int) -> Curve:
+def _curve(series: str, runs: Sequence[tuple[float, _Question]], is_one_of: bool) -> Curve:
+    """The curve of these runs; one of several of its series is called by what it is of."""
     question = runs[0][1]
     loads = sorted({at for at, _ in runs})
     at = loads[len(loads) // 2]
-    if len(loads) == 1 and question.load == "depth":
+    if len(loads) == 1:
         # A point alone shows as one of a curve.
-        loads = sorted({*DEPTHS, *loads})
-    elif len(loads) == 1:
-        loads = [at * share for share in (0.25, 0.5, 0.75, 1.0, 1.25)]
-    own = {key: text for key, text in question.values.items() if key not in ("requests", "seed", "warm_up")}
-    several = count > 1 and question.system not in series
-    name = ", ".join([*([question.system] if several else []), series, *(f"{key} {text}" for key, text in own.items())])
+        loads = sorted({*DEPTHS, at}) if question.load == "depth" else [at * share for share in (0.25, 0.5, 0.75, 1.0, 1.25)]
+    own = [f"{key} {text}" for key, text in question.values.items() if key not in ("requests", "seed", "warm_up")]
+    name = ", ".join([question.system, *own]) if is_one_of else series
     told = {key: question.values[key] for key in sorted(question.values)}
     return Curve(name, question.system, question.demand, told, question.load, loads, at)
 

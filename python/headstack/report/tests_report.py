@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from headstack._native import version
 from headstack.report.figures import Axis, Figure, Lines, Report, Section, Series, Table
-from headstack.report.results_report import PERCENTS, provenance, runs_table
+from headstack.report.results_report import PERCENTS, asked_for, provenance, runs_table
 from headstack.report.words import NAMED_MAX, number
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ def report_of(test: Outcome) -> Report:
     said = [_headline(rows, own), *([f"Ended early: {test.ended_early}."] if test.ended_early else [])]
     remarks = "\n\n".join(f"{note[:1].upper()}{note[1:]}." for note in test.results.notes)
     title = f"{test.test.capitalize()}: {', '.join(systems)}"
-    return Report(title, "", "\n\n".join(said), sections, (), provenance(test.results), version(), remarks=remarks)
+    asked = partial(asked_for, test.results)
+    return Report(title, "", "\n\n".join(said), sections, (), provenance(test.results), version(), remarks=remarks, asked=asked)
 
 
 def _headline(rows: Sequence[Mapping[str, Any]], own: Sequence[Figure]) -> str:

@@ -14,7 +14,8 @@ from typing import Any
 from headstack.chunks import finish, run_chunks
 from headstack.chunks.chunk import chunks_of_runs
 from headstack.options import Spec
-from headstack.report.figures import Figure, Provenance, Table
+from headstack.report.figures import Asked, Figure, Provenance, Table
+from headstack.report.results_report import asked_for
 from headstack.results import Results, Row
 from headstack.runs import Progress, swept
 from headstack.studies.choices import Answered, answered, questions_of
@@ -79,7 +80,7 @@ def run(
     ]
     figures: list[Figure] = [draw(study, number, tables) for number in range(len(study.pictures))]
     runs = [run for grid in grids if grid.results is not None for run in _provenance(grid.results)]
-    return Outcome.of(study, judged, figures, shown, runs, tables.data())
+    return Outcome.of(study, judged, figures, shown, runs, tables.data(), partial(_asked, grids))
 
 
 def _finish_together(grids: list[list[Spec]], work: Work) -> None:
@@ -172,6 +173,11 @@ def _as_chosen(other: Carried, grid: Carried) -> Carried:
     if grid.keys:
         keys = [key | recorded for key, recorded in zip(keys, grid.keys, strict=True)]
     return replace(other, grid=grid.grid, keys=keys)
+
+
+def _asked(grids: Sequence[Carried]) -> list[Asked]:
+    """How the runs of grids are asked for again."""
+    return [asked for grid in grids if grid.results is not None for asked in asked_for(grid.results)]
 
 
 def _provenance(results: Results) -> Iterator[Provenance]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING
 
 from headstack import _native
-from headstack.report.figures import Claim, Figure, Provenance, Report, Section, Table
+from headstack.report.figures import Asked, Claim, Figure, Provenance, Report, Section, Table
 from headstack.report.looks import with_looks
 from headstack.stored import Stored
 from headstack.studies.claims import Judged, Verdict
@@ -38,6 +38,8 @@ class Outcome:
     data: Mapping[str, Found]
     """The tables of the grids and the derived ones, by name."""
     version: str
+    asked: Callable[[], Sequence[Asked]] = field(default=tuple, compare=False, repr=False)
+    """How the runs are asked for again, for a report whose curves can be varied."""
 
     @classmethod
     def of(
@@ -48,6 +50,7 @@ class Outcome:
         tables: list[Table],
         runs: list[Provenance],
         data: Mapping[str, Found],
+        asked: Callable[[], Sequence[Asked]] = tuple,
     ) -> Outcome:
         """What a study came to."""
         return cls(
@@ -62,6 +65,7 @@ class Outcome:
             runs=tuple(runs),
             data=data,
             version=_native.version(),
+            asked=asked,
         )
 
     def verdicts(self) -> dict[str, int]:
@@ -90,11 +94,12 @@ class Outcome:
             runs=self.runs,
             version=self.version,
             sources=self.sources,
+            asked=self.asked,
         )
 
     def to_json(self) -> str:
         """Everything but the tables, and the descriptions of the runs, which their hashes name."""
-        told = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in ("data", "runs")}
+        told = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("data", "runs", "asked")}
         runs = [{key: value for key, value in vars(run).items() if key != "description"} for run in self.runs]
         return json.dumps(STORED.head | told | {"runs": runs}, indent=1, default=asdict) + "\n"
 
