@@ -411,12 +411,12 @@ class Sweep:
                 continue
             described = json.dumps({part: spec[part] for part in ("system", "workload")})
             name, part = asked["system"]["name"], asked["system"]["part"]
-            blueprints = [json.dumps(asked[of]["blueprint"]) if asked[of] else "" for of in (SYSTEM, DEMAND)]
+            of_system, of_demand = (json.dumps(asked[of]["blueprint"]) if asked[of] else "" for of in (SYSTEM, DEMAND))
             system = f"{name}@{part}" if part else name
             why = "the page does not have its schedule of faults" if values.get(FAULTS, "none") != "none" else ""
-            found.append(
-                Asked(system, self._plan.workload or "", values, figures_of(row), described, *blueprints, refused=why)
-            )
+            figures = figures_of(row)
+            demand = self._plan.workload or ""
+            found.append(Asked(system, demand, values, figures, described, of_system, of_demand, why))
         return found
 
     def rows_with_model_errors(

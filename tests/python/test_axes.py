@@ -14,7 +14,8 @@ from headstack import curve
 from headstack.report.axes import with_axes
 from headstack.report.draw import draw
 from headstack.report.figures import Axis, Bars, Limit, Lines, Report, Section, Series
-from headstack.report.html import FOLDER, to_html
+from headstack.report.html import to_html
+from headstack.report.pages import FOLDER
 
 TIME = Axis("Response time (ms)")
 

@@ -15,7 +15,7 @@ import pytest
 import headstack as hs
 from headstack import fields, stored
 from headstack.report.explorer import ENGINE
-from headstack.report.html import FOLDER
+from headstack.report.pages import FOLDER
 
 PUBLIC = [hs, fields, stored]
 """Modules, all of whose public functions have examples; of the package, what it names."""

@@ -33,7 +33,8 @@ from headstack.report.figures import (
     Series,
     Table,
 )
-from headstack.report.html import FOLDER, to_html, write_html
+from headstack.report.html import to_html, write_html
+from headstack.report.pages import FOLDER
 from headstack.studies.claims import Verdict
 
 WEB = REPOSITORY / "web"
@@ -422,7 +423,7 @@ def test_what_cannot_be_shown_is_refused() -> None:
 
 
 def test_without_the_page_one_line_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headstack.report.html.FOLDER", tmp_path)
+    monkeypatch.setattr("headstack.report.pages.FOLDER", tmp_path)
     with pytest.raises(hs.InputError, match=r"^HTML reports need the page built once: .*npm run build"):
         write_html(REPORT, tmp_path / "r.html")
     assert list(tmp_path.iterdir()) == []

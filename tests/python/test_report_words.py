@@ -11,7 +11,8 @@ import headstack as hs
 from conftest import CHEETAH
 from headstack.report.draw import draw
 from headstack.report.figures import Figure, Grid, Lines, Report, Table
-from headstack.report.html import FOLDER, to_html
+from headstack.report.html import to_html
+from headstack.report.pages import FOLDER
 from headstack.report.sweeps_report import report_of
 from headstack.report.words import known, number, time, with_error
 

@@ -14,7 +14,8 @@ function stateOf({ system, demand, values, load, loads, at }: Taken): State {
   const { requests = String(REQUESTS), ...others } = values;
   const entry = { system, demand, values: others, pinned: true };
   const entries = [entry, { ...entry, values: { ...others }, pinned: false }];
-  return { ...USUAL, requests: Number(requests), entries, selected: 1, load, loads, at };
+  const most = load === "rate" ? Math.max(...loads) : USUAL.most;
+  return { ...USUAL, most, requests: Number(requests), entries, selected: 1, load, loads, at };
 }
 
 const closes = html("button", { type: "button", class: "closes" }, "back to the report");

@@ -297,7 +297,9 @@ class Simulated:
         values = dict([*candidate.fields(), *self._options(ask, demand)])
         system = json.dumps(blueprint_of(candidate.family))
         workload = json.dumps(demand.blueprint) if demand.blueprint is not None else ""
-        return Asked(candidate.family.name, demand.name, values, figures, "", system, workload, why)
+        host = candidate.family.host
+        name = candidate.family.name if host is None else host.name
+        return Asked(name, demand.name, values, figures, "", system, workload, why)
 
     def model_error(self, ask: Ask) -> dict[str, Any] | None:
         """How far the model of a system may be off in a run, as whole results have it."""

@@ -99,7 +99,9 @@ def report_of(answer: Answer) -> Report:
         table = _table("looked-at", "All that were simulated", [(places.get(one.name, ""), one) for one in others])
         sections.append(Section("Simulated", "", [table]))
     title = f"Choice: {shown.name}" if shown is not None else "Choice"
-    return Report(title, "; ".join(answer.question), headline(answer), sections, version=version(), asked=partial(_asked, answer))
+    return Report(
+        title, "; ".join(answer.question), headline(answer), sections, version=version(), asked=partial(_asked, answer)
+    )
 
 
 def _asked(answer: Answer) -> list[Asked]:

@@ -27,7 +27,17 @@ def report_of(comparison: Comparison) -> Report:
     ]
     answer, *remarks = _said(comparison)
     runs = _runs(comparison)
-    return Report(title, "", answer, sections, (), runs, version(), remarks="\n\n".join(remarks), asked=partial(_asked, comparison))
+    return Report(
+        title,
+        "",
+        answer,
+        sections,
+        (),
+        runs,
+        version(),
+        remarks="\n\n".join(remarks),
+        asked=partial(_asked, comparison),
+    )
 
 
 def _said(comparison: Comparison) -> list[str]:

@@ -23,8 +23,8 @@ def built(name: str) -> str:
 
 
 def page_of(title: str, name: str, data: str, plain: str, policy: str, more: str = "") -> str:
-    """A page: the script and the style of a name, the JSON that the script reads, the HTML that is there without it, and
-    ``more`` that the script needs."""
+    """A page: the script and the style of a name, the JSON that the script reads, the HTML that is there without it,
+    and ``more`` that the script needs."""
     part = "explore" if name == "explore" else "report"
     # A script ends at the first of these, wherever it stands.
     script, style = built(f"{name}.js").replace("</script", r"<\/script"), built(f"{name}.css")

@@ -10,7 +10,20 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from headstack._native import version
-from headstack.report.figures import Asked, Axis, Bars, Cell, Figure, Grid, Lines, Provenance, Report, Section, Series, Table
+from headstack.report.figures import (
+    Asked,
+    Axis,
+    Bars,
+    Cell,
+    Figure,
+    Grid,
+    Lines,
+    Provenance,
+    Report,
+    Section,
+    Series,
+    Table,
+)
 from headstack.report.looks import DASHES
 from headstack.report.taken_up import asked_of
 from headstack.report.words import headline, of_course, of_curves, of_most, of_percentiles

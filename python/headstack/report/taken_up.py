@@ -1,8 +1,8 @@
-"""Curves that are taken up from a report: what the explorer in its page is asked, so that it gives the report's own numbers.
+"""Curves that are taken up from a report: what the explorer in its page is asked, so that it gives its numbers.
 
-A run is asked for as a sweep asks for its points: by a file, and by values of fields and options. Where the run states its
-description, the question must describe just that. Which runs a curve is of, its figures tell: no two runs agree to the last
-digit by chance.
+A run is asked for as a sweep asks for its points: by a file, and by values of fields and options. Where the run states
+its description, the question must describe just that. Which runs a curve is of, its figures tell: no two runs agree to
+the last digit by chance.
 """
 
 from __future__ import annotations
@@ -119,7 +119,8 @@ def taken(report: Report) -> Taken:
         for series in figure.series:
             if series.published:
                 continue
-            for name, asked in _runs(series, by_figure) or [(series.name, None)]:
+            runs: Sequence[tuple[str, Asked | None]] = _runs(series, by_figure) or [(series.name, None)]
+            for name, asked in runs:
                 if asked is not None and id(asked) not in known:
                     known[id(asked)] = _question(asked, found.files)
                 question = ELSEWHERE if asked is None else known[id(asked)]
@@ -129,7 +130,9 @@ def taken(report: Report) -> Taken:
                 else:
                     curves.setdefault((name, *question.key), (name, []))[1].append((question.at, question))
         counts = Counter(name for name, _ in curves.values())
-        found.curves[place] = [_curve(name, runs, counts[name] > 1) for name, runs in list(curves.values())[:CURVES_MAX]]
+        found.curves[place] = [
+            _curve(name, some, counts[name] > 1) for name, some in list(curves.values())[:CURVES_MAX]
+        ]
         found.refused[place] = [
             f"{', '.join(names) if len(names) <= NAMED_MAX else f'{len(names)} curves'} cannot be varied here: {why}."
             for why, names in refused.items()
@@ -138,8 +141,8 @@ def taken(report: Report) -> Taken:
 
 
 def _runs(series: Series, by_figure: Mapping[float, Sequence[Asked]]) -> list[tuple[str, Asked]]:
-    """The runs whose figures a series draws, with what they are called: one a point, and none unless all are known. Of
-    points alone those that are known."""
+    """The runs whose figures a series draws, with what they are called: one a point, and none unless all are known.
+    Of points alone those that are known."""
     found = []
     for place, (x, y) in enumerate(zip(series.x, series.y, strict=True)):
         if x is None or y is None:
@@ -153,7 +156,7 @@ def _runs(series: Series, by_figure: Mapping[float, Sequence[Asked]]) -> list[tu
 
 
 def _run(x: float, y: float, by_figure: Mapping[float, Sequence[Asked]]) -> Asked | None:
-    """The run of a point: that of both its figures, else of the one that has a fraction, which no other has by chance."""
+    """The run of a point: that of both its figures, else of the one with a fraction, which no other has by chance."""
     runs = [[run for run in by_figure.get(value, ()) if not float(value).is_integer()] for value in (y, x)]
     both = [run for run in runs[0] if x in run.figures.values()]
     return next(iter([*both, *runs[0], *runs[1]]), None)
@@ -176,7 +179,7 @@ class _Question:
 
 
 def _question(asked: Asked, files: dict[str, dict[str, Any]]) -> _Question | str:
-    """The question whose answer is this run, or why there is none. Adds what the catalogue does not have to ``files``."""
+    """The question whose answer is this run, or why there is none. Adds to ``files`` what the catalogue lacks."""
     if asked.refused:
         return asked.refused
     demand, workload = _demand(asked)
@@ -187,12 +190,15 @@ def _question(asked: Asked, files: dict[str, dict[str, Any]]) -> _Question | str
         spec = _described(system, part, blueprint, workload, asked.values)
         if spec is None or not _is_as_stated(spec, asked):
             continue
-        values = {**asked.values, **({"range": part} if part else {})}
+        values = {name: text for name, text in asked.values.items() if (name, text) != ("seed", "1")}
+        values |= {"range": part} if part else {}
         # What nobody chose, the workload says.
         stated_load = load_of(spec["workload"])
         if not set(values) & {"requests", "time", "confidence"}:
             values |= {name: text for name, text in stated_load.items() if name not in LOADS}
-        load = next((name for name in LOADS if name in values), None) or next(name for name in LOADS if name in stated_load)
+        load = next((name for name in LOADS if name in values), None) or next(
+            name for name in LOADS if name in stated_load
+        )
         at = float(stated_load[load])
         for file, text in ((system, blueprint), (demand, workload)):
             if file.endswith(".toml") and text is not None:
@@ -279,7 +285,11 @@ def _curve(series: str, runs: Sequence[tuple[float, _Question]], is_one_of: bool
     at = loads[len(loads) // 2]
     if len(loads) == 1:
         # A point alone shows as one of a curve.
-        loads = sorted({*DEPTHS, at}) if question.load == "depth" else [at * share for share in (0.25, 0.5, 0.75, 1.0, 1.25)]
+        loads = (
+            sorted({*DEPTHS, at})
+            if question.load == "depth"
+            else [at * share for share in (0.25, 0.5, 0.75, 1.0, 1.25)]
+        )
     own = [f"{key} {text}" for key, text in question.values.items() if key not in ("requests", "seed", "warm_up")]
     name = ", ".join([question.system, *own]) if is_one_of else series
     told = {key: question.values[key] for key in sorted(question.values)}
@@ -299,4 +309,3 @@ def put_into(sections: Sequence[dict[str, Any]], found: Taken) -> None:
         if found.curves.get(place) or found.refused.get(place):
             figure["taken"] = [asdict(curve) for curve in found.curves[place]]
             figure["refused"] = found.refused[place]
-

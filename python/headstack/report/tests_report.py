@@ -33,7 +33,9 @@ def report_of(test: Outcome) -> Report:
     remarks = "\n\n".join(f"{note[:1].upper()}{note[1:]}." for note in test.results.notes)
     title = f"{test.test.capitalize()}: {', '.join(systems)}"
     asked = partial(asked_for, test.results)
-    return Report(title, "", "\n\n".join(said), sections, (), provenance(test.results), version(), remarks=remarks, asked=asked)
+    return Report(
+        title, "", "\n\n".join(said), sections, (), provenance(test.results), version(), remarks=remarks, asked=asked
+    )
 
 
 def _headline(rows: Sequence[Mapping[str, Any]], own: Sequence[Figure]) -> str:
