@@ -76,13 +76,20 @@ export class Explorer {
 
   async start(): Promise<void> {
     const titles = ["Response time over throughput", "Throughput over load", "Response times at one load"];
-    const [first, ...others] = this.charts.map((chart, n) => html("figure", { class: n ? "" : "first" }, html("figcaption", {}, titles[n] ?? ""), chart.element));
-    const figures = html("div", { class: "figures" }, ...others);
+    const [first = null, ...others] = this.charts.map((chart, n) =>
+      html("figure", { class: n ? "" : "first" }, html("figcaption", {}, titles[n] ?? ""), chart.element),
+    );
     const isPage = this.root === document.body;
-    const parts = [this.systems, this.line, this.machine.element, first ?? null, this.panel, figures, this.details, this.reproduced];
-    const main = html(isPage ? "main" : "div", { class: "explorer" }, ...parts);
-    const about = `headstack ${GIVEN.version}. Everything is simulated in this page: nothing leaves it. Drop a description (TOML), results of headstack or of fio (JSON) on it.`;
-    this.root.append(html(isPage ? "header" : "div", {}, html(isPage ? "h1" : "h2", {}, "Explore storage")), main, html(isPage ? "footer" : "p", {}, about));
+    const figures = html("div", { class: "figures" }, ...others);
+    const parts = [this.systems, this.line, this.machine.element, first, this.panel, figures, this.details, this.reproduced];
+    const about =
+      `headstack ${GIVEN.version}. Everything is simulated in this page: nothing leaves it. ` +
+      "Drop a description (TOML), results of headstack or of fio (JSON) on it.";
+    this.root.append(
+      html(isPage ? "header" : "div", {}, html(isPage ? "h1" : "h2", {}, "Explore storage")),
+      html(isPage ? "main" : "div", { class: "explorer" }, ...parts),
+      html(isPage ? "footer" : "p", {}, about),
+    );
     this.panel.addEventListener("submit", (event) => event.preventDefault());
     this.listen();
     try {
@@ -325,7 +332,8 @@ export class Explorer {
       at.setAttribute("aria-valuetext", shown.textContent);
       this.redraw();
     });
-    const counts = [...new Set([...REQUESTS, state.requests])].sort((one, other) => one - other).map((count): [string, string] => [String(count), figure(count)]);
+    const lengths = [...new Set([...REQUESTS, state.requests])].sort((one, other) => one - other);
+    const counts = lengths.map((count): [string, string] => [String(count), figure(count)]);
     const unit = state.load === "depth" ? "requests outstanding" : "requests a second";
     const most = html("input", { id: "most", type: "range", min: 10, max: 60, step: 1 });
     most.value = String(Math.round(10 * Math.log10(state.most)));

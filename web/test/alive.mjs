@@ -42,7 +42,8 @@ async function looked(file, number) {
   const told = { offered, refused, violations: await violations(page) };
   if (!offered.length) return { ...told, rows: [] };
   await page.locator(".vary button").first().click();
-  const taken = JSON.parse(await page.evaluate(() => document.getElementById("report").textContent)).report.sections.flatMap(({ figures }) => figures.flatMap((figure) => figure.taken ?? []))[0];
+  const { sections } = JSON.parse(await page.evaluate(() => document.getElementById("report").textContent)).report;
+  const [taken] = sections.flatMap(({ figures }) => figures.flatMap((figure) => figure.taken ?? []));
   const requests = Number(taken.values.requests);
   const whole = (loads) => page.waitForFunction(([requests, loads]) => {
     const known = new Set(window.rows.filter((row) => row.requests === requests).map((row) => row.depth ?? row.rate_per_s));
@@ -52,7 +53,8 @@ async function looked(file, number) {
   await page.waitForTimeout(400);
   told.rows = await page.evaluate((requests) => window.rows.splice(0).filter((row) => row.requests === requests), requests);
   told.chips = await page.locator(".chip .name").allInnerTexts();
-  told.open = { hash: decodeURIComponent(new URL(page.url()).hash), wide: await page.evaluate(() => document.documentElement.scrollWidth), violations: await violations(page) };
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+  told.open = { hash: decodeURIComponent(new URL(page.url()).hash), wide, violations: await violations(page) };
   const label = (await page.getByLabel("seek times", { exact: true }).count()) ? "seek times" : "drives";
   const slider = page.getByLabel(label, { exact: true });
   await slider.evaluate((input) => {

@@ -1,60 +1,57 @@
-// Times the explorer in Chromium, as benches/explorer.py asks: speed.mjs CHROMIUM DRAGS PAGE SLIDER...; --profile FILE writes
-// what the page's thread did while it was dragged.
+// Times an explorer in Chromium, and prints what was found as JSON: speed.mjs CHROMIUM PAGE SLIDER DRAGS
 import { chromium } from "playwright-core";
-import { writeFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 
-const [program, drags, file, slider, profile] = process.argv.slice(2);
+const [program, file, slider, drags] = process.argv.slice(2);
 const args = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--disable-background-networking"];
 const browser = await chromium.launch({ executablePath: program, args });
 const page = await browser.newPage({ viewport: { width: 1300, height: 900 } });
 await page.addInitScript(() => {
   window.blocked = [];
-  new PerformanceObserver((list) => {
-    for (const { startTime, duration } of list.getEntries()) window.blocked.push([startTime, duration]);
-  }).observe({ type: "longtask", buffered: true });
-  // Moments of the page's own clock: when the first figure stood in its answer.
+  new PerformanceObserver((list) => window.blocked.push(...list.getEntries().map(({ duration }) => duration)))
+    .observe({ type: "longtask", buffered: true });
+  // By the page's own clock: when the answer first has a figure.
   const seen = new MutationObserver(() => {
     if (!/IO\/s/.test(document.querySelector(".answer")?.textContent ?? "")) return;
     window.first_curve_ms = performance.now();
     seen.disconnect();
   });
-  addEventListener("DOMContentLoaded", () => seen.observe(document.body, { subtree: true, childList: true, characterData: true }));
+  seen.observe(document, { subtree: true, childList: true, characterData: true });
 });
 await page.goto(pathToFileURL(file).href);
 await page.waitForFunction(() => window.first_curve_ms, null, { timeout: 60000 });
-const idle = () => page.waitForFunction(() => document.documentElement.dataset.busy === undefined || document.documentElement.dataset.busy === "no", null, { timeout: 60000 });
-await idle();
-await page.waitForTimeout(1500);
+await page.waitForTimeout(2000);
+const most = () => page.evaluate(() => Math.max(0, ...window.blocked.splice(0)));
 const started = await page.evaluate(() => ({
-  first_paint_ms: performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? null,
+  first_paint_ms: performance.getEntriesByName("first-contentful-paint")[0].startTime,
   first_curve_ms: window.first_curve_ms,
-  blocked_ms: Math.max(0, ...window.blocked.splice(0).map(([, duration]) => duration)),
 }));
-const client = await page.context().newCDPSession(page);
-if (profile) {
-  await client.send("Profiler.enable");
-  await client.send("Profiler.setSamplingInterval", { interval: 200 });
-  await client.send("Profiler.start");
-}
-// From the event of a slider to the frame that draws another curve.
-const times = await page.evaluate(async ([drags, label]) => {
-  const lines = () => [...document.querySelectorAll(".first .paper path.line")].map((one) => one.getAttribute("d")).join();
-  const input = document.getElementById([...document.querySelectorAll("label")].find((one) => one.textContent === label).htmlFor);
-  const found = [];
-  const middle = (Number(input.min) + Number(input.max)) / 2;
+const blocked_starting_ms = await most();
+
+/** From each event of a slider to the frame with another curve, and to the last one that it leads to. */
+const dragged = await page.evaluate(async ([drags, name]) => {
+  const lines = () => [...document.querySelectorAll(".first .paper path.line")].map((line) => line.getAttribute("d")).join();
+  const label = [...document.querySelectorAll("label")].find((one) => one.textContent === name);
+  const input = document.getElementById(label.htmlFor);
+  const found = { coarse_ms: [], fine_ms: [] };
+  const frame = () => new Promise((next) => requestAnimationFrame(next));
   for (let n = 0; n < drags; n++) {
     const before = lines();
     const began = performance.now();
-    input.value = String(Math.round(middle - 1 - (n % (middle - Number(input.min) - 1))));
+    // Never to where it was: a curve that is known is there at once.
+    input.value = String(Number(input.max) - 1 - n);
     input.dispatchEvent(new Event("input", { bubbles: true }));
-    while (lines() === before) await new Promise((next) => requestAnimationFrame(next));
-    found.push(performance.now() - began);
-    await new Promise((next) => setTimeout(next, 150));
+    while (lines() === before) await frame();
+    found.coarse_ms.push(performance.now() - began);
+    let [now, last] = [lines(), performance.now()];
+    for (let quiet = last; performance.now() - quiet < 400; await frame()) {
+      if (lines() === now) continue;
+      [now, last, quiet] = [lines(), performance.now(), performance.now()];
+    }
+    found.fine_ms.push(last - began);
   }
   return found;
 }, [Number(drags), slider]);
-if (profile) writeFileSync(profile, JSON.stringify((await client.send("Profiler.stop")).profile));
-const blocked = await page.evaluate(() => window.blocked.map(([, duration]) => duration));
+const blocked_dragging_ms = await most();
 await browser.close();
-console.log(JSON.stringify({ ...started, drags_ms: times, blocked_dragging_ms: Math.max(0, ...blocked) }));
+console.log(JSON.stringify({ ...started, blocked_starting_ms, ...dragged, blocked_dragging_ms }));

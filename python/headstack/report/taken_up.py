@@ -120,10 +120,10 @@ def taken(report: Report) -> Taken:
             if series.published:
                 continue
             runs: Sequence[tuple[str, Asked | None]] = _runs(series, by_figure) or [(series.name, None)]
-            for name, asked in runs:
-                if asked is not None and id(asked) not in known:
-                    known[id(asked)] = _question(asked, found.files)
-                question = ELSEWHERE if asked is None else known[id(asked)]
+            for name, run in runs:
+                if run is not None and id(run) not in known:
+                    known[id(run)] = _question(run, found.files)
+                question = ELSEWHERE if run is None else known[id(run)]
                 if isinstance(question, str):
                     names = refused.setdefault(question, [])
                     names += [name] * (name not in names)
