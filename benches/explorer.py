@@ -1,7 +1,7 @@
-"""How large the explorer is and how quickly it answers, in headless Chromium on this machine: ``python benches/explorer.py``.
+"""How large the explorer is, and how quickly it answers in headless Chromium: ``python benches/explorer.py``.
 
-Of the speed in the browser, the engine in Node against the program, both by processor time of one thread. Needs ``make build``,
-Node and Chromium.
+The speed in the browser is that of the engine in Node against the program, both by processor time of one thread. Needs
+``make build``, Node and Chromium.
 """
 
 from __future__ import annotations

@@ -625,7 +625,7 @@ class Results:
 
         return report_of(self)
 
-    def to_html(self, path: str | os.PathLike[str]) -> None:
+    def to_html(self, path: str | os.PathLike[str], with_simulator: bool = False) -> None:
         """Writes ``report`` as one HTML file. Needs the page, which a build of the package holds.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
@@ -633,7 +633,7 @@ class Results:
         """
         from headstack.report.html import write_html
 
-        write_html(self.report(), path)
+        write_html(self.report(), path, with_simulator)
 
     def and_others(self, others: Results) -> Results:
         """These, and then others.

@@ -344,6 +344,7 @@ class Sweep:
         column: str = "iops",
         descending: bool = True,
         where: str | None = None,
+        with_simulator: bool = False,
     ) -> None:
         """Writes the figure of ``plot`` and the table, those first that have most (or least), as one HTML file.
 
@@ -353,7 +354,7 @@ class Sweep:
         from headstack.report.html import write_html
         from headstack.report.sweeps_report import report_of
 
-        write_html(report_of(self, column, descending, where), path)
+        write_html(report_of(self, column, descending, where), path, with_simulator)
 
     @property
     def column_names(self) -> list[str]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import shlex
 import shutil
 import subprocess
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,9 @@ from headstack.report.explorer import ENGINE, page
 
 WEB = REPOSITORY / "web"
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-SIZE_MAX, COMPRESSED_MAX = 3_000_000, 1_600_000
+SIZE_MAX, COMPRESSED_MAX = 3_000_000, 1_200_000
+BLOCKED_MAX_MS, FIRST_CURVE_MAX_MS, COARSE_MAX_MS = 800, 8_000, 2_000
+"""Many times what a quiet machine takes, which benches/explorer.py tells: tests meet others on the same cores."""
 
 pytestmark = pytest.mark.skipif(not ENGINE.is_file(), reason="not built: make web, with Rust for WebAssembly")
 
@@ -133,10 +135,17 @@ def test_it_is_read_on_a_phone_in_the_dark_and_on_paper(looked: dict[str, Any]) 
     assert narrow["printed"]["lines"] > 0
 
 
+def test_nobody_waits_for_the_page(looked: dict[str, Any]) -> None:
+    dragged = looked["dragged"]
+    assert dragged["blocked_ms"] < BLOCKED_MAX_MS
+    assert dragged["first_curve_ms"] < FIRST_CURVE_MAX_MS
+    assert dragged["coarse_ms"] < COARSE_MAX_MS
+
+
 def test_a_page_is_small() -> None:
     text = page([CHEETAH], "file-server").encode()
     assert len(text) < SIZE_MAX
-    assert len(zlib.compress(text, 9)) < COMPRESSED_MAX
+    assert len(gzip.compress(text)) < COMPRESSED_MAX
 
 
 def test_files_and_prices_are_in_the_page(headstack: Headstack, tmp_path: Path) -> None:

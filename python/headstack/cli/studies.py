@@ -48,7 +48,7 @@ def carrying_out(command: Callable[..., Any]) -> Callable[..., Any]:
         help="On all cores of this machine, or on the workers of a Dask cluster.",
     )
     quiet = click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
-    return simulator_option(store(executor(quiet(command))))
+    return store(executor(quiet(command)))
 
 
 @click.group()
@@ -75,6 +75,7 @@ def list_studies() -> None:
 )
 @click.option("--all", "every", is_flag=True, help="Run all that ship with headstack.")
 @INTO
+@simulator_option
 @click.option("--pictures", metavar="SUFFIX", help="Also write each figure as a picture: png, svg or pdf.")
 @carrying_out
 @wide_option
