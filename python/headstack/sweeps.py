@@ -401,16 +401,16 @@ class Sweep:
     def asked(self, where: str | None = None) -> list[Asked]:
         """How the first of the configurations, as many as a report lists, are asked for again."""
         from headstack.report.figures import Asked
-        from headstack.report.taken_up import figures_of
+        from headstack.report.taken_up import described_of, figures_of
 
         found = []
         for row in self._asked_rows(None, False, ASKED_MAX, where, "*"):
             asked, values = self._plan.asked(row["place"] - 1)
             (text,) = _native.specifications(json.dumps(asked | {"points": [list(values.values())]}))
             spec = json.loads(text)
-            if "workload" not in spec:
+            if "system" not in spec:
                 continue
-            described = json.dumps({part: spec[part] for part in ("system", "workload")})
+            described = described_of(spec)
             name, part = asked["system"]["name"], asked["system"]["part"]
             of_system, of_demand = (json.dumps(asked[of]["blueprint"]) if asked[of] else "" for of in (SYSTEM, DEMAND))
             system = f"{name}@{part}" if part else name

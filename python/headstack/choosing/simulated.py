@@ -292,8 +292,6 @@ class Simulated:
         figures, why = figures_of(row), ""
         if demand.blueprint is None:
             why = "it is the replay of a trace, which the page does not have"
-        elif demand.is_scenario:
-            why = "it is a scenario of several streams"
         values = dict([*candidate.fields(), *self._options(ask, demand)])
         system = json.dumps(blueprint_of(candidate.family))
         workload = json.dumps(demand.blueprint) if demand.blueprint is not None else ""

@@ -70,9 +70,9 @@ def asked_of(row: Row, whole: Row) -> Asked:
     named = [option.name for option in OPTIONS if option.name in row and option.name not in (*IN_RESULTS, "interval")]
     workload = whole["workload"]
     values = {name: str(row[name]) for name in named} | ({"seed": str(row["seed"])} if row["seed"] != 1 else {})
-    demand = workload["name"] if workload["name"] in _native.workload_ids() else ""
-    described = json.dumps({"system": whole["system"]["description"], "workload": workload})
-    return Asked(row["system"], demand, values | load_of(workload), figures, described)
+    demand = workload["name"] if workload["name"] in _demands() else ""
+    described = described_of({"system": whole["system"]["description"], "workload": workload})
+    return Asked(row["system"], demand, values | load_of(workload, row["depth"]), figures, described)
 
 
 def figures_of(row: Row) -> dict[str, float]:
@@ -80,14 +80,15 @@ def figures_of(row: Row) -> dict[str, float]:
     return {name: row[name] for name in FIGURES if row.get(name) is not None}
 
 
-def load_of(workload: Row) -> dict[str, str]:
-    """The load and the length that a workload states, as options."""
-    arrivals, length = workload["arrivals"], workload["run_length"]
-    load = (
-        {"depth": str(arrivals["closed"]["outstanding"])}
-        if "closed" in arrivals
-        else {"rate": f"{arrivals['open']['rate_per_s']:.17g}"}
-    )
+def load_of(demand: Row, clients: object) -> dict[str, str]:
+    """The load and the length that a workload states, or a scenario of so many clients, as options."""
+    arrivals, length = demand.get("arrivals"), demand["run_length"]
+    if arrivals is None:
+        load = {"depth": str(clients)}
+    elif "closed" in arrivals:
+        load = {"depth": str(arrivals["closed"]["outstanding"])}
+    else:
+        load = {"rate": f"{arrivals['open']['rate_per_s']:.17g}"}
     return load | {name: str(value) for name, value in length.items() if name in ("requests", "time")}
 
 
@@ -97,8 +98,6 @@ def _refused(whole: Row) -> str:
         return "it was measured on a real device"
     if whole["fidelity"] is not None:
         return "it is the replay of a trace, which the page does not have"
-    if not isinstance(whole["workload"].get("arrivals"), dict):
-        return "it is a scenario of several streams"
     return ""
 
 
@@ -193,7 +192,7 @@ def _question(asked: Asked, files: dict[str, dict[str, Any]]) -> _Question | str
         values = {name: text for name, text in asked.values.items() if (name, text) != ("seed", "1")}
         values |= {"range": part} if part else {}
         # What nobody chose, the workload says.
-        stated_load = load_of(spec["workload"])
+        stated_load = load_of(_demand_of(spec), spec.get("clients"))
         if not set(values) & {"requests", "time", "confidence"}:
             values |= {name: text for name, text in stated_load.items() if name not in LOADS}
         load = next((name for name in LOADS if name in values), None) or next(
@@ -215,7 +214,7 @@ def _demand(asked: Asked) -> tuple[str, Blueprint | None]:
     if not asked.demand:
         return "", None
     name = os.path.basename(asked.demand).removesuffix(".toml")
-    known = json.loads(_native.demand_blueprint(name)) if name in _native.workload_ids() else None
+    known = json.loads(_native.demand_blueprint(name)) if name in _demands() else None
     given = json.loads(asked.demand_blueprint) if asked.demand_blueprint else known
     return (name if given == known else f"{name}.toml"), given
 
@@ -235,6 +234,11 @@ def _systems(name: str, asked: Asked) -> Iterable[tuple[str, Blueprint]]:
         if "drive" in system:
             text = _native.drive_to_toml(json.dumps(system["drive"]), {})
             yield f"{name}.toml", {"kind": "drive", "text": text, "drives": {}}
+
+
+@cache
+def _demands() -> frozenset[str]:
+    return frozenset([*_native.workload_ids(), *_native.scenario_ids()])
 
 
 @cache
@@ -260,13 +264,25 @@ def _described(
         spec: dict[str, Any] = json.loads(_native.specifications(json.dumps(chunk))[0])
     except InputError:
         return None
-    return spec if "workload" in spec else None
+    return spec if "system" in spec else None
+
+
+def described_of(spec: Mapping[str, Any]) -> str:
+    """What a run describes exactly, as JSON."""
+    return json.dumps({"system": spec["system"], "workload": _demand_of(spec)})
+
+
+def _demand_of(spec: Mapping[str, Any]) -> Row:
+    """The workload or the scenario of a run."""
+    found: Row = spec["workload"] if "workload" in spec else spec["scenario"]
+    return found
 
 
 def _is_as_stated(spec: Mapping[str, Any], asked: Asked) -> bool:
     """Whether a question describes exactly what the run states of itself."""
-    expected = json.loads(asked.described) if asked.described else {}
-    return all(spec[part] == described for part, described in expected.items())
+    if not asked.described:
+        return True
+    return bool(json.loads(described_of(spec)) == json.loads(asked.described))
 
 
 def kind_of(name: str) -> str:
