@@ -24,7 +24,7 @@ from test_studies import put
 WEB = REPOSITORY / "web"
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 ARRAY = "nearline-24-raid6"
-PAGES = ("run", "array", "sweep", "study", "choice", "measured")
+PAGES = ("run", "array", "scenario", "sweep", "study", "choice", "measured")
 
 pytestmark = pytest.mark.skipif(not ENGINE.is_file(), reason="not built: make web, with Rust for WebAssembly")
 
@@ -46,6 +46,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Report]:
     return {
         "run": hs.run([CHEETAH, ARRAY], "file-server", policy="fcfs", depth=[1, 4, 24], requests=500).report(),
         "array": hs.run(ARRAY, "web-server", drives=12, rate=[200, 400], seed=3, requests=500).report(),
+        "scenario": hs.run(ARRAY, "hp-oltp-2k", depth=[1, 4], requests=500).report(),
         "sweep": sweeps_report.report_of(swept, "mean_ms", False),
         "study": hs.studies.run(put(folder)).report(),
         "choice": choice_report.report_of(choice),
@@ -81,7 +82,7 @@ def drawn(report: Report) -> list[tuple[float, float]]:
     return [points[list(series.names).index(found.curves[place][0].name)]] if series.names else points
 
 
-@pytest.mark.parametrize("name", ["run", "array", "sweep", "study", "choice"])
+@pytest.mark.parametrize("name", ["run", "array", "scenario", "sweep", "study", "choice"])
 def test_a_curve_that_is_taken_up_has_the_numbers_of_the_report(
     reports: dict[str, Report], looked: dict[str, Any], name: str
 ) -> None:
@@ -96,7 +97,7 @@ def hashable(value: Any) -> Any:
     return value if isinstance(value, float | int | str) else None
 
 
-@pytest.mark.parametrize("name", ["run", "array", "sweep", "study", "choice"])
+@pytest.mark.parametrize("name", ["run", "array", "scenario", "sweep", "study", "choice"])
 def test_a_curve_that_is_taken_up_can_be_varied_and_left(looked: dict[str, Any], name: str) -> None:
     page = looked[name]
     assert [chip.endswith("pinned") for chip in page["chips"]] == [True, False]
@@ -131,6 +132,14 @@ def test_a_system_of_ones_own_is_in_the_page(tmp_path: Path, headstack: Headstac
     refused = headstack(*asked, "--with-simulator")
     assert refused.returncode == 2
     assert "--with-simulator: the simulator goes into a page; give --html FILE.html" in refused.stderr
+
+
+def test_a_changed_drive_is_not_taken_for_that_of_the_catalogue(tmp_path: Path) -> None:
+    file = tmp_path / "man3735.toml"
+    file.write_text((REPOSITORY / "catalogue" / "drives" / file.name).read_text().replace("10025rpm", "9000rpm"))
+    found = taken(hs.run(file, "file-server", depth=[1, 4], requests=300).report())
+    assert [curve.system for curve in found.curves[0]] == ["man3735.toml"]
+    assert found.files["man3735.toml"]["stated"]["spindle"]["speed"] == "9000rpm"
 
 
 def test_an_array_of_ones_own_is_refused_in_words(tmp_path: Path) -> None:

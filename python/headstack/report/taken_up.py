@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from headstack.results import Row
 
 LOADS = ("depth", "rate")
+LENGTHS = {"requests", "time", "confidence"}
 FIGURES = ("iops", "mb_per_s", "mean_ms", "p50_ms", "p90_ms", "p95_ms", "p99_ms", "p999_ms")
 """By these a point of a figure is known as a run's."""
 CURVES_MAX = 12
@@ -89,7 +90,9 @@ def load_of(demand: Row, clients: object) -> dict[str, str]:
         load = {"depth": str(arrivals["closed"]["outstanding"])}
     else:
         load = {"rate": f"{arrivals['open']['rate_per_s']:.17g}"}
-    return load | {name: str(value) for name, value in length.items() if name in ("requests", "time")}
+    # It may also last until streams end by themselves.
+    stated_length = length if isinstance(length, dict) else {}
+    return load | {name: str(value) for name, value in stated_length.items() if name in ("requests", "time")}
 
 
 def _refused(whole: Row) -> str:
@@ -193,8 +196,10 @@ def _question(asked: Asked, files: dict[str, dict[str, Any]]) -> _Question | str
         values |= {"range": part} if part else {}
         # What nobody chose, the workload says.
         stated_load = load_of(_demand_of(spec), spec.get("clients"))
-        if not set(values) & {"requests", "time", "confidence"}:
-            values |= {name: text for name, text in stated_load.items() if name not in LOADS}
+        if not set(values) & LENGTHS:
+            values |= {name: text for name, text in stated_load.items() if name in LENGTHS}
+        if not set(values) & LENGTHS:
+            return "it lasts until it ends by itself, which the page does not ask for"
         load = next((name for name in LOADS if name in values), None) or next(
             name for name in LOADS if name in stated_load
         )
@@ -306,7 +311,7 @@ def _curve(series: str, runs: Sequence[tuple[float, _Question]], is_one_of: bool
             if question.load == "depth"
             else [at * share for share in (0.25, 0.5, 0.75, 1.0, 1.25)]
         )
-    own = [f"{key} {text}" for key, text in question.values.items() if key not in ("requests", "seed", "warm_up")]
+    own = [f"{key} {text}" for key, text in question.values.items() if key not in ("requests", "seed")]
     name = ", ".join([question.system, *own]) if is_one_of else series
     told = {key: question.values[key] for key in sorted(question.values)}
     return Curve(name, question.system, question.demand, told, question.load, loads, at)
