@@ -69,7 +69,7 @@ export class Explorer {
   /** Shows another state. */
   show(state: State): void {
     this.state = state;
-    if (!this.catalogue) return;
+    if (!this.answers) return;
     this.controls();
     this.changed();
   }
