@@ -626,8 +626,8 @@ class Results:
         return report_of(self)
 
     def to_html(self, path: str | os.PathLike[str], with_simulator: bool = False) -> None:
-        """Writes ``report`` as one HTML file, whose curves can be varied ``with_simulator``. Needs the page, which a build
-        of the package holds.
+        """Writes ``report`` as one HTML file, whose curves can be varied ``with_simulator``. Needs the page, which a
+        build of the package holds.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> results.to_html("results.html")

@@ -342,8 +342,8 @@ class Comparison:
         return report_of(self)
 
     def to_html(self, path: str | os.PathLike[str], with_simulator: bool = False) -> None:
-        """Writes ``report`` as one HTML file, whose curves can be varied ``with_simulator``. Needs the page, which a build
-        of the package holds.
+        """Writes ``report`` as one HTML file, whose curves can be varied ``with_simulator``. Needs the page, which a
+        build of the package holds.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> again = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0, seed=2)
