@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,11 +11,11 @@ import pytest
 import headstack as hs
 from conftest import CHEETAH
 from headstack.report.draw import draw
-from headstack.report.figures import Figure, Grid, Lines, Report, Table
+from headstack.report.figures import Axis, Bars, Figure, Grid, Lines, Report, Series, Table
 from headstack.report.html import to_html
 from headstack.report.pages import FOLDER
 from headstack.report.sweeps_report import report_of
-from headstack.report.words import known, number, time, with_error
+from headstack.report.words import known, number, time, with_error, with_says
 
 SSD = "970-evo-1tb"
 
@@ -106,14 +107,42 @@ def test_a_page_begins_with_its_answer_and_ends_with_how_it_was_found(both: hs.R
     assert places == sorted(places)
 
 
+def test_a_figure_of_a_study_says_how_far_it_is_from_what_was_published() -> None:
+    axes = Axis("Throughput (IO/s)"), Axis("Response time (ms)")
+    ours = Series("reads", [100, 200], [5.0, 12.0], labels=["1", "2"])
+    published = Series("reads", [110, 190], [4.0, 10.0], labels=["1", "2"], published=True)
+    curves = with_says(Lines("one", "One", *axes, [ours, published]))
+    assert curves.says == "Off 2 published figures by 22 % on average, at most +25 % (reads, 1)."
+    alone = with_says(Lines("one", "One", *axes, [ours]))
+    assert alone.says == "reads from 5 ms at 100 IO/s to 12 ms at 200 IO/s."
+    bars = Bars("two", "Two", Axis("Gain (%)"), ["a", "b"], [Series("published", (), [30, 20], published=True)])
+    bars = replace(bars, series=[*bars.series, Series("simulated", (), [25, 21], low=[20, 19], high=[29, 24])])
+    assert with_says(bars).says == "Off 2 published figures by 3 points on average, at most \u22125 points (a)."
+    ours_alone = replace(bars, series=bars.series[1:])
+    assert with_says(ours_alone).says == "Most: a with 25 % (20 to 29); least: b with 21 % (19 to 24)."
+    grid = Grid("three", "Three", ["10k"], "drive", ["1", "2"], "blocks", [[4.0, 9.0]], "IO/s")
+    assert with_says(grid).says == "From 4 (10k, 1) to 9 (10k, 2): IO/s."
+    told = replace(grid, says="What its author says.")
+    assert with_says(told) is told
+
+
 def test_a_sweep_says_what_is_best_and_has_a_map() -> None:
     speeds = ["10000rpm", "15000rpm"]
     swept = hs.sweep(CHEETAH, "file-server", vary={"depth": [1, 4], "spindle.speed": speeds, "requests": 1000})
     report = report_of(swept, "mean_ms", False)
     rows = swept.rows("mean_ms", False)
     best: dict[str, Any] = rows[0]
-    assert report.summary.startswith(f"Least mean response time: {number(best['mean_ms'])} ms at ")
+    told = swept.rows_with_model_errors("mean_ms", False, 1)[0]
+    ends = " to ".join(number(told[f"mean_model_{end}_ms"]) for end in ("low", "high"))
+    assert report.summary.startswith(
+        f"Least mean response time: {number(best['mean_ms'])} ms ({ends} in nine of ten devices) at "
+    )
+    assert re.search(r"is \d\.\d+ ± 0\.\d+ times it\.", report.summary)
     figures = figures_of(report)
+    table = figures["configurations"]
+    assert isinstance(table, Table)
+    assert list(table.columns[:4]) == ["depth", "spindle speed rpm", "IO/s", "IO/s 90 %"]
+    assert table.texts[0][table.columns.index("mean ms")] == f"{best['mean_ms']:.1f}"
     lines, grid = figures["sweep"], figures["map"]
     assert isinstance(lines, Lines)
     assert isinstance(grid, Grid)

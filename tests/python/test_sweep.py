@@ -332,7 +332,7 @@ def test_a_column_is_drawn_over_what_was_varied(tmp_path: Path) -> None:
     assert lines_again == lines
     assert isinstance(table, Table)
     assert len(table.rows) == 8
-    assert [row[table.columns.index("mean_ms")] for row in table.rows] == sorted(
+    assert [row[table.columns.index("mean ms")] for row in table.rows] == sorted(
         row["mean_ms"] for row in found.rows(where="depth < 10")
     )
     for column, where, message in (
@@ -383,7 +383,12 @@ def test_the_command_prints_the_best(tmp_path: Path, headstack: Headstack) -> No
     assert done.returncode == 0, done.stderr
     assert "4 configurations; shown: least mean_ms" in done.stdout
     first = done.stdout.splitlines()[3].split()
-    assert first[:2] == ["15000", "1"]
+    assert first[:2] == ["15,000", "1"]
+    # Words with units for people; the names of the fields stay in what is written.
+    head = " ".join(done.stdout.splitlines()[0].split())
+    assert head.startswith("spindle speed")
+    assert "_" not in head
+    assert (tmp_path / "out.csv").read_text().startswith("spindle.speed_rpm,requests,depth,")
     assert len((tmp_path / "out.csv").read_text().splitlines()) == 5
 
 

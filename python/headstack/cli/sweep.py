@@ -17,7 +17,6 @@ from headstack.cli.files import OUTPUT, SOURCE
 from headstack.cli.output import Outputs, print_table, progress, report_options, reports, say, wide_option
 from headstack.cli.runs import Command, Grouped
 from headstack.cli.varying import option_of
-from headstack.columns import Column, Figures, Words
 from headstack.designs import SAMPLES
 from headstack.options import OPTIONS
 from headstack.results import between
@@ -26,18 +25,6 @@ if TYPE_CHECKING:
     from headstack.sweeps import Sweep
 
 EXIT_RUN = 3
-
-SHOWN = (
-    (Figures("capacity\nGB", 4), "capacity_gb", "{:,.1f}"),
-    (Figures("IO/s", 0), "iops", "{:,.1f}"),
-    (Figures("IO/s\n90 %", 1), "iops_model", "{}"),
-    (Figures("MB/s", 3), "mb_per_s", "{:,.2f}"),
-    (Figures("mean\nms", 0), "mean_ms", "{:,.2f}"),
-    (Figures("mean\n90 %", 2), "mean_model", "{}"),
-    (Figures("p99\nms", 1), "p99_ms", "{:,.2f}"),
-    (Figures("busy\n%", 4), "utilisation_percent", "{:.0f}"),
-    (Words("bottleneck", 3), "bottleneck", "{}"),
-)
 
 
 def options_of_runs(command: Command) -> Command:
@@ -211,9 +198,12 @@ def checked_ending(output: str) -> None:
 
 def show_swept(swept: Sweep, column: str, descending: bool, top: int, where: str | None) -> None:
     """The best configurations, and what became of the others."""
+    from headstack.report.sweeps_report import shown
+
     rows = [row | between(row) for row in swept.rows_with_model_errors(column, descending, top, where)]
     if rows:
-        print_rows(swept, rows)
+        columns, cells = shown(swept, rows, column)
+        print_table(list(columns.values()), cells)
         print()
     else:
         say(f"no configuration is so: {where}")
@@ -251,24 +241,3 @@ def fields(vary: tuple[str, ...], given: dict[str, Any]) -> dict[str, str]:
     if not found:
         raise InputError("nothing is varied; give --vary FIELD=VALUES")
     return found
-
-
-def print_rows(swept: Sweep, rows: list[dict[str, Any]]) -> None:
-    """A row for each configuration: what was varied, where it differs, and the figures."""
-    varied = swept.varied
-    known = {name for _, name, _ in SHOWN if any(row[name] is not None for row in rows)}
-    alike = {"capacity_gb"} if len({row["capacity_gb"] for row in rows}) == 1 else set()
-    optional = alike | {name for name in ("iops_model", "mean_model") if name not in known}
-    shown = [one for one in SHOWN if one[1] not in optional]
-    is_number = {name: isinstance(rows[0][name], float) for name in varied}
-    columns = [Column(name.replace(".", "\n", 1), is_text=not is_number[name], rank=0) for name in varied]
-
-    def cell(value: Any, form: str) -> str:
-        return "" if value is None else form.format(value)
-
-    cells = [
-        [cell(row[name], "{:g}" if is_number[name] else "{}") for name in varied]
-        + [cell(row[name], form) for _, name, form in shown]
-        for row in rows
-    ]
-    print_table([*columns, *(column for column, _, _ in shown)], cells)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headstack._native import format_bytes, format_duration_ns, version
 from headstack.report.figures import Axis, Bars, Figure, Grid, Heat, Lines, Report, Section, Series
+from headstack.report.words import of_course, of_percentiles
 
 if TYPE_CHECKING:
     from headstack.analysis import Analysis
@@ -34,9 +35,9 @@ def report_of(found: Analysis) -> Report:
         Section("Re-use", "", list(_reuse(told))),
         Section("Requests in flight and response times", "", [*_depth(told), *_response(told)]),
     ]
-    said = [f"{summary(told)}.", *(f"{note[:1].upper()}{note[1:]}." for note in told["notes"]), f"{caption(found)}."]
+    remarks = [*(f"{note[:1].upper()}{note[1:]}." for note in told["notes"]), f"{caption(found)}."]
     shown = [section for section in sections if section.figures]
-    return Report(found.name, "", "\n\n".join(said), shown, (), (), version())
+    return Report(found.name, "", f"{summary(told)}.", shown, version=version(), remarks="\n\n".join(remarks))
 
 
 # Figures.
@@ -59,7 +60,17 @@ def _maps(report: Found) -> Iterable[Figure]:
             (0, len(cells) * cell_bytes / place_bytes),
             cells,
             f"requests in {format_duration_ns(cell_ns)} × {format_bytes(cell_bytes)}",
+            says=_of_map(cells, map_title(report, kind)),
         )
+
+
+def _of_map(cells: Sequence[Sequence[int]], what: str) -> str:
+    """How much of all goes to the few places that are busiest."""
+    counts = sorted(map(sum, cells), reverse=True)
+    busiest = sum(counts[: max(1, round(len(counts) / 10))])
+    never = sum(count == 0 for count in counts)
+    idle = f", and {100 * never / len(counts):.0f} % get none" if never else ""
+    return f"The busiest tenth of the addresses gets {100 * busiest / (sum(counts) or 1):.0f} % of the {what}{idle}."
 
 
 def _rate(report: Found) -> Iterable[Figure]:
@@ -79,9 +90,9 @@ def _rate(report: Found) -> Iterable[Figure]:
     ]
     series = [one for one in series if any(one.y)]
     width = format_duration_ns(width_ns)
-    yield Lines(
-        "rate", "Rate", Axis(f"Time ({time_unit})", log=False), Axis("Rate (IO/s)"), series, f"In bins of {width}."
-    )
+    totals = [sum(entry["requests"] for entry in part) * 1e9 / width_ns for part in parts]
+    axes, note = (Axis(f"Time ({time_unit})", log=False), Axis("Rate (IO/s)")), f"In bins of {width}."
+    yield Lines("rate", "Rate", *axes, series, note, says=of_course(totals, "IO/s in all"))
 
 
 def _gaps(report: Found) -> Iterable[Figure]:
@@ -93,9 +104,10 @@ def _gaps(report: Found) -> Iterable[Figure]:
     shares = Series("gaps", (), [100 * entry["count"] / total for entry in bins])
     gaps, variation = report["arrivals"]["gaps_ns"], report["arrivals"]["gap_variation"]
     note = f"Mean {format_duration_ns(round(gaps['mean']))}, coefficient of variation {figures(variation)}."
-    yield Bars(
-        "gaps", "Time from a request to the next", Axis("Share of the gaps (%)", log=False), groups, [shares], note
-    )
+    axis = Axis("Share of the gaps (%)", log=False)
+    half, nearly_all = (format_duration_ns(gaps[key]) for key in ("p50", "p99"))
+    says = f"Half of the requests follow within {half}, 99 of 100 within {nearly_all}."
+    yield Bars("gaps", "Time from a request to the next", axis, groups, [shares], note, says=says)
 
 
 def _sizes(report: Found) -> Iterable[Figure]:
@@ -112,7 +124,11 @@ def _sizes(report: Found) -> Iterable[Figure]:
     note = f"Mean {format_bytes(round(report['sizes']['mean_bytes'] or 0))}."
     note += "" if exact else " Sizes from each one up to twice as much."
     shown = [one for one in series if any(one.y)]
-    yield Bars("sizes", "Sizes", Axis("Share of the requests (%)", log=False), groups, shown, note)
+    axis = Axis("Share of the requests (%)", log=False)
+    counts = [sum(entry["requests"] for entry in entries) for entries in classes.values()]
+    at_least = "" if exact else "from "
+    says = f"Most are {at_least}{groups[counts.index(max(counts))]}: {100 * max(counts) / total:.0f} % of the requests."
+    yield Bars("sizes", "Sizes", axis, groups, shown, note, says=says)
 
 
 def _mix(report: Found) -> Iterable[Figure]:
@@ -121,10 +137,13 @@ def _mix(report: Found) -> Iterable[Figure]:
         return
     shares = ((found["read_share"], found["read_random_share"]), (1 - found["read_share"], found["write_random_share"]))
     values = [[100 * share * (1 - (random or 0)), 100 * share * (random or 0)] for share, random in shares]
-    columns = ("sequential", "random")
-    yield Grid(
-        "mix", "Sequential and random", ("reads", "writes"), "", columns, "", values, "% of the reads and writes"
-    )
+    rows, columns = ("reads", "writes"), ("sequential", "random")
+    told = [
+        f"{100 * share:.0f} % {what}" + (f", {100 * random:.0f} % of them random" if random is not None else "")
+        for what, (share, random) in zip(rows, shares, strict=True)
+    ]
+    title, unit_of_all, says = "Sequential and random", "% of the reads and writes", f"{'; '.join(told)}."
+    yield Grid("mix", title, rows, "", columns, "", values, unit_of_all, says=says)
 
 
 def _reuse(report: Found) -> Iterable[Figure]:
@@ -141,7 +160,23 @@ def _reuse(report: Found) -> Iterable[Figure]:
     caches = [point["cache_bytes"] / factor if by_block else point["cache"] for point in curve]
     misses = Series("misses", caches, [100 * point["miss_ratio"] for point in curve], **bounds)
     axes = Axis(f"Cache ({name})", log=True), Axis("Misses (%)", log=False)
-    yield Lines("misses", "Misses of an LRU cache", *axes, [misses], note)
+    yield Lines("misses", "Misses of an LRU cache", *axes, [misses], note, says=_of_misses(misses, name))
+
+
+def _of_misses(misses: Series, unit_of_caches: str) -> str:
+    """What the largest cache spares, with its interval, and with how little of it half of that is had."""
+
+    def spared(n: int) -> float:
+        return 100 - (misses.y[n] or 0.0)
+
+    last = len(misses.x) - 1
+    half = next(n for n in range(len(misses.x)) if spared(n) >= spared(last) / 2)
+    caches = [f"{figures(misses.x[n] or 0.0)} {unit_of_caches}" for n in (last, half)]
+    low, high = (100 - (ends[last] or 0.0) if ends else None for ends in (misses.high, misses.low))
+    between = f" ({low:.1f} to {high:.1f})" if low is not None and high is not None else ""
+    return (
+        f"A cache of {caches[0]} spares {spared(last):.1f} %{between} of the accesses, one of {caches[1]} half of that."
+    )
 
 
 def _depth(report: Found) -> Iterable[Figure]:
@@ -150,14 +185,9 @@ def _depth(report: Found) -> Iterable[Figure]:
         return
     groups, shares = zip(*depth_classes(depth), strict=True)
     note = f"Mean {figures(depth['mean'])}, most {depth['max']:,}."
-    yield Bars(
-        "depth",
-        "Requests in flight",
-        Axis("Share of the time (%)", log=False),
-        groups,
-        [Series("time", (), shares)],
-        note,
-    )
+    axis, most = Axis("Share of the time (%)", log=False), shares.index(max(shares))
+    says = f"Most of the time {groups[most]} in flight: {shares[most]:.0f} % of it."
+    yield Bars("depth", "Requests in flight", axis, groups, [Series("time", (), shares)], note, says=says)
 
 
 def _response(report: Found) -> Iterable[Figure]:
@@ -169,7 +199,12 @@ def _response(report: Found) -> Iterable[Figure]:
         for name, entry in report["response"]["by_operation_ns"].items()
     ]
     axes = Axis("Percentile (%)"), Axis("Response time (ms)")
-    yield Lines("response", "Response times by percentile", *axes, series, x_is_percentile=True)
+    told: dict[str, dict[float, float]] = {
+        name: {50: entry["p50"] / 1e6, 99: entry["p99"] / 1e6}
+        for name, entry in report["response"]["by_operation_ns"].items()
+    }
+    title, says = "Response times by percentile", of_percentiles(told)
+    yield Lines("response", title, *axes, series, x_is_percentile=True, says=says)
 
 
 # What pictures and reports say alike.

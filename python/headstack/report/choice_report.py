@@ -37,6 +37,7 @@ from headstack.report.figures import (
     Table,
 )
 from headstack.report.looks import COLOURS
+from headstack.report.words import number as digits
 
 FIRST = 3
 """Columns of a table that are always there: what a row is of, its place, its host or its price."""
@@ -247,7 +248,9 @@ def frontier_figure(answer: Answer, number: int) -> Lines:
     x, y = (Axis(_label(*answer.objectives[n])) for n in (0, number))
     name = "frontier" if number == 1 else f"frontier-{number}"
     key = [(mark, says) for mark, says in KEY if mark in shown]
-    return Lines(name, UNBEATEN.removesuffix(":"), x, y, series, _dates(answer), key=key)
+    ends = [f"{digits(one.costs[0])} with {digits(one.costs[number])}" for one in (on[0], on[-1])]
+    says = f"{x.label} with {y.label}: from {ends[0]} to {ends[1]}, {len(on)} of {len(pairs)} systems." if on else ""
+    return Lines(name, UNBEATEN.removesuffix(":"), x, y, series, _dates(answer), key=key, says=says)
 
 
 # Prices.

@@ -9,6 +9,7 @@ from headstack._native import version
 from headstack.report.figures import Asked, Axis, Bars, Lines, Provenance, Report, Section, Series, Table
 from headstack.report.results_report import BAND, MEANS, RESPONSE, THROUGHPUT, provenance_of
 from headstack.report.taken_up import asked_of, figures_of
+from headstack.report.words import words_of
 
 if TYPE_CHECKING:
     from headstack.comparison import Comparison, Point
@@ -117,7 +118,7 @@ def _errors(comparison: Comparison) -> Bars:
 
 def _table(comparison: Comparison) -> Table:
     rows = comparison.figures()
-    columns = [name.replace("_", " ") for name in rows[0]] if rows else []
+    columns = [" ".join(words_of(name)).rstrip() for name in rows[0]] if rows else []
     return Table("points", "Point by point", columns, [list(row.values()) for row in rows])
 
 

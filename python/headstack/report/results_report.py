@@ -26,7 +26,7 @@ from headstack.report.figures import (
 )
 from headstack.report.looks import DASHES
 from headstack.report.taken_up import asked_of
-from headstack.report.words import headline, of_course, of_curves, of_most, of_percentiles
+from headstack.report.words import headline, of_course, of_curves, of_most, of_percentiles, unit_of
 
 if TYPE_CHECKING:
     from headstack.results import Results, Row, Shown
@@ -224,11 +224,6 @@ def runs_table(results: Results) -> Table:
     columns, texts = results.shown()
     rows = [[_cell(row[column.name]) for column in columns] for row in results.compared()]
     return Table("runs", "Runs", [_heading(column) for column in columns], rows, texts=texts)
-
-
-def unit_of(axis: Axis) -> str:
-    """The unit of an axis, which stands in parentheses at the end of its label."""
-    return axis.label.rpartition("(")[2].removesuffix(")")
 
 
 def _heading(column: Shown) -> str:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import re
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from headstack._native import InputError, version
+from headstack.columns import Column, Figures, Words
 from headstack.report.figures import Axis, Bars, Figure, Grid, Lines, Report, Section, Series, Table
 from headstack.report.looks import DASHES
-from headstack.report.words import number
+from headstack.report.words import DEVICES, known, number, with_error, words_of
+from headstack.results import between
 
 if TYPE_CHECKING:
     from headstack.sweeps import Sweep
@@ -28,9 +30,10 @@ LABELS = {
     "p99_ms": "99th percentile (ms)",
     "depth": "Requests outstanding",
 }
-UNITS = re.compile(r"_(ms|us|s|rpm|gb|kib|bytes|percent|per_s)$")
 ROWS_MAX = 1000
 """Of the table in a report."""
+TOLD_MAX = 40
+"""The first rows are told with the model's error: of a twin it takes runs of its own."""
 
 
 def figure(swept: Sweep, column: str, where: str | None = None) -> Lines | Bars:
@@ -79,8 +82,8 @@ def axis_of(column: str) -> Axis:
     """The axis of a column, with its unit."""
     if column in LABELS:
         return Axis(LABELS[column])
-    found = UNITS.search(column)
-    return Axis(f"{column[: found.start()]} ({found[1]})" if found else column)
+    words, unit = words_of(column)
+    return Axis(f"{words[:1].upper()}{words[1:]} ({unit})" if unit else f"{words[:1].upper()}{words[1:]}")
 
 
 def _what(column: str) -> str:
@@ -109,19 +112,18 @@ def heat_map(swept: Sweep, column: str, where: str | None = None) -> Grid | None
         return None
     values = {(row[down], row[across]): row[column] for row in rows}
     cells = [[values.get((one, other)) for other in acrosses] for one in downs]
-    names = [[f"{value:g}" if isinstance(value, float) else str(value) for value in of] for of in (downs, acrosses)]
+    names = [[value if isinstance(value, str) else f"{value:,g}" for value in of] for of in (downs, acrosses)]
     unit = axis_of(column).label
-    return Grid("map", f"{unit} of each pair", names[0], _label(down), names[1], _label(across), cells, unit)
-
-
-def _label(name: str) -> str:
-    return axis_of(name).label
+    return Grid(
+        "map", f"{unit} of each pair", names[0], axis_of(down).label, names[1], axis_of(across).label, cells, unit
+    )
 
 
 def _told(name: str, value: Any) -> str:
     if name == "system":
         return str(value)
-    return f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
+    words, unit = words_of(name)
+    return f"{words} {value if isinstance(value, str) else f'{value:,g}'} {unit}".rstrip()
 
 
 def _line(name: str, rows: Sequence[Mapping[str, Any]], over: str, column: str, thing: str) -> Series:
@@ -137,24 +139,134 @@ def _line(name: str, rows: Sequence[Mapping[str, Any]], over: str, column: str, 
 
 def report_of(swept: Sweep, column: str, descending: bool, where: str | None = None) -> Report:
     """The figure, where the points lie on lines, and the configurations, those first that have most or least."""
-    drawn: list[Figure] = [figure(swept, column, where)] if swept.is_grid else []
+    drawn: list[Figure] = []
+    remark = "Points of a sample lie on no lines: nothing is drawn."
+    if swept.is_grid:
+        try:
+            drawn, remark = [figure(swept, column, where)], ""
+        except InputError as error:
+            remark = f"Not drawn: {error}."
     grid = heat_map(swept, column, where) if swept.is_grid else None
     drawn += [grid] if grid is not None else []
-    rows = swept.rows(column, descending, ROWS_MAX, where)
-    names = [*swept.varied, *(name for name in COLUMNS if name not in swept.varied)]
-    names += [column] if column not in names else []
-    table = Table("configurations", "Configurations", names, [[row[name] for name in names] for row in rows])
-    first = next((row for row in rows if row[column] is not None), None)
-    best = "Most" if descending else "Least"
-    headline = f"{best} {_what(column).lower()}: {{}} at {{}}."
-    said = [headline.format(_value(first, column), _place(first, swept.varied))] if first else []
+    first = [row | between(row) for row in swept.rows_with_model_errors(column, descending, TOLD_MAX, where)]
+    rows = [*first, *swept.rows(column, descending, ROWS_MAX, where)[TOLD_MAX:]]
+    said = [_headline(swept, rows[0], column, descending, where)] if rows else []
     said += [f"{len(swept):,} configurations, {swept.impossible:,} of them impossible."]
     said += [f"Shown: where {where}."] if where else []
     said += [f"Impossible: {count:,}: {why}." for why, count in swept.reasons()]
     title = f"Sweep of {', '.join(swept.systems)}"
-    sections = [Section("Configurations", "", [*drawn, table])]
-    return Report(title, "", "\n\n".join(said), sections, version=version(), asked=partial(swept.asked, where))
+    sections = [Section("Configurations", "", [*drawn, _table(swept, rows, column)])]
+    return Report(title, "", "\n\n".join(said), sections, version=version(), remarks=remark, asked=partial(swept.asked, where))
 
 
-COLUMNS = ("system", "capacity_gb", "iops", "mb_per_s", "mean_ms", "half_width_ms", "p50_ms", "p99_ms", "bottleneck")
-"""Of the table in a report, beside what was varied."""
+def _headline(swept: Sweep, first: Mapping[str, Any], column: str, descending: bool, where: str | None) -> str:
+    """Which configuration has most or least, with its interval, and what it gains over the other end."""
+    (last,) = swept.rows(column, not descending, 1, where)
+    low, high = (first.get(name) for name in _model(column))
+    unit = axis_of(column).label.partition(" (")[2].removesuffix(")")
+    width = _half_width(first, column)
+    value = with_error(first[column], width) if width and low is None else number(first[column])
+    between = "" if low is None or high is None else f" ({number(low)} to {number(high)}{DEVICES})"
+    said = f"{'Most' if descending else 'Least'} {_what(column).lower()}: {f'{value} {unit}'.rstrip()}{between}"
+    said += f" at {_place(first, swept.varied)}"
+    more, less = (first, last) if first[column] >= last[column] else (last, first)
+    if not less[column] or not more[column] > less[column]:
+        return f"{said}."
+    times, widths = more[column] / less[column], [_half_width(row, column) for row in (more, less)]
+    # Both errors are of sampling, and independent.
+    error = times * math.hypot(*((of or 0) / row[column] for of, row in zip(widths, (more, less), strict=True)))
+    gain = with_error(times, error) if all(widths) else number(times)
+    other = f"{_value(last, column)} at {_place(last, swept.varied)}"
+    return (
+        f"{said}: {gain} times the least, {other}." if descending else f"{said}; the most, {other}, is {gain} times it."
+    )
+
+
+def _error(row: Mapping[str, Any], column: str) -> float | None:
+    """Half of the interval that says how many digits are known: that of the model where there is one."""
+    low, high = (row.get(name) for name in _model(column))
+    return (high - low) / 2 if low is not None and high is not None else _half_width(row, column)
+
+
+def _model(column: str) -> tuple[str, str]:
+    """The columns of the ends of the interval by the model's error."""
+    unit = "_ms" * column.endswith("_ms")
+    low, high = (f"{column.removesuffix('_ms')}_model_{end}{unit}" for end in ("low", "high"))
+    return low, high
+
+
+def _half_width(row: Mapping[str, Any], column: str) -> float | None:
+    """By sampling, half of the interval of 95 %: of a mean, and of the throughput that follows from it."""
+    width = row["half_width_ms"]
+    if width is None or column not in ("mean_ms", "iops", "mb_per_s") or not row["mean_ms"]:
+        return None
+    return float(width if column == "mean_ms" else width * row[column] / row["mean_ms"])
+
+
+# The table, on the page and on a terminal.
+
+
+def shown(swept: Sweep, rows: Sequence[Mapping[str, Any]], column: str) -> tuple[dict[str, Column], list[list[str]]]:
+    """The columns of configurations by their names, as people see them, and the cells as text, with the digits that
+    are known. What no row has is left out."""
+    varied = {
+        name: Column(_heading(name), is_text=not isinstance(rows[0][name], int | float), rank=0)
+        for name in swept.varied
+    }
+    others = {column: Figures(_heading(column), 0), **COLUMNS}
+    found = {
+        name: heading
+        for name, heading in {**others, **varied}.items()
+        if name in varied or any(row.get(name) is not None for row in rows)
+    }
+    is_one = len({row["capacity_gb"] for row in rows}) == 1 and "capacity_gb" not in (*varied, column)
+    order = [*varied, *(name for name in COLUMNS if name in found and name not in varied)]
+    order += [column] * (column in found and column not in order)
+    kept = {name: found[name] for name in order if not (is_one and name == "capacity_gb")}
+    return kept, [[_text(row, name) for name in kept] for row in rows]
+
+
+def _heading(column: str) -> str:
+    """Of a column of a table, with its unit on a line of its own."""
+    if column in COLUMNS:
+        return COLUMNS[column].heading
+    words, unit = words_of(column)
+    return f"{words}\n{unit}".rstrip()
+
+
+def _text(row: Mapping[str, Any], name: str) -> str:
+    value, width = row.get(name), _error(row, name)
+    if value is None or isinstance(value, str):
+        return value or ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if name == "half_width_ms":
+        return f"± {value:.1g}"
+    if name == "utilisation_percent":
+        return f"{value:.0f}"
+    return known(value, width) if width else f"{value:,}" if isinstance(value, int) else number(value)
+
+
+def _table(swept: Sweep, rows: Sequence[Mapping[str, Any]], column: str) -> Table:
+    if not rows:
+        return Table("configurations", "Configurations", [axis_of(name).label for name in swept.varied], [])
+    columns, texts = shown(swept, rows, column)
+    cells = [[row[name] for name in columns] for row in rows]
+    heads = [heading.title for heading in columns.values()]
+    return Table("configurations", "Configurations", heads, cells, texts=texts)
+
+
+COLUMNS: dict[str, Column] = {
+    "capacity_gb": Figures("capacity\nGB", 4),
+    "iops": Figures("IO/s", 0),
+    "iops_model": Figures("IO/s\n90 %", 1),
+    "mb_per_s": Figures("MB/s", 3),
+    "mean_ms": Figures("mean\nms", 0),
+    "mean_model": Figures("mean\n90 %", 2),
+    "half_width_ms": Figures("± by\nsampling", 5),
+    "p50_ms": Figures("p50\nms", 6),
+    "p99_ms": Figures("p99\nms", 1),
+    "utilisation_percent": Figures("busy\n%", 4),
+    "bottleneck": Words("bottleneck", 3),
+}
+"""Beside what was varied, as in the table of runs."""

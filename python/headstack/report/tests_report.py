@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from headstack._native import version
 from headstack.report.figures import Axis, Figure, Lines, Report, Section, Series, Table
 from headstack.report.results_report import PERCENTS, asked_for, provenance, runs_table
-from headstack.report.words import NAMED_MAX, number
+from headstack.report.words import NAMED_MAX, number, with_says, words_of
 
 if TYPE_CHECKING:
     from headstack.classic.outcome import Outcome
@@ -51,7 +51,7 @@ def _headline(rows: Sequence[Mapping[str, Any]], own: Sequence[Figure]) -> str:
 
 
 def _words(name: str) -> str:
-    return name.replace("_", " ")
+    return " ".join(words_of(name)).rstrip()
 
 
 def zone_figures(test: Zones) -> list[Figure]:
@@ -60,7 +60,8 @@ def zone_figures(test: Zones) -> list[Figure]:
     accesses = [_accesses(profile) for profile in test.profiles if profile.accesses]
     if accesses:
         axes = Axis("Percentile (%)"), Axis("Access time (ms)")
-        figures.append(Lines("accesses", "Single random accesses", *axes, accesses, x_is_percentile=True))
+        accessed = Lines("accesses", "Single random accesses", *axes, accesses, x_is_percentile=True)
+        figures.append(with_says(accessed))
     return figures
 
 

@@ -86,15 +86,17 @@ def _workloads(family: str, fits: Sequence[Proof]) -> Table:
 
 
 def _distribution(family: str, fits: Sequence[Proof]) -> Lines:
-    series = []
+    series, told = [], []
     for figure in FIGURES:
         errors = sorted(proof.errors(fits, figure))
+        told.append(f"{NAMES[figure]} within {_percent(errors[int(0.9 * (len(errors) - 1))])} %")
         step = max(1, len(errors) // CURVE_POINTS)
         kept = [*range(0, len(errors), step), len(errors) - 1]
         share = [100 * (number + 1) / len(errors) for number in kept]
         series.append(Series(NAMES[figure], [100 * errors[number] for number in kept], share))
     axes = Axis("Twin off by at most (%)", log=False), Axis("Share of devices under workloads (%)", log=False)
-    return Lines(f"{family}-errors", "How far twins are off", *axes, series)
+    says = f"In nine of ten cases: {', '.join(told)}."
+    return Lines(f"{family}-errors", "How far twins are off", *axes, series, says=says)
 
 
 def _devices(family: str, some: Sequence[Proof]) -> Table:

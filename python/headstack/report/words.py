@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from headstack.answers import is_of_arrivals, load_of
+from headstack.report.figures import Axis, Bars, Figure, Grid, Heat, Lines, Series, Table
 
 if TYPE_CHECKING:
     from headstack.results import Results, Row
@@ -14,6 +18,19 @@ if TYPE_CHECKING:
 NAMED_MAX = 3
 """So many systems are named in one sentence."""
 DEVICES = " in nine of ten devices"
+UNITS = re.compile(r"_(ns|us|ms|s|min|h|rpm|percent|bytes|per_s|[kmgtp]?i?b(?:_per_s)?)$", re.IGNORECASE)
+"""At the end of a column's name."""
+WRITTEN = {
+    "us": "µs",
+    "percent": "%",
+    "bytes": "B",
+    "per_s": "1/s",
+    "mb": "MB",
+    "mb_per_s": "MB/s",
+    "gb": "GB",
+    "tb": "TB",
+    "kib": "KiB",
+}
 NEAR = 0.9
 """Of the most that a system does: from there on more load gives little."""
 
@@ -76,6 +93,16 @@ def _mean(row: Row) -> str:
     return f"{with_error(factor * row['mean_ms'], factor * width)} {unit}" if width else time(row["mean_ms"])
 
 
+# Columns.
+
+
+def words_of(column: str) -> tuple[str, str]:
+    """What a column is called, in words, and its unit."""
+    found = UNITS.search(column)
+    words = column[: found.start()] if found else column
+    return re.sub(r"[._]", " ", words), WRITTEN.get(found[1], found[1].replace("_per_", "/")) if found else ""
+
+
 # A sentence for each figure.
 
 
@@ -119,6 +146,159 @@ def of_course(values: Iterable[float], unit: str) -> str:
     """Between what figures stayed over time."""
     known_values = list(values)
     return f"Between {number(min(known_values))} and {number(max(known_values))} {unit}."
+
+
+# A sentence for figures of any table: what a study asks for is known to its authors alone.
+
+
+def with_says(figure: Figure) -> Figure:
+    """The figure with a sentence of what it shows: how far it is from what was published, or else what is most and
+    least. Tables are read."""
+    if figure.says:
+        return figure
+    match figure:
+        case Lines():
+            says = _of_errors(list(_pairs_of_lines(figure)), unit_of(figure.y)) or _of_lines(figure)
+        case Bars():
+            says = _of_errors(list(_pairs_of_bars(figure)), unit_of(figure.y)) or _of_bars(figure)
+        case Grid():
+            says = _of_errors(list(_pairs_of_grid(figure)), figure.unit) or _of_grid(figure)
+        case Heat():
+            says = _of_heat(figure)
+        case Table():
+            says = ""
+    return replace(figure, says=says) if says else figure
+
+
+def unit_of(axis: Axis) -> str:
+    """The unit of an axis, which stands in parentheses at the end of its label."""
+    return axis.label.rpartition("(")[2].removesuffix(")") if axis.label.endswith(")") else ""
+
+
+Pair = tuple[str, float, float]
+"""What was found and what was published of it, by name."""
+
+
+def _pairs_of_lines(figure: Lines) -> Iterator[Pair]:
+    """Points of a series and of its namesake under the same load, or else over the same x."""
+    for one in figure.series:
+        for other in figure.series if one.published else ():
+            if other.published or other.name != one.name:
+                continue
+            has_labels = all(any(series.labels) for series in (one, other))
+            ours = {
+                (other.labels[n] if has_labels else x): y for n, (x, y) in enumerate(zip(other.x, other.y, strict=True))
+            }
+            for n, (x, y) in enumerate(zip(one.x, one.y, strict=True)):
+                key = one.labels[n] if has_labels else x
+                found = ours.get(key) if key not in (None, "") else None
+                if found is not None and y is not None and x is not None:
+                    at = key if isinstance(key, str) else f"{number(x)} {unit_of(figure.x)}".rstrip()
+                    yield f"{one.name}, {at}", found, y
+
+
+def _pairs_of_bars(figure: Bars) -> Iterator[Pair]:
+    """Bars of a group: of namesakes, or of all that is ours beside all that was published where that is one series."""
+    published = [one for one in figure.series if one.published]
+    ours = [one for one in figure.series if not one.published]
+    for one in published:
+        for other in ours:
+            if other.name != one.name and (len(published) > 1 or len(ours) > 1):
+                continue
+            for group, found, stated in zip(figure.groups, other.y, one.y, strict=True):
+                if found is not None and stated is not None:
+                    yield group if len(ours) == 1 else f"{group}, {other.name}", found, stated
+
+
+def _pairs_of_grid(figure: Grid) -> Iterator[Pair]:
+    for row, found, published in zip(figure.rows, figure.values, figure.published, strict=False):
+        for column, value, stated in zip(figure.columns, found, published, strict=True):
+            if value is not None and stated is not None:
+                yield f"{row}, {column}", value, stated
+
+
+def _of_errors(pairs: Sequence[Pair], unit: str) -> str:
+    """How far off: in points where figures are percent, else in percent of what was published."""
+    in_points = unit.startswith("%")
+    errors = {
+        name: found - stated if in_points else 100 * (found / stated - 1)
+        for name, found, stated in pairs
+        if in_points or stated
+    }
+    if not errors:
+        return ""
+    of, worst = "points" if in_points else "%", max(errors, key=lambda name: abs(errors[name]))
+    count = f"{len(errors)} published figures" if len(errors) > 1 else "the published figure"
+    sign = "+" if errors[worst] > 0 else "\u2212"
+    most = f", at most {sign}{_short(errors[worst])} {of} ({worst})" if len(errors) > 1 else ""
+    return f"Off {count} by {_short(fmean(map(abs, errors.values())))} {of}{' on average' * bool(most)}{most}."
+
+
+def _short(error: float) -> str:
+    return f"{abs(error):.2g}" if abs(error) < 10 else f"{abs(error):,.0f}"
+
+
+def _of_lines(figure: Lines) -> str:
+    """From where to where each line goes, with its interval at the end."""
+    if figure.x_is_percentile and unit_of(figure.y) == "ms":
+        found = {one.name: {x: y for x, y in zip(one.x, one.y, strict=True) if x and y} for one in figure.series}
+        return of_percentiles(found)
+    told = []
+    for one in figure.series:
+        points = [n for n, (x, y) in enumerate(zip(one.x, one.y, strict=True)) if x is not None and y is not None]
+        if one.published or not points:
+            continue
+        ends = [_point(figure, one, n) for n in dict.fromkeys((points[0], points[-1]))]
+        told.append(f"{one.name} {'from ' * (len(ends) > 1)}{' to '.join(ends)}")
+    return _joined(told[:NAMED_MAX], len(told))
+
+
+def _point(figure: Lines, one: Series, n: int) -> str:
+    x, y = one.x[n] or 0.0, one.y[n] or 0.0
+    return f"{_figure(y, unit_of(figure.y), one, n)} at {number(x)} {unit_of(figure.x)}".rstrip()
+
+
+def _figure(value: float, unit: str, one: Series, n: int) -> str:
+    """With its unit, and the interval where it is known."""
+    low, high = (ends[n] if ends else None for ends in (one.low, one.high))
+    between = f" ({number(low)} to {number(high)})" if low is not None and high is not None else ""
+    return f"{number(value)} {unit}".rstrip() + between
+
+
+def _of_bars(figure: Bars) -> str:
+    found = [
+        (y, f"{group}, {one.name}" if len(figure.series) > 1 and one.name != group else group, one, n)
+        for one in figure.series
+        for n, (group, y) in enumerate(zip(figure.groups, one.y, strict=True))
+        if y is not None
+    ]
+    if len(found) < 2:
+        return ""
+    unit = unit_of(figure.y)
+    most, least = max(found, key=lambda bar: bar[0]), min(found, key=lambda bar: bar[0])
+    told = [f"{name} with {_figure(y, unit, one, n)}" for y, name, one, n in (most, least)]
+    return "" if most[0] == least[0] else f"Most: {told[0]}; least: {told[1]}."
+
+
+def _of_grid(figure: Grid) -> str:
+    found = [
+        (value, f"{row}, {column}")
+        for row, values in zip(figure.rows, figure.values, strict=True)
+        for column, value in zip(figure.columns, values, strict=True)
+        if value is not None
+    ]
+    if len(found) < 2:
+        return ""
+    most, least = (f"{number(value)} ({name})" for value, name in (max(found), min(found)))
+    return f"From {least} to {most}: {figure.unit}."
+
+
+def _of_heat(figure: Heat) -> str:
+    counts = [value for row in figure.values for value in row]
+    total = math.fsum(counts)
+    densest = sorted(counts, reverse=True)[: max(1, round(len(counts) / 10))]
+    share = 100 * math.fsum(densest) / total if total else 0
+    return f"The densest tenth of the map has {share:.0f} % of all: {figure.unit}." if total else ""
 
 
 def _joined(said: Sequence[str], count: int) -> str:

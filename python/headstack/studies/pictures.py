@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 from headstack.report.figures import Axis, Bars, Cell, Figure, Grid, Heat, Lines, Series, Shape, Table
 from headstack.report.looks import COLOURS
+from headstack.report.words import with_says
 from headstack.results import Row
 from headstack.studies.files import Study
 from headstack.studies.tables import Found, Tables
@@ -31,7 +32,7 @@ def draw(study: Study, number: int, tables: Tables) -> Figure:
     if not found.rows:
         raise study.error(f"{path}.sql", "the query gives no rows")
     try:
-        return _drawn(picture, found)
+        return with_says(_drawn(picture, found))
     except ValueError as error:
         raise study.error(f"{path}.sql", str(error)) from None
 

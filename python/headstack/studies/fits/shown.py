@@ -8,6 +8,9 @@ from headstack.report.figures import Axis, Bars, Cell, Figure, Report, Section, 
 from headstack.studies.fits.found import EVEN, Fitted, Left, RowFound
 from headstack.studies.power import amount
 
+MISSED_MAX = 3
+"""So many figures that are missed are named in one sentence."""
+
 
 def finding(found: Fitted) -> str:
     """What came of it, in a sentence or two."""
@@ -108,15 +111,15 @@ def report(found: Fitted) -> Report:
             Section("Figures", text, [_rows_picture(found), _table("rows", "Published and found", *rows_table(found))]),
             Section(
                 "What is left of each unknown",
-                figures=[_table("unknowns", "Unknowns", *unknowns_table(found)), *map(_left_picture, _told_of(found))],
+                figures=[_table("unknowns", "Unknowns", *unknowns_table(found)), *_left_pictures(found)],
             ),
         ],
         version=found.version,
     )
 
 
-def _told_of(found: Fitted) -> Sequence[Left]:
-    return found.unknowns if found.reproducing else ()
+def _left_pictures(found: Fitted) -> list[Figure]:
+    return [_left_picture(found, one) for one in found.unknowns] if found.reproducing else []
 
 
 def _table(name: str, title: str, columns: list[str], rows: list[list[str]]) -> Table:
@@ -137,12 +140,25 @@ def _rows_picture(found: Fitted) -> Figure:
             series.append(Series(name, (), values))
     else:
         series.append(Series("nearest setting", (), [row.nearest for row in found.rows]))
-    return Bars("figures", "Published figures, and what settings give", Axis(_unit(found).strip()), groups, series)
+    title = "Published figures, and what settings give"
+    return Bars("figures", title, Axis(_unit(found).strip()), groups, series, says=_says(found))
 
 
-def _left_picture(one: Left) -> Figure:
+def _says(found: Fitted) -> str:
+    """How many figures settings give, and the one that they are furthest from."""
+    kinds = [("fitted", [row for row in found.rows if not row.held_out])]
+    kinds.append(("held-out", [row for row in found.rows if row.held_out]))
+    counts = [f"{sum(row.is_within for row in rows)} of {len(rows)} {kind}" for kind, rows in kinds if rows]
+    missed = [row for row in found.rows if not row.is_within]
+    rest = f"; missed: {_listed(missed[:MISSED_MAX])}" if missed else ""
+    rest += f", and {len(missed) - MISSED_MAX} more" if len(missed) > MISSED_MAX else ""
+    return f"Within {found.tolerance}: {' and '.join(counts)} figures{rest}."
+
+
+def _left_picture(found: Fitted, one: Left) -> Figure:
     """The shares of the prior's parts, beside those of what is left of it."""
     groups = [*one.shares] if one.shares else [*one.parts]
     even = [100 / len(groups)] * len(groups)
     series = [Series("before", (), even), Series("left", (), [100 * step for step in one.steps])]
-    return Bars(f"unknown-{one.name}", f"{one.what}: {one.prior}", Axis("share (%)", log=False), groups, series)
+    axis, says = Axis("share (%)", log=False), f"Left: {left(found, one)}."
+    return Bars(f"unknown-{one.name}", f"{one.what}: {one.prior}", axis, groups, series, says=says)
