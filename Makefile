@@ -56,7 +56,8 @@ demo: $(BIN)/maturin web
 	$(call install,plot,$(QUICK))
 	$(BIN)/headstack demo -o demo
 
-site: $(BIN)/maturin
+# Studies are carried out for their pictures: a minute or two. What is missing, such as the engine of the explorer, is said.
+site: $(BIN)/maturin web
 	$(call install,docs,$(FAST))
 	$(BIN)/sphinx-build -q -W -b html docs target/site
 	@echo "target/site/index.html"

@@ -1,14 +1,19 @@
 """The documentation as a site: `make site` writes it to target/site."""
 
 import re
+import sys
 from pathlib import Path
 
 import click
 from docutils import nodes
+from sphinx.application import Sphinx
 
 from headstack import __version__
 from headstack.cli import main
 from headstack.cli.loading import Late, every
+
+sys.path.insert(0, str(Path(__file__).parent))
+from landing import Landing
 
 project = "headstack"
 release = __version__
@@ -19,6 +24,8 @@ html_copy_source = False
 html_show_copyright = False
 smartquotes = False
 html_extra_path = ["results.schema.json"]
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 myst_heading_anchors = 3
 exclude_patterns = ["examples"]
 autodoc_typehints_format = "short"
@@ -29,7 +36,6 @@ STUDIES = (
     *("compaq", "demartek", "hp-va7100", "mark5c", "storagereview"),
     *("flash-2016", "mark5c-2012", "storagereview-2001"),
 )
-SHIPPED = "python/headstack/studies/shipped"
 SHIPPED = "python/headstack/studies/shipped"
 OUTSIDE = {
     "CHANGELOG.md": "changelog.md",
@@ -63,12 +69,28 @@ def at_home(_app: object, page: str, source: list[str]) -> None:
         source[0] = re.sub(rf"\]\(\.\./{re.escape(path)}", f"]({name}", source[0])
 
 
+LANDING = Landing()
+
+
+def made(_app: object, page: str, source: list[str]) -> None:
+    """Puts what is made for the site into its pages."""
+    source[0] = LANDING.read(page, source[0])
+
+
+def written(app: Sphinx, error: Exception | None) -> None:
+    """Writes what is made for the site beside its pages."""
+    if error is None and app.builder.format == "html":
+        LANDING.write(Path(app.outdir))
+
+
 def without_mail(_app: object, tree: nodes.document) -> None:
     """`NAME@RANGE` is no address."""
     for link in [link for link in tree.findall(nodes.reference) if link.get("refuri", "").startswith("mailto:")]:
         link.replace_self(nodes.Text(link.astext()))
 
 
-def setup(app: object) -> None:
-    app.connect("source-read", at_home)  # type: ignore[attr-defined]
-    app.connect("doctree-read", without_mail)  # type: ignore[attr-defined]
+def setup(app: Sphinx) -> None:
+    app.connect("source-read", at_home)
+    app.connect("source-read", made)
+    app.connect("doctree-read", without_mail)
+    app.connect("build-finished", written)

@@ -22,7 +22,7 @@ from headstack import _native
 from headstack.chunks import chunk as chunk_module
 from headstack.designs import Design, axis, sobol
 from headstack.report.figures import Bars, Lines, Table
-from headstack.report.sweeps_report import figure, report_of
+from headstack.report.sweeps_report import TOLD_MAX, figure, report_of
 from headstack.runs import specify
 
 DRIVE = "cheetah-x15-36lp"
@@ -421,3 +421,13 @@ def test_bad_input_is_one_line(tmp_path: Path, headstack: Headstack, arguments: 
     assert done.returncode == 2
     assert done.stderr.startswith(f"headstack: {message}"), done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_a_page_has_more_rows_than_are_told_with_the_error_of_the_model(tmp_path: Path) -> None:
+    found = swept(tmp_path, {"depth": "1..64:45"})
+    table = next(one for one in report_of(found, "iops", True).sections[0].figures if one.name == "configurations")
+    assert isinstance(table, Table)
+    assert len(table.rows) == len(table.texts) == len(found) > TOLD_MAX
+    place = table.columns.index("IO/s 90 %")
+    assert any(row[place] for row in table.texts)
+    assert not any(row[place] for row in table.texts[TOLD_MAX:])

@@ -5,6 +5,8 @@ import { short, type Box } from "./geometry";
 import { ticksApart, type Scale } from "./scale";
 
 const CHARACTER = 6.6;
+/** The room beside the axes. */
+const RIGHT = 14;
 
 /** The height of a chart of that width: flat enough for a screen, high enough to read on a phone. */
 export function heightOf(width: number): number {
@@ -12,7 +14,7 @@ export function heightOf(width: number): number {
 }
 
 /** The part of a chart within its axes. The y axis takes what its widest text needs. */
-export function within(width: number, height: number, yTexts: string[], bottom = 42, right = 14): Box {
+export function within(width: number, height: number, yTexts: string[], bottom = 42, right = RIGHT): Box {
   const widest = Math.max(2, ...yTexts.map((text) => text.length));
   return { left: Math.ceil(CHARACTER * widest + 14), top: 26, right: width - right, bottom: height - bottom };
 }
@@ -27,9 +29,11 @@ export function xAxis(box: Box, x: Scale, label: string): SVGElement {
   const group = svg("g", { class: "axis" });
   for (const tick of ticksApart(x, box.right - box.left, CHARACTER)) {
     const at = short(box.left + x.at(tick) * (box.right - box.left));
+    // At the right edge it stands a little aside, within the picture.
+    const most = short(box.right + RIGHT - (CHARACTER * x.text(tick).length) / 2);
     group.append(
       svg("path", { class: "rule", d: `M${at} ${box.top}V${box.bottom}` }),
-      svg("text", { x: at, y: box.bottom + 16, "text-anchor": "middle" }, x.text(tick)),
+      svg("text", { x: Math.min(at, most), y: box.bottom + 16, "text-anchor": "middle" }, x.text(tick)),
     );
   }
   group.append(named(box, label));

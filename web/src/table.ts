@@ -32,7 +32,7 @@ export function table(given: Table): HTMLElement {
   });
   fill();
   const caption = html("caption", { class: "unseen" }, given.title || "data");
-  const element = html("table", {}, caption, html("thead", {}, html("tr", {}, ...heads)), body);
+  const element = html("table", { style: `--columns: ${given.columns.length}` }, caption, html("thead", {}, html("tr", {}, ...heads)), body);
   const more = html("button", { type: "button", class: "more" }, `all ${given.rows.length} rows`);
   more.addEventListener("click", () => {
     all = true;
@@ -93,7 +93,8 @@ export function grid(given: Grid): HTMLElement {
     html("tr", {}, html("th", { scope: "row" }, name), ...given.columns.map((_, column) => shaded(given, row, column, [low, high], texts))),
   );
   const unit = html("div", { class: "unit" }, given.unit + (given.published.length ? "; below, as published" : ""));
-  const drawn = html("table", { class: "grid" }, html("caption", { class: "unseen" }, given.title), html("thead", {}, head), html("tbody", {}, ...rows));
+  const style = `--columns: ${given.columns.length + 1}`;
+  const drawn = html("table", { class: "grid", style }, html("caption", { class: "unseen" }, given.title), html("thead", {}, head), html("tbody", {}, ...rows));
   return html("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": given.title }, unit, drawn);
 }
 

@@ -85,7 +85,8 @@ def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -
     body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows[:ROWS_MAX])
     rest = f'<p class="note">and {len(rows) - ROWS_MAX:,} more rows</p>' if len(rows) > ROWS_MAX else ""
     caption = f'<caption class="unseen">{escape(title)}</caption>'
-    table = f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    table = f'<table style="--columns: {len(columns)}">{caption}'
+    table += f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     return f'<div class="scroll" tabindex="0" role="group" aria-label="{escape(title)}">{table}</div>{rest}'
 
 

@@ -343,7 +343,8 @@ def _axis_x(frame: Frame, label: str) -> list[str]:
         parts.append(f'<path class="rule" d="M{_px(across)} {TOP}V{_px(frame.bottom)}"/>')
         if across - half > end + 6:
             end = across + half
-            at = f'x="{_px(across)}" y="{_px(frame.bottom + 16)}"'
+            # At the right edge it stands a little aside, within the picture.
+            at = f'x="{_px(min(across, frame.right + RIGHT - half))}" y="{_px(frame.bottom + 16)}"'
             parts.append(f'<text {at} text-anchor="middle">{_text(tick)}</text>')
     at = f'x="{frame.right}" y="{_px(frame.bottom + 34)}" text-anchor="end"'
     return [*parts, f'<text class="label" {at}>{escape(label)}</text></g>']

@@ -12,7 +12,7 @@ from headstack._native import InputError, version
 from headstack.columns import Column, Figures, Words
 from headstack.report.figures import Axis, Bars, Figure, Grid, Lines, Report, Section, Series, Table
 from headstack.report.looks import DASHES
-from headstack.report.words import DEVICES, known, number, with_error, words_of
+from headstack.report.words import DEVICES, known, number, with_error, with_says, words_of
 from headstack.results import between
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _place(row: Mapping[str, Any], varied: Sequence[str]) -> str:
     return ", ".join(_told(name, row[name]) for name in varied)
 
 
-def heat_map(swept: Sweep, column: str, where: str | None = None) -> Grid | None:
+def heat_map(swept: Sweep, column: str, where: str | None = None) -> Figure | None:
     """A column over the two things that were varied, where two were; ``None`` where there were more, or too many
     cells to read."""
     rows = swept.rows(where=where)
@@ -114,8 +114,8 @@ def heat_map(swept: Sweep, column: str, where: str | None = None) -> Grid | None
     cells = [[values.get((one, other)) for other in acrosses] for one in downs]
     names = [[value if isinstance(value, str) else f"{value:,g}" for value in of] for of in (downs, acrosses)]
     unit = axis_of(column).label
-    return Grid(
-        "map", f"{unit} of each pair", names[0], axis_of(down).label, names[1], axis_of(across).label, cells, unit
+    return with_says(
+        Grid("map", f"{unit} of each pair", names[0], axis_of(down).label, names[1], axis_of(across).label, cells, unit)
     )
 
 
@@ -241,7 +241,7 @@ def _text(row: Mapping[str, Any], name: str) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if name == "half_width_ms":
-        return f"± {value:.1g}"
+        return f"± {value:.1g}" if value < 10 else f"± {value:,.0f}"
     if name == "utilisation_percent":
         return f"{value:.0f}"
     return known(value, width) if width else f"{value:,}" if isinstance(value, int) else number(value)
@@ -251,7 +251,7 @@ def _table(swept: Sweep, rows: Sequence[Mapping[str, Any]], column: str) -> Tabl
     if not rows:
         return Table("configurations", "Configurations", [axis_of(name).label for name in swept.varied], [])
     columns, texts = shown(swept, rows, column)
-    cells = [[row[name] for name in columns] for row in rows]
+    cells = [[row.get(name) for name in columns] for row in rows]
     heads = [heading.title for heading in columns.values()]
     return Table("configurations", "Configurations", heads, cells, texts=texts)
 

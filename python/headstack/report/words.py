@@ -171,8 +171,8 @@ def with_says(figure: Figure) -> Figure:
 
 
 def unit_of(axis: Axis) -> str:
-    """The unit of an axis, which stands in parentheses at the end of its label."""
-    return axis.label.rpartition("(")[2].removesuffix(")") if axis.label.endswith(")") else ""
+    """The unit of an axis, which begins what stands in parentheses at the end of its label."""
+    return re.split("[,;]| of ", axis.label.rpartition("(")[2].removesuffix(")"))[0] if axis.label.endswith(")") else ""
 
 
 Pair = tuple[str, float, float]
@@ -203,7 +203,7 @@ def _pairs_of_bars(figure: Bars) -> Iterator[Pair]:
     ours = [one for one in figure.series if not one.published]
     for one in published:
         for other in ours:
-            if other.name != one.name and (len(published) > 1 or len(ours) > 1):
+            if other.name != one.name and len(published) > 1:
                 continue
             for group, found, stated in zip(figure.groups, other.y, one.y, strict=True):
                 if found is not None and stated is not None:
@@ -219,7 +219,7 @@ def _pairs_of_grid(figure: Grid) -> Iterator[Pair]:
 
 def _of_errors(pairs: Sequence[Pair], unit: str) -> str:
     """How far off: in points where figures are percent, else in percent of what was published."""
-    in_points = unit.startswith("%")
+    in_points = unit.startswith("%") or unit == "points"
     errors = {
         name: found - stated if in_points else 100 * (found / stated - 1)
         for name, found, stated in pairs
@@ -254,15 +254,16 @@ def _of_lines(figure: Lines) -> str:
 
 
 def _point(figure: Lines, one: Series, n: int) -> str:
-    x, y = one.x[n] or 0.0, one.y[n] or 0.0
-    return f"{_figure(y, unit_of(figure.y), one, n)} at {number(x)} {unit_of(figure.x)}".rstrip()
+    x, unit = one.x[n] or 0.0, unit_of(figure.x)
+    # What is counted may stand a little beside its number, lest intervals lie over each other.
+    return _figure(one.y[n] or 0.0, unit_of(figure.y), one, n) + (f" at {in_unit(x, unit)}" if unit else "")
 
 
 def _figure(value: float, unit: str, one: Series, n: int) -> str:
     """With its unit, and the interval where it is known."""
     low, high = (ends[n] if ends else None for ends in (one.low, one.high))
-    between = f" ({number(low)} to {number(high)})" if low is not None and high is not None else ""
-    return f"{number(value)} {unit}".rstrip() + between
+    ends = [in_unit(low, unit), in_unit(high, unit)] if low is not None and high is not None else []
+    return in_unit(value, unit) + (f" ({' to '.join(ends)})" if len(set(ends)) > 1 else "")
 
 
 def _of_bars(figure: Bars) -> str:
@@ -314,6 +315,12 @@ def _joined(said: Sequence[str], count: int) -> str:
 def number(value: float) -> str:
     """With three digits that count, or all of a whole part."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def in_unit(value: float, unit: str) -> str:
+    if unit == "ms":
+        return time(value)
+    return f"${number(value)}" if unit == "$" else f"{number(value)} {unit}".rstrip()
 
 
 def time(ms: float) -> str:
