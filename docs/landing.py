@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
 
@@ -76,9 +76,9 @@ class Landing:
         return card(name, self._outcomes[name], self.has_reports)
 
 
-def _is_built(check: object, else_: str) -> bool:
+def _is_built(check: Callable[[], None], else_: str) -> bool:
     try:
-        check()  # type: ignore[operator]
+        check()
     except hs.InputError as error:
         print(f"site: {else_}: {error}", file=sys.stderr)
         return False

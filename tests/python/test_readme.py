@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from conftest import INSTALLED, environment_of, needs_program
+from headstack.cli import main
+from headstack.cli.loading import every
 from terminals import ESCAPES, on_terminal
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -101,3 +103,51 @@ def test_python(page: str, text: str, tmp_path: Path) -> None:
 def test_there_is_something_to_try() -> None:
     assert sum(len(commands(text)) for _, text in blocks("sh")) >= 8
     assert blocks("python")
+
+
+TOLD_IN = [
+    *PAGES,
+    *sorted((ROOT / "docs" / "design").glob("*.md")),
+    *sorted((ROOT / "python" / "headstack" / "studies" / "shipped").rglob("*.md")),
+    *sorted((ROOT / "catalogue").rglob("*.md")),
+    *(ROOT / f"{name}.md" for name in ("ARCHITECTURE", "CONTRIBUTING", "CHANGELOG", "SECURITY")),
+]
+"""Where commands are named, in a sentence or a block that is not run."""
+INLINE = re.compile(r"`(headstack [^`]+)`")
+FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+LINE = re.compile(r"^\s*(?:srun )?(headstack [^\n]*?)(?: \\)?$", re.MULTILINE)
+
+
+def wrong_with(command: str, known: dict[tuple[str, ...], set[str]]) -> str:
+    """What of a command the program does not know, in words; nothing where it knows all of it."""
+    words = shlex.split(command, comments=True)[1:]
+    path: tuple[str, ...] = ()
+    while words and (*path, words[0]) in known:
+        path = (*path, words.pop(0))
+    below = {words[len(path)] for words in known if words[: len(path)] == path and len(words) > len(path)}
+    first = words[0] if words else ""
+    # A group that does something without a name takes arguments; others take the names of what is below them.
+    if below and first and not first.startswith("-") and "" not in known[path]:
+        return f"{first!r} is none of {', '.join(sorted(below))}"
+    options = [word.partition("=")[0] for word in words[: words.index("--") if "--" in words else None]]
+    options = [word.rstrip(",.;:)") for word in options if re.match(r"--?[a-z]", word)]
+    return ", ".join(f"no option {option}" for option in options if option not in known[path])
+
+
+def test_commands_that_are_named_are_commands() -> None:
+    """What is run is tried above; of what is only named, the words and the options exist."""
+    known: dict[tuple[str, ...], set[str]] = {}
+    for path, command in every(main):
+        options = {name for option in command.params for name in (*option.opts, *option.secondary_opts)}
+        known.setdefault(path, {"--help"}).update(options | ({""} if command.hidden else set()))
+    wrong, tried = [], 0
+    for page in TOLD_IN:
+        text = page.read_text(encoding="utf-8")
+        for command in [*INLINE.findall(text), *(one for block in FENCED.findall(text) for one in LINE.findall(block))]:
+            tried += 1
+            found = wrong_with(command, known)
+            wrong += [f"{page.name}: {command}: {found}"] if found else []
+    assert not wrong, "\n".join(wrong)
+    assert tried > 250
+    assert wrong_with("headstack study play compaq", known) == "'play' is none of list, run, scorecard, show"
+    assert wrong_with("headstack run DRIVE --deep 4", known) == "no option --deep"

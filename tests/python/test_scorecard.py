@@ -6,13 +6,18 @@ import functools
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import headstack as hs
 from conftest import REPOSITORY
+from headstack.report.draw import draw
 from headstack.report.figures import Bars, Grid, Lines
 from headstack.studies.outcome import Outcome
+
+sys.path.insert(0, str(REPOSITORY / "docs"))
+import landing
 
 CLAIMS = 134
 """Of the five documents, numbered through: S0.1, S0.2 and so on."""
@@ -73,6 +78,20 @@ def test_published_figures_are_drawn_with_what_the_text_has_of_them(name: str) -
         has_band = any(series.low for series in figure.series if not series.published)
         assert not has_band or re.search(r"Band|Lines on bars|allows", figure.note), one
         assert has_band or re.search(r"[Nn]o band|not in the text", figure.note), one
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_study_is_in_the_gallery_with_its_picture_and_how_it_came_out(name: str, tmp_path: Path) -> None:
+    outcome = carried_out(name)
+    text = landing.card(name, outcome, has_report=True)
+    verdicts = outcome.verdicts()
+    assert f"**{verdicts['predicted']} predicted**, **{verdicts['missed']} missed**" in text
+    assert f'src="gallery/{name}.svg" alt="' in text
+    assert f'href="gallery/{name}.html"' in text
+    picture = landing.shown(outcome)
+    assert picture.says
+    draw(picture, tmp_path / "one.svg")
+    assert (tmp_path / "one.svg").stat().st_size > 0
 
 
 @pytest.mark.parametrize("name", PUBLISHED)

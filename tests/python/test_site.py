@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from html import unescape
@@ -14,9 +15,11 @@ import click
 import pytest
 
 import headstack
+import headstack as hs
 from conftest import REPOSITORY
 from headstack.cli import main
 from headstack.cli.loading import every
+from headstack.report.explorer import ENGINE
 
 
 class Page(HTMLParser):
@@ -43,7 +46,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Page]:
     """The pages of the site by their files."""
     folder = tmp_path_factory.mktemp("site")
     build = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-d", str(folder / "read"), "-b", "html"]
-    done = subprocess.run([*build, REPOSITORY / "docs", folder / "html"], capture_output=True, text=True, check=False)
+    # Studies are carried out by test_scorecard.py, and their cards are tried there.
+    environment = os.environ | {"HEADSTACK_SITE_WITHOUT_RUNS": "1"}
+    command = [*build, str(REPOSITORY / "docs"), str(folder / "html")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return {path: Page(path) for path in sorted((folder / "html").rglob("*.html"))}
 
@@ -80,6 +86,31 @@ def test_everything_that_python_offers_is_on_its_page(site: dict[Path, Page]) ->
     [page] = [page for path, page in site.items() if path.name == "python.html"]
     names = [f"headstack.{name}" for name in headstack.__all__]
     assert not [name for name in names if name not in page.anchors and f"module-{name}" not in page.anchors]
+
+
+def test_the_first_page_has_the_explorer_in_it(site: dict[Path, Page]) -> None:
+    [index] = [page for path, page in site.items() if path.name == "index.html" and path.parent.name == "html"]
+    if not ENGINE.is_file():
+        assert "built without the simulator" in index.text
+        assert any(link.endswith("explorer.png") for link in index.links)
+        pytest.skip("needs the simulator for pages")
+    # In a frame, and alone.
+    assert index.links.count("explore.html") == 2
+    assert '<iframe src="explore.html" title="' in index.html
+    [alone] = [page for path, page in site.items() if path.name == "explore.html"]
+    assert 'id="explore"' in alone.html
+
+
+def test_the_gallery_has_every_study_of_a_document_and_every_choice(site: dict[Path, Page]) -> None:
+    [page] = [page for path, page in site.items() if path.name == "gallery.html"]
+    shipped = [name for name in hs.studies.listed() if name != "predictor"]
+    for name in shipped:
+        study = hs.studies.load(name)
+        assert f"study-{name}.html" in page.links
+        assert f"headstack study run {name}" in page.text
+        assert study.title in page.text
+        assert study.question in page.text
+    assert "scorecard.html" in page.links
 
 
 def test_names_with_a_part_are_no_addresses(site: dict[Path, Page]) -> None:

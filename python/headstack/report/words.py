@@ -262,7 +262,8 @@ def _point(figure: Lines, one: Series, n: int) -> str:
 def _figure(value: float, unit: str, one: Series, n: int) -> str:
     """With its unit, and the interval where it is known."""
     low, high = (ends[n] if ends else None for ends in (one.low, one.high))
-    ends = [in_unit(low, unit), in_unit(high, unit)] if low is not None and high is not None else []
+    factor = _unit(value)[0] if unit == "ms" else 1
+    ends = [number(factor * low), number(factor * high)] if low is not None and high is not None else []
     return in_unit(value, unit) + (f" ({' to '.join(ends)})" if len(set(ends)) > 1 else "")
 
 
