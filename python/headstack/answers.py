@@ -32,9 +32,9 @@ class Gain:
 
     def __str__(self) -> str:
         if self.half_width is None:
-            return f"{self.times:.2f}"
-        digits = 2 if self.half_width >= 0.005 else 3
-        return f"{self.times:.{digits}f} ± {self.half_width:.{digits}f}"
+            return f"{self.times:.2f}" if self.times < 100 else f"{self.times:,.0f}"
+        digits = 0 if self.half_width >= 2 else 2 if self.half_width >= 0.005 else 3
+        return f"{self.times:,.{digits}f} ± {self.half_width:,.{digits}f}"
 
 
 def gains(rows: Sequence[Row], swept: Sequence[str]) -> list[Gain | None]:

@@ -5,6 +5,7 @@ import io
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from headstack.classic.plateaus import plateaus
 from headstack.classic.prefill import POINTS_MAX, Lun
 from headstack.classic.zones import Profile, Zones
 from headstack.measurement import Access
+from headstack.report import words
 
 MIB = 1 << 20
 NULL = "null:1ms"
@@ -155,6 +157,23 @@ def test_small_systems_and_profiles_without_points_are_no_crash() -> None:
 
 
 # Latency.
+
+
+def test_reports_begin_with_what_came_out(data: Path) -> None:
+    waited = hs.latency(NULL, count=20, interval="0s")
+    half = waited.statistics()["p50_ms"]
+    answer = waited.report().summary.split("\n\n")[0]
+    assert f"20 reads of 4KiB, half within {words.time(half)}, the longest " in answer
+    # Of twenty requests nobody knows what one in a hundred takes.
+    assert "99 of 100" not in answer
+    log = hs.fsync(NULL, sizes=["4KiB"], count=50, limit="50ms").report().summary
+    assert re.search(r"4KiB: half within \S+ \S+, 99 of 100 within \S+ \S+; the limit of 50 ms is kept\.", log)
+    scores = hs.crystal(NULL, runs=1, time="50ms", pause="0s")
+    best = max(scores.scores, key=lambda score: score.best_mb_per_s)
+    told = f"{best.test.name} {best.kind} {words.number(best.best_mb_per_s)} MB/s down to "
+    assert told in scores.report().summary
+    rates = hs.zones(data, positions=4, size="256KiB", part="1MiB", accesses=0)
+    assert rates.report().summary.startswith("From the outer to the inner edge: ")
 
 
 def test_each_request_is_told_as_it_comes_back() -> None:

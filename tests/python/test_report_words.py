@@ -10,6 +10,7 @@ import pytest
 
 import headstack as hs
 from conftest import CHEETAH
+from headstack.answers import Gain
 from headstack.report.draw import draw
 from headstack.report.figures import Axis, Bars, Figure, Grid, Lines, Report, Series, Table
 from headstack.report.html import to_html
@@ -33,6 +34,8 @@ def test_digits_are_those_that_are_known() -> None:
     assert with_error(1.30492, 0.0213) == "1.30 ± 0.02"
     assert with_error(1.30492, 0.0143) == "1.305 ± 0.014"
     assert with_error(161.2819, 3.2) == "161 ± 3"
+    assert with_error(225_243, 12_115) == "225,000 ± 12,000"
+    assert [str(Gain(1.3049, 0.021)), str(Gain(728.01, 41.66))] == ["1.30 ± 0.02", "728 ± 42"]
     assert known(165.49, 18.5) == "165"
     assert [number(value) for value in (0.0994, 6.0415, 161.28, 40246.4)] == ["0.0994", "6.04", "161", "40,246"]
     assert [time(ms) for ms in (0.097, 6.0415, 12_345)] == ["97 µs", "6.04 ms", "12.3 s"]
@@ -52,7 +55,10 @@ def test_of_several_systems_the_best_is_named_first_with_its_gain(both: hs.Resul
     report = both.report()
     answer = report.summary.split("\n\n")[0]
     gain = both.gains()[3]
-    assert answer.startswith(f"{SSD} does most: {both[3]['iops']:,.0f} ± ")
+    row = both[3]
+    assert answer.startswith(
+        f"{SSD} does most: {with_error(row['iops'], row['iops'] * row['half_width_ms'] / row['mean_ms'])} "
+    )
     assert f"at depth 4, {gain} times {CHEETAH}; {CHEETAH} " in answer
     assert re.search(r"times \S+; \S+ \d+ IO/s at depth 4 \(\d+ to \d+ in nine of ten devices\)\.$", answer)
     # Remarks come after the figures.

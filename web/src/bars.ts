@@ -75,7 +75,8 @@ function leftOf(names: readonly string[], right: number): number {
     const along = (n + 0.5) / names.length;
     return (ASLANT * CHARACTER * name.length - along * right) / (1 - along);
   });
-  return Math.min(0.35 * right, Math.ceil(Math.max(...needed)));
+  // Letters are a little wider in some fonts.
+  return Math.min(0.35 * right, Math.ceil(1.08 * Math.max(...needed)) + 4);
 }
 
 /** From 0, so that lengths compare; a logarithmic axis from the decade below the least. */

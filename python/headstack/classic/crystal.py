@@ -114,6 +114,15 @@ class Crystal(Outcome):
         """A row for each test and kind."""
         return [score.figures() for score in self.scores]
 
+    def answer(self) -> str:
+        """The best and the slowest of its tests."""
+        from headstack.report.words import number
+
+        scores = sorted(self.scores, key=lambda score: -score.best_mb_per_s)
+        ends = scores if len(scores) < 2 else (scores[0], scores[-1])
+        told = [f"{score.test.name} {score.kind} {number(score.best_mb_per_s)} MB/s" for score in ends]
+        return f"{self.target}: {' down to '.join(told)}." if told else f"{self.target}: no test was carried out."
+
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """A bar for each score."""
         from headstack.classic import pictures

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headstack import _native
-from headstack._native import Field, InputError
+from headstack._native import Field, InputError, format_bytes
 from headstack.classic.latency import Logged
 from headstack.classic.outcome import (
     NOTHING_ALLOWED,
@@ -122,6 +122,20 @@ class Fsync(Outcome):
             }
             for pairs in self.pairs
         ]
+
+    def answer(self) -> str:
+        """How long a write and its flush take, against the limit."""
+        from headstack.report.words import time
+
+        told = [
+            f"{format_bytes(pairs.size_bytes)}: half within {time(half)}, 99 of 100 within {time(most)}"
+            for pairs in self.pairs
+            if (half := pairs.percentile_ms(50)) is not None and (most := pairs.percentile_ms(99)) is not None
+        ]
+        kept = "kept" if self.kept else "not kept"
+        return (
+            f"A write with its flush on {self.target}: {'; '.join(told)}; the limit of {self.limit_ms:g} ms is {kept}."
+        )
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """The share of pairs that took longer than a time, and the limit."""

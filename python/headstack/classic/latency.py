@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headstack import _native
-from headstack._native import Field, InputError
+from headstack._native import Field, InputError, format_bytes
 from headstack.classic.outcome import NOTHING_ALLOWED, Outcome, at_least, own_file, part_of, requests, whole_blocks
 from headstack.measurement import Access, Opened, Step
 from headstack.values import duration_ns, size_bytes
@@ -144,6 +144,20 @@ class Latency(Outcome):
             return []
         edges = [0.0, *(2.0**power / 1e3 for power in range(max(counts) + 1))]
         return [(edges[p], edges[p + 1], counts.get(p, 0)) for p in range(min(counts), max(counts) + 1)]
+
+    def answer(self) -> str:
+        """How long requests take."""
+        from headstack.report.words import time
+
+        found = self.statistics()
+        told = f"{self.target}: {found['requests']:,} {self.kind}s of {format_bytes(self.size_bytes)}"
+        times = [
+            f"{what} {time(found[name])}"
+            for what, name in (("half within", "p50_ms"), ("99 of 100 within", "p99_ms"), ("the longest", "max_ms"))
+            # A percentile takes ten requests beyond it, lest it is the longest by another name.
+            if found[name] is not None and (name != "p99_ms" or found["requests"] >= 1000)
+        ]
+        return f"{told}, {', '.join(times)}." if times else f"{told}."
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """Latency over time, and its distribution."""

@@ -121,6 +121,10 @@ class Outcome(ABC):
         """The figures as a table."""
 
     @abstractmethod
+    def answer(self) -> str:
+        """What came out, in a sentence with its figures."""
+
+    @abstractmethod
     def plot(self, path: str | os.PathLike[str] | None = None) -> Picture:
         """The picture, written to ``path`` where one is given. Needs the extra ``headstack[plot]``."""
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from headstack import _native
-from headstack._native import Field, InputError
+from headstack._native import Field, InputError, format_bytes
 from headstack.classic.latency import Logged
 from headstack.classic.outcome import NOTHING_ALLOWED, Outcome, at_least, joined, part_of, requests, whole_blocks
 from headstack.measurement import Access, Opened, Progress, Step
@@ -180,6 +180,14 @@ class Prefill(Outcome):
             for lun in self.luns
             for at, begin_ns, end_ns, rate in lun.sections()
         ]
+
+    def answer(self) -> str:
+        """How much was written, and how fast."""
+        from headstack.report.words import number, time
+
+        written = format_bytes(sum(lun.written_bytes for lun in self.luns))
+        rate = "" if self.mb_per_s is None else f", {number(self.mb_per_s)} MB/s"
+        return f"{written} written in {time(1000 * self.duration_s)}{rate}{'' if self.complete else ', not all of it'}."
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """Rates over position and over time."""

@@ -149,6 +149,10 @@ class Zones(Outcome):
             )
         ]
 
+    def answer(self) -> str:
+        """The rates at both edges."""
+        return self.main_figures()[0].says
+
     def plot(self, path: str | os.PathLike[str] | None = None) -> Picture:
         """Rates as lines and access times as dots over position."""
         from headstack.classic import pictures

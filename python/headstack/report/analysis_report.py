@@ -170,6 +170,8 @@ def _of_misses(misses: Series, unit_of_caches: str) -> str:
         return 100 - (misses.y[n] or 0.0)
 
     last = len(misses.x) - 1
+    if spared(last) < 0.05:
+        return f"No cache of up to {figures(misses.x[last] or 0.0)} {unit_of_caches} spares an access."
     half = next(n for n in range(len(misses.x)) if spared(n) >= spared(last) / 2)
     caches = [f"{figures(misses.x[n] or 0.0)} {unit_of_caches}" for n in (last, half)]
     low, high = (100 - (ends[last] or 0.0) if ends else None for ends in (misses.high, misses.low))
@@ -194,8 +196,9 @@ def _response(report: Found) -> Iterable[Figure]:
     if report["depth"] is None:
         return
     percents = {"p50": 50, "p90": 90, "p95": 95, "p99": 99, "p999": 99.9, "max": 100}
+    # Reads have one colour in all figures.
     series = [
-        Series(name, list(percents.values()), [entry[key] / 1e6 for key in percents])
+        Series(name, list(percents.values()), [entry[key] / 1e6 for key in percents], thing=f"{name}s")
         for name, entry in report["response"]["by_operation_ns"].items()
     ]
     axes = Axis("Percentile (%)"), Axis("Response time (ms)")

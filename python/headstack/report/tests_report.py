@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headstack._native import version
 from headstack.report.figures import Axis, Figure, Lines, Report, Section, Series, Table
@@ -29,25 +28,13 @@ def report_of(test: Outcome) -> Report:
         Section("Runs", "", [runs_table(test.results)]),
     ]
     systems = dict.fromkeys(row["system"] for row in test.results)
-    said = [_headline(rows, own), *([f"Ended early: {test.ended_early}."] if test.ended_early else [])]
+    said = [test.answer(), *([f"Ended early: {test.ended_early}."] if test.ended_early else [])]
     remarks = "\n\n".join(f"{note[:1].upper()}{note[1:]}." for note in test.results.notes)
     title = f"{test.test.capitalize()}: {', '.join(systems)}"
     asked = partial(asked_for, test.results)
     return Report(
         title, "", "\n\n".join(said), sections, (), provenance(test.results), version(), remarks=remarks, asked=asked
     )
-
-
-def _headline(rows: Sequence[Mapping[str, Any]], own: Sequence[Figure]) -> str:
-    """What the first figure says, else the first figures of the first rows."""
-    if own and own[0].says:
-        return own[0].says
-    told = []
-    for row in rows[:NAMED_MAX]:
-        found = [(name, value) for name, value in row.items() if isinstance(value, float)][:NAMED_MAX]
-        names = ", ".join(str(value) for value in row.values() if isinstance(value, str))
-        told.append(f"{names}: {', '.join(f'{_words(name)} {number(value)}' for name, value in found)}")
-    return f"{'; '.join(told)}." if told else ""
 
 
 def _words(name: str) -> str:

@@ -335,18 +335,19 @@ def _unit(ms: float) -> tuple[float, str]:
 
 def known(value: float, half_width: float) -> str:
     """A value with the digits that are known of it."""
-    return f"{value:,.{_decimals(half_width)}f}"
+    return f"{value:,.{max(0, _decimals(half_width))}f}"
 
 
 def with_error(value: float, half_width: float) -> str:
     """``1.30 ± 0.02``: both to the same digit, which is the first or second of the error."""
     decimals = _decimals(half_width)
-    return f"{value:,.{decimals}f} ± {half_width:,.{decimals}f}"
+    told = (f"{round(one, decimals):,.{max(0, decimals)}f}" for one in (value, half_width))
+    return " ± ".join(told)
 
 
 def _decimals(half_width: float) -> int:
-    """As many that the error has one digit, or two where the first is a 1."""
+    """As many that the error has one digit, or two where the first is a 1; negative where tens are not known."""
     if not half_width > 0:
         return 2
     place = math.floor(math.log10(half_width))
-    return max(0, -place + (half_width / 10.0**place < 2))
+    return -place + (half_width / 10.0**place < 2)
