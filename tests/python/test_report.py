@@ -604,3 +604,28 @@ def test_units_of_the_page() -> None:
         pytest.skip("the page's own tests need Node with web/node_modules (npm ci)")
     done = subprocess.run(["npm", "test", "--silent"], cwd=WEB, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
+
+
+@built
+def test_wide_tables_are_whole_on_paper(tmp_path: Path) -> None:
+    if shutil.which("node") is None or CHROMIUM is None or not (WEB / "node_modules").is_dir():
+        pytest.skip("the page is looked at by Chromium and Node with web/node_modules (npm ci)")
+    count = 40
+    depths = [str(number) for number in range(count)]
+    grid = Grid("map", "Map", ["5,400", "15,000"], "rpm", depths, "depth", [[211.5] * count] * 2, "IO/s")
+    wide = Table(
+        "wide", "Wide", [f"column {n} ms" for n in range(24)], [[f"system-{n}", *[123.4] * 23] for n in range(3)]
+    )
+    small = Table("small", "Small", ["system", "IO/s"], [["one", 1.5]])
+    write_html(Report("Paper", "", "", [Section("All", "", [grid, wide, small])]), tmp_path / "paper.html")
+    command = ["node", WEB / "test" / "paper.mjs", CHROMIUM, tmp_path / "paper.html"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=True)
+    found = {how: {one["id"]: one for one in tables} for how, tables in json.loads(done.stdout).items()}
+    for name in ("map", "wide"):
+        assert found["aside"][name]["page"] == "wide"
+        assert found["aside"][name]["width"] <= 1
+        # Four points and a half are read with good eyes.
+        assert found["aside"][name]["letter"] >= 6
+    assert found["upright"]["small"]["page"] == "auto"
+    assert found["upright"]["small"]["width"] <= 1
+    assert found["upright"]["small"]["letter"] > 9

@@ -1,0 +1,25 @@
+// Lays a report out as for paper and prints how wide its tables are there, as JSON: paper.mjs CHROMIUM REPORT
+import { chromium } from "playwright-core";
+import { pathToFileURL } from "node:url";
+
+const [program, file] = process.argv.slice(2);
+const browser = await chromium.launch({ executablePath: program, args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"] });
+const MM = 96 / 25.4;
+const found = {};
+// A4 and A4 on its side, less the margins.
+for (const [name, width] of [["upright", 186], ["aside", 273]]) {
+  const page = await browser.newPage({ viewport: { width: Math.floor(width * MM), height: 900 } });
+  await page.goto(pathToFileURL(file).href);
+  await page.waitForSelector("footer");
+  await page.emulateMedia({ media: "print" });
+  const tables = () =>
+    [...document.querySelectorAll("figure.table, figure.grid")].map((figure) => {
+      const table = figure.querySelector("table");
+      return { id: figure.id, page: getComputedStyle(figure).page, width: table.getBoundingClientRect().width / innerWidth,
+        letter: parseFloat(getComputedStyle(table).fontSize) };
+    });
+  found[name] = await page.evaluate(tables);
+  await page.close();
+}
+console.log(JSON.stringify(found));
+await browser.close();
