@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds the simulator for pages (crates/web): engine.sh OUT.wasm. By rustup's target where it is installed, else by Debian's
-# compiler with its own standard library (rustc-web, cargo-web, rust-web-src, rust-web-llvm). Says what is missing.
+# compiler with its own standard library (rustc-web, cargo-web, rust-web-src, lld-22). Says what is missing.
 set -eu
 target=wasm32-unknown-unknown
 built="${CARGO_TARGET_DIR:-target}/$target/web/headstack_web.wasm"
@@ -9,11 +9,13 @@ build="build --quiet --profile web --package headstack-web --target $target"
 if [ -d "$(rustc --print sysroot 2>/dev/null)/lib/rustlib/$target" ]; then
   cargo $build
 elif [ -d "$(/usr/bin/rustc --print sysroot 2>/dev/null)/lib/rustlib/src/rust/library" ]; then
-  # Debian's linker is in rust-web-llvm; that of rustup or of LLVM does as well.
-  linker=$(ls /usr/bin/rust-lld "$HOME"/.rustup/toolchains/*/lib/rustlib/*/bin/rust-lld /usr/bin/wasm-ld* \
-    /usr/lib/llvm-*/bin/wasm-ld 2>/dev/null | head -n 1)
+  # Debian's rust-lld is a link to that of a package of its own; that of rustup or of LLVM does as well.
+  linker=
+  for one in /usr/bin/rust-lld "$HOME"/.rustup/toolchains/*/lib/rustlib/*/bin/rust-lld /usr/lib/llvm-*/bin/wasm-ld; do
+    if [ -z "$linker" ] && [ -x "$one" ]; then linker=$one; fi
+  done
   if [ -z "$linker" ]; then
-    echo "no linker for $target here, pages do not simulate: apt-get install rust-web-llvm, or see web/engine.sh"
+    echo "no linker for $target here, pages do not simulate: apt-get install $(readlink /usr/bin/rust-lld || echo lld)"
     exit 0
   fi
   PATH="/usr/bin:$PATH" RUSTC=/usr/bin/rustc RUSTC_BOOTSTRAP=1 CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER="$linker" \

@@ -618,7 +618,7 @@ def test_wide_tables_are_whole_on_paper(tmp_path: Path) -> None:
     )
     small = Table("small", "Small", ["system", "IO/s"], [["one", 1.5]])
     write_html(Report("Paper", "", "", [Section("All", "", [grid, wide, small])]), tmp_path / "paper.html")
-    command = ["node", WEB / "test" / "paper.mjs", CHROMIUM, tmp_path / "paper.html"]
+    command = ["node", str(WEB / "test" / "paper.mjs"), CHROMIUM, str(tmp_path / "paper.html")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=True)
     found = {how: {one["id"]: one for one in tables} for how, tables in json.loads(done.stdout).items()}
     for name in ("map", "wide"):

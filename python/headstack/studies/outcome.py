@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING
 
 from headstack import _native
 from headstack.report.figures import Asked, Claim, Figure, Provenance, Report, Section, Table
 from headstack.report.looks import with_looks
+from headstack.report.words import words_of
 from headstack.stored import Stored
 from headstack.studies.claims import Judged, Verdict
 
@@ -83,8 +84,8 @@ class Outcome:
 
     def report(self) -> Report:
         """The study as a report."""
-        sections = [Section("Figures", figures=self.figures)] if self.figures else []
-        sections += [Section("Tables", figures=self.tables)] if self.tables else []
+        sections = [Section("Figures", figures=[_headed(one) for one in self.figures])] if self.figures else []
+        sections += [Section("Tables", figures=[_headed(one) for one in self.tables])] if self.tables else []
         return Report(
             title=self.title,
             question=self.question,
@@ -108,6 +109,15 @@ class Outcome:
         return f"<b>{self.title}</b>: {counted or 'no claims'}"
 
 
+def _headed(figure: Figure) -> Figure:
+    """A table with words for the names of its columns, which stay in files."""
+    return replace(figure, columns=_heads(figure.columns)) if isinstance(figure, Table) else figure
+
+
+def _heads(columns: Sequence[str]) -> list[str]:
+    return [" ".join(words_of(name)).rstrip() for name in columns]
+
+
 def _shown(claim: Judged) -> Claim:
-    rows = Table(f"claim-{claim.id}", claim.says, claim.columns, claim.rows) if claim.rows else None
+    rows = Table(f"claim-{claim.id}", claim.says, _heads(claim.columns), claim.rows) if claim.rows else None
     return Claim(claim.id, claim.says, str(claim.verdict), claim.evidence, rows, claim.backing)
