@@ -95,7 +95,7 @@ def rows_table(found: Fitted) -> tuple[list[str], list[list[str]]]:
         for row in found.rows
     ]
     told = "settings that do" if found.reproducing else "nearest setting"
-    return ["figure", "", "published", told, f"within {found.tolerance}", "of settings", "nearest alone"], rows
+    return ["figure", "kind", "published", told, f"within {found.tolerance}", "of settings", "nearest alone"], rows
 
 
 def report(found: Fitted) -> Report:
@@ -141,7 +141,9 @@ def _rows_picture(found: Fitted) -> Figure:
     else:
         series.append(Series("nearest setting", (), [row.nearest for row in found.rows]))
     title = "Published figures, and what settings give"
-    return Bars("figures", title, Axis(_unit(found).strip()), groups, series, says=_says(found))
+    # A tolerance in percent leaves the unit of each figure to its name.
+    axis = Axis("Each figure in its unit" if found.tolerance.unit == "%" else f"Figures ({_unit(found).strip()})")
+    return Bars("figures", title, axis, groups, series, says=_says(found))
 
 
 def _says(found: Fitted) -> str:
