@@ -431,3 +431,13 @@ def test_a_page_has_more_rows_than_are_told_with_the_error_of_the_model(tmp_path
     place = table.columns.index("IO/s 90 %")
     assert any(row[place] for row in table.texts)
     assert not any(row[place] for row in table.texts[TOLD_MAX:])
+
+
+def test_a_page_leaves_out_lines_that_are_too_many_and_refuses_what_is_no_figure(tmp_path: Path) -> None:
+    steps = {"depth": "1,2,3,4,5,6", "spindle.speed": "5400rpm..15000rpm:6", "seek.read_average": "3.5ms..5ms:5"}
+    found = swept(tmp_path, steps)
+    report = report_of(found, "iops", True)
+    assert [one.name for one in report.sections[0].figures] == ["configurations"]
+    assert report.remarks == "Not drawn: 30 lines are too many, 24 at most."
+    with pytest.raises(hs.InputError, match="bottleneck is not a figure"):
+        report_of(found, "bottleneck", True)

@@ -40,28 +40,17 @@ def figure(swept: Sweep, column: str, where: str | None = None) -> Lines | Bars:
     """A column over the numbers that were varied at most places, a line for each of the rest; bars where none was."""
     if not swept.is_grid:
         raise InputError("plot: points of a sample lie on no lines; sweep a grid, or take the table")
-    rows = [row for row in swept.rows(where=where) if row[column] is not None]
-    if not rows:
-        raise InputError(f"plot: no configuration has a {column}" + (f" where {where}" if where else ""))
-    if not all(isinstance(row[column], int | float) for row in rows):
-        raise InputError(f"plot: {column} is not a figure; name one with --best or --min, such as mean_ms")
-    varied = swept.varied
-    numbers = [name for name in varied if isinstance(rows[0][name], int | float)]
-    over = max(numbers, key=lambda name: len({row[name] for row in rows}), default=None)
-    over = over or (varied[-1] if varied else "system")
-    others = [name for name in varied if name != over]
-    lines: dict[str, list[dict[str, Any]]] = {}
-    for row in rows:
-        lines.setdefault(", ".join(_told(name, row[name]) for name in others) or column, []).append(row)
+    rows, over, lines = _lines_of(swept, column, where)
     if len(lines) > LINES_MAX:
-        raise InputError(f"plot: {len(lines)} lines are too many, {LINES_MAX} at most; vary less, or state where")
+        raise InputError(f"plot: {_too_many(lines)}; vary less, or state where")
+    varied = swept.varied
     y = axis_of(column)
     title = f"{_what(column)} over {_what(over).lower()}"
     most, least = max(rows, key=lambda row: row[column]), min(rows, key=lambda row: row[column])
     told = [f"{_value(row, column)} ({_place(row, varied)})" for row in (least, most)]
     says = f"{_what(column)} from {' to '.join(told)}." if most is not least else ""
     note = f"Predicted by the model of headstack {version()}" + (f", where {where}." if where else ".")
-    if numbers:
+    if isinstance(rows[0][over], int | float):
         counts = Counter(str(found[0]["system"]) for found in lines.values())
         # A system has one colour where there are several, each with no more lines than there are dashes.
         has_colours = len(counts) > 1 and max(counts.values()) <= DASHES
@@ -76,6 +65,31 @@ def figure(swept: Sweep, column: str, where: str | None = None) -> Lines | Bars:
         for name, found in lines.items()
     ]
     return Bars("sweep", title, y, groups, bars, note, says=says)
+
+
+Configurations = list[dict[str, Any]]
+
+
+def _lines_of(swept: Sweep, column: str, where: str | None) -> tuple[Configurations, str, dict[str, Configurations]]:
+    """The configurations with a figure, what is varied at most places, and the lines over it by their names."""
+    rows = [row for row in swept.rows(where=where) if row[column] is not None]
+    if not rows:
+        raise InputError(f"plot: no configuration has a {column}" + (f" where {where}" if where else ""))
+    if not all(isinstance(row[column], int | float) for row in rows):
+        raise InputError(f"plot: {column} is not a figure; name one with --best or --min, such as mean_ms")
+    varied = swept.varied
+    numbers = [name for name in varied if isinstance(rows[0][name], int | float)]
+    over = max(numbers, key=lambda name: len({row[name] for row in rows}), default=None)
+    over = over or (varied[-1] if varied else "system")
+    others = [name for name in varied if name != over]
+    lines: dict[str, Configurations] = {}
+    for row in rows:
+        lines.setdefault(", ".join(_told(name, row[name]) for name in others) or column, []).append(row)
+    return rows, over, lines
+
+
+def _too_many(lines: Mapping[str, Configurations]) -> str:
+    return f"{len(lines)} lines are too many, {LINES_MAX} at most"
 
 
 def axis_of(column: str) -> Axis:
@@ -141,11 +155,10 @@ def report_of(swept: Sweep, column: str, descending: bool, where: str | None = N
     """The figure, where the points lie on lines, and the configurations, those first that have most or least."""
     drawn: list[Figure] = []
     remark = "Points of a sample lie on no lines: nothing is drawn."
+    _, _, lines = _lines_of(swept, column, where)
     if swept.is_grid:
-        try:
-            drawn, remark = [figure(swept, column, where)], ""
-        except InputError as error:
-            remark = f"Not drawn: {error}."
+        is_drawn = len(lines) <= LINES_MAX
+        drawn, remark = ([figure(swept, column, where)], "") if is_drawn else ([], f"Not drawn: {_too_many(lines)}.")
     grid = heat_map(swept, column, where) if swept.is_grid else None
     drawn += [grid] if grid is not None else []
     first = [row | between(row) for row in swept.rows_with_model_errors(column, descending, TOLD_MAX, where)]
