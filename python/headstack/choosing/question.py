@@ -18,9 +18,10 @@ from headstack.choosing.job import Job
 from headstack.choosing.limits import verdict
 from headstack.choosing.rebuilding import rebuild_h
 from headstack.choosing.search import KINDS, Found, Key, Search, Tested
-from headstack.choosing.simulated import Simulated
+from headstack.choosing.simulated import Ask, Simulated
 from headstack.choosing.space import Candidate, Space, array_of, toml_of
 from headstack.prices import PriceBook
+from headstack.report.figures import Asked
 from headstack.shards import Shard
 
 
@@ -133,9 +134,15 @@ class Question:
             durability=self.durability(candidate) if detailed else None,
             model_error=one.model_error,
             toml=toml_of(candidate) if detailed else "",
-            asked=self.runs(job).asked(Ask(candidate, one.requests), row) if detailed else None,
+            asked=self._asked(one) if detailed else None,
             costs=tuple(self._cost_by(name, one) for name in job.objectives) if len(job.objectives) > 1 else (),
         )
+
+    def _asked(self, one: Tested) -> Asked:
+        """The run that the answer rests on, as a page can ask for it again."""
+        runs, ask = self.runs(self.job), Ask(one.candidate, one.requests)
+        (row,) = runs.rows([ask])
+        return runs.asked(ask, row)
 
     def _cost_by(self, objective: str, one: Tested) -> float:
         match objective:

@@ -169,7 +169,9 @@ def report_of(swept: Sweep, column: str, descending: bool, where: str | None = N
     said += [f"Impossible: {count:,}: {why}." for why, count in swept.reasons()]
     title = f"Sweep of {', '.join(swept.systems)}"
     sections = [Section("Configurations", "", [*drawn, _table(swept, rows, column)])]
-    return Report(title, "", "\n\n".join(said), sections, version=version(), remarks=remark, asked=partial(swept.asked, where))
+    return Report(
+        title, "", "\n\n".join(said), sections, version=version(), remarks=remark, asked=partial(swept.asked, where)
+    )
 
 
 def _headline(swept: Sweep, first: Mapping[str, Any], column: str, descending: bool, where: str | None) -> str:
