@@ -6,10 +6,12 @@ import json
 import shutil
 import subprocess
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import headstack as hs
 from conftest import REPOSITORY
 from headstack import _native
 from headstack.chunks.work import database
@@ -99,3 +101,93 @@ def test_a_state_is_reproduced_by_its_file() -> None:
     blueprint = json.loads(_native.system_blueprint("cheetah-x15-36lp", []))
     (answer,) = asked([{"ask": "toml", "blueprint": blueprint, "values": values}])
     assert answer["answer"] == _native.drafted_toml(json.dumps(blueprint), [(key, text) for key, text in values])
+
+
+SCHEDULES = {
+    "rebuilt": (
+        "nearline-24-raid6",
+        '[[fault]]\nat = "0s"\nwhat = "member-fails"\nmember = "d0"\n'
+        '[[fault]]\nat = "1ms"\nwhat = "member-returns"\nmember = "d0"\n',
+    ),
+    "latent": (
+        "cheetah-x15-36lp",
+        '[[fault]]\nat = "0s"\nwhat = "media-error"\nranges = [{ offset = "0B", length = "4GiB" }]\n',
+    ),
+    "slow": ("970-evo-plus-1tb", '[[fault]]\nat = "0s"\nwhat = "fail-slow"\ntime = "2ms"\npercent = 5.0\n'),
+    "battery": ("va-7100", '[[fault]]\nat = "0s"\nwhat = "battery-fails"\n'),
+}
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_what_goes_wrong_does_so_alike(name: str, tmp_path: Path) -> None:
+    system, text = SCHEDULES[name]
+    file = tmp_path / f"{name}.toml"
+    file.write_text(text)
+    (read,) = asked([{"ask": "faults", "file": file.name, "text": text}])
+    assert read["answer"] == json.loads(_native.load_faults(str(file)))
+    chunk = points(system, "file-server", {"depth": "16", "requests": "400", "faults": file.name})
+    chunk["faults"] = {file.name: read["answer"]}
+    (answer,) = asked([{"ask": "run", "points": chunk}])
+    (expected,) = rows([chunk])
+    row = answer["answer"][0]["done"]["row"]
+    assert row == {column: expected[column] for column in row}
+    healthy = points(system, "file-server", {"depth": "16", "requests": "400"})
+    assert row["mean_ms"] != rows([healthy])[0]["mean_ms"]
+
+
+TRACES = {
+    "msr.csv": "".join(
+        f"{128166372003146519 + 60_000 * n},web,{n % 2},{'Read' if n % 3 else 'Write'},{8192 * (7919 * n % 999_983)},"
+        f"{512 * (1 + n % 40)},{10_000 + 7 * n}\n"
+        for n in range(500)
+    ),
+    "disksim.txt": "".join(
+        f"{n * 3.75:.6f} 0 {16 * (104_729 * n % 999_983)} {8 * (1 + n % 9)} {n % 2}\n" for n in range(400)
+    ),
+}
+
+
+@pytest.mark.parametrize("file", TRACES)
+def test_a_recording_is_replayed_alike(file: str, tmp_path: Path) -> None:
+    text = TRACES[file]
+    (tmp_path / file).write_text(text)
+    device = "web.1" if file == "msr.csv" else None
+    trace = hs.Trace(tmp_path / file, steps=[f"device={device}"] if device else [])
+    told = {"file": file, "text": text, "device": device}
+    question = {
+        "ask": "replay",
+        "trace": told,
+        "values": [],
+        "options": [["policy", "sstf"]],
+        "modes": [{"timed": {"time_scale": 1}}, {"asap": {"depth": 4}}, {"asap": {"depth": 64}}],
+        "outside": "fold",
+        "requests": 150,
+    }
+    for system in ("cheetah-x15-36lp", "nearline-24-raid6"):
+        blueprint = json.loads(_native.system_blueprint(system, []))
+        summary, answer = asked([{"ask": "trace", **told}, question | {"name": system, "blueprint": blueprint}])
+        assert summary["answer"]["requests"] == (250 if device else 400)
+        given: dict[str, Any] = {"outside": "fold", "requests": 150, "policy": "sstf"}
+        expected = [
+            *hs.replay(trace, system, "timed", **given),
+            *hs.replay(trace, system, "asap", depth=[4, 64], **given),
+        ]
+        for one, row in zip(answer["answer"], expected, strict=True):
+            told_row = one["done"]["row"]
+            # How far the model may be off is learnt by the program alone.
+            same = [name for name in told_row if "model" not in name and name in row]
+            assert len(same) > 60
+            assert {name: told_row[name] for name in same} == {name: row[name] for name in same}
+
+
+def test_a_recording_that_is_none_is_refused() -> None:
+    (answer,) = asked([{"ask": "trace", "file": "a.txt", "text": "nothing\n", "device": None}])
+    assert answer["refused"].startswith("a.txt: is in none of the formats")
+
+
+def test_the_load_of_a_scenario_is_to_be_chosen_or_said_to_be_its_own() -> None:
+    names = ("serverbench", "neds-play", "file-server")
+    blueprints = [json.loads(_native.demand_blueprint(name)) for name in names]
+    answers = asked({"ask": "describe", "blueprint": blueprint, "values": []} for blueprint in blueprints)
+    fixed = [answer["answer"]["fixed"] for answer in answers]
+    assert fixed == [None, "no stream of neds-play has a number of clients that could be set", None]

@@ -11,6 +11,7 @@ use headstack_load::{
     play_phase,
 };
 use headstack_result::{RunResult, SystemRecord};
+use headstack_trace::Requests;
 use headstack_workload::{Span, Workload};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -20,7 +21,6 @@ use serde_json::{Value, json};
 use crate::error::{input_error, json_error, load_error};
 use crate::interruptible::{attended, is_interruption};
 use crate::play::{PlayError, ReplayAsked, ScenarioAsked};
-use crate::replay::Requests;
 use crate::request_log::RequestLog;
 use crate::results::Results;
 use crate::stream::PassAsked;

@@ -12,7 +12,7 @@ use headstack_load::{
 };
 use headstack_replay::{Replay, ReplayError};
 use headstack_result::{RunResult, SystemRecord};
-use headstack_trace::{DeviceMeta, Flags, TraceError};
+use headstack_trace::{DeviceMeta, Flags, Requests, TraceError};
 use headstack_workload::Recorded;
 use headstack_workload::scenario::Scenario;
 use pyo3::PyErr;
@@ -20,7 +20,6 @@ use serde::Deserialize;
 
 use crate::error::{input_error, load_error, trace_error};
 use crate::recording::{Recording, record_of};
-use crate::replay::Requests;
 use crate::trace::TraceSource;
 
 /// Observed requests that go to the thread that writes them together.

@@ -1,8 +1,10 @@
 //! What can be wrong with a trace, on one line.
 
-use std::path::Path;
-use std::{fmt, io};
+use std::fmt;
+#[cfg(feature = "files")]
+use std::{io, path::Path};
 
+#[cfg(feature = "files")]
 use headstack_files::FileError;
 
 /// Where in a file.
@@ -40,11 +42,13 @@ impl TraceError {
     }
 
     /// What kept `path` from being written.
+    #[cfg(feature = "files")]
     pub(crate) fn of_output(path: &Path, error: &io::Error) -> TraceError {
         FileError::of(path, error).into()
     }
 }
 
+#[cfg(feature = "files")]
 impl From<FileError> for TraceError {
     fn from(error: FileError) -> TraceError {
         let FileError { path, message, number } = error;

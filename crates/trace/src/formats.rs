@@ -37,7 +37,8 @@ use serial::{Serial, SerialFormat};
 use crate::collect::Collector;
 use crate::error::TraceError;
 use crate::input::{Head, Input};
-use crate::store::{self, Stored};
+#[cfg(feature = "files")]
+use crate::store::Stored;
 use crate::time::TimeUnit;
 use crate::transform::Step;
 
@@ -225,7 +226,7 @@ impl Format {
     /// those that are wrong.
     pub fn fits(self, head: Head<'_>) -> bool {
         match self {
-            Format::Parquet => store::fits(head),
+            Format::Parquet => head.bytes.starts_with(PARQUET_MAGIC),
             Format::Alibaba => alibaba::fits(head),
             Format::Biosnoop => biosnoop::fits(head),
             Format::Blkparse => blkparse::fits(head),
@@ -251,6 +252,7 @@ impl Format {
 /// A file, or several that belong together, being read.
 pub(crate) enum Parser {
     /// headstack's stored form.
+    #[cfg(feature = "files")]
     Stored(Stored),
     /// Linux' block trace.
     Blktrace(Blktrace),
@@ -275,7 +277,13 @@ impl Parser {
         let binary = |inputs, format| Parser::Binary(Binary::new(inputs, format));
         let serial = |inputs, format| Parser::Serial(Serial::new(inputs, format));
         Ok(match format {
+            #[cfg(feature = "files")]
             Format::Parquet => Parser::Stored(Stored::open(&inputs[0], out)?),
+            #[cfg(not(feature = "files"))]
+            Format::Parquet => {
+                let message = "the stored form is not read here; headstack trace export writes it as text";
+                return Err(TraceError::of_file(&inputs[0].name, message));
+            }
             Format::Blktrace => Parser::Blktrace(Blktrace::new(inputs, options.at, out)),
             Format::Blkparse => Parser::Blkparse(Blkparse::new(inputs, options.at, out)),
             Format::Hfplayer => serial(inputs, SerialFormat::Hfplayer(None)),
@@ -293,6 +301,7 @@ impl Parser {
     /// Reads on, some ten thousand requests at a time; false at the end.
     pub(crate) fn read(&mut self, out: &mut Collector) -> Result<bool, TraceError> {
         match self {
+            #[cfg(feature = "files")]
             Parser::Stored(stored) => stored.read(out),
             Parser::Blktrace(blktrace) => blktrace.read(out),
             Parser::Blkparse(blkparse) => blkparse.read(out),
@@ -303,6 +312,8 @@ impl Parser {
     }
 }
 
+/// What every Parquet file begins with.
+const PARQUET_MAGIC: &[u8] = b"PAR1";
 /// What is said of traces whose times are whole seconds.
 const WHOLE_SECONDS: &str = "times are whole seconds: what happens within one is not recorded";
 

@@ -1,23 +1,30 @@
+#![cfg_attr(not(feature = "files"), allow(dead_code))] // What only reading of files needs.
 //! Recorded traces: read from every format of the field, stored, understood, transformed, written.
 //!
 //! A [`TraceReader`] yields [`Record`]s in order of arrival, in batches, whatever the format and however large the
 //! trace; [`Meta`] says what holds for all of them. What a format cannot carry is [`NOT_RECORDED`], never 0.
 
+#[cfg(feature = "files")]
 pub mod analyze;
-#[cfg(target_os = "linux")]
+#[cfg(all(feature = "files", target_os = "linux"))]
 pub mod capture;
 mod collect;
 mod error;
+#[cfg(feature = "files")]
 pub mod export;
 mod formats;
+#[cfg(feature = "files")]
 mod import;
 mod input;
 mod merge;
 mod meta;
+mod packed;
 mod reader;
 mod record;
 mod recording;
+mod requests;
 mod sort;
+#[cfg(feature = "files")]
 mod store;
 mod summary;
 mod text;
@@ -27,11 +34,14 @@ mod transform;
 pub use collect::Collector;
 pub use error::{Place, TraceError};
 pub use formats::{CsvColumns, Format, Order, ReadOptions, Stage};
+#[cfg(feature = "files")]
 pub use import::import;
 pub use input::{Head, Input};
 pub use meta::{Clock, DeviceMeta, Meta, Origin, Process, ResponseSpan};
 pub use reader::TraceReader;
 pub use record::{Flags, NOT_RECORDED, Operation, Record};
+pub use requests::Requests;
+#[cfg(feature = "files")]
 pub use store::StoreWriter;
 pub use summary::{Counts, Summary};
 pub use time::TimeUnit;

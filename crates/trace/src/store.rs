@@ -16,8 +16,3 @@ pub use writer::StoreWriter;
 const ROW_GROUP: usize = 1 << 18;
 /// The key of the metadata.
 const META_KEY: &str = "headstack.trace";
-
-/// What every Parquet file begins and ends with.
-pub(crate) fn fits(head: crate::Head<'_>) -> bool {
-    head.bytes.starts_with(b"PAR1")
-}

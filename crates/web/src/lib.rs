@@ -5,6 +5,8 @@
 
 mod machine;
 mod questions;
+mod replays;
+mod told;
 
 use std::cell::RefCell;
 

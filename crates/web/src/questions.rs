@@ -1,11 +1,17 @@
 //! What can be asked, and how it is answered.
 
-use headstack_catalogue::{Blueprint, Described, Drafter, Entry, Point, Points, Refused};
+use std::path::Path;
+
+use headstack_catalogue::options::scenario_with_clients;
+use headstack_catalogue::{Blueprint, Described, Drafter, Entry, Point, Points, Refused, faults_of_text};
 use headstack_result::RunResult;
-use headstack_result::tables::{Asked, RUN_COLUMNS, Row};
-use headstack_sim::{SystemDescription, run_contained};
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use headstack_result::tables::Asked;
+use headstack_sim::{Demand, SystemDescription, run_contained};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::replays::{Replays, Text};
+use crate::told::{Told, done};
 
 use crate::machine;
 
@@ -19,7 +25,8 @@ enum Question {
     Blueprint { name: String },
     /// The same of a file's text.
     Text { file: String, text: String },
-    /// What a blueprint describes with some of its values changed: how large a system is.
+    /// What a blueprint describes with some of its values changed: how large a system is, and why the load of a scenario
+    /// is what it is.
     Describe { blueprint: Blueprint, values: Vec<(String, String)> },
     /// The TOML of that.
     Toml { blueprint: Blueprint, values: Vec<(String, String)> },
@@ -27,20 +34,14 @@ enum Question {
     Run { points: Box<Points> },
     /// What happens inside of a point, from rest on; with a spare, one takes the place of the member that fails.
     Chronicle { points: Box<Points>, events_max: usize, spare: bool },
+    /// What goes wrong, by the text of a file.
+    Faults { file: String, text: String },
+    /// What a recording has in it.
+    Trace(Text),
+    /// Its replays on a system.
+    Replay(Box<Replays>),
     /// Results that were written as JSON: one, or a list.
     Results { text: String },
-}
-
-/// What came of a run.
-#[derive(Serialize)]
-#[serde(rename_all = "kebab-case")]
-enum Told {
-    /// The cells of its row, and how busy each component was.
-    Done { row: Map<String, Value>, components: Vec<(String, f64)> },
-    /// What was asked for cannot be: why.
-    Impossible(String),
-    /// The simulator failed, or found its own result to be wrong.
-    Failed(String),
 }
 
 /// The answer to a question in JSON: `{"answer": ...}`, or `{"refused": why}` for what cannot be answered.
@@ -69,7 +70,7 @@ fn answer(question: Question) -> Result<Value, String> {
         }
         Question::Describe { blueprint, values } => match described(&blueprint, &values)? {
             Described::System(system) => size(&system),
-            Described::Demand(_) => json!({}),
+            Described::Demand(demand) => json!({ "fixed": fixed(&demand) }),
         },
         Question::Toml { blueprint, values } => {
             let text = Drafter::new(blueprint).and_then(|drafter| drafter.text_with(&values));
@@ -77,6 +78,11 @@ fn answer(question: Question) -> Result<Value, String> {
         }
         Question::Run { points } => json!(run(&points)?),
         Question::Chronicle { points, events_max, spare } => json!(machine::chronicled(&points, events_max, spare)?),
+        Question::Faults { file, text } => {
+            json!(faults_of_text(&file, &text, Path::new("")).map_err(|error| error.to_string())?)
+        }
+        Question::Trace(text) => text.summary().map_err(|error| error.to_string())?,
+        Question::Replay(replays) => json!(replays.carry_out()?),
         Question::Results { text } => json!(results(&text)?),
     })
 }
@@ -109,6 +115,14 @@ fn size(system: &SystemDescription) -> Value {
     json!({ "capacity_bytes": system.capacity_bytes(), "drives": system.drives() })
 }
 
+/// Why as many requests are outstanding as there are, where that is not to be chosen.
+fn fixed(demand: &Demand) -> Option<String> {
+    match demand {
+        Demand::Workload(_) => None,
+        Demand::Scenario(scenario) => scenario_with_clients(scenario, 1).err(),
+    }
+}
+
 fn run(points: &Points) -> Result<Vec<Told>, String> {
     let described = points.describe().map_err(|error| error.to_string())?;
     Ok((0..points.len()).map(|number| told(described.point(number))).collect())
@@ -128,17 +142,6 @@ fn told(point: Point) -> Told {
         Ok(result) => done(asked, result),
         Err(error) => Told::Impossible(error.to_string()),
     }
-}
-
-fn done(asked: Asked, result: RunResult) -> Told {
-    if let Some(check) = result.checks.iter().find(|check| !check.passed) {
-        return Told::Failed(format!("its own check failed: {}: {}", check.name, check.detail));
-    }
-    let share = |busy_ns: u64, servers: u32| busy_ns as f64 / (result.duration_ns as f64 * f64::from(servers.max(1)));
-    let components = result.components.iter().map(|one| (one.name.clone(), share(one.busy_ns, one.servers))).collect();
-    let row = Row::new(asked, result);
-    let row = RUN_COLUMNS.iter().map(|column| (column.name.to_owned(), json!(column.of(&row)))).collect();
-    Told::Done { row, components }
 }
 
 fn results(text: &str) -> Result<Vec<Told>, String> {

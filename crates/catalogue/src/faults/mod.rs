@@ -30,7 +30,15 @@ pub fn load_faults(path: &Path, model: &Model) -> Result<Schedule, InputError> {
 pub fn read_faults(path: &Path) -> Result<Schedule, InputError> {
     let file = path.display().to_string();
     let text = read(path, &file)?;
-    schedule_of(&Document::parse(&file, &text)?, path.parent().unwrap_or(Path::new("")))
+    faults_of_text(&file, &text, path.parent().unwrap_or(Path::new("")))
+}
+
+/// The same of the text of `file`, whose map files are in `folder`.
+///
+/// # Errors
+/// What is wrong in it: file, line, key and what is allowed.
+pub fn faults_of_text(file: &str, text: &str, folder: &Path) -> Result<Schedule, InputError> {
+    schedule_of(&Document::parse(file, text)?, folder)
 }
 
 /// Reads the text of `file`, whose map files are in `folder`, for a model.

@@ -116,12 +116,17 @@ impl Draft {
             Demand::Workload(workload) => (Some(workload), None),
             Demand::Scenario(scenario) => (None, Some(scenario)),
         };
+        Draft { workload, scenario, ..Draft::of_system(system_name, system) }
+    }
+
+    /// The same where what it is put under is of no matter: a recording that is replayed.
+    pub fn of_system(system_name: String, system: SystemDescription) -> Draft {
         Draft {
             system_name,
             system: Some(system),
             target: None,
-            workload,
-            scenario,
+            workload: None,
+            scenario: None,
             clients: None,
             span: None,
             seed: 1,

@@ -1,0 +1,159 @@
+//! Recordings that were dropped on a page, replayed on its systems.
+
+use headstack_catalogue::options::Draft;
+use headstack_catalogue::{Blueprint, Described, Drafter};
+use headstack_replay::{Outside, Replay, ReplayError, ReplayMode};
+use headstack_result::tables::Asked;
+use headstack_sim::faults::Schedule;
+use headstack_sim::replay::{ReplaySpec, replay};
+use headstack_sim::{SimError, contained};
+use headstack_trace::{Input, ReadOptions, Requests, Step, Summary, TraceError, TraceReader};
+use headstack_workload::Recorded;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::told::{Told, done};
+
+/// A recording as text: a file whose format is told by its content.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Text {
+    file: String,
+    text: String,
+    /// Of several devices, the one whose requests are read.
+    device: Option<String>,
+}
+
+/// Replays of a recording on a system, one a mode.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Replays {
+    trace: Text,
+    /// What results call the system.
+    name: String,
+    blueprint: Blueprint,
+    /// What was changed in its file.
+    values: Vec<(String, String)>,
+    /// Options, as `headstack replay` has them.
+    options: Vec<(String, String)>,
+    #[serde(default)]
+    faults: Option<Schedule>,
+    modes: Vec<ReplayMode>,
+    outside: Outside,
+    /// Only the first requests.
+    requests: u64,
+}
+
+/// What ends a replay.
+enum Failure {
+    Sim(SimError),
+    Trace(TraceError),
+}
+
+impl From<SimError> for Failure {
+    fn from(error: SimError) -> Failure {
+        Failure::Sim(error)
+    }
+}
+
+impl From<ReplayError> for Failure {
+    fn from(error: ReplayError) -> Failure {
+        Failure::Sim(error.into())
+    }
+}
+
+impl From<TraceError> for Failure {
+    fn from(error: TraceError) -> Failure {
+        Failure::Trace(error)
+    }
+}
+
+impl Text {
+    fn open(&self) -> Result<TraceReader, TraceError> {
+        let input = Input::from_bytes(&self.file, self.text.clone().into_bytes())?;
+        let steps = self.device.iter().map(|device| Step::Device(vec![device.clone()])).collect();
+        TraceReader::from_inputs(vec![input], &ReadOptions { steps, ..ReadOptions::default() })
+    }
+
+    /// What is in it.
+    ///
+    /// # Errors
+    /// What cannot be accepted.
+    pub fn summary(&self) -> Result<Value, TraceError> {
+        let mut reader = self.open()?;
+        let (mut summary, mut batch) = (Summary::default(), Vec::new());
+        while reader.next_batch(&mut batch)? {
+            summary.add(&batch);
+        }
+        let (first_ns, last_ns) = summary.total.arrivals_ns.unwrap_or_default();
+        Ok(json!({
+            "format": reader.meta().origin[0].format,
+            "devices": reader.meta().devices.iter().map(|device| &device.name).collect::<Vec<_>>(),
+            "requests": summary.requests(),
+            "seconds": (last_ns - first_ns) as f64 / 1e9,
+        }))
+    }
+}
+
+impl Replays {
+    /// What came of each.
+    ///
+    /// # Errors
+    /// A blueprint that is none.
+    pub fn carry_out(&self) -> Result<Vec<Told>, String> {
+        let drafter = Drafter::new(self.blueprint.clone()).map_err(|error| error.to_string())?;
+        let draft = match contained(|| self.draft(&drafter)) {
+            Ok(draft) => draft,
+            Err(panic) => return Ok(self.modes.iter().map(|_| Told::Failed(panic.clone())).collect()),
+        };
+        Ok(self
+            .modes
+            .iter()
+            .map(|mode| draft.clone().map_or_else(Told::Impossible, |draft| self.told(draft, *mode)))
+            .collect())
+    }
+
+    fn draft(&self, drafter: &Drafter) -> Result<Draft, String> {
+        let system = match drafter.with(&self.values).map_err(|error| error.to_string())? {
+            Described::System(system) => system,
+            Described::Demand(_) => return Err("a replay needs a system".to_owned()),
+        };
+        let mut draft = Draft::of_system(self.name.clone(), system);
+        draft.apply(&self.options).map_err(|error| error.to_string())?;
+        Ok(draft)
+    }
+
+    fn told(&self, draft: Draft, mode: ReplayMode) -> Told {
+        let system = draft.system.expect("it was given one");
+        if let Err(fault) = system.check() {
+            return Told::Impossible(fault.to_string());
+        }
+        let mut settings = ReplaySpec {
+            system_name: draft.system_name,
+            system,
+            replay: Replay {
+                outside: self.outside,
+                requests_max: Some(self.requests),
+                ..Replay::new(self.trace.file.clone(), mode)
+            },
+            seed: draft.seed,
+            interval_ns: draft.interval_ns,
+            faults: self.faults.clone(),
+        };
+        let played = || -> Result<_, Failure> {
+            let mut requests = Requests::of(self.trace.open()?)?;
+            settings.replay.start_ns = requests.start_of_recording_ns().unwrap_or(0);
+            let mut source = |batch: &mut Vec<Recorded>| Ok(requests.next(batch)?);
+            replay::<Failure>(&settings, &mut source, &|_| true, None)
+        };
+        match contained(played) {
+            Ok(Ok(result)) => done(Asked::default(), result),
+            Ok(Err(Failure::Sim(error @ SimError::Replay(ReplayError::Request { .. })))) => {
+                Told::Impossible(format!("{}: {error}", self.trace.file))
+            }
+            Ok(Err(Failure::Sim(error))) => Told::Impossible(error.to_string()),
+            Ok(Err(Failure::Trace(error))) => Told::Impossible(error.to_string()),
+            Err(panic) => Told::Failed(panic),
+        }
+    }
+}

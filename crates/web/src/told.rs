@@ -1,0 +1,30 @@
+//! What came of runs and replays.
+
+use headstack_result::RunResult;
+use headstack_result::tables::{Asked, RUN_COLUMNS, Row};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+/// What came of a run.
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Told {
+    /// The cells of its row, and how busy each component was.
+    Done { row: Map<String, Value>, components: Vec<(String, f64)> },
+    /// What was asked for cannot be: why.
+    Impossible(String),
+    /// The simulator failed, or found its own result to be wrong.
+    Failed(String),
+}
+
+/// What came of a run that was carried out.
+pub fn done(asked: Asked, result: RunResult) -> Told {
+    if let Some(check) = result.checks.iter().find(|check| !check.passed) {
+        return Told::Failed(format!("its own check failed: {}: {}", check.name, check.detail));
+    }
+    let share = |busy_ns: u64, servers: u32| busy_ns as f64 / (result.duration_ns as f64 * f64::from(servers.max(1)));
+    let components = result.components.iter().map(|one| (one.name.clone(), share(one.busy_ns, one.servers))).collect();
+    let row = Row::new(asked, result);
+    let row = RUN_COLUMNS.iter().map(|column| (column.name.to_owned(), json!(column.of(&row)))).collect();
+    Told::Done { row, components }
+}
