@@ -1,10 +1,12 @@
 /** Curves of the state: what is known of them at once, what is missing coarse first and then fine. */
 
 import type { Engine, Stated, Told } from "./engine";
-import { coarse, keyOf, loads, points, type Entry, type State } from "./state";
+import { scheduleOf } from "./faults";
+import { changesOf, coarse, keyOf, loadsOf, points, replays, type Asked, type Entry, type Load, type State, type Trace } from "./state";
 
 /** Of each load what came of it; whether by fewer requests than were asked for. */
 export interface Curve {
+  load: Load;
   told: Map<number, { is: Told; isCoarse: boolean }>;
   /** Why there is none. */
   refused: string | null;
@@ -18,6 +20,15 @@ const PORTION = 3;
 export class Answers {
   private readonly curves = new Map<string, Curve>();
   private readonly known = new Map<string, Promise<Stated>>();
+  /** What of it was told already. */
+  readonly seen = new Map<string, Stated>();
+  /** Why the load of a scenario is what it is, by name. */
+  private readonly fixed = new Map<string, Promise<string | null>>();
+  /** Schedules by their text. */
+  private readonly read = new Map<string, Promise<unknown>>();
+  /** Recordings that were dropped, and schedules of faults, by name. */
+  readonly traces = new Map<string, Trace>();
+  readonly schedules = new Map<string, string>();
   private generation = 0;
 
   constructor(
@@ -29,21 +40,75 @@ export class Answers {
   /** The blueprint of a name, and what it states. */
   stated(name: string): Promise<Stated> {
     const file = this.files.get(name);
-    if (file) return Promise.resolve(file);
+    if (file) {
+      this.seen.set(name, file);
+      return Promise.resolve(file);
+    }
     const known = this.known.get(name) ?? this.engine.ask<Stated>({ ask: "blueprint", name }).then((found) => found as Stated);
     this.known.set(name, known);
+    known.then((stated) => this.seen.set(name, stated), () => undefined);
     return known;
+  }
+
+  /** What grows along the curve of an entry. */
+  async loadOf({ demand }: Entry, state: State): Promise<Load> {
+    if (this.traces.has(demand)) return state.load === "depth" ? "asap" : "timed";
+    if (!demand || (await this.stated(demand)).blueprint.kind !== "scenario") return state.load;
+    return (await this.whyFixed(demand)) === null ? "clients" : "fixed";
+  }
+
+  /** Why the load of a scenario or workload is what it is; `null` where it is to be chosen. */
+  whyFixed(demand: string): Promise<string | null> {
+    const ask = async () => {
+      const { blueprint } = await this.stated(demand);
+      return (await this.engine.ask<{ fixed: string | null }>({ ask: "describe", blueprint, values: [] }))?.fixed ?? null;
+    };
+    const known = this.fixed.get(demand) ?? ask();
+    this.fixed.set(demand, known);
+    return known;
+  }
+
+  /** The file of what goes wrong in an entry's system, if anything does. */
+  async faults({ system, values }: Entry): Promise<string | null> {
+    const file = values.faults;
+    if (!file) return null;
+    const text = this.schedules.get(file) ?? scheduleOf(file, await this.stated(system));
+    if (text === null) throw new Error(`${file}: there is no such file here; drop it on the page`);
+    return text;
+  }
+
+  /** What is asked of the engine for an entry. */
+  async asked(entry: Entry, state: State): Promise<Asked> {
+    const known = entry.demand && !this.traces.has(entry.demand) ? this.stated(entry.demand) : null;
+    const [system, demand, text, load] = await Promise.all([this.stated(entry.system), known, this.faults(entry), this.loadOf(entry, state)]);
+    return { system, demand, faults: text === null ? null : await this.schedule(entry.values.faults ?? "", text), load };
+  }
+
+  private schedule(file: string, text: string): Promise<unknown> {
+    const known = this.read.get(text) ?? this.engine.ask({ ask: "faults", file, text });
+    this.read.set(text, known);
+    return known;
+  }
+
+  /** Takes what was dropped in place of what was called so before. */
+  take<T>(of: Map<string, T>, name: string, value: T): void {
+    of.set(name, value);
+    this.curves.clear();
+    this.fixed.delete(name);
   }
 
   /** The file of an entry's system, with what was changed in it. */
   async toml(entry: Entry): Promise<string | null> {
     const { blueprint } = await this.stated(entry.system);
-    const values = Object.entries(entry.values).filter(([field]) => /[.[]/.test(field) ? !field.startsWith("lines[") : ["drives", "drive", "level"].includes(field));
+    const values = changesOf(entry);
     return this.engine.ask<string>({ ask: "toml", blueprint, values }, 1);
   }
 
-  /** Computes the curves of a state; what was wanted before is given up. `tell` hears of every change until then. */
-  want(state: State, tell: (curves: (Curve | null)[]) => void): void {
+  /**
+   * Computes the curves of a state; what was wanted before is given up. `tell` hears of every change until then. Whether
+   * all of it was computed: nothing else was wanted meanwhile.
+   */
+  async want(state: State, tell: (curves: (Curve | null)[]) => void): Promise<boolean> {
     const generation = ++this.generation;
     const frozen = structuredClone(state);
     const isWanted = () => generation === this.generation;
@@ -52,31 +117,40 @@ export class Answers {
     const before = this.last;
     this.last = frozen.entries.map((entry, n) => this.curves.get(keyOf(entry, frozen)) ?? before[n] ?? null);
     if (frozen.entries.some((entry) => this.curves.has(keyOf(entry, frozen)))) all();
-    frozen.entries.forEach((entry, n) => void this.compute(entry, frozen, n === frozen.selected, isWanted, () => {
+    const computed = frozen.entries.map((entry, n) => this.compute(entry, frozen, n === frozen.selected, isWanted, () => {
       if (isWanted()) this.last[n] = this.curves.get(keyOf(entry, frozen)) ?? null;
       all();
     }));
+    await Promise.all(computed);
+    return isWanted();
   }
 
   private last: (Curve | null)[] = [];
 
   private async compute(entry: Entry, state: State, isSelected: boolean, isWanted: () => boolean, tell: () => void): Promise<void> {
     const key = keyOf(entry, state);
-    const curve = this.curves.get(key) ?? { told: new Map(), refused: null };
-    const missing = loads(state).filter((load) => curve.told.get(load)?.isCoarse !== false);
-    if (!missing.length || curve.refused) return;
+    const curve = this.curves.get(key) ?? { load: state.load, told: new Map(), refused: null };
+    if (curve.refused) return;
+    let asked: Asked;
     const part = async (at: number[], requests: number | null, urgency: 0 | 1 | 2) => {
-      const [system, demand] = await Promise.all([this.stated(entry.system), entry.demand ? this.stated(entry.demand) : null]);
-      const asked = points(entry, state, system, demand, at, requests);
-      const told = await this.engine.ask<Told[]>({ ask: "run", points: asked }, urgency, isWanted);
+      const trace = this.traces.get(entry.demand);
+      const question = trace
+        ? { ask: "replay", ...replays(entry, asked, trace, at, requests ?? state.requests) }
+        : { ask: "run", points: points(entry, state, asked, at, requests) };
+      const told = await this.engine.ask<Told[]>(question, urgency, isWanted);
       if (!told) return;
       const isCoarse = requests !== null;
       at.forEach((load, n) => told[n] && (!isCoarse || !curve.told.has(load)) && curve.told.set(load, { is: told[n], isCoarse }));
       this.remember(key, curve);
     };
     try {
+      asked = await this.asked(entry, state);
+      curve.load = asked.load;
+      const all = loadsOf(curve.load, state);
+      const missing = all.filter((load) => curve.told.get(load)?.isCoarse !== false);
+      if (!missing.length) return;
       if (!curve.told.size) {
-        const first = coarse(loads(state));
+        const first = all.length > 1 ? coarse(all) : all;
         // Who drags sees the selected curve before the others; of one alone, each core takes a half.
         const portions = state.entries.length === 1 ? halves(first) : [first];
         await Promise.all(portions.map((at) => part(at, COARSE_REQUESTS, isSelected ? 0 : 1)));

@@ -1,8 +1,9 @@
 /** What can be dragged: fields of a system's file where it states them, and options of runs. */
 
 import { html } from "./dom";
+import { amountsOf, faultsOf, usually } from "./faults";
 import type { Stated } from "./engine";
-import type { Entry } from "./state";
+import type { Entry, Trace } from "./state";
 
 /** A control: which fields it sets, and from what to what. */
 interface Control {
@@ -17,13 +18,24 @@ interface Control {
   reach?: number;
   /** Steps are doublings. */
   doubles?: boolean;
+  /** What may be chosen lies on no line, however much it is. */
+  isList?: boolean;
+  /** What is chosen decides what other controls there are. */
+  decides?: boolean;
+}
+
+/** What can be varied, and in sentences what cannot, and why. */
+export interface Controls {
+  all: Control[];
+  notes: string[];
 }
 
 export interface Words {
   [option: string]: string[];
 }
 
-export type Change = (values: Record<string, string | null>) => void;
+/** Sets values; whether that decides what other controls there are. */
+export type Change = (values: Record<string, string | null>, decides: boolean) => void;
 
 /** Keys of files by their paths, with their values as text. */
 export function flattened(value: unknown, path = ""): Record<string, string> {
@@ -36,74 +48,157 @@ export function flattened(value: unknown, path = ""): Record<string, string> {
 
 const SIZES = ["512B", "1KiB", "2KiB", "4KiB", "8KiB", "16KiB", "32KiB", "64KiB", "128KiB", "256KiB", "512KiB", "1MiB"];
 const plain = (values: string[]): [string, string][] => values.map((value) => [value, value]);
-const usually = (values: string[], usual = "as described"): [string, string][] => [["", usual], ...plain(values)];
+const orUsual = (values: string[], usual = "as described"): [string, string][] => [["", usual], ...plain(values)];
 
-/** What a system has that can be varied. */
-export function ofSystem({ blueprint, stated }: Stated, words: Words, drives: string[]): Control[] {
+/** What a system has that can be varied; `fault` is what goes wrong in it, `dropped` are files of what may. */
+export function ofSystem(system: Stated, words: Words, drives: string[], fault = "", dropped: string[] = []): Controls {
+  const { blueprint, stated } = system;
   const keys = flattened(stated);
-  const has = (pattern: RegExp) => Object.keys(keys).filter((key) => pattern.test(key));
   const scaled = (label: string, pattern: RegExp, reach: number, doubles = false): Control[] => {
-    const fields = has(pattern).filter((key) => quantity(keys[key] ?? "") !== null);
+    const fields = Object.keys(keys).filter((key) => pattern.test(key) && quantity(keys[key] ?? "") !== null);
     return fields.length ? [{ label, fields, usual: fields.map((key) => keys[key] ?? ""), reach, doubles }] : [];
   };
-  const chosen = (label: string, option: string, some: string[]): Control => ({ label, fields: [option], usual: [""], choices: usually(some) });
+  const chosen = (label: string, option: string, some: string[]): Control => ({ label, fields: [option], usual: [""], choices: orUsual(some) });
+  const faults = faulty(system, fault, dropped);
   if (blueprint.kind === "array") {
     const count = keys["drives[0].count"];
-    return [
+    const all = [
       ...(count ? [{ label: "drives", fields: ["drives"], usual: [count], reach: 4 }] : []),
       chosen("drive", "drive", drives),
       chosen("level", "level", words.level ?? []),
       ...scaled("stripe unit", /^groups\[\d+\]\.stripe_unit$/, 16, true),
       ...scaled("cache", /^controller\.cache\.(data|memory)$/, 16, true),
-      ...(keys["groups[0].level"] && keys["groups[0].level"] !== "raid0"
-        ? [{ label: "a drive fails at once", fields: ["fail"], usual: [""], choices: [["", "no"], ["d0@0s", "the first"]] as [string, string][] }]
-        : []),
       chosen("order in the drives", "policy", words.policy ?? []),
+      ...faults,
     ];
+    return { all, notes: ["Its drives turn and seek as their own file says: take another drive, or drop a file of one."] };
   }
-  if (stated.flash !== undefined) return [chosen("filled before", "preconditioned", words.preconditioned ?? [])];
-  if (stated.volume !== undefined) return [];
-  return [
+  if (stated.volume !== undefined) {
+    const all = [
+      ...scaled("size", /^capacity\.size$/, 8, true),
+      ...scaled("requests a second", /^volume\.iops$/, 4),
+      ...scaled("throughput", /^volume\.throughput$/, 4),
+      ...faults,
+    ];
+    const why = keys["volume.iops"] ? "" : " What it gives follows from its type and size: its file states no requests a second.";
+    return { all, notes: [`A volume has no spindle, level or cache that its cloud tells of.${why}`] };
+  }
+  if (stated.flash !== undefined) {
+    const all = [
+      chosen("filled before", "preconditioned", words.preconditioned ?? []),
+      ...scaled("buffer", /^buffer\.size$/, 16, true),
+      ...scaled("SLC cache", /^slc_cache\.\w+$/, 8, true),
+      ...scaled("interface", /^interface\.rate$/, 8, true),
+      ...scaled("lanes of the interface", /^interface\.lanes$/, 4, true),
+      chosen("behind", "host", words.host ?? []),
+      ...faults,
+    ];
+    return { all, notes: ["A solid-state drive has no spindle and no arm; its flash is as its file says."] };
+  }
+  const all = [
     ...scaled("spindle speed", /^spindle\.speed$/, 3),
     ...scaled("seek times", /^seek\.\w+$/, 4),
     ...scaled("buffer", /^buffer\.size$/, 16, true),
     ...scaled("interface", /^interface\.rate$/, 8, true),
     chosen("order", "policy", words.policy ?? []),
+    chosen("queue", "queue_depth", ["1", "2", "4", "8", "16", "32", "64", "128"]),
     chosen("write cache", "write_cache", words.write_cache ?? []),
     chosen("read ahead", "read_ahead", words.read_ahead ?? []),
+    chosen("behind", "host", words.host ?? []),
+    ...faults,
+  ];
+  return { all, notes: stated.seek === undefined ? ["Its file states no seek times: they follow from what it states."] : [] };
+}
+
+/** What goes wrong, and how much of it. */
+function faulty(system: Stated, now: string, dropped: string[]): Control[] {
+  const known = faultsOf(system);
+  const usual = usually(now);
+  const others = [...new Set([...dropped, ...(now && !known.some(([file]) => file === usual) ? [now] : [])])];
+  // The fault that is chosen is so by what there is of it.
+  const named = known.map(([file, label]): [string, string] => [file === usual ? now : file, label]);
+  const choices: [string, string][] = [["", "healthy"], ...named, ...plain(others)];
+  const amounts = amountsOf(now);
+  return [
+    { label: "faults", fields: ["faults"], usual: [""], choices, decides: true },
+    ...(amounts.length ? [{ label: "how much of it", fields: ["faults"], usual: [""], choices: amounts }] : []),
   ];
 }
 
-/** What a workload has that can be varied; requests of one size have all of it. */
-export function ofDemand(demand: Stated | null): Control[] {
-  const range: Control = {
-    label: "range of the system",
-    fields: ["range"],
+const RANGE: Control = {
+  label: "range of the system",
+  fields: ["range"],
+  usual: [""],
+  choices: [["", "the whole"], ...[75, 50, 25, 10, 5, 1].map((share): [string, string] => [`0%..${share}%`, `the first ${share} %`])],
+};
+
+/** What requests of one size have that can be varied: all of it. */
+export function ofOneSize(): Controls {
+  const size: Control = { label: "size", fields: ["size"], usual: ["4KiB"], choices: plain(SIZES) };
+  return { all: [size, percent("reads", "read"), percent("at random places", "random"), RANGE], notes: [] };
+}
+
+/** What a workload has that can be varied; `fixed` says why the load of a scenario is what it is. */
+export function ofDemand(demand: Stated, fixed: string | null): Controls {
+  const { blueprint, stated } = demand;
+  const keys = flattened(stated);
+  const all = [...mixed(keys), ...sized(keys), RANGE];
+  const sizes = Object.keys(keys).filter((key) => SIZE.test(key)).length;
+  const several = sizes > 1 ? [`Its requests are of ${sizes} sizes: take requests of one size to drag that.`] : [];
+  if (blueprint.kind !== "scenario") return { all, notes: several };
+  const warm: Control = { label: "warm-up", fields: ["warm_up"], usual: [""], choices: orUsual(["0", "100", "1000", "10000"]) };
+  const pace = fixed === null ? "Its clients grow in number." : `Its load is a single point: ${fixed}.`;
+  const why = sizes ? "" : " Sizes and shares follow from what they do.";
+  return { all: [...all, warm], notes: [`The clients of a scenario ask at their own pace: no rate can be set. ${pace}${why}`, ...several] };
+}
+
+/** Devices of a recording that a command can name: a step separates names by commas. */
+export function sayable({ devices }: Trace): string[] {
+  return devices.filter((device) => !device.includes(","));
+}
+
+/** What a recording has that can be varied. */
+export function ofTrace(trace: Trace): Controls {
+  const { format, requests, seconds, devices } = trace;
+  const known = sayable(trace);
+  const device: Control = { label: "device", fields: ["device"], usual: [""], choices: plain(known), isList: true };
+  const outside: Control = {
+    label: "requests beyond the system",
+    fields: ["outside"],
     usual: [""],
-    choices: [["", "the whole"], ...[75, 50, 25, 10, 5, 1].map((share): [string, string] => [`0%..${share}%`, `the first ${share} %`])],
+    choices: [["", "are refused"], ["fold", "are folded into it"], ["drop", "are left out"]],
   };
-  if (demand) return demand.blueprint.kind === "scenario" ? [] : [...mixed(demand), range];
-  return [
-    { label: "size", fields: ["size"], usual: ["4KiB"], choices: plain(SIZES) },
-    percent("reads", "read"),
-    percent("at random places", "random"),
-    range,
-  ];
+  const is = `${requests.toLocaleString("en")} requests in ${Number(seconds.toPrecision(3))} s (${format}).`;
+  const why = "Sizes, shares and places are as they were recorded; what grows by requests a second comes as it came then.";
+  return { all: [...(devices.length > 1 && known.length ? [device] : []), outside], notes: [`${is} ${why}`] };
 }
 
 const STEPS = Array.from({ length: 21 }, (_, n) => 5 * n);
 const percent = (label: string, field: string): Control => ({ label, fields: [field], usual: ["100"], choices: STEPS.map((step) => [String(step), `${step} %`]) });
 
-/** Shares of all lines of a workload that has several. */
-function mixed({ stated }: Stated): Control[] {
-  const keys = flattened(stated);
-  return (["read_percent", "random_percent"] as const).flatMap((share): Control[] => {
-    const fields = Object.keys(keys).filter((key) => key.startsWith("lines[") && key.endsWith(share));
-    const usual = fields.map((key) => keys[key] ?? "");
-    const label = share === "read_percent" ? "reads" : "at random places";
+/** Sizes and shares of the lines of a workload, or of the streams of a scenario. */
+const SIZE = /(^|\.)lines\[\d+\]\.size$/;
+const SHARES = [
+  ["reads", /(^|\.)lines\[\d+\]\.read_percent$/],
+  ["at random places", /(^|\.)lines\[\d+\]\.random_percent$/],
+] as const;
+
+/** Shares of all lines at once. */
+function mixed(keys: Record<string, string>): Control[] {
+  return SHARES.flatMap(([label, share]): Control[] => {
+    const fields = Object.keys(keys).filter((key) => share.test(key));
     const choices: [string, string][] = [["", "as described"], ...STEPS.map((step): [string, string] => [String(step), `${step} %`])];
-    return fields.length ? [{ label, fields, usual, choices }] : [];
+    return fields.length ? [{ label, fields, usual: fields.map((key) => keys[key] ?? ""), choices }] : [];
   });
+}
+
+/** The size where all requests are of one; what they begin at multiples of is that size too, if it was. */
+function sized(keys: Record<string, string>): Control[] {
+  const [size, ...others] = Object.keys(keys).filter((key) => SIZE.test(key));
+  if (!size || others.length) return [];
+  const align = size.replace(/size$/, "align");
+  const fields = keys[align] === keys[size] ? [size, align] : [size];
+  return [{ label: "size", fields, usual: fields.map((key) => keys[key] ?? ""), choices: plain(SIZES) }];
 }
 
 /** A number and its unit. */
@@ -141,7 +236,10 @@ export function shown(control: Control, entry: Entry, change: Change): HTMLEleme
   const label = html("label", { for: id }, control.label);
   const { fields, usual } = control;
   const now = () => entry.values[fields[0] ?? ""] ?? usual[0] ?? "";
-  const set = (texts: string[]) => change(Object.fromEntries(fields.map((field, n) => [field, texts[n] === usual[n] ? null : (texts[n] ?? null)])));
+  const set = (texts: string[]) => {
+    const values = fields.map((field, n): [string, string | null] => [field, texts[n] === usual[n] ? null : (texts[n] ?? null)]);
+    change(Object.fromEntries(values), control.decides ?? false);
+  };
   if (control.choices && !isScale(control)) {
     const isMixed = usual.some((text) => text !== "") && fields.length > 1;
     const value = isMixed ? (entry.values[fields[0] ?? ""] ?? "") : now();
@@ -150,7 +248,8 @@ export function shown(control: Control, entry: Entry, change: Change): HTMLEleme
     pick.addEventListener("change", () => set(fields.map((_, n) => (pick.value === "" ? (usual[n] ?? "") : pick.value))));
     return html("div", { class: "control" }, label, pick);
   }
-  const said = html("output", { for: id });
+  const typed = { type: "text", size: 9, "aria-label": `${control.label}, as text`, spellcheck: "false", autocomplete: "off" };
+  const said = control.choices ? html("output", { for: id }) : html("input", typed);
   const slider = html("input", { id, type: "range", ...scaleOf(control) });
   const texts = () => {
     const at = Number(slider.value);
@@ -160,23 +259,34 @@ export function shown(control: Control, entry: Entry, change: Change): HTMLEleme
   };
   const tell = () => {
     const first = now();
-    const name = control.choices?.find(([choice]) => choice === first)?.[1] ?? first;
+    const text = control.choices?.find(([choice]) => choice === first)?.[1] ?? first;
+    said.value = text;
     const factor = Number(factorOf(control, entry.values).toPrecision(2));
-    said.textContent = fields.length > 1 && factor !== 1 ? `${name}, ${factor} times` : name;
-    slider.setAttribute("aria-valuetext", said.textContent);
+    slider.setAttribute("aria-valuetext", fields.length > 1 && factor !== 1 ? `${text}, ${factor} times` : text);
   };
-  slider.value = String(placeOf(control, entry.values, now()));
+  const place = () => (slider.value = String(placeOf(control, entry.values, now())));
+  place();
   tell();
   slider.addEventListener("input", () => {
     set(texts());
+    tell();
+  });
+  // What is typed is the first of what is set together: the others change by as many times.
+  said.addEventListener("change", () => {
+    const [first = "", ...others] = usual;
+    const [typed, was] = [quantity(said.value.trim()), quantity(first)];
+    const unit = typed?.unit || was?.unit || "";
+    const factor = typed && was ? (typed.value * size(unit)) / (was.value * size(was.unit)) : 1;
+    set([typed ? `${typed.value}${unit}` : said.value.trim() || first, ...others.map((text) => times(text, factor))]);
+    place();
     tell();
   });
   return html("div", { class: "control" }, label, said, slider);
 }
 
 /** Whether what may be chosen lies on a line. */
-function isScale({ choices, fields }: Control): boolean {
-  return fields.length === 1 && choices !== undefined && choices.length > 8 && choices[0]?.[0] !== "";
+function isScale({ choices, isList }: Control): boolean {
+  return !isList && choices !== undefined && choices.length > 8 && choices[0]?.[0] !== "";
 }
 
 function scaleOf({ choices, reach = 4, doubles }: Control): { min: number; max: number; step: number } {

@@ -2,10 +2,24 @@
 
 import type { Engine, Stated, Told } from "./engine";
 import type { Series } from "./report";
+import type { Trace } from "./state";
 
-/** What a file has to give: a system or a workload, or points beside the curves. */
-export async function taken(file: File, engine: Engine): Promise<{ stated: Stated } | { series: Series[] }> {
+/** Of a file that is read in the page: every question of a replay carries it. */
+const BYTES_MAX = 4e6;
+
+/** What a file has to give: a system or a workload, what goes wrong, a recording, or points beside the curves. */
+export type Taken = { stated: Stated } | { faults: string } | { trace: Trace } | { series: Series[] };
+
+export async function taken(file: File, engine: Engine): Promise<Taken> {
+  if (file.size > BYTES_MAX) {
+    const mb = (bytes: number) => (bytes / 1e6).toFixed(0);
+    throw new Error(`${mb(file.size)} MB are too many for the page, which takes ${mb(BYTES_MAX)} MB; headstack replay takes any`);
+  }
   const text = await file.text();
+  if (/^\s*\[\[fault\]\]/m.test(text) && file.name.endsWith(".toml")) {
+    await engine.ask({ ask: "faults", file: file.name, text });
+    return { faults: text };
+  }
   if (file.name.endsWith(".toml")) {
     const stated = await engine.ask<Stated>({ ask: "text", file: file.name, text });
     if (!stated) throw new Error("it was not read");
@@ -15,7 +29,9 @@ export async function taken(file: File, engine: Engine): Promise<{ stated: State
   try {
     value = JSON.parse(text);
   } catch {
-    throw new Error("a description (TOML), or results of headstack or of fio (JSON) can be read");
+    const summary = await engine.ask<Omit<Trace, "file" | "text">>({ ask: "trace", file: file.name, text, device: null });
+    if (!summary) throw new Error("it was not read");
+    return { trace: { file: file.name, text, ...summary } };
   }
   if (isFio(value)) return { series: fio(file.name, value) };
   const told = await engine.ask<Told[]>({ ask: "results", text });

@@ -6,11 +6,12 @@ import * as controls from "./controls";
 import { html } from "./dom";
 import { taken } from "./dropped";
 import { Engine, type Catalogue, type Named, type Stated } from "./engine";
+import type { Prices } from "./prices";
 import type { Series } from "./report";
 import { Machine } from "./machine";
 import { figure } from "./scale";
 import { busy, cost, lookOf, nearestLoad, said, saturation, tail, throughput } from "./shown";
-import { command, fromHash, loads, SHOWN, toHash, type Entry, type State } from "./state";
+import { command, FILE, fromHash, isOfDemand, loads, nameOf, SHOWN, toHash, type Entry, type State } from "./state";
 
 /** What the page is given. */
 interface Given {
@@ -19,8 +20,7 @@ interface Given {
   /** Files of the user's, which the catalogue has not. */
   files: Record<string, Stated>;
   words: controls.Words;
-  /** What drives and arrays without their drives cost, in dollars. */
-  prices: Record<string, number>;
+  prices: Prices;
 }
 
 const GIVEN = JSON.parse(document.getElementById("explore")?.textContent ?? "") as Given;
@@ -43,10 +43,13 @@ export class Explorer {
   private curves: (Curve | null)[] = [];
   private dropped: Series[] = [];
   private isDue = false;
+  /** Every point of the state is as it was asked for. */
+  private isComputed = false;
   /** What may wait until nobody drags. */
   private later: ReturnType<typeof setTimeout> | undefined;
   private catalogue: Catalogue | null = null;
   private answers: Answers | null = null;
+  private readonly main: HTMLElement;
   private readonly line = html("p", { class: "answer", role: "status", "aria-live": "polite" }, "The simulator is being unpacked.");
   private readonly chips = html("span", { class: "chips", role: "group", "aria-label": "Systems" });
   private readonly systems = html("div", { class: "systems" });
@@ -64,7 +67,9 @@ export class Explorer {
   constructor(
     private readonly root: HTMLElement,
     private state = fromHash(location.hash, FIRST),
-  ) {}
+  ) {
+    this.main = html(root === document.body ? "main" : "div", { class: "explorer" });
+  }
 
   /** Shows another state. */
   show(state: State): void {
@@ -82,12 +87,13 @@ export class Explorer {
     const isPage = this.root === document.body;
     const figures = html("div", { class: "figures" }, ...others);
     const parts = [this.systems, this.line, this.machine.element, first, this.panel, figures, this.details, this.reproduced];
+    this.main.append(...parts.filter((part) => part !== null));
     const about =
-      `headstack ${GIVEN.version}. Everything is simulated in this page: nothing leaves it. ` +
-      "Drop a description (TOML), results of headstack or of fio (JSON) on it.";
+      `headstack ${GIVEN.version}. Everything is simulated in this page: nothing leaves it. Drop a description or faults (TOML), ` +
+      "a recording of up to 4 MB in any format of text that headstack trace reads, or results of headstack or of fio (JSON) on it.";
     this.root.append(
       html(isPage ? "header" : "div", {}, html(isPage ? "h1" : "h2", {}, "Explore storage")),
-      html(isPage ? "main" : "div", { class: "explorer" }, ...parts),
+      this.main,
       html(isPage ? "footer" : "p", {}, about),
     );
     this.panel.addEventListener("submit", (event) => event.preventDefault());
@@ -123,12 +129,18 @@ export class Explorer {
   private async drop(file: File): Promise<void> {
     if (!this.answers) return;
     try {
-      const found = await taken(file, this.answers.engine);
+      const { answers } = this;
+      const found = await taken(file, answers.engine);
       if ("series" in found) this.dropped = [...this.dropped, ...found.series];
-      else {
-        this.answers.files.set(file.name, found.stated);
-        const isDemand = ["workload", "scenario"].includes(found.stated.blueprint.kind);
-        if (isDemand) for (const entry of this.unpinned()) Object.assign(entry, { demand: file.name, values: withoutDemand(entry.values) });
+      else if ("faults" in found) {
+        answers.take(answers.schedules, file.name, found.faults);
+        this.entry.values.faults = file.name;
+      } else if ("trace" in found) {
+        answers.take(answers.traces, file.name, found.trace);
+        this.put(file.name);
+      } else {
+        answers.take(answers.files, file.name, found.stated);
+        if (isDemand(found.stated)) this.put(file.name);
         else this.add(file.name);
       }
       this.controls();
@@ -146,6 +158,20 @@ export class Explorer {
     return this.state.entries.filter((entry) => !entry.pinned);
   }
 
+  /** Puts all that is not pinned under another workload. */
+  private put(demand: string): void {
+    for (const one of this.entry.pinned ? [this.entry] : this.unpinned()) {
+      Object.assign(one, { demand, values: { ...withoutDemand(one.values), ...this.device(demand) } });
+    }
+  }
+
+  /** Of a recording of several devices, the first: addresses of several mean different places. */
+  private device(demand: string): Record<string, string> {
+    const trace = this.answers?.traces.get(demand);
+    const [first] = trace && trace.devices.length > 1 ? controls.sayable(trace) : [];
+    return first === undefined ? {} : { device: first };
+  }
+
   private add(system: string): void {
     const { demand, values } = this.entry;
     const kept = Object.entries(values).filter(([field]) => isOfDemand(field));
@@ -156,10 +182,16 @@ export class Explorer {
 
   /** Computes what is new of the state, and shows it as it comes. */
   private changed(): void {
+    this.isComputed = false;
+    for (const part of [this.main, this.reproduced]) part.setAttribute("aria-busy", "true");
     this.settle();
-    this.answers?.want(this.state, (curves) => {
+    const wanted = this.answers?.want(this.state, (curves) => {
       this.curves = curves;
       this.redraw();
+    });
+    void wanted?.then((isAll) => {
+      if (isAll) this.redraw();
+      this.isComputed ||= isAll;
     });
   }
 
@@ -173,7 +205,9 @@ export class Explorer {
       const curve = this.curves[this.state.selected] ?? null;
       this.line.textContent = said(this.entry, this.state, curve);
       this.machine.show(this.state, this.answers);
-      this.details.replaceChildren(busy(this.state, curve), cost(this.state, this.curves, GIVEN.prices));
+      const stated = (system: string) => this.answers?.seen.get(system) ?? null;
+      this.details.replaceChildren(busy(this.state, curve), cost(this.state, this.curves, GIVEN.prices, stated));
+      if (this.isComputed) this.main.setAttribute("aria-busy", "false");
     });
     this.settle();
   }
@@ -184,25 +218,33 @@ export class Explorer {
     this.later = setTimeout(() => {
       if (!this.root.isConnected) return;
       history.replaceState(null, "", toHash(this.state));
-      void this.reproduce();
+      void this.reproduce().then(() => this.isComputed && this.reproduced.setAttribute("aria-busy", "false"));
     }, 200);
   }
 
   /** How the selected curve is computed elsewhere. */
   private async reproduce(): Promise<void> {
-    const { entry, state } = this;
-    const told = command(entry, state);
+    const { answers, entry, state } = this;
+    if (!answers) return;
+    const load = this.curves[state.selected]?.load ?? state.load;
+    const told = command(entry, state, load);
     if (this.reproduced.dataset.of === told) return;
     this.reproduced.dataset.of = told;
-    const text = await this.answers?.toml(entry).catch(() => null);
-    const file = text ? new Blob([text], { type: "application/toml" }) : null;
-    const download = file && html("a", { download: "system.toml", href: URL.createObjectURL(file) }, "system.toml");
+    const [system, faults] = await Promise.all([answers.toml(entry), answers.faults(entry)].map((text) => text.catch(() => null)));
+    const files = [
+      ...(system ? [[FILE, "The system as a file", system]] : []),
+      ...(faults ? [[entry.values.faults, "What goes wrong, as a file", faults]] : []),
+    ];
     const copied = html("button", { type: "button", class: "copy" }, "copy");
     copied.addEventListener("click", () => void navigator.clipboard.writeText(told.replaceAll(" \\\n  ", " ")));
-    const opened = this.reproduced.querySelector("details")?.open ?? false;
+    const opened = [...this.reproduced.querySelectorAll("details")].map(({ open }) => open);
     this.reproduced.querySelectorAll<HTMLAnchorElement>("a[download]").forEach((link) => URL.revokeObjectURL(link.href));
-    const shown = html("details", { open: opened }, html("summary", {}, "The system as a file"), html("p", {}, download ?? ""), html("pre", { tabindex: 0 }, text ?? ""));
-    this.reproduced.replaceChildren(html("h2", {}, "The same numbers elsewhere"), html("pre", { class: "command", tabindex: 0 }, told), copied, text ? shown : "");
+    const shown = files.map(([name = "", title = "", text = ""], n) => {
+      const href = URL.createObjectURL(new Blob([text], { type: "application/toml" }));
+      const link = html("p", {}, html("a", { download: name, href }, name));
+      return html("details", { open: opened[n] ?? false }, html("summary", {}, title), link, html("pre", { tabindex: 0 }, text));
+    });
+    this.reproduced.replaceChildren(html("h2", {}, "The same numbers elsewhere"), html("pre", { class: "command", tabindex: 0 }, told), copied, ...shown);
   }
 
   private controls(): void {
@@ -215,7 +257,7 @@ export class Explorer {
   private listSystems(): void {
     const { state } = this;
     const chips = state.entries.map((entry, n) => {
-      const name = html("button", { type: "button", "aria-pressed": String(n === state.selected), class: "name" }, this.nameOf(entry));
+      const name = html("button", { type: "button", "aria-pressed": String(n === state.selected), class: "name" }, nameOf(entry));
       name.addEventListener("click", () => {
         state.selected = n;
         this.controls();
@@ -254,12 +296,6 @@ export class Explorer {
     this.systems.replaceChildren(this.chips, pin, pick);
   }
 
-  private nameOf({ system, demand, values, pinned }: Entry): string {
-    const changed = Object.entries(values).filter(([field]) => !isOfDemand(field)).map(([field, value]) => `${field.split(".").at(-1)} ${value}`);
-    const few = changed.length > 2 ? [`${changed.length} changes`] : changed;
-    return [system, ...few, ...(pinned ? [demand || "one size", "pinned"] : [])].join(", ");
-  }
-
   private systemGroups(): [string, Named[]][] {
     const { disks = [], ssds = [], arrays = [], volumes = [] } = this.catalogue ?? {};
     const files = [...(this.answers?.files ?? [])].filter(([, { blueprint }]) => ["drive", "array"].includes(blueprint.kind));
@@ -276,26 +312,34 @@ export class Explorer {
   private async fill(): Promise<void> {
     const { answers, catalogue, entry, state } = this;
     if (!answers || !catalogue) return;
-    const both = Promise.all([answers.stated(entry.system), entry.demand ? answers.stated(entry.demand) : null]);
-    const [system, demand] = await both.catch(() => [null, null]);
+    const trace = answers.traces.get(entry.demand);
+    const of = entry.demand && !trace ? entry.demand : null;
+    const all = Promise.all([answers.stated(entry.system), of ? answers.stated(of) : null, of ? answers.whyFixed(of) : null]);
+    const [system, demand, fixed] = await all.catch(() => [null, null, null]);
     if (entry !== this.entry) return;
     const drives = [...catalogue.disks, ...catalogue.ssds].map(([id]) => id);
-    const set = (of: Entry[]): controls.Change => (values) => {
+    const set = (of: Entry[]): controls.Change => (values, decides) => {
       for (const one of of) {
         for (const [field, value] of Object.entries(values)) {
           if (value === null || value === "") delete one.values[field];
           else one.values[field] = value;
         }
       }
-      this.listSystems();
+      if (decides) this.controls();
+      else this.listSystems();
       this.changed();
     };
-    const ofSystem = system ? controls.ofSystem(system, GIVEN.words, drives).map((one) => controls.shown(one, entry, set([entry]))) : [];
-    const ofDemand = controls.ofDemand(demand).map((one) => controls.shown(one, entry, set(entry.pinned ? [entry] : this.unpinned())));
+    const unset = { all: [], notes: [] };
+    const ofSystem = system ? controls.ofSystem(system, GIVEN.words, drives, entry.values.faults, [...answers.schedules.keys()]) : unset;
+    const ofDemand = trace ? controls.ofTrace(trace) : demand ? controls.ofDemand(demand, fixed) : entry.demand ? unset : controls.ofOneSize();
+    const rows = ({ all, notes }: controls.Controls, of: Entry[]) => [
+      ...all.map((one) => controls.shown(one, entry, set(of))),
+      ...notes.map((note) => html("p", { class: "note" }, note)),
+    ];
     const groups = [
       html("fieldset", {}, html("legend", {}, "Load"), ...this.loadControls()),
-      html("fieldset", {}, html("legend", {}, "Workload"), this.workload(), ...ofDemand),
-      html("fieldset", {}, html("legend", {}, "System"), ...ofSystem),
+      html("fieldset", {}, html("legend", {}, "Workload"), this.workload(), ...rows(ofDemand, entry.pinned ? [entry] : this.unpinned())),
+      html("fieldset", {}, html("legend", {}, "System"), ...rows(ofSystem, [entry])),
     ];
     this.panel.replaceChildren(...groups);
     this.panel.querySelectorAll("input, select").forEach((one, n) => one.setAttribute("data-control", String(n)));
@@ -304,11 +348,17 @@ export class Explorer {
 
   private workload(): HTMLElement {
     const { catalogue, entry } = this;
-    const files = [...(this.answers?.files ?? [])].filter(([, { blueprint }]) => ["workload", "scenario"].includes(blueprint.kind));
-    const groups: [string, Named[]][] = [["files", files.map(([name]): Named => [name, name])], ["workloads", catalogue?.workloads ?? []]];
+    const files = [...(this.answers?.files ?? [])].filter(([, stated]) => isDemand(stated)).map(([name]) => name);
+    const named = (names: Iterable<string>) => [...names].map((name): Named => [name, name]);
+    const groups: [string, Named[]][] = [
+      ["files", named(files)],
+      ["recordings", named(this.answers?.traces.keys() ?? [])],
+      ["workloads", catalogue?.workloads ?? []],
+      ["scenarios", catalogue?.scenarios ?? []],
+    ];
     const pick = html("select", { id: "workload" }, html("option", { value: "" }, "requests of one size"), ...this.groups(groups, entry.demand));
     pick.addEventListener("change", () => {
-      for (const one of entry.pinned ? [entry] : this.unpinned()) Object.assign(one, { demand: pick.value, values: withoutDemand(one.values) });
+      this.put(pick.value);
       this.controls();
       this.changed();
     });
@@ -354,8 +404,8 @@ export class Explorer {
   }
 }
 
-function isOfDemand(field: string): boolean {
-  return field.startsWith("lines[") || ["size", "read", "random", "range"].includes(field);
+function isDemand({ blueprint }: Stated): boolean {
+  return ["workload", "scenario"].includes(blueprint.kind);
 }
 
 function withoutDemand(values: Record<string, string>): Record<string, string> {

@@ -439,10 +439,12 @@ function nameOf({ system, values }: Entry): string {
 }
 
 async function ask(entry: Entry, state: State, answers: Answers, spare: boolean): Promise<Watched> {
-  const [system, demand] = await Promise.all([answers.stated(entry.system), entry.demand ? answers.stated(entry.demand) : null]);
+  if (answers.traces.has(entry.demand)) throw new Error("of a recording, the inside of the machine is not shown; pick a workload");
+  const asked = await answers.asked(entry, state);
+  const { system } = asked;
   const many = system.blueprint.kind === "array" ? REQUESTS.array : system.stated.flash !== undefined ? REQUESTS.ssd : REQUESTS.disk;
-  const asked = points(entry, state, system, demand, [state.at], many);
-  const told = await answers.engine.ask<Watched>({ ask: "chronicle", points: asked, events_max: EVENTS_MAX, spare: spare && Boolean(entry.values.fail) });
+  const point = points(entry, state, asked, [state.at], many);
+  const told = await answers.engine.ask<Watched>({ ask: "chronicle", points: point, events_max: EVENTS_MAX, spare: spare && Boolean(entry.values.fail) });
   return told as Watched;
 }
 

@@ -139,6 +139,22 @@ export function figure(value: number, digits = 5): string {
   return sign(setApart(whole ?? "") + (part ? `.${part}` : ""));
 }
 
+/** A value with the digits that are known of it, and half its interval: "58.4 ± 0.6", as words.py has it. */
+export function withError(value: number, half: number): string {
+  const place = Math.floor(Math.log10(half));
+  const decimals = half > 0 ? Math.max(0, Math.min(12, -place + (half / 10 ** place < 2 ? 1 : 0))) : 2;
+  const fixed = (number: number) => {
+    const [whole, part] = number.toFixed(decimals).split(".");
+    return setApart(whole ?? "") + (part ? `.${part}` : "");
+  };
+  return `${fixed(value)} ± ${fixed(half)}`;
+}
+
+/** The unit that a time in ms is told in, and how many of it a ms has: as words.py has it. */
+export function timeUnit(ms: number): { unit: string; times: number } {
+  return ms < 1 ? { unit: "µs", times: 1000 } : ms < 10_000 ? { unit: "ms", times: 1 } : { unit: "s", times: 0.001 };
+}
+
 /**
  * Numbers of a column or a grid with as many decimals each: so that the largest has so many digits, or fewer where no
  * number has more. Where that would change a number by more than a share of it, each has digits of its own.

@@ -3,11 +3,12 @@
 import type { Curve } from "./answers";
 import type { Drawing, View } from "./chart";
 import { html } from "./dom";
-import type { Told } from "./engine";
+import type { Stated, Told } from "./engine";
 import { lines } from "./lines";
 import type { Axis, Lines, Series } from "./report";
-import { figure as shown } from "./scale";
-import { loads, type Entry, type Shown, type State } from "./state";
+import { priceOf, type Prices } from "./prices";
+import { figure as shown, timeUnit, withError } from "./scale";
+import { loads, loadsOf, nameOf, type Entry, type Load, type Shown, type State } from "./state";
 
 type Row = Record<string, number | string | boolean | null>;
 
@@ -34,7 +35,7 @@ function rowOf(told: Told | undefined): Row | null {
 
 /** The rows of a curve in the order of their load, where there are any. */
 function rows(state: State, curve: Curve | null): { load: number; row: Row }[] {
-  return loads(state).flatMap((load) => {
+  return (curve ? loadsOf(curve.load, state) : []).flatMap((load) => {
     const row = rowOf(curve?.told.get(load)?.is);
     return row ? [{ load, row }] : [];
   });
@@ -42,7 +43,7 @@ function rows(state: State, curve: Curve | null): { load: number; row: Row }[] {
 
 /** What came of the load that is looked at. */
 function looked(state: State, curve: Curve | null): Told | undefined {
-  const all = loads(state);
+  const all = curve ? loadsOf(curve.load, state) : [];
   return curve?.told.get(all[nearestLoad(all, state.at)] ?? 0)?.is;
 }
 
@@ -66,7 +67,7 @@ function figureOf(title: string, x: Unswitched, y: Unswitched, series: Series[])
 
 function named(state: State, n: number): string {
   const entry = state.entries[n];
-  return entry ? `${entry.system}${entry.pinned ? " (pinned)" : ""}, ${entry.demand || "one size"}` : "";
+  return entry ? [nameOf(entry), ...(entry.pinned ? [] : [entry.demand || "one size"])].join(", ") : "";
 }
 
 interface Place {
@@ -112,7 +113,8 @@ const NAMES: Record<Shown, string> = { mean: "mean response time", p50: "median 
 export function saturation(state: State, curves: (Curve | null)[], dropped: Series[], width: number, view: View): Drawing {
   const all = series(state, curves, (row, load) => {
     const [y, low, high] = response(row, state.shows);
-    return { x: number(row.iops), y, low, high, label: String(load), p99: state.shows === "mean" ? number(row.p99_ms) : null };
+    const label = row.depth === null && row.rate_per_s === null ? "" : String(load);
+    return { x: number(row.iops), y, low, high, label, p99: state.shows === "mean" ? number(row.p99_ms) : null };
   });
   const both = [...all, ...dropped];
   const { x, y } = spread(both);
@@ -120,8 +122,10 @@ export function saturation(state: State, curves: (Curve | null)[], dropped: Seri
 }
 
 export function throughput(state: State, curves: (Curve | null)[], width: number, view: View): Drawing {
-  const all = series(state, curves, (row, load) => ({ x: load, y: number(row.iops), label: "", low: null, high: null }));
-  const label = state.load === "depth" ? "requests outstanding" : "requests a second offered";
+  // What has a load of its own is not on this axis.
+  const isOffered = (row: Row) => (state.load === "depth" ? row.depth !== null : row.rate_per_s !== null);
+  const all = series(state, curves, (row, load) => ({ x: isOffered(row) ? load : null, y: number(row.iops), label: "", low: null, high: null }));
+  const label = state.load === "depth" ? "requests outstanding, or clients" : "requests a second offered";
   return lines(figureOf("Throughput over load", { label, log: true }, { label: "IO/s", log: spread(all).y }, all), width, view);
 }
 
@@ -138,9 +142,26 @@ export function tail(state: State, curves: (Curve | null)[], width: number, view
   return lines({ ...figure, x_is_percentile: true }, width, view);
 }
 
-function ms(value: number | null): string {
+function ms(value: number | null, half: number | null = null): string {
   if (value === null) return "unknown";
-  return value < 1 ? `${shown(1000 * value, 3)} µs` : `${shown(value, 3)} ms`;
+  const { unit, times } = timeUnit(value);
+  return `${half ? withError(times * value, times * half) : shown(times * value, 3)} ${unit}`;
+}
+
+function under(load: Load, row: Row): string {
+  switch (load) {
+    case "depth":
+    case "asap":
+      return `with ${row.depth} requests outstanding`;
+    case "clients":
+      return `with ${row.depth} clients`;
+    case "rate":
+      return `offered ${shown(number(row.rate_per_s) ?? 0, 4)} requests a second`;
+    case "fixed":
+      return "under this scenario";
+    case "timed":
+      return "with requests that come as they were recorded";
+  }
 }
 
 /** What came of the load that is looked at, as a sentence. */
@@ -152,13 +173,16 @@ export function said(entry: Entry, state: State, curve: Curve | null): string {
   if ("failed" in told) return `${entry.system}: the simulator failed: ${told.failed}`;
   const { row } = told.done;
   const half = number(row.half_width_ms);
-  const at = state.load === "depth" ? `with ${row.depth} requests outstanding` : `offered ${shown(number(row.rate_per_s) ?? 0, 4)} requests a second`;
-  const mean = `${ms(number(row.mean_ms))}${half === null ? "" : ` ± ${ms(half)}`}`;
+  const at = under(curve?.load ?? state.load, row);
+  const mean = ms(number(row.mean_ms), half);
+  const failed = row.errors ? ` ${String(row.errors)} requests failed.` : "";
+  const lost = row.data_loss ?? row.ended_early;
+  const ended = lost ? ` It ended early: ${String(lost)}.` : "";
   const why = half === null && row.sampling ? ` How sure the mean is, is not known: ${String(row.sampling)}.` : "";
   const saturated = row.saturated ? " It cannot keep up." : "";
   return (
     `${entry.system} ${at}: ${shown(number(row.iops) ?? 0, 4)} IO/s, ${shown(number(row.mb_per_s) ?? 0, 3)} MB/s; ` +
-    `mean ${mean}, 99th percentile ${ms(number(row.p99_ms))}. The ${String(row.bottleneck)} is busy ${shown(number(row.utilisation_percent) ?? 0, 3)} % of the time.${saturated}${why}`
+    `mean ${mean}, 99th percentile ${ms(number(row.p99_ms))}. The ${String(row.bottleneck)} is busy ${shown(number(row.utilisation_percent) ?? 0, 3)} % of the time.${saturated}${failed}${ended}${why}`
   );
 }
 
@@ -181,17 +205,18 @@ export function busy(state: State, curve: Curve | null): HTMLElement {
 }
 
 /** The figures of all systems at the load that is looked at, with prices where they are known. */
-export function cost(state: State, curves: (Curve | null)[], prices: Record<string, number>): HTMLElement {
-  const hasPrices = state.entries.some((entry) => priceOf(entry, prices) !== null);
-  const heads = ["system", "IO/s", "MB/s", "mean", "p50", "p99", "p99.9", "busy", ...(hasPrices ? ["price", "$ per IO/s"] : [])];
+export function cost(state: State, curves: (Curve | null)[], prices: Prices, stated: (system: string) => Stated | null): HTMLElement {
+  const hasPrices = Object.keys(prices).length > 0;
+  const heads = ["system", "IO/s", "MB/s", "mean", "p50", "p99", "p99.9", "busy", ...(hasPrices ? ["price, $", "$ per IO/s"] : [])];
   const body = state.entries.map((entry, n) => {
     const row = rowOf(looked(state, curves[n] ?? null));
-    const price = priceOf(entry, prices);
+    const system = stated(entry.system);
+    const { usd, missing } = hasPrices && system ? priceOf(entry, system, prices) : { usd: null, missing: "" };
     const iops = row ? number(row.iops) : null;
     const of = (value: number | null, digits: number, unit = "") => (value === null ? "" : `${shown(value, digits)}${unit}`);
     const times = ["mean_ms", "p50_ms", "p99_ms", "p999_ms"].map((name) => (row ? ms(number(row[name])) : ""));
     const figures = [of(iops, 4), of(row ? number(row.mb_per_s) : null, 3), ...times, of(row ? number(row.utilisation_percent) : null, 3, " %")];
-    const priced = hasPrices ? [of(price, 4), price !== null && iops ? of(price / iops, 3) : ""] : [];
+    const priced = hasPrices ? [usd === null ? missing : of(usd, 4), usd !== null && iops ? of(usd / iops, 3) : ""] : [];
     return html("tr", {}, html("th", { scope: "row" }, named(state, n)), ...[...figures, ...priced].map((text) => html("td", { class: "figure" }, text)));
   });
   const head = html("tr", {}, ...heads.map((text, n) => html("th", { scope: "col", class: n ? "figure" : "" }, text)));
@@ -199,10 +224,4 @@ export function cost(state: State, curves: (Curve | null)[], prices: Record<stri
   const heading = state.load === "depth" ? "requests outstanding" : "requests a second";
   const at = loads(state)[nearestLoad(loads(state), state.at)] ?? state.at;
   return html("section", {}, html("h2", {}, `At ${at} ${heading}`), html("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Figures" }, table));
-}
-
-/** Dollars for a system as it was given; `null` where something in it was changed, or has no price. */
-function priceOf(entry: Entry, prices: Record<string, number>): number | null {
-  const changed = Object.keys(entry.values).some((field) => ["drives", "drive", "level"].includes(field) || (/[.[]/.test(field) && !field.startsWith("lines[")));
-  return changed ? null : (prices[entry.system] ?? null);
 }

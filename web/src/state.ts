@@ -42,6 +42,18 @@ export function loads(state: State): number[] {
   return state.load === "depth" ? DEPTHS : SHARES.map((share) => Number((share * state.most).toPrecision(3)));
 }
 
+/**
+ * What grows along the curve of an entry: requests outstanding or a second; the clients of a scenario, or nothing where it
+ * has no number of them; requests outstanding of a recording, or nothing where these come as they were recorded.
+ */
+export type Load = "depth" | "rate" | "clients" | "fixed" | "asap" | "timed";
+
+/** The values of the load along the curve of an entry; what does not grow is a single point. */
+export function loadsOf(load: Load, state: State): number[] {
+  if (load === "fixed" || load === "timed") return [1];
+  return load === "clients" && !state.loads.length ? DEPTHS : loads(state);
+}
+
 /** Those that are computed first. */
 export function coarse(all: number[]): number[] {
   return all.filter((_, n) => n % 2 === 0 && n < all.length - 1);
@@ -54,7 +66,7 @@ const CHANGES = ["drives", "drive", "level", "usable"];
 
 export function kindOf(field: string): Kind {
   if (CHANGES.includes(field)) return "system";
-  if (field.startsWith("lines[")) return "demand";
+  if (/^(lines|streams)\[/.test(field)) return "demand";
   return /[.[]/.test(field) ? "system" : "option";
 }
 
@@ -66,15 +78,29 @@ function hasLength({ values }: Entry): boolean {
   return LENGTHS.some((length) => length in values);
 }
 
+/** The option by which a load grows, if it does. */
+function optionOf(load: Load): string[] {
+  if (load === "fixed" || load === "timed") return [];
+  return [load === "rate" ? "rate" : "depth"];
+}
+
+/** What is asked of the engine for an entry: its system, what that is put under, and what goes wrong in it. */
+export interface Asked {
+  system: Stated;
+  demand: Stated | null;
+  faults: unknown;
+  load: Load;
+}
+
 /**
  * The points of a curve in the form of a sweep's chunk (crates/catalogue/src/points.rs): each of so many requests, or, where
  * that is `null`, as long as is wanted.
  */
-export function points(entry: Entry, state: State, system: Stated, demand: Stated | null, at: number[], requests: number | null): object {
+export function points(entry: Entry, state: State, { system, demand, faults, load }: Asked, at: number[], requests: number | null): object {
   const isOwn = requests === null && hasLength(entry);
   const values = Object.entries(entry.values).filter(([field]) => isOwn || !LENGTHS.includes(field));
   const length = isOwn ? [] : [["requests", String(requests ?? state.requests)] as const];
-  const fields = [...values.map(([field]) => field), state.load, ...length.map(([field]) => field)];
+  const fields = [...values.map(([field]) => field), ...optionOf(load), ...length.map(([field]) => field)];
   return {
     system: { name: entry.system, part: null, blueprint: system.blueprint },
     demand: demand && { blueprint: demand.blueprint },
@@ -82,8 +108,59 @@ export function points(entry: Entry, state: State, system: Stated, demand: State
     kinds: fields.map(kindOf),
     columns: fields,
     units: fields.map(() => null),
-    points: at.map((load) => [...values.map(([, value]) => value), String(load), ...length.map(([, value]) => value)]),
+    points: at.map((value) => [...values.map(([, text]) => text), ...optionOf(load).map(() => String(value)), ...length.map(([, text]) => text)]),
+    ...(faults ? { faults: { [entry.values.faults ?? ""]: faults } } : {}),
   };
+}
+
+/** What is changed in the file of an entry's system, in the order of its values. */
+export function changesOf({ values }: Entry): [field: string, value: string][] {
+  return Object.entries(values).filter(([field]) => kindOf(field) === "system");
+}
+
+/** A recording as it was dropped. */
+export interface Trace {
+  file: string;
+  text: string;
+  format: string;
+  requests: number;
+  seconds: number;
+  /** What its requests went to. */
+  devices: string[];
+}
+
+/** What is varied in a replay alone. */
+const OF_REPLAYS = ["outside", "device"];
+
+/** The replays of a recording along a curve (crates/web/src/replays.rs). */
+export function replays(entry: Entry, { system, faults, load }: Asked, { file, text }: Trace, at: number[], requests: number): object {
+  const options = Object.entries(entry.values).filter(([field]) => kindOf(field) === "option" && ![...OF_REPLAYS, "faults"].includes(field));
+  return {
+    trace: { file, text, device: entry.values.device ?? null },
+    name: entry.system,
+    blueprint: system.blueprint,
+    values: changesOf(entry),
+    options,
+    faults,
+    modes: at.map((depth) => (load === "asap" ? { asap: { depth } } : { timed: { time_scale: 1 } })),
+    outside: entry.values.outside ?? "refuse",
+    requests,
+  };
+}
+
+const OF_DEMAND = ["size", "read", "random", "range", "warm_up", ...OF_REPLAYS];
+
+/** Whether what is varied is of what the system is put under. */
+export function isOfDemand(field: string): boolean {
+  return kindOf(field) === "demand" || OF_DEMAND.includes(field);
+}
+
+/** A system with what was changed in it, and what it is put under where it is pinned. */
+export function nameOf({ system, demand, values, pinned }: Entry): string {
+  const changed = Object.entries(values).filter(([field]) => !isOfDemand(field));
+  const said = changed.map(([field, value]) => (field === "faults" ? value.replace(/\.toml$/, "") : `${field.split(".").at(-1)} ${value}`));
+  const few = said.length > 2 ? [`${said.length} changes`] : said;
+  return [system, ...few, ...(pinned ? [demand || "one size", "pinned"] : [])].join(", ");
 }
 
 /** By what curves are remembered: all that they follow from. */
@@ -91,10 +168,23 @@ export function keyOf({ system, demand, values }: Entry, { load, most, requests 
   return JSON.stringify([system, demand, values, load, load === "rate" ? most : 0, requests]);
 }
 
+/** What the system of an entry is called as a file. */
+export const FILE = "system.toml";
+
 /** The command that computes the same. */
-export function command(entry: Entry, state: State): string {
+export function command(entry: Entry, state: State, load: Load): string {
+  const along = optionOf(load).map((option): [string, string] => [option, loadsOf(load, state).join(",")]);
+  if (load === "asap" || load === "timed") {
+    const isFile = changesOf(entry).some(([field]) => !CHANGES.includes(field));
+    const options = Object.entries(entry.values).filter(([field]) => !isFile || kindOf(field) === "option");
+    const given = [["mode", load], ...along, ["requests", String(state.requests)], ...options];
+    const parts = ["headstack replay", quoted(entry.demand), quoted(isFile ? FILE : entry.system)];
+    const told = (option: string, value: string) =>
+      option === "device" ? `--step ${quoted(`device=${value}`)}` : `--${option.replaceAll("_", "-")} ${quoted(value)}`;
+    return [parts.join(" "), ...given.map(([option = "", value = ""]) => told(option, value))].join(" \\\n  ");
+  }
   const length = hasLength(entry) ? [] : [["requests", String(state.requests)]];
-  const vary = [...Object.entries(entry.values), [state.load, loads(state).join(",")], ...length];
+  const vary = [...Object.entries(entry.values), ...along, ...length];
   const parts = ["headstack sweep", quoted(entry.system), ...(entry.demand ? [`-w ${quoted(entry.demand)}`] : [])];
   return [parts.join(" "), ...vary.map(([field, value]) => `--vary ${quoted(`${field}=${value}`)}`)].join(" \\\n  ");
 }
@@ -129,7 +219,7 @@ export function fromHash(hash: string, other: State): State {
   };
   const entries = told.getAll("of").map((text): Entry => {
     const [system = "", demand = "", ...rest] = text.split("|");
-    const varied = rest.filter((part) => part !== PIN).map((part): [string, string] => {
+    const varied = rest.filter((part) => part && part !== PIN).map((part): [string, string] => {
       const at = part.indexOf("=");
       return [part.slice(0, at), part.slice(at + 1)];
     });

@@ -28,7 +28,7 @@ POLICY = (
 )
 USUAL = ("cheetah-x15-36lp", "file-server")
 """What is shown where nothing is asked for: a drive and a workload."""
-CHOICES = ("policy", "level", "write_cache", "read_ahead", "preconditioned")
+CHOICES = ("policy", "level", "write_cache", "read_ahead", "preconditioned", "host")
 """Options of which the page lets one value be chosen."""
 
 UNSEEN = "<noscript>The simulator is a script in this page; scripts are turned off.</noscript>"
@@ -107,23 +107,10 @@ def _given(
 
 
 def _prices(book: PriceBook, shown: Sequence[str]) -> dict[str, float]:
-    """Dollars for each system whose parts have a price: an array is its host and its drives."""
-    found = {}
-    for name in dict.fromkeys([*_native.drive_ids(), *_native.array_ids(), *shown]):
-        items = _items(name)
-        prices = [(book.price(item), count) for item, count in items]
-        if all(price is not None for price, _ in prices):
-            found[name] = sum(price.usd * count for price, count in prices if price is not None)
-    return found
-
-
-def _items(name: str) -> list[tuple[str, int]]:
-    """What is bought, and how many of it."""
-    blueprint = json.loads(_native.system_blueprint(name, []))
-    if blueprint["kind"] != "array":
-        return [(_item(name), 1)]
-    tables = tomllib.loads(blueprint["text"]).get("drives", [])
-    return [(_item(name), 1), *((_item(table["drive"]), table["count"]) for table in tables)]
+    """Dollars for each drive, and each array's host without its drives, that has a price."""
+    items = dict.fromkeys(map(_item, (*_native.drive_ids(), *_native.array_ids(), *shown)))
+    prices = {item: book.price(item) for item in items}
+    return {item: price.usd for item, price in prices.items() if price is not None}
 
 
 def _item(name: str) -> str:
