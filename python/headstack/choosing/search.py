@@ -33,6 +33,8 @@ PLAIN_REQUESTS = 8_000
 """Of the runs that look for the next of a family of which one has failed, and that answer questions beside the first
 by their figures alone: a 99th percentile of so many is known to a tenth. What misses a limit by a quarter is passed
 over."""
+NEAR = 1.1
+"""A figure of these that is within this factor of a limit is looked at again in a longer run."""
 FIRST_REQUESTS = 32_000
 """Of the runs by which the answer is found; those of which it cannot be told then are run on where they cost less."""
 BLOCK = 64
@@ -273,7 +275,7 @@ class Search:
         """What short runs say: whether a limit is missed by far."""
         tested = []
         for one in self._at(candidates, self._first):
-            misses = max(off(limit, known) for limit, known in zip(self._limits, one.known, strict=True))
+            misses = self._misses(one)
             is_out = misses > FAR
             tested.append(replace(one, says="does not" if is_out else "cannot tell", is_race=is_out))
         return tested
@@ -333,12 +335,19 @@ class Search:
         return replace(longest, says=says)
 
     def _valued(self, candidates: Sequence[Candidate]) -> list[Tested]:
-        """What single runs say, by their figures."""
+        """What single runs say, by their figures; by longer ones where these come near to a limit."""
         found = []
         for one in self._at(candidates, self._plain):
-            misses = max(off(limit, known) for limit, known in zip(self._limits, one.known, strict=True))
-            found.append(self._kept(replace(one, says="meets" if misses <= 1 else "does not")))
+            figures = one
+            if 1 / NEAR < self._misses(one) < NEAR:
+                longer = min(GROWTH * self._plain, self.job.requests_max)
+                (figures,) = self._at([one.candidate], longer)
+            found.append(self._kept(replace(figures, says="meets" if self._misses(figures) <= 1 else "does not")))
         return found
+
+    def _misses(self, one: Tested) -> float:
+        """By what factor the limit is missed that is missed by most."""
+        return max(off(limit, known) for limit, known in zip(self._limits, one.known, strict=True))
 
     def _kept(self, one: Tested) -> Tested:
         """The same, which fails where no limit is missed but it loses data too often."""

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import base64
-import json
 import os
-import tomllib
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
