@@ -46,7 +46,7 @@ build: $(BIN)/maturin web
 	$(call install,plot,$(FAST))
 
 # The page of the reports. Who has no Node does everything but HTML.
-web: python/headstack/report/bundle.js python/headstack/report/engine.wasm
+web: python/headstack/report/bundle.js python/headstack/report/engine.wasm.lzma
 
 python/headstack/report/bundle.js: $(wildcard web/src/*) web/build.mjs web/package-lock.json
 	@if command -v npm >/dev/null; then cd web && npm ci --silent && npm run --silent build; \
@@ -63,7 +63,7 @@ site: $(BIN)/maturin web
 	@echo "target/site/index.html"
 
 # The simulator in the explorer. Without Rust for WebAssembly, everything but that.
-python/headstack/report/engine.wasm: web/engine.sh Cargo.lock $(shell find $(IN_PAGES) -type f)
+python/headstack/report/engine.wasm.lzma: web/engine.sh Cargo.lock $(shell find $(IN_PAGES) -type f)
 	@web/engine.sh $@
 
 untracked = git ls-files --others --exclude-standard 2>/dev/null
@@ -100,7 +100,7 @@ mutants:
 # Rust itself asks for no less.
 dist: $(BIN)/maturin web
 	rm -rf dist
-	@test -f python/headstack/report/engine.wasm
+	@test -f python/headstack/report/engine.wasm.lzma
 	$(BIN)/pip install --quiet --disable-pip-version-check 'ziglang>=0.13'
 	. $(BIN)/activate && maturin build --release --zig --compatibility manylinux2014 --out dist && maturin sdist --out dist
 	@$(BIN)/python -m zipfile --extract dist/*.whl target/dist
@@ -119,4 +119,4 @@ properties:
 
 clean:
 	rm -rf target $(VENV) demo dist fuzz/target web/node_modules python/headstack/report/bundle.* python/headstack/report/explore.* \
-	python/headstack/report/alive.* python/headstack/report/engine.wasm
+	python/headstack/report/alive.* python/headstack/report/engine.wasm.lzma

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Builds the simulator for pages (crates/web): engine.sh OUT.wasm. By rustup's target where it is installed, else by Debian's
-# compiler with its own standard library (rustc-web, cargo-web, rust-web-src, lld-22). Says what is missing.
+# Builds the simulator for pages (crates/web), packed as web/src/lzma.ts unpacks it: engine.sh OUT.wasm.lzma. By rustup's
+# target where it is installed, else by Debian's compiler with its own standard library (rustc-web, cargo-web,
+# rust-web-src, lld-22). Says what is missing.
 set -eu
 target=wasm32-unknown-unknown
 built="${CARGO_TARGET_DIR:-target}/$target/web/headstack_web.wasm"
@@ -24,4 +25,9 @@ else
   echo "no Rust for $target here, pages do not simulate: rustup target add $target, or see web/engine.sh"
   exit 0
 fi
-cp "$built" "$1"
+python3 - "$built" "$1" <<'END'
+import lzma, pathlib, sys
+
+built, out = map(pathlib.Path, sys.argv[1:])
+out.write_bytes(lzma.compress(built.read_bytes(), format=lzma.FORMAT_ALONE, preset=9 | lzma.PRESET_EXTREME))
+END

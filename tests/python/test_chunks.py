@@ -19,7 +19,7 @@ import headstack as hs
 from headstack.chunks import chunk as chunk_module
 from headstack.chunks import executors, run_chunks
 from headstack.chunks.chunk import chunks_of_runs
-from headstack.chunks.work import answer
+from headstack.chunks.work import answer, database
 from headstack.runs import run_specs, specify, swept
 
 OPTIONS: dict[str, Any] = {"depth": [1, 4, 16], "policy": ["fcfs", "sptf"], "requests": 2000, "interval": "1s"}
@@ -192,3 +192,25 @@ def test_what_was_finished_survives(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     results = run_chunks(many, store=tmp_path / "store")
     assert kept.items() <= files(tmp_path / "store").items()
     assert results.to_json() == run_chunks(many, store=tmp_path / "other").to_json()
+
+
+def test_a_signal_that_meets_a_query_interrupts() -> None:
+    """DuckDB tells of it as an error of its own, by which no command knows that it was interrupted."""
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    def query() -> None:
+        with database() as connection:
+            signal.setitimer(signal.ITIMER_REAL, 0.2)
+            connection.execute("select sum(a.range * b.range) from range(1000000) a, range(100000) b").fetchall()
+
+    before = signal.signal(signal.SIGALRM, interrupted)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            query()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    with pytest.raises(RuntimeError, match="another"), database():
+        raise RuntimeError("another")

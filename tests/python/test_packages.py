@@ -153,7 +153,7 @@ def test_it_writes_a_page_that_simulates(kind: str, tmp_path: Path) -> None:
     assert (tmp_path / "page.html").stat().st_size > (REPOSITORY / ENGINE).stat().st_size / 5
 
 
-ENGINE = "python/headstack/report/engine.wasm"
+ENGINE = "python/headstack/report/engine.wasm.lzma"
 PAGE, DRIVES = "python/headstack/report/bundle.js", "catalogue/drives"
 LACKING = [(PAGE, HOOK, "bundle.js is missing: `make web` builds it with Node 20 or newer")]
 if BUILT:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,9 +47,19 @@ def _database() -> duckdb.DuckDBPyConnection:
     return duckdb.connect(config={"threads": 1})
 
 
-def database() -> duckdb.DuckDBPyConnection:
-    """A connection of its own to one database in memory, which takes long to open: many chunks are small."""
-    return _database().cursor()
+@contextmanager
+def database() -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection of its own to one database in memory, which takes long to open: many chunks are small.
+
+    Raises ``KeyboardInterrupt`` for a signal that a query meets, which DuckDB turns into an error of its own.
+    """
+    with _database().cursor() as connection:
+        try:
+            yield connection
+        except RuntimeError as error:
+            if str(error) == "Query interrupted":
+                raise KeyboardInterrupt from error
+            raise
 
 
 def parquet(table: _native.Table) -> bytes:

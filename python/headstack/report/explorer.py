@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import os
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from headstack.prices import PriceBook
 from headstack.report.pages import as_json, built, page_of
 from headstack.report.taken_up import stated
 
-ENGINE = Path(__file__).with_name("engine.wasm")
+ENGINE = Path(__file__).with_name("engine.wasm.lzma")
 """The simulator for pages (crates/web), which `make web` builds."""
 # Its own scripts, the engine and its workers, and what is dropped on it.
 POLICY = (
@@ -85,8 +84,8 @@ def page(
 
 
 def engine() -> str:
-    """The simulator as pages carry it: WebAssembly, deflated, in base64."""
-    packed = base64.b64encode(zlib.compress(ENGINE.read_bytes(), 9)).decode()
+    """The simulator as pages carry it: WebAssembly, packed by LZMA, in base64."""
+    packed = base64.b64encode(ENGINE.read_bytes()).decode()
     return f'<script type="application/octet-stream" id="engine">{packed}</script>'
 
 
