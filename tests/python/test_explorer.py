@@ -299,8 +299,7 @@ def test_it_is_read_on_a_phone_in_the_dark_and_on_paper(folder: Path) -> None:
     assert narrow["printed"]["lines"] > 0
 
 
-def test_nobody_waits_for_the_page(looked: dict[str, Any]) -> None:
-    dragged = looked["dragged"]
+def test_nobody_waits_for_the_page(dragged: Told) -> None:
     assert dragged["blocked_ms"] < BLOCKED_MAX_MS
     assert dragged["first_curve_ms"] < FIRST_CURVE_MAX_MS
     assert dragged["coarse_ms"] < COARSE_MAX_MS
