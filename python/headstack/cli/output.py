@@ -150,7 +150,7 @@ simulator_option = click.option(
     is_flag=True,
     expose_value=False,
     callback=_remember_simulator,
-    help="Let the curves of the report be varied in it: 1.6 MB more.",
+    help="Let the curves of the report be varied in it: 1.3 MB more.",
 )
 """Of every command that writes a page."""
 

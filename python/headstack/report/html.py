@@ -30,7 +30,7 @@ INLINE_HEIGHT = 470
 
 
 def to_html(report: Report, with_simulator: bool = False) -> str:
-    """The report as a page, whose curves can be varied in it where it comes with the simulator: 1.6 MB more. Equal
+    """The report as a page, whose curves can be varied in it where it comes with the simulator: 1.3 MB more. Equal
     reports give equal text.
 
     Raises ``InputError`` when the page was not built, figures of a section share a name, or a number is not finite.
