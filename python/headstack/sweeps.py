@@ -399,7 +399,12 @@ class Sweep:
                 raise _no_condition(str(where), _reason(error)) from None
 
     def asked(self, where: str | None = None) -> list[Asked]:
-        """How the first of the configurations, as many as a report lists, are asked for again."""
+        """How the first of the configurations, as many as a report lists, are asked for again.
+
+        >>> swept = hs.sweep("cheetah-x15-36lp", vary={"depth": [1, 4], "requests": [100], "warm_up": [0]})
+        >>> [one.values["depth"] for one in swept.asked()]
+        ['1', '4']
+        """
         from headstack.report.figures import Asked
         from headstack.report.taken_up import described_of, figures_of
 

@@ -109,7 +109,8 @@ export function unpackedOf(packed: Uint8Array): Uint8Array<ArrayBuffer> {
   const bits = new Bits(packed, 13);
   const literals = probabilities(0x300 << (lc + lp));
   const [isMatch, isRepeatLong] = [probabilities(STATES << 4), probabilities(STATES << 4)];
-  const [isRepeat, isFirst, isSecond, isThird] = [0, 1, 2, 3].map(() => probabilities(STATES)) as Uint16Array[] as [Uint16Array, Uint16Array, Uint16Array, Uint16Array];
+  const [isRepeat, isFirst] = [probabilities(STATES), probabilities(STATES)];
+  const [isSecond, isThird] = [probabilities(STATES), probabilities(STATES)];
   const [slots, special, aligned] = [probabilities(4 << 6), probabilities(1 + (1 << (MODELLED / 2)) - MODELLED), probabilities(16)];
   const [lengths, repeats] = [new Lengths(), new Lengths()];
   let [state, at] = [0, 0];

@@ -18,7 +18,7 @@ from headstack.choosing.job import Job
 from headstack.choosing.limits import verdict
 from headstack.choosing.rebuilding import rebuild_h
 from headstack.choosing.search import KINDS, Found, Key, Search, Tested
-from headstack.choosing.simulated import Ask, Simulated
+from headstack.choosing.simulated import Ask, Carried, Simulated
 from headstack.choosing.space import Candidate, Space, array_of, toml_of
 from headstack.prices import PriceBook
 from headstack.report.figures import Asked
@@ -38,6 +38,7 @@ class Question:
     told: Callable[[str, int], object] | None = None
     """Hears what is done, and how many runs are finished."""
     _simulated: dict[tuple[float | None, int | None], Simulated] = field(default_factory=dict)
+    _carried: Carried = field(default_factory=Carried)
     _durabilities: dict[str, Durability] = field(default_factory=dict)
     _stage: str = "looking for the cheapest"
 
@@ -49,7 +50,7 @@ class Question:
         return self.runs(self.job).runs
 
     def _bounds_of(self, job: Job, some: Candidates) -> Bounds:
-        bounds = Bounds(job, self.store, self.executor)
+        bounds = Bounds(job, self.store, self.executor, self._carried)
         bounds.test(list({one.model.name: one.model for one, _ in some.families if one.model is not None}.values()))
         return bounds
 
@@ -58,7 +59,7 @@ class Question:
         demand = job.demand
         key = (demand.rate_per_s, demand.depth)
         if key not in self._simulated:
-            self._simulated[key] = Simulated(job, self.store, self.executor, self._heard)
+            self._simulated[key] = Simulated(job, self.store, self.executor, self._heard, self._carried)
         shared = self._simulated[key]
         shared.job = job
         return shared

@@ -69,6 +69,23 @@ class Ask:
 
 
 @dataclass
+class Carried:
+    """What systems did that could not keep up: they carry that, and no more."""
+
+    _by_family: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
+
+    def note(self, candidate: Candidate, iops: float) -> None:
+        """Of a run in which requests piled up."""
+        self._by_family.setdefault(candidate.family.name, []).append((candidate.drives, iops))
+
+    def most(self, candidate: Candidate) -> float:
+        """Requests a second that a system carries at most, as more drives of the same carry no less; infinite where
+        nothing is known."""
+        known = self._by_family.get(candidate.family.name, ())
+        return min((iops for drives, iops in known if drives >= candidate.drives), default=math.inf)
+
+
+@dataclass
 class Simulated:
     """All runs of a choice."""
 
@@ -77,6 +94,7 @@ class Simulated:
     executor: str = "local"
     told: Progress | None = None
     """Hears of the runs that are finished."""
+    carried: Carried = field(default_factory=Carried)
     _rows: dict[tuple[Any, ...], Row] = field(default_factory=dict)
     runs: int = 0
     requests: int = 0
@@ -90,6 +108,9 @@ class Simulated:
             found = self._replays(missing, put) if put.trace is not None else self._runs(missing, put)
             self._rows |= found
             self._check(missing, found)
+            for key, row in found.items():
+                if row["saturated"] and row["iops"] and not missing[key].rebuilding:
+                    self.carried.note(missing[key].candidate, row["iops"])
             self.runs += len(missing)
             self.requests += sum(int(row["requests"] or 0) for row in found.values())
             if self.told is not None:
