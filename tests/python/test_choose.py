@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -313,6 +314,26 @@ def test_a_bound_leaves_out_nothing_that_keeps_up(host: str, level: str, store: 
     bounds = Bounds(hopeless.job, store)
     bounds.test([family.model for family, _ in some.families if family.model is not None])
     assert bounds.first(own) == len(own) > 0
+
+
+def test_what_could_not_keep_up_is_asked_for_no_more_than_it_did(store: Path) -> None:
+    """Of four drives that were saturated, neither they nor fewer are looked at under a load that is far beyond that;
+    more of them are, and all are under a load that may be carried."""
+    over = asked(["random-read-4k"], **(JOB | {"rates": [5000], "levels": ["raid10"]}))
+    ((_, own),) = candidates(over.space, over.job, over.book).families
+    four = of(own, 4, "raid10")
+    runs = over.runs(over.job)
+    runs.store = store
+    (row,) = runs.rows([Ask(four, 4000)])
+    assert row["saturated"]
+    assert runs.carried.most(four) == row["iops"] < 4000
+    larger = [one for one in own if one.drives > 4]
+    assert larger
+    assert runs.carried.most(larger[0]) == float("inf")
+    for rate, first in ((1.2 * row["iops"], larger[0]), (1.1 * row["iops"], own[0])):
+        demand = replace(over.job.demand, rate_per_s=rate, classes=())
+        bounds = Bounds(replace(over.job, demand=demand), carried=runs.carried)
+        assert own[bounds.first(own)] == first
 
 
 # The answer.
