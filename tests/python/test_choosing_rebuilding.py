@@ -104,6 +104,19 @@ def test_flash_is_timed_beyond_its_fast_cells(monkeypatch: pytest.MonkeyPatch) -
     assert source.startswith("simulated idle: 8 s of it into cells with one bit, 16 s beyond")
 
 
+def test_what_never_is_steady_counts_all_that_was_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    def done(_: rebuilding._Rebuild, time_s: float, place: float = 0.0) -> tuple[float, float]:
+        return 1e7 * time_s**1.1, 0.0
+
+    monkeypatch.setattr(rebuilding._Rebuild, "done", done)
+    array = hs.Array.load("md-raid10-8-nvme")
+    size_bytes = array.description["groups"][0]["member_bytes"]
+    most_s = rebuilding.FIRST_TIME_S * 2**rebuilding.DOUBLINGS
+    rate = 1e7 * (most_s**1.1 - (most_s / 2) ** 1.1) / (most_s / 2)
+    hours, _ = rebuild_h(array)
+    assert hours * 3600 == pytest.approx(most_s + (size_bytes - 1e7 * most_s**1.1) / rate)
+
+
 def test_what_is_beyond_small_caches_is_as_fast_as_beyond_large_ones() -> None:
     """All of a drive's fast cells filled, against few of them: 12 GB, and the rates before and after."""
     array = hs.Array.load("all-flash-8-raid10", drive="870-evo-1tb")
