@@ -1,4 +1,4 @@
-/** Unpacks what Python's `lzma.FORMAT_ALONE` packs: WebAssembly takes three quarters of the room that deflate gives it. */
+/** Unpacks what Python's `lzma.FORMAT_ALONE` packs: WebAssembly takes seven tenths of the room that deflate gives it. */
 
 const [TOP, BITS, MOVE] = [1 << 24, 11, 5];
 const STATES = 12;

@@ -19,7 +19,7 @@ async function made(): Promise<Exports> {
   return (await WebAssembly.instantiate(compiled, {})).exports as unknown as Exports;
 }
 
-/** The engine of its packed form: WebAssembly, packed by LZMA to three quarters of what deflate makes of it, in base64. */
+/** The engine of its packed form: WebAssembly, packed by LZMA to seven tenths of what deflate makes of it, in base64. */
 async function unpacked(packed: string): Promise<WebAssembly.Module> {
   const bytes = await (await fetch(`data:application/octet-stream;base64,${packed}`)).arrayBuffer();
   return WebAssembly.compile(unpackedOf(new Uint8Array(bytes)));

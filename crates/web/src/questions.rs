@@ -10,10 +10,9 @@ use headstack_sim::{Demand, SystemDescription, run_contained};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::machine;
 use crate::replays::{Replays, Text};
 use crate::told::{Told, done};
-
-use crate::machine;
 
 /// A question.
 #[derive(Deserialize)]
