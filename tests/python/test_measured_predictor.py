@@ -13,6 +13,7 @@ from conftest import Headstack
 from headstack.measurement import BY_HAND, Access, Opened
 from headstack.predictor import Axes, Characterization, Environment, characterize
 from headstack.predictor.environment import Closed, RequestClass
+from headstack.predictor.measured import Device
 from headstack.predictor.predictions import predicted
 
 KIB = 1024
@@ -46,6 +47,20 @@ def data(tmp_path: Path) -> Path:
     path = tmp_path / "data.bin"
     path.write_bytes(os.urandom(1 << 20) * 16)
     return path
+
+
+def test_a_test_that_nothing_answered_is_made_again_and_longer() -> None:
+    def tested(target: str) -> float:
+        opened = Opened([target], Access(), False)
+        device = Device(opened, test_ns=20_000_000, planned=1)
+        spec = device.spec(hs.Workload.uniform())
+        (found,) = device.run([spec], lambda share: None)
+        return found.mean_ns
+
+    # 20, 40 and 80 ms see no answer.
+    assert tested("null:100ms") == pytest.approx(1e8, rel=0.3)
+    with pytest.raises(hs.RunError, match=r"null:2s: no request was answered within 0\.64 s; give it more time"):
+        tested("null:2s")
 
 
 def test_a_constant_service_time_is_predicted() -> None:

@@ -206,7 +206,8 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[i
 
     def made(target: str) -> tuple[int, str]:
         done = characterizing(tmp_path_factory.mktemp("whole"), target)
-        out, _ = done.communicate(timeout=PATIENCE_S)
+        out, err = done.communicate(timeout=PATIENCE_S)
+        assert done.returncode == 0, err
         tests, _, found = out.partition(" tests\n")
         return int(tests), found
 
