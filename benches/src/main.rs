@@ -1,6 +1,7 @@
 //! Every speed figure of the product in one table: `cargo run --release -p headstack-benches --bin speed`.
 //!
-//! `--simulator` takes those of simulated drives alone: requests a second, replays, set-up. `--measuring` takes those of
+//! `--simulator` takes those of simulated drives alone: requests a second, replays, set-up, `--replays` those of stored
+//! traces. `--measuring` takes those of
 //! measuring alone, which need fio for comparison, `--live` those of live exports. `--long` simulates 10^9 requests for the
 //! figure of memory, in place of 10^8, and analyses 10^8, in place of 3 x 10^7.
 
@@ -14,6 +15,7 @@ mod memory;
 mod nbd;
 mod python;
 mod recordings;
+mod replaying;
 mod report;
 mod rows;
 mod traces;
@@ -30,6 +32,11 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let [simulated, analysed] = match arguments[..] {
+        ["--replays"] => {
+            let mut report = Report::begin();
+            replaying::stored_trace(&mut report);
+            return finish(report);
+        }
         ["--simulator"] => return finish(simulator(Report::begin())),
         ["--measuring"] => return finish(measured(Report::begin())),
         ["--live"] => return finish(exported(Report::begin())),
@@ -68,6 +75,7 @@ fn main() -> ExitCode {
     arrays::an_hour_of_oltp(&mut report);
     rows::parts(&mut report);
     rows::replayed(&mut report);
+    replaying::stored_trace(&mut report);
     traces::block_trace(&mut report);
     traces::msr(&mut report);
     analyses::stack_distances(&mut report);
@@ -86,6 +94,7 @@ fn simulator(mut report: Report) -> Report {
     rows::drive_under_random_reads(&mut report);
     arrays::set_up(&mut report);
     rows::replayed(&mut report);
+    replaying::stored_trace(&mut report);
     report
 }
 

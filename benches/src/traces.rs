@@ -15,10 +15,10 @@ use crate::report::{Bar, Figure, Peer, Report, repository};
 const BYTES_PER_MB: f64 = 1e6;
 
 /// A folder of its own below `target`, gone with this.
-struct Folder(PathBuf);
+pub struct Folder(pub PathBuf);
 
 impl Folder {
-    fn new() -> Folder {
+    pub fn new() -> Folder {
         let path = repository().join(format!("target/speed-{}", std::process::id()));
         fs::create_dir_all(&path).expect("target can be written to");
         Folder(path)

@@ -155,8 +155,9 @@ impl Targets {
         let replays: Vec<ReplayAsked> = serde_json::from_str(replays).map_err(json_error)?;
         let asked = replays.iter().map(|asked| Asked { labels: asked.labels.clone(), ..Asked::default() }).collect();
         let opened = |asked: ReplayAsked| {
-            let requests = Requests::of(asked.source.open()?).map_err(input_error)?;
-            PyResult::Ok((asked, requests))
+            // The thread that issues requests has no time to decode them.
+            let mut requests = Requests::shared(asked.source.open()?, 1).map_err(input_error)?;
+            PyResult::Ok((asked, requests.remove(0)))
         };
         let replays = replays.into_iter().map(opened).collect::<PyResult<Vec<_>>>()?;
         let one = |(asked, requests): (ReplayAsked, Requests), goes_on: &mut GoesOn| {

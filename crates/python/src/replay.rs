@@ -1,6 +1,10 @@
 //! Replaying traces on simulated systems.
 
+use std::num::NonZero;
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock};
+use std::thread;
 
 use headstack_replay::{Replay, ReplayError};
 use headstack_result::RunResult;
@@ -10,7 +14,6 @@ use headstack_sim::{SimError, SystemDescription};
 use headstack_trace::{Requests, TraceError, TraceReader};
 use headstack_workload::Recorded;
 use pyo3::prelude::*;
-use rayon::prelude::*;
 use serde::Deserialize;
 
 use crate::error::{RunError, input_error, json_error, sim_error, trace_error};
@@ -63,28 +66,24 @@ impl From<TraceError> for Failure {
     }
 }
 
+/// Replays that one reading of their trace serves: each has its system in memory and a thread.
+const TOGETHER: usize = 8;
+
 /// Carries out the replays of a JSON list on all cores, and returns their results in its order. `progress` hears the
 /// number of requests read by all of them.
 #[pyfunction]
 #[pyo3(signature = (specs, progress=None))]
 pub fn replay(py: Python<'_>, specs: &str, progress: Option<Py<PyAny>>) -> PyResult<Results> {
     let specs: Vec<Spec> = serde_json::from_str(specs).map_err(json_error)?;
-    let readers = specs.iter().map(|spec| {
-        spec.system.check().map_err(input_error)?;
-        spec.source.open()
-    });
-    let readers: Vec<TraceReader> = readers.collect::<PyResult<_>>()?;
+    specs.iter().try_for_each(|spec| spec.system.check().map_err(input_error))?;
+    let readers = readings(&specs).into_iter().map(|group| Ok((specs[group[0]].source.open()?, group)));
+    let readers: Vec<(TraceReader, Vec<usize>)> = readers.collect::<PyResult<_>>()?;
     let read = AtomicU64::new(0);
     let tell = |py: Python<'_>| match &progress {
         Some(progress) => progress.call1(py, (read.load(Ordering::Relaxed),)).map(drop),
         None => Ok(()),
     };
-    let results: Vec<Result<RunResult, Failure>> = py.detach(|| {
-        interruptibly(tell, |goes_on| {
-            let one = |(spec, reader): (&Spec, TraceReader)| carry_out(spec, reader, goes_on, &read);
-            specs.par_iter().zip(readers).with_max_len(1).map(one).collect()
-        })
-    })?;
+    let results = py.detach(|| interruptibly(tell, |goes_on| carry_out_all(&specs, readers, goes_on, &read)))?;
     let results = specs.iter().zip(results).map(|(spec, result)| {
         let name = &spec.replay.name;
         result.map_err(|failure| match failure {
@@ -101,8 +100,74 @@ pub fn replay(py: Python<'_>, specs: &str, progress: Option<Py<PyAny>>) -> PyRes
     Ok(Results::new(asked.zip(results).collect()))
 }
 
-fn carry_out(spec: &Spec, reader: TraceReader, goes_on: &AtomicBool, read: &AtomicU64) -> Result<RunResult, Failure> {
-    let mut requests = Requests::of(reader)?;
+/// The replays, by their places in the list, that share a reading of their trace.
+fn readings(specs: &[Spec]) -> Vec<Vec<usize>> {
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for (index, spec) in specs.iter().enumerate() {
+        let shared = |group: &&mut Vec<usize>| group.len() < TOGETHER && specs[group[0]].source == spec.source;
+        match groups.iter_mut().find(shared) {
+            Some(group) => group.push(index),
+            None => groups.push(vec![index]),
+        }
+    }
+    groups
+}
+
+/// The readings in turn, as many at a time as there are cores; the replays of one have a thread each, since the slowest
+/// holds the others up. Decoding has the threads of rayon.
+fn carry_out_all(
+    specs: &[Spec],
+    readers: Vec<(TraceReader, Vec<usize>)>,
+    goes_on: &AtomicBool,
+    read: &AtomicU64,
+) -> Vec<Result<RunResult, Failure>> {
+    let done: Vec<OnceLock<Result<RunResult, Failure>>> = specs.iter().map(|_| OnceLock::new()).collect();
+    let at_a_time = thread::available_parallelism().map_or(1, NonZero::get).min(readers.len());
+    let waiting = Mutex::new(readers.into_iter());
+    thread::scope(|scope| {
+        for _ in 0..at_a_time {
+            scope.spawn(|| {
+                let next = || waiting.lock().expect("no one panics with it").next();
+                while let Some((reader, group)) = next() {
+                    let played = carry_out_together(specs, reader, &group, goes_on, read);
+                    for (index, result) in group.into_iter().zip(played) {
+                        assert!(done[index].set(result).is_ok(), "a replay is carried out once");
+                    }
+                }
+            });
+        }
+    });
+    done.into_iter().map(|result| result.into_inner().expect("all were carried out")).collect()
+}
+
+/// The replays of one reading.
+fn carry_out_together(
+    specs: &[Spec],
+    reader: TraceReader,
+    group: &[usize],
+    goes_on: &AtomicBool,
+    read: &AtomicU64,
+) -> Vec<Result<RunResult, Failure>> {
+    let requests = match Requests::shared(reader, group.len()) {
+        Ok(requests) => requests,
+        Err(error) => return group.iter().map(|_| Err(error.clone().into())).collect(),
+    };
+    thread::scope(|scope| {
+        let replays: Vec<_> = group
+            .iter()
+            .zip(requests)
+            .map(|(&index, requests)| scope.spawn(move || carry_out(&specs[index], requests, goes_on, read)))
+            .collect();
+        replays.into_iter().map(|replay| replay.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    })
+}
+
+fn carry_out(
+    spec: &Spec,
+    mut requests: Requests,
+    goes_on: &AtomicBool,
+    read: &AtomicU64,
+) -> Result<RunResult, Failure> {
     let mut settings = spec.replay.clone();
     if let Some(first_ns) = requests.start_of_recording_ns() {
         // Such a clock began with the recording, and so does that of the simulation: a recorded simulation comes out the

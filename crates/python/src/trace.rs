@@ -17,7 +17,7 @@ use crate::error::{RunError, input_error, json_error, trace_error};
 use crate::interruptible::interruptibly;
 
 /// A trace as Python asks for it.
-#[derive(Deserialize)]
+#[derive(PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TraceSource {
     paths: Vec<String>,

@@ -1,11 +1,11 @@
 //! What a request waited for when it was recorded, inferred from completions, and waits for again.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 
 use crate::issue::Arrived;
 use crate::mode::{ReplayError, ReplayMode};
 use crate::recording::Recording;
+use crate::soonest::Soonest;
 
 /// How it is inferred.
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +63,7 @@ pub struct Dependencies {
     nodes: Vec<Node>,
     free: Vec<u32>,
     /// Requests under way at the last arrival read, by (recorded completion, number, node).
-    recorded: BinaryHeap<Reverse<(u64, u64, u32)>>,
+    recorded: Soonest<(u64, u64, u32)>,
     most_in_flight: usize,
     /// Those complete before it that the next ones may wait for, by (recorded completion, node), the latest last.
     finished: VecDeque<(u64, u32)>,
@@ -71,10 +71,10 @@ pub struct Dependencies {
     /// begins a new run.
     is_answered: bool,
     /// Requests that wait for nothing but their time: (issue, number, node).
-    due: BinaryHeap<Reverse<(u64, u64, u32)>>,
+    due: Soonest<(u64, u64, u32)>,
     /// How much later than recorded those were complete that may be awaited, as far as that is sooner: (lag, number,
     /// node). What is read next comes no sooner than the least of them, nor, for it may wait for none, than recorded.
-    lags: BinaryHeap<Reverse<(i64, u64, u32)>>,
+    lags: Soonest<(i64, u64, u32)>,
     read: u64,
     with_completion: u64,
 }
@@ -86,12 +86,12 @@ impl Dependencies {
             rule,
             nodes: Vec::new(),
             free: Vec::new(),
-            recorded: BinaryHeap::new(),
+            recorded: Soonest::default(),
             most_in_flight: 0,
             finished: VecDeque::new(),
             is_answered: false,
-            due: BinaryHeap::new(),
-            lags: BinaryHeap::new(),
+            due: Soonest::default(),
+            lags: Soonest::default(),
             read: 0,
             with_completion: 0,
         }
@@ -126,8 +126,8 @@ impl Dependencies {
             self.add(arrived);
             self.demand_completions(if recording.peek()?.is_some() { UNPAIRED_MAX } else { 1 })?;
         }
-        Ok(match self.due.peek() {
-            Some(&Reverse((due_ns, _, node))) if due_ns <= now_ns => {
+        Ok(match self.due.first() {
+            Some((due_ns, _, node)) if due_ns <= now_ns => {
                 self.due.pop();
                 Some((due_ns, node, &self.nodes[node as usize].arrived))
             }
@@ -138,7 +138,7 @@ impl Dependencies {
     /// When the first of those is to be issued that wait for nothing but their time.
     #[inline]
     fn due_ns(&self) -> Option<u64> {
-        self.due.peek().map(|&Reverse((at_ns, ..))| at_ns)
+        self.due.first().map(|(at_ns, ..)| at_ns)
     }
 
     /// The time before which none is to be issued of those that are not yet read; none at the end.
@@ -162,11 +162,7 @@ impl Dependencies {
             waiting.missing -= 1;
             waiting.ready_ns = waiting.ready_ns.max(at_ns);
             if waiting.missing == 0 {
-                self.due.push(Reverse((
-                    waiting.ready_ns.saturating_add(waiting.slack_ns),
-                    waiting.arrived.number,
-                    waiter,
-                )));
+                self.due.push((waiting.ready_ns.saturating_add(waiting.slack_ns), waiting.arrived.number, waiter));
             }
         }
         // Kept for the list's sake: a node is used again and allocates nothing.
@@ -176,10 +172,10 @@ impl Dependencies {
                 // Behind a client that rests for good, what is stale never comes to the top.
                 if self.lags.len() > 2 * self.nodes.len() {
                     let nodes = &self.nodes;
-                    self.lags.retain(|&Reverse((_, number, node))| nodes[node as usize].is_awaited(number));
+                    self.lags.retain(|&(_, number, node)| nodes[node as usize].is_awaited(number));
                 }
                 if at_ns < recorded_ns {
-                    self.lags.push(Reverse((at_ns as i64 - recorded_ns as i64, number, node)));
+                    self.lags.push((at_ns as i64 - recorded_ns as i64, number, node));
                 }
             }
             _ => self.free.push(node),
@@ -223,11 +219,11 @@ impl Dependencies {
         let new = &mut self.nodes[node as usize];
         new.slack_ns = arrived.arrival_ns - latest_ns.unwrap_or(0);
         if new.missing == 0 {
-            self.due.push(Reverse((new.ready_ns.saturating_add(new.slack_ns), arrived.number, node)));
+            self.due.push((new.ready_ns.saturating_add(new.slack_ns), arrived.number, node));
         }
         if let Some(completion_ns) = arrived.completion_ns {
             self.with_completion += 1;
-            self.recorded.push(Reverse((completion_ns, arrived.number, node)));
+            self.recorded.push((completion_ns, arrived.number, node));
             self.most_in_flight = self.most_in_flight.max(self.recorded.len());
         }
     }
@@ -276,7 +272,7 @@ impl Dependencies {
     /// Brings the recording's state up to an arrival: what was complete, and what of it may be waited for.
     fn finish_until(&mut self, arrival_ns: u64) {
         let (min_ns, max_ns) = self.rule.age_ns();
-        while let Some(&Reverse((completion_ns, _, node))) = self.recorded.peek() {
+        while let Some((completion_ns, _, node)) = self.recorded.first() {
             if completion_ns.saturating_add(min_ns) > arrival_ns {
                 break;
             }
@@ -325,7 +321,7 @@ impl Dependencies {
     }
 
     fn least_lag_ns(&mut self) -> i64 {
-        while let Some(&Reverse((lag_ns, number, node))) = self.lags.peek() {
+        while let Some((lag_ns, number, node)) = self.lags.first() {
             if self.nodes[node as usize].is_awaited(number) {
                 return lag_ns;
             }

@@ -1,11 +1,11 @@
 //! What a replay counts of its own faithfulness.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 
 use headstack_result::{Fidelity, LatencyHistogram};
 
 use crate::issue::{Arrived, Issue, Slot};
+use crate::soonest::Soonest;
 
 /// Counts of a replay that is under way.
 #[derive(Default)]
@@ -144,7 +144,7 @@ impl Slot {
 #[derive(Default)]
 struct Unfinished {
     /// (recorded completion, number, slot) of the requests that were under way at the last arrival.
-    coming: BinaryHeap<Reverse<(u64, u64, Slot)>>,
+    coming: Soonest<(u64, u64, Slot)>,
     /// The same of those that were complete. Of both, what the replay has completed stays until it is the first.
     passed: VecDeque<(u64, u64, Slot)>,
     /// The number of the request in each slot; 0 in one that is free.
@@ -156,7 +156,7 @@ impl Unfinished {
     /// A request arrives, whether or not its own completion is known: what was complete by then has passed.
     #[inline]
     fn arrive(&mut self, arrival_ns: u64) {
-        while let Some(&Reverse(key @ (completion_ns, _, _))) = self.coming.peek()
+        while let Some(key @ (completion_ns, _, _)) = self.coming.first()
             && completion_ns <= arrival_ns
         {
             self.coming.pop();
@@ -174,7 +174,7 @@ impl Unfinished {
             Slot((self.numbers.len() - 1) as u32)
         });
         self.numbers[slot.0 as usize] = number;
-        self.coming.push(Reverse((completion_ns, number, slot)));
+        self.coming.push((completion_ns, number, slot));
         slot
     }
 

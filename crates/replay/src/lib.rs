@@ -7,6 +7,7 @@ mod issue;
 mod mode;
 mod player;
 mod recording;
+mod soonest;
 
 use headstack_workload::Recorded;
 

@@ -5,6 +5,8 @@
 //! trace; [`Meta`] says what holds for all of them. What a format cannot carry is [`NOT_RECORDED`], never 0.
 
 #[cfg(feature = "files")]
+mod ahead;
+#[cfg(feature = "files")]
 pub mod analyze;
 #[cfg(all(feature = "files", target_os = "linux"))]
 pub mod capture;

@@ -1,7 +1,11 @@
 //! What is replayed of a trace.
 
+use std::sync::Arc;
+
 use headstack_workload::Recorded;
 
+#[cfg(feature = "files")]
+use crate::ahead::{Follower, followed};
 use crate::error::TraceError;
 use crate::meta::{Clock, Meta};
 use crate::reader::TraceReader;
@@ -9,11 +13,35 @@ use crate::record::Record;
 
 /// The requests of a trace as replays take them.
 pub struct Requests {
-    reader: TraceReader,
-    /// Read ahead: what it tells is known before the first request is asked for.
-    batch: Vec<Record>,
-    more: bool,
+    source: Source,
+    /// The first: what it tells is known before a request is asked for.
+    batch: Option<Batch>,
     device: Option<u32>,
+}
+
+/// Some records, and what holds for all that were read up to them.
+type Batch = (Arc<Vec<Record>>, Arc<Meta>);
+
+#[allow(clippy::large_enum_variant)] // One a replay.
+enum Source {
+    /// Read where it is asked for: the web has no threads.
+    Here(TraceReader),
+    #[cfg(feature = "files")]
+    Elsewhere(Follower),
+}
+
+impl Source {
+    fn next(&mut self) -> Result<Option<Batch>, TraceError> {
+        match self {
+            Source::Here(reader) => {
+                let mut records = Vec::new();
+                let more = reader.next_batch(&mut records)?;
+                Ok(more.then(|| (Arc::new(records), Arc::new(reader.meta().clone()))))
+            }
+            #[cfg(feature = "files")]
+            Source::Elsewhere(follower) => follower.next(),
+        }
+    }
 }
 
 impl Requests {
@@ -21,16 +49,30 @@ impl Requests {
     ///
     /// # Errors
     /// What cannot be accepted.
-    pub fn of(mut reader: TraceReader) -> Result<Requests, TraceError> {
-        let mut batch = Vec::new();
-        let more = reader.next_batch(&mut batch)?;
-        Ok(Requests { reader, batch, more, device: None })
+    pub fn of(reader: TraceReader) -> Result<Requests, TraceError> {
+        Requests::begin(Source::Here(reader))
+    }
+
+    /// The same for so many replays, which go on at the same time: a thread reads the trace once for all of them, ahead of
+    /// who is fastest, and no further from who is slowest than memory has room. One that is dropped holds nobody up.
+    ///
+    /// # Errors
+    /// What cannot be accepted.
+    #[cfg(feature = "files")]
+    pub fn shared(reader: TraceReader, replays: usize) -> Result<Vec<Requests>, TraceError> {
+        let begin = |follower| Requests::begin(Source::Elsewhere(follower));
+        followed(reader, replays).into_iter().map(begin).collect()
+    }
+
+    fn begin(mut source: Source) -> Result<Requests, TraceError> {
+        let batch = source.next()?;
+        Ok(Requests { source, batch, device: None })
     }
 
     /// The first arrival, where the clock began with the recording.
     pub fn start_of_recording_ns(&self) -> Option<u64> {
-        let first = self.batch.first().filter(|_| self.reader.meta().clock == Clock::Recording);
-        first.map(|record| record.arrival_ns)
+        let (records, meta) = self.batch.as_ref()?;
+        records.first().filter(|_| meta.clock == Clock::Recording).map(|record| record.arrival_ns)
     }
 
     /// The next of them in place of the old ones; whether there were any.
@@ -39,13 +81,12 @@ impl Requests {
     /// What cannot be accepted, or replayed.
     pub fn next(&mut self, requests: &mut Vec<Recorded>) -> Result<bool, TraceError> {
         requests.clear();
-        if !self.more {
-            return Ok(false);
+        let next = self.batch.take().map_or_else(|| self.source.next(), |first| Ok(Some(first)))?;
+        let Some((records, meta)) = next else { return Ok(false) };
+        requests.reserve(records.len());
+        for record in &*records {
+            requests.push(replayable(record, &mut self.device, &meta)?);
         }
-        for record in &self.batch {
-            requests.push(replayable(record, &mut self.device, self.reader.meta())?);
-        }
-        self.more = self.reader.next_batch(&mut self.batch)?;
         Ok(true)
     }
 }

@@ -6,6 +6,7 @@ mod binary;
 mod blkparse;
 mod blktrace;
 mod compressed;
+mod following;
 mod reading;
 mod real;
 mod reuse;

@@ -8,6 +8,7 @@ use parquet::errors::{ParquetError, Result};
 use parquet::file::properties::WriterPropertiesPtr;
 use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::ColumnDescPtr;
+use rustc_hash::FxHashMap;
 
 use super::schema::Column;
 use crate::meta::Meta;
@@ -125,75 +126,105 @@ pub(crate) enum Values {
     Long(Vec<u64>),
     /// Numbers; absent where null.
     Short(Vec<Option<u32>>),
-    /// Indices in what [`decode`] met of names; absent where null.
-    Text(Vec<Option<u32>>, Vec<String>),
+    /// Indices in the [names](Chunk::names) of the chunk; absent where null.
+    Text(Vec<Option<u32>>),
 }
 
-/// Reads a column chunk of `rows` rows.
-pub(crate) fn decode(reader: ColumnReader, rows: usize, is_optional: bool) -> Result<Values> {
-    let mut levels = Vec::new();
-    let wanted = is_optional.then_some(&mut levels);
-    let values = match reader {
-        ColumnReader::Int64ColumnReader(mut reader) => {
-            let mut values = Vec::with_capacity(rows);
-            let read = reader.read_records(rows, wanted, None, &mut values)?.0;
-            complete(read, rows)?;
-            Values::Long(if is_optional {
-                spread(&levels, values.into_iter().map(|value| value as u64), NOT_RECORDED)
-            } else {
-                values.into_iter().map(|value| value as u64).collect()
-            })
-        }
-        ColumnReader::Int32ColumnReader(mut reader) => {
-            let mut values = Vec::with_capacity(rows);
-            let read = reader.read_records(rows, wanted, None, &mut values)?.0;
-            complete(read, rows)?;
-            let values = values.into_iter().map(|value| Some(value as u32));
-            Values::Short(if is_optional { spread(&levels, values, None) } else { values.collect() })
-        }
-        ColumnReader::ByteArrayColumnReader(mut reader) => {
-            let mut values = Vec::with_capacity(rows);
-            let read = reader.read_records(rows, wanted, None, &mut values)?.0;
-            complete(read, rows)?;
-            let (indices, names) = interned(&values)?;
-            let indices = indices.into_iter().map(Some);
-            Values::Text(if is_optional { spread(&levels, indices, None) } else { indices.collect() }, names)
-        }
-        _ => return Err(ParquetError::General("a column of another type".to_owned())),
-    };
-    Ok(values)
+/// A column chunk being read, some rows at a time.
+pub(crate) struct Chunk {
+    reader: ColumnReader,
+    is_optional: bool,
+    /// Rows that it must hold, and those that were read.
+    rows: usize,
+    read: usize,
+    levels: Vec<i16>,
+    /// Of a text column: names met so far, and the one met last by where its bytes are.
+    names: Vec<String>,
+    indices: FxHashMap<String, u32>,
+    last: Option<(ByteArray, u32)>,
 }
 
-fn complete(read: usize, rows: usize) -> Result<()> {
-    if read == rows {
-        return Ok(());
+impl Chunk {
+    pub(crate) fn new(reader: ColumnReader, rows: usize, is_optional: bool) -> Chunk {
+        let (names, indices) = (Vec::new(), FxHashMap::default());
+        Chunk { reader, is_optional, rows, read: 0, levels: Vec::new(), names, indices, last: None }
     }
-    Err(ParquetError::General(format!("a column holds {read} rows of {rows}")))
+
+    /// The next `rows` rows, of which there must be so many.
+    pub(crate) fn next(&mut self, rows: usize) -> Result<Values> {
+        self.levels.clear();
+        let wanted = self.is_optional.then_some(&mut self.levels);
+        match &mut self.reader {
+            ColumnReader::Int64ColumnReader(reader) => {
+                let mut values = Vec::with_capacity(rows);
+                let read = reader.read_records(rows, wanted, None, &mut values)?.0;
+                self.complete(read, rows)?;
+                let values = values.into_iter().map(|value| value as u64);
+                Ok(Values::Long(if self.is_optional {
+                    spread(&self.levels, values, NOT_RECORDED)
+                } else {
+                    values.collect()
+                }))
+            }
+            ColumnReader::Int32ColumnReader(reader) => {
+                let mut values = Vec::with_capacity(rows);
+                let read = reader.read_records(rows, wanted, None, &mut values)?.0;
+                self.complete(read, rows)?;
+                let values = values.into_iter().map(|value| Some(value as u32));
+                Ok(Values::Short(if self.is_optional { spread(&self.levels, values, None) } else { values.collect() }))
+            }
+            ColumnReader::ByteArrayColumnReader(reader) => {
+                let mut values = Vec::with_capacity(rows);
+                let read = reader.read_records(rows, wanted, None, &mut values)?.0;
+                self.complete(read, rows)?;
+                let indices = self.interned(values)?.into_iter().map(Some);
+                Ok(Values::Text(if self.is_optional { spread(&self.levels, indices, None) } else { indices.collect() }))
+            }
+            _ => Err(ParquetError::General("a column of another type".to_owned())),
+        }
+    }
+
+    /// The names of a text column that were met so far.
+    pub(crate) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    fn complete(&mut self, read: usize, wanted: usize) -> Result<()> {
+        self.read += read;
+        if read == wanted {
+            return Ok(());
+        }
+        Err(ParquetError::General(format!("a column holds {} rows of {}", self.read, self.rows)))
+    }
+
+    /// Texts as indices of the names. Texts of one dictionary entry share their bytes, so that a look at the address
+    /// mostly does; the last text is kept, so that no other can come to lie there.
+    fn interned(&mut self, values: Vec<ByteArray>) -> Result<Vec<u32>> {
+        let place = |value: &ByteArray| (value.data().as_ptr(), value.len());
+        let mut found = Vec::with_capacity(values.len());
+        for value in values {
+            let index = match &self.last {
+                Some((last, index)) if place(last) == place(&value) => *index,
+                _ => {
+                    let text = value.as_utf8()?;
+                    let next = self.names.len() as u32;
+                    let index = *self.indices.entry(text.to_owned()).or_insert(next);
+                    if index == next {
+                        self.names.push(text.to_owned());
+                    }
+                    self.last = Some((value, index));
+                    index
+                }
+            };
+            found.push(index);
+        }
+        Ok(found)
+    }
 }
 
 /// Puts `absent` where the level is 0.
 fn spread<T: Copy>(levels: &[i16], mut values: impl Iterator<Item = T>, absent: T) -> Vec<T> {
     levels.iter().map(|&level| if level == 0 { absent } else { values.next().unwrap_or(absent) }).collect()
-}
-
-/// Texts as indices of a list. Texts of one dictionary entry share their bytes, so that a look at the address mostly does.
-fn interned(values: &[ByteArray]) -> Result<(Vec<u32>, Vec<String>)> {
-    let mut names: Vec<String> = Vec::new();
-    let mut indices = rustc_hash::FxHashMap::default();
-    let (mut last, mut last_index) = (std::ptr::null::<u8>(), 0);
-    let mut found = Vec::with_capacity(values.len());
-    for value in values {
-        if value.data().as_ptr() != last || value.data().is_empty() {
-            let text = value.as_utf8()?;
-            last_index = *indices.entry(text.to_owned()).or_insert_with(|| {
-                names.push(text.to_owned());
-                names.len() as u32 - 1
-            });
-            last = value.data().as_ptr();
-        }
-        found.push(last_index);
-    }
-    Ok((found, names))
 }
 
 /// The flags that a stored number stands for.

@@ -1,4 +1,4 @@
-//! Reading the stored form, a row group at a time.
+//! Reading the stored form, some rows at a time.
 
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,7 +8,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::columns::{Values, decode, flags};
+use super::columns::{Chunk, Values, flags};
 use super::data::Data;
 use super::schema::{Column, schema};
 use super::{META_KEY, ROW_GROUP};
@@ -20,11 +20,21 @@ use crate::record::{NOT_RECORDED, Operation, Record};
 use crate::text::BYTES_END;
 use crate::time::TIME_NS_END;
 
+/// Rows that are decoded at a time: they stay in a core's cache until whoever asked has looked at them.
+const SLICE: usize = 1 << 14;
+
+/// A row group being read.
+struct Group {
+    rows_left: usize,
+    columns: Vec<Chunk>,
+}
+
 /// A stored trace being read.
 pub(crate) struct Stored {
     name: String,
     file: SerializedFileReader<Data>,
     next_group: usize,
+    group: Option<Group>,
     devices: FxHashMap<String, u32>,
     processes: FxHashMap<Process, u32>,
     read: u64,
@@ -58,6 +68,7 @@ impl Stored {
             name,
             file,
             next_group: 0,
+            group: None,
             read: 0,
             last_arrival_ns: 0,
         };
@@ -65,51 +76,62 @@ impl Stored {
         Ok(stored)
     }
 
-    /// Reads a row group; false at the end.
+    /// Reads the next rows; false at the end.
     pub(crate) fn read(&mut self, out: &mut Collector) -> Result<bool, TraceError> {
-        if self.next_group == self.file.num_row_groups() {
-            return Ok(false);
-        }
-        let (rows, columns) = decoded(|| self.decode_group()).map_err(|error| self.failed(&error))?;
-        self.next_group += 1;
-        self.join(rows, &columns, out)?;
+        let mut group = match self.group.take() {
+            Some(group) => group,
+            None if self.next_group == self.file.num_row_groups() => return Ok(false),
+            None => decoded(|| self.open_group()).map_err(|error| self.failed(&error))?,
+        };
+        let rows = group.rows_left.min(SLICE);
+        let next = || group.columns.par_iter_mut().with_max_len(1).map(|chunk| chunk.next(rows)).collect();
+        let columns: Vec<Values> = decoded(next).map_err(|error| self.failed(&error))?;
+        self.join(rows, &columns, &group.columns, out)?;
+        group.rows_left -= rows;
+        self.group = (group.rows_left > 0).then_some(group);
         Ok(true)
     }
 
-    /// The next row group: how many rows it has, and its columns.
-    fn decode_group(&self) -> Result<(usize, Vec<Values>), ParquetError> {
+    /// The next row group.
+    fn open_group(&mut self) -> Result<Group, ParquetError> {
         let group = self.file.get_row_group(self.next_group)?;
         let rows = usize::try_from(group.metadata().num_rows()).ok().filter(|&rows| rows <= ROW_GROUP);
-        // Memory is taken for as many as it says.
         let rows = rows.ok_or_else(|| ParquetError::General(format!("a row group has more than {ROW_GROUP} rows")))?;
-        let columns: Result<Vec<Values>, ParquetError> = (0..Column::ALL.len())
-            .into_par_iter()
-            .with_max_len(1)
-            .map(|index| {
-                let is_optional = group.metadata().schema_descr().column(index).max_def_level() > 0;
-                decode(group.get_column_reader(index)?, rows, is_optional)
-            })
-            .collect();
-        Ok((rows, columns?))
+        let columns = (0..Column::ALL.len()).map(|index| {
+            let is_optional = group.metadata().schema_descr().column(index).max_def_level() > 0;
+            Ok(Chunk::new(group.get_column_reader(index)?, rows, is_optional))
+        });
+        let columns = columns.collect::<Result<_, ParquetError>>()?;
+        self.next_group += 1;
+        Ok(Group { rows_left: rows, columns })
     }
 
-    fn join(&mut self, rows: usize, columns: &[Values], out: &mut Collector) -> Result<(), TraceError> {
+    fn join(
+        &mut self,
+        rows: usize,
+        columns: &[Values],
+        chunks: &[Chunk],
+        out: &mut Collector,
+    ) -> Result<(), TraceError> {
         use Values::{Long, Short, Text};
         let [
             Long(arrival),
             Long(response),
             Long(wait),
-            Text(operation, operations),
+            Text(operation),
             Long(offset),
             Short(length),
-            Text(device, devices),
+            Text(device),
             Short(pid),
-            Text(process, processes),
+            Text(process),
             Short(flag),
         ] = columns
         else {
             return Err(TraceError::of_file(&self.name, "is not a stored trace: a column is of another type"));
         };
+        let names = |column: Column| chunks[column as usize].names();
+        let (operations, devices) = (names(Column::Operation), names(Column::Device));
+        let processes = names(Column::Process);
         let operations: Vec<Option<Operation>> = operations.iter().map(|name| Operation::from_name(name)).collect();
         let devices: Vec<Option<u32>> = devices.iter().map(|name| self.devices.get(name).copied()).collect();
         let mut last_process = (None, 0);

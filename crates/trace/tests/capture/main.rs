@@ -149,8 +149,9 @@ fn ends_by_itself_after_requests_or_time() {
         let progress = drain(&mut capture, &mut Vec::new());
         assert!(progress.elapsed.as_secs_f64() >= 0.6, "{progress:?}");
         assert!(progress.rate_per_s > 0.0 && progress.bytes_per_s >= 4096.0 * progress.rate_per_s, "{progress:?}");
-        // At most as many as fio keeps under way have not completed.
-        assert!(count(capture.meta(), "requests without completion") <= 32, "{:?}", capture.meta());
+        // At most as many as fio keeps under way have not completed, and as many that did while the buffers of processors
+        // were read for the last time, one after the other.
+        assert!(count(capture.meta(), "requests without completion") <= 2 * 32, "{:?}", capture.meta());
         bench.assert_set_back();
         drop(load);
     }

@@ -1,0 +1,74 @@
+//! A trace that several replays read at the same time.
+
+use std::path::Path;
+use std::thread;
+
+use crate::reading::Folder;
+use headstack_trace::{DeviceMeta, Meta, Operation, ReadOptions, Record, Requests, StoreWriter, TraceReader};
+use headstack_workload::Recorded;
+
+/// More than are read ahead of the slowest.
+const REQUESTS: u64 = 400_000;
+
+fn opened(path: &Path) -> TraceReader {
+    TraceReader::open(&[path], &ReadOptions::default()).unwrap()
+}
+
+fn store(path: &Path) {
+    let meta = Meta { devices: vec![DeviceMeta::default()], ..Meta::default() };
+    let mut writer = StoreWriter::create(path).unwrap();
+    let operation = |number| if number % 3 == 0 { Operation::Write } else { Operation::Read };
+    let record = |number| Record::new(number * 10, operation(number), number % 977 * 4_096, 4_096);
+    let records: Vec<Record> = (0..REQUESTS).map(record).collect();
+    writer.write(&records, &meta).unwrap();
+    writer.finish(&meta).unwrap();
+}
+
+fn all(mut requests: Requests) -> Vec<Recorded> {
+    let (mut all, mut batch) = (Vec::new(), Vec::new());
+    while requests.next(&mut batch).unwrap() {
+        all.append(&mut batch);
+    }
+    all
+}
+
+#[test]
+fn all_who_follow_a_trace_are_given_the_whole_of_it() {
+    let folder = Folder::new("following");
+    let path = folder.file("t.parquet");
+    store(&path);
+    let expected = all(Requests::of(opened(&path)).unwrap());
+    assert_eq!(expected.len() as u64, REQUESTS);
+    let mut followers = Requests::shared(opened(&path), 4).unwrap();
+    // One goes at once, one after a while: neither holds the others up, who go on by themselves.
+    drop(followers.remove(1));
+    let mut leaves = followers.remove(1);
+    assert!(leaves.next(&mut Vec::new()).unwrap());
+    let read: Vec<_> = followers.into_iter().map(|follower| thread::spawn(move || all(follower))).collect();
+    drop(leaves);
+    for follower in read {
+        assert!(follower.join().unwrap() == expected, "a follower was given something else");
+    }
+}
+
+#[test]
+fn an_end_that_is_an_error_is_told_to_all() {
+    let folder = Folder::new("following-damaged");
+    let path = folder.file("t.csv");
+    let line = "128166372003061629,hm,0,Read,383496192,32768,58000\n";
+    std::fs::write(&path, format!("{}what is this\n", line.repeat(50_000))).unwrap();
+    let failure = |mut follower: Requests| {
+        let mut batch = Vec::new();
+        loop {
+            match follower.next(&mut batch) {
+                Ok(more) => assert!(more, "the end was told as one that is whole"),
+                Err(error) => break error.to_string(),
+            }
+        }
+    };
+    let followers = Requests::shared(opened(&path), 2).unwrap();
+    let told: Vec<_> = followers.into_iter().map(|follower| thread::spawn(move || failure(follower))).collect();
+    for error in told.into_iter().map(|told| told.join().unwrap()) {
+        assert!(error.contains("50001"), "{error}");
+    }
+}
