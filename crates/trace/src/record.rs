@@ -71,7 +71,7 @@ impl From<Kind> for Operation {
 }
 
 /// What a request carried beside its operation, one bit each.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Flags(pub u16);
 
 impl Flags {
@@ -114,7 +114,7 @@ impl Flags {
 }
 
 /// One recorded request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// When it arrived, on the clock that [`crate::Meta::clock`] names.
     pub arrival_ns: u64,

@@ -7,6 +7,7 @@ mod blkparse;
 mod blktrace;
 mod compressed;
 mod following;
+mod parts;
 mod reading;
 mod real;
 mod reuse;

@@ -1,6 +1,6 @@
 //! Blocks: which are touched, how many in a window of time, how often they are written again.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::histogram::{Bin, Powers};
 use super::sample::Sample;
@@ -10,7 +10,7 @@ use crate::record::{Operation, Record};
 const S: u64 = 1_000_000_000;
 /// Windows of time, each a multiple of the one before.
 const WINDOWS_NS: [u64; 5] = [S, 10 * S, 60 * S, 600 * S, 3_600 * S];
-/// The most points of the curve of growth, and the first distance between them.
+/// The most points of the curve of growth, a power of two, and the first distance between them.
 const POINTS_MAX: usize = 512;
 const STEP_NS: u64 = 1_000_000;
 /// Blocks that are touched between two looks at the memory.
@@ -42,7 +42,7 @@ pub struct WindowReport {
 }
 
 /// References to a block that was touched before, by what they do and what the one before did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Successions {
     /// Reads of what was last read.
     pub read_after_read: f64,
@@ -69,7 +69,7 @@ pub struct WorkingSetReport {
     pub read_bytes: f64,
     /// Of those that were written.
     pub written_bytes: f64,
-    /// How the set grows.
+    /// How the set grows: the last new block in each of up to 512 equal parts of the time.
     pub growth: Vec<GrowthPoint>,
     /// What is touched in windows of time, up to the first longer than the trace.
     pub windows: Vec<WindowReport>,
@@ -81,14 +81,14 @@ pub struct WorkingSetReport {
     pub update_times_ns: Vec<Bin>,
 }
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, Serialize, Deserialize)]
 struct Block {
     last_ns: u64,
     last_write_ns: u64,
     used: u8,
 }
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, Serialize, Deserialize)]
 struct Window {
     start_ns: u64,
     blocks: f64,
@@ -96,7 +96,74 @@ struct Window {
     max: f64,
 }
 
+/// The first use of a block in a later part of a trace.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+struct First {
+    place: u64,
+    at_ns: u64,
+    /// [`LAST_READ`], [`LAST_WRITTEN`], or neither.
+    did: u8,
+}
+
+/// What a later part of a trace leaves open.
+#[derive(Default, Serialize, Deserialize)]
+struct Seam {
+    firsts: Vec<First>,
+    /// The first write of each block that is written.
+    first_writes: Vec<(u64, u64)>,
+    /// The first window of each length, once it is over: it may be the rest of one that began before.
+    windows: [Option<(u64, f64)>; WINDOWS_NS.len()],
+}
+
+impl Seam {
+    fn retain(&mut self, sample: Sample) {
+        self.firsts.retain(|first| sample.takes(first.place));
+        self.first_writes.retain(|(place, _)| sample.takes(*place));
+    }
+}
+
+/// How the set grows: new blocks of the sample, and when the last of them came, in equal parts of the time. Which parts
+/// there are depends on the latest of them alone.
+#[derive(Serialize, Deserialize)]
+struct Growth {
+    step_ns: u64,
+    parts: Vec<(u64, f64)>,
+}
+
+impl Growth {
+    #[inline]
+    fn add(&mut self, at_ns: u64) {
+        while at_ns / self.step_ns >= POINTS_MAX as u64 {
+            self.step_ns = self.step_ns.saturating_mul(2);
+            let both = |parts: &[(u64, f64)]| {
+                parts.iter().fold((0, 0.0), |sum: (u64, f64), part| (sum.0.max(part.0), sum.1 + part.1))
+            };
+            self.parts = self.parts.chunks(2).map(both).collect();
+        }
+        let index = (at_ns / self.step_ns) as usize;
+        if index >= self.parts.len() {
+            self.parts.resize(index + 1, (0, 0.0));
+        }
+        let (last_ns, blocks) = &mut self.parts[index];
+        (*last_ns, *blocks) = ((*last_ns).max(at_ns), *blocks + 1.0);
+    }
+
+    fn halve(&mut self) {
+        self.parts.iter_mut().for_each(|(_, blocks)| *blocks /= 2.0);
+    }
+
+    /// Blocks of the sample at the moments at which they grew, of `all` in the end.
+    fn points(&self, all: f64) -> impl Iterator<Item = (u64, f64)> {
+        let mut sum = 0.0;
+        self.parts.iter().filter(|(_, blocks)| *blocks > 0.0).map(move |(at_ns, blocks)| {
+            sum += blocks;
+            (*at_ns, f64::min(sum, all))
+        })
+    }
+}
+
 /// Follows blocks. Figures are weighted by what a block of the sample stands for.
+#[derive(Serialize, Deserialize)]
 pub(crate) struct Blocks {
     block_bytes: u32,
     block_shift: u32,
@@ -104,17 +171,19 @@ pub(crate) struct Blocks {
     blocks_max: usize,
     sample: Sample,
     references: u64,
+    is_begun: bool,
     windows: [Window; WINDOWS_NS.len()],
-    growth: Vec<(u64, f64)>,
-    step_ns: u64,
+    growth: Growth,
     successions: Successions,
     reuse: Powers,
     update: Powers,
+    /// Of a part of a trace that begins within it.
+    seam: Option<Seam>,
 }
 
 impl Blocks {
-    /// `block_bytes` is a power of two.
-    pub(crate) fn new(block_bytes: u32, memory_bytes: u64) -> Blocks {
+    /// Of a trace, or of a later part of one. `block_bytes` is a power of two.
+    pub(crate) fn new(block_bytes: u32, memory_bytes: u64, is_later: bool) -> Blocks {
         Blocks {
             block_bytes,
             block_shift: block_bytes.trailing_zeros(),
@@ -122,12 +191,13 @@ impl Blocks {
             blocks_max: Table::<Block>::blocks_within(memory_bytes),
             sample: Sample::all(0),
             references: 0,
+            is_begun: false,
             windows: [Window::default(); WINDOWS_NS.len()],
-            growth: Vec::new(),
-            step_ns: STEP_NS,
+            growth: Growth { step_ns: STEP_NS, parts: Vec::new() },
             successions: Successions::default(),
             reuse: Powers::new(),
             update: Powers::new(),
+            seam: is_later.then(Seam::default),
         }
     }
 
@@ -145,19 +215,24 @@ impl Blocks {
                 first = next;
             }
         }
-        if self.growth.last().is_none_or(|(at_ns, _)| since_start_ns - at_ns >= self.step_ns) {
-            self.grow(since_start_ns);
-        }
     }
 
     #[inline]
     fn open_windows(&mut self, now_ns: u64) {
-        for (window, length_ns) in self.windows.iter_mut().zip(WINDOWS_NS) {
+        if !self.is_begun {
+            self.is_begun = true;
+            self.windows.iter_mut().zip(WINDOWS_NS).for_each(|(window, ns)| window.start_ns = now_ns / ns * ns);
+        }
+        for (index, length_ns) in WINDOWS_NS.into_iter().enumerate() {
+            let window = &mut self.windows[index];
             if now_ns - window.start_ns < length_ns {
                 return;
             }
+            match self.seam.as_mut().map(|seam| &mut seam.windows[index]) {
+                Some(first @ None) => *first = Some((window.start_ns, std::mem::take(&mut window.blocks))),
+                Some(Some(_)) | None => window.close(),
+            }
             window.start_ns = now_ns / length_ns * length_ns;
-            window.close();
         }
     }
 
@@ -180,12 +255,20 @@ impl Blocks {
                 }
                 window.blocks += weight;
             }
-            if !is_new {
+            if is_new {
+                match &mut self.seam {
+                    Some(seam) => seam.firsts.push(First { place, at_ns: now_ns, did: last }),
+                    None => self.growth.add(now_ns),
+                }
+            } else {
                 self.reuse.add_weighted(now_ns - block.last_ns, weight);
                 if last == LAST_WRITTEN && block.used & WRITTEN > 0 {
                     self.update.add_weighted(now_ns - block.last_write_ns, weight);
                 }
                 self.successions.add(block.used, last, weight);
+            }
+            if let Some(seam) = self.seam.as_mut().filter(|_| last == LAST_WRITTEN && block.used & WRITTEN == 0) {
+                seam.first_writes.push((place, now_ns));
             }
             block.last_ns = now_ns;
             if last == LAST_WRITTEN {
@@ -193,25 +276,78 @@ impl Blocks {
             }
             block.used = block.used & (READ | WRITTEN) | this;
         }
+        self.fit();
+    }
+
+    fn fit(&mut self) {
         while self.table.len() > self.blocks_max {
-            self.sample.halve();
-            let sample = self.sample;
-            self.table.retain(|place| sample.takes(place));
+            self.halve();
         }
     }
 
-    fn grow(&mut self, now_ns: u64) {
-        self.growth.push((now_ns, self.table.len() as f64 / self.sample.rate()));
-        if self.growth.len() > POINTS_MAX {
-            self.step_ns = self.step_ns.saturating_mul(2);
-            let mut kept = Vec::with_capacity(POINTS_MAX);
-            for &point in &self.growth {
-                if kept.last().is_none_or(|(at_ns, _)| point.0 - at_ns >= self.step_ns) {
-                    kept.push(point);
+    #[cold]
+    fn halve(&mut self) {
+        self.sample.halve();
+        let sample = self.sample;
+        self.table.retain(|place| sample.takes(place));
+        self.growth.halve();
+        self.seam.iter_mut().for_each(|seam| seam.retain(sample));
+    }
+
+    /// What comes after. Exact while no blocks are sampled.
+    pub(crate) fn merge(&mut self, mut later: Blocks) {
+        if !later.is_begun {
+            return;
+        }
+        while self.sample.is_more_than(later.sample) {
+            self.halve();
+        }
+        while later.sample.is_more_than(self.sample) {
+            later.halve();
+        }
+        let seam = later.seam.take().unwrap_or_default();
+        let twice = self.meet(&seam);
+        for (index, window) in self.windows.iter_mut().enumerate() {
+            window.merge(seam.windows[index], twice[index], &later.windows[index]);
+        }
+        self.is_begun = true;
+        self.references += later.references;
+        self.successions.merge(&later.successions);
+        self.reuse.merge(&later.reuse);
+        self.update.merge(&later.update);
+        for (place, later) in later.table.iter() {
+            let (block, _) = self.table.entry(place);
+            let last_write_ns = if later.used & WRITTEN > 0 { later.last_write_ns } else { block.last_write_ns };
+            let used = block.used & (READ | WRITTEN) | later.used;
+            *block = Block { last_ns: later.last_ns, last_write_ns, used };
+        }
+        self.fit();
+    }
+
+    /// The first uses of a later part. Returns how many blocks were in the window under way here and are counted again in
+    /// the first of that.
+    fn meet(&mut self, seam: &Seam) -> [f64; WINDOWS_NS.len()] {
+        let weight = self.sample.rate().recip();
+        let mut twice = [0.0; WINDOWS_NS.len()];
+        for &First { place, at_ns, did } in &seam.firsts {
+            let Some(block) = self.table.get(place) else {
+                self.growth.add(at_ns);
+                continue;
+            };
+            for (twice, length_ns) in twice.iter_mut().zip(WINDOWS_NS) {
+                if block.last_ns >= at_ns / length_ns * length_ns {
+                    *twice += weight;
                 }
             }
-            self.growth = kept;
+            self.reuse.add_weighted(at_ns - block.last_ns, weight);
+            self.successions.add(block.used, did, weight);
         }
+        for &(place, at_ns) in &seam.first_writes {
+            if let Some(block) = self.table.get(place).filter(|block| block.used & WRITTEN > 0) {
+                self.update.add_weighted(at_ns - block.last_write_ns, weight);
+            }
+        }
+        twice
     }
 
     pub(crate) fn finish(mut self, last_ns: u64) -> WorkingSetReport {
@@ -223,7 +359,8 @@ impl Blocks {
             bytes(blocks as f64 / rate)
         };
         let touched = self.table.len() as f64 / rate;
-        let mut growth = self.growth;
+        let mut growth: Vec<(u64, f64)> =
+            self.growth.points(self.table.len() as f64).map(|(at_ns, blocks)| (at_ns, blocks / rate)).collect();
         growth.retain(|(at_ns, _)| *at_ns < last_ns);
         growth.push((last_ns, touched));
         let windows = self.windows.iter().zip(WINDOWS_NS);
@@ -261,9 +398,32 @@ impl Window {
         self.max = self.max.max(self.blocks);
         self.blocks = 0.0;
     }
+
+    /// The windows of a later part, of which the first has so many blocks that are counted here.
+    fn merge(&mut self, first: Option<(u64, f64)>, twice: f64, later: &Window) {
+        let (start_ns, blocks) = first.unwrap_or((later.start_ns, later.blocks));
+        if self.start_ns != start_ns {
+            self.close();
+            self.start_ns = start_ns;
+        }
+        self.blocks += blocks - twice;
+        if first.is_some() {
+            self.close();
+            self.sum += later.sum;
+            self.max = self.max.max(later.max);
+            (self.start_ns, self.blocks) = (later.start_ns, later.blocks);
+        }
+    }
 }
 
 impl Successions {
+    fn merge(&mut self, later: &Successions) {
+        self.read_after_read += later.read_after_read;
+        self.read_after_write += later.read_after_write;
+        self.write_after_read += later.write_after_read;
+        self.write_after_write += later.write_after_write;
+    }
+
     #[inline]
     fn add(&mut self, before: u8, now: u8, weight: f64) {
         let count = match (before & (LAST_READ | LAST_WRITTEN), now) {

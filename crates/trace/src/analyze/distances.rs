@@ -1,6 +1,6 @@
 //! Stack distances, counted; and what they say about caches of any size.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::sample::GROUPS;
 
@@ -29,6 +29,7 @@ pub struct CurvePoint {
 }
 
 /// How many references had which distance, in sampled blocks.
+#[derive(Serialize, Deserialize)]
 pub(crate) struct Distances {
     /// By distance. Whole numbers until the sample is halved, and exact below 2^53.
     counts: Vec<f64>,
@@ -37,7 +38,7 @@ pub(crate) struct Distances {
     groups: Vec<Group>,
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 struct Group {
     bins: Vec<f64>,
     cold: f64,
@@ -80,6 +81,16 @@ impl Distances {
         if let Some(group) = group {
             self.groups[group].cold += f64::from(uses);
         }
+    }
+
+    /// Those that have a distance in a later part of the trace; what is new there may not be new here.
+    pub(crate) fn merge_known(&mut self, later: &Distances) {
+        fn add(counts: &mut Vec<f64>, later: &[f64]) {
+            counts.resize(counts.len().max(later.len()), 0.0);
+            counts.iter_mut().zip(later).for_each(|(count, later)| *count += later);
+        }
+        add(&mut self.counts, &later.counts);
+        self.groups.iter_mut().zip(&later.groups).for_each(|(group, later)| add(&mut group.bins, &later.bins));
     }
 
     /// Half as many blocks are looked at: distances halve, and references weigh half.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::collections::BinaryHeap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::histogram::{Summary, Values};
 use super::rate::Series;
@@ -65,7 +65,7 @@ pub struct DepthReport {
 }
 
 /// A request in flight; the first to complete is the greatest.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
+#[derive(PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct InFlight {
     completion_ns: std::cmp::Reverse<u64>,
     offset_bytes: u64,
@@ -73,20 +73,34 @@ struct InFlight {
     device: u32,
 }
 
-#[derive(Clone, Copy, Default)]
-struct Class {
-    requests: u64,
-    response_ns: f64,
+impl InFlight {
+    fn until(completion_ns: u64, record: &Record) -> InFlight {
+        InFlight {
+            completion_ns: std::cmp::Reverse(completion_ns),
+            offset_bytes: record.offset_bytes,
+            end_bytes: record.end_bytes(),
+            device: record.device,
+        }
+    }
 }
 
-/// Follows requests to their completion.
+#[derive(Clone, Copy, Default, Serialize, Deserialize)]
+struct Class {
+    requests: u64,
+    response_ns: u128,
+}
+
+/// Follows requests to their completion. Sums are whole numbers, so that their order makes no difference.
+#[derive(Serialize, Deserialize)]
 pub(crate) struct Flights {
     in_flight: BinaryHeap<InFlight>,
+    /// The first arrival, and what it found in flight of an earlier part of the trace.
+    begun: Option<(u64, usize)>,
     now_ns: u64,
-    depth_ns: Vec<f64>,
+    depth_ns: Vec<u128>,
     max: usize,
     arrivals: u64,
-    depth_at_arrival: f64,
+    depth_at_arrival: u64,
     checked: u64,
     overlapping: u64,
     not_checked: u64,
@@ -94,19 +108,20 @@ pub(crate) struct Flights {
     all: Values,
     operations: [Option<Box<Values>>; Operation::ALL.len()],
     wait: Values,
-    by_size: [Class; 33],
-    by_depth: [Class; 33],
+    by_size: Vec<Class>,
+    by_depth: Vec<Class>,
 }
 
 impl Flights {
     pub(crate) fn new() -> Flights {
         Flights {
             in_flight: BinaryHeap::new(),
+            begun: None,
             now_ns: 0,
             depth_ns: Vec::new(),
             max: 0,
             arrivals: 0,
-            depth_at_arrival: 0.0,
+            depth_at_arrival: 0,
             checked: 0,
             overlapping: 0,
             not_checked: 0,
@@ -114,8 +129,15 @@ impl Flights {
             all: Values::new(),
             operations: [const { None }; Operation::ALL.len()],
             wait: Values::new(),
-            by_size: [Class::default(); 33],
-            by_depth: [Class::default(); 33],
+            by_size: vec![Class::default(); 33],
+            by_depth: vec![Class::default(); 33],
+        }
+    }
+
+    /// A request of an earlier part of the trace, since the start of the whole.
+    pub(crate) fn add_earlier(&mut self, start_ns: u64, record: &Record) {
+        if let Some(completion_ns) = record.completion_ns() {
+            self.in_flight.push(InFlight::until(completion_ns.saturating_sub(start_ns), record));
         }
     }
 
@@ -125,10 +147,13 @@ impl Flights {
         if record.wait_ns != NOT_RECORDED {
             self.wait.add(record.wait_ns);
         }
+        if self.begun.is_none() {
+            self.begin(since_start_ns);
+        }
         self.complete_until(since_start_ns, Some(series));
         let depth = self.in_flight.len();
         self.arrivals += 1;
-        self.depth_at_arrival += depth as f64;
+        self.depth_at_arrival += depth as u64;
         self.look_for_overlap(record);
         if record.response_ns == NOT_RECORDED {
             return;
@@ -138,13 +163,55 @@ impl Flights {
             self.not_followed += 1;
             return;
         }
-        self.in_flight.push(InFlight {
-            completion_ns: std::cmp::Reverse(since_start_ns.saturating_add(record.response_ns)),
-            offset_bytes: record.offset_bytes,
-            end_bytes: record.end_bytes(),
-            device: record.device,
-        });
+        self.in_flight.push(InFlight::until(since_start_ns.saturating_add(record.response_ns), record));
         self.max = self.max.max(depth + 1);
+    }
+
+    /// The time before is that of earlier parts of the trace.
+    fn begin(&mut self, since_start_ns: u64) {
+        self.now_ns = since_start_ns;
+        while self.in_flight.peek().is_some_and(|first| first.completion_ns.0 <= since_start_ns) {
+            self.in_flight.pop();
+        }
+        self.begun = Some((since_start_ns, self.in_flight.len()));
+    }
+
+    /// What comes after; `series` as for [`Flights::add`]. Whether that knew what is in flight here.
+    pub(crate) fn merge(&mut self, later: Flights, series: &mut Series) -> bool {
+        let Some((begun_ns, found)) = later.begun else { return true };
+        if self.begun.is_none() {
+            self.begin(begun_ns);
+        }
+        self.complete_until(begun_ns, Some(series));
+        if self.in_flight.len() != found {
+            return false;
+        }
+        self.in_flight = later.in_flight;
+        self.now_ns = later.now_ns;
+        self.depth_ns.resize(self.depth_ns.len().max(later.depth_ns.len()), 0);
+        self.depth_ns.iter_mut().zip(&later.depth_ns).for_each(|(ns, later)| *ns += later);
+        self.max = self.max.max(later.max);
+        self.arrivals += later.arrivals;
+        self.depth_at_arrival += later.depth_at_arrival;
+        self.checked += later.checked;
+        self.overlapping += later.overlapping;
+        self.not_checked += later.not_checked;
+        self.not_followed += later.not_followed;
+        self.all.merge(&later.all);
+        self.wait.merge(&later.wait);
+        for (values, later) in self.operations.iter_mut().zip(later.operations) {
+            match (values, later) {
+                (Some(values), Some(later)) => values.merge(&later),
+                (values @ None, Some(later)) => *values = Some(later),
+                (_, None) => {}
+            }
+        }
+        let classes = self.by_size.iter_mut().chain(&mut self.by_depth);
+        for (class, later) in classes.zip(later.by_size.iter().chain(&later.by_depth)) {
+            class.requests += later.requests;
+            class.response_ns += later.response_ns;
+        }
+        true
     }
 
     fn look_for_overlap(&mut self, record: &Record) {
@@ -172,7 +239,7 @@ impl Flights {
         let classes = [&mut self.by_size[class(record.length_bytes)], &mut self.by_depth[class(depth as u32)]];
         for class in classes {
             class.requests += 1;
-            class.response_ns += record.response_ns as f64;
+            class.response_ns += u128::from(record.response_ns);
         }
     }
 
@@ -189,9 +256,9 @@ impl Flights {
         let depth = self.in_flight.len();
         let place = depth.min(DEPTH_MAX);
         if place >= self.depth_ns.len() {
-            self.depth_ns.resize(place + 1, 0.0);
+            self.depth_ns.resize(place + 1, 0);
         }
-        self.depth_ns[place] += until_ns.saturating_sub(self.now_ns) as f64;
+        self.depth_ns[place] += u128::from(until_ns.saturating_sub(self.now_ns));
         if let Some(series) = series.filter(|_| depth > 0) {
             series.add_depth(self.now_ns, until_ns, depth);
         }
@@ -208,7 +275,7 @@ impl Flights {
             let report = |(index, class): (usize, &Class)| ClassReport {
                 from: if index == 0 { 0 } else { 1 << (index - 1) },
                 requests: class.requests,
-                mean_ns: class.response_ns / class.requests as f64,
+                mean_ns: class.response_ns as f64 / class.requests as f64,
             };
             classes.iter().enumerate().filter(|(_, class)| class.requests > 0).map(report).collect()
         };
@@ -230,14 +297,14 @@ impl Flights {
     }
 
     fn depth(&self, response: Summary) -> DepthReport {
-        let length_ns: f64 = self.depth_ns.iter().sum();
+        let length_ns = self.depth_ns.iter().sum::<u128>() as f64;
         let share = |ns: f64| if length_ns > 0.0 { ns / length_ns } else { 0.0 };
         DepthReport {
             // Little's law: the times in flight, over the time.
             mean: share(response.mean * response.count as f64),
-            mean_at_arrival: self.depth_at_arrival / self.arrivals as f64,
+            mean_at_arrival: self.depth_at_arrival as f64 / self.arrivals as f64,
             max: self.max as u64,
-            time_shares: self.depth_ns.iter().map(|&ns| share(ns)).collect(),
+            time_shares: self.depth_ns.iter().map(|&ns| share(ns as f64)).collect(),
             overlap_share: (self.checked > 0).then(|| self.overlapping as f64 / self.checked as f64),
             overlap_not_checked: self.not_checked,
             not_followed: self.not_followed,

@@ -1,6 +1,6 @@
 //! Where and when: a map of addresses over time, and where random accesses go. Both grow by doubling what a cell covers.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Cells along each axis.
 const SIDE: usize = 256;
@@ -23,6 +23,7 @@ pub struct HeatReport {
 }
 
 /// The map, growing.
+#[derive(Serialize, Deserialize)]
 pub(crate) struct Heat {
     column_ns: u64,
     row_bytes: u64,
@@ -38,18 +39,27 @@ impl Heat {
     #[inline]
     pub(crate) fn add(&mut self, since_start_ns: u64, offset_bytes: u64, is_write: bool) {
         while since_start_ns / self.column_ns >= SIDE as u64 {
-            self.fold(|column, row| (column / 2) * SIDE + row);
-            self.column_ns *= 2;
+            self.lengthen();
         }
         while offset_bytes / self.row_bytes >= SIDE as u64 {
-            self.fold(|column, row| column * SIDE + row / 2);
-            self.row_bytes *= 2;
+            self.widen();
         }
         let (column, row) = (since_start_ns / self.column_ns, offset_bytes / self.row_bytes);
         self.cells[column as usize * SIDE + row as usize][usize::from(is_write)] += 1;
     }
 
     #[cold]
+    fn lengthen(&mut self) {
+        self.fold(|column, row| (column / 2) * SIDE + row);
+        self.column_ns *= 2;
+    }
+
+    #[cold]
+    fn widen(&mut self) {
+        self.fold(|column, row| column * SIDE + row / 2);
+        self.row_bytes *= 2;
+    }
+
     fn fold(&mut self, to: fn(usize, usize) -> usize) {
         let mut folded = vec![[0; 2]; SIDE * SIDE];
         for (index, [reads, writes]) in self.cells.iter().enumerate() {
@@ -58,6 +68,22 @@ impl Heat {
             cell[1] += writes;
         }
         self.cells = folded;
+    }
+
+    /// Both have the same start.
+    pub(crate) fn merge(&mut self, mut other: Heat) {
+        let (column_ns, row_bytes) = (self.column_ns.max(other.column_ns), self.row_bytes.max(other.row_bytes));
+        for map in [&mut *self, &mut other] {
+            while map.column_ns < column_ns {
+                map.lengthen();
+            }
+            while map.row_bytes < row_bytes {
+                map.widen();
+            }
+        }
+        for (cell, other) in self.cells.iter_mut().zip(&other.cells) {
+            cell.iter_mut().zip(other).for_each(|(count, other)| *count += other);
+        }
     }
 
     pub(crate) fn finish(self) -> HeatReport {
@@ -75,6 +101,7 @@ impl Heat {
 }
 
 /// Where random accesses go.
+#[derive(Serialize, Deserialize)]
 pub(crate) struct Spread {
     cell_bytes: u64,
     cells: Vec<u64>,
@@ -88,13 +115,28 @@ impl Spread {
     #[inline]
     pub(crate) fn add(&mut self, offset_bytes: u64) {
         while offset_bytes / self.cell_bytes >= CELLS as u64 {
-            self.cell_bytes *= 2;
-            for index in 0..CELLS {
-                let count = std::mem::take(&mut self.cells[index]);
-                self.cells[index / 2] += count;
-            }
+            self.widen();
         }
         self.cells[(offset_bytes / self.cell_bytes) as usize] += 1;
+    }
+
+    #[cold]
+    fn widen(&mut self) {
+        self.cell_bytes *= 2;
+        for index in 0..CELLS {
+            let count = std::mem::take(&mut self.cells[index]);
+            self.cells[index / 2] += count;
+        }
+    }
+
+    pub(crate) fn merge(&mut self, mut other: Spread) {
+        while self.cell_bytes < other.cell_bytes {
+            self.widen();
+        }
+        while other.cell_bytes < self.cell_bytes {
+            other.widen();
+        }
+        self.cells.iter_mut().zip(other.cells).for_each(|(count, other)| *count += other);
     }
 
     /// The least share of the first `span_bytes` that holds a share of the accesses, in steps of a cell.

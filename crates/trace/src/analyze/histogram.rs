@@ -1,7 +1,7 @@
 //! Bounded histograms: by powers of two for the eye, to 0.1 % for percentiles.
 
 use hdrhistogram::Histogram;
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Values from a power of two up to the next; from 0, zeros alone.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -12,13 +12,13 @@ pub struct Bin {
     pub count: f64,
 }
 
-/// Counts by powers of two.
-#[derive(Clone)]
-pub(crate) struct Powers([f64; 65]);
+/// Counts by powers of two, up to the greatest that occurs: there are some for every device.
+#[derive(Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Powers(Vec<f64>);
 
 impl Powers {
     pub(crate) fn new() -> Powers {
-        Powers([0.0; 65])
+        Powers::default()
     }
 
     #[inline]
@@ -29,11 +29,16 @@ impl Powers {
     /// A value that stands for so many.
     #[inline]
     pub(crate) fn add_weighted(&mut self, value: u64, weight: f64) {
-        self.0[(u64::BITS - value.leading_zeros()) as usize] += weight;
+        let index = (u64::BITS - value.leading_zeros()) as usize;
+        if index >= self.0.len() {
+            self.0.resize(index + 1, 0.0);
+        }
+        self.0[index] += weight;
     }
 
     /// The counts of both.
-    pub(crate) fn join(&mut self, other: &Powers) {
+    pub(crate) fn merge(&mut self, other: &Powers) {
+        self.0.resize(self.0.len().max(other.0.len()), 0.0);
         self.0.iter_mut().zip(&other.0).for_each(|(count, other)| *count += other);
     }
 
@@ -74,7 +79,8 @@ const VALUE_MAX: u64 = i64::MAX as u64;
 /// Values whose percentiles are asked for.
 pub(crate) struct Values {
     histogram: Histogram<u64>,
-    sum: f64,
+    /// Whole, so that the order of sums makes no difference.
+    sum: u128,
     min: u64,
     max: u64,
 }
@@ -84,15 +90,24 @@ impl Values {
         // The whole range from the start: one that grows does not when values are recorded saturating, but clamps them.
         let histogram = Histogram::new_with_max(VALUE_MAX, 3);
         let histogram = histogram.unwrap_or_else(|_| unreachable!("three digits are allowed"));
-        Values { histogram, sum: 0.0, min: u64::MAX, max: 0 }
+        Values { histogram, sum: 0, min: u64::MAX, max: 0 }
     }
 
     #[inline]
     pub(crate) fn add(&mut self, value: u64) {
-        self.sum += value as f64;
+        self.sum += u128::from(value);
         self.min = self.min.min(value);
         self.max = self.max.max(value);
         self.histogram.saturating_record(value);
+    }
+
+    /// The values of both.
+    pub(crate) fn merge(&mut self, other: &Values) {
+        let added = self.histogram.add(&other.histogram);
+        added.unwrap_or_else(|_| unreachable!("both have the same range"));
+        self.sum += other.sum;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
     }
 
     /// None where there are none.
@@ -102,7 +117,7 @@ impl Values {
         let at = |share: f64| self.histogram.value_at_quantile(share).clamp(self.min, self.max);
         (count > 0).then(|| Summary {
             count,
-            mean: self.sum / count as f64,
+            mean: self.sum as f64 / count as f64,
             min: self.min,
             p50: at(0.5),
             p90: at(0.9),
@@ -111,6 +126,31 @@ impl Values {
             p999: at(0.999),
             max: self.max,
         })
+    }
+}
+
+/// Values as they are sent: the bins that are not empty.
+#[derive(Serialize, Deserialize)]
+struct Sent {
+    bins: Vec<(u64, u64)>,
+    sum: u128,
+    min: u64,
+    max: u64,
+}
+
+impl Serialize for Values {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let bins = self.histogram.iter_recorded().map(|bin| (bin.value_iterated_to(), bin.count_at_value()));
+        Sent { bins: bins.collect(), sum: self.sum, min: self.min, max: self.max }.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Values {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Values, D::Error> {
+        let sent = Sent::deserialize(deserializer)?;
+        let mut values = Values { sum: sent.sum, min: sent.min, max: sent.max, ..Values::new() };
+        sent.bins.iter().for_each(|&(value, count)| values.histogram.saturating_record_n(value, count));
+        Ok(values)
     }
 }
 

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::record::{Flags, Operation, Record};
 
-/// Sizes that are counted one by one; of more, those that are new are rounded up to three digits in binary, 0.2 %.
+/// Sizes that are counted one by one; where there are more, all are rounded up to nine binary digits, by 0.4 % at most.
 const SIZES_MAX: usize = 4_096;
 const ROUNDED_BITS: u32 = 9;
 /// The alignments reported: 512 bytes to 1 MiB.
@@ -19,7 +19,7 @@ pub(crate) fn transfers(operation: Operation) -> bool {
 }
 
 /// A number of requests and their bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Amount {
     /// How many.
     pub requests: u64,
@@ -28,7 +28,7 @@ pub struct Amount {
 }
 
 /// Requests by operation.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, Serialize, Deserialize)]
 pub(crate) struct Mix([Amount; Operation::ALL.len()]);
 
 impl Mix {
@@ -37,6 +37,13 @@ impl Mix {
         let amount = &mut self.0[record.operation as usize];
         amount.requests += 1;
         amount.bytes += u64::from(record.length_bytes);
+    }
+
+    pub(crate) fn merge(&mut self, other: &Mix) {
+        for (amount, other) in self.0.iter_mut().zip(&other.0) {
+            amount.requests += other.requests;
+            amount.bytes += other.bytes;
+        }
     }
 
     pub(crate) fn of(&self, operation: Operation) -> Amount {
@@ -88,14 +95,14 @@ pub struct SizesReport {
     pub p99_bytes: Option<u32>,
     /// Greatest of them.
     pub max_bytes: Option<u32>,
-    /// Requests whose size is rounded up by at most 0.2 %, since more than 4,096 sizes occur.
+    /// Requests whose size is rounded up by at most 0.4 %, since more than 4,096 sizes occur.
     pub rounded: u64,
     /// Every size.
     pub sizes: Vec<SizeReport>,
 }
 
 /// Requests of one size by operation: at a random place, and continuing a stream.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, Serialize, Deserialize)]
 pub(crate) struct SizeCounts {
     pub(crate) random: [u64; Operation::ALL.len()],
     pub(crate) sequential: [u64; Operation::ALL.len()],
@@ -105,46 +112,77 @@ impl SizeCounts {
     fn of(&self, operation: Operation) -> u64 {
         self.random[operation as usize] + self.sequential[operation as usize]
     }
+
+    fn all(&self) -> u64 {
+        self.random.iter().chain(&self.sequential).sum()
+    }
+
+    fn merge(&mut self, other: &SizeCounts) {
+        self.random.iter_mut().zip(other.random).for_each(|(count, other)| *count += other);
+        self.sequential.iter_mut().zip(other.sequential).for_each(|(count, other)| *count += other);
+    }
 }
 
-/// Sizes of requests.
+/// Sizes of requests. Whether they are rounded depends on which there are, not on their order.
+#[derive(Serialize, Deserialize)]
 pub(crate) struct Sizes {
     places: FxHashMap<u32, usize>,
     counts: Vec<(u32, SizeCounts)>,
     last: usize,
+    is_rounded: bool,
     rounded: u64,
 }
 
 impl Sizes {
     pub(crate) fn new() -> Sizes {
-        Sizes { places: FxHashMap::default(), counts: Vec::new(), last: 0, rounded: 0 }
+        Sizes { places: FxHashMap::default(), counts: Vec::new(), last: 0, is_rounded: false, rounded: 0 }
     }
 
     #[inline]
     pub(crate) fn add(&mut self, record: &Record, is_sequential: bool) {
         if self.counts.get(self.last).is_none_or(|(bytes, _)| *bytes != record.length_bytes) {
-            self.last = self.place(record.length_bytes);
+            self.last = self.place(record.length_bytes, 1);
         }
         let counts = &mut self.counts[self.last].1;
         let counts = if is_sequential { &mut counts.sequential } else { &mut counts.random };
         counts[record.operation as usize] += 1;
     }
 
-    fn place(&mut self, bytes: u32) -> usize {
-        if let Some(&place) = self.places.get(&bytes) {
-            return place;
+    /// Where so many requests of a size are counted.
+    fn place(&mut self, bytes: u32, requests: u64) -> usize {
+        let counted = if self.is_rounded { rounded(bytes) } else { bytes };
+        let known = self.places.get(&counted).copied();
+        if known.is_none() && !self.is_rounded && self.counts.len() >= SIZES_MAX {
+            self.round();
+            return self.place(bytes, requests);
         }
-        let mut bytes = bytes;
-        if self.counts.len() >= SIZES_MAX {
-            let step = 1u32 << (u32::BITS - bytes.leading_zeros()).saturating_sub(ROUNDED_BITS);
-            bytes = bytes.checked_next_multiple_of(step).unwrap_or(u32::MAX);
-            self.rounded += 1;
+        if counted != bytes {
+            self.rounded += requests;
         }
-        let (places, counts) = (&mut self.places, &mut self.counts);
-        *places.entry(bytes).or_insert_with(|| {
-            counts.push((bytes, SizeCounts::default()));
-            counts.len() - 1
+        known.unwrap_or_else(|| {
+            self.places.insert(counted, self.counts.len());
+            self.counts.push((counted, SizeCounts::default()));
+            self.counts.len() - 1
         })
+    }
+
+    #[cold]
+    fn round(&mut self) {
+        let exact = std::mem::replace(self, Sizes { is_rounded: true, rounded: self.rounded, ..Sizes::new() });
+        exact.counts.iter().for_each(|(bytes, counts)| self.put(*bytes, counts));
+    }
+
+    fn put(&mut self, bytes: u32, counts: &SizeCounts) {
+        let place = self.place(bytes, counts.all());
+        self.counts[place].1.merge(counts);
+    }
+
+    pub(crate) fn merge(&mut self, other: &Sizes) {
+        if other.is_rounded && !self.is_rounded {
+            self.round();
+        }
+        self.rounded += other.rounded;
+        other.counts.iter().for_each(|(bytes, counts)| self.put(*bytes, counts));
     }
 
     /// Every size and its counts, by growing size.
@@ -190,6 +228,11 @@ impl Sizes {
     }
 }
 
+fn rounded(bytes: u32) -> u32 {
+    let step = 1u32 << (u32::BITS - bytes.leading_zeros()).saturating_sub(ROUNDED_BITS);
+    bytes.checked_next_multiple_of(step).unwrap_or(u32::MAX)
+}
+
 /// Requests whose offset or length is a multiple of a power of two.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct AlignmentShare {
@@ -213,14 +256,15 @@ pub struct AlignmentReport {
 }
 
 /// Trailing zeros of offsets, of lengths and of both.
+#[derive(Serialize, Deserialize)]
 pub(crate) struct Alignment {
-    zeros: [[u64; 3]; 65],
+    zeros: Vec<[u64; 3]>,
     requests: u64,
 }
 
 impl Alignment {
     pub(crate) fn new() -> Alignment {
-        Alignment { zeros: [[0; 3]; 65], requests: 0 }
+        Alignment { zeros: vec![[0; 3]; 65], requests: 0 }
     }
 
     #[inline]
@@ -229,6 +273,13 @@ impl Alignment {
         self.requests += 1;
         for (what, value) in [offset, length, offset | length].into_iter().enumerate() {
             self.zeros[value.trailing_zeros() as usize][what] += 1;
+        }
+    }
+
+    pub(crate) fn merge(&mut self, other: &Alignment) {
+        self.requests += other.requests;
+        for (zeros, other) in self.zeros.iter_mut().zip(&other.zeros) {
+            zeros.iter_mut().zip(other).for_each(|(count, other)| *count += other);
         }
     }
 
@@ -253,7 +304,7 @@ impl Alignment {
 }
 
 /// Requests that carry each flag.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(crate) struct FlagCounts([u64; Flags::ALL.len()]);
 
 impl FlagCounts {
@@ -265,6 +316,10 @@ impl FlagCounts {
         for (count, (flag, _)) in self.0.iter_mut().zip(Flags::ALL) {
             *count += u64::from(flags.contains(flag));
         }
+    }
+
+    pub(crate) fn merge(&mut self, other: &FlagCounts) {
+        self.0.iter_mut().zip(other.0).for_each(|(count, other)| *count += other);
     }
 
     /// Those that occur, by name.

@@ -1,8 +1,10 @@
 //! Understanding a trace: one pass over its requests in order of arrival, in memory that does not grow with its length.
 //!
-//! What is a sum over requests could be added up over parts of a trace: operations, sizes, alignment, flags, addresses,
-//! response times, the map, rates in bins of one start. What depends on order could not without its state at the seam:
-//! runs and seeks, gaps, depth, blocks, re-use.
+//! A trace can be analysed in parts, and the parts be merged in their order: the report is that of one pass. Every part
+//! knows the start of the whole, and what was in flight before it; each accumulator has a `merge` that takes what comes
+//! after. What is a sum over requests adds up. What depends on order (runs, gaps, windows, blocks, re-use) keeps apart what
+//! a part cannot know of itself, and the merge makes up for it. Sums are whole numbers, since those of floats depend on
+//! order. Where blocks are sampled, estimates depend on where parts end, within their error.
 
 mod blocks;
 mod distances;
@@ -11,6 +13,7 @@ mod flight;
 mod heat;
 mod histogram;
 mod mix;
+mod part;
 mod rate;
 mod report;
 mod reuse;
@@ -26,6 +29,7 @@ pub use flight::{ClassReport, DepthReport, ResponseReport};
 pub use heat::HeatReport;
 pub use histogram::{Bin, Summary};
 pub use mix::{AlignmentReport, AlignmentShare, Amount, SizeReport, SizesReport};
+pub use part::Part;
 pub use rate::{ArrivalReport, HurstReport, RateBin, RateReport, ScaleReport};
 pub use report::{DeviceReport, ProcessReport, Report};
 pub use reuse::{Granularity, Reuse, ReuseOptions, ReuseReport};
@@ -36,20 +40,21 @@ use flight::Flights;
 use heat::{Heat, Spread};
 use mix::{Alignment, FlagCounts, Mix, Sizes, transfers};
 use rate::{Arrivals, Series};
-use sequence::Sequence;
+use sequence::{Placement, Sequence};
+use serde::{Deserialize, Serialize};
 
 use crate::error::{Place, TraceError};
 use crate::meta::Meta;
 use crate::record::{NOT_RECORDED, Operation, Record};
 
-/// Devices that are looked at one by one, the first of the trace's list.
-const DEVICES_MAX: usize = 256;
+/// Devices that are looked at one by one, the first of the trace's list: 1 KB each, more where they have many streams.
+const DEVICES_MAX: usize = 1 << 17;
 /// Processes that are counted one by one, likewise.
 const PROCESSES_MAX: usize = 1_024;
 const BLOCK_BYTES_MAX: u32 = 1 << 30;
 
 /// What is analysed.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Options {
     /// Bytes of a block of the working set and of re-use: a power of two from 512 to 2^30.
     pub block_bytes: u32,
@@ -92,16 +97,24 @@ impl Options {
     }
 }
 
+#[derive(Serialize, Deserialize)]
 struct Device {
     mix: Mix,
     sequence: Sequence,
     range: Range,
     responses: u64,
-    response_ns: f64,
+    response_ns: u128,
+}
+
+impl Device {
+    fn new(is_later: bool) -> Device {
+        let sequence = Sequence::new(is_later);
+        Device { mix: Mix::default(), sequence, range: Range::EMPTY, responses: 0, response_ns: 0 }
+    }
 }
 
 /// The addresses touched.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 struct Range {
     lowest_bytes: u64,
     highest_end_bytes: u64,
@@ -115,10 +128,19 @@ impl Range {
         self.lowest_bytes = self.lowest_bytes.min(record.offset_bytes);
         self.highest_end_bytes = self.highest_end_bytes.max(record.end_bytes());
     }
+
+    fn merge(&mut self, other: Range) {
+        self.lowest_bytes = self.lowest_bytes.min(other.lowest_bytes);
+        self.highest_end_bytes = self.highest_end_bytes.max(other.highest_end_bytes);
+    }
 }
 
 /// A trace being analysed.
+#[derive(Serialize, Deserialize)]
 pub struct Analysis {
+    options: Options,
+    /// It is a part of a trace, and not the first.
+    is_later: bool,
     start_ns: Option<u64>,
     last_ns: u64,
     out_of_order: u64,
@@ -147,7 +169,14 @@ impl Analysis {
     /// Options out of range.
     pub fn new(options: Options) -> Result<Analysis, TraceError> {
         options.check()?;
-        Ok(Analysis {
+        Ok(Analysis::begin(options, false))
+    }
+
+    fn begin(options: Options, is_later: bool) -> Analysis {
+        let reuse = if is_later { Reuse::later } else { Reuse::new };
+        let (block_bytes, memory_bytes) = (options.block_bytes, options.working_set_memory_bytes);
+        Analysis {
+            is_later,
             start_ns: None,
             last_ns: 0,
             out_of_order: 0,
@@ -165,9 +194,10 @@ impl Analysis {
             other_processes: Mix::default(),
             spread: Spread::new(),
             heat: options.heat_map.then(Heat::new),
-            blocks: options.working_set.then(|| Blocks::new(options.block_bytes, options.working_set_memory_bytes)),
-            reuse: options.reuse.map(|reuse| Reuse::new(reuse, options.block_bytes)),
-        })
+            blocks: options.working_set.then(|| Blocks::new(block_bytes, memory_bytes, is_later)),
+            reuse: options.reuse.clone().map(|options| reuse(options, block_bytes)),
+            options,
+        }
     }
 
     /// The next requests, in order of arrival. One that arrives before its predecessor is taken to arrive with it.
@@ -187,7 +217,6 @@ impl Analysis {
 
     #[inline]
     fn add_one(&mut self, record: &Record) {
-        let is_first = self.start_ns.is_none();
         let start_ns = *self.start_ns.get_or_insert(record.arrival_ns);
         let since_start_ns = match record.arrival_ns.checked_sub(start_ns) {
             Some(since_start_ns) if since_start_ns >= self.last_ns => since_start_ns,
@@ -200,24 +229,25 @@ impl Analysis {
 
         self.mix.add(record);
         self.flags.add(record.flags);
-        self.arrivals.add(since_start_ns, is_first);
+        self.arrivals.add(since_start_ns);
         self.flights.add(since_start_ns, record, &mut self.series);
         self.series.add(since_start_ns, record);
         self.add_process(record);
-        let is_sequential = self.add_device(record);
-        if transfers(record.operation) || record.operation == Operation::Trim {
-            self.sizes.add(record, is_sequential);
+        let placement = self.add_device(record);
+        let has_size = transfers(record.operation) || record.operation == Operation::Trim;
+        if has_size && placement != Placement::Open {
+            self.sizes.add(record, placement == Placement::Sequential);
         }
         if transfers(record.operation) {
-            self.add_transfer(since_start_ns, record, is_sequential);
+            self.add_transfer(since_start_ns, record, placement);
         }
     }
 
     #[inline]
-    fn add_transfer(&mut self, since_start_ns: u64, record: &Record, is_sequential: bool) {
+    fn add_transfer(&mut self, since_start_ns: u64, record: &Record, placement: Placement) {
         self.alignment.add(record);
         self.range.add(record);
-        if !is_sequential {
+        if placement == Placement::Random {
             self.spread.add(record.offset_bytes);
         }
         if let Some(heat) = &mut self.heat {
@@ -230,29 +260,24 @@ impl Analysis {
 
     /// Whether the request continues a stream of its device.
     #[inline]
-    fn add_device(&mut self, record: &Record) -> bool {
+    fn add_device(&mut self, record: &Record) -> Placement {
         let index = record.device as usize;
         if index >= DEVICES_MAX {
             self.other_devices.add(record);
-            return false;
+            return Placement::Random;
         }
-        while index >= self.devices.len() {
-            self.devices.push(Device {
-                mix: Mix::default(),
-                sequence: Sequence::new(),
-                range: Range::EMPTY,
-                responses: 0,
-                response_ns: 0.0,
-            });
+        if index >= self.devices.len() {
+            let is_later = self.is_later;
+            self.devices.resize_with(index + 1, || Device::new(is_later));
         }
         let device = &mut self.devices[index];
         device.mix.add(record);
         if record.response_ns != NOT_RECORDED {
             device.responses += 1;
-            device.response_ns += record.response_ns as f64;
+            device.response_ns += u128::from(record.response_ns);
         }
         if !transfers(record.operation) {
-            return false;
+            return Placement::Random;
         }
         device.range.add(record);
         device.sequence.add(record)

@@ -1,6 +1,6 @@
 //! Requests over time: rates in bins, and how bursty they are at every scale.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::histogram::{Bin, Powers, Summary, Values};
 use crate::record::{NOT_RECORDED, Operation, Record};
@@ -45,7 +45,7 @@ const FIT_BINS_MIN: u64 = 32;
 const FIT_POINTS_MIN: usize = 4;
 
 /// What arrived in a bin of time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RateBin {
     /// Requests that arrived.
     pub requests: u64,
@@ -63,25 +63,47 @@ pub struct RateBin {
     pub mean_response_ns: Option<f64>,
     /// Mean number of requests in flight during the bin; null where no response is recorded.
     pub mean_depth: Option<f64>,
-    #[serde(skip)]
-    responses: u64,
-    #[serde(skip)]
-    response_ns: f64,
-    #[serde(skip)]
-    depth_ns: f64,
 }
 
-impl RateBin {
-    fn join(&mut self, other: &RateBin) {
+/// What is counted of a bin. Whole numbers, so that the order of sums makes no difference.
+#[derive(Clone, Copy, Default, Serialize, Deserialize)]
+struct Counts {
+    requests: u64,
+    reads: u64,
+    writes: u64,
+    bytes: u64,
+    read_bytes: u64,
+    written_bytes: u64,
+    responses: u64,
+    response_ns: u128,
+    depth_ns: u128,
+}
+
+impl Counts {
+    fn merge(&mut self, other: &Counts) {
         self.requests += other.requests;
         self.reads += other.reads;
         self.writes += other.writes;
-        self.bytes += other.bytes;
-        self.read_bytes += other.read_bytes;
-        self.written_bytes += other.written_bytes;
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.read_bytes = self.read_bytes.saturating_add(other.read_bytes);
+        self.written_bytes = self.written_bytes.saturating_add(other.written_bytes);
         self.responses += other.responses;
         self.response_ns += other.response_ns;
         self.depth_ns += other.depth_ns;
+    }
+
+    /// Of a bin of that length.
+    fn report(&self, length_ns: u64, has_responses: bool) -> RateBin {
+        RateBin {
+            requests: self.requests,
+            reads: self.reads,
+            writes: self.writes,
+            bytes: self.bytes,
+            read_bytes: self.read_bytes,
+            written_bytes: self.written_bytes,
+            mean_response_ns: (self.responses > 0).then(|| self.response_ns as f64 / self.responses as f64),
+            mean_depth: (has_responses && length_ns > 0).then(|| self.depth_ns as f64 / length_ns as f64),
+        }
     }
 }
 
@@ -95,9 +117,10 @@ pub struct RateReport {
 }
 
 /// Rates over time, in bins that grow.
+#[derive(Serialize, Deserialize)]
 pub(crate) struct Series {
     rung: usize,
-    bins: Vec<RateBin>,
+    bins: Vec<Counts>,
 }
 
 impl Series {
@@ -124,7 +147,7 @@ impl Series {
         }
         if record.response_ns != NOT_RECORDED {
             bin.responses += 1;
-            bin.response_ns += record.response_ns as f64;
+            bin.response_ns += u128::from(record.response_ns);
         }
     }
 
@@ -136,20 +159,20 @@ impl Series {
             self.bin(at);
             let width = LADDER_NS[self.rung];
             let end = (at / width + 1).saturating_mul(width).min(to_ns);
-            self.bin(at).depth_ns += (end - at) as f64 * depth as f64;
+            self.bin(at).depth_ns += u128::from(end - at) * depth as u128;
             at = end;
         }
     }
 
     #[inline]
-    fn bin(&mut self, at_ns: u64) -> &mut RateBin {
+    fn bin(&mut self, at_ns: u64) -> &mut Counts {
         let mut index = (at_ns / LADDER_NS[self.rung]) as usize;
         if index >= self.bins.len() {
             while index >= BINS_MAX {
                 self.coarsen();
                 index = (at_ns / LADDER_NS[self.rung]) as usize;
             }
-            self.bins.resize(self.bins.len().max(index + 1), RateBin::default());
+            self.bins.resize(self.bins.len().max(index + 1), Counts::default());
         }
         &mut self.bins[index]
     }
@@ -157,12 +180,24 @@ impl Series {
     fn coarsen(&mut self) {
         let factor = (LADDER_NS[self.rung + 1] / LADDER_NS[self.rung]) as usize;
         self.rung += 1;
-        let join = |bins: &[RateBin]| {
-            let mut sum = RateBin::default();
-            bins.iter().for_each(|bin| sum.join(bin));
+        let sum = |bins: &[Counts]| {
+            let mut sum = Counts::default();
+            bins.iter().for_each(|bin| sum.merge(bin));
             sum
         };
-        self.bins = self.bins.chunks(factor).map(join).collect();
+        self.bins = self.bins.chunks(factor).map(sum).collect();
+    }
+
+    /// Both have the same start.
+    pub(crate) fn merge(&mut self, mut other: Series) {
+        while self.rung < other.rung {
+            self.coarsen();
+        }
+        while other.rung < self.rung {
+            other.coarsen();
+        }
+        self.bins.resize(self.bins.len().max(other.bins.len()), Counts::default());
+        self.bins.iter_mut().zip(&other.bins).for_each(|(bin, other)| bin.merge(other));
     }
 
     /// In bins no shorter than the clock's step. `last_ns` is the last arrival since the start.
@@ -172,12 +207,9 @@ impl Series {
         }
         let width = LADDER_NS[self.rung];
         let has_responses = self.bins.iter().any(|bin| bin.responses > 0);
-        for (index, bin) in self.bins.iter_mut().enumerate() {
-            let length = width.min(last_ns.saturating_sub(index as u64 * width));
-            bin.mean_response_ns = (bin.responses > 0).then(|| bin.response_ns / bin.responses as f64);
-            bin.mean_depth = (has_responses && length > 0).then(|| bin.depth_ns / length as f64);
-        }
-        RateReport { bin_ns: width, bins: self.bins }
+        let length_ns = |index: usize| width.min(last_ns.saturating_sub(index as u64 * width));
+        let bins = self.bins.iter().enumerate().map(|(index, bin)| bin.report(length_ns(index), has_responses));
+        RateReport { bin_ns: width, bins: bins.collect() }
     }
 }
 
@@ -229,43 +261,88 @@ pub struct ArrivalReport {
     pub hurst: Option<HurstReport>,
 }
 
-#[derive(Clone, Copy, Default)]
+/// Bins of one length: the one under way, and what those before it come to.
+#[derive(Clone, Copy, Default, Serialize, Deserialize)]
 struct Scale {
     index: u64,
     count: u64,
+    /// The first that is over, and its requests: it may be the rest of one that an earlier part of the trace began.
+    first: Option<(u64, u64)>,
     sum: u64,
-    squares: f64,
+    squares: u128,
     peak: u64,
 }
 
+impl Scale {
+    /// The bin under way is over.
+    fn book(&mut self) {
+        let count = std::mem::take(&mut self.count);
+        if self.first.is_none() {
+            self.first = Some((self.index, count));
+        } else {
+            self.add(count);
+        }
+    }
+
+    fn add(&mut self, count: u64) {
+        self.sum += count;
+        self.squares += u128::from(count).pow(2);
+        self.peak = self.peak.max(count);
+    }
+
+    fn merge(&mut self, later: &Scale) {
+        let (index, count) = later.first.unwrap_or((later.index, later.count));
+        if self.index != index {
+            self.book();
+            self.index = index;
+        }
+        self.count += count;
+        if later.first.is_some() {
+            self.book();
+            self.sum += later.sum;
+            self.squares += later.squares;
+            self.peak = self.peak.max(later.peak);
+            (self.index, self.count) = (later.index, later.count);
+        }
+    }
+}
+
 /// Times between arrivals, and counts in bins of every length.
+#[derive(Serialize, Deserialize)]
 pub(crate) struct Arrivals {
+    first_ns: Option<u64>,
     last_ns: u64,
     gaps: Values,
     powers: Powers,
-    gap_squares: f64,
+    gap_squares: u128,
     scales: [Scale; LADDER_NS.len()],
+    /// Each scale counts what has come in the bin under way, also what is in shorter bins that are not over.
+    is_settled: bool,
 }
 
 impl Arrivals {
     pub(crate) fn new() -> Arrivals {
         Arrivals {
+            first_ns: None,
             last_ns: 0,
             gaps: Values::new(),
             powers: Powers::new(),
-            gap_squares: 0.0,
+            gap_squares: 0,
             scales: [Scale::default(); LADDER_NS.len()],
+            is_settled: false,
         }
     }
 
-    /// A request, of which the first arrives at 0.
+    /// A request.
     #[inline]
-    pub(crate) fn add(&mut self, since_start_ns: u64, is_first: bool) {
-        if !is_first {
-            let gap_ns = since_start_ns - self.last_ns;
-            self.gaps.add(gap_ns);
-            self.powers.add(gap_ns);
-            self.gap_squares += (gap_ns as f64).powi(2);
+    pub(crate) fn add(&mut self, since_start_ns: u64) {
+        if self.first_ns.is_some() {
+            self.add_gap(since_start_ns);
+        } else {
+            self.first_ns = Some(since_start_ns);
+            for (scale, bin_ns) in self.scales.iter_mut().zip(LADDER_NS) {
+                scale.index = since_start_ns / bin_ns;
+            }
         }
         self.last_ns = since_start_ns;
         let index = since_start_ns / LADDER_NS[0];
@@ -276,13 +353,24 @@ impl Arrivals {
         self.scales[0].count += 1;
     }
 
+    /// The first arrival, if there was one.
+    pub(crate) fn first_ns(&self) -> Option<u64> {
+        self.first_ns
+    }
+
+    #[inline]
+    fn add_gap(&mut self, until_ns: u64) {
+        let gap_ns = until_ns - self.last_ns;
+        self.gaps.add(gap_ns);
+        self.powers.add(gap_ns);
+        self.gap_squares += u128::from(gap_ns).pow(2);
+    }
+
     /// Books a bin, and closes the longer ones that it does not belong to any more.
     fn close(&mut self, level: usize) {
         let scale = &mut self.scales[level];
-        let (count, closed) = (std::mem::take(&mut scale.count), scale.index);
-        scale.sum += count;
-        scale.squares += (count as f64).powi(2);
-        scale.peak = scale.peak.max(count);
+        let (count, closed) = (scale.count, scale.index);
+        scale.book();
         if level + 1 == LADDER_NS.len() {
             return;
         }
@@ -294,22 +382,53 @@ impl Arrivals {
         self.scales[level + 1].count += count;
     }
 
-    pub(crate) fn finish(mut self, resolution_ns: u64) -> ArrivalReport {
+    /// Brings every scale up to the last arrival; nothing is added after.
+    fn settle(&mut self) {
+        if std::mem::replace(&mut self.is_settled, true) {
+            return;
+        }
         // Bins that the last arrival is not in are complete.
         for (level, bin_ns) in LADDER_NS.into_iter().enumerate() {
-            if self.scales[level].index < self.last_ns / bin_ns {
+            let index = self.last_ns / bin_ns;
+            if self.scales[level].index < index {
                 self.close(level);
+                self.scales[level].index = index;
             }
         }
         // The last bin of each length also holds what the last ones of all shorter lengths have not passed on yet.
         for level in 1..LADDER_NS.len() {
             self.scales[level].count += self.scales[level - 1].count;
         }
+    }
+
+    /// What comes after, of the same start.
+    pub(crate) fn merge(&mut self, mut later: Arrivals) {
+        let Some(first_ns) = later.first_ns else { return };
+        self.settle();
+        later.settle();
+        if self.first_ns.is_some() {
+            self.add_gap(first_ns);
+        }
+        self.first_ns.get_or_insert(first_ns);
+        self.last_ns = later.last_ns;
+        self.gaps.merge(&later.gaps);
+        self.powers.merge(&later.powers);
+        self.gap_squares += later.gap_squares;
+        self.scales.iter_mut().zip(&later.scales).for_each(|(scale, later)| scale.merge(later));
+    }
+
+    pub(crate) fn finish(mut self, resolution_ns: u64) -> ArrivalReport {
+        self.settle();
+        for scale in &mut self.scales {
+            if let Some((_, count)) = scale.first.take() {
+                scale.add(count);
+            }
+        }
         let gaps = self.gaps.summary();
         let mean_gap_ns = gaps.map(|gaps| gaps.mean);
         let is_fine = mean_gap_ns.is_some_and(|mean| mean >= resolution_ns as f64 && mean > 0.0);
         let variation = gaps.map(|gaps| {
-            let variance = self.gap_squares / gaps.count as f64 - gaps.mean.powi(2);
+            let variance = self.gap_squares as f64 / gaps.count as f64 - gaps.mean.powi(2);
             variance.max(0.0).sqrt() / gaps.mean
         });
         let scales: Vec<ScaleReport> = (0..LADDER_NS.len())
@@ -332,7 +451,7 @@ impl Arrivals {
         let complete = self.last_ns / bin_ns;
         let bins_long = (self.last_ns + resolution_ns.max(1)) as f64 / bin_ns as f64;
         let mean = (scale.sum + scale.count) as f64 / bins_long;
-        let of_complete = scale.squares - 2.0 * mean * scale.sum as f64 + mean.powi(2) * complete as f64;
+        let of_complete = scale.squares as f64 - 2.0 * mean * scale.sum as f64 + mean.powi(2) * complete as f64;
         let of_last = (scale.count as f64 - mean * (bins_long - complete as f64)).powi(2);
         let variance = (of_complete + of_last).max(0.0) / bins_long;
         (complete >= BINS_MIN && mean > 0.0).then(|| ScaleReport {

@@ -96,7 +96,7 @@ pub struct Report {
     pub heat: Option<HeatReport>,
     /// The trace in the terms of an access specification.
     pub environment: EnvironmentReport,
-    /// The first 256 devices, those with requests.
+    /// The first 131,072 devices, those with requests.
     pub devices: Vec<DeviceReport>,
     /// Requests to all others, of which no sequences are known.
     pub other_devices: Amount,
@@ -208,8 +208,8 @@ fn devices(devices: &mut [Device], meta: &Meta, duration_ns: u64) -> Vec<DeviceR
             operations: device.mix.report(),
             lowest_bytes: touched.then_some(range.lowest_bytes),
             highest_end_bytes: touched.then_some(range.highest_end_bytes),
-            mean_response_ns: (responses > 0).then(|| device.response_ns / responses as f64),
-            mean_depth: (responses > 0 && duration_ns > 0).then(|| device.response_ns / duration_ns as f64),
+            mean_response_ns: (responses > 0).then(|| device.response_ns as f64 / responses as f64),
+            mean_depth: (responses > 0 && duration_ns > 0).then(|| device.response_ns as f64 / duration_ns as f64),
             sequence,
         })
     };

@@ -4,7 +4,7 @@
 //! The count is exact as long as the blocks fit the memory allowed; from there on half of the blocks is looked at, then
 //! a quarter (fixed-size SHARDS), and the curve carries a band.
 
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::distances::{CurvePoint, Distances};
 use super::sample::Sample;
@@ -13,7 +13,7 @@ use super::table::{Table, place};
 use crate::record::Record;
 
 /// What is used again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Granularity {
     /// Blocks of the analysis' size; a request uses those it touches in the order of their addresses.
     Block,
@@ -22,7 +22,7 @@ pub enum Granularity {
 }
 
 /// How re-use is counted.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReuseOptions {
     /// What is used again.
     pub granularity: Granularity,
@@ -86,6 +86,8 @@ pub struct Reuse {
     sample: Sample,
     distances: Distances,
     references: u64,
+    /// Of a part of a trace that begins within it: its blocks in the order of their first use.
+    firsts: Option<Vec<u64>>,
 }
 
 /// References that follow each other now and did so the last time: all have the same distance.
@@ -111,8 +113,14 @@ impl Reuse {
             sample: Sample::all(options.salt),
             distances: Distances::new(),
             references: 0,
+            firsts: None,
             options,
         }
+    }
+
+    /// Begins a part of a trace of which another comes before.
+    pub fn later(options: ReuseOptions, block_bytes: u32) -> Reuse {
+        Reuse { firsts: Some(Vec::new()), ..Reuse::new(options, block_bytes) }
     }
 
     /// Counts a request that transfers data.
@@ -135,10 +143,7 @@ impl Reuse {
 
     fn touch(&mut self, device: u32, first: u64, count: u64) {
         self.references += count;
-        if !self.stack.has_room(count as usize) {
-            let moves = self.stack.compact(count as usize);
-            self.last_use.values_mut().for_each(|position| *position = moves.to(*position));
-        }
+        self.make_room(count as usize);
         let is_all = self.sample.is_all();
         let mut run = Run::default();
         for value in first..first + count {
@@ -148,6 +153,9 @@ impl Reuse {
             }
             let (last, is_new) = self.last_use.entry(place);
             let old = if is_new { COLD } else { *last };
+            if let Some(firsts) = self.firsts.as_mut().filter(|_| is_new) {
+                firsts.push(place);
+            }
             *last = self.stack.next() + run.uses;
             if is_all && run.uses > 0 && old == run.old.saturating_add(run.uses) {
                 run.uses += 1;
@@ -158,10 +166,12 @@ impl Reuse {
             }
         }
         self.book(run);
+        self.fit();
+    }
+
+    fn fit(&mut self) {
         while self.last_use.len() > self.blocks_max {
             self.halve();
-            let may_halve = self.sample.rate() / 2.0 >= self.options.rate;
-            self.blocks_max = if may_halve { SAMPLE_MAX.min(self.blocks_max) } else { self.memory_blocks };
         }
     }
 
@@ -187,7 +197,55 @@ impl Reuse {
             self.stack.clear(position, 1);
         }
         self.last_use.retain(|place| sample.takes(place));
+        self.firsts.iter_mut().for_each(|firsts| firsts.retain(|&place| sample.takes(place)));
         self.distances.halve();
+        let may_halve = sample.rate() / 2.0 >= self.options.rate;
+        self.blocks_max = if may_halve { SAMPLE_MAX.min(self.blocks_max) } else { self.memory_blocks };
+    }
+
+    /// What comes after. A block that is used for the first time there, but was used here, has as its distance the blocks
+    /// used since in both: those behind it here that were not yet used there, and those that were. The count stays exact
+    /// while nothing is sampled.
+    pub fn merge(&mut self, mut later: Reuse) {
+        while self.sample.is_more_than(later.sample) {
+            self.halve();
+        }
+        while later.sample.is_more_than(self.sample) {
+            later.halve();
+        }
+        self.references += later.references;
+        self.distances.merge_known(&later.distances);
+        let (sample, is_all) = (self.sample, self.sample.is_all());
+        for (before, &place) in (0..).zip(later.firsts.iter().flatten()) {
+            let group = (!is_all).then(|| sample.group(place));
+            if let Some(&position) = self.last_use.get(place) {
+                self.distances.add(self.stack.behind(position) + before, 1, group);
+                self.stack.clear(position, 1);
+            } else {
+                self.distances.add_cold(1, group);
+            }
+        }
+        let order = later.order();
+        self.make_room(order.len());
+        for (position, &place) in (self.stack.next()..).zip(&order) {
+            *self.last_use.entry(place).0 = position;
+        }
+        self.stack.push(order.len());
+        self.fit();
+    }
+
+    /// All blocks by their last use.
+    fn order(&self) -> Vec<u64> {
+        let mut order: Vec<(u32, u64)> = self.last_use.iter().map(|(place, &position)| (position, place)).collect();
+        order.sort_unstable();
+        order.into_iter().map(|(_, place)| place).collect()
+    }
+
+    fn make_room(&mut self, uses: usize) {
+        if !self.stack.has_room(uses) {
+            let moves = self.stack.compact(uses);
+            self.last_use.values_mut().for_each(|position| *position = moves.to(*position));
+        }
     }
 
     /// The curve, and how sure it is.
@@ -216,5 +274,38 @@ impl Reuse {
             mean_band: curve.mean_band(distinct),
             lru_curve: sizes.into_iter().map(|cache| curve.point(cache, bytes(cache))).collect(),
         }
+    }
+}
+
+/// Re-use is sent with the order of last uses in place of table and stack.
+type Sent<O, F, D> = (O, u32, Vec<u64>, F, usize, Sample, D, u64);
+
+impl Serialize for Reuse {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let sent: Sent<&ReuseOptions, &Option<Vec<u64>>, &Distances> = (
+            &self.options,
+            self.block_bytes,
+            self.order(),
+            &self.firsts,
+            self.blocks_max,
+            self.sample,
+            &self.distances,
+            self.references,
+        );
+        sent.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Reuse {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Reuse, D::Error> {
+        let sent: Sent<ReuseOptions, Option<Vec<u64>>, Distances> = Deserialize::deserialize(deserializer)?;
+        let (options, block_bytes, order, firsts, blocks_max, sample, distances, references) = sent;
+        let mut reuse = Reuse { blocks_max, sample, distances, references, firsts, ..Reuse::new(options, block_bytes) };
+        reuse.make_room(order.len());
+        for (position, &place) in (0..).zip(&order) {
+            *reuse.last_use.entry(place).0 = position;
+        }
+        reuse.stack.push(order.len());
+        Ok(reuse)
     }
 }

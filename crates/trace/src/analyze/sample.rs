@@ -5,6 +5,8 @@
 //! Neighbours are read and written alike: with one of each neighbourhood the sample holds nearly the right number of
 //! each sort, where independent choice would hold more or fewer by chance.
 
+use serde::{Deserialize, Serialize};
+
 use super::table::mix;
 
 /// Groups that a sample is split into, so that their differences tell its error.
@@ -12,7 +14,7 @@ pub(crate) const GROUPS: usize = 64;
 const LEVELS_MAX: u32 = 48;
 
 /// Which blocks are looked at.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Sample {
     levels: u32,
     salt: u64,
@@ -27,6 +29,11 @@ impl Sample {
     #[inline]
     pub(crate) fn is_all(self) -> bool {
         self.levels == 0
+    }
+
+    /// It holds more than the other, and all of that.
+    pub(crate) fn is_more_than(self, other: Sample) -> bool {
+        self.levels < other.levels
     }
 
     /// The share of blocks that are looked at.

@@ -1,8 +1,10 @@
 //! How requests follow each other on a device: runs, streams, seeks.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use super::heat::Spread;
 use super::histogram::{Bin, Powers};
+use super::mix::Sizes;
 use crate::record::Record;
 
 /// Streams that are followed at a time on a device.
@@ -44,35 +46,31 @@ pub struct SequenceReport {
     pub backward_seeks_bytes: Vec<Bin>,
 }
 
-#[derive(Clone)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 struct Runs {
     continued: u64,
     possible: u64,
     runs: u64,
-    run_bytes: f64,
+    run_bytes: u128,
     requests: Powers,
     bytes: Powers,
 }
 
 impl Runs {
-    fn new() -> Runs {
-        Runs { continued: 0, possible: 0, runs: 0, run_bytes: 0.0, requests: Powers::new(), bytes: Powers::new() }
-    }
-
     fn end(&mut self, run: &Stream) {
         self.runs += 1;
-        self.run_bytes += run.bytes as f64;
+        self.run_bytes += u128::from(run.bytes);
         self.requests.add(run.requests);
         self.bytes.add(run.bytes);
     }
 
-    fn join(&mut self, other: &Runs) {
+    fn merge(&mut self, other: &Runs) {
         self.continued += other.continued;
         self.possible += other.possible;
         self.runs += other.runs;
         self.run_bytes += other.run_bytes;
-        self.requests.join(&other.requests);
-        self.bytes.join(&other.bytes);
+        self.requests.merge(&other.requests);
+        self.bytes.merge(&other.bytes);
     }
 
     fn report(&self) -> RunReport {
@@ -81,24 +79,39 @@ impl Runs {
             share: over(self.continued as f64, self.possible),
             runs: self.runs,
             mean_requests: over((self.continued + self.runs) as f64, self.runs),
-            mean_bytes: over(self.run_bytes, self.runs),
+            mean_bytes: over(self.run_bytes as f64, self.runs),
             requests: self.requests.bins(),
             bytes: self.bytes.bins(),
         }
     }
 }
 
+/// No number of an [`Opening`].
+const NONE: u8 = u8::MAX;
+
 /// A run under way.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 struct Stream {
     end_bytes: u64,
     requests: u64,
     bytes: u64,
+    /// Which [`Opening`] it began with, or [`NONE`].
+    opening: u8,
 }
 
 impl Stream {
     fn begin(record: &Record) -> Stream {
-        Stream { end_bytes: record.end_bytes(), requests: 1, bytes: u64::from(record.length_bytes) }
+        Stream { end_bytes: record.end_bytes(), requests: 1, bytes: u64::from(record.length_bytes), opening: NONE }
+    }
+
+    /// It turns out to go on with a run of an earlier part of the trace.
+    fn continue_from(&mut self, earlier: &Stream) {
+        self.requests += earlier.requests;
+        self.bytes += earlier.bytes;
+    }
+
+    fn is_long(&self) -> bool {
+        self.requests > 1
     }
 
     fn go_on(&mut self, record: &Record) {
@@ -109,19 +122,74 @@ impl Stream {
 }
 
 /// What was counted of one device, or of several together.
-#[derive(Clone)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 struct Counts {
     strict: Runs,
     streams: Runs,
     concurrent: u64,
     concurrent_max: u64,
     seeks: u64,
-    seek_bytes: f64,
+    seek_bytes: u128,
     forward: Powers,
     backward: Powers,
 }
 
+/// Whether a request continues a stream of its device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Placement {
+    Sequential,
+    Random,
+    /// What came before this part of the trace will tell.
+    Open,
+}
+
+/// The first request of one of the first [`STREAMS`] streams of a later part: the only requests that can continue a stream
+/// of what came before. Streams that are touched here are more recent than all that are not, and what became of the latter
+/// moves none of the former, so that everything else is known without them.
+#[derive(Clone, Serialize, Deserialize)]
+struct Opening {
+    record: Record,
+    /// The stream when it was left, if it was.
+    left: Option<Stream>,
+}
+
+/// Requests during which the same openings had been and the same of their streams had one request.
+#[derive(Clone, Serialize, Deserialize)]
+struct Span {
+    openings: u8,
+    singles: u32,
+    requests: u64,
+    /// The most streams of two requests or more.
+    long_max: u64,
+}
+
+/// What a later part of a trace leaves open.
+#[derive(Clone, Default, Serialize, Deserialize)]
+struct Seam {
+    /// The run that began with the first request, once it is over.
+    first_run: Option<Stream>,
+    openings: Vec<Opening>,
+    /// The openings whose streams have one request.
+    singles: u32,
+    /// 65 at most: openings come and go.
+    spans: Vec<Span>,
+}
+
+impl Seam {
+    fn count(&mut self, long: u64) {
+        let (openings, singles) = (self.openings.len() as u8, self.singles);
+        match self.spans.last_mut() {
+            Some(span) if (span.openings, span.singles) == (openings, singles) => {
+                span.requests += 1;
+                span.long_max = span.long_max.max(long);
+            }
+            _ => self.spans.push(Span { openings, singles, requests: 1, long_max: long }),
+        }
+    }
+}
+
 /// One device's requests in order.
+#[derive(Serialize, Deserialize)]
 pub(crate) struct Sequence {
     counts: Counts,
     last: Option<Stream>,
@@ -129,49 +197,78 @@ pub(crate) struct Sequence {
     recent: Vec<Stream>,
     /// Those of two requests or more.
     long: u64,
+    /// Of a part of a trace that begins within it.
+    seam: Option<Box<Seam>>,
 }
 
 impl Sequence {
-    pub(crate) fn new() -> Sequence {
-        let counts = Counts {
-            strict: Runs::new(),
-            streams: Runs::new(),
-            concurrent: 0,
-            concurrent_max: 0,
-            seeks: 0,
-            seek_bytes: 0.0,
-            forward: Powers::new(),
-            backward: Powers::new(),
-        };
-        Sequence { counts, last: None, recent: Vec::with_capacity(STREAMS), long: 0 }
+    /// Of a trace, or of a later part of one.
+    pub(crate) fn new(is_later: bool) -> Sequence {
+        let seam = is_later.then(Box::default);
+        Sequence { counts: Counts::default(), last: None, recent: Vec::new(), long: 0, seam }
     }
 
-    /// A request that transfers data; whether it continues a recent stream.
+    /// A request that transfers data.
     #[inline]
-    pub(crate) fn add(&mut self, record: &Record) -> bool {
+    pub(crate) fn add(&mut self, record: &Record) -> Placement {
         self.follow_last(record);
         let found = self.recent.iter().position(|stream| stream.end_bytes == record.offset_bytes);
         self.counts.streams.possible += u64::from(!self.recent.is_empty());
-        match found {
+        let placement = match found {
             Some(index) => {
-                self.counts.streams.continued += 1;
-                self.recent[..=index].rotate_right(1);
-                self.long += u64::from(self.recent[0].requests == 1);
-                self.recent[0].go_on(record);
+                self.go_on(index, record);
+                Placement::Sequential
             }
-            None => {
-                if self.recent.len() == STREAMS {
-                    let oldest = self.recent[STREAMS - 1];
-                    self.counts.streams.end(&oldest);
-                    self.long -= u64::from(oldest.requests > 1);
-                    self.recent.pop();
-                }
-                self.recent.insert(0, Stream::begin(record));
-            }
-        }
+            None => self.begin(record),
+        };
         self.counts.concurrent += self.long;
-        self.counts.concurrent_max = self.counts.concurrent_max.max(self.long);
-        found.is_some()
+        match &mut self.seam {
+            Some(seam) => seam.count(self.long),
+            None => self.counts.concurrent_max = self.counts.concurrent_max.max(self.long),
+        }
+        placement
+    }
+
+    #[inline]
+    fn go_on(&mut self, index: usize, record: &Record) {
+        self.counts.streams.continued += 1;
+        self.recent[..=index].rotate_right(1);
+        let stream = &mut self.recent[0];
+        self.long += u64::from(!stream.is_long());
+        if let Some(seam) = self.seam.as_mut().filter(|_| stream.opening != NONE) {
+            seam.singles &= !(1 << stream.opening);
+        }
+        stream.go_on(record);
+    }
+
+    #[inline]
+    fn begin(&mut self, record: &Record) -> Placement {
+        let mut stream = Stream::begin(record);
+        let is_full = self.recent.len() == STREAMS;
+        if is_full {
+            self.leave_oldest();
+        }
+        let open = self.seam.as_mut().filter(|_| !is_full);
+        let placement = if open.is_some() { Placement::Open } else { Placement::Random };
+        if let Some(seam) = open {
+            stream.opening = seam.openings.len() as u8;
+            seam.singles |= 1 << stream.opening;
+            seam.openings.push(Opening { record: *record, left: None });
+        }
+        self.recent.insert(0, stream);
+        placement
+    }
+
+    fn leave_oldest(&mut self) {
+        let Some(oldest) = self.recent.pop() else { return };
+        self.long -= u64::from(oldest.is_long());
+        match self.seam.as_mut().filter(|_| oldest.opening != NONE) {
+            Some(seam) => {
+                seam.singles &= !(1 << oldest.opening);
+                seam.openings[usize::from(oldest.opening)].left = Some(oldest);
+            }
+            None => self.counts.streams.end(&oldest),
+        }
     }
 
     #[inline]
@@ -180,22 +277,81 @@ impl Sequence {
             self.last = Some(Stream::begin(record));
             return;
         };
-        let counts = &mut self.counts;
-        counts.strict.possible += 1;
-        counts.seeks += 1;
-        let distance = record.offset_bytes.abs_diff(last.end_bytes);
-        counts.seek_bytes += distance as f64;
-        if record.offset_bytes >= last.end_bytes {
-            counts.forward.add(distance);
-        } else {
-            counts.backward.add(distance);
-        }
-        if distance == 0 {
-            counts.strict.continued += 1;
+        if self.counts.seek(last.end_bytes, record.offset_bytes) {
             last.go_on(record);
         } else {
-            counts.strict.end(last);
-            *last = Stream::begin(record);
+            let over = std::mem::replace(last, Stream::begin(record));
+            match self.seam.as_mut().filter(|seam| seam.first_run.is_none()) {
+                Some(seam) => seam.first_run = Some(over),
+                None => self.counts.strict.end(&over),
+            }
+        }
+    }
+
+    /// What comes after, of the same device. Requests of which that did not know whether they continue a stream are counted
+    /// in `sizes` and `spread` now.
+    pub(crate) fn merge(&mut self, later: Sequence, sizes: &mut Sizes, spread: &mut Spread) {
+        let (Some(mut seam), Some(last)) = (later.seam, later.last) else { return };
+        self.counts.merge(&later.counts);
+        self.join_runs(seam.openings[0].record.offset_bytes, seam.first_run, last);
+
+        self.counts.streams.possible += u64::from(!self.recent.is_empty());
+        let mut before = std::mem::take(&mut self.recent);
+        let long = |streams: &[Stream]| streams.iter().filter(|stream| stream.is_long()).count() as u64;
+        let mut long_before = vec![long(&before)];
+        let mut continued = [None; STREAMS];
+        for (index, opening) in seam.openings.iter().enumerate() {
+            let found = before.iter().position(|stream| stream.end_bytes == opening.record.offset_bytes);
+            if let Some(at) = found {
+                continued[index] = Some(before.remove(at));
+                self.counts.streams.continued += 1;
+            } else {
+                spread.add(opening.record.offset_bytes);
+                if before.len() + index == STREAMS {
+                    before.pop().iter().for_each(|oldest| self.counts.streams.end(oldest));
+                }
+            }
+            sizes.add(&opening.record, found.is_some());
+            long_before.push(long(&before));
+        }
+        for (opening, earlier) in seam.openings.iter_mut().zip(&continued) {
+            if let Some(left) = &mut opening.left {
+                earlier.iter().for_each(|earlier| left.continue_from(earlier));
+                self.counts.streams.end(left);
+            }
+        }
+        self.recent = later.recent;
+        for stream in self.recent.iter_mut().filter(|stream| stream.opening != NONE) {
+            let earlier = continued[usize::from(std::mem::replace(&mut stream.opening, NONE))];
+            earlier.iter().for_each(|earlier| stream.continue_from(earlier));
+        }
+        self.recent.append(&mut before);
+        self.long = long(&self.recent);
+
+        let continued = continued.iter().enumerate().filter(|(_, earlier)| earlier.is_some());
+        let continued: u32 = continued.map(|(index, _)| 1 << index).sum();
+        for span in &seam.spans {
+            let more = long_before[usize::from(span.openings)] + u64::from((span.singles & continued).count_ones());
+            self.counts.concurrent += span.requests * more;
+            self.counts.concurrent_max = self.counts.concurrent_max.max(span.long_max + more);
+        }
+    }
+
+    /// The run under way here, and the first of a later part.
+    fn join_runs(&mut self, offset_bytes: u64, first_run: Option<Stream>, last: Stream) {
+        let mut first = first_run.unwrap_or(last);
+        if let Some(before) = self.last {
+            if self.counts.seek(before.end_bytes, offset_bytes) {
+                first.continue_from(&before);
+            } else {
+                self.counts.strict.end(&before);
+            }
+        }
+        if first_run.is_some() {
+            self.counts.strict.end(&first);
+            self.last = Some(last);
+        } else {
+            self.last = Some(first);
         }
     }
 
@@ -212,24 +368,38 @@ impl Sequence {
 
     /// All devices together, each of which is finished.
     pub(crate) fn together<'a>(devices: impl Iterator<Item = &'a Sequence>) -> SequenceReport {
-        let mut all = Sequence::new().counts;
-        for device in devices {
-            all.join(&device.counts);
-        }
+        let mut all = Counts::default();
+        devices.for_each(|device| all.merge(&device.counts));
         all.report()
     }
 }
 
 impl Counts {
-    fn join(&mut self, other: &Counts) {
-        self.strict.join(&other.strict);
-        self.streams.join(&other.streams);
+    /// From the end of a request to the start of the next: whether that continues its run.
+    #[inline]
+    fn seek(&mut self, end_bytes: u64, offset_bytes: u64) -> bool {
+        let distance = offset_bytes.abs_diff(end_bytes);
+        self.strict.possible += 1;
+        self.strict.continued += u64::from(distance == 0);
+        self.seeks += 1;
+        self.seek_bytes += u128::from(distance);
+        if offset_bytes >= end_bytes {
+            self.forward.add(distance);
+        } else {
+            self.backward.add(distance);
+        }
+        distance == 0
+    }
+
+    fn merge(&mut self, other: &Counts) {
+        self.strict.merge(&other.strict);
+        self.streams.merge(&other.streams);
         self.concurrent += other.concurrent;
         self.concurrent_max = self.concurrent_max.max(other.concurrent_max);
         self.seeks += other.seeks;
         self.seek_bytes += other.seek_bytes;
-        self.forward.join(&other.forward);
-        self.backward.join(&other.backward);
+        self.forward.merge(&other.forward);
+        self.backward.merge(&other.backward);
     }
 
     fn report(&self) -> SequenceReport {
@@ -239,7 +409,7 @@ impl Counts {
             streams: self.streams.report(),
             mean_concurrent_streams: (requests > 0).then(|| self.concurrent as f64 / requests as f64),
             max_concurrent_streams: self.concurrent_max,
-            mean_seek_bytes: (self.seeks > 0).then(|| self.seek_bytes / self.seeks as f64),
+            mean_seek_bytes: (self.seeks > 0).then(|| self.seek_bytes as f64 / self.seeks as f64),
             forward_seeks_bytes: self.forward.bins(),
             backward_seeks_bytes: self.backward.bins(),
         }

@@ -1,0 +1,114 @@
+//! Parts of a trace, analysed apart and merged in their order.
+
+use super::{Analysis, Device, Options};
+use crate::error::TraceError;
+use crate::record::Record;
+
+/// A part of a trace being analysed, of which other parts come before.
+pub struct Part(Analysis);
+
+impl Part {
+    /// Begins with no request. The whole trace begins at `start_ns`; `in_flight` are requests of the parts before, all that
+    /// are not complete when this begins.
+    ///
+    /// # Errors
+    /// Options out of range.
+    pub fn new(options: Options, start_ns: u64, in_flight: &[Record]) -> Result<Part, TraceError> {
+        options.check()?;
+        let mut part = Analysis::begin(options, true);
+        part.start_ns = Some(start_ns);
+        in_flight.iter().for_each(|record| part.flights.add_earlier(start_ns, record));
+        Ok(Part(part))
+    }
+
+    /// The next requests, as for [`Analysis::add`].
+    pub fn add(&mut self, records: &[Record]) {
+        self.0.add(records);
+    }
+
+    /// The part as bytes, to be sent or kept.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let packed = zstd::stream::write::Encoder::new(Vec::new(), 1)
+            .map_err(|error| error.to_string())
+            .and_then(|encoder| postcard::to_io(&self.0, encoder).map_err(|error| error.to_string()))
+            .and_then(|encoder| encoder.finish().map_err(|error| error.to_string()));
+        packed.expect("plain data goes into memory")
+    }
+
+    /// What [`Part::to_bytes`] wrote, by the same build.
+    ///
+    /// # Errors
+    /// Anything else.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Part, TraceError> {
+        let damaged = |error: &dyn std::fmt::Display| refused(&format!("a part is damaged: {error}"));
+        let plain = zstd::stream::decode_all(bytes).map_err(|error| damaged(&error))?;
+        postcard::from_bytes(&plain).map(Part).map_err(|error| damaged(&error))
+    }
+}
+
+impl Analysis {
+    /// What comes after.
+    ///
+    /// # Errors
+    /// A part that does not follow: of another start, other options, or begun without all that was in flight.
+    pub fn merge(&mut self, later: Part) -> Result<(), TraceError> {
+        let Part(later) = later;
+        if later.options != self.options {
+            return Err(refused("a part was analysed by other options"));
+        }
+        if later.mix.total().requests == 0 {
+            return Ok(());
+        }
+        if self.start_ns.is_some_and(|start_ns| later.start_ns != Some(start_ns)) {
+            return Err(refused("a part is of a trace that begins at another time"));
+        }
+        if later.arrivals.first_ns() < Some(self.last_ns) {
+            return Err(refused("a part begins before the end of the one before"));
+        }
+        self.start_ns = later.start_ns;
+        self.last_ns = later.last_ns;
+        self.out_of_order += later.out_of_order;
+        self.mix.merge(&later.mix);
+        self.flags.merge(&later.flags);
+        self.sizes.merge(&later.sizes);
+        self.alignment.merge(&later.alignment);
+        self.range.merge(later.range);
+        self.arrivals.merge(later.arrivals);
+        if !self.flights.merge(later.flights, &mut self.series) {
+            return Err(refused("a part was begun without knowing all that was in flight before it"));
+        }
+        self.series.merge(later.series);
+        self.spread.merge(later.spread);
+        self.other_devices.merge(&later.other_devices);
+        self.other_processes.merge(&later.other_processes);
+        self.merge_devices(later.devices);
+        self.processes.resize(self.processes.len().max(later.processes.len()), Default::default());
+        self.processes.iter_mut().zip(&later.processes).for_each(|(process, later)| process.merge(later));
+        if let (Some(heat), Some(later)) = (&mut self.heat, later.heat) {
+            heat.merge(later);
+        }
+        let (blocks, reuse) = (self.blocks.as_mut().zip(later.blocks), self.reuse.as_mut().zip(later.reuse));
+        rayon::join(
+            || blocks.into_iter().for_each(|(blocks, later)| blocks.merge(later)),
+            || reuse.into_iter().for_each(|(reuse, later)| reuse.merge(later)),
+        );
+        Ok(())
+    }
+
+    fn merge_devices(&mut self, later: Vec<Device>) {
+        if self.devices.len() < later.len() {
+            self.devices.resize_with(later.len(), || Device::new(false));
+        }
+        for (device, later) in self.devices.iter_mut().zip(later) {
+            device.mix.merge(&later.mix);
+            device.range.merge(later.range);
+            device.responses += later.responses;
+            device.response_ns += later.response_ns;
+            device.sequence.merge(later.sequence, &mut self.sizes, &mut self.spread);
+        }
+    }
+}
+
+fn refused(message: &str) -> TraceError {
+    TraceError::of_file("analysis", message)
+}
