@@ -21,7 +21,8 @@ Progress: TypeAlias = Callable[[int], object]
 
 @dataclass(frozen=True, init=False)
 class Trace:
-    """A trace of one or several files, plain or compressed; its format is told by content.
+    """A trace of one or several files, plain or compressed; its format is told by content. A folder stands for the
+    stored traces in it, as ``split`` wrote them.
 
     ``steps`` transform its requests on the way, in their order: ``"kind=read"``, ``"fold=36GB"``, ``"time-scale=0.5"``;
     see ``headstack trace steps``. A trace is never held in memory as a whole.
@@ -138,27 +139,17 @@ class Trace:
         return written
 
     def split(self, folder: str | os.PathLike[str], progress: Progress | None = None) -> dict[str, Path]:
-        """Writes a file of the stored form for each device into ``folder``; returns them by device.
+        """Writes a file of the stored form for each device into ``folder``, in one pass; returns them by device.
+
+        ``Trace(folder)`` reads all of them back as one trace. Nothing is left unless all are written.
 
         >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
         >>> trace = hs.Trace("t.parquet")
         >>> len(trace.split("devices"))
         1
         """
-        folder = Path(folder)
-        meta = self.info(progress)["meta"]
-        files: dict[str, Path] = {}
-        for device in (device["name"] for device in meta["devices"]):
-            if "," in device:
-                raise InputError(f"{self.name}: the device `{device}` has a comma in its name, which no step can say")
-            path = folder / f"{file_name(device)}.parquet"
-            if path in files.values():
-                raise InputError(f"{path}: two devices would have this file")
-            files[device] = path
-        folder.mkdir(parents=True, exist_ok=True)
-        for device, path in files.items():
-            self.with_steps(f"device={device}").to_parquet(path, progress)
-        return files
+        told = json.loads(_native.trace_split(self.source, os.fspath(folder), progress))
+        return {piece["device"]: Path(piece["path"]) for piece in told["pieces"]}
 
     def with_steps(self, *steps: str) -> Trace:
         """The same with more steps behind its own.
@@ -206,11 +197,6 @@ def capture(
     with opened_pipe(path) as place:
         told: dict[str, Any] = json.loads(_native.trace_capture(json.dumps(asked), place, progress))
     return told
-
-
-def file_name(device: str) -> str:
-    """A device's name as that of a file."""
-    return "".join(letter if letter.isalnum() or letter in "-._" else "_" for letter in device).strip(".") or "device"
 
 
 def formats() -> dict[str, str]:

@@ -116,9 +116,10 @@ with signals.held():
 
 
 @pytest.mark.parametrize("number", ENDING)
-def test_an_import_leaves_nothing(number: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", [("import", "-o", "t.parquet"), ("split", "-o", "volumes")])
+def test_an_import_or_split_leaves_nothing(command: tuple[str, ...], number: int, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "endless.csv")
-    process = started(tmp_path, "trace", "import", "endless.csv", "--format", "msr", "-o", "t.parquet")
+    process = started(tmp_path, "trace", *command, "endless.csv", "--format", "msr")
     with open(tmp_path / "endless.csv", "w", encoding="ascii") as file:
         try:
             for i in range(200_000):

@@ -132,6 +132,34 @@ def test_split_and_merge(headstack: Headstack, csv: Path, tmp_path: Path) -> Non
     assert merged.equals(whole)
 
 
+def test_a_folder_of_a_split_is_the_trace(headstack: Headstack, tmp_path: Path) -> None:
+    # More devices than files are read side by side, with names that no file has, or two would have.
+    names = [f"vol/{i}" if i % 2 else f"VOL_{i - 1}" for i in range(70)]
+    rows = [(i * i % 70, i) for i in range(3000)]
+    lines = [f"{names[device]},{'R' if i % 3 else 'W'},{i * 4096},4096,{i / 1000:.6f}" for device, i in rows]
+    (tmp_path / "t.csv").write_text("device,op,offset,bytes,at\n" + "\n".join(lines) + "\n")
+    columns = "time=at:s,offset=offset,length=bytes,op=op,device=device"
+    done = headstack("trace", "split", "t.csv", "--columns", columns, "-o", "volumes", "-q")
+    assert done.returncode == 0, done.stderr
+    used = {device for device, _ in rows}
+    assert len(done.stdout.splitlines()) == len(used) == len(list((tmp_path / "volumes").iterdir()))
+    one = pl.read_parquet(hs.Trace(tmp_path / "t.csv", columns=columns).split(tmp_path / "again")["vol/1"])
+    assert one["offset_bytes"].to_list() == [i * 4096 for device, i in rows if device == 1]
+    assert set(one["device"]) == {"vol/1"}
+    whole = hs.Trace(tmp_path / "t.csv", columns=columns).analyze().report
+    folder = hs.Trace(tmp_path / "volumes").analyze().report
+    # The order of names is another, and so is that of devices.
+    for report in (whole, folder):
+        report["devices"].sort(key=lambda device: device["name"])
+        report["environment"]["workload_toml"] = None
+    assert folder == whole
+    told = headstack("trace", "info", "volumes", "-s", "device=vol/1", "--json", "-")
+    assert sum(json.loads(told.stdout)["summary"]["total"]["requests"].values()) == len(one)
+    (tmp_path / "empty").mkdir()
+    refused = headstack("trace", "info", "empty")
+    assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1) and "*.parquet" in refused.stderr
+
+
 def test_info_says_when_and_where(headstack: Headstack, csv: Path) -> None:
     done = headstack("trace", "info", "t.csv")
     assert "MSR Cambridge" in done.stdout

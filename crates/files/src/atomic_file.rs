@@ -143,6 +143,15 @@ impl Draft {
         }
     }
 
+    /// Gives it its name, as [`AtomicFile::finish`] does: of many files all when all are whole.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn finish(self) -> Result<(), FileError> {
+        let place = self.place.clone();
+        self.rename().map_err(|error| FileError::of(&place, &error))
+    }
+
     fn rename(mut self) -> io::Result<()> {
         // What was found there when this began may be another thing by now.
         if fs::symlink_metadata(&self.place).is_ok_and(|metadata| !metadata.is_file()) {

@@ -86,7 +86,9 @@ mod _native {
     #[pymodule_export]
     use super::table::Table;
     #[pymodule_export]
-    use super::trace::{trace_analyze, trace_export, trace_export_formats, trace_formats, trace_import, trace_info};
+    use super::trace::{
+        trace_analyze, trace_export, trace_export_formats, trace_formats, trace_import, trace_info, trace_split,
+    };
     #[pymodule_export]
     use super::validate::validate;
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use headstack_trace::analyze::{Analysis, Granularity, Options, Report, ReuseOptions};
 use headstack_trace::export::{self, ExportFormat};
 use headstack_trace::{
-    CsvColumns, Format, Meta, ReadOptions, Record, Stage, Step, Summary, TimeUnit, TraceError, TraceReader,
+    CsvColumns, Format, Meta, Piece, ReadOptions, Record, Stage, Step, Summary, TimeUnit, TraceError, TraceReader,
 };
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -161,6 +161,25 @@ pub fn trace_import(py: Python<'_>, source: &str, output: &str, progress: Option
         )
     })?;
     described(&meta.map_err(trace_error)?, counter.0.into_inner())
+}
+
+/// Writes the requests to each device of a trace to a file of its own in `folder`; returns devices, paths and numbers of
+/// requests as JSON, with the metadata. `progress` hears the requests read.
+#[pyfunction]
+#[pyo3(signature = (source, folder, progress=None))]
+pub fn trace_split(py: Python<'_>, source: &str, folder: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
+    let mut reader = TraceSource::read(source)?.open()?;
+    let counter = Counter::default();
+    let parted = py.detach(|| {
+        interruptibly(
+            |py| counter.tell(py, progress.as_ref()),
+            |goes_on| headstack_trace::split(&mut reader, Path::new(folder), &mut |read| counter.count(read, goes_on)),
+        )
+    })?;
+    let (meta, pieces) = parted.map_err(trace_error)?;
+    let piece = |piece: Piece| json!({ "device": piece.device, "path": piece.path, "requests": piece.requests });
+    let meta = serde_json::to_value(meta).map_err(json_error)?;
+    Ok(json!({ "meta": meta, "pieces": pieces.into_iter().map(piece).collect::<Vec<_>>() }).to_string())
 }
 
 /// The metadata of a trace, and what one pass counts, as JSON.

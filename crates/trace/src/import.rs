@@ -1,6 +1,8 @@
 //! Any trace into the stored form, in order of arrival, at any size.
 
-use std::path::Path;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
 use headstack_files::{AtomicFile, Draft};
 
@@ -14,6 +16,8 @@ use crate::store::StoreWriter;
 
 /// Runs that are merged at a time: each holds a row group in memory.
 const FAN_IN: usize = 16;
+/// Stored traces that are read side by side, likewise: 400 MB where they are long.
+const SIDE_BY_SIDE: usize = 32;
 
 /// Writes all that `reader` yields to `path`, and says what holds for it. What is not in order of arrival is written as
 /// several sorted runs beside `path`, which are then merged; what `path` leads to gets it when it is whole. `progress` hears the number of requests read so far and says
@@ -60,24 +64,54 @@ pub fn import(
         return Ok(meta);
     }
     runs.push(writer.finish_part(&meta)?);
+    // The names are those of the runs in the order of the merge; the rest is what the whole said of itself.
+    let of_all = |names: Meta| Meta { devices: names.devices, processes: names.processes, ..meta.clone() };
     while runs.len() > FAN_IN {
         let some: Vec<Draft> = runs.drain(..FAN_IN).collect();
-        runs.push(merged(&some, begin()?, &meta)?.into_draft());
+        let (writer, names) = merged(&paths_of(&some), begin()?)?;
+        runs.push(writer.finish_part(&of_all(names))?);
     }
-    merged(&runs, begin()?, &meta)?.finish()?;
+    let (writer, names) = merged(&paths_of(&runs), begin()?)?;
+    writer.close(&of_all(names))?.finish()?;
     Ok(meta)
 }
 
-/// The runs in one.
-fn merged(runs: &[Draft], mut writer: StoreWriter, meta: &Meta) -> Result<AtomicFile, TraceError> {
-    let paths: Vec<&Path> = runs.iter().map(Draft::path).collect();
+/// Stored traces that are more than are read side by side, put together in as few as are; nothing where they are not.
+pub(crate) fn gathered(paths: &[PathBuf]) -> Result<Vec<Draft>, TraceError> {
+    let is_stored = |path: &PathBuf| path.is_file() && begins_as_parquet(path).unwrap_or(false);
+    if paths.len() <= SIDE_BY_SIDE || !paths.iter().all(is_stored) {
+        return Ok(Vec::new());
+    }
+    let place = std::env::temp_dir().join("gathered.parquet");
+    let put_together = |paths: &[&Path]| {
+        let (writer, meta) = merged(paths, StoreWriter::create(&place)?)?;
+        writer.finish_part(&meta)
+    };
+    let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
+    let mut drafts = paths.chunks(SIDE_BY_SIDE).map(put_together).collect::<Result<Vec<_>, _>>()?;
+    while drafts.len() > SIDE_BY_SIDE {
+        drafts = paths_of(&drafts).chunks(SIDE_BY_SIDE).map(put_together).collect::<Result<_, _>>()?;
+    }
+    Ok(drafts)
+}
+
+fn begins_as_parquet(path: &Path) -> std::io::Result<bool> {
+    let mut head = [0; 4];
+    File::open(path)?.read_exact(&mut head)?;
+    Ok(head == *b"PAR1")
+}
+
+fn paths_of(drafts: &[Draft]) -> Vec<&Path> {
+    drafts.iter().map(Draft::path).collect()
+}
+
+/// Writes several stored traces as one, and what they say of themselves together.
+fn merged(paths: &[&Path], mut writer: StoreWriter) -> Result<(StoreWriter, Meta), TraceError> {
     let options = ReadOptions { format: Some(Format::Parquet), ..ReadOptions::default() };
-    let mut reader = TraceReader::open(&paths, &options)?;
+    let mut reader = TraceReader::open(paths, &options)?;
     let mut batch = Vec::new();
     while reader.next_batch(&mut batch)? {
         writer.write(&batch, reader.meta())?;
     }
-    // The names are those of the runs in the order of the merge; the rest is what the whole said of itself.
-    let names = reader.meta();
-    writer.close(&Meta { devices: names.devices.clone(), processes: names.processes.clone(), ..meta.clone() })
+    Ok((writer, reader.meta().clone()))
 }

@@ -27,6 +27,8 @@ mod recording;
 mod requests;
 mod sort;
 #[cfg(feature = "files")]
+mod split;
+#[cfg(feature = "files")]
 mod store;
 mod summary;
 mod text;
@@ -43,6 +45,8 @@ pub use meta::{Clock, DeviceMeta, Meta, Origin, Process, ResponseSpan};
 pub use reader::TraceReader;
 pub use record::{Flags, NOT_RECORDED, Operation, Record};
 pub use requests::Requests;
+#[cfg(feature = "files")]
+pub use split::{Piece, split};
 #[cfg(feature = "files")]
 pub use store::StoreWriter;
 pub use summary::{Counts, Summary};

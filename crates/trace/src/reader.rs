@@ -1,6 +1,10 @@
 //! A trace being read, whatever its format: batches of records in order of arrival.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+#[cfg(feature = "files")]
+use headstack_files::Draft;
 
 use crate::error::TraceError;
 use crate::formats::{Format, ReadOptions};
@@ -16,6 +20,9 @@ pub struct TraceReader {
     source: Source,
     steps: Applied,
     meta: Meta,
+    /// What was put together of files too many to be read side by side: gone with this.
+    #[cfg(feature = "files")]
+    gathered: Vec<Draft>,
 }
 
 #[allow(clippy::large_enum_variant)] // One a trace.
@@ -25,13 +32,30 @@ enum Source {
 }
 
 impl TraceReader {
-    /// Opens files that are one trace. Those of several CPUs of blktrace belong together; others are merged by time.
+    /// Opens files that are one trace. Those of several CPUs of blktrace belong together; others are merged by time. A
+    /// folder stands for the stored traces in it, as a split wrote them.
     ///
     /// # Errors
     /// Files that cannot be read, or are of no format, or of two.
     pub fn open(paths: &[&Path], options: &ReadOptions) -> Result<TraceReader, TraceError> {
-        let inputs = paths.iter().map(|path| Input::open(path)).collect::<Result<Vec<_>, _>>()?;
-        TraceReader::from_inputs(inputs, options)
+        let mut files = Vec::new();
+        for path in paths {
+            if path.is_dir() { files.extend(stored_in(path)?) } else { files.push(path.to_path_buf()) }
+        }
+        #[cfg(feature = "files")]
+        let gathered = crate::import::gathered(&files)?;
+        #[cfg(feature = "files")]
+        if !gathered.is_empty() {
+            files = gathered.iter().map(|draft| draft.path().to_owned()).collect();
+        }
+        let inputs = files.iter().map(|path| Input::open(path)).collect::<Result<Vec<_>, _>>()?;
+        #[cfg_attr(not(feature = "files"), allow(unused_mut))]
+        let mut reader = TraceReader::from_inputs(inputs, options)?;
+        #[cfg(feature = "files")]
+        {
+            reader.gathered = gathered;
+        }
+        Ok(reader)
     }
 
     /// The same, of inputs that are open.
@@ -60,7 +84,13 @@ impl TraceReader {
             1 => Source::One(parts.remove(0)),
             _ => Source::Several(Merge::new(parts)?),
         };
-        let mut reader = TraceReader { source, steps: Applied::new(&options.steps), meta: Meta::default() };
+        let mut reader = TraceReader {
+            source,
+            steps: Applied::new(&options.steps),
+            meta: Meta::default(),
+            #[cfg(feature = "files")]
+            gathered: Vec::new(),
+        };
         reader.refresh();
         Ok(reader)
     }
@@ -150,6 +180,24 @@ impl Source {
             Source::Several(merge) => merge.meta(),
         }
     }
+}
+
+/// The stored traces in a folder, by their names; hidden ones are not whole yet.
+fn stored_in(folder: &Path) -> Result<Vec<PathBuf>, TraceError> {
+    let failed = |error: std::io::Error| TraceError::of_file(folder.display().to_string(), error);
+    let entries = fs::read_dir(folder).map_err(failed)?;
+    let paths = entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>();
+    let is_stored = |path: &PathBuf| {
+        path.extension().is_some_and(|suffix| suffix == "parquet")
+            && !path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
+    };
+    let mut paths: Vec<PathBuf> = paths.map_err(failed)?.into_iter().filter(is_stored).collect();
+    paths.sort();
+    if paths.is_empty() {
+        let message = "is a folder without a stored trace: a split writes its *.parquet";
+        return Err(TraceError::of_file(folder.display().to_string(), message));
+    }
+    Ok(paths)
 }
 
 /// Lines by which a file is told that changes its format further down.

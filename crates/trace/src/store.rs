@@ -9,10 +9,11 @@ mod reader;
 mod schema;
 mod writer;
 
+pub(crate) use data::Data;
 pub(crate) use reader::Stored;
 pub use writer::StoreWriter;
 
 /// Requests of a row group: 12.6 MB in memory, so that a merge of many files fits.
-const ROW_GROUP: usize = 1 << 18;
+pub(crate) const ROW_GROUP: usize = 1 << 18;
 /// The key of the metadata.
 const META_KEY: &str = "headstack.trace";

@@ -48,7 +48,8 @@ impl StoreWriter {
             file: file.map_err(|error| failed(path, error))?,
             descriptions: descriptor().columns().to_vec(),
             properties,
-            pending: Vec::with_capacity(ROW_GROUP),
+            // As long as it comes to be: of many files most are short.
+            pending: Vec::new(),
             written: 0,
             last_arrival_ns: 0,
         })

@@ -1,0 +1,468 @@
+//! A trace by its devices, in one pass: a file of the stored form for each, whatever their number.
+//!
+//! What was read is held up to a bound, put in order of devices, and laid aside in a file without a name of its own; the
+//! parts laid aside are then read side by side, a device after the other. Memory is that of what is held and of a reading
+//! place in each part, and one device's file is open at a time for each core.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+
+use headstack_files::{AtomicFile, Draft};
+use parquet::file::reader::ChunkReader;
+use rayon::prelude::*;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::error::TraceError;
+use crate::meta::{DeviceMeta, Meta};
+use crate::reader::TraceReader;
+use crate::record::{Flags, Operation, Record};
+use crate::store::{Data, ROW_GROUP, StoreWriter};
+
+/// Requests that are held at a time: 100 MB, and as much while they are put in order.
+const HELD_MAX: usize = 1 << 21;
+/// Bytes of a name; with its suffix it fits those of every file system.
+const NAME_BYTES_MAX: usize = 200;
+
+/// A device's file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// The device.
+    pub device: String,
+    /// Its file.
+    pub path: PathBuf,
+    /// The requests to it.
+    pub requests: u64,
+}
+
+/// Writes the requests to each device that `reader` yields to a file of its own in `folder`, and says what holds for the
+/// trace. `progress` hears the number of requests read so far and says whether to go on. All files get their names when all
+/// are whole: nothing is left unless the split succeeds.
+///
+/// # Errors
+/// What the trace or the disk does; a stop, as an error that says so.
+pub fn split(
+    reader: &mut TraceReader,
+    folder: &Path,
+    progress: &mut (dyn FnMut(u64) -> bool + Send),
+) -> Result<(Meta, Vec<Piece>), TraceError> {
+    split_holding(reader, folder, progress, HELD_MAX)
+}
+
+fn split_holding(
+    reader: &mut TraceReader,
+    folder: &Path,
+    progress: &mut (dyn FnMut(u64) -> bool + Send),
+    held_max: usize,
+) -> Result<(Meta, Vec<Piece>), TraceError> {
+    let is_new = !folder.exists();
+    fs::create_dir_all(folder).map_err(|error| TraceError::of_output(folder, &error))?;
+    let parted = Parts::of(reader, folder, progress, held_max).and_then(|(parts, read)| {
+        let meta = reader.meta().clone();
+        let mut goes_on = || progress(read);
+        let pieces = Pieces::new(folder, &meta).write(parts, &mut goes_on)?;
+        Ok((meta, pieces))
+    });
+    if parted.is_err() && is_new {
+        // It is empty but for what others put there.
+        let _ = fs::remove_dir(folder);
+    }
+    parted
+}
+
+fn stopped(folder: &Path) -> TraceError {
+    TraceError::of_file(folder.display().to_string(), "stopped; nothing is written")
+}
+
+/// Requests by device and, of each, in order of arrival.
+type Part<'a> = Box<dyn Iterator<Item = Result<Record, TraceError>> + 'a>;
+
+/// What was read, in parts that follow each other in time.
+struct Parts {
+    /// All but the last are here.
+    aside: Option<Aside>,
+    held: Vec<Record>,
+}
+
+impl Parts {
+    fn of(
+        reader: &mut TraceReader,
+        folder: &Path,
+        progress: &mut (dyn FnMut(u64) -> bool + Send),
+        held_max: usize,
+    ) -> Result<(Parts, u64), TraceError> {
+        let mut parts = Parts { aside: None, held: Vec::new() };
+        let (mut batch, mut read) = (Vec::new(), 0);
+        while reader.next_batch(&mut batch)? {
+            read += batch.len() as u64;
+            parts.held.append(&mut batch);
+            if parts.held.len() >= held_max {
+                parts.lay_aside(folder)?;
+            }
+            if !progress(read) {
+                return Err(stopped(folder));
+            }
+        }
+        by_device(&mut parts.held);
+        Ok((parts, read))
+    }
+
+    fn lay_aside(&mut self, folder: &Path) -> Result<(), TraceError> {
+        by_device(&mut self.held);
+        let aside = match &mut self.aside {
+            Some(aside) => aside,
+            empty => empty.insert(Aside::begin(folder)?),
+        };
+        aside.add(&self.held)?;
+        self.held.clear();
+        Ok(())
+    }
+
+    /// The parts, each to be read from its beginning.
+    fn read(&self) -> Result<Vec<Part<'_>>, TraceError> {
+        let mut parts = self.aside.as_ref().map_or_else(|| Ok(Vec::new()), Aside::read)?;
+        parts.push(Box::new(self.held.iter().map(|record| Ok(*record))));
+        Ok(parts)
+    }
+}
+
+fn by_device(records: &mut [Record]) {
+    records.par_sort_by_key(|record| record.device);
+}
+
+/// Parts that are laid aside in a file that is gone with this.
+struct Aside {
+    path: PathBuf,
+    file: AtomicFile,
+    written: u64,
+    /// Where each begins, and the requests in it.
+    parts: Vec<(u64, u64)>,
+}
+
+impl Aside {
+    fn begin(folder: &Path) -> Result<Aside, TraceError> {
+        let path = folder.join("aside");
+        let file = AtomicFile::create(&path)?;
+        Ok(Aside { path, file, written: 0, parts: Vec::new() })
+    }
+
+    fn add(&mut self, records: &[Record]) -> Result<(), TraceError> {
+        let mut counted = Counted { file: &mut self.file, bytes: 0 };
+        let packed = zstd::stream::write::Encoder::new(&mut counted, 1).and_then(|encoder| {
+            let mut out = BufWriter::with_capacity(1 << 16, encoder);
+            records.iter().try_for_each(|record| out.write_all(&packed(record)))?;
+            out.into_inner().map_err(io::IntoInnerError::into_error)?.finish().map(drop)
+        });
+        packed.map_err(|error| TraceError::of_output(&self.path, &error))?;
+        self.parts.push((self.written, records.len() as u64));
+        self.written += counted.bytes;
+        Ok(())
+    }
+
+    fn read(&self) -> Result<Vec<Part<'_>>, TraceError> {
+        let failed = |error: &dyn std::fmt::Display| TraceError::of_file(self.path.display().to_string(), error);
+        let draft = self.file.draft().expect("a file beside others is a regular one");
+        let data = File::open(draft).and_then(Data::new).map_err(|error| failed(&error))?;
+        let part = |&(start, requests): &(u64, u64)| -> Result<Part<'_>, TraceError> {
+            let bytes = BufReader::new(data.get_read(start).map_err(|error| failed(&error))?);
+            let mut decoder =
+                zstd::stream::read::Decoder::with_buffer(bytes).map_err(|error| failed(&error))?.single_frame();
+            let next = move |_| {
+                let mut packed = [0; PACKED_BYTES];
+                decoder.read_exact(&mut packed).map_err(|error| failed(&error))?;
+                Ok(unpacked(&packed))
+            };
+            Ok(Box::new((0..requests).map(next)))
+        };
+        self.parts.iter().map(part).collect()
+    }
+}
+
+/// Counts what passes.
+struct Counted<'a> {
+    file: &'a mut AtomicFile,
+    bytes: u64,
+}
+
+impl Write for Counted<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+const PACKED_BYTES: usize = 47;
+
+fn packed(record: &Record) -> [u8; PACKED_BYTES] {
+    let mut bytes = [0; PACKED_BYTES];
+    let longs = [record.arrival_ns, record.response_ns, record.wait_ns, record.offset_bytes];
+    let shorts = [record.length_bytes, record.device, record.process];
+    for (place, value) in bytes[..32].chunks_exact_mut(8).zip(longs) {
+        place.copy_from_slice(&value.to_le_bytes());
+    }
+    for (place, value) in bytes[32..44].chunks_exact_mut(4).zip(shorts) {
+        place.copy_from_slice(&value.to_le_bytes());
+    }
+    bytes[44..46].copy_from_slice(&record.flags.0.to_le_bytes());
+    bytes[46] = record.operation as u8;
+    bytes
+}
+
+fn unpacked(bytes: &[u8; PACKED_BYTES]) -> Record {
+    let long = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+    let short = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+    Record {
+        arrival_ns: long(0),
+        response_ns: long(8),
+        wait_ns: long(16),
+        offset_bytes: long(24),
+        length_bytes: short(32),
+        device: short(36),
+        process: short(40),
+        flags: Flags(u16::from_le_bytes([bytes[44], bytes[45]])),
+        operation: Operation::ALL[usize::from(bytes[46])],
+    }
+}
+
+/// The files being written.
+struct Pieces<'a> {
+    folder: &'a Path,
+    meta: &'a Meta,
+    names: Vec<String>,
+    written: Vec<(usize, Piece, Draft)>,
+    /// Devices of few requests, which are written side by side.
+    few: Vec<(usize, Vec<Record>)>,
+    held: usize,
+}
+
+impl Pieces<'_> {
+    fn new<'a>(folder: &'a Path, meta: &'a Meta) -> Pieces<'a> {
+        Pieces { folder, meta, names: file_names(&meta.devices), written: Vec::new(), few: Vec::new(), held: 0 }
+    }
+
+    /// Devices without a request have no file.
+    fn write(mut self, parts: Parts, goes_on: &mut dyn FnMut() -> bool) -> Result<Vec<Piece>, TraceError> {
+        let mut parts: Vec<_> = parts.read()?.into_iter().map(Iterator::peekable).collect();
+        for device in 0..self.meta.devices.len() {
+            let is_of_it = |next: &Result<Record, TraceError>| {
+                next.as_ref().map_or(true, |record| record.device as usize == device)
+            };
+            let mut records = Vec::new();
+            let mut writer = None;
+            for part in &mut parts {
+                while let Some(next) = part.next_if(is_of_it) {
+                    records.push(Record { device: 0, ..next? });
+                    if records.len() == ROW_GROUP {
+                        let (writer, who) = match &mut writer {
+                            Some(writer) => writer,
+                            empty => empty.insert((self.begin(device)?, Who::default())),
+                        };
+                        let processes = self.meta.processes.len();
+                        who.rename(&mut records, processes);
+                        writer.write(&records, &who.meta_of(self.meta, device))?;
+                        records.clear();
+                        if !goes_on() {
+                            return Err(stopped(self.folder));
+                        }
+                    }
+                }
+            }
+            match writer {
+                Some((writer, who)) => {
+                    let piece = self.end(device, writer, who, records)?;
+                    self.written.push(piece);
+                }
+                None if records.is_empty() => {}
+                None => {
+                    self.held += records.len();
+                    self.few.push((device, records));
+                }
+            }
+            if self.held >= ROW_GROUP {
+                self.write_few(goes_on)?;
+            }
+        }
+        self.write_few(goes_on)?;
+        self.written.sort_by_key(|(device, ..)| *device);
+        let finished = self.written.into_iter().map(|(_, piece, draft)| draft.finish().map(|()| piece));
+        Ok(finished.collect::<Result<_, _>>()?)
+    }
+
+    fn begin(&self, device: usize) -> Result<StoreWriter, TraceError> {
+        let path = self.folder.join(&self.names[device]);
+        StoreWriter::write_to(&path, AtomicFile::create(&path)?)
+    }
+
+    fn write_few(&mut self, goes_on: &mut dyn FnMut() -> bool) -> Result<(), TraceError> {
+        self.held = 0;
+        let few = std::mem::take(&mut self.few);
+        let one = |(device, records)| self.end(device, self.begin(device)?, Who::default(), records);
+        let written = few.into_par_iter().map(one).collect::<Result<Vec<_>, TraceError>>()?;
+        self.written.extend(written);
+        if goes_on() { Ok(()) } else { Err(stopped(self.folder)) }
+    }
+
+    fn end(
+        &self,
+        device: usize,
+        mut writer: StoreWriter,
+        mut who: Who,
+        mut records: Vec<Record>,
+    ) -> Result<(usize, Piece, Draft), TraceError> {
+        who.rename(&mut records, self.meta.processes.len());
+        let meta = who.meta_of(self.meta, device);
+        writer.write(&records, &meta)?;
+        let (requests, name) = (writer.written(), self.meta.devices[device].name.clone());
+        let piece = Piece { device: name, path: self.folder.join(&self.names[device]), requests };
+        Ok((device, piece, writer.finish_part(&meta)?))
+    }
+}
+
+/// The processes of a device, so that its file names no others.
+#[derive(Default)]
+struct Who {
+    /// Their indices in the trace, in order of appearance.
+    processes: Vec<u32>,
+    numbers: FxHashMap<u32, u32>,
+}
+
+impl Who {
+    fn rename(&mut self, records: &mut [Record], of: usize) {
+        if of == 0 {
+            return;
+        }
+        for record in records.iter_mut().filter(|record| record.process != 0) {
+            let processes = &mut self.processes;
+            record.process = *self.numbers.entry(record.process).or_insert_with(|| {
+                processes.push(record.process - 1);
+                processes.len() as u32
+            });
+        }
+    }
+
+    /// What holds for one device's part of the trace.
+    fn meta_of(&self, meta: &Meta, device: usize) -> Meta {
+        let device = &meta.devices[device];
+        let mut steps = meta.steps.clone();
+        if meta.devices.len() > 1 {
+            steps.push(format!("device={}", device.name));
+        }
+        Meta {
+            origin: meta.origin.clone(),
+            devices: vec![device.clone()],
+            processes: self.processes.iter().map(|&index| meta.processes[index as usize].clone()).collect(),
+            counts: meta.counts.clone(),
+            rejects: meta.rejects.clone(),
+            notes: meta.notes.clone(),
+            header: meta.header.clone(),
+            steps,
+            ..*meta
+        }
+    }
+}
+
+/// A name for each device's file: its own as far as file names may be so, with a number where two would have the same, also
+/// where capitals are not told apart.
+fn file_names(devices: &[DeviceMeta]) -> Vec<String> {
+    let mut taken = FxHashSet::default();
+    let mut name_of = |device: &DeviceMeta| {
+        let clean = |letter: char| if letter.is_alphanumeric() || "-._".contains(letter) { letter } else { '_' };
+        let clean: String = device.name.chars().map(clean).collect();
+        let mut clean = clean.trim_matches('.');
+        while clean.len() > NAME_BYTES_MAX {
+            clean = &clean[..clean.char_indices().next_back().map_or(0, |(at, _)| at)];
+        }
+        let clean = if clean.is_empty() { "device" } else { clean };
+        let mut name = clean.to_owned();
+        for number in 2.. {
+            if taken.insert(name.to_lowercase()) {
+                break;
+            }
+            name = format!("{clean}-{number}");
+        }
+        format!("{name}.parquet")
+    };
+    devices.iter().map(&mut name_of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats::ReadOptions;
+    use crate::input::Input;
+
+    const ROWS: usize = 5_000;
+
+    /// Alibaba's columns: device, operation, offset, length, time in microseconds.
+    fn csv(devices: usize) -> Vec<u8> {
+        let line = |row: usize| {
+            let (device, operation) = (row * row % devices, if row % 3 == 0 { 'W' } else { 'R' });
+            format!("{device},{operation},{},4096,{}\n", row * 4096, 1_600_000_000_000_000 + row)
+        };
+        (0..ROWS).map(line).collect::<String>().into_bytes()
+    }
+
+    fn reader(bytes: Vec<u8>) -> TraceReader {
+        let options = ReadOptions { format: crate::Format::from_name("alibaba"), ..ReadOptions::default() };
+        TraceReader::from_inputs(vec![Input::from_bytes("t.csv", bytes).unwrap()], &options).unwrap()
+    }
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("headstack-split-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        folder
+    }
+
+    /// What is held changes nothing: what is laid aside comes back, device by device, in order.
+    #[test]
+    fn a_split_is_the_trace_by_devices_however_little_is_held() {
+        let whole = reader(csv(97)).read_all().unwrap();
+        for held_max in [usize::MAX, 700, 1] {
+            let folder = folder(&held_max.to_string());
+            let mut source = reader(csv(97));
+            let (meta, pieces) = split_holding(&mut source, &folder, &mut |_| true, held_max).unwrap();
+            assert_eq!(fs::read_dir(&folder).unwrap().count(), pieces.len());
+            assert_eq!(pieces.iter().map(|piece| piece.requests).sum::<u64>(), ROWS as u64);
+            for piece in &pieces {
+                let mut one = TraceReader::open(&[&piece.path], &ReadOptions::default()).unwrap();
+                let records = one.read_all().unwrap();
+                let index = meta.devices.iter().position(|device| device.name == piece.device).unwrap() as u32;
+                let expected = whole.iter().filter(|record| record.device == index);
+                assert!(expected.map(|record| Record { device: 0, ..*record }).eq(records), "{}", piece.device);
+                assert_eq!(one.meta().devices, meta.devices[index as usize..=index as usize]);
+            }
+            fs::remove_dir_all(folder).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_split_that_is_stopped_leaves_nothing() {
+        let folder = folder("stopped");
+        for calls in 0..4 {
+            let mut left = calls;
+            let mut goes_on = |_| {
+                left -= 1;
+                left >= 0
+            };
+            let stopped = split_holding(&mut reader(csv(10)), &folder, &mut goes_on, 100);
+            assert_eq!(stopped.is_err(), calls < 2, "{calls}");
+            assert_eq!(folder.exists(), calls >= 2, "{calls}");
+        }
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn names_that_would_be_one_file_get_a_number() {
+        let device = |name: &str| DeviceMeta { name: name.to_owned(), ..DeviceMeta::default() };
+        let long = "x".repeat(400);
+        let names = ["a/b", "a:b", "A_B", "a_b-2", "..", "", "7,0", long.as_str(), "ä"];
+        let files = file_names(&names.map(device));
+        let expected = ["a_b", "a_b-2", "A_B-3", "a_b-2-2", "device", "device-2", "7_0", &long[..NAME_BYTES_MAX], "ä"];
+        assert_eq!(files, expected.map(|name| format!("{name}.parquet")));
+    }
+}
