@@ -34,7 +34,7 @@ def tables() -> list[Documented]:
     >>> [field.unit for table in tables() for field in table.fields if field.name == "iops_low"]
     ['1/s']
     """
-    from headstack import comparison, conditioning, pts, sweeps
+    from headstack import comparison, conditioning, pts, replays, sweeps, volumes
     from headstack.classic.crystal import Crystal
     from headstack.classic.fsync import Fsync
     from headstack.classic.latency import Latency
@@ -49,6 +49,12 @@ def tables() -> list[Documented]:
             "A row a configuration: first what was varied, each column named as its field and its unit; then the "
             "columns of results, but those of the model's error, which is told of what is printed; then these.",
             sweeps.FIELDS,
+        ),
+        Documented("volumes", "A row a device of a trace: `headstack trace volumes --csv`.", volumes.FIELDS),
+        Documented(
+            "mapped",
+            "A row for each replay and volume: `Results.volumes`, `headstack replay --volumes`.",
+            replays.FIELDS,
         ),
         Documented("predict", "A row for each environment and system: `headstack predict --csv`.", predictions.FIELDS),
         Documented("compare", "A row a point: `headstack compare --csv`.", comparison.FIELDS),

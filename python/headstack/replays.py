@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypedDict, Unpack
 
 from headstack import _native
-from headstack._native import InputError, RunError
+from headstack._native import Field, InputError, RunError
 from headstack.atomic_files import opened_pipe
 from headstack.intervals.described import described
 from headstack.intervals.of_runs import DESCRIBED, bare
@@ -22,6 +22,7 @@ from headstack.results import Results
 from headstack.runs import Swept, System, changed, changing, labels_of, loaded, several, swept, texts
 from headstack.traces import Trace
 from headstack.values import choice, duration_ns, number, whole
+from headstack.volume_maps import extents, luns_of
 
 MODES = ("timed", "asap", "closed", "dependent")
 OUTSIDE = ("refuse", "fold", "drop")
@@ -32,6 +33,24 @@ SYSTEM_OPTIONS = tuple(
     if (option.group in ("Array", "Drive") and option.name != "lun") or option.name in ("interval", "seed", "faults")
 )
 """What can be varied of the system, as in a run."""
+
+
+FIELDS = (
+    Field("run", "count", "", "number of the replay among the results, from 0"),
+    Field("system", "text", "", "its system"),
+    Field("mode", "text", "", "its mode"),
+    Field("volume", "text", "", "the volume's name in the trace"),
+    Field("start_bytes", "count", "bytes", "its first byte on the system"),
+    Field("length_bytes", "count", "bytes", "what it has there"),
+    Field("requests", "count", "requests", "requests replayed, without flushes, which are of the whole system"),
+    Field("bytes", "count", "bytes", "their bytes"),
+    Field("iops", "figure", "1/s", "requests a second from the first request of the replay to the last completion"),
+    Field("mean_ms", "figure", "ms", "mean response time"),
+    Field("p99_ms", "figure", "ms", "99th percentile of response times"),
+    Field("folded", "count", "requests", "requests behind the volume's end on the system that were moved into it"),
+    Field("dropped", "count", "requests", "requests behind it that were left out"),
+)
+"""What ``Results.volumes`` has of each volume."""
 
 
 class ReplayOptions(TypedDict, total=False):
@@ -66,6 +85,7 @@ def replay(
     outside: str = "refuse",
     requests: int | None = None,
     time: str | None = None,
+    map: str | os.PathLike[str] | None = None,
     record: str | os.PathLike[str] | None = None,
     writes: str = "as-recorded",
     realtime: bool = False,
@@ -87,8 +107,10 @@ def replay(
     ``"dependent"`` (a request waits for those it waited for in the recording: the last completions before it that no
     other request came between, or, if it is given, all that were complete at most ``within`` before it arrived).
     ``outside`` says what becomes of requests beyond the system: ``"refuse"``, ``"fold"`` or ``"drop"``.
-    ``requests`` and ``time`` (of the recording) end it early. ``record`` writes what came out of a single replay as a
-    trace.
+    ``map`` puts the volumes of a trace of several on simulated systems: ``"stacked"`` (one after the other),
+    ``"round-robin"`` or ``"hashed"`` (over LUNs, in turn or by name), ``"hm.0=lun0,hm.1=lun1@100GB"``, or a file of
+    such lines; results then have ``volumes``, what became of each. ``requests`` and ``time`` (of the recording) end it
+    early. ``record`` writes what came out of a single replay as a trace.
 
     Simulated systems are replayed first, on all cores; ``progress`` hears the number of requests read. A system that is
     the path of a file or block device is the real thing, one after the other, of which ``course`` hears as
@@ -109,6 +131,7 @@ def replay(
         "outside": outside,
         "requests": requests,
         "time": time,
+        "map": None if map is None else os.fspath(map),
     }
     access = Access(
         destroy=tuple(destroy),
@@ -149,6 +172,8 @@ def replay_all(
     """Replays on all systems, in their order in the results; nothing begins before everything is looked at."""
     real = [is_target(system) for system in asked.systems]
     simulated = [system for system, is_real in zip(asked.systems, real, strict=True) if not is_real]
+    if asked.settings.get("map") is not None and any(real):
+        raise InputError("map: volumes are mapped to simulated systems; --step stack puts them on a real one")
     paths = [
         os.fspath(system) for system in asked.systems if isinstance(system, str | os.PathLike) and is_target(system)
     ]
@@ -161,7 +186,7 @@ def replay_all(
             "them out everywhere"
         )
     replays = replays_of(asked.trace, asked.modes, asked.settings)
-    specs = specify(asked.trace, simulated, replays, asked.given)
+    specs = specify(asked.trace, simulated, replays, asked.given, asked.settings.get("map"))
     prepared = prepare(asked.trace, paths, replays, asked.given, playback) if paths else None
     played = [] if prepared is None else prepared.specs
     if record is not None and len(specs) + len(played) > 1:
@@ -169,8 +194,9 @@ def replay_all(
     with nullcontext() if record is None else opened_pipe(record) as place:
         for spec in (*specs, *played):
             spec["record"] = place
-        results = Results(_native.replay(json.dumps([bare(spec) for spec in specs]), progress), swept(asked.given))
-        results = results.with_model_errors(specs, lambda sampled: _native.replay(json.dumps(sampled)))
+        found, volumes = _native.replay(json.dumps([bare(spec) for spec in specs]), progress)
+        results = Results(found, swept(asked.given))
+        results = results.with_model_errors(specs, lambda sampled: _native.replay(json.dumps(sampled))[0])
         if prepared is not None:
             results = results.and_others(Results(prepared.carry_out(course)))
     failed = results.failed_checks()
@@ -180,7 +206,34 @@ def replay_all(
     owners = [number for number, is_real in enumerate(real) if not is_real for _ in range(per_system)]
     owners += [[number for number, is_real in enumerate(real) if is_real][spec["target"]] for spec in played]
     # Of real ones, an interruption leaves out the last.
-    return results.chosen(sorted(range(len(results)), key=owners.__getitem__))
+    order = sorted(range(len(results)), key=owners.__getitem__)
+    results = results.chosen(order)
+    if asked.settings.get("map") is not None:
+        results.volumes = volumes_of(results, [json.loads(volumes)[number] for number in order])
+    return results
+
+
+def volumes_of(results: Results, volumes: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """A row for each replay and volume, in the order of their places: times in ms as in the table of results."""
+    return [
+        {
+            "run": number,
+            "system": row["system"],
+            "mode": row["mode"],
+            "volume": volume["volume"],
+            "start_bytes": volume["start_bytes"],
+            "length_bytes": volume["length_bytes"],
+            "requests": volume["requests"],
+            "bytes": volume["bytes"],
+            "iops": volume["iops"],
+            "mean_ms": None if volume["mean_ns"] is None else volume["mean_ns"] / 1e6,
+            "p99_ms": None if volume["p99_ns"] is None else volume["p99_ns"] / 1e6,
+            "folded": volume["folded"],
+            "dropped": volume["dropped"],
+        }
+        for number, (row, own) in enumerate(zip(results, volumes, strict=True))
+        for volume in own
+    ]
 
 
 def specify(
@@ -188,8 +241,10 @@ def specify(
     systems: Sequence[System],
     replays: Sequence[dict[str, Any]],
     given: Mapping[str, list[str]],
+    volume_map: str | None = None,
 ) -> list[dict[str, Any]]:
     """The simulated replays: systems, then ``replays``, then the options of the system in their order."""
+    ends = None if volume_map is None else ends_of(trace)
     known = {option.name for option in SYSTEM_OPTIONS}
     for name in given:
         if name not in known:
@@ -213,10 +268,20 @@ def specify(
             del spec["span"]
             spec["source"] = json.loads(trace.source)
             spec["replay"] = played
+            if volume_map is not None and ends is not None:
+                luns = luns_of(spec["system"], found.capacity_bytes)
+                spec["map"] = extents(volume_map, ends, luns, played["outside"] == "fold")
             spec["labels"] = labels_of(spec["system"], chosen)
             spec[DESCRIBED] = described(found, changing(spec, chosen))
             specs.append(spec)
     return specs
+
+
+def ends_of(trace: Trace) -> dict[str, int]:
+    """The volumes of a trace that have requests, and the bytes that each needs."""
+    told = trace.info()
+    counted = zip(told["meta"]["devices"], told["summary"]["devices"], strict=False)
+    return {device["name"]: counts["highest_end_byte"] for device, counts in counted if counts["requests"]}
 
 
 def replays_of(trace: Trace, modes: Sequence[str], settings: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -205,6 +205,8 @@ class Results:
 
     def __init__(self, native: _native.Results, swept: Sequence[str] = ()) -> None:
         self._native = native
+        self.volumes: list[Row] = []
+        """Of a replay with a map: a row for each run and volume."""
         self._swept = [name for name in swept if name not in ("depth", "rate", "seed")]
 
     @classmethod

@@ -12,8 +12,10 @@ from typing import Any, TypeAlias
 from headstack import _native
 from headstack._native import InputError
 from headstack.analysis import Analysis
+from headstack.analyzing import analyzed_in_parts
 from headstack.atomic_files import opened_pipe
 from headstack.values import duration_ns, size_bytes
+from headstack.volumes import Volume, chosen
 
 Progress: TypeAlias = Callable[[int], object]
 """Hears the number of requests so far."""
@@ -32,6 +34,7 @@ class Trace:
     format: str | None
     skip_bad: bool
     steps: tuple[str, ...]
+    devices: tuple[str, ...] | None
     columns: str | None
     sector_bytes: int | None
     time_unit: str | None
@@ -43,6 +46,7 @@ class Trace:
         format: str | None = None,
         skip_bad: bool = False,
         steps: Iterable[str] = (),
+        devices: Iterable[str] | None = None,
         columns: str | None = None,
         sector_bytes: int | None = None,
         time_unit: str | None = None,
@@ -51,9 +55,10 @@ class Trace:
         """Names files; they are read by the methods.
 
         ``format`` is one of ``formats()``, ``skip_bad`` counts lines that cannot be accepted instead of refusing them.
-        ``columns`` declares those of a CSV (``"time=ts:us,offset=lba:512,length=size,op=rw"``); ``sector_bytes`` and
-        ``time_unit`` are for the formats that leave these open (SPC, MQSim); ``at`` is where requests of a Linux block
-        trace are counted: ``"queue"`` as programs made them, or ``"issue"`` as the device got them.
+        ``devices`` are the only ones that are read, before all steps. ``columns`` declares those of a CSV
+        (``"time=ts:us,offset=lba:512,length=size,op=rw"``); ``sector_bytes`` and ``time_unit`` are for the formats that
+        leave these open (SPC, MQSim); ``at`` is where requests of a Linux block trace are counted: ``"queue"`` as
+        programs made them, or ``"issue"`` as the device got them.
         """
         if not paths:
             raise InputError("a trace needs a file")
@@ -61,6 +66,7 @@ class Trace:
         object.__setattr__(self, "format", format)
         object.__setattr__(self, "skip_bad", skip_bad)
         object.__setattr__(self, "steps", tuple(steps))
+        object.__setattr__(self, "devices", None if devices is None else tuple(devices))
         object.__setattr__(self, "columns", columns)
         object.__setattr__(self, "sector_bytes", sector_bytes)
         object.__setattr__(self, "time_unit", time_unit)
@@ -96,12 +102,19 @@ class Trace:
         reuse: str | None = "block",
         sample: float | None = None,
         progress: Progress | None = None,
+        *,
+        executor: str | None = None,
+        store: str | os.PathLike[str] | None = None,
     ) -> Analysis:
         """What the trace is like, in one pass.
 
         ``block`` is the size of the blocks of working set and re-use, a power of two. ``reuse`` is counted by
         ``"block"``, by ``"request"`` (known by its first byte, as cache simulators know objects), or not at all;
         ``sample`` is the share of them that is looked at (SHARDS), all where it is not given.
+
+        With an ``executor`` (``"local"``, or ``"dask://HOST:PORT"``, whose workers find the files where they are here)
+        or a ``store``, a stored trace is analysed in parts, and each that is finished is kept: the same again goes on
+        from there. Figures are those of one pass, but for estimates from samples, which are as sure.
 
         >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
         >>> trace = hs.Trace("t.parquet")
@@ -111,7 +124,13 @@ class Trace:
         if sample is not None and reuse is None:
             raise InputError("sample: re-use, of which a sample would be taken, is off")
         asked = {"block_bytes": size_bytes("block", block), "reuse": reuse, "sample": sample}
-        told = json.loads(_native.trace_analyze(self.source, json.dumps(asked), progress))
+        options = json.dumps(asked)
+        if executor is None and store is None:
+            text = _native.trace_analyze(self.source, options, progress)
+        else:
+            where = executor or "local"
+            text = analyzed_in_parts(asdict(self), options, self.name, store=store, executor=where, progress=progress)
+        told = json.loads(text)
         return Analysis(self.name, told["meta"], told["report"])
 
     def to_parquet(self, path: str | os.PathLike[str], progress: Progress | None = None) -> dict[str, Any]:
@@ -150,6 +169,30 @@ class Trace:
         """
         told = json.loads(_native.trace_split(self.source, os.fspath(folder), progress))
         return {piece["device"]: Path(piece["path"]) for piece in told["pieces"]}
+
+    def volumes(self, progress: Progress | None = None) -> list[Volume]:
+        """What each device is like: a row with the ``headstack.volumes.FIELDS`` for each that has requests.
+
+        >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
+        >>> [volume["requests"] for volume in hs.Trace("t.parquet").volumes()]
+        [300]
+        """
+        volumes: list[Volume] = json.loads(_native.trace_volumes(self.source, progress))
+        return volumes
+
+    def select(self, where: str | None = None, *, top: int | None = None, by: str = "requests") -> Trace:
+        """The same of some devices alone, by what they are: those for which ``where`` holds
+        (``"requests>1e6 and read_share<0.2"``), and of these the ``top`` with most of ``by``. Reads the trace once.
+
+        >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
+        >>> len(hs.Trace("t.parquet").select("requests<1e6").devices)
+        1
+        """
+        names = [volume["volume"] for volume in chosen(self.volumes(), where, top, by)]
+        if not names:
+            raise InputError(f"{self.name}: no device is so: {where}")
+        options = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "paths"}
+        return Trace(*self.paths, **{**options, "devices": names})
 
     def with_steps(self, *steps: str) -> Trace:
         """The same with more steps behind its own.

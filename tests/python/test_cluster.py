@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import headstack as hs
+from headstack import analyzing
 from headstack.chunks import chunk as chunk_module
 from headstack.chunks import run_chunks
 from headstack.runs import specify
@@ -192,6 +193,22 @@ def test_a_cluster_that_is_not_there_is_refused(
     refused(tmp_path, processes.executor, rf"^executor: {re.escape(processes.executor)} has no workers; start one")
     monkeypatch.setattr("headstack.chunks.cluster.CONNECT_S", 1)
     refused(tmp_path, "dask://127.0.0.1:9", r"^executor: no scheduler answers at dask://127\.0\.0\.1:9$")
+
+
+def test_an_analysis_in_parts_gives_the_same_bytes(
+    tmp_path: Path, processes: Processes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(analyzing, "PART_REQUESTS", 1)
+    for number in range(3):
+        path = tmp_path / f"{number}.parquet"
+        hs.run("cheetah-x15-36lp", "file-server", requests=900, warm_up=0, seed=number, record=path)
+    trace = hs.Trace(*(tmp_path / f"{number}.parquet" for number in range(3)))
+    for _ in range(2):
+        processes.worker()
+    processes.until_there_are(2)
+    parted = trace.analyze(store=tmp_path / "dask", executor=processes.executor)
+    assert parted.to_json() == trace.analyze().to_json()
+    assert parted.to_json() == trace.analyze(store=tmp_path / "local").to_json()
 
 
 def refused(store: Path, executor: str, message: str) -> None:

@@ -157,7 +157,8 @@ def test_a_folder_of_a_split_is_the_trace(headstack: Headstack, tmp_path: Path) 
     assert sum(json.loads(told.stdout)["summary"]["total"]["requests"].values()) == len(one)
     (tmp_path / "empty").mkdir()
     refused = headstack("trace", "info", "empty")
-    assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1) and "*.parquet" in refused.stderr
+    assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1)
+    assert "*.parquet" in refused.stderr
 
 
 def test_info_says_when_and_where(headstack: Headstack, csv: Path) -> None:
@@ -220,7 +221,7 @@ def test_time_going_back_where_the_format_forbids_it(headstack: Headstack, tmp_p
     [
         (["info", "nosuch.csv"], "nosuch.csv: there is no such file"),
         (["info", "empty"], "empty: the file is empty"),
-        (["info", "."], ".: is a folder, not a file"),
+        (["info", "."], ".: is a folder without a stored trace"),
         (["info", "prose"], "prose: is in none of the formats"),
         (["info", "t.csv", "--format", "nosuch"], "format: there is no `nosuch`, but parquet, "),
         (["info", "t.csv", "--format", "spc"], "t.csv:1: "),

@@ -1,16 +1,17 @@
 //! Replaying traces on simulated systems.
 
+use std::cell::RefCell;
 use std::num::NonZero;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::thread;
 
-use headstack_replay::{Replay, ReplayError};
+use headstack_replay::{Extent, Replay, ReplayError, VolumeResult, Volumes};
 use headstack_result::RunResult;
 use headstack_sim::faults::Schedule;
 use headstack_sim::replay::{ReplaySpec, replay as simulate};
-use headstack_sim::{SimError, SystemDescription};
+use headstack_sim::{Observed, SimError, SystemDescription};
 use headstack_trace::{Requests, TraceError, TraceReader};
 use headstack_workload::Recorded;
 use pyo3::prelude::*;
@@ -31,6 +32,9 @@ struct Spec {
     system: SystemDescription,
     source: TraceSource,
     replay: Replay,
+    /// Where the volumes of a trace lie, of which there may be several then.
+    #[serde(default)]
+    map: Vec<Extent>,
     seed: u64,
     interval_ns: Option<u64>,
     /// What goes wrong, and when, as `load_faults` gives it.
@@ -69,11 +73,14 @@ impl From<TraceError> for Failure {
 /// Replays that one reading of their trace serves: each has its system in memory and a thread.
 const TOGETHER: usize = 8;
 
-/// Carries out the replays of a JSON list on all cores, and returns their results in its order. `progress` hears the
-/// number of requests read by all of them.
+/// What came of a replay: of the whole, and of each volume that was put to a place of its own.
+type Replayed = Result<(RunResult, Vec<VolumeResult>), Failure>;
+
+/// Carries out the replays of a JSON list on all cores, and returns their results in its order, and as JSON what became of
+/// the volumes of each. `progress` hears the number of requests read by all of them.
 #[pyfunction]
 #[pyo3(signature = (specs, progress=None))]
-pub fn replay(py: Python<'_>, specs: &str, progress: Option<Py<PyAny>>) -> PyResult<Results> {
+pub fn replay(py: Python<'_>, specs: &str, progress: Option<Py<PyAny>>) -> PyResult<(Results, String)> {
     let specs: Vec<Spec> = serde_json::from_str(specs).map_err(json_error)?;
     specs.iter().try_for_each(|spec| spec.system.check().map_err(input_error))?;
     let readers = readings(&specs).into_iter().map(|group| Ok((specs[group[0]].source.open()?, group)));
@@ -95,9 +102,10 @@ pub fn replay(py: Python<'_>, specs: &str, progress: Option<Py<PyAny>>) -> PyRes
             Failure::Trace(error) => trace_error(error),
         })
     });
-    let results = results.collect::<PyResult<Vec<_>>>()?;
+    let (results, volumes): (Vec<_>, Vec<_>) = results.collect::<PyResult<Vec<_>>>()?.into_iter().unzip();
+    let volumes = serde_json::to_string(&volumes).map_err(json_error)?;
     let asked = specs.into_iter().map(|spec| Asked { labels: spec.labels, ..Asked::default() });
-    Ok(Results::new(asked.zip(results).collect()))
+    Ok((Results::new(asked.zip(results).collect()), volumes))
 }
 
 /// The replays, by their places in the list, that share a reading of their trace.
@@ -120,8 +128,8 @@ fn carry_out_all(
     readers: Vec<(TraceReader, Vec<usize>)>,
     goes_on: &AtomicBool,
     read: &AtomicU64,
-) -> Vec<Result<RunResult, Failure>> {
-    let done: Vec<OnceLock<Result<RunResult, Failure>>> = specs.iter().map(|_| OnceLock::new()).collect();
+) -> Vec<Replayed> {
+    let done: Vec<OnceLock<Replayed>> = specs.iter().map(|_| OnceLock::new()).collect();
     let at_a_time = thread::available_parallelism().map_or(1, NonZero::get).min(readers.len());
     let waiting = Mutex::new(readers.into_iter());
     thread::scope(|scope| {
@@ -147,7 +155,7 @@ fn carry_out_together(
     group: &[usize],
     goes_on: &AtomicBool,
     read: &AtomicU64,
-) -> Vec<Result<RunResult, Failure>> {
+) -> Vec<Replayed> {
     let requests = match Requests::shared(reader, group.len()) {
         Ok(requests) => requests,
         Err(error) => return group.iter().map(|_| Err(error.clone().into())).collect(),
@@ -162,12 +170,7 @@ fn carry_out_together(
     })
 }
 
-fn carry_out(
-    spec: &Spec,
-    mut requests: Requests,
-    goes_on: &AtomicBool,
-    read: &AtomicU64,
-) -> Result<RunResult, Failure> {
+fn carry_out(spec: &Spec, mut requests: Requests, goes_on: &AtomicBool, read: &AtomicU64) -> Replayed {
     let mut settings = spec.replay.clone();
     if let Some(first_ns) = requests.start_of_recording_ns() {
         // Such a clock began with the recording, and so does that of the simulation: a recorded simulation comes out the
@@ -182,20 +185,39 @@ fn carry_out(
         interval_ns: spec.interval_ns,
         faults: spec.faults.clone(),
     };
+    let volumes = match &spec.map[..] {
+        [] => None,
+        extents => Some(RefCell::new(Volumes::new(extents.to_vec(), spec.replay.outside)?)),
+    };
     let mut source = |batch: &mut Vec<Recorded>| -> Result<bool, Failure> {
         if !goes_on.load(Ordering::Relaxed) {
             return Err(Failure::Sim(SimError::Stopped));
         }
-        let more = requests.next(batch)?;
+        let more = match &volumes {
+            None => requests.next(batch)?,
+            Some(volumes) => requests.next_placed(batch, &mut |device, recorded| {
+                let mut volumes = volumes.borrow_mut();
+                let index = volumes.find(device).ok_or_else(|| format!("map: `{device}` has no place"))?;
+                volumes.place(index, recorded)
+            })?,
+        };
         read.fetch_add(batch.len() as u64, Ordering::Relaxed);
         Ok(more)
     };
     let progress = |_| goes_on.load(Ordering::Relaxed);
-    let Some(path) = &spec.record else {
-        return simulate(&settings, &mut source, &progress, None);
+    let begin =
+        |path: &String| Recording::simulated(path, &spec.replay.name, &spec.system_name, &spec.system, Vec::new());
+    let mut recording = spec.record.as_ref().map(begin).transpose()?;
+    let result = if recording.is_none() && volumes.is_none() {
+        simulate(&settings, &mut source, &progress, None)?
+    } else {
+        let mut hear = |observed: &Observed| {
+            recording.iter_mut().for_each(|recording| recording.observe(observed));
+            volumes.iter().for_each(|volumes| volumes.borrow_mut().replayed(&observed.recorded));
+        };
+        simulate(&settings, &mut source, &progress, Some(&mut hear))?
     };
-    let mut recording = Recording::simulated(path, &spec.replay.name, &spec.system_name, &spec.system, Vec::new())?;
-    let result = simulate(&settings, &mut source, &progress, Some(&mut |observed| recording.observe(observed)))?;
-    recording.finish()?;
-    Ok(result)
+    recording.map(Recording::finish).transpose()?;
+    let volumes = volumes.map_or_else(Vec::new, |volumes| volumes.borrow().results());
+    Ok((result, volumes))
 }

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use headstack_trace::analyze::{Analysis, Granularity, Options, Report, ReuseOptions};
+use headstack_trace::analyze::{Analysis, Granularity, Options, Part, Report, ReuseOptions, Volumes};
 use headstack_trace::export::{self, ExportFormat};
 use headstack_trace::{
-    CsvColumns, Format, Meta, Piece, ReadOptions, Record, Stage, Step, Summary, TimeUnit, TraceError, TraceReader,
+    CsvColumns, Format, Meta, Parts, Piece, ReadOptions, Record, Stage, Step, Summary, TimeUnit, TraceError,
+    TraceReader, Window,
 };
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -26,6 +28,8 @@ pub struct TraceSource {
     skip_bad: bool,
     #[serde(default)]
     steps: Vec<String>,
+    /// Only these, before all steps.
+    devices: Option<Vec<String>>,
     columns: Option<String>,
     sector_bytes: Option<u32>,
     time_unit: Option<String>,
@@ -58,18 +62,28 @@ impl TraceSource {
         Ok(ReadOptions {
             format: self.format.as_ref().map(format).transpose()?,
             skip_bad: self.skip_bad,
-            steps: self.steps.iter().map(step).collect::<PyResult<_>>()?,
+            steps: self
+                .devices
+                .iter()
+                .cloned()
+                .map(|names| Ok(Step::Device(names)))
+                .chain(self.steps.iter().map(step))
+                .collect::<PyResult<_>>()?,
             at: self.at.as_ref().map(stage).transpose()?,
             sector_bytes: self.sector_bytes,
             time_unit: self.time_unit.as_ref().map(unit).transpose()?,
+            window: None,
             csv: self.columns.as_ref().map(columns).transpose()?,
         })
     }
 
     /// Opens it.
     pub fn open(&self) -> PyResult<TraceReader> {
-        let paths: Vec<&Path> = self.paths.iter().map(Path::new).collect();
-        TraceReader::open(&paths, &self.options()?).map_err(input_error)
+        TraceReader::open(&self.paths(), &self.options()?).map_err(input_error)
+    }
+
+    fn paths(&self) -> Vec<&Path> {
+        self.paths.iter().map(Path::new).collect()
     }
 }
 
@@ -83,7 +97,7 @@ struct AnalysisOptions {
 }
 
 impl AnalysisOptions {
-    fn begin(text: &str) -> PyResult<Analysis> {
+    fn read(text: &str) -> PyResult<Options> {
         let asked: AnalysisOptions = serde_json::from_str(text).map_err(json_error)?;
         let granularity = |name: &String| match name.as_str() {
             "block" => Ok(Granularity::Block),
@@ -92,13 +106,16 @@ impl AnalysisOptions {
         };
         let reuse = asked.reuse.as_ref().map(granularity).transpose()?;
         let rate = asked.sample.unwrap_or(1.0);
-        let options = Options {
+        Ok(Options {
             block_bytes: u32::try_from(asked.block_bytes)
                 .map_err(|_| input_error(format!("block: must be at most 2^30 bytes, not {}", asked.block_bytes)))?,
             reuse: reuse.map(|granularity| ReuseOptions { granularity, rate, ..ReuseOptions::default() }),
             ..Options::default()
-        };
-        Analysis::new(options).map_err(|error| {
+        })
+    }
+
+    fn begin(text: &str) -> PyResult<Analysis> {
+        Analysis::new(AnalysisOptions::read(text)?).map_err(|error| {
             // As users call it.
             let name = match error.field {
                 "block_bytes" => "block",
@@ -108,6 +125,15 @@ impl AnalysisOptions {
             input_error(format!("{name}: {}", error.message))
         })
     }
+}
+
+/// A part of a trace as Python asks for it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PartAsked {
+    start_ns: u64,
+    from_ns: u64,
+    to_ns: u64,
 }
 
 /// What an analysis says: in the order of the report, without a copy of its maps.
@@ -200,6 +226,70 @@ pub fn trace_analyze(py: Python<'_>, source: &str, options: &str, progress: Opti
     let mut analysis = AnalysisOptions::begin(options)?;
     let mut reader = TraceSource::read(source)?.open()?;
     each_batch(py, &mut reader, progress.as_ref(), &mut |batch| analysis.add(batch))?;
+    let (meta, report) = (reader.meta(), analysis.finish(reader.meta()));
+    serde_json::to_string(&Analyzed { meta, report }).map_err(json_error)
+}
+
+/// What each device of a trace is like, as JSON.
+#[pyfunction]
+#[pyo3(signature = (source, progress=None))]
+pub fn trace_volumes(py: Python<'_>, source: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
+    let mut reader = TraceSource::read(source)?.open()?;
+    let mut volumes = Volumes::default();
+    each_batch(py, &mut reader, progress.as_ref(), &mut |batch| volumes.add(batch))?;
+    serde_json::to_string(&volumes.finish(reader.meta())).map_err(json_error)
+}
+
+/// Where a stored trace is cut into parts of at least so many requests, as JSON.
+#[pyfunction]
+pub fn trace_parts(py: Python<'_>, source: &str, requests: u64) -> PyResult<String> {
+    let source = TraceSource::read(source)?;
+    let options = source.options()?;
+    let parts = py.detach(|| Parts::of(&source.paths(), &options, requests)).map_err(input_error)?;
+    let window =
+        |(from_ns, to_ns)| json!({ "start_ns": parts.start_ns.unwrap_or(0), "from_ns": from_ns, "to_ns": to_ns });
+    let windows: Vec<Value> = parts.windows.into_iter().map(window).collect();
+    Ok(json!({ "requests": parts.requests, "parts": windows }).to_string())
+}
+
+/// Analyses one of these parts; `progress` hears the requests read of it.
+#[pyfunction]
+#[pyo3(signature = (source, options, part, progress=None))]
+pub fn trace_analyze_part(
+    py: Python<'_>,
+    source: &str,
+    options: &str,
+    part: &str,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Py<PyBytes>> {
+    let source = TraceSource::read(source)?;
+    let (read, options) = (source.options()?, AnalysisOptions::read(options)?);
+    let PartAsked { start_ns, from_ns, to_ns } = serde_json::from_str(part).map_err(json_error)?;
+    let paths = source.paths();
+    let begun = py.detach(|| {
+        let part = Part::of(&paths, &read, options, start_ns, from_ns)?;
+        let window = Window { from_ns, to_ns, in_flight_at_ns: None };
+        Ok((part, TraceReader::open(&paths, &ReadOptions { window: Some(window), ..read })?))
+    });
+    let (mut part, mut reader) = begun.map_err(|error: TraceError| input_error(error))?;
+    each_batch(py, &mut reader, progress.as_ref(), &mut |batch| part.add(batch))?;
+    let bytes = py.detach(|| part.to_bytes());
+    Ok(PyBytes::new(py, &bytes).unbind())
+}
+
+/// The parts of a trace, in their order, as one analysis: what [`trace_analyze`] returns of it. `next` returns the bytes of
+/// the next of them, or nothing.
+#[pyfunction]
+pub fn trace_merge_parts(py: Python<'_>, source: &str, options: &str, next: Py<PyAny>) -> PyResult<String> {
+    let mut analysis = AnalysisOptions::begin(options)?;
+    while let Some(bytes) = next.call0(py)?.extract::<Option<Vec<u8>>>(py)? {
+        let merged = py.detach(|| analysis.merge(Part::from_bytes(&bytes)?));
+        merged.map_err(input_error)?;
+        crate::interruptible::check(py)?;
+    }
+    // Names of all files are known once something was read of each.
+    let mut reader = TraceSource::read(source)?.open()?;
+    py.detach(|| reader.next_batch(&mut Vec::new())).map_err(input_error)?;
     let (meta, report) = (reader.meta(), analysis.finish(reader.meta()));
     serde_json::to_string(&Analyzed { meta, report }).map_err(json_error)
 }

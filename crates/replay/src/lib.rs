@@ -8,6 +8,7 @@ mod mode;
 mod player;
 mod recording;
 mod soonest;
+mod volumes;
 
 use headstack_workload::Recorded;
 
@@ -15,6 +16,7 @@ pub use issue::Issue;
 pub use mode::{Outside, Replay, ReplayError, ReplayMode};
 pub use player::{Due, Played, Player};
 pub use recording::Source;
+pub use volumes::{Extent, VolumeResult, Volumes};
 
 /// A source of requests that are at hand.
 pub fn in_memory<E>(records: impl IntoIterator<Item = Recorded>) -> impl FnMut(&mut Vec<Recorded>) -> Result<bool, E> {

@@ -41,6 +41,7 @@ use crate::input::{Head, Input};
 use crate::store::Stored;
 use crate::time::TimeUnit;
 use crate::transform::Step;
+use crate::window::Window;
 
 /// How a trace is read.
 #[derive(Clone, Debug, Default)]
@@ -57,6 +58,8 @@ pub struct ReadOptions {
     pub sector_bytes: Option<u32>,
     /// The unit of times, of formats that leave it to a configuration (MQSim; ns unless said).
     pub time_unit: Option<TimeUnit>,
+    /// Of stored traces, the requests that are read; all where there is none.
+    pub window: Option<Window>,
     /// The columns of a CSV, which says that the files are such.
     pub csv: Option<CsvColumns>,
 }
@@ -276,9 +279,13 @@ impl Parser {
     ) -> Result<Parser, TraceError> {
         let binary = |inputs, format| Parser::Binary(Binary::new(inputs, format));
         let serial = |inputs, format| Parser::Serial(Serial::new(inputs, format));
+        if options.window.is_some() && format != Format::Parquet {
+            let message = "is read as a whole or not at all; headstack trace import writes what is read in parts";
+            return Err(TraceError::of_file(&inputs[0].name, message));
+        }
         Ok(match format {
             #[cfg(feature = "files")]
-            Format::Parquet => Parser::Stored(Stored::open(&inputs[0], out)?),
+            Format::Parquet => Parser::Stored(Stored::open(&inputs[0], options.window, out)?),
             #[cfg(not(feature = "files"))]
             Format::Parquet => {
                 let message = "the stored form is not read here; headstack trace export writes it as text";

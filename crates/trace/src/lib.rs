@@ -21,6 +21,8 @@ mod input;
 mod merge;
 mod meta;
 mod packed;
+#[cfg(feature = "files")]
+mod parts;
 mod reader;
 mod record;
 mod recording;
@@ -34,6 +36,7 @@ mod summary;
 mod text;
 mod time;
 mod transform;
+mod window;
 
 pub use collect::Collector;
 pub use error::{Place, TraceError};
@@ -42,9 +45,11 @@ pub use formats::{CsvColumns, Format, Order, ReadOptions, Stage};
 pub use import::import;
 pub use input::{Head, Input};
 pub use meta::{Clock, DeviceMeta, Meta, Origin, Process, ResponseSpan};
+#[cfg(feature = "files")]
+pub use parts::Parts;
 pub use reader::TraceReader;
 pub use record::{Flags, NOT_RECORDED, Operation, Record};
-pub use requests::Requests;
+pub use requests::{Placing, Requests};
 #[cfg(feature = "files")]
 pub use split::{Piece, split};
 #[cfg(feature = "files")]
@@ -52,3 +57,4 @@ pub use store::StoreWriter;
 pub use summary::{Counts, Summary};
 pub use time::TimeUnit;
 pub use transform::Step;
+pub use window::Window;

@@ -13,6 +13,8 @@ use crate::merge::Merge;
 use crate::meta::Meta;
 use crate::record::Record;
 use crate::recording::{Next, Recording};
+#[cfg(feature = "files")]
+use crate::store::StoreWriter;
 use crate::transform::Applied;
 
 /// A trace being read.
@@ -38,12 +40,10 @@ impl TraceReader {
     /// # Errors
     /// Files that cannot be read, or are of no format, or of two.
     pub fn open(paths: &[&Path], options: &ReadOptions) -> Result<TraceReader, TraceError> {
-        let mut files = Vec::new();
-        for path in paths {
-            if path.is_dir() { files.extend(stored_in(path)?) } else { files.push(path.to_path_buf()) }
-        }
+        #[cfg_attr(not(feature = "files"), allow(unused_mut))]
+        let mut files = files_of(paths)?;
         #[cfg(feature = "files")]
-        let gathered = crate::import::gathered(&files)?;
+        let gathered = gathered(&files)?;
         #[cfg(feature = "files")]
         if !gathered.is_empty() {
             files = gathered.iter().map(|draft| draft.path().to_owned()).collect();
@@ -182,6 +182,15 @@ impl Source {
     }
 }
 
+/// The files that are meant.
+pub(crate) fn files_of(paths: &[&Path]) -> Result<Vec<PathBuf>, TraceError> {
+    let mut files = Vec::new();
+    for path in paths {
+        if path.is_dir() { files.extend(stored_in(path)?) } else { files.push(path.to_path_buf()) }
+    }
+    Ok(files)
+}
+
 /// The stored traces in a folder, by their names; hidden ones are not whole yet.
 fn stored_in(folder: &Path) -> Result<Vec<PathBuf>, TraceError> {
     let failed = |error: std::io::Error| TraceError::of_file(folder.display().to_string(), error);
@@ -198,6 +207,55 @@ fn stored_in(folder: &Path) -> Result<Vec<PathBuf>, TraceError> {
         return Err(TraceError::of_file(folder.display().to_string(), message));
     }
     Ok(paths)
+}
+
+/// Stored traces that are read side by side, a row group of each in memory: 400 MB where they are long.
+#[cfg(feature = "files")]
+pub(crate) const SIDE_BY_SIDE: usize = 32;
+
+/// Stored traces that are more than are read side by side, put together in as few as are; nothing where they are not.
+#[cfg(feature = "files")]
+fn gathered(paths: &[PathBuf]) -> Result<Vec<Draft>, TraceError> {
+    let is_stored = |path: &PathBuf| path.is_file() && begins_as_parquet(path).unwrap_or(false);
+    if paths.len() <= SIDE_BY_SIDE || !paths.iter().all(is_stored) {
+        return Ok(Vec::new());
+    }
+    let place = std::env::temp_dir().join("gathered.parquet");
+    let put_together = |paths: &[&Path]| {
+        let (writer, meta) = merged(paths, StoreWriter::create(&place)?)?;
+        writer.finish_part(&meta)
+    };
+    let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
+    let mut drafts = paths.chunks(SIDE_BY_SIDE).map(put_together).collect::<Result<Vec<_>, _>>()?;
+    while drafts.len() > SIDE_BY_SIDE {
+        drafts = paths_of(&drafts).chunks(SIDE_BY_SIDE).map(put_together).collect::<Result<_, _>>()?;
+    }
+    Ok(drafts)
+}
+
+#[cfg(feature = "files")]
+fn begins_as_parquet(path: &Path) -> std::io::Result<bool> {
+    use std::io::Read;
+    let mut head = [0; 4];
+    fs::File::open(path)?.read_exact(&mut head)?;
+    Ok(head == *b"PAR1")
+}
+
+#[cfg(feature = "files")]
+pub(crate) fn paths_of(drafts: &[Draft]) -> Vec<&Path> {
+    drafts.iter().map(Draft::path).collect()
+}
+
+/// Writes several stored traces as one, and what they say of themselves together.
+#[cfg(feature = "files")]
+pub(crate) fn merged(paths: &[&Path], mut writer: StoreWriter) -> Result<(StoreWriter, Meta), TraceError> {
+    let options = ReadOptions { format: Some(Format::Parquet), ..ReadOptions::default() };
+    let mut reader = TraceReader::open(paths, &options)?;
+    let mut batch = Vec::new();
+    while reader.next_batch(&mut batch)? {
+        writer.write(&batch, reader.meta())?;
+    }
+    Ok((writer, reader.meta().clone()))
 }
 
 /// Lines by which a file is told that changes its format further down.

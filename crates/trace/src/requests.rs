@@ -43,6 +43,8 @@ impl Source {
         }
     }
 }
+/// Puts the request to a device of that name where it is replayed; nothing where it is left out.
+pub type Placing<'a> = dyn FnMut(&str, Recorded) -> Result<Option<Recorded>, String> + 'a;
 
 impl Requests {
     /// Reads the first of them.
@@ -81,29 +83,51 @@ impl Requests {
     /// What cannot be accepted, or replayed.
     pub fn next(&mut self, requests: &mut Vec<Recorded>) -> Result<bool, TraceError> {
         requests.clear();
-        let next = self.batch.take().map_or_else(|| self.source.next(), |first| Ok(Some(first)))?;
-        let Some((records, meta)) = next else { return Ok(false) };
+        let Some((records, meta)) = self.read()? else { return Ok(false) };
         requests.reserve(records.len());
         for record in &*records {
-            requests.push(replayable(record, &mut self.device, &meta)?);
+            self.device = Some(of_one_device(record, self.device, &meta)?);
+            requests.push(replayable(record, &meta)?);
         }
         Ok(true)
     }
+
+    /// The same of several devices, which `place` puts somewhere each.
+    ///
+    /// # Errors
+    /// What cannot be accepted, replayed, or placed.
+    pub fn next_placed(&mut self, requests: &mut Vec<Recorded>, place: &mut Placing<'_>) -> Result<bool, TraceError> {
+        requests.clear();
+        let Some((records, meta)) = self.read()? else { return Ok(false) };
+        for record in &*records {
+            let placed = place(&meta.devices[record.device as usize].name, replayable(record, &meta)?);
+            requests.extend(placed.map_err(|message| TraceError::of_file(&meta.origin[0].file, message))?);
+        }
+        Ok(true)
+    }
+
+    fn read(&mut self) -> Result<Option<Batch>, TraceError> {
+        self.batch.take().map_or_else(|| self.source.next(), |first| Ok(Some(first)))
+    }
 }
 
-/// The request of a record; all of them go to one device, for addresses of several mean different places.
-fn replayable(record: &Record, device: &mut Option<u32>, meta: &Meta) -> Result<Recorded, TraceError> {
+/// The device of all requests, for addresses of several mean different places.
+fn of_one_device(record: &Record, device: Option<u32>, meta: &Meta) -> Result<u32, TraceError> {
     let name = |device: u32| &meta.devices[device as usize].name;
-    let first = *device.get_or_insert(record.device);
+    let first = device.unwrap_or(record.device);
     if record.device != first {
         let message = format!(
-            "its requests went to several devices, `{}` and `{}` among them: choose one by the step device=NAME, or put \
-             them one after the other by stack=SIZE",
+            "its requests went to several devices, `{}` and `{}` among them: choose one by the step device=NAME, put \
+             them one after the other by stack=SIZE, or give each a place by map",
             name(first),
             name(record.device)
         );
         return Err(TraceError::of_file(&meta.origin[0].file, message));
     }
+    Ok(first)
+}
+
+fn replayable(record: &Record, meta: &Meta) -> Result<Recorded, TraceError> {
     record.recorded().ok_or_else(|| {
         let operation = record.operation.name();
         let message = format!(

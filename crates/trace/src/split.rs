@@ -21,6 +21,8 @@ use crate::store::{Data, ROW_GROUP, StoreWriter};
 
 /// Requests that are held at a time: 100 MB, and as much while they are put in order.
 const HELD_MAX: usize = 1 << 21;
+/// A file of fewer requests is not compressed: to set compression up would take longer than all the rest of it.
+const SHORT: usize = 4_096;
 /// Bytes of a name; with its suffix it fits those of every file system.
 const NAME_BYTES_MAX: usize = 200;
 
@@ -126,8 +128,27 @@ impl Parts {
     }
 }
 
-fn by_device(records: &mut [Record]) {
-    records.par_sort_by_key(|record| record.device);
+/// By device, and of each as they were: counted, since there are many of each.
+fn by_device(records: &mut Vec<Record>) {
+    let mut places: Vec<usize> = Vec::new();
+    for record in records.iter() {
+        let device = record.device as usize;
+        if device >= places.len() {
+            places.resize(device + 1, 0);
+        }
+        places[device] += 1;
+    }
+    let mut before = 0;
+    for place in &mut places {
+        (*place, before) = (before, before + *place);
+    }
+    let mut sorted = records.clone();
+    for record in records.iter() {
+        let place = &mut places[record.device as usize];
+        sorted[*place] = *record;
+        *place += 1;
+    }
+    *records = sorted;
 }
 
 /// Parts that are laid aside in a file that is gone with this.
@@ -298,10 +319,19 @@ impl Pieces<'_> {
         StoreWriter::write_to(&path, AtomicFile::create(&path)?)
     }
 
+    fn begin_short(&self, device: usize) -> Result<StoreWriter, TraceError> {
+        let path = self.folder.join(&self.names[device]);
+        StoreWriter::write_short_to(&path, AtomicFile::create(&path)?)
+    }
+
     fn write_few(&mut self, goes_on: &mut dyn FnMut() -> bool) -> Result<(), TraceError> {
         self.held = 0;
         let few = std::mem::take(&mut self.few);
-        let one = |(device, records)| self.end(device, self.begin(device)?, Who::default(), records);
+        let one = |(device, records): (usize, Vec<Record>)| {
+            let is_short = records.len() < SHORT;
+            let writer = if is_short { self.begin_short(device)? } else { self.begin(device)? };
+            self.end(device, writer, Who::default(), records)
+        };
         let written = few.into_par_iter().map(one).collect::<Result<Vec<_>, TraceError>>()?;
         self.written.extend(written);
         if goes_on() { Ok(()) } else { Err(stopped(self.folder)) }
@@ -401,7 +431,7 @@ mod tests {
     /// Alibaba's columns: device, operation, offset, length, time in microseconds.
     fn csv(devices: usize) -> Vec<u8> {
         let line = |row: usize| {
-            let (device, operation) = (row * row % devices, if row % 3 == 0 { 'W' } else { 'R' });
+            let (device, operation) = (row * row % devices, if row.is_multiple_of(3) { 'W' } else { 'R' });
             format!("{device},{operation},{},4096,{}\n", row * 4096, 1_600_000_000_000_000 + row)
         };
         (0..ROWS).map(line).collect::<String>().into_bytes()

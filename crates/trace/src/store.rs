@@ -10,7 +10,7 @@ mod schema;
 mod writer;
 
 pub(crate) use data::Data;
-pub(crate) use reader::Stored;
+pub(crate) use reader::{Group, Stored};
 pub use writer::StoreWriter;
 
 /// Requests of a row group: 12.6 MB in memory, so that a merge of many files fits.

@@ -29,7 +29,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    fn add(&mut self, record: &Record) {
+    pub(crate) fn add(&mut self, record: &Record) {
         self.requests[record.operation as usize] += 1;
         self.bytes[record.operation as usize] += u64::from(record.length_bytes);
         if record.length_bytes > 0 {

@@ -99,6 +99,25 @@ const SAMPLED_BLOCK_BYTES: u64 = 4096;
 /// Addresses stay multiples of this when they are scaled.
 const SECTOR_BYTES: u64 = 512;
 
+impl Step {
+    /// What becomes of a request does not depend on those before it.
+    pub fn is_of_each_request(&self) -> bool {
+        match self {
+            Step::Kind(_)
+            | Step::Device(_)
+            | Step::Process(_)
+            | Step::Clip(_)
+            | Step::Fold(_)
+            | Step::Shift(_)
+            | Step::Stack(_)
+            | Step::AddressScale(_)
+            | Step::SampleAddresses(_)
+            | Step::Unknown(_) => true,
+            Step::Time(_) | Step::First(_) | Step::TimeScale(_) | Step::Sample(_) | Step::Anonymise => false,
+        }
+    }
+}
+
 /// Steps at work on a trace.
 #[derive(Debug)]
 pub(crate) struct Applied {

@@ -91,7 +91,11 @@ fn parts_of_many_streams_are_the_whole() {
     let expected = whole(&records, &options);
     assert!(expected.sequence.max_concurrent_streams > 5 && expected.sequence.streams.share > Some(0.1));
     for cut in (0..3_000).step_by(191) {
-        assert_eq!(merged(&records, &[cut, (cut + 40).min(3_000), (cut + 700).min(3_000)], &options), expected, "{cut}");
+        assert_eq!(
+            merged(&records, &[cut, (cut + 40).min(3_000), (cut + 700).min(3_000)], &options),
+            expected,
+            "{cut}"
+        );
     }
 }
 
@@ -125,7 +129,7 @@ fn parts_of_a_sample_say_so() {
     let (found, exact_reuse) = (sampled.reuse.unwrap(), exact.reuse.unwrap());
     assert!(found.sampled_rate < 0.5 && exact_reuse.sampled_rate == 1.0);
     let at = |points: &[headstack_trace::analyze::CurvePoint], cache: u64| {
-        points.iter().filter(|point| point.cache <= cache).next_back().unwrap().miss_ratio
+        points.iter().rfind(|point| point.cache <= cache).unwrap().miss_ratio
     };
     for cache in [1_000, 10_000, 30_000] {
         let (estimate, exact) = (at(&found.lru_curve, cache), at(&exact_reuse.lru_curve, cache));

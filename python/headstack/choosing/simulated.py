@@ -246,7 +246,7 @@ class Simulated:
             settings["time_scale"] = f"{scale:.10g}" if scale != 1 else "1"
             systems = [array_of(ask.candidate) for _, ask in members]
             specs = specify(trace, systems, replays_of(trace, ["timed"], settings), {})
-            results = Results(_native.replay(json.dumps([bare(spec) for spec in specs])))
+            results = Results(_native.replay(json.dumps([bare(spec) for spec in specs]))[0])
             for (key, _), row in zip(members, results, strict=True):
                 if not row["checks_passed"]:
                     raise RunError(f"{row['system']}: a replay failed its own check")

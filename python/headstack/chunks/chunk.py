@@ -69,9 +69,14 @@ class Chunk:
 
     @classmethod
     def of(cls, asked: dict[str, Any], first: int) -> Chunk:
-        """A chunk of ``runs``, or of the ``points`` of a sweep, whichever ``asked`` has."""
+        """A chunk of ``runs``, of the ``points`` of a sweep or of ``parts`` of a trace, whichever ``asked`` has."""
         content = json.dumps({"engine": engine()} | asked, sort_keys=True, separators=(",", ":")).encode()
         return cls(content, first, len(asked[_items(asked)]))
+
+    @property
+    def is_part(self) -> bool:
+        """Whether its answer is a part of an analysis, not a table."""
+        return _items(json.loads(self.content)) == "parts"
 
     def halves(self) -> list[Chunk]:
         """Two chunks of half the runs each."""
@@ -84,6 +89,8 @@ class Chunk:
     def describe(self) -> str:
         """Its first run in words: the system and what tells the run from others."""
         asked = json.loads(self.content)
+        if "parts" in asked:
+            return f"part {self.first + 1} of {asked['name']}"
         if "runs" in asked:
             name, labels = asked["runs"][0]["system_name"], asked["runs"][0]["labels"]
         else:
@@ -92,7 +99,7 @@ class Chunk:
 
 
 def _items(asked: dict[str, Any]) -> str:
-    return "runs" if "runs" in asked else "points"
+    return next(items for items in ("runs", "points", "parts") if items in asked)
 
 
 def chunks_of_runs(specs: Iterable[Spec]) -> Iterator[Chunk]:

@@ -18,8 +18,8 @@ log = logging.getLogger("headstack")
 class Store:
     """A folder of answers, with a folder in it for each build of headstack: others may be deleted at any time.
 
-    A file is called ``CHUNK-HASH.parquet``: what is asked for, and the hash of its own bytes, by which a damaged file
-    is known. Several processes may use a store at a time.
+    A file is called ``CHUNK-HASH``, with ``.parquet`` where it is a table: what is asked for, and the hash of its own
+    bytes, by which a damaged file is known. Several processes may use a store at a time.
     """
 
     def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
@@ -31,7 +31,7 @@ class Store:
             raise InputError(f"store: {error.filename}: {error.strerror}") from None
         if not os.access(self._folder, os.W_OK):
             raise InputError(f"store: {self._folder}: no permission to write")
-        self._found = {path.name.partition("-")[0]: path for path in self._folder.glob("*-*.parquet")}
+        self._found = {path.name.partition("-")[0]: path for path in self._folder.glob("[!.]*-*")}
 
     def find(self, chunk: Chunk) -> Path | None:
         """The answer to a chunk; what is damaged is removed, with a note."""
@@ -55,4 +55,4 @@ class Store:
 
 
 def _name(chunk: Chunk, answer: bytes) -> str:
-    return f"{chunk.id}-{hashlib.sha256(answer).hexdigest()[:16]}.parquet"
+    return f"{chunk.id}-{hashlib.sha256(answer).hexdigest()[:16]}{'' if chunk.is_part else '.parquet'}"

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 from headstack import _native
 from headstack._native import RunError
 from headstack.chunks.chunk import engine
+from headstack.chunks.parts import answer_of
 
 if TYPE_CHECKING:
     import duckdb
 
 
 def answer(contents: Sequence[bytes], progress: Callable[[float], object] | None = None) -> tuple[list[bytes], float]:
-    """Carries out chunks of one kind on all cores: the table of each as Parquet, and the seconds it took.
+    """Carries out chunks of one kind on all cores: the table or part of each, and the seconds they took.
 
     A run that is impossible or fails is a row that says so. ``progress`` is called with the share done. Raises
     ``RunError`` when the chunks are for another build of headstack.
@@ -30,6 +31,8 @@ def answer(contents: Sequence[bytes], progress: Callable[[float], object] | None
     for chunk in asked:
         if chunk["engine"] != engine():
             raise RunError(f"a chunk of headstack {chunk['engine']} cannot be carried out by headstack {engine()}")
+    if "parts" in asked[0]:
+        return [answer_of(chunk, progress) for chunk in asked], time.monotonic() - started
     outcomes = _native.run_chunks([content.decode() for content in contents], progress)
     first, answers = 0, []
     for chunk in asked:

@@ -7,10 +7,11 @@ from typing import Any
 
 import click
 
+from headstack import signals
 from headstack._native import InputError
 from headstack.analysis import Analysis
 from headstack.cli.analysis_tables import print_analysis
-from headstack.cli.completing import Among
+from headstack.cli.completing import EXECUTOR, FOLDER, Among
 from headstack.cli.files import OUTPUT, check_sources
 from headstack.cli.output import Outputs, report_options, reports, wide_option
 from headstack.cli.traces import counting, opened, source_options
@@ -31,6 +32,13 @@ REUSE = ("block", "request", "off")
     help="What is used again: blocks, or whole requests known by their first byte.",
 )
 @click.option("--sample", metavar="SHARE", help="Count re-use from a share of the blocks, such as 0.01 (SHARDS).")
+@click.option(
+    "--executor",
+    metavar="local|dask://HOST:PORT",
+    type=EXECUTOR,
+    help="Analyse a stored trace in parts, which are kept when finished: here, or on a cluster that has the files too.",
+)
+@click.option("--store", metavar="DIR", type=FOLDER, help="Where parts are kept.  [default: ~/.cache/headstack/chunks]")
 @click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write every figure (- for stdout).")
 @click.option(
     "--plot", "plot_path", type=OUTPUT, metavar="FILE.png", help="Draw addresses, rates, sizes, re-use, times."
@@ -40,7 +48,7 @@ REUSE = ("block", "request", "off")
 @click.option(
     "--workload", "workload_path", type=OUTPUT, metavar="FILE.toml", help="Write a workload with the same mix."
 )
-def analyze(files: tuple[str, ...], quiet: bool, **given: Any) -> None:
+def analyze(files: tuple[str, ...], quiet: bool, **given: Any) -> int:
     """Say what a trace is like, and what environment it is.
 
     Mix, sizes, rates and burstiness, sequential runs and seeks, alignment, the working set, the miss ratios of caches,
@@ -49,8 +57,15 @@ def analyze(files: tuple[str, ...], quiet: bool, **given: Any) -> None:
     """
     check_sources(*files)
     outputs = Outputs(given, EXPORTS)
-    found = analyzed(files, quiet, given)
+    try:
+        found = analyzed(files, quiet, given)
+    except KeyboardInterrupt:
+        if given["executor"] is None and given["store"] is None:
+            raise
+        click.echo("headstack: interrupted; what is finished is kept, the same command goes on from there", err=True)
+        return signals.exit_code()
     outputs.write(found, lambda: print_analysis(found))
+    return 0
 
 
 EXPORTS: dict[str, Callable[..., Any]] = {
@@ -70,4 +85,6 @@ def analyzed(files: tuple[str, ...], quiet: bool, given: dict[str, Any]) -> Anal
     size_bytes("--block", given["block"])
     trace = opened(files, given)
     with counting("analyze", quiet) as show:
-        return trace.analyze(given["block"], None if reuse == "off" else reuse, sample, show)
+        counted = None if reuse == "off" else reuse
+        where = {"executor": given["executor"], "store": given["store"]}
+        return trace.analyze(given["block"], counted, sample, show, **where)

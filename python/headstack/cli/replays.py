@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import reduce
+from pathlib import Path
 from typing import Any
 
 import click
 
 from headstack import signals
-from headstack._native import format_duration_ns
+from headstack._native import InputError, format_bytes, format_duration_ns
 from headstack.cli.completing import Among, systems_argument
 from headstack.cli.files import OUTPUT, SOURCE
 from headstack.cli.output import Outputs, print_results, print_table, report_options, say, wide_option
@@ -18,8 +19,9 @@ from headstack.cli.traces import Decorator, counting, opened, reading_options
 from headstack.cli.varying import option_of
 from headstack.columns import Figures, Names
 from headstack.measurement.replays import WRITES, Playback
-from headstack.replays import MODES, OUTSIDE, SYSTEM_OPTIONS, Asked, replay_all
+from headstack.replays import FIELDS, MODES, OUTSIDE, SYSTEM_OPTIONS, Asked, replay_all
 from headstack.results import Results
+from headstack.tables import to_csv
 from headstack.values import whole
 
 
@@ -54,6 +56,11 @@ def replay_options(command: Command) -> Command:
             help="What becomes of requests beyond the system.",
             show_default=True,
         ),
+        click.option(
+            "--map",
+            metavar="stacked|round-robin|hashed|VOLUME=LUN@SIZE,...|FILE",
+            help="Where volumes of a trace of several lie; see above.",
+        ),
         click.option("--requests", metavar="N", help="Only the first requests."),
         click.option("--time", metavar="TIME", help="Only the first part of the recording."),
         click.option("--record", type=OUTPUT, metavar="FILE.parquet", help="Write what came out as a trace."),
@@ -72,6 +79,13 @@ def replay_options(command: Command) -> Command:
         *(option_of(option) for option in SYSTEM_OPTIONS),
         click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write whole results (- for stdout)."),
         click.option("--csv", "csv_path", type=OUTPUT, metavar="FILE", help="Write the table (- for stdout)."),
+        click.option(
+            "--volumes",
+            "volumes_path",
+            type=OUTPUT,
+            metavar="FILE",
+            help="Write a CSV line a volume of --map (- for stdout).",
+        ),
         click.option("--parquet", "parquet_path", type=OUTPUT, metavar="FILE", help="Write the table as Parquet."),
         report_options,
         wide_option,
@@ -92,7 +106,9 @@ def replay(trace: str, systems: tuple[str, ...], mode: str, depth: str | None, q
     dependent  each request after those that it waited for when recorded
 
     Modes, depths and the options of the systems may be lists (--mode timed,asap): all combinations are replayed. The
-    trace may be of any format (see "headstack trace formats"), transformed on the way by --step, and of one device.
+    trace may be of any format (see "headstack trace formats"), transformed on the way by --step, and of one device, or
+    of several volumes that --map puts on a simulated system: stacked one after the other, over its LUNs round-robin or
+    hashed by their names, or as said: hm.0=lun0,hm.1=lun1@100GB. Each volume then has its line.
     Every replay reports its fidelity: lateness, causes overtaken, achieved over recorded rate.
 
     A SYSTEM that is a file or a block device is the real thing, under the rules of "headstack measure": a trace that
@@ -103,9 +119,11 @@ def replay(trace: str, systems: tuple[str, ...], mode: str, depth: str | None, q
     settings = {
         "depth": None if depth is None else listed(depth),
         "requests": None if given["requests"] is None else whole("--requests", given["requests"]),
-        **{name: given[name] for name in ("time_scale", "within", "outside", "time")},
+        **{name: given[name] for name in ("time_scale", "within", "outside", "time", "map")},
     }
-    outputs = Outputs(given, EXPORTS)
+    if given["volumes_path"] is not None and given["map"] is None:
+        raise InputError("--volumes: there are lines of volumes where --map says where they lie")
+    outputs = Outputs(given, EXPORTS | {"volumes": volumes_as_csv})
     playback = Playback(access_of(given), given["writes"], given["realtime"])
     asked = Asked(opened((trace,), given), systems, tuple(listed(mode)), settings, values, playback)
     with counting("replay", quiet) as show, course(quiet) as tell_course:
@@ -114,10 +132,51 @@ def replay(trace: str, systems: tuple[str, ...], mode: str, depth: str | None, q
     def tell() -> None:
         print_results(results)
         print_fidelity(results)
+        print_volumes(results)
 
     outputs.write(results, tell)
     # Who says what goes wrong asked for what fails.
     return ending(results, given["continue_on_error"] or given["faults"] is not None)
+
+
+def volumes_as_csv(results: Results, path: Path | None = None) -> str:
+    """A line for each replay and volume."""
+    return to_csv([field.name for field in FIELDS], results.volumes, path)
+
+
+def print_volumes(results: Results) -> None:
+    """What became of each volume, where they were mapped."""
+    if not results.volumes:
+        return
+    rows = [
+        [
+            row["system"],
+            row["mode"],
+            row["volume"],
+            format_bytes(row["start_bytes"]),
+            f"{row['requests']:,}",
+            "" if row["iops"] is None else f"{row['iops']:,.1f}",
+            "" if row["mean_ms"] is None else format_duration_ns(round(row["mean_ms"] * 1e6)),
+            "" if row["p99_ms"] is None else format_duration_ns(round(row["p99_ms"] * 1e6)),
+        ]
+        for row in results.volumes
+    ]
+    say("\nvolumes")
+    columns = [
+        Names("system"),
+        Names("mode"),
+        Names("volume"),
+        Figures("from", 3),
+        Figures("requests", 2),
+        Figures("IO/s", 0),
+        Figures("mean", 0),
+        Figures("p99", 1),
+    ]
+    print_table(columns, rows)
+    for what, said in (("folded", "folded into their volume"), ("dropped", "left out")):
+        total = sum(row[what] for row in results.volumes)
+        if total:
+            say(f"note: {total:,} requests behind their volume's end were {said}")
 
 
 def print_fidelity(results: Results) -> None:

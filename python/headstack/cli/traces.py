@@ -21,9 +21,11 @@ from headstack.cli.files import OUTPUT, check_folder, check_sources
 from headstack.cli.loading import Late
 from headstack.cli.output import SILENT_S, Outputs, print_table, say, wide_option
 from headstack.columns import Figures, Names, Prose, Words, is_plain
+from headstack.tables import to_csv
 from headstack.tables import written as to_file
 from headstack.traces import Trace, capture, export_formats, formats
-from headstack.values import size_bytes
+from headstack.values import size_bytes, whole
+from headstack.volumes import FIGURES, NAMES, Volume
 
 Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
@@ -76,6 +78,21 @@ def reading_options() -> list[Decorator]:
             help="Transform on the way; repeatable.",
         ),
         click.option(
+            "--select",
+            "where",
+            metavar="CONDITION",
+            help="Only devices that are so: 'requests>1e6 and read_share<0.2'; see headstack trace volumes.",
+        ),
+        click.option("--top", metavar="N", help="Only so many devices, those with most of --by."),
+        click.option(
+            "--by",
+            metavar="FIELD",
+            default="requests",
+            type=Among(FIGURES),
+            help="What --top goes by.",
+            show_default=True,
+        ),
+        click.option(
             "--format", "format", metavar="NAME", type=Among(formats), help="The format, where content does not tell."
         ),
         click.option(
@@ -99,7 +116,7 @@ def reading_options() -> list[Decorator]:
 def opened(files: tuple[str, ...], given: dict[str, Any]) -> Trace:
     """The trace that the options of ``source_options`` name."""
     sector = given["sector"]
-    return Trace(
+    trace = Trace(
         *files,
         format=given["format"],
         skip_bad=given["skip_bad"],
@@ -108,6 +125,11 @@ def opened(files: tuple[str, ...], given: dict[str, Any]) -> Trace:
         sector_bytes=None if sector is None else size_bytes("--sector", f"{sector}B" if sector.isdigit() else sector),
         time_unit=given["unit"],
         at=given["at"],
+    )
+    if given["where"] is None and given["top"] is None:
+        return trace
+    return trace.select(
+        given["where"], top=None if given["top"] is None else whole("--top", given["top"]), by=given["by"]
     )
 
 
@@ -216,6 +238,70 @@ def split(files: tuple[str, ...], output: str, quiet: bool, **given: Any) -> Non
     with counting("split", quiet) as show:
         for device, path in opened(files, given).split(output, show).items():
             say(f"{path}: {device}")
+
+
+@trace.command("volumes")
+@source_options
+@click.option("--csv", "csv_path", type=OUTPUT, metavar="FILE", help="Write the table (- for stdout).")
+@click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write the table (- for stdout).")
+@wide_option
+def volumes(files: tuple[str, ...], quiet: bool, **given: Any) -> None:
+    """List the devices of a trace with what they can be chosen by, most requests first.
+
+    Every command that reads a trace takes --select and --top: --select 'requests>1e6 and read_share<0.2' --top 20 --by
+    bytes. Fields are those of the table that --csv writes.
+    """
+    check_sources(*files)
+    outputs = Outputs(given, {"csv": volumes_as_csv, "json": volumes_as_json})
+    with counting("volumes", quiet) as show:
+        found = opened(files, given).volumes(show)
+    found.sort(key=lambda volume: volume["requests"], reverse=True)
+    outputs.write(found, lambda: print_volumes(found))
+
+
+def volumes_as_csv(found: list[Volume], path: Path | None = None) -> str:
+    """A line a volume."""
+    return to_csv(NAMES, found, path)
+
+
+def volumes_as_json(found: list[Volume], path: Path | None = None) -> str:
+    """A list of volumes."""
+    return to_file(json.dumps(found, indent=2) + "\n", path)
+
+
+def print_volumes(found: list[Volume]) -> None:
+    """A line a volume."""
+
+    def number(value: float | None, decimals: int = 0) -> str:
+        return "" if value is None else f"{value:,.{decimals}f}"
+
+    rows = [
+        [
+            volume["volume"],
+            number(volume["requests"]),
+            number(volume["read_share"], 2),
+            format_bytes(volume["bytes"]),
+            format_bytes(round(volume["footprint_bytes"])),
+            format_bytes(round(volume["working_set_bytes"])),
+            number(volume["requests_per_s"], 1),
+            number(volume["busiest_per_s"]),
+        ]
+        for volume in found
+    ]
+    columns = [
+        Names("volume"),
+        Figures("requests", 0),
+        Figures("read\nshare", 1),
+        Figures("bytes", 2),
+        Figures("footprint", 3),
+        Figures("in ten\nminutes", 5),
+        Figures("IO/s", 4),
+        Figures("busiest\nsecond", 6),
+    ]
+    print_table(columns, rows)
+    if found and found[0]["sampled_rate"] < 1:
+        rate = found[0]["sampled_rate"]
+        say(f"note: footprints are estimated from {rate:g} of the blocks, since all do not fit the memory")
 
 
 @trace.command("info")

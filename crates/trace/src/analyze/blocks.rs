@@ -315,13 +315,18 @@ impl Blocks {
         self.successions.merge(&later.successions);
         self.reuse.merge(&later.reuse);
         self.update.merge(&later.update);
+        self.table.make_room(later.table.len().min(self.blocks_max - self.table.len()));
         for (place, later) in later.table.iter() {
+            if !self.sample.takes(place) {
+                continue;
+            }
             let (block, _) = self.table.entry(place);
             let last_write_ns = if later.used & WRITTEN > 0 { later.last_write_ns } else { block.last_write_ns };
             let used = block.used & (READ | WRITTEN) | later.used;
             *block = Block { last_ns: later.last_ns, last_write_ns, used };
+            // Not after all: two full tables do not fit the memory.
+            self.fit();
         }
-        self.fit();
     }
 
     /// The first uses of a later part. Returns how many blocks were in the window under way here and are counted again in

@@ -21,6 +21,7 @@ mod sample;
 mod sequence;
 mod stack;
 mod table;
+mod volumes;
 
 pub use blocks::{GrowthPoint, Successions, WindowReport, WorkingSetReport};
 pub use distances::CurvePoint;
@@ -34,6 +35,7 @@ pub use rate::{ArrivalReport, HurstReport, RateBin, RateReport, ScaleReport};
 pub use report::{DeviceReport, ProcessReport, Report};
 pub use reuse::{Granularity, Reuse, ReuseOptions, ReuseReport};
 pub use sequence::{RunReport, STREAMS, SequenceReport};
+pub use volumes::{VolumeReport, Volumes};
 
 use blocks::Blocks;
 use flight::Flights;

@@ -113,6 +113,13 @@ impl<E: Copy + Default> Table<E> {
         }
     }
 
+    /// Makes room for so many more. Blocks that come in the order of another table would all go to one side of a smaller.
+    pub(crate) fn make_room(&mut self, more: usize) {
+        while !fits(self.len + more, self.places.len()) {
+            self.grow();
+        }
+    }
+
     /// Drops the blocks whose place does not pass.
     pub(crate) fn retain(&mut self, keep: impl Fn(u64) -> bool) {
         // Aside, instead of a second table: the memory allowed does not hold two of the full size.
@@ -155,8 +162,10 @@ impl<E: Copy + Default + Serialize> Serialize for Table<E> {
 
 impl<'de, E: Copy + Default + Deserialize<'de>> Deserialize<'de> for Table<E> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Table<E>, D::Error> {
+        let blocks = Vec::<(u64, E)>::deserialize(deserializer)?;
         let mut table = Table::new();
-        for (place, value) in Vec::<(u64, E)>::deserialize(deserializer)? {
+        table.make_room(blocks.len());
+        for (place, value) in blocks {
             *table.entry(place).0 = value;
         }
         Ok(table)

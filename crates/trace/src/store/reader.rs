@@ -4,7 +4,9 @@ use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use parquet::errors::ParquetError;
+use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::statistics::Statistics;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
@@ -19,12 +21,13 @@ use crate::meta::{Meta, Process};
 use crate::record::{NOT_RECORDED, Operation, Record};
 use crate::text::BYTES_END;
 use crate::time::TIME_NS_END;
+use crate::window::Window;
 
 /// Rows that are decoded at a time: they stay in a core's cache until whoever asked has looked at them.
 const SLICE: usize = 1 << 14;
 
 /// A row group being read.
-struct Group {
+struct OpenGroup {
     rows_left: usize,
     columns: Vec<Chunk>,
 }
@@ -33,8 +36,9 @@ struct Group {
 pub(crate) struct Stored {
     name: String,
     file: SerializedFileReader<Data>,
+    window: Option<Window>,
     next_group: usize,
-    group: Option<Group>,
+    group: Option<OpenGroup>,
     devices: FxHashMap<String, u32>,
     processes: FxHashMap<Process, u32>,
     read: u64,
@@ -43,7 +47,7 @@ pub(crate) struct Stored {
 
 impl Stored {
     /// Opens the file again, for its metadata stand at its end, and puts its metadata into `out`.
-    pub(crate) fn open(input: &Input, out: &mut Collector) -> Result<Stored, TraceError> {
+    pub(crate) fn open(input: &Input, window: Option<Window>, out: &mut Collector) -> Result<Stored, TraceError> {
         let name = input.name.clone();
         let of_file = |error: &dyn std::fmt::Display| TraceError::of_file(&name, error);
         let file = File::open(&name).and_then(Data::new).map_err(|error| of_file(&error))?;
@@ -67,6 +71,7 @@ impl Stored {
             processes: meta.processes.iter().cloned().zip(1..).collect(),
             name,
             file,
+            window,
             next_group: 0,
             group: None,
             read: 0,
@@ -78,6 +83,10 @@ impl Stored {
 
     /// Reads the next rows; false at the end.
     pub(crate) fn read(&mut self, out: &mut Collector) -> Result<bool, TraceError> {
+        while self.group.is_none() && self.next_group < self.file.num_row_groups() && self.is_outside(self.next_group) {
+            self.read += self.file.metadata().row_group(self.next_group).num_rows().unsigned_abs();
+            self.next_group += 1;
+        }
         let mut group = match self.group.take() {
             Some(group) => group,
             None if self.next_group == self.file.num_row_groups() => return Ok(false),
@@ -92,8 +101,21 @@ impl Stored {
         Ok(true)
     }
 
+    /// The row groups in their order.
+    pub(crate) fn groups(&self) -> Vec<Group> {
+        self.file.metadata().row_groups().iter().map(Group::of).collect()
+    }
+
+    fn is_outside(&self, group: usize) -> bool {
+        let Some(window) = self.window else { return false };
+        let Group { first_ns, last_ns, done_ns, .. } = Group::of(self.file.metadata().row_group(group));
+        last_ns < window.from_ns
+            || first_ns >= window.to_ns
+            || window.in_flight_at_ns.is_some_and(|at_ns| done_ns <= at_ns)
+    }
+
     /// The next row group.
-    fn open_group(&mut self) -> Result<Group, ParquetError> {
+    fn open_group(&mut self) -> Result<OpenGroup, ParquetError> {
         let group = self.file.get_row_group(self.next_group)?;
         let rows = usize::try_from(group.metadata().num_rows()).ok().filter(|&rows| rows <= ROW_GROUP);
         let rows = rows.ok_or_else(|| ParquetError::General(format!("a row group has more than {ROW_GROUP} rows")))?;
@@ -103,7 +125,7 @@ impl Stored {
         });
         let columns = columns.collect::<Result<_, ParquetError>>()?;
         self.next_group += 1;
-        Ok(Group { rows_left: rows, columns })
+        Ok(OpenGroup { rows_left: rows, columns })
     }
 
     fn join(
@@ -176,13 +198,41 @@ impl Stored {
                 return Err(wrong("an arrival before that of the request before it"));
             }
             self.last_arrival_ns = record.arrival_ns;
-            out.records.push(record);
+            if self.window.is_none_or(|window| window.holds(&record)) {
+                out.records.push(record);
+            }
         }
         Ok(())
     }
 
     fn failed(&self, error: &ParquetError) -> TraceError {
         TraceError::of_file(&self.name, broken(error))
+    }
+}
+
+/// What statistics say of a row group; of one without any, all that they could.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Group {
+    /// Arrivals, from and to.
+    pub(crate) first_ns: u64,
+    pub(crate) last_ns: u64,
+    /// No request is complete later, as far as that is recorded.
+    pub(crate) done_ns: u64,
+    pub(crate) requests: u64,
+}
+
+impl Group {
+    fn of(group: &RowGroupMetaData) -> Group {
+        let bounds = |column: Column| match group.column(column as usize).statistics() {
+            Some(Statistics::Int64(known)) => known.min_opt().zip(known.max_opt()).map(|(&a, &b)| (a as u64, b as u64)),
+            _ => None,
+        };
+        let (first_ns, last_ns) = bounds(Column::Arrival).unwrap_or((0, u64::MAX));
+        let response = group.column(Column::Response as usize).statistics();
+        let requests = group.num_rows().unsigned_abs();
+        let has_none = response.and_then(Statistics::null_count_opt) == Some(requests);
+        let longest_ns = if has_none { 0 } else { bounds(Column::Response).map_or(u64::MAX, |(_, most)| most) };
+        Group { first_ns, last_ns, done_ns: last_ns.saturating_add(longest_ns), requests }
     }
 }
 

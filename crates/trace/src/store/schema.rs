@@ -1,6 +1,6 @@
 //! The columns and how each is encoded.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::metadata::SortingColumn;
@@ -63,23 +63,29 @@ impl Column {
 }
 
 pub(crate) fn schema() -> Arc<Type> {
-    Arc::new(parse_message_type(MESSAGE).expect("the message is a constant"))
+    static SCHEMA: LazyLock<Arc<Type>> =
+        LazyLock::new(|| Arc::new(parse_message_type(MESSAGE).expect("the message is a constant")));
+    SCHEMA.clone()
 }
 
-pub(crate) fn descriptor() -> SchemaDescriptor {
-    SchemaDescriptor::new(schema())
-}
+/// How the columns are described.
+pub(crate) static DESCRIPTOR: LazyLock<SchemaDescriptor> = LazyLock::new(|| SchemaDescriptor::new(schema()));
 
-pub(crate) fn properties() -> Arc<WriterProperties> {
-    // Level 1 is within 3 % of level 3 on traces, at half its time: the encodings have done the work before.
-    let compression = Compression::ZSTD(ZstdLevel::try_new(1).expect("1 is a level"));
+/// How they are written. Level 1 is within 3 % of level 3 on traces, at half its time: the encodings have done the work before.
+pub(crate) static PACKED: LazyLock<Arc<WriterProperties>> =
+    LazyLock::new(|| properties(Compression::ZSTD(ZstdLevel::try_new(1).expect("1 is a level"))));
+
+/// How they are written where that would not pay.
+pub(crate) static PLAIN: LazyLock<Arc<WriterProperties>> = LazyLock::new(|| properties(Compression::UNCOMPRESSED));
+
+fn properties(compression: Compression) -> Arc<WriterProperties> {
     let mut properties = WriterProperties::builder()
         .set_created_by(concat!("headstack ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_compression(compression)
         .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_data_page_row_count_limit(usize::MAX)
         .set_sorting_columns(Some(vec![SortingColumn { column_idx: 0, descending: false, nulls_first: false }]));
-    for (column, description) in Column::ALL.into_iter().zip(descriptor().columns()) {
+    for (column, description) in Column::ALL.into_iter().zip(DESCRIPTOR.columns()) {
         let path: ColumnPath = description.path().clone();
         if column.is_text() {
             // Least and greatest name would skip no row group: each holds nearly all names.

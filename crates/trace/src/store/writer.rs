@@ -12,7 +12,7 @@ use parquet::schema::types::ColumnDescPtr;
 use rayon::prelude::*;
 
 use super::columns::{Names, encode};
-use super::schema::{Column, descriptor, properties, schema};
+use super::schema::{Column, DESCRIPTOR, PACKED, PLAIN, schema};
 use super::{META_KEY, ROW_GROUP};
 use crate::error::TraceError;
 use crate::meta::Meta;
@@ -41,12 +41,20 @@ impl StoreWriter {
 
     /// Writes to `file`, which is or will be `path`.
     pub(crate) fn write_to(path: &Path, file: AtomicFile) -> Result<StoreWriter, TraceError> {
-        let properties = properties();
-        let file = SerializedFileWriter::new(BufWriter::with_capacity(1 << 20, file), schema(), properties.clone());
+        StoreWriter::begin(path, file, PACKED.clone())
+    }
+
+    /// The same without compression, of few requests.
+    pub(crate) fn write_short_to(path: &Path, file: AtomicFile) -> Result<StoreWriter, TraceError> {
+        StoreWriter::begin(path, file, PLAIN.clone())
+    }
+
+    fn begin(path: &Path, file: AtomicFile, properties: WriterPropertiesPtr) -> Result<StoreWriter, TraceError> {
+        let file = SerializedFileWriter::new(BufWriter::with_capacity(1 << 16, file), schema(), properties.clone());
         Ok(StoreWriter {
             path: path.to_owned(),
             file: file.map_err(|error| failed(path, error))?,
-            descriptions: descriptor().columns().to_vec(),
+            descriptions: DESCRIPTOR.columns().to_vec(),
             properties,
             // As long as it comes to be: of many files most are short.
             pending: Vec::new(),

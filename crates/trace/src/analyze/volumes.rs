@@ -1,0 +1,234 @@
+//! What each device of a trace is like, in one pass, however many there are: what volumes are chosen by.
+
+use serde::Serialize;
+
+use super::sample::Sample;
+use super::table::{Table, place};
+use crate::meta::Meta;
+use crate::record::{Operation, Record};
+use crate::summary::Counts;
+
+const S: u64 = 1_000_000_000;
+/// Blocks that a footprint is made of.
+const BLOCK_BYTES: u64 = 4_096;
+/// A working set is what is touched in ten minutes: time enough for a cache to learn.
+const WINDOW_NS: u64 = 600 * S;
+/// Memory of the table of blocks; beyond it, half of them stand for all.
+const MEMORY_BYTES: u64 = 256 << 20;
+
+/// One device.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct VolumeReport {
+    /// Its name in the trace.
+    pub volume: String,
+    /// All requests.
+    pub requests: u64,
+    /// Reads.
+    pub reads: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Reads over reads and writes; null without any.
+    pub read_share: Option<f64>,
+    /// The sum of lengths.
+    pub bytes: u64,
+    /// Of reads.
+    pub read_bytes: u64,
+    /// Of writes.
+    pub written_bytes: u64,
+    /// 4 KiB blocks touched by reads and writes, in bytes; an estimate where `sampled_rate` is below 1.
+    pub footprint_bytes: f64,
+    /// The same in ten minutes, mean over the time of the trace.
+    pub working_set_bytes: f64,
+    /// First byte behind all that was touched.
+    pub end_bytes: u64,
+    /// Requests a second over the time of the trace; null where that is 0.
+    pub requests_per_s: Option<f64>,
+    /// Most requests in a second of the trace's clock.
+    pub busiest_per_s: u64,
+    /// Mean response time; null where none is recorded.
+    pub mean_response_ns: Option<f64>,
+    /// Share of the blocks that were looked at in the end.
+    pub sampled_rate: f64,
+}
+
+#[derive(Default)]
+struct Volume {
+    counts: Counts,
+    second: u64,
+    in_second: u64,
+    busiest: u64,
+    /// Blocks of the sample that were touched for the first time, and for the first time in their ten minutes.
+    touched: f64,
+    in_windows: f64,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Block {
+    device: u32,
+    window: u32,
+}
+
+/// Counts requests by device.
+pub struct Volumes {
+    volumes: Vec<Volume>,
+    blocks: Table<Block>,
+    blocks_max: usize,
+    sample: Sample,
+    first_ns: Option<u64>,
+    last_ns: u64,
+}
+
+impl Default for Volumes {
+    fn default() -> Volumes {
+        Volumes::within(MEMORY_BYTES)
+    }
+}
+
+impl Volumes {
+    fn within(memory_bytes: u64) -> Volumes {
+        let blocks_max = Table::<Block>::blocks_within(memory_bytes);
+        let (volumes, blocks, sample) = (Vec::new(), Table::new(), Sample::all(0));
+        Volumes { volumes, blocks, blocks_max, sample, first_ns: None, last_ns: 0 }
+    }
+
+    /// The next requests, in order of arrival.
+    pub fn add(&mut self, records: &[Record]) {
+        records.iter().for_each(|record| self.add_one(record));
+    }
+
+    fn add_one(&mut self, record: &Record) {
+        let index = record.device as usize;
+        if index >= self.volumes.len() {
+            self.volumes.resize_with(index + 1, Volume::default);
+        }
+        let first_ns = *self.first_ns.get_or_insert(record.arrival_ns);
+        self.last_ns = record.arrival_ns;
+        let volume = &mut self.volumes[index];
+        volume.counts.add(record);
+        let second = record.arrival_ns / S;
+        if second != volume.second {
+            (volume.second, volume.in_second) = (second, 0);
+        }
+        volume.in_second += 1;
+        volume.busiest = volume.busiest.max(volume.in_second);
+        if matches!(record.operation, Operation::Read | Operation::Write | Operation::Unknown)
+            && record.length_bytes > 0
+        {
+            let window = 1 + ((record.arrival_ns - first_ns) / WINDOW_NS) as u32;
+            let blocks = record.offset_bytes / BLOCK_BYTES..(record.end_bytes() - 1) / BLOCK_BYTES + 1;
+            blocks.for_each(|block| self.touch(record.device, block, window));
+        }
+    }
+
+    fn touch(&mut self, device: u32, block: u64, window: u32) {
+        let at = place(device, block);
+        if !self.sample.takes(at) {
+            return;
+        }
+        let volume = &mut self.volumes[device as usize];
+        let (known, is_new) = self.blocks.entry(at);
+        volume.touched += f64::from(u8::from(is_new));
+        if known.window != window {
+            volume.in_windows += 1.0;
+        }
+        *known = Block { device, window };
+        if self.blocks.len() > self.blocks_max {
+            self.halve();
+        }
+    }
+
+    /// Half of the blocks is looked at. What is in the table is counted again; of earlier windows there is no more to know than
+    /// that they held twice as many.
+    #[cold]
+    fn halve(&mut self) {
+        self.sample.halve();
+        let sample = self.sample;
+        self.blocks.retain(|place| sample.takes(place));
+        self.volumes.iter_mut().for_each(|volume| (volume.touched, volume.in_windows) = (0.0, volume.in_windows / 2.0));
+        for (_, block) in self.blocks.iter() {
+            self.volumes[block.device as usize].touched += 1.0;
+        }
+    }
+
+    /// Those with requests, in the order of the trace's list, which `meta` has.
+    pub fn finish(&self, meta: &Meta) -> Vec<VolumeReport> {
+        let duration_ns = self.last_ns - self.first_ns.unwrap_or(self.last_ns);
+        let windows = (duration_ns / WINDOW_NS + 1) as f64;
+        let bytes = |blocks: f64| blocks / self.sample.rate() * BLOCK_BYTES as f64;
+        let over = |part: f64, all: u64| (all > 0).then(|| part / all as f64);
+        let report = |(volume, device): (&Volume, &crate::DeviceMeta)| {
+            let counts = &volume.counts;
+            let of = |all: &[u64; 6], operation: Operation| all[operation as usize];
+            let requests = counts.requests.iter().sum();
+            let (reads, writes) = (of(&counts.requests, Operation::Read), of(&counts.requests, Operation::Write));
+            (requests > 0).then(|| VolumeReport {
+                volume: device.name.clone(),
+                requests,
+                reads,
+                writes,
+                read_share: over(reads as f64, reads + writes),
+                bytes: counts.bytes.iter().sum(),
+                read_bytes: of(&counts.bytes, Operation::Read),
+                written_bytes: of(&counts.bytes, Operation::Write),
+                footprint_bytes: bytes(volume.touched),
+                working_set_bytes: bytes(volume.in_windows) / windows,
+                end_bytes: counts.highest_end_byte,
+                requests_per_s: over(requests as f64 * S as f64, duration_ns),
+                busiest_per_s: volume.busiest,
+                mean_response_ns: over(counts.response_sum_ns as f64, counts.responses),
+                sampled_rate: self.sample.rate(),
+            })
+        };
+        self.volumes.iter().zip(&meta.devices).filter_map(report).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::DeviceMeta;
+
+    fn meta(devices: u32) -> Meta {
+        let device = |index| DeviceMeta { name: format!("v{index}"), ..DeviceMeta::default() };
+        Meta { devices: (0..devices).map(device).collect(), ..Meta::default() }
+    }
+
+    fn request(at_s: u64, device: u32, operation: Operation, block: u64, blocks: u32) -> Record {
+        let length = blocks * BLOCK_BYTES as u32;
+        Record { device, ..Record::new((1_000 + at_s) * S, operation, block * BLOCK_BYTES, length) }
+    }
+
+    #[test]
+    fn volumes_are_counted_by_hand() {
+        let mut volumes = Volumes::default();
+        volumes.add(&[
+            request(0, 0, Operation::Read, 0, 2),
+            request(0, 0, Operation::Write, 1, 1),
+            request(0, 2, Operation::Flush, 0, 0),
+            request(700, 0, Operation::Read, 0, 4),
+            request(1_500, 2, Operation::Write, 9, 1),
+        ]);
+        let found = volumes.finish(&meta(3));
+        let names: Vec<_> = found.iter().map(|volume| (volume.volume.as_str(), volume.requests)).collect();
+        assert_eq!(names, [("v0", 3), ("v2", 2)]);
+        let first = &found[0];
+        assert_eq!((first.reads, first.writes, first.read_share), (2, 1, Some(2.0 / 3.0)));
+        assert_eq!((first.bytes, first.read_bytes, first.written_bytes), (7 * 4_096, 6 * 4_096, 4_096));
+        // Four blocks in all; two in the first ten minutes, four in the second, none in the third.
+        assert_eq!((first.footprint_bytes, first.working_set_bytes), (4.0 * 4_096.0, 2.0 * 4_096.0));
+        assert_eq!((first.busiest_per_s, first.end_bytes), (2, 4 * 4_096));
+        assert_eq!(first.requests_per_s, Some(3.0 / 1_500.0));
+        assert_eq!((found[1].footprint_bytes, found[1].mean_response_ns), (4_096.0, None));
+    }
+
+    #[test]
+    fn footprints_beyond_the_memory_are_estimates_that_say_so() {
+        let mut volumes = Volumes::within(100_000);
+        let records: Vec<Record> = (0..60_000).map(|i| request(0, (i % 2) as u32, Operation::Read, i * 7, 1)).collect();
+        volumes.add(&records);
+        for volume in volumes.finish(&meta(2)) {
+            assert!(volume.sampled_rate < 0.5);
+            assert!((volume.footprint_bytes / BLOCK_BYTES as f64 / 30_000.0 - 1.0).abs() < 0.1, "{volume:?}");
+        }
+    }
+}
