@@ -22,7 +22,7 @@ COLUMNS = ["device", "op", "offset", "length", "at"]
 
 
 def made(path: Path, requests: int, devices: int) -> None:
-    """Requests to devices of which some are busy and many are not, each with places that it comes back to."""
+    """Requests to devices of which some are busy and many are not, each with 4 MiB that it comes back to."""
     row = pl.int_range(requests, eager=False, dtype=pl.UInt64)
 
     def draw(seed: int) -> pl.Expr:
@@ -31,7 +31,7 @@ def made(path: Path, requests: int, devices: int) -> None:
     frame = pl.select(
         (devices * draw(1) ** 2).cast(pl.Int64).alias("device"),
         pl.when(draw(2) < 0.3).then(pl.lit("R")).otherwise(pl.lit("W")).alias("op"),
-        ((1 << 20) * draw(3) ** 4).cast(pl.Int64).mul(4096).alias("offset"),
+        ((1 << 10) * draw(3) ** 4).cast(pl.Int64).mul(4096).alias("offset"),
         pl.lit(4096).mul(2 ** (draw(4) * 4).cast(pl.Int64)).alias("length"),
         (1_577_808_000_000_000 + row * 100).alias("at"),
     )
