@@ -58,8 +58,8 @@ def replay_options(command: Command) -> Command:
         ),
         click.option(
             "--map",
-            metavar="stacked|round-robin|hashed|VOLUME=LUN@SIZE,...|FILE",
-            help="Where volumes of a trace of several lie; see above.",
+            metavar="MAP",
+            help="Where volumes lie: stacked, round-robin, hashed, VOLUME=LUN@SIZE,... or a file of lines; see above.",
         ),
         click.option("--requests", metavar="N", help="Only the first requests."),
         click.option("--time", metavar="TIME", help="Only the first part of the recording."),
