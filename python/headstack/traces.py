@@ -55,10 +55,11 @@ class Trace:
         """Names files; they are read by the methods.
 
         ``format`` is one of ``formats()``, ``skip_bad`` counts lines that cannot be accepted instead of refusing them.
-        ``devices`` are the only ones that are read, before all steps. ``columns`` declares those of a CSV
-        (``"time=ts:us,offset=lba:512,length=size,op=rw"``); ``sector_bytes`` and ``time_unit`` are for the formats that
-        leave these open (SPC, MQSim); ``at`` is where requests of a Linux block trace are counted: ``"queue"`` as
-        programs made them, or ``"issue"`` as the device got them.
+        ``devices`` are the only ones that are read, before all steps. ``columns`` declares those of a table
+        (``"time=ts:us,offset=lba:512,length=size,op=rw"``), or names a TOML file that does, or a folder of such files;
+        ``sector_bytes`` and ``time_unit`` are for the formats that leave these open (SPC, lists, Mooncake; MQSim);
+        ``at`` is where requests of a Linux block trace are counted: ``"queue"`` as programs made them, or ``"issue"``
+        as the device got them.
         """
         if not paths:
             raise InputError("a trace needs a file")
@@ -245,6 +246,11 @@ def capture(
 def formats() -> dict[str, str]:
     """Formats that are read: names and titles."""
     return dict(_native.trace_formats())
+
+
+def format_lines() -> dict[str, str]:
+    """A line of each format that is read, made by hand."""
+    return dict(_native.trace_format_lines())
 
 
 def export_formats() -> dict[str, str]:

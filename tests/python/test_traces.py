@@ -17,7 +17,7 @@ import pytest
 import headstack as hs
 from conftest import REPOSITORY, Headstack
 from headstack.cli.traces import STEPS
-from headstack.traces import export_formats, formats
+from headstack.traces import export_formats, format_lines, formats
 
 SAMPLES = REPOSITORY / "crates" / "trace" / "samples"
 MSR = SAMPLES / "msr.csv"
@@ -64,6 +64,42 @@ def test_every_format_of_the_samples_is_told_by_content(headstack: Headstack) ->
     assert told == set(formats()) - {"csv", "parquet"}
     listed = headstack("trace", "formats").stdout
     assert all(name in listed for name in formats())
+    assert "128166372003061629,hm,0,Read,383496192,32768,566" in listed
+
+
+def test_every_format_has_its_row_in_the_documentation() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "trace-formats.md").read_text()
+    for name, line in format_lines().items():
+        assert f"| `{name}` |" in page or name == "csv", name
+        assert line.startswith("(") or f"`{line}`" in page, line
+
+
+def test_columns_are_declared_in_files(headstack: Headstack, tmp_path: Path) -> None:
+    (tmp_path / "app.log").write_text("1.5 a k1 rd\n2.5 b k2 wr\n3.5 a k1 rd\n")
+    (tmp_path / "tables").mkdir()
+    own = 'separator = "blank"\ntime = "1:ms"\ndevice = "2"\nkey = "3"\nblock = 512\nop = "4"\ncolumns = 4\n'
+    (tmp_path / "tables" / "own.toml").write_text(own)
+    (tmp_path / "tables" / "other.toml").write_text(own.replace("columns = 4", "columns = 5"))
+    for columns in ("tables/own.toml", "tables"):
+        done = headstack("trace", "import", "app.log", "--columns", columns, "-o", "own.parquet")
+        assert done.returncode == 0, done.stderr
+        frame = pl.read_parquet(tmp_path / "own.parquet")
+        assert frame["arrival_ns"].to_list() == [1_500_000, 2_500_000, 3_500_000]
+        offsets = frame["offset_bytes"].to_list()
+        assert offsets[0] == offsets[2] != offsets[1]
+    (tmp_path / "tables" / "own.toml").write_text(own + 'when = "1"\n')
+    done = headstack("trace", "info", "app.log", "--columns", "tables/own.toml")
+    assert (done.returncode, "own.toml: `when` must be time, offset" in done.stderr) == (2, True), done.stderr
+    (tmp_path / "tables" / "own.toml").unlink()
+    done = headstack("trace", "info", "app.log", "--columns", "tables")
+    assert "none of its tables is that of app.log" in done.stderr
+
+
+def test_a_file_of_no_format_is_told_its_nearest(headstack: Headstack, tmp_path: Path) -> None:
+    line = "128166372003061629,hm,0,{},383496192,32768,566\n"
+    (tmp_path / "odd.csv").write_text(line.format("rd") * 3)
+    done = headstack("trace", "info", "odd.csv")
+    assert "looks most like msr" in done.stderr and "line 1, field 4: type must be Read or Write, not `rd`" in done.stderr
 
 
 def test_compressed_files_are_read_as_they_are(csv: Path, tmp_path: Path) -> None:

@@ -49,7 +49,14 @@ impl TraceSource {
             Format::from_name(name).ok_or_else(|| input_error(format!("format: there is no `{name}`, but {}", known())))
         };
         let step = |text: &String| Step::parse(text).map_err(|error| input_error(format!("step: {error}")));
-        let columns = |text: &String| CsvColumns::parse(text).map_err(|error| input_error(format!("columns: {error}")));
+        let columns = |text: &String| {
+            let path = Path::new(text);
+            if path.extension().is_some_and(|extension| extension == "toml") || path.is_dir() {
+                let first = self.paths.first().map_or("", String::as_str);
+                return CsvColumns::load(path, Path::new(first)).map_err(input_error);
+            }
+            CsvColumns::parse(text).map_err(|error| input_error(format!("columns: {error}")))
+        };
         let unit = |name: &String| {
             TimeUnit::from_name(name)
                 .ok_or_else(|| input_error(format!("time_unit: must be s, ms, us, ns, not `{name}`")))
@@ -166,6 +173,12 @@ impl Counter {
 #[pyfunction]
 pub fn trace_formats() -> Vec<(&'static str, &'static str)> {
     Format::ALL.iter().map(|format| (format.name(), format.title())).collect()
+}
+
+/// A line of every format that is read: names and lines.
+#[pyfunction]
+pub fn trace_format_lines() -> Vec<(&'static str, &'static str)> {
+    Format::ALL.iter().map(|format| (format.name(), format.sample())).collect()
 }
 
 /// Every format that is written beside the stored form: names and titles.

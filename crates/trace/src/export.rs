@@ -12,7 +12,9 @@ use crate::reader::TraceReader;
 use crate::record::{Operation, Record};
 
 pub mod blkparse;
+mod blktrace;
 pub(crate) mod disksim;
+mod events;
 mod iolog;
 pub(crate) mod msr;
 
@@ -24,6 +26,8 @@ pub type Losses = BTreeMap<&'static str, u64>;
 pub enum ExportFormat {
     /// The lines of blkparse.
     Blkparse,
+    /// Linux' block trace, binary, version 7.
+    Blktrace,
     /// DiskSim's ascii trace.
     DiskSim,
     /// fio's iolog, version 3.
@@ -34,13 +38,14 @@ pub enum ExportFormat {
 
 impl ExportFormat {
     /// Every one.
-    pub const ALL: [ExportFormat; 4] =
-        [ExportFormat::Blkparse, ExportFormat::DiskSim, ExportFormat::Iolog, ExportFormat::Msr];
+    pub const ALL: [ExportFormat; 5] =
+        [ExportFormat::Blkparse, ExportFormat::Blktrace, ExportFormat::DiskSim, ExportFormat::Iolog, ExportFormat::Msr];
 
     /// Its name in options.
     pub fn name(self) -> &'static str {
         match self {
             ExportFormat::Blkparse => "blkparse",
+            ExportFormat::Blktrace => "blktrace",
             ExportFormat::DiskSim => "disksim",
             ExportFormat::Iolog => "iolog",
             ExportFormat::Msr => "msr",
@@ -51,6 +56,7 @@ impl ExportFormat {
     pub fn title(self) -> &'static str {
         match self {
             ExportFormat::Blkparse => "blkparse's text",
+            ExportFormat::Blktrace => "blktrace, binary, version 7, of one CPU",
             ExportFormat::DiskSim => "DiskSim ascii",
             ExportFormat::Iolog => "fio iolog, version 3",
             ExportFormat::Msr => "MSR Cambridge CSV",
@@ -66,6 +72,7 @@ impl ExportFormat {
 /// A file being written.
 enum Writer<'a> {
     Blkparse(blkparse::Writer<&'a mut BufWriter<AtomicFile>>),
+    Blktrace(blktrace::Writer<&'a mut BufWriter<AtomicFile>>),
     DiskSim(disksim::Writer<&'a mut BufWriter<AtomicFile>>),
     Iolog(iolog::Writer<&'a mut BufWriter<AtomicFile>>),
     Msr(msr::Writer<&'a mut BufWriter<AtomicFile>>),
@@ -75,6 +82,7 @@ impl<'a> Writer<'a> {
     fn new(format: ExportFormat, out: &'a mut BufWriter<AtomicFile>) -> Writer<'a> {
         match format {
             ExportFormat::Blkparse => Writer::Blkparse(blkparse::Writer::new(out)),
+            ExportFormat::Blktrace => Writer::Blktrace(blktrace::Writer::new(out)),
             ExportFormat::DiskSim => Writer::DiskSim(disksim::Writer::new(out)),
             ExportFormat::Iolog => Writer::Iolog(iolog::Writer::new(out)),
             ExportFormat::Msr => Writer::Msr(msr::Writer::new(out)),
@@ -84,6 +92,7 @@ impl<'a> Writer<'a> {
     fn write(&mut self, records: &[Record], meta: &Meta) -> io::Result<()> {
         match self {
             Writer::Blkparse(writer) => writer.write(records, meta),
+            Writer::Blktrace(writer) => writer.write(records, meta),
             Writer::DiskSim(writer) => writer.write(records, meta),
             Writer::Iolog(writer) => writer.write(records, meta),
             Writer::Msr(writer) => writer.write(records, meta),
@@ -93,6 +102,7 @@ impl<'a> Writer<'a> {
     fn finish(self) -> io::Result<Losses> {
         match self {
             Writer::Blkparse(writer) => writer.finish(),
+            Writer::Blktrace(writer) => writer.finish(),
             Writer::DiskSim(writer) => writer.finish(),
             Writer::Iolog(writer) => writer.finish(),
             Writer::Msr(writer) => writer.finish(),

@@ -9,10 +9,15 @@ mod cloudphysics;
 mod csv;
 mod cutter;
 pub(crate) mod disksim;
+mod etw;
 mod first_lines;
+mod ftrace;
 mod hfplayer;
 pub(crate) mod iolog;
+mod keys;
+mod lcs;
 mod lines;
+mod mooncake;
 mod mqsim;
 mod msr;
 mod numbers;
@@ -31,6 +36,8 @@ use blkparse::Blkparse;
 use blktrace::Blktrace;
 pub use blktrace::pairing::Stage;
 pub use csv::CsvColumns;
+pub use csv::shipped::Shipped;
+use ftrace::Ftrace;
 pub(crate) use lines::{Lines, Part};
 use serial::{Serial, SerialFormat};
 
@@ -94,10 +101,18 @@ pub enum Format {
     Csv,
     /// DiskSim's ascii trace.
     DiskSim,
+    /// Windows' event trace of disks, as xperf prints it.
+    Etw,
+    /// Linux' tracepoints of the block layer as text: ftrace, trace-cmd, perf script.
+    Ftrace,
     /// hfplayer's CSV of NetApp controller dumps.
     Hfplayer,
     /// fio's iolog, versions 2 and 3.
     Iolog,
+    /// libCacheSim's lcs, versions 1 to 8.
+    Lcs,
+    /// Mooncake's requests to language models.
+    Mooncake,
     /// MQSim's trace.
     MqSim,
     /// MSR Cambridge (SNIA IOTTA 387, 388).
@@ -116,31 +131,49 @@ pub enum Format {
     Validate,
     /// CloudPhysics vscsi, versions 1 and 2.
     Vscsi,
+    /// A table that a file of `formats/` declares.
+    Table(Shipped),
 }
+
+/// Those that are read by code of their own.
+const CODED: [Format; 23] = [
+    Format::Parquet,
+    Format::Alibaba,
+    Format::Biosnoop,
+    Format::Blkparse,
+    Format::Blktrace,
+    Format::CloudPhysics,
+    Format::Csv,
+    Format::DiskSim,
+    Format::Etw,
+    Format::Ftrace,
+    Format::Hfplayer,
+    Format::Iolog,
+    Format::Lcs,
+    Format::Mooncake,
+    Format::MqSim,
+    Format::Msr,
+    Format::OracleGeneral,
+    Format::Spc,
+    Format::Srt,
+    Format::Systor,
+    Format::Tencent,
+    Format::Validate,
+    Format::Vscsi,
+];
 
 impl Format {
     /// Every format.
-    pub const ALL: [Format; 19] = [
-        Format::Parquet,
-        Format::Alibaba,
-        Format::Biosnoop,
-        Format::Blkparse,
-        Format::Blktrace,
-        Format::CloudPhysics,
-        Format::Csv,
-        Format::DiskSim,
-        Format::Hfplayer,
-        Format::Iolog,
-        Format::MqSim,
-        Format::Msr,
-        Format::OracleGeneral,
-        Format::Spc,
-        Format::Srt,
-        Format::Systor,
-        Format::Tencent,
-        Format::Validate,
-        Format::Vscsi,
-    ];
+    pub const ALL: [Format; CODED.len() + Shipped::COUNT] = {
+        let mut all = [Format::Parquet; CODED.len() + Shipped::COUNT];
+        let mut place = 0;
+        while place < all.len() {
+            let is_coded = place < CODED.len();
+            all[place] = if is_coded { CODED[place] } else { Format::Table(Shipped::at(place - CODED.len())) };
+            place += 1;
+        }
+        all
+    };
 
     /// Its name in options and metadata.
     pub fn name(self) -> &'static str {
@@ -153,8 +186,12 @@ impl Format {
             Format::CloudPhysics => "cloudphysics",
             Format::Csv => "csv",
             Format::DiskSim => "disksim",
+            Format::Etw => "etw",
+            Format::Ftrace => "ftrace",
             Format::Hfplayer => "hfplayer",
             Format::Iolog => "iolog",
+            Format::Lcs => "lcs",
+            Format::Mooncake => "mooncake",
             Format::MqSim => "mqsim",
             Format::Msr => "msr",
             Format::OracleGeneral => "oracle-general",
@@ -164,6 +201,7 @@ impl Format {
             Format::Tencent => "tencent",
             Format::Validate => "validate",
             Format::Vscsi => "vscsi",
+            Format::Table(table) => table.name(),
         }
     }
 
@@ -178,8 +216,12 @@ impl Format {
             Format::CloudPhysics => "CloudPhysics CSV",
             Format::Csv => "CSV with declared columns",
             Format::DiskSim => "DiskSim ascii",
+            Format::Etw => "Windows ETW disk events (Microsoft Enterprise, Production; SNIA IOTTA)",
+            Format::Ftrace => "Linux block tracepoints as text: ftrace, trace-cmd report, perf script",
             Format::Hfplayer => "hfplayer CSV (NetApp)",
             Format::Iolog => "fio iolog, versions 2 and 3",
+            Format::Lcs => "libCacheSim lcs, versions 1 to 8",
+            Format::Mooncake => "Mooncake requests to language models (JSON lines)",
             Format::MqSim => "MQSim",
             Format::Msr => "MSR Cambridge CSV (SNIA IOTTA 387, 388)",
             Format::OracleGeneral => "libCacheSim oracleGeneral and oracleGeneralOpNS",
@@ -189,6 +231,39 @@ impl Format {
             Format::Tencent => "Tencent CBS 2018",
             Format::Validate => "DiskSim validate: one drive, one request at a time",
             Format::Vscsi => "CloudPhysics vscsi, versions 1 and 2",
+            Format::Table(table) => table.columns().title(),
+        }
+    }
+
+    /// A line of it, made by hand; of binary formats, what a record is.
+    pub fn sample(self) -> &'static str {
+        match self {
+            Format::Parquet => "(Parquet: arrival_ns, response_ns, offset_bytes, length_bytes, operation, device …)",
+            Format::Alibaba => "419,W,12288,4096,1577808144360767",
+            Format::Biosnoop => "0.000004  fio  1234  sda  R  2048  4096  0.12",
+            Format::Blkparse => "  8,0    0        1     0.000000000  1234  Q   R 2048 + 8 [fio]",
+            Format::Blktrace => "(binary: records of 48 or 64 bytes, each an event)",
+            Format::CloudPhysics => "1,5633898,2a,512,42932745",
+            Format::Csv => "(declared with --columns)",
+            Format::DiskSim => "13.191135 0 576560 8 1",
+            Format::Etw => "DiskRead, 1204, store.exe (2312), 4020, 0xfa80, 0x4c9f2000, 0x2000, 311, 4, 0x60043, 298",
+            Format::Ftrace => "fio-1234 [001] d..1. 52.678901: block_rq_issue: 8,0 R 4096 () 2048 + 8 [fio]",
+            Format::Hfplayer => "12,250.5,1052,RD,1,7,3,0,0,0,2048,8,1714,1,0,408.1",
+            Format::Iolog => "250 /dev/sda read 1048576 4096",
+            Format::Lcs => "(binary: a header of 8,192 bytes, records of 24 to 100)",
+            Format::Mooncake => {
+                r#"{"timestamp": 27482, "input_length": 1320, "output_length": 52, "hash_ids": [46, 47, 2353]}"#
+            }
+            Format::MqSim => "5337 0 81856 16 1",
+            Format::Msr => "128166372003061629,hm,0,Read,383496192,32768,566",
+            Format::OracleGeneral => "(binary: records of 24 or 27 bytes)",
+            Format::Spc => "0,20941264,8192,W,0.551706",
+            Format::Srt => "(binary: a header of text, big-endian records of 52 to 60 bytes)",
+            Format::Systor => "1456095145.133076000,0.000806000,R,0,899056122368,131072",
+            Format::Tencent => "1538323200,12910952,128,0,1063",
+            Format::Validate => "R 0 576560 8 9120 15000",
+            Format::Vscsi => "(binary: records of 32 or 40 bytes)",
+            Format::Table(table) => table.columns().sample(),
         }
     }
 
@@ -203,20 +278,27 @@ impl Format {
             Format::Parquet
             | Format::DiskSim
             | Format::Iolog
+            | Format::Lcs
             | Format::OracleGeneral
             | Format::Spc
             | Format::Validate => Order::Arrival,
-            Format::Biosnoop | Format::Blkparse | Format::Blktrace | Format::Hfplayer | Format::Systor => {
-                Order::Completion
-            }
+            Format::Biosnoop
+            | Format::Blkparse
+            | Format::Blktrace
+            | Format::Etw
+            | Format::Ftrace
+            | Format::Hfplayer
+            | Format::Systor => Order::Completion,
             Format::Alibaba
             | Format::CloudPhysics
             | Format::Csv
+            | Format::Mooncake
             | Format::MqSim
             | Format::Msr
             | Format::Srt
             | Format::Tencent
             | Format::Vscsi => Order::Any,
+            Format::Table(table) => table.columns().order(),
         }
     }
 
@@ -237,8 +319,12 @@ impl Format {
             Format::CloudPhysics => cloudphysics::fits(head),
             Format::Csv => false,
             Format::DiskSim => disksim::fits(head),
+            Format::Etw => etw::fits(head),
+            Format::Ftrace => ftrace::fits(head),
             Format::Hfplayer => hfplayer::fits(head),
             Format::Iolog => iolog::fits(head),
+            Format::Lcs => lcs::fits(head),
+            Format::Mooncake => mooncake::fits(head),
             Format::MqSim => mqsim::fits(head),
             Format::Msr => msr::fits(head),
             Format::OracleGeneral => oracle_general::fits(head),
@@ -248,6 +334,7 @@ impl Format {
             Format::Tencent => tencent::fits(head),
             Format::Validate => validate::fits(head),
             Format::Vscsi => vscsi::fits(head),
+            Format::Table(table) => table.columns().fits(head),
         }
     }
 }
@@ -261,6 +348,8 @@ pub(crate) enum Parser {
     Blktrace(Blktrace),
     /// Its text.
     Blkparse(Blkparse),
+    /// Linux' tracepoints as text.
+    Ftrace(Ftrace),
     /// One request a binary record.
     Binary(Binary),
     /// Text whose lines mean nothing without those before them.
@@ -293,6 +382,12 @@ impl Parser {
             }
             Format::Blktrace => Parser::Blktrace(Blktrace::new(inputs, options.at, out)),
             Format::Blkparse => Parser::Blkparse(Blkparse::new(inputs, options.at, out)),
+            Format::Ftrace => Parser::Ftrace(Ftrace::new(inputs, options.at, out)),
+            Format::Mooncake => {
+                let mooncake = mooncake::Mooncake::new(&inputs[0].name, options.sector_bytes, out)?;
+                serial(inputs, SerialFormat::Mooncake(mooncake))
+            }
+            Format::Lcs => binary(inputs, BinaryFormat::Lcs(lcs::Lcs::new(out))),
             Format::Hfplayer => serial(inputs, SerialFormat::Hfplayer(None)),
             Format::Iolog => serial(inputs, SerialFormat::Iolog(iolog::Iolog::default())),
             Format::Validate => serial(inputs, SerialFormat::Validate(validate::Validate::new(out))),
@@ -312,6 +407,7 @@ impl Parser {
             Parser::Stored(stored) => stored.read(out),
             Parser::Blktrace(blktrace) => blktrace.read(out),
             Parser::Blkparse(blkparse) => blkparse.read(out),
+            Parser::Ftrace(ftrace) => ftrace.read(out),
             Parser::Binary(binary) => binary.read(out),
             Parser::Serial(serial) => serial.read(out),
             Parser::Lines(lines) => lines.read(out),

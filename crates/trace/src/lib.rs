@@ -20,6 +20,7 @@ mod import;
 mod input;
 mod merge;
 mod meta;
+mod nearest;
 mod packed;
 #[cfg(feature = "files")]
 mod parts;
@@ -40,7 +41,7 @@ mod window;
 
 pub use collect::Collector;
 pub use error::{Place, TraceError};
-pub use formats::{CsvColumns, Format, Order, ReadOptions, Stage};
+pub use formats::{CsvColumns, Format, Order, ReadOptions, Shipped, Stage};
 #[cfg(feature = "files")]
 pub use import::import;
 pub use input::{Head, Input};

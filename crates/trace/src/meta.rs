@@ -15,6 +15,8 @@ pub enum Clock {
     Recording,
     /// A moment that is not known, such as the start of the machine.
     Boot,
+    /// Nothing: times are not recorded, and requests are numbered, a nanosecond each.
+    Order,
 }
 
 /// What a response time spans.

@@ -11,6 +11,7 @@ use crate::formats::{Format, ReadOptions};
 use crate::input::{Head, Input};
 use crate::merge::Merge;
 use crate::meta::Meta;
+use crate::nearest::nearest;
 use crate::record::Record;
 use crate::recording::{Next, Recording};
 #[cfg(feature = "files")]
@@ -270,10 +271,11 @@ fn detect(input: &Input) -> Result<Format, TraceError> {
         // Reading it names the line that does not fit.
         [] => match fitting(input.head().first(FIRST_LINES))[..] {
             [format] => Ok(format),
-            _ => Err(TraceError::of_file(
-                &input.name,
-                format!("is in none of the formats {}; a CSV needs its columns declared", names(&Format::ALL)),
-            )),
+            _ => {
+                let none = "is in none of the formats that `headstack trace formats` lists";
+                let hint = nearest(input).unwrap_or_else(|| "a CSV needs its columns declared".to_owned());
+                Err(TraceError::of_file(&input.name, format!("{none}; {hint}")))
+            }
         },
         _ => Err(TraceError::of_file(&input.name, format!("fits {} alike; say which one it is", names(&all)))),
     }

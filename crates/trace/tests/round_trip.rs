@@ -40,7 +40,7 @@ fn holds(format: ExportFormat) -> Holds {
         devices: ["8,0", "8,16"],
     };
     match format {
-        ExportFormat::Blkparse => {
+        ExportFormat::Blkparse | ExportFormat::Blktrace => {
             Holds { operations: &[Read, Write, Trim], flags: Flags::SYNC.with(Flags::METADATA), ..WHOLE }
         }
         ExportFormat::DiskSim => {

@@ -23,7 +23,7 @@ from headstack.cli.output import SILENT_S, Outputs, print_table, say, wide_optio
 from headstack.columns import Figures, Names, Prose, Words, is_plain
 from headstack.tables import to_csv
 from headstack.tables import written as to_file
-from headstack.traces import Trace, capture, export_formats, formats
+from headstack.traces import Trace, capture, export_formats, format_lines, formats
 from headstack.values import size_bytes, whole
 from headstack.volumes import FIGURES, NAMES, Volume
 
@@ -48,10 +48,12 @@ STEPS = (
     ("anonymise", "without names, dates and numbers of processes"),
 )
 
-COLUMNS = """The columns of any other CSV are declared with --columns, by header name or number from 1:
+COLUMNS = """The columns of any other table are declared with --columns, by header name or number from 1:
   time=ts:us,offset=lba:512,length=size,op=rw,device=vol,response=lat:ms
-time and response with their unit (s, ms, us, ns, 100ns), offset and length in bytes or in sectors of so many. Also
-separator=; skip=LINES base=unix|recording read=WORD write=WORD."""
+time and response with their unit (s, ms, us, ns, 100ns), offset and length in bytes or in sectors of so many. Without
+time, requests are numbered. key=NAME stands for an offset, block=BYTES for a length. Also separator=; (or tab, blank:
+any number of blanks) skip=LINES base=unix|recording read=WORD|WORD write=WORD trim=WORD pid= process= count=. The same
+keys, a line each, may be in a file: --columns mine.toml, or a folder of such files, of which the one that fits is taken."""
 
 
 def source_options(command: Command) -> Command:
@@ -98,9 +100,10 @@ def reading_options() -> list[Decorator]:
         click.option(
             "--columns",
             metavar="TEXT",
-            help='Columns of a CSV: "time=ts:us,offset=lba:512,length=size,op=rw"; see "headstack trace formats".',
+            help='Columns of a table: "time=ts:us,offset=lba:512,length=size,op=rw", or a file or folder that declares them; '
+            'see "headstack trace formats".',
         ),
-        click.option("--sector", metavar="SIZE", help="Bytes a block, where the format leaves it open (spc)."),
+        click.option("--sector", metavar="SIZE", help="Bytes a block, where the format leaves it open (spc, blocks, keys, mooncake)."),
         click.option("--unit", metavar="UNIT", help="Unit of times, where the format leaves it open (mqsim)."),
         click.option(
             "--at",
@@ -178,6 +181,8 @@ def list_formats() -> None:
     ]
     rows += [[name, title, "written"] for name, title in written.items() if name not in formats()]
     print_table([Names("name"), Prose("format"), Words("", 0)], rows)
+    say("")
+    print_table([Names("name"), Prose("a line of it")], [[name, line] for name, line in format_lines().items()])
     say(f"\n{COLUMNS}")
 
 

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use super::{oracle_general, srt, vscsi};
+use super::{lcs, oracle_general, srt, vscsi};
 use crate::collect::Collector;
 use crate::error::{Place, Problem, TraceError};
 use crate::input::Input;
@@ -17,6 +17,7 @@ pub(crate) enum BinaryFormat {
     Srt(srt::Srt),
     Vscsi(vscsi::Vscsi),
     OracleGeneral(oracle_general::OracleGeneral),
+    Lcs(lcs::Lcs),
 }
 
 impl BinaryFormat {
@@ -26,6 +27,7 @@ impl BinaryFormat {
             BinaryFormat::Srt(srt) => srt.begin(input, out),
             BinaryFormat::Vscsi(vscsi) => vscsi.begin(input, out),
             BinaryFormat::OracleGeneral(oracle) => oracle.begin(input, out),
+            BinaryFormat::Lcs(lcs) => lcs.begin(input, out),
         }
     }
 
@@ -36,6 +38,7 @@ impl BinaryFormat {
             BinaryFormat::Srt(_) => srt::record_bytes(bytes),
             BinaryFormat::Vscsi(vscsi) => Ok(Some(vscsi.record_bytes())),
             BinaryFormat::OracleGeneral(oracle) => Ok(Some(oracle.record_bytes())),
+            BinaryFormat::Lcs(lcs) => Ok(Some(lcs.record_bytes())),
         }
     }
 
@@ -46,6 +49,7 @@ impl BinaryFormat {
             BinaryFormat::Srt(srt) => srt.parse(record, out),
             BinaryFormat::Vscsi(vscsi) => vscsi.parse(record, out).map(Some),
             BinaryFormat::OracleGeneral(oracle) => oracle.parse(record).map(Some),
+            BinaryFormat::Lcs(lcs) => lcs.parse(record).map(Some),
         }
     }
 }

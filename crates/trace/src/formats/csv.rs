@@ -1,19 +1,28 @@
-//! Any CSV with one request a line, whose columns, units and words somebody declares.
+//! Any table with one request a line, whose columns, units and words somebody declares: who reads it, or a file of
+//! `formats/`.
 
 mod declaration;
+pub(crate) mod shipped;
+mod split;
+
+#[cfg(feature = "files")]
+use std::path::{Path, PathBuf};
+#[cfg(feature = "files")]
+use std::{fs, io};
 
 pub use declaration::CsvColumns;
 use declaration::{Base, Clockwork};
-use declaration::{DEVICE, LENGTH, OFFSET, OPERATION, RESPONSE, SLOTS, TIME};
+use declaration::{COUNT, DEVICE, KEY, LENGTH, OFFSET, OPERATION, PID, PROCESS, RESPONSE, SLOTS, TIME, UNIT};
+use split::{COLUMNS_FAST, Separator};
 
-use super::Part;
-use super::first_lines::finest_step_ns;
+use super::first_lines::{finest_step_ns, first_lines, most_lines, names_columns};
+use super::{Part, keys};
 use crate::collect::Collector;
 use crate::error::{Place, Problem, TraceError, refused};
 use crate::input::{Head, Input};
-use crate::meta::{Clock, ResponseSpan};
+use crate::meta::Clock;
 use crate::record::{NOT_RECORDED, Operation, Record};
-use crate::text::{length_bytes, offset_bytes};
+use crate::text::{BYTES_END, fields, length_bytes, offset_bytes, whole, words};
 use crate::time::{Calendar, NS_PER_TICK, TIME_NS_END, TimeUnit, plausible};
 
 /// No recording is longer than 10 years: its unit would be wrong.
@@ -22,6 +31,12 @@ const SPAN_NS_MAX: u64 = 10 * 366 * 24 * 3_600 * 1_000_000_000;
 const RESPONSE_NS_MAX: u64 = 24 * 3_600 * 1_000_000_000;
 /// So many requests are never all outstanding at once.
 const REQUESTS_TOGETHER: usize = 1_000;
+/// Requests that a line stands for at most, so that a line cannot fill the memory.
+const REPEATS_MAX: u64 = 100;
+/// Lines that the first good one is looked for in.
+const LINES_LOOKED_AT: usize = 300;
+/// Lines by which a table without times is known, which has little to be known by.
+const UNTIMED_LINES_MIN: usize = 3;
 
 /// A declaration, applied to a file.
 #[derive(Clone, Debug)]
@@ -30,12 +45,15 @@ pub(crate) struct Layout {
     /// Columns from 0 and the slots that they fill, the first column first.
     wanted: Vec<(usize, usize)>,
     /// How many columns a line has.
-    columns: usize,
+    columns: (usize, usize),
     header: Option<Vec<u8>>,
     leading_lines: u64,
+    clockwork: Clockwork,
     base: Base,
     first_ns: u64,
     step_ns: u64,
+    /// The bytes of a block, where somebody said so.
+    sector_bytes: Option<u32>,
 }
 
 impl Layout {
@@ -43,51 +61,103 @@ impl Layout {
     ///
     /// # Errors
     /// Without a declaration, or one that the file does not fit.
-    pub(crate) fn open(input: &Input, declared: Option<&CsvColumns>) -> Result<Layout, TraceError> {
+    pub(crate) fn open(
+        input: &Input,
+        declared: Option<&CsvColumns>,
+        sector_bytes: Option<u32>,
+    ) -> Result<Layout, TraceError> {
         let example = "time=ts:us,offset=lba:512,length=size,op=rw";
         let declared = declared
             .ok_or_else(|| TraceError::of_file(&input.name, format!("a CSV needs its columns declared: {example}")))?;
-        let at = |line: u64, (field, message): Problem| TraceError {
+        if sector_bytes.is_some() && !declared.has_open_sector {
+            let message = "its format takes no sector size: its columns say it";
+            return Err(TraceError::of_file(&input.name, message));
+        }
+        Layout::of_head(input.head(), declared, sector_bytes).map_err(|(line, (field, message))| TraceError {
             file: input.name.clone(),
-            place: Place::Line(line),
+            place: line.map_or(Place::File, Place::Line),
             field,
             message,
-        };
-        let mut lines = input.head().lines().zip(1..).skip(usize::try_from(declared.skip).unwrap_or(usize::MAX));
+        })
+    }
+
+    /// The same; an error says in which line, if in one.
+    fn of_head(
+        head: Head<'_>,
+        declared: &CsvColumns,
+        sector_bytes: Option<u32>,
+    ) -> Result<Layout, (Option<u64>, Problem)> {
+        let mut lines = head.lines().zip(1..).skip(usize::try_from(declared.skip).unwrap_or(usize::MAX));
         let mut next = || lines.by_ref().find(|(line, _)| !line.trim_ascii().is_empty());
-        let ended = || TraceError::of_file(&input.name, "there is no request behind the header");
+        let ended = || (None, ("", "there is no request behind the header".to_owned()));
         let header = if declared.has_header() { Some(next().ok_or_else(ended)?) } else { None };
         // Windows' programs put a byte order mark before it.
         let names = header.map(|(line, _)| line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line));
         let wanted = declared.places(names);
-        let wanted = wanted.map_err(|problem| at(header.map_or(1, |(_, number)| number), problem))?;
+        let wanted = wanted.map_err(|problem| (Some(header.map_or(1, |(_, number)| number)), problem))?;
         let (first, number) = next().ok_or_else(ended)?;
+        let as_first = declared.separator.split(header.map_or(first, |(line, _)| line)).count();
+        let is_timed = wanted.iter().any(|&(_, slot)| slot == TIME);
         let mut layout = Layout {
             wanted,
-            columns: declared.separator.split(header.map_or(first, |(line, _)| line)).count(),
+            columns: match &declared.count {
+                Some(count) if header.is_none() => (*count.start(), *count.end()),
+                _ => (as_first, as_first),
+            },
             header: header.map(|(line, _)| line.trim_ascii().to_owned()),
             leading_lines: header.map_or(declared.skip, |(_, number)| number),
+            clockwork: if is_timed { declared.clockwork() } else { Clockwork::Order },
             base: Base::Recording,
             first_ns: 0,
             step_ns: NS_PER_TICK,
+            sector_bytes,
             declared: declared.clone(),
         };
-        let slots = layout.slots(first).map_err(|problem| at(number, problem))?;
-        layout.base = layout.base_of(slots[TIME]).map_err(|problem| at(number, problem))?;
-        layout.first_ns = layout.arrival_ns(slots[TIME]).unwrap_or_default();
-        if let Clockwork::Since(_, unit) = layout.declared.clockwork() {
+        let begin = usize::try_from(layout.leading_lines).unwrap_or(usize::MAX);
+        let lines = head.lines().zip(1..).skip(begin).filter(|(line, _)| !line.trim_ascii().is_empty());
+        // Where a file says how many columns there are, a bad first line is one of those that are named in reading.
+        let is_told = declared.count.is_some() || header.is_some();
+        let is_good = |line: &[u8]| !layout.is_header(line) && (!is_told || layout.slots(line).is_ok());
+        let good: Vec<(&[u8], u64)> = lines.filter(|(line, _)| is_good(line)).take(LINES_LOOKED_AT).collect();
+        let (first, number) = good.first().copied().unwrap_or((first, number));
+        let slots = layout.slots(first).map_err(|problem| (Some(number), problem))?;
+        // Where files have more or fewer, each has as many from its first line to its last.
+        let count = declared.separator.split(first).count();
+        layout.columns = (count, count);
+        if let Clockwork::Since(_, unit) = layout.clockwork {
+            layout.base = layout.base_of(slots[TIME], unit).map_err(|problem| (Some(number), problem))?;
             let time = |line| layout.slots(line).map_or(&b""[..], |slots| slots[TIME]);
-            layout.step_ns = finest_step_ns(input.head(), unit, time);
+            layout.step_ns = finest_step_ns(head, unit, time);
         }
-        layout.check_response_times(input.head()).map_err(|problem| at(number, problem))?;
+        let time = |(line, _): &(&[u8], u64)| layout.arrival_ns(layout.slots(line).ok()?[TIME]).ok();
+        layout.first_ns = good.iter().find_map(time).unwrap_or_default();
+        layout.check_response_times(head).map_err(|problem| (Some(number), problem))?;
         Ok(layout)
     }
 
     /// Says in `out` what holds for all requests.
     pub(crate) fn describe(&self, out: &mut Collector) {
-        out.meta.clock = if self.base == Base::Unix { Clock::Unix } else { Clock::Recording };
-        out.meta.resolution_ns = self.step_ns;
-        out.meta.response = self.declared.response.as_ref().map(|_| ResponseSpan::AtTheHost);
+        (out.meta.clock, out.meta.resolution_ns) = match (self.clockwork, self.base) {
+            (Clockwork::Order, _) => (Clock::Order, 1),
+            (Clockwork::FileTime, _) | (Clockwork::Since(..), Base::Unix) => (Clock::Unix, self.step_ns),
+            (Clockwork::Since(..), Base::Recording) => (Clock::Recording, self.step_ns),
+        };
+        let has_responses = self.wanted.iter().any(|&(_, slot)| slot == RESPONSE);
+        out.meta.response = has_responses.then_some(self.declared.span);
+        if self.clockwork == Clockwork::Order {
+            out.meta.note("times are not recorded: requests are numbered, a nanosecond each");
+        }
+        if self.declared.key.is_some() {
+            out.meta.note("addresses are hashes of keys: neighbours have nothing to do with each other");
+        } else if self.declared.has_open_sector && self.sector_bytes.is_none() {
+            out.meta.note(format!("numbers are taken for blocks of {} bytes", self.declared.block_bytes));
+        }
+        self.declared.notes.iter().for_each(|note| out.meta.note(note.as_str()));
+    }
+
+    /// Requests have no times, and are numbered in the order of their lines.
+    pub(crate) fn is_untimed(&self) -> bool {
+        self.clockwork == Clockwork::Order
     }
 
     /// Lines before the first request, which are none themselves.
@@ -95,24 +165,47 @@ impl Layout {
         self.leading_lines
     }
 
+    /// A header, at the top or that of a file that was joined to it.
+    pub(crate) fn is_header(&self, line: &[u8]) -> bool {
+        if self.header.as_deref() == Some(line.trim_ascii()) {
+            return true;
+        }
+        !self.declared.header.is_empty() && names_columns(line, &self.declared.header)
+    }
+
     /// The request of a line; nothing for a header that comes again.
+    #[inline]
     pub(crate) fn parse(&self, line: &[u8], part: &mut Part) -> Result<Option<Record>, Problem> {
         if self.header.as_deref() == Some(line.trim_ascii()) {
             return Ok(None);
         }
         let slots = self.slots(line)?;
         let mut record = self.record(&slots)?;
-        record.device = part.devices.of("device", slots[DEVICE])?;
+        record.device = match slots[UNIT] {
+            b"" => part.devices.of("device", slots[DEVICE])?,
+            unit => part.devices.of_pair("device", slots[DEVICE], b',', unit)?,
+        };
+        if !slots[PID].is_empty() {
+            let is_pid = whole(slots[PID]).is_some_and(|pid| pid <= u64::from(u32::MAX));
+            if !is_pid {
+                return Err(refused("pid", slots[PID], "a whole number below 2^32"));
+            }
+            record.process = 1 + part.processes.of_pair("process", slots[PID], b' ', slots[PROCESS])?;
+        }
         if record.operation == Operation::Unknown && self.declared.operation.is_some() {
             part.count("requests of unknown kind");
         }
         if record.response_ns == NOT_RECORDED && self.declared.response.is_some() {
             part.count("requests without a response time");
         }
+        if !slots[COUNT].is_empty() {
+            part.repeat(record, repeats(slots[COUNT])?, REPEATS_MAX);
+        }
         Ok(Some(record))
     }
 
     /// The request of those fields, but for its device.
+    #[inline]
     fn record(&self, slots: &[&[u8]; SLOTS]) -> Result<Record, Problem> {
         let arrival_ns = self.arrival_ns(slots[TIME])?;
         if arrival_ns.abs_diff(self.first_ns) > SPAN_NS_MAX {
@@ -121,12 +214,16 @@ impl Layout {
         }
         let operation = match slots[OPERATION] {
             b"" => Operation::Unknown,
-            word => self.declared.words.operation(word).ok_or_else(|| {
-                refused("op", word, &format!("{}; declare read=WORD and write=WORD", self.declared.words.title()))
-            })?,
+            word => {
+                let words = &self.declared.words;
+                words.operation(word).ok_or_else(|| refused("op", word, &words.title()))?
+            }
         };
-        let offset = offset_bytes("offset", slots[OFFSET], self.declared.offset.1)?;
-        let length = length_bytes("length", slots[LENGTH], self.declared.length.1)?;
+        let offset = self.offset_bytes(slots)?;
+        let length = match self.declared.length {
+            Some((_, unit_bytes)) => length_bytes("length", slots[LENGTH], unit_bytes)?,
+            None => self.sector_bytes.unwrap_or(self.declared.block_bytes),
+        };
         let mut record = Record::new(arrival_ns, operation, offset, length);
         if let Some((_, unit)) = self.declared.response {
             record.response_ns = response_ns(slots[RESPONSE], unit)?;
@@ -134,29 +231,65 @@ impl Layout {
         Ok(record)
     }
 
+    /// Where a request begins: at its address, or that of its key, or so far behind it.
+    #[inline]
+    fn offset_bytes(&self, slots: &[&[u8]; SLOTS]) -> Result<u64, Problem> {
+        let within = match &self.declared.offset {
+            Some((_, unit_bytes)) => {
+                let unit_bytes =
+                    if self.declared.has_open_sector { self.sector_bytes } else { None }.unwrap_or(*unit_bytes);
+                offset_bytes("offset", slots[OFFSET], unit_bytes)?
+            }
+            None => 0,
+        };
+        if self.declared.key.is_none() {
+            return Ok(within);
+        }
+        keys::check(slots[KEY])?;
+        let offset = keys::address(slots[KEY]).checked_add(within).filter(|&offset| offset < BYTES_END);
+        offset.ok_or_else(|| refused("offset", slots[OFFSET], "a whole number of bytes below 2^62"))
+    }
+
     /// The fields that a request is made of.
+    #[inline]
     fn slots<'a>(&self, line: &'a [u8]) -> Result<[&'a [u8]; SLOTS], Problem> {
         let mut slots = [&b""[..]; SLOTS];
-        let mut wanted = self.wanted.iter().peekable();
-        let mut count = 0;
-        for field in self.declared.separator.split(line) {
-            while let Some((_, slot)) = wanted.next_if(|(column, _)| *column == count) {
-                slots[*slot] = field;
+        let is_far = self.wanted.last().is_some_and(|&(column, _)| column >= COLUMNS_FAST);
+        let count = match self.declared.separator {
+            Separator::Byte(byte) if !is_far && memchr::memchr(b'"', line).is_none() => {
+                let (found, count) = fields::<COLUMNS_FAST>(line, byte);
+                self.wanted.iter().for_each(|&(column, slot)| slots[slot] = found[column]);
+                count
             }
-            count += 1;
-        }
-        if count == self.columns {
+            Separator::Blanks if !is_far => {
+                let (found, count) = words::<COLUMNS_FAST>(line);
+                self.wanted.iter().for_each(|&(column, slot)| slots[slot] = found[column]);
+                count
+            }
+            separator => {
+                let mut wanted = self.wanted.iter().peekable();
+                let mut count = 0;
+                for field in separator.split(line) {
+                    while let Some((_, slot)) = wanted.next_if(|(column, _)| *column == count) {
+                        slots[*slot] = field;
+                    }
+                    count += 1;
+                }
+                count
+            }
+        };
+        let (least, most) = self.columns;
+        if (least..=most).contains(&count) {
             return Ok(slots);
         }
-        Err(("", format!("{count} columns; expected {} as in the first line", self.columns)))
+        let expected =
+            if least == most { format!("{least} as in the first line") } else { format!("at least {least}") };
+        Err(("", format!("{count} columns; expected {expected}")))
     }
 
     /// What the times of a file count from, by its first.
-    fn base_of(&self, first: &[u8]) -> Result<Base, Problem> {
-        let Clockwork::Since(declared, unit) = self.declared.clockwork() else {
-            return Ok(Base::Unix);
-        };
-        if let Some(base) = declared {
+    fn base_of(&self, first: &[u8], unit: TimeUnit) -> Result<Base, Problem> {
+        if let Clockwork::Since(Some(base), _) = self.clockwork {
             return Ok(base);
         }
         if Calendar::Unix(unit).date_ns(first).is_some() {
@@ -174,8 +307,10 @@ impl Layout {
         }
     }
 
+    #[inline]
     fn arrival_ns(&self, text: &[u8]) -> Result<u64, Problem> {
-        let unit = match (self.declared.clockwork(), self.base) {
+        let unit = match (self.clockwork, self.base) {
+            (Clockwork::Order, _) => return Ok(0),
             (Clockwork::FileTime, _) => {
                 return Calendar::FileTime.date_ns(text).ok_or_else(|| Calendar::FileTime.refused("time", text));
             }
@@ -194,6 +329,9 @@ impl Layout {
         let Some((_, unit)) = self.declared.response else {
             return Ok(());
         };
+        if self.is_untimed() {
+            return Ok(());
+        }
         let lines = head.lines().skip(usize::try_from(self.leading_lines).unwrap_or(usize::MAX));
         let requests = lines.filter_map(|line| self.record(&self.slots(line).ok()?).ok());
         let requests = requests.filter(|record| record.response_ns != NOT_RECORDED);
@@ -221,6 +359,70 @@ impl Layout {
         );
         Err(("response", message))
     }
+}
+
+impl CsvColumns {
+    /// The declaration in a file, or, of a folder of such, the one that the trace `of` fits.
+    ///
+    /// # Errors
+    /// What cannot be read or declares no table; a folder of which none fits, or more than one.
+    #[cfg(feature = "files")]
+    pub fn load(path: &Path, of: &Path) -> Result<CsvColumns, TraceError> {
+        let name = path.display().to_string();
+        let refused = |error: io::Error| TraceError::of_file(&name, error);
+        if !path.is_dir() {
+            let text = fs::read_to_string(path).map_err(refused)?;
+            return CsvColumns::from_toml(&text).map_err(|why| TraceError::of_file(&name, why));
+        }
+        let input = Input::open(of)?;
+        let mut files: Vec<PathBuf> = Vec::new();
+        for entry in fs::read_dir(path).map_err(refused)? {
+            files.push(entry.map_err(refused)?.path());
+        }
+        files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
+        files.sort();
+        let mut fitting = Vec::new();
+        for file in files {
+            let columns = CsvColumns::load(&file, of)?;
+            if columns.fits(input.head()) {
+                fitting.push((file, columns));
+            }
+        }
+        match fitting.pop() {
+            Some((_, columns)) if fitting.is_empty() => Ok(columns),
+            None => Err(TraceError::of_file(name, format!("none of its tables is that of {}", of.display()))),
+            Some((last, _)) => {
+                let both = format!("{} and {} fit {} alike", fitting[0].0.display(), last.display(), of.display());
+                Err(TraceError::of_file(name, format!("{both}; name one of them")))
+            }
+        }
+    }
+
+    /// The head of a file is of this table: it has the header that is asked for, or most of its lines are good.
+    pub fn fits(&self, head: Head<'_>) -> bool {
+        let Ok(layout) = Layout::of_head(head, self, None) else { return false };
+        if layout.header.is_some() {
+            return true;
+        }
+        let is_good =
+            |line: &[u8]| layout.is_header(line) || layout.slots(line).is_ok_and(|slots| layout.record(&slots).is_ok());
+        if !layout.is_untimed() {
+            return most_lines(head, is_good);
+        }
+        // What has so little to it must be all like that. Keys that never come again are rather a list of words, and if all are
+        // numbers they are those of blocks.
+        let mut seen = rustc_hash::FxHashSet::default();
+        let mut recurs = || !first_lines(head).all(|line| seen.insert(line.trim_ascii()));
+        let are_numbers = || first_lines(head).all(|line| whole(line.trim_ascii()).is_some());
+        let enough = first_lines(head).nth(UNTIMED_LINES_MIN - 1).is_some();
+        enough && first_lines(head).all(is_good) && (self.key.is_none() || recurs() && !are_numbers())
+    }
+}
+
+/// How many requests a line stands for.
+fn repeats(text: &[u8]) -> Result<u64, Problem> {
+    let repeats = whole(text).filter(|&count| count > 0);
+    repeats.ok_or_else(|| refused("count", text, "a whole number above 0"))
 }
 
 /// A response time; blank or `nan` where there is none.

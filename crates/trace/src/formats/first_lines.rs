@@ -20,15 +20,17 @@ pub(super) fn most_lines(head: Head<'_>, mut is_like: impl FnMut(&[u8]) -> bool)
 
 /// A line names columns: as many fields as `names`, each one of its column's names, however it is written (`I/O Type`,
 /// `io_type`, `"IOType"`).
-pub(super) fn names_columns(line: &[u8], names: &[&[&str]]) -> bool {
-    let plain = |field: &[u8]| -> Vec<u8> {
-        field.iter().filter(|byte| byte.is_ascii_alphanumeric()).map(u8::to_ascii_lowercase).collect()
-    };
+pub(super) fn names_columns<Names: AsRef<[Name]>, Name: AsRef<str>>(line: &[u8], names: &[Names]) -> bool {
     // The mark that some programs put in front of UTF-8.
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
-    let fields: Vec<Vec<u8>> = line.split(|&byte| byte == b',').map(plain).collect();
-    let is_named = |(field, names): (&Vec<u8>, &&[&str])| names.iter().any(|name| name.as_bytes() == field);
+    let fields: Vec<String> = line.split(|&byte| byte == b',').map(plain).collect();
+    let is_named = |(field, names): (&String, &Names)| names.as_ref().iter().any(|name| name.as_ref() == field);
     fields.len() == names.len() && fields.iter().zip(names).all(is_named)
+}
+
+/// A column's name however it is written: its letters and digits, in lower case.
+pub(super) fn plain(name: &[u8]) -> String {
+    name.iter().filter(|byte| byte.is_ascii_alphanumeric()).map(|byte| char::from(byte.to_ascii_lowercase())).collect()
 }
 
 /// The step of times with as many digits behind their point as those of the first lines have at most.

@@ -42,6 +42,8 @@ pub(crate) struct Lines {
     at: (usize, u64),
     /// The arrival of the last request that was handed over.
     last_ns: Option<u64>,
+    /// Requests without times that were handed over: the number of the next one.
+    numbered: u64,
 }
 
 /// Some whole lines of an input, and what they yield.
@@ -79,6 +81,7 @@ impl Lines {
             spare: Vec::new(),
             at: (0, 0),
             last_ns: None,
+            numbered: 0,
         })
     }
 
@@ -105,6 +108,12 @@ impl Lines {
                 chunk.parse(&self.formats, self.order, self.skip_bad, self.last_ns);
             }
             self.last_ns = chunk.part.records.last().map(|record| record.arrival_ns).or(self.last_ns);
+        }
+        if self.formats[chunk.text.input].is_untimed() {
+            for record in &mut chunk.part.records {
+                record.arrival_ns = self.numbered;
+                self.numbered += 1;
+            }
         }
         let lines = chunk.part.lines;
         chunk.part.hand_over(file, self.at.1, out)?;

@@ -4,11 +4,12 @@
 //! 24 bytes: time u32 in seconds, object u64, size u32, next access i64. The variant with operations, oracleGeneralOpNS,
 //! has 27: an operation u8 and a name space u16 before the last field. Accesses are numbered from 1; -1 or the greatest
 //! i64 says that there is no other. For traces of block devices the object is the number of the first 512-byte block, and
-//! its size is that of the first access to it.
+//! its size is that of the first access to it; of others it is often a hash.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::numbers::{little_endian, offset_bytes};
+use super::keys;
+use super::numbers::little_endian;
 use crate::collect::Collector;
 use crate::error::{Problem, TraceError};
 use crate::input::{Head, Input};
@@ -53,15 +54,7 @@ impl Layout {
     fn operation(self, record: &[u8]) -> Operation {
         match self {
             Layout::Plain => Operation::Unknown,
-            Layout::OpNs => match record[16] {
-                // get, gets, read
-                1 | 2 | 12 => Operation::Read,
-                // set, add, cas, replace, append, prepend, increment, decrement, write, update
-                3..=8 | 10 | 11 | 13 | 14 => Operation::Write,
-                // delete
-                9 => Operation::Trim,
-                _ => Operation::Unknown,
-            },
+            Layout::OpNs => operation(record[16]),
         }
     }
 
@@ -103,6 +96,19 @@ impl Layout {
     }
 }
 
+/// libCacheSim's operations.
+pub(super) fn operation(code: u8) -> Operation {
+    match code {
+        // get, gets, read
+        1 | 2 | 12 => Operation::Read,
+        // set, add, cas, replace, append, prepend, increment, decrement, write, update
+        3..=8 | 10 | 11 | 13 | 14 => Operation::Write,
+        // delete
+        9 => Operation::Trim,
+        _ => Operation::Unknown,
+    }
+}
+
 /// The layouts whose links are right.
 fn fitting(head: Head<'_>) -> Vec<Layout> {
     Layout::ALL.into_iter().filter(|layout| layout.links(head)).collect()
@@ -127,7 +133,7 @@ impl OracleGeneral {
         out.meta.resolution_ns = NS_PER_S;
         out.meta.note("times are whole seconds");
         out.meta.note("a length is that of the first access to its block: later ones are not recorded");
-        out.meta.note("object numbers are taken for 512-byte blocks");
+        out.meta.note("objects are taken for 512-byte blocks, or hashed where their numbers are too large for that");
         OracleGeneral { layout: Layout::Plain, device: 0, accesses: 0, latest_s: 0 }
     }
 
@@ -156,8 +162,7 @@ impl OracleGeneral {
             let first = self.accesses + 1;
             return Err(("next access", format!("must be {first} to 2^40, or -1 for none, not {}", next as i64)));
         }
-        let offset = offset_bytes(object, BLOCK_BYTES, length)
-            .ok_or_else(|| ("object", format!("must be a 512-byte block that ends below 2^63 bytes, not {object}")))?;
+        let offset = keys::object_address(object, BLOCK_BYTES)?;
         if time_s < self.latest_s {
             return Err(("time", format!("must not go back: {time_s} s after {} s", self.latest_s)));
         }

@@ -1,7 +1,7 @@
 //! Text whose lines mean nothing without those before them.
 
 use super::cutter::{Cutter, Text, check_length};
-use super::{hfplayer, iolog, validate};
+use super::{hfplayer, iolog, mooncake, validate};
 use crate::collect::Collector;
 use crate::error::{Place, Problem, TraceError};
 use crate::input::Input;
@@ -12,6 +12,7 @@ use crate::record::Record;
 pub(crate) enum SerialFormat {
     Hfplayer(Option<Box<hfplayer::Hfplayer>>),
     Iolog(iolog::Iolog),
+    Mooncake(mooncake::Mooncake),
     Validate(validate::Validate),
 }
 
@@ -24,6 +25,7 @@ impl SerialFormat {
         match self {
             SerialFormat::Hfplayer(hfplayer) => *hfplayer = Some(Box::new(hfplayer::Hfplayer::open(input, out)?)),
             SerialFormat::Iolog(iolog) => *iolog = iolog::Iolog::default(),
+            SerialFormat::Mooncake(_) => {}
             SerialFormat::Validate(validate) => validate.begin(input, out),
         }
         Ok(())
@@ -33,11 +35,11 @@ impl SerialFormat {
     fn end(&mut self, out: &mut Collector) {
         match self {
             SerialFormat::Hfplayer(hfplayer) => hfplayer.iter_mut().for_each(|hfplayer| hfplayer.end(out)),
-            SerialFormat::Iolog(_) | SerialFormat::Validate(_) => {}
+            SerialFormat::Iolog(_) | SerialFormat::Mooncake(_) | SerialFormat::Validate(_) => {}
         }
     }
 
-    /// The request of a line; nothing for a line that is none, such as a header.
+    /// The request of a line; nothing for a line that is none, such as a header, or whose requests were handed over.
     #[inline]
     fn parse(&mut self, line: &[u8], out: &mut Collector) -> Result<Option<Record>, Problem> {
         match self {
@@ -45,6 +47,7 @@ impl SerialFormat {
                 hfplayer.as_mut().expect("a file begins before its lines").parse(line, out)
             }
             SerialFormat::Iolog(iolog) => iolog.parse(line, out),
+            SerialFormat::Mooncake(mooncake) => mooncake.parse(line, out).map(|()| None),
             SerialFormat::Validate(validate) => validate.parse(line).map(Some),
         }
     }

@@ -24,19 +24,34 @@ pub(crate) fn of(format: Format) -> ReadOptions {
 }
 
 /// The formats of one request a line.
-const LINES: [Format; 11] = [
-    Format::Msr,
-    Format::Systor,
-    Format::Spc,
-    Format::Alibaba,
-    Format::Tencent,
-    Format::CloudPhysics,
-    Format::Biosnoop,
-    Format::DiskSim,
-    Format::MqSim,
-    Format::Hfplayer,
-    Format::Csv,
-];
+fn lines() -> Vec<Format> {
+    let coded = [
+        Format::Msr,
+        Format::Systor,
+        Format::Spc,
+        Format::Alibaba,
+        Format::Tencent,
+        Format::CloudPhysics,
+        Format::Biosnoop,
+        Format::DiskSim,
+        Format::Etw,
+        Format::MqSim,
+        Format::Hfplayer,
+        Format::Csv,
+    ];
+    let tables = Format::ALL.into_iter().filter(|format| matches!(format, Format::Table(_)));
+    coded.into_iter().chain(tables).collect()
+}
+
+/// The table of that name.
+fn table(name: &str) -> Format {
+    Format::from_name(name).unwrap_or_else(|| panic!("there is no table {name}"))
+}
+
+/// Lines of one word each, of which nothing can be cut off.
+fn is_list(format: Format) -> bool {
+    matches!(format.name(), "blocks" | "keys")
+}
 
 /// Of the sample.
 const CSV: &str = "time=ts_us:us,offset=lba:512,length=bytes,op=op,device=volume,response=latency_ms:ms,separator=;";
@@ -53,7 +68,7 @@ fn sample(format: Format) -> Vec<u8> {
 
 #[test]
 fn names_are_told_apart() {
-    for format in LINES {
+    for format in lines() {
         assert_eq!(Format::from_name(format.name()), Some(format));
         assert!(!format.title().is_empty());
     }
@@ -61,7 +76,7 @@ fn names_are_told_apart() {
 
 #[test]
 fn samples_are_of_one_format() {
-    for format in LINES {
+    for format in lines() {
         let bytes = sample(format);
         let input = Input::from_bytes("t", bytes.clone()).unwrap();
         let fitting: Vec<Format> = Format::ALL.into_iter().filter(|other| other.fits(input.head())).collect();
@@ -81,7 +96,7 @@ fn samples_are_of_one_format() {
 
 #[test]
 fn samples_without_their_last_newline_with_windows_line_ends_and_with_blank_lines_are_the_same() {
-    for format in LINES {
+    for format in lines() {
         let bytes = sample(format);
         let expected = read(&bytes, &of(format)).unwrap();
         let text = String::from_utf8(bytes.clone()).unwrap();
@@ -94,7 +109,9 @@ fn samples_without_their_last_newline_with_windows_line_ends_and_with_blank_line
             let (records, meta) = read(&[&bytes[..], &bytes].concat(), &of(format)).unwrap();
             let mut twice = [&expected.0[..], &expected.0].concat();
             twice.sort_by_key(|record| record.arrival_ns);
-            assert_eq!(records, twice, "{format:?}");
+            if meta.clock != Clock::Order {
+                assert_eq!(records, twice, "{format:?}");
+            }
             assert_eq!(meta.devices, expected.1.devices);
         }
     }
@@ -102,7 +119,7 @@ fn samples_without_their_last_newline_with_windows_line_ends_and_with_blank_line
 
 #[test]
 fn a_cut_line_is_refused_with_its_number() {
-    for format in LINES {
+    for format in lines().into_iter().filter(|format| !is_list(*format)) {
         let text = String::from_utf8(sample(format)).unwrap();
         let separator = if text.contains(';') {
             ';'
@@ -129,10 +146,10 @@ fn a_cut_line_is_refused_with_its_number() {
 
 #[test]
 fn a_file_that_changes_its_format_is_refused_at_that_line() {
-    for format in LINES {
-        for other in LINES.into_iter().filter(|&other| other != format) {
-            if (format, other) == (Format::DiskSim, Format::MqSim) {
-                // Whole numbers of milliseconds are as good as others.
+    for format in lines() {
+        for other in lines().into_iter().filter(|&other| other != format) {
+            if matches!((format.name(), other.name()), ("disksim", "mqsim") | ("keys", "blocks" | "etw")) {
+                // Whole numbers of milliseconds are as good as others, and a word is a good key.
                 continue;
             }
             let (first, second) = (sample(format), sample(other));

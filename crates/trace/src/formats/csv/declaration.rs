@@ -1,30 +1,66 @@
-//! What somebody declares of a CSV: `time=ts:us,offset=lba:512,length=size,op=rw,device=vol,response=lat:ms`.
+//! What somebody declares of a table: `time=ts:us,offset=lba:512,length=size,op=rw,device=vol,response=lat:ms`, or the same
+//! in a file, a line a key.
 
+mod values;
+mod words;
+
+use std::ops::RangeInclusive;
+
+use super::split::Separator;
 use crate::error::Problem;
-use crate::record::Operation;
+use crate::formats::Order;
+use crate::meta::ResponseSpan;
 use crate::time::TimeUnit;
 
+use values::{Values, address, base, bytes, column, columns, devices, names, separator, span, time};
+pub(super) use words::Words;
+
 /// What a request is made of, in the order of the slots of a layout.
-pub(super) const SLOTS: usize = 6;
+pub(super) const SLOTS: usize = 11;
 pub(super) const TIME: usize = 0;
 pub(super) const OFFSET: usize = 1;
 pub(super) const LENGTH: usize = 2;
 pub(super) const OPERATION: usize = 3;
 pub(super) const DEVICE: usize = 4;
 pub(super) const RESPONSE: usize = 5;
+pub(super) const KEY: usize = 6;
+pub(super) const COUNT: usize = 7;
+pub(super) const PID: usize = 8;
+pub(super) const PROCESS: usize = 9;
+/// What stands behind a point in a device's name.
+pub(super) const UNIT: usize = 10;
 
-/// The columns of a CSV, their units and words.
+/// The columns of a table, their units and words.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CsvColumns {
-    time: (Column, Option<TimeUnit>),
+    /// What the format is, for people; empty where nobody says.
+    pub(super) title: String,
+    /// A line of it, likewise.
+    pub(super) sample: String,
+    pub(super) notes: Vec<String>,
+    pub(super) order: Order,
+    /// How many columns a line has, where it need not be as many as the first line's.
+    pub(super) count: Option<RangeInclusive<usize>>,
+    /// What headers call the columns of a format that needs none, in lower case, letters and digits alone.
+    pub(super) header: Vec<Vec<String>>,
+    time: Option<(Column, Option<TimeUnit>)>,
     base: Option<Base>,
     /// And the bytes of its unit.
-    pub(super) offset: (Column, u32),
+    pub(super) offset: Option<(Column, u32)>,
+    pub(super) key: Option<Column>,
     /// And the bytes of its unit.
-    pub(super) length: (Column, u32),
+    pub(super) length: Option<(Column, u32)>,
+    /// Bytes of a request whose length is not recorded.
+    pub(super) block_bytes: u32,
+    /// The size of a block is not the format's to say.
+    pub(super) has_open_sector: bool,
     pub(super) operation: Option<Column>,
-    device: Option<Column>,
+    devices: Vec<Column>,
+    pid: Option<Column>,
+    process: Option<Column>,
+    repeats: Option<Column>,
     pub(super) response: Option<(Column, TimeUnit)>,
+    pub(super) span: ResponseSpan,
     pub(super) words: Words,
     pub(super) separator: Separator,
     /// Lines before the header, or before the first request where there is none.
@@ -33,7 +69,14 @@ pub struct CsvColumns {
 
 /// Which column.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Column {
+pub(super) struct Column {
+    place: ColumnPlace,
+    /// Some files have it and some do not.
+    is_optional: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum ColumnPlace {
     /// From 0.
     Number(usize),
     /// As in the header, in any case.
@@ -50,97 +93,133 @@ pub(super) enum Base {
 /// How times are to be read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Clockwork {
+    /// There are none.
+    Order,
     /// 100 ns since 1601.
     FileTime,
     /// Since what is declared, or what the file tells.
     Since(Option<Base>, TimeUnit),
 }
 
-/// What stands between columns.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Separator {
-    Byte(u8),
-    /// Any number of blanks and tabs.
-    Blanks,
-}
-
-/// The words of reads and writes.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Words {
-    read: Vec<String>,
-    write: Vec<String>,
-}
-
 /// Most columns of a file that are looked at.
 const COLUMNS_MAX: usize = 1_000;
 /// A sector or other unit of addresses is not larger.
 const UNIT_BYTES_MAX: u32 = 1 << 20;
-const KEYS: &str = "time, offset, length, op, device, response, separator, skip, base, read or write";
+/// Bytes of an object of which only the key is known.
+pub(super) const KEY_BYTES: u32 = 4_096;
 
 impl CsvColumns {
     /// Reads a declaration: `KEY=VALUE` between commas.
     ///
-    /// `time`, `offset` and `length` are required; `op`, `device` and `response` are not. Their value is a name of the
-    /// header, in any case, or a column's number from 1, and a unit behind a colon: `s`, `ms`, `us`, `ns`, `100ns` or, for
-    /// `time`, `filetime` (100 ns since 1601); `bytes` (which is understood) or a number of bytes for `offset` and `length`.
-    /// `separator` is `comma` (understood), `semicolon`, `tab`, `pipe`, `blank` or a character; `skip` a number of lines;
-    /// `base` says whether times count from 1970 (`unix`) or from the start of the `recording`, which else is told by the
-    /// first of them; `read` and `write` are words with `|` between.
+    /// A column is a name of the header, in any case, or a number from 1. `offset` or `key` is required, and `length` or
+    /// `block`. `time`, without which requests are only numbered, and `response` have a unit behind a colon: `s`, `ms`, `us`,
+    /// `ns`, `100ns` or, for `time`, `filetime` (100 ns since 1601); `offset` and `length` may: `bytes` (which is understood)
+    /// or a number of bytes. `key` names an object, by which its address is made; with an `offset`, that is one in the object.
+    /// `block` is the bytes of every request. `op`, `device` (two columns with a + between), `pid`, `process` and `count`, of
+    /// requests that a line stands for, are columns too. `separator` is `comma` (understood), `semicolon`, `tab`, `pipe`,
+    /// `blank` (any number of blanks and tabs) or a character; `skip` a number of lines; `base` says whether times count from
+    /// 1970 (`unix`) or from the start of the `recording`, which else is told by the first of them; `read`, `write`, `trim`,
+    /// `flush` and `unknown` are words with `|` between.
     ///
     /// # Errors
     /// What is wrong, and what is allowed, on one line.
     pub fn parse(text: &str) -> Result<CsvColumns, String> {
-        let mut values: Vec<(&str, &str)> = Vec::new();
-        for item in text.split(',').map(str::trim).filter(|item| !item.is_empty()) {
-            let (key, value) =
-                item.split_once('=').ok_or_else(|| format!("`{item}` must be KEY=VALUE, KEY being {KEYS}"))?;
-            let (key, value) = (key.trim(), value.trim());
-            if !KEYS.split([',', ' ']).any(|known| known == key && known != "or") {
-                return Err(format!("`{key}` must be {KEYS}"));
-            }
-            if values.iter().any(|(other, _)| *other == key) {
-                return Err(format!("`{key}` must be declared once"));
-            }
-            if value.is_empty() {
-                return Err(format!("`{key}` must have a value"));
-            }
-            values.push((key, value));
-        }
-        let value = |key: &str| values.iter().find(|(other, _)| *other == key).map(|(_, value)| *value);
-        let needed =
-            |key: &str, example: &str| value(key).ok_or_else(|| format!("`{key}` must be declared: {example}"));
-        let response = value("response").map(|value| match time("response", value)? {
+        CsvColumns::declared(&Values::of_text(text)?)
+    }
+
+    /// The same from a file: a line a key, in TOML. A file may also say `title`, `sample`, `notes`, `columns` (how many, `9` or
+    /// `5-` or `8-10`), `header` (what headers call them, where there may be one), `order` (`arrival` or `any`), `span` (of
+    /// response times), and `sector = "open"`.
+    ///
+    /// # Errors
+    /// As of a text.
+    pub fn from_toml(text: &str) -> Result<CsvColumns, String> {
+        CsvColumns::declared(&Values::of_toml(text)?)
+    }
+
+    fn declared(values: &Values) -> Result<CsvColumns, String> {
+        let optional = |key: &str| values.get(key).map(|value| column(key, value)).transpose();
+        let response = values.get("response").map(|value| match time("response", value)? {
             (column, Some(unit)) => Ok((column, unit)),
             _ => Err("response: filetime is a date; a duration is in s, ms, us, ns or 100ns".to_owned()),
         });
+        let offset = values.get("offset").map(|value| address("offset", value)).transpose()?;
+        let key = optional("key")?;
+        let length = values.get("length").map(|value| address("length", value)).transpose()?;
+        let block = values.get("block").map(|value| bytes("block", value)).transpose()?;
+        if offset.is_none() && key.is_none() {
+            return Err("`offset` must be declared: offset=lba:512, or key=NAME".to_owned());
+        }
+        let is_list = values.is_file() && values.get("sector").is_some();
+        if length.is_none() && block.is_none() && !is_list {
+            return Err("`length` must be declared: length=size, or block=4096 where each has as many bytes".to_owned());
+        }
+        let unit_bytes = offset.as_ref().map_or(KEY_BYTES, |(_, unit_bytes)| *unit_bytes);
         let columns = CsvColumns {
-            time: time("time", needed("time", "time=timestamp:us")?)?,
-            base: value("base").map(base).transpose()?,
-            offset: address("offset", needed("offset", "offset=lba:512")?)?,
-            length: address("length", needed("length", "length=size")?)?,
-            operation: value("op").map(|value| column("op", value)).transpose()?,
-            device: value("device").map(|value| column("device", value)).transpose()?,
+            title: values.get("title").unwrap_or_default().to_owned(),
+            sample: values.get("sample").unwrap_or_default().to_owned(),
+            notes: values.get("notes").map_or(Vec::new(), |notes| notes.split('|').map(str::to_owned).collect()),
+            order: match values.get("order") {
+                None | Some("any") => Order::Any,
+                Some("arrival") => Order::Arrival,
+                Some(other) => return Err(format!("order: must be arrival or any, not `{other}`")),
+            },
+            count: values.get("columns").map(columns).transpose()?,
+            header: values.get("header").map_or(Vec::new(), names),
+            time: values.get("time").map(|value| time("time", value)).transpose()?,
+            base: values.get("base").map(base).transpose()?,
+            offset,
+            key,
+            length,
+            block_bytes: block.unwrap_or(unit_bytes),
+            has_open_sector: is_list,
+            operation: optional("op")?,
+            devices: values.get("device").map_or(Ok(Vec::new()), devices)?,
+            pid: optional("pid")?,
+            process: optional("process")?,
+            repeats: optional("count")?,
             response: response.transpose()?,
-            words: Words::parse(value("read"), value("write"))?,
-            separator: value("separator").map_or(Ok(Separator::Byte(b',')), separator)?,
-            skip: value("skip").map_or(Ok(0), |text| {
+            span: values.get("span").map_or(Ok(ResponseSpan::AtTheHost), span)?,
+            words: Words::declared(values)?,
+            separator: values.get("separator").map_or(Ok(Separator::Byte(b',')), separator)?,
+            skip: values.get("skip").map_or(Ok(0), |text| {
                 text.parse().map_err(|_| format!("skip: must be a number of lines, not `{text}`"))
             })?,
         };
-        if columns.time.1.is_none() && columns.base == Some(Base::Recording) {
-            return Err("base: file times are dates; leave it out".to_owned());
+        match (&columns.time, columns.base) {
+            (Some((_, None)), Some(Base::Recording)) => Err("base: file times are dates; leave it out".to_owned()),
+            (None, Some(_)) => Err("base: without a time it says nothing; leave it out".to_owned()),
+            _ => Ok(columns),
         }
-        Ok(columns)
     }
 
-    /// How times are to be read.
+    /// What the format is, for people.
+    pub(crate) fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// A line of it.
+    pub(crate) fn sample(&self) -> &str {
+        &self.sample
+    }
+
+    /// The order of its requests. Those without times are in the order of their lines.
+    pub(crate) fn order(&self) -> Order {
+        if self.time.is_none() { Order::Arrival } else { self.order }
+    }
+
+    /// How times are to be read, of a file that has them.
     pub(super) fn clockwork(&self) -> Clockwork {
-        self.time.1.map_or(Clockwork::FileTime, |unit| Clockwork::Since(self.base, unit))
+        match &self.time {
+            None => Clockwork::Order,
+            Some((_, None)) => Clockwork::FileTime,
+            Some((_, Some(unit))) => Clockwork::Since(self.base, *unit),
+        }
     }
 
     /// The file has a header, as columns are named.
     pub(super) fn has_header(&self) -> bool {
-        self.columns().any(|(column, _)| matches!(column, Column::Name(_)))
+        self.columns().any(|(column, _)| matches!(column.place, ColumnPlace::Name(_)))
     }
 
     /// Columns from 0 and the slots that they fill, the first column first.
@@ -152,22 +231,15 @@ impl CsvColumns {
             header.map_or(Vec::new(), |line| self.separator.split(line).take(COLUMNS_MAX).collect());
         let mut places = Vec::new();
         for (column, slot) in self.columns() {
-            let place = match column {
-                Column::Number(number) => *number,
-                Column::Name(name) => {
+            let place = match &column.place {
+                ColumnPlace::Number(number) => *number,
+                ColumnPlace::Name(name) => {
                     let mut found =
                         header.iter().enumerate().filter(|(_, field)| field.eq_ignore_ascii_case(name.as_bytes()));
                     match (found.next(), found.next()) {
                         (Some((place, _)), None) => place,
-                        (None, _) => {
-                            let names = header
-                                .iter()
-                                .map(|field| String::from_utf8_lossy(field))
-                                .collect::<Vec<_>>()
-                                .join(", ");
-                            let names: String = names.chars().filter(|c| !c.is_control()).take(300).collect();
-                            return Err(("header", format!("there is no column `{name}` among {names}")));
-                        }
+                        (None, _) if column.is_optional => continue,
+                        (None, _) => return Err(("header", missing(name, &header))),
                         (Some(_), Some(_)) => {
                             return Err(("header", format!("there are two columns `{name}`; give a number")));
                         }
@@ -181,166 +253,26 @@ impl CsvColumns {
     }
 
     fn columns(&self) -> impl Iterator<Item = (&Column, usize)> {
-        let needed = [(&self.time.0, TIME), (&self.offset.0, OFFSET), (&self.length.0, LENGTH)];
-        let operation = self.operation.as_ref().map(|column| (column, OPERATION));
-        let device = self.device.as_ref().map(|column| (column, DEVICE));
-        let response = self.response.as_ref().map(|(column, _)| (column, RESPONSE));
-        needed.into_iter().chain(operation).chain(device).chain(response)
+        let slots = [
+            (self.time.as_ref().map(|(column, _)| column), TIME),
+            (self.offset.as_ref().map(|(column, _)| column), OFFSET),
+            (self.length.as_ref().map(|(column, _)| column), LENGTH),
+            (self.operation.as_ref(), OPERATION),
+            (self.devices.first(), DEVICE),
+            (self.devices.get(1), UNIT),
+            (self.response.as_ref().map(|(column, _)| column), RESPONSE),
+            (self.key.as_ref(), KEY),
+            (self.repeats.as_ref(), COUNT),
+            (self.pid.as_ref(), PID),
+            (self.process.as_ref(), PROCESS),
+        ];
+        slots.into_iter().filter_map(|(column, slot)| Some((column?, slot)))
     }
 }
 
-fn column(key: &str, text: &str) -> Result<Column, String> {
-    if text.is_empty() {
-        return Err(format!("{key}: must be a name of the header or a column's number from 1"));
-    }
-    if !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Ok(Column::Name(text.to_owned()));
-    }
-    match text.parse() {
-        Ok(number @ 1..=COLUMNS_MAX) => Ok(Column::Number(number - 1)),
-        _ => Err(format!("{key}: a column's number must be from 1 to {COLUMNS_MAX}, not `{text}`")),
-    }
-}
-
-/// A column of times and its unit; no unit for file times.
-fn time(key: &str, text: &str) -> Result<(Column, Option<TimeUnit>), String> {
-    const UNITS: &str = "s, ms, us, ns, 100ns";
-    let (name, unit) =
-        text.rsplit_once(':').ok_or_else(|| format!("{key}: must say its unit: {key}={text}:us ({UNITS})"))?;
-    let unit = match unit {
-        "filetime" => None,
-        _ => match TimeUnit::from_name(unit) {
-            Some(known) if known != TimeUnit::Picoseconds => Some(known),
-            _ => return Err(format!("{key}: the unit must be {UNITS} or filetime, not `{unit}`")),
-        },
-    };
-    Ok((column(key, name)?, unit))
-}
-
-/// A column of addresses or lengths and the bytes of its unit.
-fn address(key: &str, text: &str) -> Result<(Column, u32), String> {
-    let (name, unit) = text.rsplit_once(':').unwrap_or((text, "bytes"));
-    let bytes =
-        if unit == "bytes" { Some(1) } else { unit.parse().ok().filter(|bytes| (1..=UNIT_BYTES_MAX).contains(bytes)) };
-    let bytes = bytes.ok_or_else(|| {
-        format!("{key}: the unit must be `bytes` or a number of bytes up to {UNIT_BYTES_MAX}, not `{unit}`")
-    })?;
-    Ok((column(key, name)?, bytes))
-}
-
-fn base(text: &str) -> Result<Base, String> {
-    match text {
-        "unix" => Ok(Base::Unix),
-        "recording" => Ok(Base::Recording),
-        _ => Err(format!("base: must be unix or recording, not `{text}`")),
-    }
-}
-
-fn separator(text: &str) -> Result<Separator, String> {
-    Ok(match text {
-        "comma" => Separator::Byte(b','),
-        "semicolon" => Separator::Byte(b';'),
-        "tab" => Separator::Byte(b'\t'),
-        "pipe" => Separator::Byte(b'|'),
-        "blank" => Separator::Blanks,
-        _ => match text.as_bytes() {
-            [byte] if byte.is_ascii_punctuation() && *byte != b'"' => Separator::Byte(*byte),
-            _ => {
-                return Err(format!(
-                    "separator: must be comma, semicolon, tab, pipe, blank or a character, not `{text}`"
-                ));
-            }
-        },
-    })
-}
-
-impl Words {
-    fn parse(read: Option<&str>, write: Option<&str>) -> Result<Words, String> {
-        let words = |text: Option<&str>| -> Vec<String> {
-            text.map_or(Vec::new(), |text| text.split('|').map(|word| word.trim().to_owned()).collect())
-        };
-        let (mut read, mut write) = (words(read), words(write));
-        // Of two bits, one says what the other is.
-        let other = |bits: &[String]| match bits {
-            [bit] if bit == "0" => vec!["1".to_owned()],
-            [bit] if bit == "1" => vec!["0".to_owned()],
-            _ => Vec::new(),
-        };
-        match (&read[..], &write[..]) {
-            (bits, []) => write = other(bits),
-            ([], bits) => read = other(bits),
-            _ => {}
-        }
-        match read.iter().find(|word| write.contains(word)) {
-            Some(word) => Err(format!("read, write: `{word}` must be one of both")),
-            None => Ok(Words { read, write }),
-        }
-    }
-
-    /// What a word says: as declared, or as usual. Bits are only what is declared, as formats differ.
-    pub(super) fn operation(&self, word: &[u8]) -> Option<Operation> {
-        let is_in = |words: &[String]| words.iter().any(|known| known.as_bytes() == word);
-        let is_any = |words: &[&str]| words.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(word));
-        match () {
-            () if is_in(&self.read) => Some(Operation::Read),
-            () if is_in(&self.write) => Some(Operation::Write),
-            () if is_any(&["r", "rd", "read"]) => Some(Operation::Read),
-            () if is_any(&["w", "wr", "write"]) => Some(Operation::Write),
-            () if is_any(&["d", "t", "trim", "discard", "unmap"]) => Some(Operation::Trim),
-            () if is_any(&["f", "flush"]) => Some(Operation::Flush),
-            () => None,
-        }
-    }
-
-    /// What is allowed, for messages.
-    pub(super) fn title(&self) -> String {
-        let declared: Vec<&str> = self.read.iter().chain(&self.write).map(String::as_str).collect();
-        let usual = "R, W, read, write, trim or flush in any case";
-        if declared.is_empty() { usual.to_owned() } else { format!("{}, {usual}", declared.join(", ")) }
-    }
-}
-
-impl Separator {
-    /// The fields of a line, without blanks and quotes around them.
-    pub(super) fn split(self, line: &[u8]) -> Fields<'_> {
-        Fields { separator: self, rest: Some(line) }
-    }
-}
-
-/// The fields of a line that are left.
-pub(super) struct Fields<'a> {
-    separator: Separator,
-    rest: Option<&'a [u8]>,
-}
-
-impl<'a> Iterator for Fields<'a> {
-    type Item = &'a [u8];
-
-    fn next(&mut self) -> Option<&'a [u8]> {
-        let rest = self.rest?;
-        let (separator, rest) = match self.separator {
-            Separator::Byte(byte) => (byte, rest),
-            Separator::Blanks => {
-                let rest = rest.trim_ascii_start();
-                if rest.is_empty() {
-                    self.rest = None;
-                    return None;
-                }
-                let end = rest.iter().position(u8::is_ascii_whitespace);
-                self.rest = end.map(|end| &rest[end..]);
-                return Some(&rest[..end.unwrap_or(rest.len())]);
-            }
-        };
-        let blanks = rest.iter().take_while(|&&byte| byte == b' ').count();
-        if let Some(quoted) = rest[blanks..].strip_prefix(b"\"")
-            && let Some(end) = memchr::memchr(b'"', quoted)
-        {
-            let behind = &quoted[end + 1..];
-            self.rest = memchr::memchr(separator, behind).map(|at| &behind[at + 1..]);
-            return Some(quoted[..end].trim_ascii());
-        }
-        let end = memchr::memchr(separator, rest);
-        self.rest = end.map(|end| &rest[end + 1..]);
-        Some(rest[..end.unwrap_or(rest.len())].trim_ascii())
-    }
+/// Says which columns there are instead.
+fn missing(name: &str, header: &[&[u8]]) -> String {
+    let names = header.iter().map(|field| String::from_utf8_lossy(field)).collect::<Vec<_>>().join(", ");
+    let names: String = names.chars().filter(|c| !c.is_control()).take(300).collect();
+    format!("there is no column `{name}` among {names}")
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::formats::Format;
 use crate::formats::ReadOptions;
 use crate::formats::tests::read;
-use crate::meta::Meta;
+use crate::meta::{Meta, ResponseSpan};
 
 fn declared(text: &str) -> ReadOptions {
     ReadOptions {
@@ -157,8 +157,8 @@ fn bad_lines_name_their_field() {
 #[test]
 fn declarations_are_refused_with_what_is_allowed() {
     for (text, part) in [
-        ("", "`time` must be declared"),
-        ("offset=1,length=2", "`time` must be declared"),
+        ("", "`offset` must be declared"),
+        ("offset=1,length=2,base=unix", "without a time"),
         ("time=1:us,length=2", "`offset` must be declared"),
         ("time=1:us,offset=2", "`length` must be declared"),
         ("time", "KEY=VALUE"),

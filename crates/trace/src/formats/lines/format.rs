@@ -1,7 +1,7 @@
 //! Which format lines are of, with what its header says.
 
 use super::super::first_lines::names_columns;
-use super::super::{Format, alibaba, biosnoop, cloudphysics, csv, disksim, mqsim, msr, spc, systor, tencent};
+use super::super::{Format, alibaba, biosnoop, cloudphysics, csv, disksim, etw, mqsim, msr, spc, systor, tencent};
 use super::Part;
 use crate::collect::Collector;
 use crate::error::{Problem, TraceError};
@@ -21,6 +21,7 @@ pub(super) enum LineFormat {
     CloudPhysics,
     Biosnoop(biosnoop::Layout),
     DiskSim,
+    Etw(etw::Layout),
     MqSim { unit: TimeUnit },
     Csv(Box<csv::Layout>),
 }
@@ -31,7 +32,7 @@ impl LineFormat {
         let useless = |option: &str, why: &str| {
             Err(TraceError::of_file(&input.name, format!("the format {} takes no {option}: {why}", format.name())))
         };
-        if options.sector_bytes.is_some() && format != Format::Spc {
+        if options.sector_bytes.is_some() && !matches!(format, Format::Spc | Format::Table(_)) {
             return useless("sector size", "the format or its columns say it");
         }
         if options.time_unit.is_some() && format != Format::MqSim {
@@ -49,8 +50,12 @@ impl LineFormat {
             Format::CloudPhysics => LineFormat::CloudPhysics,
             Format::Biosnoop => LineFormat::Biosnoop(biosnoop::Layout::open(input)?),
             Format::DiskSim => LineFormat::DiskSim,
+            Format::Etw => LineFormat::Etw(etw::Layout::open(input)?),
             Format::MqSim => LineFormat::MqSim { unit: options.time_unit.unwrap_or(TimeUnit::Nanoseconds) },
-            Format::Csv => LineFormat::Csv(Box::new(csv::Layout::open(input, options.csv.as_ref())?)),
+            Format::Csv => LineFormat::Csv(Box::new(csv::Layout::open(input, options.csv.as_ref(), None)?)),
+            Format::Table(table) => {
+                LineFormat::Csv(Box::new(csv::Layout::open(input, Some(table.columns()), options.sector_bytes)?))
+            }
             _ => unreachable!("{format:?} has a parser of its own"),
         })
     }
@@ -66,6 +71,7 @@ impl LineFormat {
             LineFormat::CloudPhysics => cloudphysics::describe(out),
             LineFormat::Biosnoop(layout) => layout.describe(out),
             LineFormat::DiskSim => disksim::describe(head, out),
+            LineFormat::Etw(layout) => layout.describe(out),
             LineFormat::MqSim { unit } => mqsim::describe(*unit, out),
             LineFormat::Csv(layout) => layout.describe(out),
         }
@@ -77,6 +83,7 @@ impl LineFormat {
             LineFormat::Msr => names_columns(line, &msr::NAMES),
             LineFormat::Alibaba => names_columns(line, &alibaba::NAMES),
             LineFormat::Tencent => names_columns(line, &tencent::NAMES),
+            LineFormat::Csv(layout) => layout.is_header(line),
             _ => false,
         }
     }
@@ -85,7 +92,16 @@ impl LineFormat {
     pub(super) fn leading_lines(&self) -> u64 {
         match self {
             LineFormat::Csv(layout) => layout.leading_lines(),
+            LineFormat::Etw(layout) => layout.leading_lines(),
             _ => 0,
+        }
+    }
+
+    /// Requests have no times, and are numbered in the order of their lines.
+    pub(super) fn is_untimed(&self) -> bool {
+        match self {
+            LineFormat::Csv(layout) => layout.is_untimed(),
+            _ => false,
         }
     }
 
@@ -101,6 +117,7 @@ impl LineFormat {
             LineFormat::CloudPhysics => cloudphysics::parse(line, part),
             LineFormat::Biosnoop(layout) => layout.parse(line, part),
             LineFormat::DiskSim => disksim::parse(line, part).map(Some),
+            LineFormat::Etw(layout) => layout.parse(line, part),
             LineFormat::MqSim { unit } => mqsim::parse(line, *unit, part).map(Some),
             LineFormat::Csv(layout) => layout.parse(line, part),
         }

@@ -42,6 +42,18 @@ impl Part {
         }
     }
 
+    /// A line stands for `count` requests like `record`, which is the last of them, and of which at most `most` are kept.
+    pub(crate) fn repeat(&mut self, record: Record, count: u64, most: u64) {
+        self.records.extend(std::iter::repeat_n(record, (count.min(most) - 1) as usize));
+        if count > most {
+            let (what, left_out) = ("requests left out, of lines that stand for more than 100", count - most);
+            match self.counts.iter_mut().find(|(counted, _)| *counted == what) {
+                Some((_, number)) => *number = number.saturating_add(left_out),
+                None => self.counts.push((what, left_out)),
+            }
+        }
+    }
+
     /// The line that was read last cannot be accepted.
     #[cold]
     pub(super) fn reject(&mut self, problem: Problem) {

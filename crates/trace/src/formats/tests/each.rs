@@ -389,3 +389,183 @@ fn options_of_other_formats_are_refused() {
         assert!(read(text, &options).is_err(), "{options:?}");
     }
 }
+
+#[test]
+fn arc() {
+    let (records, meta) = read(b"2814 4 0 1\n16 0 0 2\n2814 1 0 3\n", &of(table("arc"))).unwrap();
+    assert_eq!((records[0].offset_bytes, records[0].length_bytes), (2_814 * 512, 2_048));
+    assert_eq!(records.iter().map(|record| record.arrival_ns).collect::<Vec<_>>(), [0, 1, 2]);
+    assert_eq!((records[0].operation, meta.clock), (Operation::Unknown, Clock::Order));
+    assert!(meta.notes[0].contains("times are not recorded"), "{:?}", meta.notes);
+    let refused = [("x 4 0 1", "offset"), ("1 -4 0 1", "length"), ("1 4 0", ""), ("1 4 0 1 1", "")];
+    refuses(&of(table("arc")), "1 4 0 1", &refused);
+}
+
+#[test]
+fn lists_of_blocks_and_of_keys() {
+    let (records, meta) = read(b"7\n7\n9\n", &of(table("blocks"))).unwrap();
+    assert_eq!((records[2].offset_bytes, records[2].length_bytes, records[2].arrival_ns), (36_864, 4_096, 2));
+    assert!(meta.notes.iter().any(|note| note == "numbers are taken for blocks of 4096 bytes"), "{:?}", meta.notes);
+    let sectors = ReadOptions { sector_bytes: Some(512), ..of(table("blocks")) };
+    assert_eq!(read(b"7\n", &sectors).unwrap().0[0], Record::new(0, Operation::Unknown, 3_584, 512));
+    let (records, _) = read("a:1\nß\na:1\n".as_bytes(), &of(table("keys"))).unwrap();
+    assert_eq!(records[0].offset_bytes, records[2].offset_bytes);
+    assert_ne!(records[0].offset_bytes, records[1].offset_bytes);
+    refuses(&of(table("blocks")), "7", &[("x", "offset"), ("7 8", ""), ("4503599627370496", "offset")]);
+    refuses(&of(table("keys")), "7", &[("a,b", "key"), ("a b", ""), ("{", "key"), ("\u{1}", "key")]);
+    let fits = |name: &str, text: &str| {
+        let input = Input::from_bytes("t", text.as_bytes().to_vec()).unwrap();
+        Format::ALL.into_iter().filter(|format| format.fits(input.head())).map(Format::name).collect::<Vec<_>>()
+            == [name]
+    };
+    assert!(fits("blocks", "1\n2\n3\n") && !fits("blocks", "1\n2\n") && !fits("blocks", "1\n2\n3\nx\n"));
+    // Words that never come again are rather a dictionary.
+    assert!(fits("keys", "aa\nbb\naa\n") && !fits("keys", "aa\nbb\ncc\n"));
+}
+
+#[test]
+fn fiu() {
+    let line = "89967195974 4892 syslogd 904265560 8 W 6 0 531e779d26a45d0b3f9d2e1c8a7b6054";
+    let (record, meta) = one(table("fiu"), line);
+    assert_eq!(
+        (record.arrival_ns, record.offset_bytes, record.length_bytes),
+        (89_967_195_974, 904_265_560 * 512, 4_096)
+    );
+    assert_eq!(
+        (record.operation, meta.devices[0].name.as_str(), meta.clock),
+        (Operation::Write, "6,0", Clock::Recording)
+    );
+    let process = &meta.processes[record.process as usize - 1];
+    assert_eq!((process.pid, process.name.as_str(), meta.resolution_ns), (4_892, "syslogd", 1));
+    let refused = [
+        ("x 4892 syslogd 904265560 8 W 6 0 5", "time"),
+        ("9 x syslogd 904265560 8 W 6 0 5", "pid"),
+        ("9 4892 syslogd x 8 W 6 0 5", "offset"),
+        ("9 4892 syslogd 9 x W 6 0 5", "length"),
+        ("9 4892 syslogd 9 8 w 6 0 5", "op"),
+        ("9 4892 syslogd 9 8 W 6 0", ""),
+    ];
+    refuses(&of(table("fiu")), line, &refused);
+}
+
+#[test]
+fn tectonic() {
+    let lines = "7 131072 65536 1572566425.1 2 1 17 5\n7 0 512 1572566425.5 4 1 17 5\n8 0 512 1572566426 100 1 17 5\n";
+    let (records, meta) = read(lines.as_bytes(), &of(table("tectonic"))).unwrap();
+    use Operation::{Read, Unknown, Write};
+    assert_eq!(records.iter().map(|record| record.operation).collect::<Vec<_>>(), [Read, Write, Unknown]);
+    // The part of a block lies where it is in the block.
+    assert_eq!(records[0].offset_bytes - records[1].offset_bytes, 131_072);
+    assert_eq!(
+        (records[0].arrival_ns, meta.clock, meta.resolution_ns),
+        (1_572_566_425_100_000_000, Clock::Unix, 100_000_000)
+    );
+    let refused =
+        [("7 0 512 1572566425.1 7 1 17 5", "op"), ("7 0 512 x 2 1 17 5", "time"), ("7 0 512 1572566425.1 2 1 17", "")];
+    refuses(&of(table("tectonic")), "7 131072 65536 1572566425.1 2 1 17 5", &refused);
+    // Releases have 8 to 10 columns, a file as many from its first line on.
+    assert_eq!(one(table("tectonic"), "7 0 512 1572566425.1 2 1 17 5 9 9").0.length_bytes, 512);
+}
+
+#[test]
+fn thesios() {
+    let header = "filename,file_offset,op_type,request_io_size_bytes,start_time,simulated_latency";
+    let text = format!("{header}\nab,65536,READ,4096,1705363200.25,0.0015\nab,0,WRITE,512,1705363200.5,\n");
+    let (records, meta) = read(text.as_bytes(), &of(table("thesios"))).unwrap();
+    assert_eq!(records[0].offset_bytes - records[1].offset_bytes, 65_536);
+    assert_eq!((records[0].arrival_ns, records[0].response_ns), (1_705_363_200_250_000_000, 1_500_000));
+    assert_eq!((records[1].response_ns, meta.response), (NOT_RECORDED, Some(crate::ResponseSpan::AtTheController)));
+    refuses(
+        &of(table("thesios")),
+        header,
+        &[("ab,0,Read,1,1705363200.25,1", "op"), ("ab,0,READ,1,1705363200,-1", "response")],
+    );
+    // Columns in another order, and without those that are not needed.
+    let other = "start_time,op_type,file_offset,filename,request_io_size_bytes\n1705363200.25,READ,65536,ab,4096\n";
+    let (again, meta) = read(other.as_bytes(), &of(table("thesios"))).unwrap();
+    assert_eq!(again[0], Record { response_ns: NOT_RECORDED, ..records[0] });
+    assert_eq!(meta.response, None);
+}
+
+#[test]
+fn twitter() {
+    let (record, meta) = one(table("twitter"), "12,q:q:1:8WTfjZU14ee,17,213,4,get,0");
+    assert_eq!((record.arrival_ns, record.length_bytes, record.operation), (12_000_000_000, 213, Operation::Read));
+    assert_eq!((meta.clock, meta.processes[0].pid, meta.resolution_ns), (Clock::Recording, 4, 1_000_000_000));
+    assert_eq!(one(table("twitter"), "12,x,17,213,4,delete,0").0.operation, Operation::Trim);
+    refuses(
+        &of(table("twitter")),
+        "1,x,1,2,3,set,9",
+        &[("1,x,1,2,3,SET,9", "op"), ("1,,1,2,3,set,9", "key"), ("1,x,1,2,3,set", "")],
+    );
+}
+
+#[test]
+fn cachelib() {
+    let text = "key,op,size,op_count,key_size\n7,GET,0,3,40\n9,SET,82,1,40\n7,DELETE,82,120,40\n";
+    let (records, meta) = read(text.as_bytes(), &of(table("cachelib"))).unwrap();
+    use Operation::{Read, Trim, Write};
+    assert_eq!(
+        records.iter().take(5).map(|record| record.operation).collect::<Vec<_>>(),
+        [Read, Read, Read, Write, Trim]
+    );
+    // A line stands for as many requests as it says, up to a hundred.
+    assert_eq!((records.len(), records[103].arrival_ns, meta.clock), (104, 103, Clock::Order));
+    assert_eq!(meta.counts["requests left out, of lines that stand for more than 100"], 20);
+    let timed = "op_time,key,key_size,op,op_count,size\n604038471,a,48,GET_LEASE,1,87\n604038473,b,48,SET,1,87\n";
+    let (records, meta) = read(timed.as_bytes(), &of(table("cachelib"))).unwrap();
+    assert_eq!((records[1].arrival_ns, meta.clock), (604_038_473_000_000_000, Clock::Recording));
+    refuses(
+        &of(table("cachelib")),
+        "key,op,size,op_count,key_size",
+        &[("7,GET,0,0,40", "count"), ("7,get,0,1,40", "op")],
+    );
+}
+
+#[test]
+fn open_cas() {
+    let header = "device.id,device.name,header.timestamp,io.latency,io.lba,io.len,io.operation";
+    let text = format!("{header}\n1,nvme0n1,33493819292,144925,8,16,Read\n");
+    let (records, meta) = read(text.as_bytes(), &of(table("open-cas"))).unwrap();
+    let mut expected = Record::new(33_493_819_292, Operation::Read, 4_096, 8_192);
+    expected.response_ns = 144_925;
+    assert_eq!((records[0], meta.devices[0].name.as_str()), (expected, "nvme0n1"));
+    refuses(
+        &of(table("open-cas")),
+        header,
+        &[("1,nvme0n1,33493819292,144925,8,16,read", "op"), ("1,a,1,1,x,1,Read", "offset")],
+    );
+}
+
+const ETW: &str = "BeginHeader\n DiskRead, TimeStamp, Process Name ( PID), ByteOffset, IOSize, ElapsedTime, DiskNum\n \
+                   DiskWrite, TimeStamp, Process Name ( PID), ByteOffset, IOSize, ElapsedTime, DiskNum\n \
+                   DiskFlush, TimeStamp, Process Name ( PID), ElapsedTime, DiskNum\nEndHeader";
+
+#[test]
+fn etw() {
+    let text = format!("{ETW}\nDiskRead, 1204, a b.exe ( 12), 0x1000, 0x200, 204, 4\n DiskFlush, 7, x ( 1), 2, 4\n");
+    let (records, meta) = read(text.as_bytes(), &of(Format::Etw)).unwrap();
+    // The event is written when the request is complete.
+    let mut expected = Record::new(1_000_000, Operation::Read, 4_096, 512);
+    (expected.response_ns, expected.process) = (204_000, 1);
+    assert_eq!((records, meta.counts["lines of other events"]), (vec![expected], 1));
+    assert_eq!(
+        (meta.processes[0].pid, meta.processes[0].name.as_str(), meta.devices[0].name.as_str()),
+        (12, "a b.exe", "4")
+    );
+    for (line, field) in [
+        ("DiskRead, x, a ( 1), 0x0, 0x200, 1, 4", "TimeStamp"),
+        ("DiskRead, 5, a ( x), 0x0, 0x200, 1, 4", "Process Name ( PID)"),
+        ("DiskRead, 5, a ( 1), y, 0x200, 1, 4", "ByteOffset"),
+        ("DiskRead, 5, a ( 1), 0x0, 0x100000000, 1, 4", "IOSize"),
+        ("DiskRead, 5, a ( 1), 0x0, 0x200, 6, 4", "ElapsedTime"),
+        ("DiskRead, 5, a ( 1), 0x0, 0x200, 1, d", "DiskNum"),
+        ("DiskRead, 5, a ( 1), 0x0, 0x200, 1", ""),
+        ("FileIo, 5", "event"),
+    ] {
+        let error = read(format!("{ETW}\n{line}\n").as_bytes(), &of(Format::Etw)).expect_err(line);
+        assert_eq!((error.place, error.field), (crate::Place::Line(6), field), "{line}: {error}");
+    }
+    let error = read(b"BeginHeader\nEndHeader\nDiskRead, 1\n", &of(Format::Etw)).unwrap_err();
+    assert!(error.message.contains("must declare DiskRead"), "{error}");
+}

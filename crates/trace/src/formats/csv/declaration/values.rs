@@ -1,0 +1,220 @@
+//! The values of a declaration, as text or as a file has them.
+
+use std::ops::RangeInclusive;
+
+use super::{Base, COLUMNS_MAX, Column, ColumnPlace, Separator, UNIT_BYTES_MAX};
+use crate::formats::first_lines::plain;
+use crate::meta::ResponseSpan;
+use crate::time::TimeUnit;
+
+const KEYS: [&str; 19] = [
+    "time",
+    "offset",
+    "length",
+    "op",
+    "device",
+    "response",
+    "separator",
+    "skip",
+    "base",
+    "read",
+    "write",
+    "trim",
+    "flush",
+    "unknown",
+    "key",
+    "block",
+    "count",
+    "pid",
+    "process",
+];
+/// What only a file says.
+const KEYS_OF_FILES: [&str; 8] = ["title", "sample", "notes", "columns", "header", "order", "span", "sector"];
+
+/// Keys and their values, each once.
+pub(super) struct Values {
+    values: Vec<(String, String)>,
+    is_file: bool,
+}
+
+impl Values {
+    /// Of `KEY=VALUE` between commas.
+    pub(super) fn of_text(text: &str) -> Result<Values, String> {
+        let mut values = Values { values: Vec::new(), is_file: false };
+        for item in text.split(',').map(str::trim).filter(|item| !item.is_empty()) {
+            let (key, value) = item
+                .split_once('=')
+                .ok_or_else(|| format!("`{item}` must be KEY=VALUE, KEY being {}", values.keys()))?;
+            values.add(key.trim(), value.trim().to_owned())?;
+        }
+        Ok(values)
+    }
+
+    /// Of TOML: texts, numbers, and lists of texts, which are words.
+    pub(super) fn of_toml(text: &str) -> Result<Values, String> {
+        let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
+            let at = error.span().map_or(0, |span| span.start.min(text.len()));
+            let line = text.as_bytes()[..at].iter().filter(|&&byte| byte == b'\n').count() + 1;
+            format!("line {line}: {}", error.message().lines().next().unwrap_or_default())
+        })?;
+        let mut values = Values { values: Vec::new(), is_file: true };
+        for (key, value) in table {
+            let words = |list: Vec<toml::Value>| -> Option<String> {
+                let words: Option<Vec<String>> = list.into_iter().map(|word| Some(word.as_str()?.to_owned())).collect();
+                Some(words?.join("|"))
+            };
+            let value = match value {
+                toml::Value::String(text) => Some(text),
+                toml::Value::Integer(number) => Some(number.to_string()),
+                toml::Value::Array(list) => words(list),
+                toml::Value::Float(_) | toml::Value::Boolean(_) | toml::Value::Datetime(_) | toml::Value::Table(_) => {
+                    None
+                }
+            };
+            let value = value.ok_or_else(|| format!("`{key}` must be a text, a whole number or a list of words"))?;
+            values.add(&key, value)?;
+        }
+        Ok(values)
+    }
+
+    fn add(&mut self, key: &str, value: String) -> Result<(), String> {
+        if !KEYS.contains(&key) && !(self.is_file && KEYS_OF_FILES.contains(&key)) {
+            return Err(format!("`{key}` must be {}", self.keys()));
+        }
+        if self.get(key).is_some() {
+            return Err(format!("`{key}` must be declared once"));
+        }
+        if value.trim().is_empty() {
+            return Err(format!("`{key}` must have a value"));
+        }
+        self.values.push((key.to_owned(), value));
+        Ok(())
+    }
+
+    /// The value of a key.
+    pub(super) fn get(&self, key: &str) -> Option<&str> {
+        self.values.iter().find(|(other, _)| other == key).map(|(_, value)| value.as_str())
+    }
+
+    /// It is a file of its own that declares them.
+    pub(super) fn is_file(&self) -> bool {
+        self.is_file
+    }
+
+    /// Those that are allowed.
+    fn keys(&self) -> String {
+        let all = if self.is_file { [&KEYS[..], &KEYS_OF_FILES].concat() } else { KEYS.to_vec() };
+        let (last, others) = all.split_last().expect("there are some");
+        format!("{} or {last}", others.join(", "))
+    }
+}
+
+/// A column; one that a file need not have has a question mark behind it.
+pub(super) fn column(key: &str, text: &str) -> Result<Column, String> {
+    let (text, is_optional) = text.strip_suffix('?').map_or((text, false), |text| (text, true));
+    if text.is_empty() {
+        return Err(format!("{key}: must be a name of the header or a column's number from 1"));
+    }
+    if !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Ok(Column { place: ColumnPlace::Name(text.to_owned()), is_optional });
+    }
+    match text.parse() {
+        Ok(number @ 1..=COLUMNS_MAX) => Ok(Column { place: ColumnPlace::Number(number - 1), is_optional: false }),
+        _ => Err(format!("{key}: a column's number must be from 1 to {COLUMNS_MAX}, not `{text}`")),
+    }
+}
+
+/// A column of times and its unit; no unit for file times.
+pub(super) fn time(key: &str, text: &str) -> Result<(Column, Option<TimeUnit>), String> {
+    const UNITS: &str = "s, ms, us, ns, 100ns";
+    let (text, mark) = text.strip_suffix('?').map_or((text, ""), |text| (text, "?"));
+    let (name, unit) =
+        text.rsplit_once(':').ok_or_else(|| format!("{key}: must say its unit: {key}={text}:us ({UNITS})"))?;
+    let unit = match unit {
+        "filetime" => None,
+        _ => match TimeUnit::from_name(unit) {
+            Some(known) if known != TimeUnit::Picoseconds => Some(known),
+            _ => return Err(format!("{key}: the unit must be {UNITS} or filetime, not `{unit}`")),
+        },
+    };
+    Ok((column(key, &format!("{name}{mark}"))?, unit))
+}
+
+/// A column of addresses or lengths and the bytes of its unit.
+pub(super) fn address(key: &str, text: &str) -> Result<(Column, u32), String> {
+    let (name, unit) = text.rsplit_once(':').unwrap_or((text, "bytes"));
+    let bytes = if unit == "bytes" { Some(1) } else { unit_bytes(unit) };
+    let bytes = bytes.ok_or_else(|| {
+        format!("{key}: the unit must be `bytes` or a number of bytes up to {UNIT_BYTES_MAX}, not `{unit}`")
+    })?;
+    Ok((column(key, name)?, bytes))
+}
+
+/// A number of bytes.
+pub(super) fn bytes(key: &str, text: &str) -> Result<u32, String> {
+    unit_bytes(text).ok_or_else(|| format!("{key}: must be a number of bytes up to {UNIT_BYTES_MAX}, not `{text}`"))
+}
+
+fn unit_bytes(text: &str) -> Option<u32> {
+    text.parse().ok().filter(|bytes| (1..=UNIT_BYTES_MAX).contains(bytes))
+}
+
+/// A column, or two with a + between.
+pub(super) fn devices(text: &str) -> Result<Vec<Column>, String> {
+    let parts: Vec<&str> = text.split('+').collect();
+    if parts.len() > 2 {
+        return Err(format!("device: must be one column, or two with a + between, not `{text}`"));
+    }
+    parts.into_iter().map(|part| column("device", part)).collect()
+}
+
+/// How many columns a line has: `9`, `5-`, `8-10`.
+pub(super) fn columns(text: &str) -> Result<RangeInclusive<usize>, String> {
+    let number = |text: &str| text.parse().ok().filter(|number| (1..=COLUMNS_MAX).contains(number));
+    let range = match text.split_once('-') {
+        None => number(text).map(|number| number..=number),
+        Some((least, "")) => number(least).map(|least| least..=COLUMNS_MAX),
+        Some((least, most)) => number(least).zip(number(most)).map(|(least, most)| least..=most),
+    };
+    let range = range.filter(|range| !range.is_empty());
+    range.ok_or_else(|| format!("columns: must be a number such as 9, 5- or 8-10, up to {COLUMNS_MAX}, not `{text}`"))
+}
+
+/// What headers call the columns: names with `|` between, columns with a comma.
+pub(super) fn names(text: &str) -> Vec<Vec<String>> {
+    let names = |column: &str| column.split('|').map(|name| plain(name.as_bytes())).collect();
+    text.split(',').map(names).collect()
+}
+
+pub(super) fn base(text: &str) -> Result<Base, String> {
+    match text {
+        "unix" => Ok(Base::Unix),
+        "recording" => Ok(Base::Recording),
+        _ => Err(format!("base: must be unix or recording, not `{text}`")),
+    }
+}
+
+/// What response times span, by its name in metadata.
+pub(super) fn span(text: &str) -> Result<ResponseSpan, String> {
+    serde_json::from_value(serde_json::Value::from(text)).map_err(|_| {
+        format!("span: must be queue-to-completion, at-the-host, at-the-controller, on-the-wire …, not `{text}`")
+    })
+}
+
+pub(super) fn separator(text: &str) -> Result<Separator, String> {
+    Ok(match text {
+        "comma" => Separator::Byte(b','),
+        "semicolon" => Separator::Byte(b';'),
+        "tab" => Separator::Byte(b'\t'),
+        "pipe" => Separator::Byte(b'|'),
+        "blank" => Separator::Blanks,
+        _ => match text.as_bytes() {
+            [byte] if byte.is_ascii_punctuation() && *byte != b'"' => Separator::Byte(*byte),
+            _ => {
+                return Err(format!(
+                    "separator: must be comma, semicolon, tab, pipe, blank or a character, not `{text}`"
+                ));
+            }
+        },
+    })
+}

@@ -1,0 +1,53 @@
+//! The tables that headstack knows: a file of `formats/` each.
+
+use std::sync::LazyLock;
+
+use super::CsvColumns;
+
+mod files {
+    include!(concat!(env!("OUT_DIR"), "/tables.rs"));
+}
+
+/// One of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Shipped(u8);
+
+static TABLES: LazyLock<Vec<CsvColumns>> = LazyLock::new(|| {
+    let table = |(name, text): &(&str, &str)| CsvColumns::from_toml(text).unwrap_or_else(|why| panic!("{name}: {why}"));
+    files::FILES.iter().map(table).collect()
+});
+
+impl Shipped {
+    /// How many there are.
+    pub(crate) const COUNT: usize = files::FILES.len();
+
+    /// That of this place in the folder.
+    pub(crate) const fn at(place: usize) -> Shipped {
+        assert!(place < Shipped::COUNT && Shipped::COUNT <= u8::MAX as usize);
+        Shipped(place as u8)
+    }
+
+    /// Its file's.
+    pub(crate) fn name(self) -> &'static str {
+        files::FILES[usize::from(self.0)].0
+    }
+
+    /// What is declared of it.
+    pub(crate) fn columns(self) -> &'static CsvColumns {
+        &TABLES[usize::from(self.0)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_declares_a_table_with_a_title_and_a_line() {
+        for table in (0..Shipped::COUNT).map(Shipped::at) {
+            let columns = table.columns();
+            assert!(!columns.title.is_empty() && !columns.sample.is_empty(), "{}", table.name());
+            assert!(columns.count.is_some() || columns.has_header(), "{}: a bad first line would decide", table.name());
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Windows' event trace of disks as xperf prints it (Microsoft Enterprise and Production, SNIA IOTTA): `BeginHeader`, a line for
+//! each kind of event with the names of its columns, `EndHeader`, then an event a line.
+//!
+//! `DiskRead` and `DiskWrite` are written when a request is complete, so that it arrived ElapsedTime before. Times are us from
+//! the start, offset and size are hexadecimal bytes. Other events that the header declares are passed over.
+
+use rustc_hash::FxHashSet;
+
+use super::Part;
+use super::first_lines::plain;
+use crate::collect::Collector;
+use crate::error::{Problem, TraceError, refused};
+use crate::input::{Head, Input};
+use crate::meta::{Clock, ResponseSpan};
+use crate::record::{Operation, Record};
+use crate::text::{BYTES_END, fields, hexadecimal, whole};
+use crate::time::TIME_NS_END;
+
+/// More columns than a line of a disk event has.
+const COLUMNS_MAX: usize = 24;
+const NS_PER_US: u64 = 1_000;
+/// Lines of the file as a whole, which no header declares.
+const OF_THE_FILE: [&[u8]; 2] = [b"FirstReliable", b"OS Version"];
+
+/// What is read of a request, by the names of its columns.
+const NAMES: [&str; 6] = ["timestamp", "processnamepid", "byteoffset", "iosize", "elapsedtime", "disknum"];
+
+pub(crate) fn fits(head: Head<'_>) -> bool {
+    head.lines().find(|line| !line.trim_ascii().is_empty()).is_some_and(|line| line.trim_ascii() == b"BeginHeader")
+}
+
+/// What the header declares.
+#[derive(Debug)]
+pub(crate) struct Layout {
+    events: FxHashSet<Vec<u8>>,
+    /// How many columns there are at least, and those of `NAMES`, of reads and of writes.
+    columns: [(usize, [usize; 6]); 2],
+    leading_lines: u64,
+}
+
+impl Layout {
+    /// Reads the header.
+    ///
+    /// # Errors
+    /// A file without one, or one that declares no reads or writes.
+    pub(crate) fn open(input: &Input) -> Result<Layout, TraceError> {
+        let lines = input.head().lines().zip(1..);
+        let header = lines.take_while(|(line, _)| line.trim_ascii() != b"EndHeader");
+        let (mut events, mut columns, mut leading_lines) = (FxHashSet::default(), [None; 2], 1);
+        for (line, number) in header {
+            leading_lines = number + 1;
+            let (found, count) = fields::<COLUMNS_MAX>(line, b',');
+            events.insert(found[0].to_owned());
+            let kind = match found[0] {
+                b"DiskRead" => 0,
+                b"DiskWrite" => 1,
+                _ => continue,
+            };
+            let names: Vec<String> = found[..count.min(COLUMNS_MAX)].iter().map(|name| plain(name)).collect();
+            let place = |name: &str| names.iter().position(|other| other == name);
+            let places: Option<Vec<usize>> = NAMES.iter().map(|name| place(name)).collect();
+            columns[kind] = places.and_then(|places| Some((names.len(), places.try_into().ok()?)));
+        }
+        match columns {
+            [Some(reads), Some(writes)] => Ok(Layout { events, columns: [reads, writes], leading_lines }),
+            _ => Err(TraceError::of_file(
+                &input.name,
+                "its header must declare DiskRead and DiskWrite with TimeStamp, Process Name ( PID), ByteOffset, IOSize, \
+                 ElapsedTime and DiskNum",
+            )),
+        }
+    }
+
+    pub(crate) fn describe(&self, out: &mut Collector) {
+        out.meta.clock = Clock::Recording;
+        out.meta.resolution_ns = NS_PER_US;
+        out.meta.response = Some(ResponseSpan::AtTheHost);
+    }
+
+    pub(crate) fn leading_lines(&self) -> u64 {
+        self.leading_lines
+    }
+
+    /// The request of a line; nothing for another event.
+    pub(crate) fn parse(&self, line: &[u8], part: &mut Part) -> Result<Option<Record>, Problem> {
+        let (field, count) = fields::<COLUMNS_MAX>(line, b',');
+        let ((least, columns), operation) = match field[0] {
+            b"DiskRead" => (self.columns[0], Operation::Read),
+            b"DiskWrite" => (self.columns[1], Operation::Write),
+            event if self.events.contains(event) || OF_THE_FILE.iter().any(|start| event.starts_with(start)) => {
+                part.count("lines of other events");
+                return Ok(None);
+            }
+            event => return Err(refused("event", event, "one that the header declares")),
+        };
+        // The last is the name of a file, which may have commas.
+        if count < least {
+            return Err(("", format!("{count} columns; expected {least} as in the header")));
+        }
+        let [time, process, offset, size, elapsed, disk] = columns.map(|column| field[column]);
+        let us = |name, text| {
+            let ns = whole(text).and_then(|us| us.checked_mul(NS_PER_US)).filter(|&ns| ns < TIME_NS_END);
+            ns.ok_or_else(|| refused(name, text, "whole us, below 2^63 ns"))
+        };
+        let (done_ns, response_ns) = (us("TimeStamp", time)?, us("ElapsedTime", elapsed)?);
+        let arrival_ns = done_ns.checked_sub(response_ns);
+        let arrival_ns = arrival_ns.ok_or_else(|| refused("ElapsedTime", elapsed, "at most the TimeStamp"))?;
+        let length = hexadecimal(size).and_then(|size| u32::try_from(size).ok());
+        let length = length.ok_or_else(|| refused("IOSize", size, "hexadecimal bytes below 2^32"))?;
+        let start = hexadecimal(offset).filter(|&offset| offset < BYTES_END - u64::from(length));
+        let start = start.ok_or_else(|| refused("ByteOffset", offset, "hexadecimal bytes below 2^63"))?;
+        let mut record = Record::new(arrival_ns, operation, start, length);
+        record.response_ns = response_ns;
+        record.device = part.devices.of_number("DiskNum", disk)?;
+        record.process = process_of(process, part)?;
+        Ok(Some(record))
+    }
+}
+
+/// Of `name.exe (1234)`; 0 where nobody is named.
+fn process_of(text: &[u8], part: &mut Part) -> Result<u32, Problem> {
+    let Some(open) = text.iter().rposition(|&byte| byte == b'(') else { return Ok(0) };
+    let pid = text[open + 1..].strip_suffix(b")").unwrap_or_default().trim_ascii();
+    if whole(pid).is_none_or(|pid| pid > u64::from(u32::MAX)) {
+        return Err(refused("Process Name ( PID)", text, "a name, and a number in parentheses"));
+    }
+    Ok(1 + part.processes.of_pair("Process Name ( PID)", pid, b' ', text[..open].trim_ascii())?)
+}
