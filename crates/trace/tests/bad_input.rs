@@ -15,7 +15,7 @@ fn read(bytes: &[u8], format: Format, skip_bad: bool) -> Result<(Vec<Record>, Me
 /// A sample of each layout of each format that is no Parquet.
 const SAMPLES: [(&str, &str); 37] = [
     ("alibaba.csv", "alibaba"),
-    ("arc.lis", "arc"),
+    ("arc.txt", "arc"),
     ("biosnoop.txt", "biosnoop"),
     ("blocks.txt", "blocks"),
     ("cachelib.csv", "cachelib"),
@@ -30,7 +30,7 @@ const SAMPLES: [(&str, &str); 37] = [
     ("iolog-v2.iolog", "iolog"),
     ("iolog-v3.iolog", "iolog"),
     ("keys.txt", "keys"),
-    ("mooncake.jsonl", "mooncake"),
+    ("mooncake.txt", "mooncake"),
     ("mqsim.txt", "mqsim"),
     ("msr.csv", "msr"),
     ("open-cas.csv", "open-cas"),

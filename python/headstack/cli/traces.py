@@ -53,7 +53,7 @@ COLUMNS = """The columns of any other table are declared with --columns, by head
 time and response with their unit (s, ms, us, ns, 100ns), offset and length in bytes or in sectors of so many. Without
 time, requests are numbered. key=NAME stands for an offset, block=BYTES for a length. Also separator=; (or tab, blank:
 any number of blanks) skip=LINES base=unix|recording read=WORD|WORD write=WORD trim=WORD pid= process= count=. The same
-keys, a line each, may be in a file: --columns mine.toml, or a folder of such files, of which the one that fits is taken."""
+keys, a line each, may be in a file: --columns mine.toml, or in one of a folder, of which the one that fits is taken."""
 
 
 def source_options(command: Command) -> Command:
@@ -100,10 +100,14 @@ def reading_options() -> list[Decorator]:
         click.option(
             "--columns",
             metavar="TEXT",
-            help='Columns of a table: "time=ts:us,offset=lba:512,length=size,op=rw", or a file or folder that declares them; '
+            help='Columns of a table: "time=ts:us,offset=lba:512,length=size,op=rw", or a file that declares them; '
             'see "headstack trace formats".',
         ),
-        click.option("--sector", metavar="SIZE", help="Bytes a block, where the format leaves it open (spc, blocks, keys, mooncake)."),
+        click.option(
+            "--sector",
+            metavar="SIZE",
+            help="Bytes a block, where the format leaves it open (spc, blocks, keys, mooncake).",
+        ),
         click.option("--unit", metavar="UNIT", help="Unit of times, where the format leaves it open (mqsim)."),
         click.option(
             "--at",

@@ -4,18 +4,14 @@
 mod declaration;
 pub(crate) mod shipped;
 mod split;
-
-#[cfg(feature = "files")]
-use std::path::{Path, PathBuf};
-#[cfg(feature = "files")]
-use std::{fs, io};
+mod told;
 
 pub use declaration::CsvColumns;
 use declaration::{Base, Clockwork};
 use declaration::{COUNT, DEVICE, KEY, LENGTH, OFFSET, OPERATION, PID, PROCESS, RESPONSE, SLOTS, TIME, UNIT};
 use split::{COLUMNS_FAST, Separator};
 
-use super::first_lines::{finest_step_ns, first_lines, most_lines, names_columns};
+use super::first_lines::{finest_step_ns, names_columns};
 use super::{Part, keys};
 use crate::collect::Collector;
 use crate::error::{Place, Problem, TraceError, refused};
@@ -35,8 +31,6 @@ const REQUESTS_TOGETHER: usize = 1_000;
 const REPEATS_MAX: u64 = 100;
 /// Lines that the first good one is looked for in.
 const LINES_LOOKED_AT: usize = 300;
-/// Lines by which a table without times is known, which has little to be known by.
-const UNTIMED_LINES_MIN: usize = 3;
 
 /// A declaration, applied to a file.
 #[derive(Clone, Debug)]
@@ -72,6 +66,9 @@ impl Layout {
         if sector_bytes.is_some() && !declared.has_open_sector {
             let message = "its format takes no sector size: its columns say it";
             return Err(TraceError::of_file(&input.name, message));
+        }
+        if sector_bytes == Some(0) {
+            return Err(TraceError::of_file(&input.name, "the sector size must be at least 1 byte"));
         }
         Layout::of_head(input.head(), declared, sector_bytes).map_err(|(line, (field, message))| TraceError {
             file: input.name.clone(),
@@ -113,26 +110,32 @@ impl Layout {
             sector_bytes,
             declared: declared.clone(),
         };
-        let begin = usize::try_from(layout.leading_lines).unwrap_or(usize::MAX);
+        layout.look(head, first, number)?;
+        Ok(layout)
+    }
+
+    /// Finds out by the first lines, of which `first` has a number, what the declaration leaves open.
+    fn look(&mut self, head: Head<'_>, first: &[u8], number: u64) -> Result<(), (Option<u64>, Problem)> {
+        let begin = usize::try_from(self.leading_lines).unwrap_or(usize::MAX);
         let lines = head.lines().zip(1..).skip(begin).filter(|(line, _)| !line.trim_ascii().is_empty());
         // Where a file says how many columns there are, a bad first line is one of those that are named in reading.
-        let is_told = declared.count.is_some() || header.is_some();
-        let is_good = |line: &[u8]| !layout.is_header(line) && (!is_told || layout.slots(line).is_ok());
+        let is_told = self.declared.count.is_some() || self.header.is_some();
+        let is_good = |line: &[u8]| !self.is_header(line) && (!is_told || self.slots(line).is_ok());
         let good: Vec<(&[u8], u64)> = lines.filter(|(line, _)| is_good(line)).take(LINES_LOOKED_AT).collect();
         let (first, number) = good.first().copied().unwrap_or((first, number));
-        let slots = layout.slots(first).map_err(|problem| (Some(number), problem))?;
+        let at = |problem| (Some(number), problem);
+        let slots = self.slots(first).map_err(at)?;
         // Where files have more or fewer, each has as many from its first line to its last.
-        let count = declared.separator.split(first).count();
-        layout.columns = (count, count);
-        if let Clockwork::Since(_, unit) = layout.clockwork {
-            layout.base = layout.base_of(slots[TIME], unit).map_err(|problem| (Some(number), problem))?;
-            let time = |line| layout.slots(line).map_or(&b""[..], |slots| slots[TIME]);
-            layout.step_ns = finest_step_ns(head, unit, time);
+        let count = self.declared.separator.split(first).count();
+        self.columns = (count, count);
+        if let Clockwork::Since(_, unit) = self.clockwork {
+            self.base = self.base_of(slots[TIME], unit).map_err(at)?;
+            let time = |line| self.slots(line).map_or(&b""[..], |slots| slots[TIME]);
+            self.step_ns = finest_step_ns(head, unit, time);
         }
-        let time = |(line, _): &(&[u8], u64)| layout.arrival_ns(layout.slots(line).ok()?[TIME]).ok();
-        layout.first_ns = good.iter().find_map(time).unwrap_or_default();
-        layout.check_response_times(head).map_err(|problem| (Some(number), problem))?;
-        Ok(layout)
+        let time = |(line, _): &(&[u8], u64)| self.arrival_ns(self.slots(line).ok()?[TIME]).ok();
+        self.first_ns = good.iter().find_map(time).unwrap_or_default();
+        self.check_response_times(head).map_err(at)
     }
 
     /// Says in `out` what holds for all requests.
@@ -358,64 +361,6 @@ impl Layout {
             "{mean_s} s on average in {name}, but the first {count} requests arrive within {span_s} s; correct the unit of one of both"
         );
         Err(("response", message))
-    }
-}
-
-impl CsvColumns {
-    /// The declaration in a file, or, of a folder of such, the one that the trace `of` fits.
-    ///
-    /// # Errors
-    /// What cannot be read or declares no table; a folder of which none fits, or more than one.
-    #[cfg(feature = "files")]
-    pub fn load(path: &Path, of: &Path) -> Result<CsvColumns, TraceError> {
-        let name = path.display().to_string();
-        let refused = |error: io::Error| TraceError::of_file(&name, error);
-        if !path.is_dir() {
-            let text = fs::read_to_string(path).map_err(refused)?;
-            return CsvColumns::from_toml(&text).map_err(|why| TraceError::of_file(&name, why));
-        }
-        let input = Input::open(of)?;
-        let mut files: Vec<PathBuf> = Vec::new();
-        for entry in fs::read_dir(path).map_err(refused)? {
-            files.push(entry.map_err(refused)?.path());
-        }
-        files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
-        files.sort();
-        let mut fitting = Vec::new();
-        for file in files {
-            let columns = CsvColumns::load(&file, of)?;
-            if columns.fits(input.head()) {
-                fitting.push((file, columns));
-            }
-        }
-        match fitting.pop() {
-            Some((_, columns)) if fitting.is_empty() => Ok(columns),
-            None => Err(TraceError::of_file(name, format!("none of its tables is that of {}", of.display()))),
-            Some((last, _)) => {
-                let both = format!("{} and {} fit {} alike", fitting[0].0.display(), last.display(), of.display());
-                Err(TraceError::of_file(name, format!("{both}; name one of them")))
-            }
-        }
-    }
-
-    /// The head of a file is of this table: it has the header that is asked for, or most of its lines are good.
-    pub fn fits(&self, head: Head<'_>) -> bool {
-        let Ok(layout) = Layout::of_head(head, self, None) else { return false };
-        if layout.header.is_some() {
-            return true;
-        }
-        let is_good =
-            |line: &[u8]| layout.is_header(line) || layout.slots(line).is_ok_and(|slots| layout.record(&slots).is_ok());
-        if !layout.is_untimed() {
-            return most_lines(head, is_good);
-        }
-        // What has so little to it must be all like that. Keys that never come again are rather a list of words, and if all are
-        // numbers they are those of blocks.
-        let mut seen = rustc_hash::FxHashSet::default();
-        let mut recurs = || !first_lines(head).all(|line| seen.insert(line.trim_ascii()));
-        let are_numbers = || first_lines(head).all(|line| whole(line.trim_ascii()).is_some());
-        let enough = first_lines(head).nth(UNTIMED_LINES_MIN - 1).is_some();
-        enough && first_lines(head).all(is_good) && (self.key.is_none() || recurs() && !are_numbers())
     }
 }
 

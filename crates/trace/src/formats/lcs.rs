@@ -8,9 +8,9 @@
 
 use std::io::Read;
 
+use super::keys;
 use super::numbers::little_endian;
 use super::oracle_general::operation;
-use super::{WHOLE_SECONDS, keys};
 use crate::collect::Collector;
 use crate::error::{Problem, TraceError};
 use crate::input::{Head, Input};
@@ -45,7 +45,7 @@ pub(crate) struct Lcs {
 impl Lcs {
     pub(crate) fn new(out: &mut Collector) -> Lcs {
         out.meta.resolution_ns = NS_PER_S;
-        out.meta.note(WHOLE_SECONDS);
+        out.meta.note("times are whole seconds");
         out.meta.note("objects are taken for 512-byte blocks, or hashed where their numbers are too large for that");
         Lcs { version: 1, device: 0, latest_s: 0 }
     }

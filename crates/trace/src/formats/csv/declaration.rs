@@ -1,6 +1,7 @@
 //! What somebody declares of a table: `time=ts:us,offset=lba:512,length=size,op=rw,device=vol,response=lat:ms`, or the same
 //! in a file, a line a key.
 
+mod column;
 mod values;
 mod words;
 
@@ -12,6 +13,8 @@ use crate::formats::Order;
 use crate::meta::ResponseSpan;
 use crate::time::TimeUnit;
 
+pub(super) use column::Base;
+use column::{COLUMNS_MAX, Column, ColumnPlace};
 use values::{Values, address, base, bytes, column, columns, devices, names, separator, span, time};
 pub(super) use words::Words;
 
@@ -67,29 +70,6 @@ pub struct CsvColumns {
     pub(super) skip: u64,
 }
 
-/// Which column.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Column {
-    place: ColumnPlace,
-    /// Some files have it and some do not.
-    is_optional: bool,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-enum ColumnPlace {
-    /// From 0.
-    Number(usize),
-    /// As in the header, in any case.
-    Name(String),
-}
-
-/// What times count from.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Base {
-    Unix,
-    Recording,
-}
-
 /// How times are to be read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Clockwork {
@@ -101,10 +81,6 @@ pub(super) enum Clockwork {
     Since(Option<Base>, TimeUnit),
 }
 
-/// Most columns of a file that are looked at.
-const COLUMNS_MAX: usize = 1_000;
-/// A sector or other unit of addresses is not larger.
-const UNIT_BYTES_MAX: u32 = 1 << 20;
 /// Bytes of an object of which only the key is known.
 pub(super) const KEY_BYTES: u32 = 4_096;
 

@@ -2,7 +2,8 @@
 
 use std::ops::RangeInclusive;
 
-use super::{Base, COLUMNS_MAX, Column, ColumnPlace, Separator, UNIT_BYTES_MAX};
+use super::column::{Base, COLUMNS_MAX, Column, ColumnPlace, UNIT_BYTES_MAX};
+use crate::formats::csv::split::Separator;
 use crate::formats::first_lines::plain;
 use crate::meta::ResponseSpan;
 use crate::time::TimeUnit;

@@ -1,6 +1,6 @@
 //! The words by which a table says what a request did.
 
-use super::Values;
+use super::values::Values;
 use crate::record::Operation;
 
 /// Words of operations.

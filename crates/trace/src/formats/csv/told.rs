@@ -1,0 +1,78 @@
+//! Which table a file is of, and tables that are in files.
+
+#[cfg(feature = "files")]
+use std::path::{Path, PathBuf};
+#[cfg(feature = "files")]
+use std::{fs, io};
+
+use rustc_hash::FxHashSet;
+
+use super::super::first_lines::{first_lines, most_lines};
+use super::{CsvColumns, Layout};
+#[cfg(feature = "files")]
+use crate::error::TraceError;
+use crate::input::Head;
+#[cfg(feature = "files")]
+use crate::input::Input;
+use crate::text::whole;
+
+/// Lines by which a table without times is known, which has little to be known by.
+const UNTIMED_LINES_MIN: usize = 3;
+
+impl CsvColumns {
+    /// The declaration in a file, or, of a folder of such, the one that the trace `of` fits.
+    ///
+    /// # Errors
+    /// What cannot be read or declares no table; a folder of which none fits, or more than one.
+    #[cfg(feature = "files")]
+    pub fn load(path: &Path, of: &Path) -> Result<CsvColumns, TraceError> {
+        let name = path.display().to_string();
+        let refused = |error: io::Error| TraceError::of_file(&name, error);
+        if !path.is_dir() {
+            let text = fs::read_to_string(path).map_err(refused)?;
+            return CsvColumns::from_toml(&text).map_err(|why| TraceError::of_file(&name, why));
+        }
+        let input = Input::open(of)?;
+        let mut files: Vec<PathBuf> = Vec::new();
+        for entry in fs::read_dir(path).map_err(refused)? {
+            files.push(entry.map_err(refused)?.path());
+        }
+        files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
+        files.sort();
+        let mut fitting = Vec::new();
+        for file in files {
+            let columns = CsvColumns::load(&file, of)?;
+            if columns.fits(input.head()) {
+                fitting.push((file, columns));
+            }
+        }
+        match fitting.pop() {
+            Some((_, columns)) if fitting.is_empty() => Ok(columns),
+            None => Err(TraceError::of_file(name, format!("none of its tables is that of {}", of.display()))),
+            Some((last, _)) => {
+                let both = format!("{} and {} fit {} alike", fitting[0].0.display(), last.display(), of.display());
+                Err(TraceError::of_file(name, format!("{both}; name one of them")))
+            }
+        }
+    }
+
+    /// The head of a file is of this table: it has the header that is asked for, or most of its lines are good.
+    pub fn fits(&self, head: Head<'_>) -> bool {
+        let Ok(layout) = Layout::of_head(head, self, None) else { return false };
+        if layout.header.is_some() {
+            return true;
+        }
+        let is_good =
+            |line: &[u8]| layout.is_header(line) || layout.slots(line).is_ok_and(|slots| layout.record(&slots).is_ok());
+        if !layout.is_untimed() {
+            return most_lines(head, is_good);
+        }
+        // What has so little to it must be all like that. Keys that never come again are rather a list of words, and if all are
+        // numbers they are those of blocks.
+        let mut seen = FxHashSet::default();
+        let mut recurs = || !first_lines(head).all(|line| seen.insert(line.trim_ascii()));
+        let are_numbers = || first_lines(head).all(|line| whole(line.trim_ascii()).is_some());
+        let enough = first_lines(head).nth(UNTIMED_LINES_MIN - 1).is_some();
+        enough && first_lines(head).all(is_good) && (self.key.is_none() || recurs() && !are_numbers())
+    }
+}
