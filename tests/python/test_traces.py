@@ -99,9 +99,8 @@ def test_a_file_of_no_format_is_told_its_nearest(headstack: Headstack, tmp_path:
     line = "128166372003061629,hm,0,{},383496192,32768,566\n"
     (tmp_path / "odd.csv").write_text(line.format("rd") * 3)
     done = headstack("trace", "info", "odd.csv")
-    assert (
-        "looks most like msr" in done.stderr and "line 1, field 4: type must be Read or Write, not `rd`" in done.stderr
-    )
+    assert "looks most like msr" in done.stderr
+    assert "line 1, field 4: type must be Read or Write, not `rd`" in done.stderr
 
 
 def test_compressed_files_are_read_as_they_are(csv: Path, tmp_path: Path) -> None:

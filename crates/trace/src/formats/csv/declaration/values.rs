@@ -79,7 +79,8 @@ impl Values {
     }
 
     fn add(&mut self, key: &str, value: String) -> Result<(), String> {
-        if !KEYS.contains(&key) && !(self.is_file && KEYS_OF_FILES.contains(&key)) {
+        let is_known = KEYS.contains(&key) || self.is_file && KEYS_OF_FILES.contains(&key);
+        if !is_known {
             return Err(format!("`{key}` must be {}", self.keys()));
         }
         if self.get(key).is_some() {
