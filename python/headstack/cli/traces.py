@@ -185,8 +185,9 @@ def list_formats() -> None:
     ]
     rows += [[name, title, "written"] for name, title in written.items() if name not in formats()]
     print_table([Names("name"), Prose("format"), Words("", 0)], rows)
-    say("")
-    print_table([Names("name"), Prose("a line of it")], [[name, line] for name, line in format_lines().items()])
+    say("\nA line of each:")
+    for name, line in format_lines().items():
+        say(f"  {name}: {line.strip()}")
     say(f"\n{COLUMNS}")
 
 
