@@ -1,6 +1,8 @@
 """Peers of the import of a CSV of MSR's shape: `peers.py duckdb|polars FROM.csv TO.parquet` prints seconds and rows.
 
-Neither the start of Python nor the loading of the library counts.
+Neither the start of Python nor the loading of the library counts. `peers.py polars-read FILE SEPARATOR` reads a file
+without header into memory, on one core where POLARS_MAX_THREADS=1, and prints seconds of processor time and rows: the
+peer of `crates/trace/benches/reading.rs`.
 """
 
 import sys
@@ -34,5 +36,13 @@ def with_polars(source: str, target: str) -> tuple[float, int]:
     return seconds, pl.scan_parquet(target).select(pl.len()).collect().item()
 
 
+def with_polars_read(source: str, separator: str) -> tuple[float, int]:
+    import polars as pl
+
+    start = time.process_time()
+    frame = pl.read_csv(source, has_header=False, separator=separator)
+    return time.process_time() - start, frame.height
+
+
 peer, source, target = sys.argv[1:]
-print(*{"duckdb": with_duckdb, "polars": with_polars}[peer](source, target))
+print(*{"duckdb": with_duckdb, "polars": with_polars, "polars-read": with_polars_read}[peer](source, target))
