@@ -8,6 +8,8 @@
 mod ahead;
 #[cfg(feature = "files")]
 pub mod analyze;
+#[cfg(feature = "files")]
+pub mod caching;
 #[cfg(all(feature = "files", target_os = "linux"))]
 pub mod capture;
 mod collect;

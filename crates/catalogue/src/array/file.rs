@@ -351,7 +351,8 @@ pub struct CacheTable {
     pub fill: Option<Bytes>,
     /// Prefetching; none where left out.
     pub prefetch: Option<PrefetchTable>,
-    /// Which page gives way to a new one: `lru`, `clock`, `arc`, `s3-fifo` or `sieve`; `lru` where left out.
+    /// Which page gives way to a new one: `lru`, `fifo`, `clock`, `arc`, `s3-fifo`, `sieve`, `lirs`, `twoq`, `slru`, `lfu` or
+    /// `wtinylfu`; `lru` where left out.
     pub policy: Option<CachePolicy>,
     /// Order in which dirty pages go out.
     pub destage: Option<Destage>,

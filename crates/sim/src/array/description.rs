@@ -2,6 +2,7 @@
 //!
 //! Descriptions are made by the catalogue. Times are nanoseconds, lengths bytes, positions in lists `u32`.
 
+pub use headstack_cache::CachePolicy;
 use headstack_workload::Span;
 use serde::{Deserialize, Serialize};
 
@@ -208,29 +209,6 @@ pub struct Prefetch {
     pub ahead_bytes: u64,
     /// Streams that are followed at once.
     pub streams_max: u32,
-}
-
-/// Which page of a cache gives way to a new one. Pages that the members do not have yet, or that are on their way, stay.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum CachePolicy {
-    /// The least recently used.
-    #[default]
-    Lru,
-    /// The first in, unless it was used since the hand passed last.
-    Clock,
-    /// The oldest of those used once or of those used again, whichever list outgrew the share that it earned.
-    Arc,
-    /// The first in of a small queue that only what is used again gets out of, or of the main one.
-    S3Fifo,
-    /// The first that the hand finds unused on its way from the oldest to the newest.
-    Sieve,
-}
-
-impl CachePolicy {
-    /// Every policy.
-    pub const ALL: [CachePolicy; 5] =
-        [CachePolicy::Lru, CachePolicy::Clock, CachePolicy::Arc, CachePolicy::S3Fifo, CachePolicy::Sieve];
 }
 
 /// Order in which dirty pages go out.

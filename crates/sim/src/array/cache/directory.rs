@@ -2,18 +2,20 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
+use headstack_cache::{CachePolicy, Policy, Replacement};
 use rustc_hash::FxBuildHasher;
 
 use super::page::{PARTS, Page};
-use super::policies::Replacement;
-use crate::array::description::CachePolicy;
 
 /// The pages of a cache. Which of those that can go does is the replacement's to say.
 #[derive(Clone, Debug)]
 pub struct Directory {
+    /// Of the pages of the cache, and of those that the replacement remembers.
     slots: HashMap<u64, u32, FxBuildHasher>,
     pages: Vec<Page>,
+    free_slots: Vec<u32>,
     pages_max: u32,
+    held: u32,
     replacement: Replacement,
     evictable: u32,
     /// Pages with dirty or leaving parts.
@@ -31,8 +33,10 @@ impl Directory {
         Directory {
             slots: HashMap::default(),
             pages: Vec::new(),
+            free_slots: Vec::new(),
             pages_max,
-            replacement: Replacement::new(policy, pages_max),
+            held: 0,
+            replacement: Replacement::new(policy, u64::from(pages_max), true),
             evictable: 0,
             dirty_pages: 0,
             clock: 0,
@@ -44,7 +48,7 @@ impl Directory {
     /// The slot of a page that is there.
     #[inline]
     pub fn find(&self, key: u64) -> Option<u32> {
-        self.slots.get(&key).copied()
+        self.slots.get(&key).copied().filter(|&slot| self.page(slot).held)
     }
 
     /// The page in a slot.
@@ -55,7 +59,7 @@ impl Directory {
 
     /// Pages that could be added now.
     pub fn room(&self) -> u32 {
-        self.pages_max - self.pages.len() as u32 + self.evictable
+        self.pages_max - self.held + self.evictable
     }
 
     /// The slot of a page, which takes the place of another one where the cache is full; `None` if all pages must stay.
@@ -63,34 +67,47 @@ impl Directory {
         if let Some(slot) = self.find(key) {
             return Some(slot);
         }
-        let slot = if (self.pages.len() as u32) < self.pages_max {
-            self.pages.push(Page::new(key));
-            self.pages.len() as u32 - 1
-        } else if self.evictable > 0 {
-            let slot = self.replacement.replace(&mut self.pages, key);
-            debug_assert!(self.page(slot).is_evictable(), "what the members do not have stays");
-            self.evictable -= 1;
-            self.slots.remove(&self.pages[slot as usize].key);
-            self.pages[slot as usize] = Page::new(key);
-            slot
-        } else {
+        if self.room() == 0 {
             return None;
-        };
-        self.slots.insert(key, slot);
-        self.replacement.admit(&mut self.pages, slot);
+        }
+        while let Some(slot) = self.replacement.nodes().next_forgotten() {
+            self.slots.remove(&self.pages[slot as usize].key);
+            self.free_slots.push(slot);
+        }
+        let known = self.slots.get(&key).copied();
+        if let Some(slot) = known {
+            self.replacement.recall(slot);
+        }
+        if self.held == self.pages_max {
+            let slot = self.replacement.replace();
+            debug_assert!(self.page(slot).is_evictable(), "what the members do not have stays");
+            self.pages[slot as usize].held = false;
+            self.held -= 1;
+            self.evictable -= 1;
+        }
+        let slot = known.or_else(|| self.free_slots.pop()).unwrap_or(self.pages.len() as u32);
+        match self.pages.get_mut(slot as usize) {
+            Some(page) => *page = Page::new(key),
+            None => self.pages.push(Page::new(key)),
+        }
+        if known.is_none() {
+            self.slots.insert(key, slot);
+        }
+        self.replacement.admit(slot, 1, key);
+        self.held += 1;
         self.evictable += 1;
-        debug_assert!(self.slots.len() <= self.pages_max as usize, "a cache holds no more than it has room for");
+        debug_assert!(self.held <= self.pages_max, "a cache holds no more than it has room for");
         Some(slot)
     }
 
     /// Pages that hold something or wait for it.
     pub fn pages_held(&self) -> u32 {
-        self.pages.len() as u32
+        self.held
     }
 
     /// A page was used.
     pub fn touch(&mut self, slot: u32) {
-        self.replacement.hit(&mut self.pages, slot);
+        self.replacement.hit(slot);
     }
 
     /// Changes a page's masks, and keeps lists and counts true.
@@ -106,11 +123,11 @@ impl Directory {
         }
         match (before.is_evictable(), after.is_evictable()) {
             (true, false) => {
-                self.replacement.unlist(&mut self.pages, slot);
+                self.replacement.keep(slot);
                 self.evictable -= 1;
             }
             (false, true) => {
-                self.replacement.list(&mut self.pages, slot);
+                self.replacement.release(slot);
                 self.evictable += 1;
             }
             (true, true) | (false, false) => {}
@@ -234,7 +251,7 @@ impl Directory {
 
     /// The pages that hold something, in no order.
     pub fn pages(&self) -> impl Iterator<Item = &Page> {
-        self.slots.values().map(|&slot| self.page(slot))
+        self.slots.values().map(|&slot| self.page(slot)).filter(|page| page.held)
     }
 
     /// Parts that were written elsewhere are not valid any more. What leaves or is dirty stays.
@@ -287,14 +304,15 @@ mod tests {
         directory.touch(slots[0]);
         directory.dirty(slots[1], 1, false);
         assert_eq!(directory.room(), 2);
-        assert_eq!(directory.find_or_take(7), Some(slots[2]), "1 is dirty, 0 was used");
+        let seven = directory.find_or_take(7).expect("1 is dirty, 0 was used: 2 goes");
         assert_eq!(directory.find(2), None);
         directory.leave(slots[1], 1);
         directory.dirty(slots[0], 1, false);
-        directory.fill(slots[2], 1);
+        directory.fill(seven, 1);
         assert_eq!(directory.find_or_take(8), None, "nothing can go");
         directory.left(slots[1], 1);
-        assert_eq!(directory.find_or_take(8), Some(slots[1]));
+        assert!(directory.find_or_take(8).is_some());
+        assert_eq!(directory.find(1), None, "it alone could go");
     }
 
     #[test]
@@ -328,11 +346,42 @@ mod tests {
                     4 => directory.filled(slot, page.filling),
                     _ => directory.touch(slot),
                 }
-                let pages = || directory.slots.values().map(|&slot| directory.page(slot));
+                let pages = || directory.pages();
                 prop_assert_eq!(directory.dirty_pages as usize, pages().filter(|page| !page.is_clean()).count());
                 prop_assert_eq!(directory.evictable as usize, pages().filter(|page| page.is_evictable()).count());
                 prop_assert_eq!(directory.by_place.len(), pages().filter(|page| page.is_ready()).count());
-                prop_assert!(directory.slots.len() <= 8);
+                prop_assert!(directory.pages_held() <= 8);
+            }
+        }
+
+        /// Whatever happens to pages and by whichever policy, dirty ones stay, as many are there as fit, and one that can go is
+        /// found.
+        #[test]
+        fn what_the_members_lack_stays(steps in prop::collection::vec((0u64..30, 0u8..7), 1..600)) {
+            for policy in CachePolicy::ALL {
+                let mut directory = Directory::new(8, policy);
+                for &(key, step) in &steps {
+                    let mut must_stay: Vec<u64> =
+                        directory.pages().filter(|page| !page.is_evictable()).map(|page| page.key).collect();
+                    let room = directory.room();
+                    let was_there = directory.find(key).is_some();
+                    let taken = directory.find_or_take(key);
+                    prop_assert_eq!(taken.is_some(), was_there || room > 0, "{:?}", policy);
+                    must_stay.retain(|&key| directory.find(key).is_none());
+                    prop_assert_eq!(must_stay, Vec::<u64>::new(), "{:?}", policy);
+                    prop_assert!(directory.pages().count() <= 8);
+                    let Some(slot) = taken else { continue };
+                    let page = *directory.page(slot);
+                    match step {
+                        0 => directory.dirty(slot, 3, false),
+                        1 => directory.leave(slot, page.ready_parts()),
+                        2 => directory.left(slot, page.leaving),
+                        3 => directory.fill(slot, 4),
+                        4 => directory.filled(slot, page.filling),
+                        5 => directory.power_cut(),
+                        _ => directory.touch(slot),
+                    }
+                }
             }
         }
     }

@@ -9,7 +9,6 @@ mod destage;
 mod directory;
 mod outside;
 mod page;
-mod policies;
 mod prefetch;
 
 use std::collections::{HashMap, VecDeque};

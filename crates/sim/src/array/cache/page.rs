@@ -3,9 +3,6 @@
 /// Parts of a page whose state is tracked, one bit each.
 pub const PARTS: u32 = 64;
 
-/// No slot.
-pub const NONE: u32 = u32::MAX;
-
 /// A page. Each mask has a bit for each of its 64 parts.
 #[derive(Clone, Copy, Debug)]
 pub struct Page {
@@ -21,18 +18,14 @@ pub struct Page {
     pub filling: u64,
     /// When it became dirty, or was written last: the order of destaging by age.
     pub stamp: u64,
-    /// The next newer page on its list, and the next older one; the replacement's.
-    pub newer: u32,
-    /// See `newer`.
-    pub older: u32,
-    /// What the replacement remembers of it.
-    pub mark: u8,
+    /// It is in the cache; else the replacement alone remembers it.
+    pub held: bool,
 }
 
 impl Page {
-    /// A page that holds nothing yet.
+    /// A page of the cache that holds nothing yet.
     pub fn new(key: u64) -> Page {
-        Page { key, valid: 0, dirty: 0, leaving: 0, filling: 0, stamp: 0, newer: NONE, older: NONE, mark: 0 }
+        Page { key, valid: 0, dirty: 0, leaving: 0, filling: 0, stamp: 0, held: true }
     }
 
     /// The members have all of it.

@@ -1,0 +1,178 @@
+//! Belady's policy: what is used again latest goes, and what never is before all else (Belady, "A study of replacement algorithms
+//! for a virtual-storage computer", IBM Systems Journal 5(2), 1966). No other misses less where all weigh alike. It must know
+//! what will come.
+
+use std::sync::Arc;
+
+use crate::list::List;
+use crate::nodes::{HELD, NONE, Nodes};
+use crate::policy::Policy;
+
+const WORD_BITS: usize = 64;
+
+/// All references to come, and when each of them is followed by the next of the same.
+#[derive(Debug)]
+pub struct Future {
+    ids: Vec<u32>,
+    next: Vec<u32>,
+}
+
+impl Future {
+    /// Of references to ids below `ids_end`, in their order; fewer than 2^32 of them.
+    pub fn new(ids: Vec<u32>, ids_end: usize) -> Future {
+        let mut last = vec![NONE; ids_end];
+        let mut next = vec![NONE; ids.len()];
+        for (number, &id) in ids.iter().enumerate().rev() {
+            next[number] = last[id as usize];
+            last[id as usize] = number as u32;
+        }
+        Future { ids, next }
+    }
+}
+
+/// Numbers in a set, and its greatest: each level has a bit for each word of the level below that is not 0.
+#[derive(Clone, Debug)]
+struct Numbers {
+    levels: Vec<Vec<u64>>,
+}
+
+impl Numbers {
+    fn new(end: usize) -> Numbers {
+        let mut levels = vec![vec![0u64; end.div_ceil(WORD_BITS).max(1)]];
+        while levels[levels.len() - 1].len() > 1 {
+            let words = levels[levels.len() - 1].len().div_ceil(WORD_BITS);
+            levels.push(vec![0; words]);
+        }
+        Numbers { levels }
+    }
+
+    #[inline]
+    fn insert(&mut self, number: u32) {
+        let mut at = number as usize;
+        for level in &mut self.levels {
+            let word = &mut level[at / WORD_BITS];
+            let was_empty = *word == 0;
+            *word |= 1 << (at % WORD_BITS);
+            if !was_empty {
+                return;
+            }
+            at /= WORD_BITS;
+        }
+    }
+
+    #[inline]
+    fn remove(&mut self, number: u32) {
+        let mut at = number as usize;
+        for level in &mut self.levels {
+            let word = &mut level[at / WORD_BITS];
+            *word &= !(1 << (at % WORD_BITS));
+            if *word != 0 {
+                return;
+            }
+            at /= WORD_BITS;
+        }
+    }
+
+    fn greatest(&self) -> Option<u32> {
+        let mut at = 0;
+        for level in self.levels.iter().rev() {
+            let word = level[at];
+            if word == 0 {
+                return None;
+            }
+            at = at * WORD_BITS + word.ilog2() as usize;
+        }
+        Some(at as u32)
+    }
+}
+
+/// The policy; [`Policy::is_at`] tells it which reference is next.
+#[derive(Clone, Debug)]
+pub struct Belady {
+    future: Arc<Future>,
+    now: usize,
+    nodes: Nodes,
+    /// What is held and is used again, by when it is.
+    coming: Numbers,
+    due: Vec<u32>,
+    /// What is held and never used again.
+    over: List,
+}
+
+impl Belady {
+    /// A policy that knows what will come.
+    pub fn new(future: Arc<Future>) -> Belady {
+        let coming = Numbers::new(future.ids.len());
+        Belady { future, now: 0, nodes: Nodes::default(), coming, due: Vec::new(), over: List::default() }
+    }
+
+    fn list(&mut self, id: u32) {
+        let due = self.future.next[self.now];
+        self.due[id as usize] = due;
+        match due {
+            NONE => self.over.push(&mut self.nodes, id),
+            due => self.coming.insert(due),
+        }
+    }
+}
+
+impl Policy for Belady {
+    fn nodes(&mut self) -> &mut Nodes {
+        &mut self.nodes
+    }
+
+    #[inline]
+    fn holds(&self, id: u32) -> bool {
+        self.nodes.is_held(id)
+    }
+
+    #[inline]
+    fn hit(&mut self, id: u32) {
+        debug_assert!(self.future.ids[self.now] == id, "only what the future said is used");
+        self.keep(id);
+        self.list(id);
+    }
+
+    fn replace(&mut self) -> u32 {
+        let id = match self.coming.greatest() {
+            _ if !self.over.is_empty() => self.over.oldest,
+            Some(due) => self.future.ids[due as usize],
+            None => unreachable!("one can go"),
+        };
+        self.discard(id);
+        id
+    }
+
+    fn admit(&mut self, id: u32, weight: u32, _key: u64) {
+        self.nodes.hold(id, weight, 0);
+        if self.due.len() <= id as usize {
+            self.due.resize(id as usize + 1, NONE);
+        }
+        self.list(id);
+    }
+
+    #[inline]
+    fn keep(&mut self, id: u32) {
+        match self.due[id as usize] {
+            NONE => self.over.remove(&mut self.nodes, id),
+            due => self.coming.remove(due),
+        }
+    }
+
+    fn release(&mut self, id: u32) {
+        match self.due[id as usize] {
+            NONE => self.over.push(&mut self.nodes, id),
+            due => self.coming.insert(due),
+        }
+    }
+
+    fn discard(&mut self, id: u32) {
+        self.keep(id);
+        self.nodes.at_mut(id).mark &= !HELD;
+    }
+
+    #[inline]
+    fn is_at(&mut self, number: usize) {
+        self.now = number;
+    }
+}

@@ -1,0 +1,86 @@
+//! SIEVE: what is held stays in order of its arrival; a hand goes from the oldest to the newest and takes the first that was not
+//! used since it passed last (Zhang, Yang, Yue, Vigfusson and Rashmi, "SIEVE is simpler than LRU", NSDI 2024). Unlike CLOCK's,
+//! what it passes stays where it is, so that newcomers are sifted soon.
+
+use crate::list::List;
+use crate::nodes::{KEPT, NONE, Nodes};
+use crate::policy::Policy;
+
+const USED: u32 = 1;
+
+#[derive(Clone, Debug)]
+pub struct Sieve {
+    nodes: Nodes,
+    list: List,
+    /// What it looks at next; the oldest where there is none.
+    hand: u32,
+}
+
+impl Sieve {
+    /// Takes it off the list; the hand goes on.
+    fn unlist(&mut self, id: u32) {
+        if self.hand == id {
+            self.hand = self.nodes.at(id).newer;
+        }
+        self.list.remove(&mut self.nodes, id);
+    }
+}
+
+impl Sieve {
+    pub fn new(nodes: Nodes) -> Sieve {
+        Sieve { nodes, list: List::default(), hand: NONE }
+    }
+}
+
+impl Policy for Sieve {
+    fn nodes(&mut self) -> &mut Nodes {
+        &mut self.nodes
+    }
+
+    #[inline]
+    fn holds(&self, id: u32) -> bool {
+        self.nodes.is_held(id)
+    }
+
+    #[inline]
+    fn hit(&mut self, id: u32) {
+        self.nodes.at_mut(id).mark |= USED;
+    }
+
+    #[inline]
+    fn replace(&mut self) -> u32 {
+        loop {
+            let id = if self.hand == NONE { self.list.oldest } else { self.hand };
+            self.hand = self.nodes.at(id).newer;
+            if self.nodes.mark(id) & USED == 0 {
+                self.list.remove(&mut self.nodes, id);
+                self.nodes.forget(id);
+                return id;
+            }
+            self.nodes.at_mut(id).mark &= !USED;
+        }
+    }
+
+    #[inline]
+    fn admit(&mut self, id: u32, weight: u32, _key: u64) {
+        self.nodes.hold(id, weight, 0);
+        self.list.push(&mut self.nodes, id);
+    }
+
+    #[inline]
+    fn keep(&mut self, id: u32) {
+        self.unlist(id);
+        self.nodes.at_mut(id).mark |= KEPT;
+    }
+
+    #[inline]
+    fn release(&mut self, id: u32) {
+        self.nodes.at_mut(id).mark &= !KEPT;
+        self.list.push(&mut self.nodes, id);
+    }
+
+    fn discard(&mut self, id: u32) {
+        self.unlist(id);
+        self.nodes.forget(id);
+    }
+}

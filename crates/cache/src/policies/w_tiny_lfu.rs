@@ -1,0 +1,138 @@
+//! W-TinyLFU: newcomers wait in a small window. What leaves it takes the place of the oldest of the main part if it was used more
+//! often lately, else it goes (Einziger, Friedman and Manes, "TinyLFU: a highly efficient cache admission policy", ACM TOS 13(4),
+//! 2017). The window is a list of the least recently used, the main part two segments.
+
+use super::slru::Segments;
+use crate::list::List;
+use crate::nodes::{KEPT, NONE, Nodes};
+use crate::policy::Policy;
+use crate::sketch::Sketch;
+
+/// It is in the main part: a bit beside the number of its segment.
+const MAIN: u32 = 16;
+/// Uses of what the main part holds, for each that it can hold, after which all counts are halved.
+const SAMPLE: u64 = 32;
+
+#[derive(Clone, Debug)]
+pub struct WTinyLfu {
+    nodes: Nodes,
+    keys: Vec<u64>,
+    window: List,
+    main: Segments,
+    main_max: u64,
+    sketch: Sketch,
+    uses: u64,
+}
+
+impl WTinyLfu {
+    /// The window is a hundredth of the cache, and the segments one and four fifths of the rest.
+    pub fn new(nodes: Nodes, capacity: u64) -> WTinyLfu {
+        let main_max = capacity - (capacity / 100).max(1).min(capacity);
+        let main = Segments::new(vec![main_max / 5, main_max * 4 / 5]);
+        let (keys, window, sketch) = (Vec::new(), List::default(), Sketch::new(main_max));
+        WTinyLfu { nodes, keys, window, main, main_max, sketch, uses: 0 }
+    }
+
+    fn enter_main(&mut self, id: u32) {
+        self.nodes.at_mut(id).mark |= MAIN;
+        self.main.insert(&mut self.nodes, id);
+    }
+
+    fn unlist(&mut self, id: u32) {
+        if self.nodes.mark(id) & MAIN == 0 {
+            self.window.remove(&mut self.nodes, id);
+        } else {
+            self.main.remove(&mut self.nodes, id);
+        }
+    }
+
+    fn estimate(&self, id: u32) -> u16 {
+        self.sketch.estimate(self.keys[id as usize])
+    }
+}
+
+impl Policy for WTinyLfu {
+    fn nodes(&mut self) -> &mut Nodes {
+        &mut self.nodes
+    }
+
+    #[inline]
+    fn holds(&self, id: u32) -> bool {
+        self.nodes.is_held(id)
+    }
+
+    fn hit(&mut self, id: u32) {
+        let mark = self.nodes.mark(id);
+        if mark & MAIN == 0 {
+            if mark & KEPT == 0 {
+                self.window.renew(&mut self.nodes, id);
+            }
+            return;
+        }
+        if mark & KEPT == 0 {
+            self.main.hit(&mut self.nodes, id);
+        }
+        self.sketch.add(self.keys[id as usize]);
+        self.uses += 1;
+        if self.uses >= SAMPLE * self.main_max {
+            self.uses = 0;
+            self.sketch.halve();
+        }
+    }
+
+    fn replace(&mut self) -> u32 {
+        while !self.window.is_empty() {
+            let newcomer = self.window.oldest;
+            let weight = u64::from(self.nodes.at(newcomer).weight);
+            let resident = self.main.oldest();
+            let fits = self.main.weight() + weight <= self.main_max;
+            let is_wanted = fits || (resident != NONE && self.estimate(newcomer) > self.estimate(resident));
+            self.sketch.add(self.keys[newcomer as usize]);
+            if !is_wanted {
+                self.discard(newcomer);
+                return newcomer;
+            }
+            if !fits {
+                self.discard(resident);
+            }
+            self.window.remove(&mut self.nodes, newcomer);
+            self.enter_main(newcomer);
+            if !fits {
+                return resident;
+            }
+        }
+        let resident = self.main.oldest();
+        self.discard(resident);
+        resident
+    }
+
+    fn admit(&mut self, id: u32, weight: u32, key: u64) {
+        self.nodes.hold(id, weight, 0);
+        if self.keys.len() <= id as usize {
+            self.keys.resize(id as usize + 1, 0);
+        }
+        self.keys[id as usize] = key;
+        self.window.push(&mut self.nodes, id);
+        self.sketch.add(key);
+    }
+
+    fn keep(&mut self, id: u32) {
+        self.unlist(id);
+        self.nodes.at_mut(id).mark |= KEPT;
+    }
+
+    fn release(&mut self, id: u32) {
+        let mark = &mut self.nodes.at_mut(id).mark;
+        *mark &= !KEPT;
+        if *mark & MAIN == 0 {
+            self.window.push(&mut self.nodes, id);
+        } else {
+            self.main.release(&mut self.nodes, id);
+        }
+    }
+
+    fn discard(&mut self, id: u32) {
+        self.unlist(id);
+        self.nodes.forget(id);
+    }
+}

@@ -1,0 +1,47 @@
+//! How often keys were used, about: a counting Bloom filter that halves as it ages.
+
+/// Counters of a key, and counters for each key that the cache holds: a filter for one error in a thousand,
+/// -ln(0.001) / ln(2)^2 = 14.38, of which 14.38 ln(2) are a key's.
+const HASHES: u32 = 10;
+const COUNTERS_PER_KEY: f64 = 14.377_587_51;
+
+/// The counters. A key's estimate is its least one, so that it may be too high and never too low.
+#[derive(Clone, Debug)]
+pub struct Sketch {
+    counters: Vec<u16>,
+}
+
+impl Sketch {
+    /// Of a cache of so many keys.
+    pub fn new(keys: u64) -> Sketch {
+        let counters = (COUNTERS_PER_KEY * keys as f64).ceil() as usize;
+        Sketch { counters: vec![0; counters.max(2 * HASHES as usize)] }
+    }
+
+    fn places(&self, key: u64) -> impl Iterator<Item = usize> + use<> {
+        let (first, step) = (mix(key) as u32, mix(!key) as u32);
+        let counters = self.counters.len() as u64;
+        (0..HASHES).map(move |number| (u64::from(first.wrapping_add(number.wrapping_mul(step))) % counters) as usize)
+    }
+
+    pub fn add(&mut self, key: u64) {
+        for place in self.places(key) {
+            self.counters[place] = self.counters[place].saturating_add(1);
+        }
+    }
+
+    pub fn estimate(&self, key: u64) -> u16 {
+        self.places(key).map(|place| self.counters[place]).min().unwrap_or(0)
+    }
+
+    pub fn halve(&mut self) {
+        self.counters.iter_mut().for_each(|counter| *counter /= 2);
+    }
+}
+
+/// Every bit of the result depends on every bit.
+fn mix(value: u64) -> u64 {
+    let mut mixed = (value ^ value >> 33).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    mixed = (mixed ^ mixed >> 33).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    mixed ^ mixed >> 33
+}

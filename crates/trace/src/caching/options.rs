@@ -1,0 +1,189 @@
+//! What caches are asked about.
+
+use headstack_cache::CachePolicy;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Place, TraceError};
+
+/// A policy of the lab: one that a cache can have, or the one that knows what will come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "PolicyName", into = "PolicyName")]
+pub enum LabPolicy {
+    /// One that a cache can have.
+    Online(CachePolicy),
+    /// What is used again latest goes.
+    Belady,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum PolicyName {
+    Belady(BeladyName),
+    Online(CachePolicy),
+}
+
+#[derive(Serialize, Deserialize)]
+enum BeladyName {
+    #[serde(rename = "belady")]
+    Belady,
+}
+
+impl From<PolicyName> for LabPolicy {
+    fn from(name: PolicyName) -> LabPolicy {
+        match name {
+            PolicyName::Belady(BeladyName::Belady) => LabPolicy::Belady,
+            PolicyName::Online(policy) => LabPolicy::Online(policy),
+        }
+    }
+}
+
+impl From<LabPolicy> for PolicyName {
+    fn from(policy: LabPolicy) -> PolicyName {
+        match policy {
+            LabPolicy::Belady => PolicyName::Belady(BeladyName::Belady),
+            LabPolicy::Online(policy) => PolicyName::Online(policy),
+        }
+    }
+}
+
+/// What a cache holds and is measured by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Unit {
+    /// Blocks of so many bytes, a power of two; a request refers to those it touches, in the order of their addresses.
+    Blocks {
+        /// Of a block.
+        bytes: u32,
+    },
+    /// Whole requests, known by device and first byte, whatever their length; the cache holds so many.
+    Objects,
+    /// The same; the cache holds so many bytes of them. An object has the length of the request that brought it in.
+    ObjectBytes,
+}
+
+impl Unit {
+    /// Requests are whole.
+    pub(super) fn is_object(self) -> bool {
+        match self {
+            Unit::Blocks { .. } => false,
+            Unit::Objects | Unit::ObjectBytes => true,
+        }
+    }
+
+    /// Bytes that move for a reference of a request of that length.
+    #[inline]
+    pub(super) fn bytes_of(self, length_bytes: u32) -> u32 {
+        match self {
+            Unit::Blocks { bytes } => bytes,
+            Unit::Objects | Unit::ObjectBytes => length_bytes,
+        }
+    }
+
+    /// What it takes of the cache.
+    #[inline]
+    pub(super) fn weight(self, length_bytes: u32) -> u32 {
+        match self {
+            Unit::Blocks { .. } | Unit::Objects => 1,
+            Unit::ObjectBytes => length_bytes.max(1),
+        }
+    }
+}
+
+/// What becomes of writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Writes {
+    /// They are taken in, and go to the back end at once.
+    Through,
+    /// They are taken in, and go to the back end when they leave the cache or too much is dirty.
+    Back,
+    /// They go to the back end. What the cache holds of them stays true, and is used; nothing is taken in for them.
+    Around,
+    /// They go to the back end, and what the cache holds of them is thrown out.
+    ReadOnly,
+}
+
+/// What is taken in of what is missing.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Admission {
+    /// All.
+    All,
+    /// What was missing before.
+    Second,
+    /// Requests up to this length.
+    UpTo {
+        /// The length.
+        length_bytes: u32,
+    },
+    /// This share of it, by chance.
+    Share {
+        /// From 0 to 1.
+        share: f64,
+    },
+}
+
+/// What is asked of the lab.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LabOptions {
+    /// Policies.
+    pub policies: Vec<LabPolicy>,
+    /// Sizes of caches: blocks, objects or bytes of objects, above 0.
+    pub sizes: Vec<u64>,
+    /// What they hold.
+    pub unit: Unit,
+    /// What becomes of writes.
+    pub writes: Writes,
+    /// What of a cache may be dirty, from 0 to 1, where writes are kept back.
+    pub dirty_share: f64,
+    /// The most bytes that are destaged at once.
+    pub destage_bytes: u32,
+    /// What is taken in.
+    pub admission: Admission,
+    /// Least share of the blocks or objects in a sample, above 0 and up to 1: the next greater power of a half is taken.
+    pub rate: f64,
+    /// Independent samples, at least 2 where the rate is below 1.
+    pub samples: u32,
+    /// Which blocks the samples hold.
+    pub seed: u64,
+    /// Memory for ids, policies and, for Belady's, references.
+    pub memory_bytes: u64,
+}
+
+impl LabOptions {
+    pub(super) fn check(&self) -> Result<(), TraceError> {
+        let refuse =
+            |field, message: String| Err(TraceError { file: "cache".to_owned(), place: Place::File, field, message });
+        if self.policies.is_empty() {
+            return refuse("policies", "name one at least".to_owned());
+        }
+        if self.sizes.is_empty() || self.sizes.contains(&0) {
+            return refuse("sizes", "must be one at least, each above 0".to_owned());
+        }
+        if let Unit::Blocks { bytes } = self.unit
+            && (!bytes.is_power_of_two() || !(512..=1 << 30).contains(&bytes))
+        {
+            return refuse("block", format!("must be a power of two from 512 to 2^30, not {bytes}"));
+        }
+        if !(self.rate > 0.0 && self.rate <= 1.0) {
+            return refuse("sample", format!("must be above 0 and up to 1, not {}", self.rate));
+        }
+        if self.rate < 1.0 && !(2..=64).contains(&self.samples) {
+            return refuse("samples", format!("must be from 2 to 64, not {}", self.samples));
+        }
+        if !(0.0..=1.0).contains(&self.dirty_share) {
+            return refuse("dirty", format!("must be from 0 to 1, not {}", self.dirty_share));
+        }
+        if let Admission::Share { share } = self.admission
+            && !(0.0..=1.0).contains(&share)
+        {
+            return refuse("admit", format!("must be a share from 0 to 1, not {share}"));
+        }
+        let greatest = self.sizes.iter().copied().max().unwrap_or(0);
+        if greatest > 1 << 50 {
+            return refuse("sizes", format!("must be at most 2^50, not {greatest}"));
+        }
+        Ok(())
+    }
+}
