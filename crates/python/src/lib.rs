@@ -4,6 +4,7 @@
 //! `headstack.InputError` or `headstack.RunError` with its one line.
 
 mod blueprint;
+mod caching;
 mod capture;
 mod catalogue;
 mod error;
@@ -42,6 +43,8 @@ mod _native {
 
     #[pymodule_export]
     use super::blueprint::{demand_blueprint, describe_points, drafted_toml, system_blueprint};
+    #[pymodule_export]
+    use super::caching::{trace_cache, trace_cache_behind};
     #[pymodule_export]
     use super::capture::trace_capture;
     #[pymodule_export]

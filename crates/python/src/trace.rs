@@ -169,6 +169,14 @@ impl Counter {
     }
 }
 
+/// Tells Python of the requests read so far, where it wants to hear of them.
+pub fn counted<'a>(read: &'a AtomicU64, progress: Option<&'a Py<PyAny>>) -> impl Fn(Python<'_>) -> PyResult<()> + 'a {
+    move |py| match progress {
+        Some(progress) => progress.call1(py, (read.load(Ordering::Relaxed),)).map(drop),
+        None => Ok(()),
+    }
+}
+
 /// Every format that is read: names and titles.
 #[pyfunction]
 pub fn trace_formats() -> Vec<(&'static str, &'static str)> {

@@ -5,6 +5,7 @@
 //! holds one in 2^k blocks and caches that are smaller by as much (Waldspurger, Saemundsson, Ahmad and Park, "Cache modeling and
 //! optimization using miniature simulations", USENIX ATC 2017); several independent ones tell how far they are off.
 
+mod behind;
 mod cell;
 mod curve;
 mod options;
@@ -16,6 +17,7 @@ use std::sync::Arc;
 use headstack_cache::{Belady, CachePolicy, Future};
 use rayon::prelude::*;
 
+pub use behind::CacheBefore;
 pub use options::{Admission, LabOptions, LabPolicy, Unit, Writes};
 pub use report::{CacheReport, LabReport, Share};
 

@@ -1,0 +1,220 @@
+//! The cache lab for Python: a trace and what is asked of caches in, JSON out.
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use headstack_cache::CachePolicy;
+use headstack_replay::{Outside, Replay, ReplayError, ReplayMode};
+use headstack_result::LatencyHistogram;
+use headstack_sim::replay::{ReplaySpec, replay as simulate};
+use headstack_sim::{Observed, SimError, SystemDescription};
+use headstack_trace::caching::{CacheBefore, Lab, LabOptions, LabPolicy};
+use headstack_trace::{TraceError, TraceReader};
+use headstack_workload::Recorded;
+use pyo3::prelude::*;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{RunError, input_error, json_error, sim_error, trace_error};
+use crate::interruptible::interruptibly;
+use crate::trace::{TraceSource, counted};
+
+fn asked(text: &str) -> PyResult<LabOptions> {
+    serde_json::from_str(text).map_err(json_error)
+}
+
+/// What is wrong, named as users name it.
+fn told(error: TraceError) -> PyErr {
+    if error.field.is_empty() { input_error(error) } else { input_error(format!("{}: {}", error.field, error.message)) }
+}
+
+/// What caches would have made of a trace, as JSON.
+#[pyfunction]
+#[pyo3(signature = (source, options, progress=None))]
+pub fn trace_cache(py: Python<'_>, source: &str, options: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
+    let mut lab = Lab::new(asked(options)?).map_err(told)?;
+    let mut reader = TraceSource::read(source)?.open()?;
+    let read = AtomicU64::new(0);
+    let report = py.detach(|| {
+        interruptibly(counted(&read, progress.as_ref()), |goes_on| {
+            let mut batch = Vec::new();
+            while reader.next_batch(&mut batch)? {
+                lab.add(&batch)?;
+                read.fetch_add(batch.len() as u64, Ordering::Relaxed);
+                if !goes_on.load(Ordering::Relaxed) {
+                    return Ok(None);
+                }
+            }
+            Ok(Some(lab.finish()))
+        })
+    })?;
+    match report.map_err(told)? {
+        Some(report) => serde_json::to_string(&report).map_err(json_error),
+        None => Err(RunError::new_err("stopped")),
+    }
+}
+
+/// A system behind caches.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Behind {
+    system_name: String,
+    system: SystemDescription,
+    hit_ns: u64,
+    outside: Outside,
+    seed: u64,
+}
+
+/// Response times before one cache; null where there were none.
+#[derive(Serialize)]
+struct Responses {
+    policy: CachePolicy,
+    cache: u64,
+    responses: u64,
+    mean_ns: Option<f64>,
+    p99_ns: Option<u64>,
+    read_mean_ns: Option<f64>,
+    read_p99_ns: Option<u64>,
+    write_mean_ns: Option<f64>,
+    write_p99_ns: Option<u64>,
+}
+
+enum Failure {
+    Sim(SimError),
+    Trace(TraceError),
+}
+
+impl From<SimError> for Failure {
+    fn from(error: SimError) -> Failure {
+        Failure::Sim(error)
+    }
+}
+
+impl From<ReplayError> for Failure {
+    fn from(error: ReplayError) -> Failure {
+        Failure::Sim(error.into())
+    }
+}
+
+impl From<TraceError> for Failure {
+    fn from(error: TraceError) -> Failure {
+        Failure::Trace(error)
+    }
+}
+
+/// Replays what misses in each cache on the system, in virtual time, as JSON: response times before the cache. Policies that
+/// know the future have no place in it.
+#[pyfunction]
+#[pyo3(signature = (source, options, behind, progress=None))]
+pub fn trace_cache_behind(
+    py: Python<'_>,
+    source: &str,
+    options: &str,
+    behind: &str,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let options = asked(options)?;
+    let behind: Behind = serde_json::from_str(behind).map_err(json_error)?;
+    behind.system.check().map_err(input_error)?;
+    let source = TraceSource::read(source)?;
+    let caches: Vec<(CachePolicy, u64)> = options
+        .policies
+        .iter()
+        .filter_map(|policy| match policy {
+            LabPolicy::Online(policy) => Some(*policy),
+            LabPolicy::Belady => None,
+        })
+        .flat_map(|policy| options.sizes.iter().map(move |&size| (policy, size)))
+        .collect();
+    // Each cache reads the trace for itself.
+    let readers: Vec<TraceReader> = caches.iter().map(|_| source.open()).collect::<PyResult<_>>()?;
+    let read = AtomicU64::new(0);
+    let found: Vec<Result<Responses, Failure>> = py.detach(|| {
+        interruptibly(counted(&read, progress.as_ref()), |goes_on| {
+            let one = |(&cache, reader): (&(CachePolicy, u64), TraceReader)| {
+                before(cache, &options, &behind, reader, goes_on, &read)
+            };
+            caches.par_iter().zip(readers).with_max_len(1).map(one).collect()
+        })
+    })?;
+    let found = found.into_iter().map(|found| {
+        found.map_err(|failure| match failure {
+            Failure::Sim(SimError::Stopped) => RunError::new_err("stopped"),
+            Failure::Sim(SimError::Replay(error)) => input_error(format!("{}: {error}", behind.system_name)),
+            Failure::Sim(error) => sim_error(error),
+            Failure::Trace(error) => trace_error(error),
+        })
+    });
+    serde_json::to_string(&found.collect::<PyResult<Vec<Responses>>>()?).map_err(json_error)
+}
+
+fn before(
+    (policy, size): (CachePolicy, u64),
+    options: &LabOptions,
+    behind: &Behind,
+    mut reader: TraceReader,
+    goes_on: &AtomicBool,
+    read: &AtomicU64,
+) -> Result<Responses, Failure> {
+    let cache = RefCell::new(CacheBefore::new(policy, size, options, behind.hit_ns)?);
+    let (mut reads, mut writes) = (LatencyHistogram::new(), LatencyHistogram::new());
+    let mut batch = Vec::new();
+    let mut next = |to_back: &mut Vec<Recorded>| -> Result<bool, Failure> {
+        to_back.clear();
+        while to_back.is_empty() && reader.next_batch(&mut batch)? {
+            if !goes_on.load(Ordering::Relaxed) {
+                return Err(Failure::Sim(SimError::Stopped));
+            }
+            cache.borrow_mut().ask(&batch, reader.meta(), to_back)?;
+            read.fetch_add(batch.len() as u64, Ordering::Relaxed);
+        }
+        Ok(!to_back.is_empty())
+    };
+    let mut first = Vec::new();
+    if next(&mut first)? {
+        let spec = ReplaySpec {
+            system_name: behind.system_name.clone(),
+            system: behind.system.clone(),
+            replay: Replay { outside: behind.outside, ..Replay::new("cache", ReplayMode::Timed { time_scale: 1.0 }) },
+            seed: behind.seed,
+            interval_ns: None,
+            faults: None,
+        };
+        let mut first = Some(first);
+        let mut requests = |to_back: &mut Vec<Recorded>| match first.take() {
+            Some(first) => {
+                *to_back = first;
+                Ok(true)
+            }
+            None => next(to_back),
+        };
+        let mut hear = |observed: &Observed| {
+            let Recorded { arrival_ns, completion_ns, .. } = observed.recorded;
+            let mut cache = cache.borrow_mut();
+            cache.completed(completion_ns.map_or(0, |at_ns| at_ns - arrival_ns));
+            record(&mut cache, &mut reads, &mut writes);
+        };
+        simulate::<Failure>(&spec, &mut requests, &|_| goes_on.load(Ordering::Relaxed), Some(&mut hear))?;
+    }
+    record(&mut cache.borrow_mut(), &mut reads, &mut writes);
+    let mut all = reads.clone();
+    all.merge(&writes);
+    let mean = |times: &LatencyHistogram| (times.count() > 0).then(|| times.mean_ns());
+    Ok(Responses {
+        policy,
+        cache: size,
+        responses: all.count(),
+        mean_ns: mean(&all),
+        p99_ns: all.quantile_ns(0.99),
+        read_mean_ns: mean(&reads),
+        read_p99_ns: reads.quantile_ns(0.99),
+        write_mean_ns: mean(&writes),
+        write_p99_ns: writes.quantile_ns(0.99),
+    })
+}
+
+fn record(cache: &mut CacheBefore, reads: &mut LatencyHistogram, writes: &mut LatencyHistogram) {
+    for (is_write, ns) in cache.responses() {
+        if is_write { writes.record(ns) } else { reads.record(ns) }
+    }
+}

@@ -1,0 +1,128 @@
+//! A cache before a system: which requests reach the system, and what that makes of the response times before the cache.
+
+use std::collections::VecDeque;
+
+use headstack_cache::CachePolicy;
+use headstack_workload::{Kind, Recorded, Request};
+
+use super::cell::{BackRequest, Cell};
+use super::options::{LabOptions, Unit};
+use super::references::{Ids, Reference};
+use crate::analyze::sample::Sample;
+use crate::error::TraceError;
+use crate::meta::Meta;
+use crate::record::{Operation, Record};
+
+/// What was asked of the cache and is not answered yet.
+struct Front {
+    is_write: bool,
+    /// Requests of the system that it waits for.
+    waits_for: u32,
+    /// The longest response of those that are complete.
+    behind_ns: u64,
+}
+
+/// A cache of one policy and size before a system. Whoever has the system asks for requests, and tells of their completions.
+pub struct CacheBefore {
+    cell: Cell,
+    ids: Ids,
+    unit: Unit,
+    hit_ns: u64,
+    references: Vec<Reference>,
+    device: Option<u32>,
+    fronts: VecDeque<Front>,
+    /// The number of the first of them.
+    first_front: u64,
+    /// For each request of the system that is not complete, in the order of their issue: who waits for it.
+    waiting: VecDeque<Option<u64>>,
+    responses: Vec<(bool, u64)>,
+}
+
+impl CacheBefore {
+    /// An empty cache, whose hits take `hit_ns`.
+    ///
+    /// # Errors
+    /// Options out of range.
+    pub fn new(policy: CachePolicy, size: u64, options: &LabOptions, hit_ns: u64) -> Result<CacheBefore, TraceError> {
+        options.check()?;
+        let mut cell = Cell::online(policy, size, options);
+        cell.ledger.to_back = Some(Vec::new());
+        Ok(CacheBefore {
+            cell,
+            ids: Ids::new(options.unit, Sample::all(options.seed)),
+            unit: options.unit,
+            hit_ns,
+            references: Vec::new(),
+            device: None,
+            fronts: VecDeque::new(),
+            first_front: 0,
+            waiting: VecDeque::new(),
+            responses: Vec::new(),
+        })
+    }
+
+    /// Asks the cache for what requests transfer, and adds what it asks the system for then.
+    ///
+    /// # Errors
+    /// Requests to a second device: the system is one.
+    pub fn ask(&mut self, records: &[Record], meta: &Meta, to_back: &mut Vec<Recorded>) -> Result<(), TraceError> {
+        for record in records {
+            self.references.clear();
+            self.ids.refer(std::slice::from_ref(record), &mut self.references);
+            if self.references.is_empty() {
+                continue;
+            }
+            if *self.device.get_or_insert(record.device) != record.device {
+                let message = "its requests went to several devices: choose one by the step device=NAME, or put them one after \
+                               the other by stack=SIZE";
+                return Err(TraceError::of_file(&meta.origin[0].file, message));
+            }
+            self.cell.run(&self.references, 0, &self.ids);
+            let asked = self.cell.ledger.to_back.as_mut().map(std::mem::take).unwrap_or_default();
+            let number = self.first_front + self.fronts.len() as u64;
+            let waits_for = asked.iter().filter(|request| !request.is_destage).count() as u32;
+            let is_write = record.operation == Operation::Write;
+            self.fronts.push_back(Front { is_write, waits_for, behind_ns: 0 });
+            for request in asked {
+                self.waiting.push_back((!request.is_destage).then_some(number));
+                to_back.push(self.recorded(&request, record.arrival_ns));
+            }
+        }
+        self.answer();
+        Ok(())
+    }
+
+    fn recorded(&self, asked: &BackRequest, arrival_ns: u64) -> Recorded {
+        let (_, value) = self.ids.place(asked.id);
+        let offset_bytes = match self.unit {
+            Unit::Blocks { bytes } => value * u64::from(bytes),
+            Unit::Objects | Unit::ObjectBytes => value,
+        };
+        let kind = if asked.is_write { Kind::Write } else { Kind::Read };
+        let length_bytes = asked.length_bytes;
+        let request = Request { kind, offset_bytes, length_bytes, force_unit_access: false, ordered: false };
+        Recorded { arrival_ns, completion_ns: None, request }
+    }
+
+    /// The next request of the system, in the order of their issue, is complete after that time.
+    pub fn completed(&mut self, response_ns: u64) {
+        let Some(number) = self.waiting.pop_front().flatten() else { return };
+        let front = &mut self.fronts[(number - self.first_front) as usize];
+        front.waits_for -= 1;
+        front.behind_ns = front.behind_ns.max(response_ns);
+        self.answer();
+    }
+
+    fn answer(&mut self) {
+        while let Some(front) = self.fronts.front().filter(|front| front.waits_for == 0) {
+            self.responses.push((front.is_write, self.hit_ns + front.behind_ns));
+            self.fronts.pop_front();
+            self.first_front += 1;
+        }
+    }
+
+    /// Takes the response times that are known since this was asked last, each with whether it is a write's.
+    pub fn responses(&mut self) -> std::vec::Drain<'_, (bool, u64)> {
+        self.responses.drain(..)
+    }
+}
