@@ -40,7 +40,7 @@ FAST   := --release
 QUICK  := --profile quick
 TESTED := --features headstack-result/schema
 
-IN_PAGES := catalogue $(addprefix crates/,catalogue driver replay result sim trace web workload)
+IN_PAGES := catalogue $(addprefix crates/,cache catalogue driver replay result sim trace web workload)
 
 build: $(BIN)/maturin web
 	$(call install,plot,$(FAST))

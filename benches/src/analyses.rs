@@ -1,7 +1,9 @@
 //! Re-use and whole analyses, of the CloudPhysics trace where it is, else of a generated one.
 
+use headstack_cache::CachePolicy;
 use headstack_result::content_hash;
 use headstack_trace::analyze::{Analysis, Granularity, Options, Reuse, ReuseOptions};
+use headstack_trace::caching::{Admission, Lab, LabOptions, LabPolicy, Unit, Writes};
 use headstack_trace::{Meta, ReadOptions, Record, TraceReader};
 
 use crate::measure::{ROUNDS, interleaved, round};
@@ -15,6 +17,12 @@ const TIMES: usize = 50;
 /// distances; `cachesim`, the miss-ratio curve of LRU at its default sizes on 2 threads.
 const DISTANCES_PER_S: f64 = 2.6e6;
 const CURVE_PER_S: f64 = 0.65e6;
+/// The same: one cache of 100 MB, by `cachesim`.
+const LRU_PER_S: f64 = 3.9e6;
+const ARC_PER_S: f64 = 4.7e6;
+const S3_FIFO_PER_S: f64 = 2.6e6;
+/// Sizes of the policies that have to be run at each.
+const SIZES: u64 = 20;
 
 const SAMPLE: &str = "traces/cloudphysics/cloudPhysicsIO.vscsi";
 
@@ -101,4 +109,45 @@ pub fn whole(report: &mut Report) {
     let identify = |report| content_hash(serde_json::to_string(&report).expect("reports become JSON").as_bytes());
     let [speed] = interleaved(ROUNDS, [&mut || round(requests, work, identify)]);
     report.add(rate(format!("analysis of everything, {} x {TIMES}", trace.what), speed, None, Some(Bar::AtLeast(3e6))));
+}
+
+/// The cache lab on one core: whole requests, LRU at all sizes and single caches, then policies at many sizes.
+pub fn caches(report: &mut Report) {
+    let trace = trace();
+    let requests = (trace.records.len() * TIMES) as u64;
+    let sizes: Vec<u64> = (1..=SIZES).map(|step| step * 50_000 / SIZES).collect();
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("one thread can be had");
+    let work = |policies: &[CachePolicy], sizes: &[u64]| {
+        let options = LabOptions {
+            policies: policies.iter().map(|&policy| LabPolicy::Online(policy)).collect(),
+            sizes: sizes.to_vec(),
+            unit: Unit::Objects,
+            writes: Writes::Through,
+            dirty_share: 1.0,
+            destage_bytes: 65_536,
+            admission: Admission::All,
+            rate: 1.0,
+            samples: 1,
+            seed: 0,
+            memory_bytes: 1 << 30,
+        };
+        pool.install(|| {
+            let mut lab = Lab::new(options).expect("the options are allowed");
+            for _ in 0..TIMES {
+                trace.records.chunks(8_192).for_each(|batch| lab.add(batch).expect("memory is enough"));
+            }
+            lab.finish()
+        })
+    };
+    let identify = |report| content_hash(serde_json::to_string(&report).expect("reports become JSON").as_bytes());
+    let mut row = |what: &str, policy: CachePolicy, sizes: &[u64], peer: Option<Peer>, bar: f64| {
+        let [speed] = interleaved(3, [&mut || round(requests, || work(&[policy], sizes), identify)]);
+        report.add(rate(format!("cache lab, {what}, {}", trace.what), speed, peer, Some(Bar::AtLeast(bar))));
+    };
+    row("LRU at all sizes", CachePolicy::Lru, &sizes, Some(is_quoted("MRC", CURVE_PER_S)), 12e6);
+    row("FIFO at one size", CachePolicy::Fifo, &sizes[9..10], Some(is_quoted("LRU", LRU_PER_S)), 4e6);
+    row("CLOCK at one size", CachePolicy::Clock, &sizes[9..10], Some(is_quoted("LRU", LRU_PER_S)), 4e6);
+    row("S3-FIFO at 20 sizes", CachePolicy::S3Fifo, &sizes, Some(is_quoted("S3-FIFO at one", S3_FIFO_PER_S)), 1e6);
+    row("ARC at 20 sizes", CachePolicy::Arc, &sizes, Some(is_quoted("ARC at one", ARC_PER_S)), 1e6);
+    row("SIEVE at 20 sizes", CachePolicy::Sieve, &sizes, None, 1e6);
 }

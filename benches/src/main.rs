@@ -79,6 +79,7 @@ fn main() -> ExitCode {
     traces::block_trace(&mut report);
     traces::msr(&mut report);
     analyses::stack_distances(&mut report);
+    analyses::caches(&mut report);
     analyses::whole(&mut report);
     memory::of_runs(&mut report, simulated);
     memory::virtual_array(&mut report);

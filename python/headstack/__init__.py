@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from headstack import arrays, drives, prices, scenarios, studies, workloads
     from headstack._native import InputError, RunError, catalogue_hash
     from headstack.array import Array
+    from headstack.cache_lab import CacheLab, caches
     from headstack.choosing.asked import choose
     from headstack.classic.crystal import crystal
     from headstack.classic.fsync import fsync
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 _HELD = {
     "_native": ("InputError", "RunError", "catalogue_hash"),
     "array": ("Array",),
+    "cache_lab": ("CacheLab", "caches"),
     "choosing.asked": ("choose",),
     "classic.crystal": ("crystal",),
     "classic.fsync": ("fsync",),
@@ -92,6 +94,7 @@ def __getattr__(name: str) -> object:
 __all__ = [
     "Access",
     "Array",
+    "CacheLab",
     "Characterization",
     "Comparison",
     "Drive",
@@ -111,6 +114,7 @@ __all__ = [
     "Validation",
     "Workload",
     "arrays",
+    "caches",
     "capture",
     "catalogue_hash",
     "characterize",

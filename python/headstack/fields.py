@@ -34,7 +34,7 @@ def tables() -> list[Documented]:
     >>> [field.unit for table in tables() for field in table.fields if field.name == "iops_low"]
     ['1/s']
     """
-    from headstack import comparison, conditioning, pts, replays, sweeps, volumes
+    from headstack import cache_lab, comparison, conditioning, pts, replays, sweeps, volumes
     from headstack.classic.crystal import Crystal
     from headstack.classic.fsync import Fsync
     from headstack.classic.latency import Latency
@@ -57,6 +57,7 @@ def tables() -> list[Documented]:
             replays.FIELDS,
         ),
         Documented("predict", "A row for each environment and system: `headstack predict --csv`.", predictions.FIELDS),
+        Documented("caches", "A row for each policy and size: `headstack trace cache --csv`.", cache_lab.FIELDS),
         Documented("compare", "A row a point: `headstack compare --csv`.", comparison.FIELDS),
         Documented("crystal", "A row for each test and kind: `headstack measure crystal --csv`.", Crystal.FIELDS),
         Documented("fsync", "A row for each size: `headstack measure fsync --csv`.", Fsync.FIELDS),

@@ -108,15 +108,15 @@ fn figures(report: &CacheReport) -> (f64, Option<u64>, Option<u64>, f64, f64) {
 fn one_pass_says_what_each_cache_does() {
     let records = mixed(3_000, 600, 5);
     let sizes: Vec<u64> = (1..60).chain([100, 200, 500, 1_000, 5_000]).collect();
-    let together = lab(&records, options(&[CachePolicy::Lru], &sizes));
     // Admission of all, by chance, is not known to be that of all.
     let admission = Admission::Share { share: 1.0 };
-    let by_themselves = lab(&records, LabOptions { admission, ..options(&[CachePolicy::Lru], &sizes) });
-    for (one, other) in together.caches.iter().zip(&by_themselves.caches) {
-        assert_eq!(figures(one), figures(other), "{}", one.cache);
-        assert_eq!((one.read_miss_ratio, one.write_miss_ratio), (other.read_miss_ratio, other.write_miss_ratio));
+    for unit in [Unit::Blocks { bytes: K as u32 }, Unit::Objects] {
+        let asked = LabOptions { unit, ..options(&[CachePolicy::Lru], &sizes) };
+        let together = lab(&records, asked.clone());
+        let by_themselves = lab(&records, LabOptions { admission, ..asked });
+        assert_eq!(together, by_themselves, "{unit:?}");
+        assert_eq!(together.caches.len(), sizes.len());
     }
-    assert_eq!(together.caches.len(), sizes.len());
 }
 
 /// An LRU cache of blocks that searches a list, with what goes to the back end.

@@ -165,7 +165,7 @@ def counting(what: str, quiet: bool) -> Iterator[Callable[[int], object] | None]
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
-@click.group(cls=Late, late={"analyze": "analysis"})
+@click.group(cls=Late, late={"analyze": "analysis", "cache": "caching"})
 def trace() -> None:
     """Recorded traces: import, export, understand, split, capture.
 

@@ -1,6 +1,7 @@
 //! LRU at all sizes at once, where every reference is taken in: a reference hits in each cache that is larger than its stack
 //! distance (Mattson, Gecsei, Slutz and Traiger, "Evaluation techniques for storage hierarchies", IBM Systems Journal 9(2), 1970).
 
+use super::options::Unit;
 use super::references::Reference;
 use super::report::{Counts, Traffic};
 use crate::analyze::stack::Stack;
@@ -16,6 +17,9 @@ struct Distances {
     /// By distance; of reads, and of writes.
     counts: [Vec<u64>; 2],
     cold: [u64; 2],
+    /// Bytes of reads by distance, and of those that hit nowhere, where not all references move as many.
+    read_bytes: Vec<u64>,
+    cold_bytes: u64,
     /// Reads from the back end at caches from one size to the next: how many more there are than at the size before. Those of
     /// neighbours that miss together are one.
     more_reads: Vec<i64>,
@@ -28,21 +32,25 @@ struct Run {
     uses: u32,
     is_write: bool,
     is_first: bool,
+    /// Of the first.
+    length_bytes: u32,
 }
 
 pub(super) struct Curve {
+    unit: Unit,
     stack: Stack,
     last_use: Vec<u32>,
     distances: Distances,
     /// The distance of the reference before, of the same request; 0 where there is none: what is larger than it began to miss.
     before: u64,
     write_operations: u64,
+    write_bytes: u64,
 }
 
 impl Curve {
-    pub fn new() -> Curve {
+    pub fn new(unit: Unit) -> Curve {
         let (stack, distances) = (Stack::new(), Distances::default());
-        Curve { stack, last_use: Vec::new(), distances, before: 0, write_operations: 0 }
+        Curve { unit, stack, last_use: Vec::new(), distances, before: 0, write_operations: 0, write_bytes: 0 }
     }
 
     /// Counts references to ids below `ids_end`.
@@ -54,18 +62,21 @@ impl Curve {
                 let known = self.last_use.iter_mut().filter(|position| **position != COLD);
                 known.for_each(|position| *position = moves.to(*position));
             }
-            let mut run = Run { old: COLD, uses: 0, is_write: false, is_first: true };
+            let mut run = Run { old: COLD, uses: 0, is_write: false, is_first: true, length_bytes: 0 };
             for reference in piece {
                 let last = &mut self.last_use[reference.id as usize];
                 let old = std::mem::replace(last, self.stack.next() + run.uses);
-                let Reference { is_write, is_first, .. } = *reference;
-                self.write_operations += u64::from(is_write && is_first);
+                let Reference { is_write, is_first, length_bytes, .. } = *reference;
+                if is_write {
+                    self.write_operations += u64::from(is_first);
+                    self.write_bytes += u64::from(self.unit.bytes_of(length_bytes));
+                }
                 let goes_on = run.uses > 0 && !is_first && old == run.old.saturating_add(run.uses);
                 if goes_on {
                     run.uses += 1;
                 } else {
                     self.book(run);
-                    run = Run { old, uses: 1, is_write, is_first };
+                    run = Run { old, uses: 1, is_write, is_first, length_bytes };
                 }
             }
             self.book(run);
@@ -83,6 +94,7 @@ impl Curve {
         }
         if run.old == COLD {
             self.distances.cold[kind] += u64::from(run.uses);
+            self.distances.cold_bytes += u64::from(run.length_bytes) * u64::from(!run.is_write);
             self.begin_to_miss(run, u64::MAX);
         } else {
             // A hit in each cache of more blocks than were used since.
@@ -92,6 +104,13 @@ impl Curve {
                 counts.resize(needs as usize + 1, 0);
             }
             counts[needs as usize] += u64::from(run.uses);
+            if self.unit == Unit::Objects && !run.is_write {
+                let bytes = &mut self.distances.read_bytes;
+                if bytes.len() <= needs as usize {
+                    bytes.resize(needs as usize + 1, 0);
+                }
+                bytes[needs as usize] += u64::from(run.length_bytes);
+            }
             self.stack.clear(run.old, run.uses as usize);
             self.begin_to_miss(run, needs);
         }
@@ -121,40 +140,46 @@ impl Curve {
     }
 
     /// What caches of these sizes do, each of so many blocks or objects.
-    pub fn counts(&self, sizes: &[u64], block_bytes: Option<u32>) -> Vec<Counts> {
-        let Distances { counts, cold, more_reads } = &self.distances;
-        let sums = counts.each_ref().map(|counts| {
-            let mut sum = 0;
-            counts
-                .iter()
-                .map(|count| {
-                    sum += count;
-                    sum
-                })
-                .collect::<Vec<u64>>()
-        });
+    pub fn counts(&self, sizes: &[u64]) -> Vec<Counts> {
+        let Distances { counts, cold, read_bytes, cold_bytes, more_reads } = &self.distances;
+        let counts = counts.each_ref().map(|counts| sums(counts));
+        let bytes = sums(read_bytes);
         let mut reads = 0;
-        let reads: Vec<i64> = more_reads
-            .iter()
-            .map(|more| {
-                reads += more;
-                reads
-            })
-            .collect();
-        let at = |sums: &[u64], size: u64| sums.get(size as usize).or(sums.last()).copied().unwrap_or(0);
+        let add = |more: &i64| {
+            reads += more;
+            reads as u64
+        };
+        let reads: Vec<u64> = more_reads.iter().map(add).collect();
         let of_size = |&size: &u64| {
-            let hits = sums.each_ref().map(|sums| at(sums, size));
-            let all = [0, 1].map(|kind| at(&sums[kind], u64::MAX) + cold[kind]);
-            let operations = reads.get(size as usize).or(reads.last()).copied().unwrap_or(0);
-            let bytes = |count: u64| block_bytes.map_or(0, |bytes| count * u64::from(bytes));
+            let hits = counts.each_ref().map(|counts| at(counts, size));
+            let all = [0, 1].map(|kind| at(&counts[kind], u64::MAX) + cold[kind]);
+            let read_bytes = match self.unit {
+                Unit::Blocks { bytes } => (all[0] - hits[0]) * u64::from(bytes),
+                Unit::Objects | Unit::ObjectBytes => at(&bytes, u64::MAX) + cold_bytes - at(&bytes, size),
+            };
             let traffic = Traffic {
-                read_operations: operations as u64,
-                read_bytes: bytes(all[0] - hits[0]),
+                read_operations: at(&reads, size),
+                read_bytes,
                 write_operations: self.write_operations,
-                write_bytes: bytes(all[1]),
+                write_bytes: self.write_bytes,
             };
             Counts { references: all, hits, traffic, dirty_bytes: 0 }
         };
         sizes.iter().map(of_size).collect()
     }
+}
+
+/// Each with all before it.
+fn sums(counts: &[u64]) -> Vec<u64> {
+    let mut sum = 0;
+    let add = |count: &u64| {
+        sum += count;
+        sum
+    };
+    counts.iter().map(add).collect()
+}
+
+/// The sum at a size; the last beyond.
+fn at(sums: &[u64], size: u64) -> u64 {
+    usize::try_from(size).ok().and_then(|size| sums.get(size)).or(sums.last()).copied().unwrap_or(0)
 }

@@ -145,7 +145,7 @@ impl Lane {
             ids: Ids::new(options.unit, sample),
             references: Vec::new(),
             cells: options.policies.iter().map(cells_of).collect(),
-            curve: (asks_for_lru && is_one_pass(options)).then(Curve::new),
+            curve: (asks_for_lru && is_one_pass(options)).then(|| Curve::new(options.unit)),
             past: Vec::new(),
             referred: [0; 2],
             seen: 0,
@@ -191,7 +191,6 @@ impl Lane {
         let sizes: Vec<u64> = options.sizes.iter().map(|&size| scaled(size, rate)).collect();
         let future = self.past.iter().map(|reference| reference.id).collect();
         let future = Arc::new(Future::new(future, self.ids.len()));
-        let block_bytes = if let Unit::Blocks { bytes } = options.unit { Some(bytes) } else { None };
         let mut counts = Vec::new();
         for (policy, cells) in options.policies.iter().zip(&self.cells) {
             match policy {
@@ -205,7 +204,7 @@ impl Lane {
                 }
                 LabPolicy::Online(_) if cells.is_empty() => {
                     let curve = self.curve.as_ref().expect("LRU alone has no cells");
-                    counts.extend(curve.counts(&sizes, block_bytes));
+                    counts.extend(curve.counts(&sizes));
                 }
                 LabPolicy::Online(_) => counts.extend(cells.iter().map(|cell| cell.ledger.counts)),
             }
@@ -214,10 +213,10 @@ impl Lane {
     }
 }
 
-/// All sizes of LRU follow from distances: whatever is referred to is taken in and weighs alike, and moves as much.
+/// All sizes of LRU follow from distances: whatever is referred to is taken in and weighs alike.
 fn is_one_pass(options: &LabOptions) -> bool {
-    let blocks = matches!(options.unit, Unit::Blocks { .. });
-    blocks && options.writes == Writes::Through && options.admission == Admission::All
+    let weigh_alike = matches!(options.unit, Unit::Blocks { .. } | Unit::Objects);
+    weigh_alike && options.writes == Writes::Through && options.admission == Admission::All
 }
 
 /// A cache's size among what a sample holds.
