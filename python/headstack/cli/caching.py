@@ -19,7 +19,14 @@ from headstack.report.cache_report import figure, share, size_told
 
 @click.command("cache")
 @source_options
-@click.option("--policy", metavar="LIST", default=USUAL, show_default=True, help=f"Of {', '.join(POLICIES)}.")
+@click.option(
+    "--policy",
+    metavar="LIST",
+    type=Among(POLICIES),
+    default=USUAL,
+    show_default=True,
+    help=f"Of {', '.join(POLICIES)}.",
+)
 @click.option(
     "--size",
     metavar="LIST",
@@ -51,7 +58,12 @@ from headstack.report.cache_report import figure, share, size_told
     "--destage", metavar="SIZE", default="64KiB", show_default=True, help="back: most that is destaged at once."
 )
 @click.option(
-    "--admit", metavar="all|second|SIZE|SHARE", default="all", show_default=True, help="What of misses is taken in."
+    "--admit",
+    metavar="all|second|SIZE|SHARE",
+    type=Among(("all", "second")),
+    default="all",
+    show_default=True,
+    help="What of misses is taken in.",
 )
 @click.option("--sample", metavar="SHARE", help="Estimate from samples of the blocks, such as 0.01.")
 @click.option("--samples", type=int, metavar="N", default=8, show_default=True, help="Independent samples.")
