@@ -346,7 +346,7 @@ class CacheLab:
                 "the bands are of 95 %."
             )
         else:
-            told.append(f"Exact: {report['distinct']:,.0f} different ones.")
+            told.append(f"Exact; {report['distinct']:,.0f} of them are different.")
         if self.behind is not None:
             hit = _native.format_duration_ns(self.behind["hit_ns"])
             told.append(

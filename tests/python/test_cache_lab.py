@@ -128,7 +128,7 @@ def test_the_command_writes_what_it_shows(headstack: Headstack, csv: Path) -> No
     assert "<html" in (csv.parent / "lab.html").read_text()[:200]
     import duckdb
 
-    table = duckdb.sql(f"select count(*), min(cache) from '{csv.parent}/lab.parquet'").fetchall()
+    table = duckdb.connect().execute(f"select count(*), min(cache) from '{csv.parent}/lab.parquet'").fetchall()
     assert table == [(4, 2)]
 
 

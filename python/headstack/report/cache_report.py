@@ -87,7 +87,7 @@ def table_of(lab: CacheLab) -> Table:
         ]
         for row in lab.rows
     ]
-    return Table("caches", "Every cache", columns, rows)
+    return Table("caches", "Misses, and what goes to the back end", columns, rows)
 
 
 def answer(lab: CacheLab) -> str:
