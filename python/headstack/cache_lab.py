@@ -270,7 +270,13 @@ class CacheLab:
         return rows
 
     def miss_ratio(self, policy: str, cache: int) -> float:
-        """Misses over references of one of the caches, by its size in blocks, objects or bytes as ``rows`` has it."""
+        """Misses over references of one of the caches, by its size in blocks, objects or bytes as ``rows`` has it.
+
+        >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
+        >>> lab = hs.caches("t.parquet", "lru", "1MiB,4MiB")
+        >>> 0 < lab.miss_ratio("lru", 256) <= 1
+        True
+        """
         (name,) = policies_of(policy)
         for row in self.rows:
             if (row["policy"], row["cache"]) == (name, cache):
@@ -278,7 +284,13 @@ class CacheLab:
         raise InputError(f"{self.name}: no {name} cache of {cache} was asked about")
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Everything as JSON text; written to ``path`` if one is given."""
+        """Everything as JSON text; written to ``path`` if one is given.
+
+        >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
+        >>> lab = hs.caches("t.parquet", "lru", "1MiB,4MiB")
+        >>> '"cache": 256' in lab.to_json("lab.json")
+        True
+        """
         told = STORED.head | {
             "trace": self.name,
             "version": version(),
@@ -294,7 +306,14 @@ class CacheLab:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> CacheLab:
-        """What ``to_json`` wrote."""
+        """What ``to_json`` wrote.
+
+        >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
+        >>> lab = hs.caches("t.parquet", "lru", "1MiB,4MiB")
+        >>> _ = lab.to_json("lab.json")
+        >>> hs.CacheLab.load("lab.json") == lab
+        True
+        """
         try:
             told = json.loads(Path(path).read_text(encoding="utf-8"))
             told = STORED.upgraded(os.fspath(path), dict(told))
@@ -305,28 +324,55 @@ class CacheLab:
             raise InputError(f"{os.fspath(path)}: is not what caches made of a trace: {error!r}") from None
 
     def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
-        """``rows`` as CSV."""
+        """``rows`` as CSV.
+
+        >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
+        >>> lab = hs.caches("t.parquet", "lru", "1MiB,4MiB")
+        >>> lab.to_csv().splitlines()[1].split(",")[:3]
+        ['lru', '256', '1048576']
+        """
         return to_csv([field.name for field in FIELDS], self.rows, path)
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
-        """``rows`` as Parquet."""
+        """``rows`` as Parquet.
+
+        >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
+        >>> lab = hs.caches("t.parquet", "lru", "1MiB,4MiB")
+        >>> lab.to_parquet("lab.parquet")
+        """
         to_parquet(FIELDS, self.rows, path)
 
     def plot(self, path: str | os.PathLike[str]) -> None:
-        """Draws misses over sizes; the suffix is png, svg or pdf."""
+        """Draws misses over sizes; the suffix is png, svg or pdf.
+
+        >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
+        >>> lab = hs.caches("t.parquet", "lru", "1MiB,4MiB")
+        >>> lab.plot("lab.png")
+        """
         from headstack.report.cache_report import misses_of
         from headstack.report.draw import draw
 
         draw(misses_of(self), path)
 
     def to_report(self) -> Report:
-        """Misses, response times and the table as a report, which notebooks show."""
+        """Misses, response times and the table as a report, which notebooks show.
+
+        >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
+        >>> lab = hs.caches("t.parquet", "lru", "1MiB,4MiB")
+        >>> lab.to_report().title
+        't.parquet'
+        """
         from headstack.report.cache_report import report_of
 
         return report_of(self)
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
-        """Writes ``to_report`` as one HTML file. Needs the page, which a build of the package holds."""
+        """Writes ``to_report`` as one HTML file. Needs the page, which a build of the package holds.
+
+        >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
+        >>> lab = hs.caches("t.parquet", "lru", "1MiB,4MiB")
+        >>> lab.to_html("lab.html")
+        """
         from headstack.report.html import write_html
 
         write_html(self.to_report(), path)

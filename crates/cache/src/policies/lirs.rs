@@ -44,7 +44,7 @@ impl Lirs {
         u64::from(self.nodes.at(id).weight)
     }
 
-    fn to_top(&mut self, id: u32) {
+    fn raise(&mut self, id: u32) {
         if self.nodes.mark(id) & IN_STACK == 0 {
             self.nodes.at_mut(id).mark |= IN_STACK;
             self.stack.push(&mut self.nodes, id);
@@ -127,7 +127,7 @@ impl Policy for Lirs {
 
     fn hit(&mut self, id: u32) {
         let mark = self.nodes.mark(id);
-        self.to_top(id);
+        self.raise(id);
         if mark & LIR != 0 {
             self.prune();
         } else if mark & IN_STACK != 0 {
@@ -146,7 +146,7 @@ impl Policy for Lirs {
         if self.nodes.mark(id) & GHOST != 0 {
             self.ghosts.remove(&mut self.queued, id);
             self.nodes.at_mut(id).mark = BACK | IN_STACK;
-            self.to_top(id);
+            self.raise(id);
         }
     }
 
@@ -173,7 +173,7 @@ impl Policy for Lirs {
         }
         self.nodes.hold(id, weight, 0);
         self.queued.hold(id, weight, 0);
-        self.to_top(id);
+        self.raise(id);
         if comes_back || self.lir + u64::from(weight) <= self.lir_max {
             self.lift(id);
         } else {

@@ -186,11 +186,11 @@ impl Ledger {
                 (true, Writes::ReadOnly) => {
                     self.held -= self.weight_of(policy, id);
                     policy.discard(id);
-                    self.to_back(reference);
+                    self.pass_on(reference);
                 }
                 (true, Writes::Through | Writes::Around) => {
                     policy.hit(id);
-                    self.to_back(reference);
+                    self.pass_on(reference);
                 }
                 (true, Writes::Back) => {
                     policy.hit(id);
@@ -203,7 +203,7 @@ impl Ledger {
         let goes_by = is_write && matches!(self.writes, Writes::Around | Writes::ReadOnly);
         let is_taken = !goes_by && self.admits(reference);
         if !is_write || !is_taken || self.writes != Writes::Back {
-            self.to_back(reference);
+            self.pass_on(reference);
         }
         if is_taken {
             self.take(policy, reference, ids);
@@ -302,7 +302,7 @@ impl Ledger {
     }
 
     /// It is read from the back end, or written to it; with the reference before, if that was too.
-    fn to_back(&mut self, reference: &Reference) {
+    fn pass_on(&mut self, reference: &Reference) {
         let kind = usize::from(reference.is_write);
         let continues = std::mem::replace(&mut self.open[kind], true);
         let bytes = self.unit.bytes_of(reference.length_bytes);
