@@ -86,7 +86,7 @@ fn mixed(count: u64, blocks: u64, seed: u64) -> Vec<Record> {
     let mut scan = 0;
     let mut record = |number: u64| {
         let operation = if random.below(3) == 0 { Operation::Write } else { Operation::Read };
-        if number % 8 == 0 {
+        if number.is_multiple_of(8) {
             scan = (scan + 8) % blocks;
             return Record::new(number, operation, (blocks + scan) * K, 8 * K as u32);
         }
