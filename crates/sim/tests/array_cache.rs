@@ -304,6 +304,6 @@ fn a_scan_costs_lru_what_others_keep() {
         let requests: Vec<_> = warm.chain(pages(40..240)).chain(pages(0..20)).collect();
         serve(&description, 0, &requests).0.counters().data_reads
     };
-    // SLRU's newcomers and the twelve of a segment pass each other.
-    assert_eq!(CachePolicy::ALL.map(misses), [240, 240, 240, 220, 220, 220, 220, 240, 228, 220, 220]);
+    // SLRU keeps the twelve of a segment. W-TinyLFU's filter, of so small a cache, takes some pages for others.
+    assert_eq!(CachePolicy::ALL.map(misses), [240, 240, 240, 220, 220, 220, 220, 240, 228, 220, 226]);
 }
