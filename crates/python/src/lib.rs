@@ -90,8 +90,8 @@ mod _native {
     use super::table::Table;
     #[pymodule_export]
     use super::trace::{
-        trace_analyze, trace_analyze_part, trace_export, trace_export_formats, trace_format_lines, trace_formats,
-        trace_import, trace_info, trace_merge_parts, trace_parts, trace_split, trace_volumes,
+        trace_analyze, trace_analyze_part, trace_course, trace_export, trace_export_formats, trace_format_lines,
+        trace_formats, trace_import, trace_info, trace_merge_parts, trace_parts, trace_split, trace_volumes,
     };
     #[pymodule_export]
     use super::validate::validate;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use headstack_trace::analyze::{Analysis, Granularity, Options, Part, Report, ReuseOptions, Volumes};
+use headstack_trace::analyze::{Analysis, Course, Granularity, Options, Part, Report, ReuseOptions, Volumes};
 use headstack_trace::export::{self, ExportFormat};
 use headstack_trace::{
     CsvColumns, Format, Meta, Parts, Piece, ReadOptions, Record, Stage, Step, Summary, TimeUnit, TraceError,
@@ -313,6 +313,22 @@ pub fn trace_merge_parts(py: Python<'_>, source: &str, options: &str, next: Py<P
     py.detach(|| reader.next_batch(&mut Vec::new())).map_err(input_error)?;
     let (meta, report) = (reader.meta(), analysis.finish(reader.meta()));
     serde_json::to_string(&Analyzed { meta, report }).map_err(json_error)
+}
+
+/// The requests of a trace that transfer data, of every `stride` the first `length`, as [`Course::finish`] has them.
+#[pyfunction]
+#[pyo3(signature = (source, stride, length, progress=None))]
+pub fn trace_course<'py>(
+    py: Python<'py>,
+    source: &str,
+    stride: u64,
+    length: u64,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let mut course = Course::new(stride, length);
+    let mut reader = TraceSource::read(source)?.open()?;
+    each_batch(py, &mut reader, progress.as_ref(), &mut |batch| course.add(batch))?;
+    Ok(PyBytes::new(py, &course.finish()))
 }
 
 /// Writes a trace in another program's format; returns what that could not hold, as JSON.

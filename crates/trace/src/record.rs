@@ -122,6 +122,10 @@ pub struct Record {
     pub response_ns: u64,
     /// From arrival to the moment at which the device was given it; [`NOT_RECORDED`] where the trace does not say.
     pub wait_ns: u64,
+    /// From arrival to the moment at which the kernel had a request for it (blktrace's G), likewise.
+    pub got_ns: u64,
+    /// From arrival to the moment at which it was in the scheduler's queue (blktrace's I), likewise.
+    pub inserted_ns: u64,
     /// First byte, from the start of its device.
     pub offset_bytes: u64,
     /// Length.
@@ -143,6 +147,8 @@ impl Record {
             arrival_ns,
             response_ns: NOT_RECORDED,
             wait_ns: NOT_RECORDED,
+            got_ns: NOT_RECORDED,
+            inserted_ns: NOT_RECORDED,
             offset_bytes,
             length_bytes,
             device: 0,
@@ -177,7 +183,7 @@ impl Record {
     }
 }
 
-const _: () = assert!(size_of::<Record>() == 48, "a record is what traces in memory are made of");
+const _: () = assert!(size_of::<Record>() == 64, "a record is what traces in memory are made of");
 
 #[cfg(test)]
 mod tests {

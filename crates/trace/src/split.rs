@@ -217,20 +217,21 @@ impl Write for Counted<'_> {
     }
 }
 
-const PACKED_BYTES: usize = 47;
+const PACKED_BYTES: usize = 63;
 
 fn packed(record: &Record) -> [u8; PACKED_BYTES] {
     let mut bytes = [0; PACKED_BYTES];
-    let longs = [record.arrival_ns, record.response_ns, record.wait_ns, record.offset_bytes];
+    let longs =
+        [record.arrival_ns, record.response_ns, record.wait_ns, record.offset_bytes, record.got_ns, record.inserted_ns];
     let shorts = [record.length_bytes, record.device, record.process];
-    for (place, value) in bytes[..32].chunks_exact_mut(8).zip(longs) {
+    for (place, value) in bytes[..48].chunks_exact_mut(8).zip(longs) {
         place.copy_from_slice(&value.to_le_bytes());
     }
-    for (place, value) in bytes[32..44].chunks_exact_mut(4).zip(shorts) {
+    for (place, value) in bytes[48..60].chunks_exact_mut(4).zip(shorts) {
         place.copy_from_slice(&value.to_le_bytes());
     }
-    bytes[44..46].copy_from_slice(&record.flags.0.to_le_bytes());
-    bytes[46] = record.operation as u8;
+    bytes[60..62].copy_from_slice(&record.flags.0.to_le_bytes());
+    bytes[62] = record.operation as u8;
     bytes
 }
 
@@ -242,11 +243,13 @@ fn unpacked(bytes: &[u8; PACKED_BYTES]) -> Record {
         response_ns: long(8),
         wait_ns: long(16),
         offset_bytes: long(24),
-        length_bytes: short(32),
-        device: short(36),
-        process: short(40),
-        flags: Flags(u16::from_le_bytes([bytes[44], bytes[45]])),
-        operation: Operation::ALL[usize::from(bytes[46])],
+        got_ns: long(32),
+        inserted_ns: long(40),
+        length_bytes: short(48),
+        device: short(52),
+        process: short(56),
+        flags: Flags(u16::from_le_bytes([bytes[60], bytes[61]])),
+        operation: Operation::ALL[usize::from(bytes[62])],
     }
 }
 

@@ -44,19 +44,34 @@ fn read(paths: &[&Path], steps: &[&str]) -> (Vec<Record>, Meta) {
 
 fn any_record() -> impl Strategy<Value = Record> {
     let time = prop_oneof![Just(NOT_RECORDED), 0u64..1 << 40];
-    (0u64..1 << 20, time.clone(), time, 0u64..(1 << 62), any::<u32>(), 0u32..2, 0u32..4, 0u16..128, 0usize..6).prop_map(
-        |(arrival_ns, response_ns, wait_ns, offset_bytes, length_bytes, device, process, flags, operation)| Record {
-            arrival_ns,
-            response_ns,
-            wait_ns,
-            offset_bytes,
-            length_bytes,
-            device,
-            process,
-            flags: Flags(flags),
-            operation: Operation::ALL[operation],
-        },
-    )
+    let phases = (time.clone(), time.clone());
+    (0u64..1 << 20, time.clone(), time, phases, 0u64..(1 << 62), any::<u32>(), 0u32..2, 0u32..4, 0u16..128, 0usize..6)
+        .prop_map(
+            |(
+                arrival_ns,
+                response_ns,
+                wait_ns,
+                (got_ns, inserted_ns),
+                offset_bytes,
+                length_bytes,
+                device,
+                process,
+                flags,
+                operation,
+            )| Record {
+                arrival_ns,
+                response_ns,
+                wait_ns,
+                got_ns,
+                inserted_ns,
+                offset_bytes,
+                length_bytes,
+                device,
+                process,
+                flags: Flags(flags),
+                operation: Operation::ALL[operation],
+            },
+        )
 }
 
 proptest! {
@@ -225,6 +240,8 @@ fn figures_past_their_ends_are_refused_with_the_record() {
         Record { arrival_ns: 1 << 63, ..good },
         Record { response_ns: 1 << 63, ..good },
         Record { wait_ns: 1 << 63, ..good },
+        Record { got_ns: 1 << 63, ..good },
+        Record { inserted_ns: 1 << 63, ..good },
         Record { offset_bytes: (1 << 63) - 512, ..good },
         Record { offset_bytes: 1 << 63, ..good },
     ] {

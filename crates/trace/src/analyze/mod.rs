@@ -7,13 +7,16 @@
 //! order. Where blocks are sampled, estimates depend on where parts end, within their error.
 
 mod blocks;
+mod course;
 mod distances;
 mod environment;
 mod flight;
 mod heat;
 mod histogram;
+mod latency;
 pub(crate) mod mix;
 mod part;
+mod phases;
 mod rate;
 mod report;
 mod reuse;
@@ -21,29 +24,40 @@ pub(crate) mod sample;
 mod sequence;
 pub(crate) mod stack;
 pub(crate) mod table;
+mod timeline;
+mod times;
+mod touched;
 mod volumes;
 
 pub use blocks::{GrowthPoint, Successions, WindowReport, WorkingSetReport};
+pub use course::Course;
 pub use distances::CurvePoint;
 pub use environment::EnvironmentReport;
 pub use flight::{ClassReport, DepthReport, ResponseReport};
 pub use heat::HeatReport;
 pub use histogram::{Bin, Summary};
+pub use latency::{LatencyReport, ProcessName, SliceReport};
 pub use mix::{AlignmentReport, AlignmentShare, Amount, SizeReport, SizesReport};
 pub use part::Part;
+pub use phases::PhasesReport;
 pub use rate::{ArrivalReport, HurstReport, RateBin, RateReport, ScaleReport};
 pub use report::{DeviceReport, ProcessReport, Report};
 pub use reuse::{Granularity, Reuse, ReuseOptions, ReuseReport};
 pub use sequence::{RunReport, STREAMS, SequenceReport};
+pub use timeline::{SortReport, TimelineBin, TimelineReport};
+pub use times::{TimeClass, TimesReport};
 pub use volumes::{VolumeReport, Volumes};
 
 use blocks::Blocks;
 use flight::Flights;
 use heat::{Heat, Spread};
+use latency::Latencies;
 use mix::{Alignment, FlagCounts, Mix, Sizes, transfers};
+use phases::Phases;
 use rate::{Arrivals, Series};
 use sequence::{Placement, Sequence};
 use serde::{Deserialize, Serialize};
+use timeline::Timeline;
 
 use crate::error::{Place, TraceError};
 use crate::meta::Meta;
@@ -153,6 +167,9 @@ pub struct Analysis {
     range: Range,
     arrivals: Arrivals,
     series: Series,
+    timeline: Timeline,
+    latencies: Latencies,
+    phases: Phases,
     flights: Flights,
     devices: Vec<Device>,
     other_devices: Mix,
@@ -189,6 +206,9 @@ impl Analysis {
             range: Range::EMPTY,
             arrivals: Arrivals::new(),
             series: Series::new(),
+            timeline: Timeline::new(options.working_set.then_some(options.block_bytes)),
+            latencies: Latencies::default(),
+            phases: Phases::default(),
             flights: Flights::new(),
             devices: Vec::new(),
             other_devices: Mix::default(),
@@ -234,6 +254,9 @@ impl Analysis {
         self.arrivals.add(since_start_ns);
         self.flights.add(since_start_ns, record, &mut self.series);
         self.series.add(since_start_ns, record);
+        self.timeline.add(start_ns + since_start_ns, record);
+        self.latencies.add(record);
+        self.phases.add(record);
         self.add_process(record);
         let placement = self.add_device(record);
         let has_size = transfers(record.operation) || record.operation == Operation::Trim;

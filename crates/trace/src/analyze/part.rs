@@ -1,5 +1,8 @@
 //! Parts of a trace, analysed apart and merged in their order.
 
+use std::mem::{replace, take};
+
+use super::timeline::Timeline;
 use super::{Analysis, Device, Options};
 use crate::error::TraceError;
 use crate::record::Record;
@@ -78,6 +81,9 @@ impl Analysis {
             return Err(refused("a part was begun without knowing all that was in flight before it"));
         }
         self.series.merge(later.series);
+        self.timeline = replace(&mut self.timeline, Timeline::new(None)).merge(later.timeline);
+        self.latencies = take(&mut self.latencies).merge(later.latencies);
+        self.phases = take(&mut self.phases).merge(later.phases);
         self.spread.merge(later.spread);
         self.other_devices.merge(&later.other_devices);
         self.other_processes.merge(&later.other_processes);

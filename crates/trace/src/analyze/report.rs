@@ -7,8 +7,9 @@ use serde::Serialize;
 use super::environment::{EnvironmentReport, Found};
 use super::mix::Mix;
 use super::{
-    AlignmentReport, Amount, Analysis, ArrivalReport, DEVICES_MAX, DepthReport, Device, HeatReport, PROCESSES_MAX,
-    RateReport, ResponseReport, ReuseReport, Sequence, SequenceReport, SizesReport, WorkingSetReport,
+    AlignmentReport, Amount, Analysis, ArrivalReport, DEVICES_MAX, DepthReport, Device, HeatReport, LatencyReport,
+    PROCESSES_MAX, PhasesReport, RateReport, ResponseReport, ReuseReport, Sequence, SequenceReport, SizesReport,
+    TimelineReport, WorkingSetReport,
 };
 use crate::meta::Meta;
 use crate::record::Operation;
@@ -82,6 +83,8 @@ pub struct Report {
     pub arrivals: ArrivalReport,
     /// Rates over time.
     pub rate: RateReport,
+    /// Rates, response times, phases, working set and re-use over time.
+    pub timeline: TimelineReport,
     /// How transfers follow each other, each device by itself.
     pub sequence: SequenceReport,
     /// Blocks touched; null where it was not asked for.
@@ -90,6 +93,10 @@ pub struct Report {
     pub reuse: Option<ReuseReport>,
     /// How long requests take.
     pub response: ResponseReport,
+    /// Their distribution, and whose they are; null where none is recorded.
+    pub latency: Option<LatencyReport>,
+    /// Where requests spend their time; null where the trace does not say when they were given to a device.
+    pub phases: Option<PhasesReport>,
     /// How many are in flight; null where no response is recorded.
     pub depth: Option<DepthReport>,
     /// Addresses over time; null where it was not asked for.
@@ -177,10 +184,13 @@ pub(super) fn report(mut analysis: Analysis, meta: &Meta) -> Report {
         highest_end_bytes: touched.then_some(analysis.range.highest_end_bytes),
         arrivals,
         rate: analysis.series.finish(resolution_ns, duration_ns),
+        timeline: analysis.timeline.finish(analysis.start_ns.unwrap_or(0), duration_ns, resolution_ns),
         sequence,
         working_set,
         reuse: analysis.reuse.map(super::Reuse::finish),
         response,
+        latency: analysis.latencies.finish(meta),
+        phases: analysis.phases.finish(),
         depth,
         heat: analysis.heat.map(super::Heat::finish),
         environment,

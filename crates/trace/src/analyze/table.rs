@@ -32,6 +32,7 @@ pub(crate) fn mix(value: u64) -> u64 {
 }
 
 /// A value for each of many blocks.
+#[derive(Clone)]
 pub(crate) struct Table<E> {
     places: Vec<u64>,
     values: Vec<E>,

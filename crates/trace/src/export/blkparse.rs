@@ -63,6 +63,8 @@ impl<W: Write> Writer<W> {
             let (seconds, ns) = (at_ns / 1_000_000_000, at_ns % 1_000_000_000);
             let letter = match action {
                 Action::Queue => 'Q',
+                Action::Get => 'G',
+                Action::Insert => 'I',
                 Action::Issue => 'D',
                 Action::Complete => 'C',
             };

@@ -105,6 +105,8 @@ impl<W: Write> Writer<W> {
             };
             let (number, stage) = match action {
                 Action::Queue => (1, QUEUE),
+                Action::Get => (4, QUEUE),
+                Action::Insert => (12, QUEUE),
                 Action::Issue => (7, ISSUE),
                 Action::Complete => (8, COMPLETE),
             };

@@ -1,5 +1,5 @@
-//! The events of a trace's requests in order of time, as Linux' block layer would have told them: a request is queued, issued,
-//! completed, as far as the trace says.
+//! The events of a trace's requests in order of time, as Linux' block layer would have told them: a request is queued, got,
+//! inserted, issued, completed, as far as the trace says.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -16,6 +16,8 @@ pub(super) const ERROR: i16 = -5;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Action {
     Queue,
+    Get,
+    Insert,
     Issue,
     Complete,
 }
@@ -95,6 +97,8 @@ impl Events {
         let has_response = record.response_ns != NOT_RECORDED;
         let is_issued = is_queued && has_wait && !(has_response && record.wait_ns > record.response_ns);
         self.lose("waits", has_wait && !is_issued);
+        let has_phases = record.got_ns != NOT_RECORDED || record.inserted_ns != NOT_RECORDED;
+        self.lose("phases", has_phases && !is_queued);
         self.lose("errors", subject.is_error() && !has_response);
         let request = self.requests;
         self.requests += 1;
@@ -104,6 +108,12 @@ impl Events {
         };
         if has_response {
             push(record.response_ns, Action::Complete, subject.clone());
+        }
+        if is_queued && record.inserted_ns != NOT_RECORDED {
+            push(record.inserted_ns, Action::Insert, subject.clone());
+        }
+        if is_queued && record.got_ns != NOT_RECORDED {
+            push(record.got_ns, Action::Get, subject.clone());
         }
         if is_issued {
             push(record.wait_ns, Action::Issue, subject.clone());

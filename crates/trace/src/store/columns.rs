@@ -64,9 +64,11 @@ fn write(writer: &mut ColumnWriter, column: Column, records: &[Record], names: &
                 Column::Arrival => record.arrival_ns,
                 Column::Response => record.response_ns,
                 Column::Wait => record.wait_ns,
+                Column::Got => record.got_ns,
+                Column::Inserted => record.inserted_ns,
                 _ => record.offset_bytes,
             };
-            if matches!(column, Column::Response | Column::Wait) {
+            if column.is_time_that_may_lack() {
                 let known = |record: &&Record| value(record) != NOT_RECORDED;
                 let levels: Vec<i16> = records.iter().map(|record| i16::from(known(&record))).collect();
                 let values: Vec<i64> = records.iter().filter(known).map(|record| value(record) as i64).collect();

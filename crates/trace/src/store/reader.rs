@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use super::columns::{Chunk, Values, flags};
 use super::data::Data;
-use super::schema::{Column, schema};
+use super::schema::{Column, WITHOUT_PHASES, schema};
 use super::{META_KEY, ROW_GROUP};
 use crate::collect::Collector;
 use crate::error::{Place, TraceError};
@@ -58,7 +58,8 @@ impl Stored {
                 |field: &parquet::schema::types::Type| field.is_primitive().then(|| field.get_physical_type());
             schema.get_fields().iter().map(|field| (field.name().to_owned(), physical(field))).collect()
         };
-        if columns(metadata.schema()) != columns(&schema()) {
+        let (found, known) = (columns(metadata.schema()), columns(&schema()));
+        if found != known && found != known[..WITHOUT_PHASES] {
             return Err(of_file(&"is a Parquet file, but not a stored trace: its columns are others"));
         }
         let stored = metadata.key_value_metadata().into_iter().flatten().find(|entry| entry.key == META_KEY);
@@ -94,7 +95,9 @@ impl Stored {
         };
         let rows = group.rows_left.min(SLICE);
         let next = || group.columns.par_iter_mut().with_max_len(1).map(|chunk| chunk.next(rows)).collect();
-        let columns: Vec<Values> = decoded(next).map_err(|error| self.failed(&error))?;
+        let mut columns: Vec<Values> = decoded(next).map_err(|error| self.failed(&error))?;
+        // Those that were stored before phases were.
+        columns.resize_with(Column::ALL.len(), || Values::Long(vec![NOT_RECORDED; rows]));
         self.join(rows, &columns, &group.columns, out)?;
         group.rows_left -= rows;
         self.group = (group.rows_left > 0).then_some(group);
@@ -119,7 +122,7 @@ impl Stored {
         let group = self.file.get_row_group(self.next_group)?;
         let rows = usize::try_from(group.metadata().num_rows()).ok().filter(|&rows| rows <= ROW_GROUP);
         let rows = rows.ok_or_else(|| ParquetError::General(format!("a row group has more than {ROW_GROUP} rows")))?;
-        let columns = (0..Column::ALL.len()).map(|index| {
+        let columns = (0..group.metadata().num_columns()).map(|index| {
             let is_optional = group.metadata().schema_descr().column(index).max_def_level() > 0;
             Ok(Chunk::new(group.get_column_reader(index)?, rows, is_optional))
         });
@@ -147,6 +150,8 @@ impl Stored {
             Short(pid),
             Text(process),
             Short(flag),
+            Long(got),
+            Long(inserted),
         ] = columns
         else {
             return Err(TraceError::of_file(&self.name, "is not a stored trace: a column is of another type"));
@@ -180,6 +185,8 @@ impl Stored {
                 arrival_ns: arrival[row],
                 response_ns: response[row],
                 wait_ns: wait[row],
+                got_ns: got[row],
+                inserted_ns: inserted[row],
                 offset_bytes: offset[row],
                 length_bytes: length[row].unwrap_or(0),
                 device: device.ok_or_else(|| wrong("an unknown device"))?,
@@ -191,7 +198,8 @@ impl Stored {
                 return Err(wrong("an offset at or past 2^63"));
             }
             let is_time = |ns: u64| ns < TIME_NS_END || ns == NOT_RECORDED;
-            if record.arrival_ns >= TIME_NS_END || !is_time(record.response_ns) || !is_time(record.wait_ns) {
+            let spans = [record.response_ns, record.wait_ns, record.got_ns, record.inserted_ns];
+            if record.arrival_ns >= TIME_NS_END || !spans.into_iter().all(is_time) {
                 return Err(wrong("a time that is negative or not there"));
             }
             if record.arrival_ns < self.last_arrival_ns {

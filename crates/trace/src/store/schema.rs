@@ -21,6 +21,8 @@ message trace {
   OPTIONAL INT32 pid (INTEGER(32,false));
   OPTIONAL BYTE_ARRAY process (UTF8);
   REQUIRED INT32 flags (INTEGER(16,false));
+  OPTIONAL INT64 got_ns;
+  OPTIONAL INT64 inserted_ns;
 }";
 
 /// A column of the stored form.
@@ -36,10 +38,15 @@ pub(crate) enum Column {
     Pid,
     Process,
     Flags,
+    Got,
+    Inserted,
 }
 
+/// The columns of traces that were stored before phases were.
+pub(crate) const WITHOUT_PHASES: usize = 10;
+
 impl Column {
-    pub(crate) const ALL: [Column; 10] = [
+    pub(crate) const ALL: [Column; 12] = [
         Column::Arrival,
         Column::Response,
         Column::Wait,
@@ -50,15 +57,21 @@ impl Column {
         Column::Pid,
         Column::Process,
         Column::Flags,
+        Column::Got,
+        Column::Inserted,
     ];
 
     fn is_text(self) -> bool {
         matches!(self, Column::Operation | Column::Device | Column::Process)
     }
 
+    pub(crate) fn is_time_that_may_lack(self) -> bool {
+        matches!(self, Column::Response | Column::Wait | Column::Got | Column::Inserted)
+    }
+
     /// Times and places differ little from their neighbours; the rest repeats itself.
     fn is_delta(self) -> bool {
-        matches!(self, Column::Arrival | Column::Response | Column::Wait | Column::Offset)
+        matches!(self, Column::Arrival | Column::Offset) || self.is_time_that_may_lack()
     }
 }
 

@@ -9,7 +9,7 @@ pub struct Event {
     pub sequence: u32,
     pub device: (u32, u32),
     pub pid: u32,
-    /// Q, M, F, G, R, D, C, U, X, A.
+    /// Q, M, F, G, I, R, D, C, U, X, A.
     pub action: &'static str,
     /// As blkparse prints it; a P in front says that it is a pass-through command.
     pub rwbs: &'static str,
@@ -28,7 +28,7 @@ pub enum Layout {
     Hybrid,
 }
 
-const ACTIONS: [(&str, u64, u64); 11] = [
+const ACTIONS: [(&str, u64, u64); 12] = [
     ("Q", 1, 1 << 4),
     ("M", 2, 1 << 4),
     ("F", 3, 1 << 4),
@@ -38,6 +38,7 @@ const ACTIONS: [(&str, u64, u64); 11] = [
     ("C", 8, 1 << 7),
     ("P", 9, 1 << 4),
     ("U", 10, 1 << 4),
+    ("I", 12, 1 << 4),
     ("X", 13, 0),
     ("A", 15, 1 << 4),
 ];

@@ -1,6 +1,7 @@
 //! Block traces: binary and text, in every version and byte order, whole and damaged.
 
 mod encoder;
+mod phases;
 mod story;
 
 use std::process::Command;
@@ -299,7 +300,7 @@ fn what_blkparse_prints_is_read_as_the_same_requests() {
 
 /// Events that contradict each other as those of a trace with gaps do, on few addresses.
 fn contradictory_events() -> impl Strategy<Value = Vec<Event>> {
-    let action = prop::sample::select(vec!["Q", "Q", "D", "C", "C", "R", "X", "M"]);
+    let action = prop::sample::select(vec!["Q", "Q", "G", "I", "D", "C", "C", "R", "X", "M"]);
     let rwbs = prop::sample::select(vec!["R", "W", "W", "FWS", "FR", "DS", "PR"]);
     let event = (action, rwbs, 0u64..12, prop::sample::select(vec![0u32, 512, 1_024, 4_096, 36]), 0u64..24, 0u32..2);
     prop::collection::vec(event, 0..120).prop_map(|events| {

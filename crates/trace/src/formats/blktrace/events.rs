@@ -15,6 +15,10 @@ const SECTORS_END: u64 = BYTES_END / SECTOR_BYTES;
 pub(crate) enum What {
     /// Q: the file system or a program handed it over.
     Queue,
+    /// G: the kernel had a request for it.
+    Get,
+    /// I: it was in the scheduler's queue.
+    Insert,
     /// X: it was cut in two.
     Split,
     /// R: the driver gave it back.
@@ -31,9 +35,11 @@ impl What {
     pub(crate) fn from_number(number: u64) -> Option<What> {
         match number {
             1 => Some(What::Queue),
+            4 => Some(What::Get),
             6 => Some(What::Requeue),
             7 => Some(What::Issue),
             8 => Some(What::Complete),
+            12 => Some(What::Insert),
             13 => Some(What::Split),
             _ => None,
         }
@@ -43,6 +49,8 @@ impl What {
     pub(crate) fn from_letter(letter: &[u8]) -> Option<What> {
         match letter {
             b"Q" => Some(What::Queue),
+            b"G" => Some(What::Get),
+            b"I" => Some(What::Insert),
             b"R" => Some(What::Requeue),
             b"D" => Some(What::Issue),
             b"C" => Some(What::Complete),

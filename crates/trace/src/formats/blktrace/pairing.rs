@@ -160,8 +160,10 @@ impl Pairing {
                 let part = self.request(event, device, out);
                 self.queued.push(self.devices[device].index, event.sector, part);
             }
+            (What::Get, Stage::Queue) => self.got(event, device),
+            (What::Insert, Stage::Queue) => self.inserted(event, device),
             (What::Split, Stage::Queue) => self.split(event, device),
-            (What::Queue | What::Split, Stage::Issue) => {}
+            (What::Queue | What::Get | What::Insert | What::Split, Stage::Issue) => {}
             (What::Issue, _) => self.issue(stage, event, device, out),
             (What::Requeue, _) => self.requeue(stage, event, device, out),
             (What::Complete, _) => self.complete(event, device, out),
@@ -193,6 +195,39 @@ impl Pairing {
         record.process = if event.pid == 0 { 0 } else { self.process(event.pid, out) };
         record.flags = event.flags;
         Part { request: self.requests.add(record), bytes: event.bytes, operation: event.operation }
+    }
+
+    /// The kernel has a request for what was queued. What is merged into another never gets one.
+    #[inline]
+    fn got(&mut self, event: &Event, device: usize) {
+        let index = self.devices[device].index;
+        let is_without = |part: &Part| self.requests.peek(part.request).is_some_and(|r| r.got_ns == NOT_RECORDED);
+        let fits = |part: &Part| part.bytes == event.bytes && part.operation == event.operation && is_without(part);
+        let Some(&Part { request, .. }) = self.queued.find(index, event.sector, fits) else { return };
+        if let Some(Waiting { record, .. }) = self.requests.get(request) {
+            record.got_ns = event.at_ns.checked_sub(record.arrival_ns).unwrap_or(NOT_RECORDED);
+        }
+    }
+
+    /// A request is in the scheduler's queue, with what was merged into it on the way.
+    #[inline]
+    fn inserted(&mut self, event: &Event, device: usize) {
+        let index = self.devices[device].index;
+        let (mut sector, mut left) = (event.sector, event.bytes);
+        loop {
+            let is_new = |part: &Part| self.requests.peek(part.request).is_some_and(|r| r.inserted_ns == NOT_RECORDED);
+            let fits = |part: &Part| part.bytes <= left && part.operation == event.operation && is_new(part);
+            let Some(&Part { request, bytes, .. }) = self.queued.find(index, sector, fits) else { return };
+            if let Some(Waiting { record, .. }) = self.requests.get(request).filter(|w| w.record.got_ns != NOT_RECORDED)
+            {
+                record.inserted_ns = event.at_ns.checked_sub(record.arrival_ns).unwrap_or(NOT_RECORDED);
+            }
+            sector += u64::from(bytes) / SECTOR_BYTES;
+            left -= bytes;
+            if left == 0 || bytes == 0 {
+                return;
+            }
+        }
     }
 
     fn split(&mut self, event: &Event, device: usize) {

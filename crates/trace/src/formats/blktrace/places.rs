@@ -71,6 +71,20 @@ impl<T> Places<T> {
         self.slots[index as usize].thing.take()
     }
 
+    /// Looks at the first at that address of which `fits` holds.
+    #[inline]
+    pub(super) fn find(&self, device: u32, sector: u64, fits: impl Fn(&T) -> bool) -> Option<&T> {
+        let mut index = self.chains.get(&(device, sector))?.0;
+        while index != NONE {
+            let slot = &self.slots[index as usize];
+            if let Some(thing) = slot.thing.as_ref().filter(|thing| fits(thing)) {
+                return Some(thing);
+            }
+            index = slot.next;
+        }
+        None
+    }
+
     /// Forgets everything of which `keep` does not hold.
     pub(super) fn retain(&mut self, keep: impl Fn(&T) -> bool) {
         let old = std::mem::replace(self, Places::new());
@@ -107,7 +121,9 @@ mod tests {
                     places.push(0, sector, (value, number));
                     list.push((value, number));
                 } else {
+                    let seen = places.find(0, sector, |thing: &(u32, usize)| thing.0 == value).copied();
                     let found = list.iter().position(|thing| thing.0 == value).map(|at| list.remove(at));
+                    prop_assert_eq!(seen, found);
                     prop_assert_eq!(places.take(0, sector, |thing| thing.0 == value), found);
                 }
                 prop_assert!(places.take(1, sector, |_| true).is_none());

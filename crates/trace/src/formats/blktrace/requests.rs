@@ -55,6 +55,13 @@ impl Requests {
         self.waiting.get_mut(usize::try_from(number.checked_sub(self.first)?).ok()?)
     }
 
+    /// Looks at the request of that number, unless it was given up.
+    #[inline]
+    pub(super) fn peek(&self, number: u64) -> Option<&Record> {
+        let place = usize::try_from(number.checked_sub(self.first)?).ok()?;
+        self.waiting.get(place).map(|waiting| &waiting.record)
+    }
+
     /// What arrived before `at_ns` is not waited for any longer.
     pub(super) fn give_up_before(&mut self, at_ns: u64) {
         self.too_old_ns = at_ns;

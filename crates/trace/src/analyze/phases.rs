@@ -1,0 +1,125 @@
+//! The way of a request through the block layer, by the names of Linux' btt.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::times::{Times, TimesReport};
+use crate::record::{NOT_RECORDED, Operation, Record};
+
+/// A part of a request's way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Phase {
+    /// Queued, until it has a request of the kernel's.
+    Q2G,
+    /// Until it is in the scheduler's queue.
+    G2I,
+    /// Until the driver is given it.
+    I2D,
+    /// The three together, which more traces tell.
+    Q2D,
+    /// Until the device is done with it.
+    D2C,
+    /// All of it.
+    Q2C,
+}
+
+impl Phase {
+    pub(crate) const ALL: [Phase; 6] = [Phase::Q2G, Phase::G2I, Phase::I2D, Phase::Q2D, Phase::D2C, Phase::Q2C];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Phase::Q2G => "q2g",
+            Phase::G2I => "g2i",
+            Phase::I2D => "i2d",
+            Phase::Q2D => "q2d",
+            Phase::D2C => "d2c",
+            Phase::Q2C => "q2c",
+        }
+    }
+
+    /// How long it was; [`NOT_RECORDED`] where the trace does not say.
+    fn of(self, record: &Record) -> u64 {
+        let between = |from_ns: u64, to_ns: u64| match to_ns.checked_sub(from_ns) {
+            Some(ns) if to_ns != NOT_RECORDED => ns,
+            // A request that was requeued was given to the driver, or completed in part, before.
+            _ => NOT_RECORDED,
+        };
+        let Record { got_ns, inserted_ns, wait_ns, response_ns, .. } = *record;
+        match self {
+            Phase::Q2G => got_ns,
+            Phase::G2I => between(got_ns, inserted_ns),
+            Phase::I2D => between(inserted_ns, wait_ns),
+            Phase::Q2D => wait_ns,
+            Phase::D2C => between(wait_ns, response_ns),
+            Phase::Q2C => response_ns,
+        }
+    }
+}
+
+/// Times of each phase.
+pub(crate) type ByPhase = [Times; Phase::ALL.len()];
+
+/// Adds what is recorded of a request's phases.
+#[inline]
+pub(crate) fn add(times: &mut ByPhase, record: &Record) {
+    for (phase, times) in Phase::ALL.into_iter().zip(times) {
+        let time_ns = phase.of(record);
+        if time_ns != NOT_RECORDED {
+            times.add(time_ns);
+        }
+    }
+}
+
+/// The phases that are recorded, by name.
+pub(crate) fn report(times: &ByPhase) -> BTreeMap<&'static str, TimesReport> {
+    let reports = Phase::ALL.into_iter().zip(times).map(|(phase, times)| Some((phase.name(), times.report()?)));
+    reports.flatten().collect()
+}
+
+/// How long requests are in each phase. One that is not recorded is not there.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PhasesReport {
+    /// Of all requests.
+    pub all: BTreeMap<&'static str, TimesReport>,
+    /// By operation.
+    pub by_operation: BTreeMap<&'static str, BTreeMap<&'static str, TimesReport>>,
+}
+
+/// Phases by operation.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Phases([Option<Box<ByPhase>>; Operation::ALL.len()]);
+
+impl Phases {
+    #[inline]
+    pub(crate) fn add(&mut self, record: &Record) {
+        if record.wait_ns == NOT_RECORDED && record.got_ns == NOT_RECORDED {
+            return;
+        }
+        add(self.0[record.operation as usize].get_or_insert_default(), record);
+    }
+
+    /// With those of another part of the trace.
+    #[must_use]
+    pub(crate) fn merge(mut self, later: Phases) -> Phases {
+        for (mine, later) in self.0.iter_mut().zip(later.0) {
+            let Some(later) = later else { continue };
+            let mine = mine.get_or_insert_default();
+            mine.iter_mut().zip(later.iter()).for_each(|(times, later)| times.merge(later));
+        }
+        self
+    }
+
+    /// Null where the trace does not say when requests were given to a device.
+    pub(crate) fn finish(&self) -> Option<PhasesReport> {
+        let mut all = ByPhase::default();
+        for of in self.0.iter().flatten() {
+            all.iter_mut().zip(of.iter()).for_each(|(times, of)| times.merge(of));
+        }
+        let by_operation = Operation::ALL.into_iter().zip(&self.0);
+        let by_operation: BTreeMap<_, _> =
+            by_operation.filter_map(|(operation, of)| Some((operation.name(), report(of.as_ref()?)))).collect();
+        (!by_operation.is_empty()).then(|| PhasesReport { all: report(&all), by_operation })
+    }
+}
