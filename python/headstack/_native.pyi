@@ -266,6 +266,9 @@ def trace_cache(source: str, options: str, progress: Callable[[int], object] | N
 def trace_cache_behind(
     source: str, options: str, behind: str, progress: Callable[[int], object] | None = None
 ) -> str: ...
+def trace_course(
+    source: str, stride: int, length: int, progress: Callable[[int], object] | None = None
+) -> bytes: ...
 def trace_export(source: str, output: str, format: str, progress: Callable[[int], object] | None = None) -> str: ...
 def trace_capture(
     asked: str, output: str, progress: Callable[[int, int, float, float, float], object] | None = None

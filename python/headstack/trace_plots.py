@@ -26,6 +26,11 @@ from headstack.report.analysis_report import (
     summary,
     unit,
 )
+from headstack.report.analysis_time import over_time
+from headstack.report.draw import DASHES
+from headstack.report.figures import Lines
+from headstack.report.looks import COLOURS as NAMES
+from headstack.report.looks import with_looks
 
 import matplotlib as mpl  # isort: skip
 from matplotlib.colors import LinearSegmentedColormap, LogNorm  # isort: skip
@@ -49,6 +54,7 @@ def overview(found: Analysis) -> Figure:
     """Addresses over time, rate, sizes, gaps, miss ratios, mix; requests in flight and their times where recorded."""
     report = found.report
     maps = [kind for kind in ("reads", "writes") if report["heat"] is not None and report["heat"][kind]]
+    times = {one.name: one for one in over_time(report, unit(report["duration_ns"], SPANS)) if isinstance(one, Lines)}
     rows: list[Any] = [
         maps if len(maps) == 2 else 2 * (maps or ["reads"]),
         ["rate", "rate"],
@@ -59,11 +65,19 @@ def overview(found: Analysis) -> Figure:
     if report["depth"] is not None:
         rows.append(["depth", "response"])
         heights.append(2.4)
+    # As many as fit: each is as in the page.
+    named = list(times)
+    for pair in (named[at : at + 2] for at in range(0, len(named), 2)):
+        rows.append(pair if len(pair) == 2 else 2 * pair)
+        heights.append(2.4)
     with mpl.rc_context(STYLE | {"font.size": 8.5, "axes.titlesize": 9.5, "axes.titleweight": "bold"}):
         figure = Figure(figsize=(10.4, 1.1 + sum(heights)), layout=ConstrainedLayoutEngine(hspace=0.04, wspace=0.03))
         axes = figure.subplot_mosaic(rows, height_ratios=heights)
         for name, panel in axes.items():
-            PANELS[name](panel, report)
+            if name in times:
+                _draw_lines(panel, times[name])
+            else:
+                PANELS[name](panel, report)
             panel.set_title(panel.get_title(loc="center"), loc="left")
             panel.set_title("", loc="center")
         figure.suptitle(f"{found.name}\n\n", x=0.012, ha="left", weight="bold", size=13)
@@ -270,6 +284,28 @@ def _draw_response(axes: Axes, report: Report) -> None:
     axes.set_xlabel("Percentile")
     axes.grid(axis="y")
     axes.legend(frameon=False, fontsize=8, loc="upper left")
+
+
+def _draw_lines(axes: Axes, data: Lines) -> None:
+    """A figure of the page."""
+    (looked,) = with_looks([data])
+    assert isinstance(looked, Lines)
+    for series in looked.series:
+        y = [math.nan if value is None else value for value in series.y]
+        colour = COLOURS[NAMES.index(series.colour or NAMES[0])]
+        axes.plot(series.x, y, color=colour, ls=DASHES[series.dash or 0], lw=1.3, label=series.name)
+    axes.set_title(looked.title)
+    axes.set_xlabel(looked.x.label)
+    axes.set_ylabel(looked.y.label)
+    if looked.y.log:
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+        axes.yaxis.set_minor_formatter(NullFormatter())
+    else:
+        axes.set_ylim(bottom=0)
+    axes.grid(axis="y")
+    if len(looked.series) > 1:
+        axes.legend(frameon=False, fontsize=7.5, loc="best")
 
 
 PANELS: dict[str, Callable[[Axes, Report], None]] = {

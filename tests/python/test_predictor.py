@@ -9,15 +9,25 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 
 import headstack as hs
 from conftest import SHARED, Headstack, lacks
-from headstack.predictor import Axes, Characterization, Environment, characterization_of, characterize, load_environment
+from headstack.predictor import (
+    Axes,
+    Characterization,
+    Environment,
+    characterization_of,
+    characterize,
+    load_environment,
+    recorded,
+)
 from headstack.predictor.calibration import quantile
 from headstack.predictor.composed import Layout
 from headstack.predictor.environment import (
+    AsRecorded,
     Closed,
     Hot,
     Open,
@@ -26,11 +36,11 @@ from headstack.predictor.environment import (
     Spread,
     Staged,
     spread_of_seeks,
-    unlike_poisson,
 )
 from headstack.predictor.loops import Rates, closed, opened, product_form, staged
 from headstack.predictor.percentiles import LEVELS, of_mixture, part
 from headstack.predictor.predictions import predicted
+from headstack.predictor.recorded import Arrival, in_course
 
 KIB = 1024
 COARSE = Axes(
@@ -289,42 +299,67 @@ def test_requests_become_commands_by_the_layout() -> None:
     assert Layout.of(hs.Array.load("va-7100")) is None
 
 
-def scales(*found: tuple[int, float, float]) -> list[dict[str, float]]:
-    """Bins, their mean, and the variance over the mean, at lengths of 1, 10, 100 ms and so on."""
-    return [
-        {"bin_ns": 10 ** (6 + n), "bins": bins, "mean": mean, "index_of_dispersion": index}
-        for n, (bins, mean, index) in enumerate(found)
-    ]
+def test_random_arrivals_come_to_what_is_solved_exactly() -> None:
+    """The station of a recording is that of an open loop."""
+    rates = Rates((1, 2, 4, 8), [10e6, 8e6, 6e6, 5e6])
+    by_held = [0.0, *(rates.at(held) / 1e9 for held in range(1, 9))]
+    random, now = Random(3), 0.0
+    piece = []
+    for _ in range(60_000):
+        now += random.expovariate(120e-9)
+        piece.append(Arrival(round(now), 4096, True, True))
+    found = in_course([tuple(piece)], {RequestClass(1.0, 4096, True, True): by_held})
+    exact = opened(Open(120), rates)
+    assert found.mean_ns == pytest.approx(exact.mean_ns, rel=0.05)
+    assert sum(share for _, share in found.depths) == pytest.approx(1)
 
 
-def test_only_random_arrivals_are_random() -> None:
-    assert unlike_poisson(scales((10_000, 0.5, 1.02), (1_000, 5, 0.93), (100, 50, 1.3))) == ""
-    assert unlike_poisson(scales((10_000, 0.5, 1.0), (1_000, 5, 4.0))).startswith("come in bursts (variance 4 times")
-    assert unlike_poisson(scales((10_000, 0.1, 0.02), (1_000, 5, 0.1))).startswith("follow each other evenly")
-    # Too few bins, or too little in them, to tell.
-    assert unlike_poisson(scales((20, 50, 30.0))) == ""
-    assert unlike_poisson(scales((40, 50, 2.0))) == ""
-    assert unlike_poisson(scales((10_000, 0.1, 0.02))) == ""
+def test_a_request_takes_the_time_of_its_own_class() -> None:
+    """What comes in a burst is seldom what comes else."""
+    slow, fast = RequestClass(0.5, 65536, False, True), RequestClass(0.5, 4096, True, True)
+    classes = {slow: [0.0, 1e-8], fast: [0.0, 1e-6]}
+    burst = tuple(Arrival(0, 65536, False, True) for _ in range(100))
+    apart = tuple(Arrival(10**12 + n * 10**9, 4096, True, True) for n in range(100))
+    mean_ns = in_course([burst + apart], classes).mean_ns
+    # A hundred wait for each other, 10^8 ns each; the others wait for nobody.
+    assert mean_ns == pytest.approx((50.5 * 1e8 + 1e6) / 2, rel=0.05)
 
 
-@pytest.mark.parametrize(
-    ("arrivals", "expected"),
-    [("poisson", ""), ("bursty:20ms/80ms", "come in bursts"), ("fixed", "follow each other evenly")],
-)
-def test_recordings_of_bursts_are_refused(
-    cheetah: Characterization, tmp_path: Path, arrivals: str, expected: str
+@pytest.mark.parametrize("arrivals", ["poisson", "bursty:20ms/80ms", "fixed"])
+def test_recordings_are_predicted_with_their_own_arrivals(
+    cheetah: Characterization, tmp_path: Path, arrivals: str
 ) -> None:
     trace = tmp_path / "t.parquet"
     hs.run(CHEETAH, size="16KiB", rate=60, arrivals=arrivals, requests=4000, record=trace)
     found = load_environment(trace)
-    assert found.not_poisson.startswith(expected)
-    if expected:
-        with pytest.raises(hs.InputError, match=f"t.parquet: its arrivals {expected}.* replay it"):
-            predicted([found], [cheetah])
-    else:
-        assert predicted([found], [cheetah])[0].mean_ms is not None
+    (told,) = predicted([found], [cheetah])
+    row = hs.replay(trace, CHEETAH, "timed")[0]
+    assert told.load.startswith("as recorded, ")
+    assert told.mean_ms_low < row["mean_ms"] < told.mean_ms_high
+    assert told.mean_ms == pytest.approx(row["mean_ms"], rel=0.3)
+    assert told.p50_ms_low < row["p50_ms"] < told.p50_ms_high
     # Who states the load means random arrivals, or none.
-    assert len(predicted([found.at_rate(60), found.at_depth(4)], [cheetah])) == 2
+    at_random, closed = predicted([found.at_rate(60), found.at_depth(4)], [cheetah])
+    assert closed.load == "depth 4"
+    if arrivals == "bursty:20ms/80ms":
+        assert told.mean_ms_low > 1.2 * at_random.mean_ms
+
+
+def test_of_a_long_recording_pieces_are_gone_through(
+    cheetah: Characterization, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = tmp_path / "t.parquet"
+    hs.run(CHEETAH, size="16KiB", rate=60, arrivals="bursty:20ms/80ms", requests=8000, record=trace)
+    whole = predicted([load_environment(trace)], [cheetah])[0]
+    monkeypatch.setattr(recorded, "WHOLE_MAX", 4000)
+    monkeypatch.setattr(recorded, "PIECE_REQUESTS", 100)
+    environment = load_environment(trace)
+    assert isinstance(environment.load, AsRecorded)
+    assert [len(piece) for piece in environment.load.pieces] == [100] * 32
+    pieces = predicted([environment], [cheetah])[0]
+    assert pieces.mean_ms == pytest.approx(whole.mean_ms, rel=0.15)
+    # What is between the pieces is not known.
+    assert pieces.mean_ms_high / pieces.mean_ms > whole.mean_ms_high / whole.mean_ms
 
 
 REFUSED = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from headstack._native import format_bytes, format_duration_ns
@@ -9,6 +10,7 @@ from headstack.analysis import Analysis
 from headstack.cli.output import print_table, say
 from headstack.cli.traces import print_remarks, spoken_start
 from headstack.columns import Column, Figures, Names
+from headstack.report.analysis_time import PHASES
 from headstack.traces import formats
 
 NOT_RECORDED = "not recorded"
@@ -123,6 +125,64 @@ def print_rate(report: Report) -> None:
 
 
 SCALES_NS = (*(10**power for power in range(4, 11)), *(s * 10**9 for s in (60, 600, 3_600, 86_400, 864_000)))
+
+
+def print_timeline(report: Report) -> None:
+    """The course of the figures: between what they stay, and when they are greatest. JSON and pictures have all."""
+    timeline = report["timeline"]
+    bins = [one for one in timeline["bins"] if one["to_ns"] > one["from_ns"]]
+    if len(bins) < 2:
+        return
+
+    def rate(key: str, factor: float) -> Pick:
+        return lambda one: one["all"][key] * factor * 1e9 / (one["to_ns"] - one["from_ns"])
+
+    def response(sort: str) -> Pick:
+        return lambda one: None if one[sort]["response"] is None else one[sort]["response"]["p99_ns"]
+
+    measures: list[tuple[str, Pick, Callable[[float | None], str]]] = [
+        ("IO/s", rate("requests", 1.0), figure),
+        ("MB/s", rate("bytes", 1e-6), figure),
+        ("reads p99", response("read"), duration),
+        ("writes p99", response("write"), duration),
+        ("in flight", lambda one: one["mean_depth"], figure),
+        ("touched", lambda one: one["all"]["touched_bytes"], size),
+        ("re-used in a bin %", lambda one: one["all"]["reused_in_bin"], percent),
+        ("re-used %", lambda one: one["all"]["reused"], percent),
+    ]
+    rows = []
+    for name, pick, show in measures:
+        found = [(value, one["from_ns"]) for one in bins if (value := pick(one)) is not None]
+        if found:
+            values = sorted(value for value, _ in found)
+            greatest, at_ns = max(found, key=lambda entry: entry[0])
+            rows.append([name, *map(show, (values[0], values[len(values) // 2], greatest)), duration(at_ns)])
+    headings = ["least", "median", "greatest", "greatest at"]
+    rate_of_blocks = timeline["sampled_rate"]
+    how = "" if rate_of_blocks in (None, 1) else f", blocks {exactness(rate_of_blocks)}"
+    table(f"over time, {len(bins)} bins of {duration(timeline['bin_ns'])}{how}", Names(""), headings, rows)
+
+
+Pick = Callable[[dict[str, Any]], float | None]
+
+
+def print_phases(report: Report) -> None:
+    """Where requests spend their time, by btt's names."""
+    phases = report["phases"]
+    if phases is None:
+        say(f"\nphases: {NOT_RECORDED}")
+        return
+    rows = []
+    shown = [(f"{name.upper()}: {said}", phases["all"].get(name)) for name, said in PHASES]
+    shown += [(f"D2C of {sort}s", of.get("d2c")) for sort, of in phases["by_operation"].items()]
+    for title, times in shown:
+        if times is not None:
+            keys = ("mean_ns", "p50_ns", "p99_ns", "max_ns")
+            rows.append([title, f"{times['count']:,}", *(duration(times[key]) for key in keys)])
+    table("phases, by the names of btt", Names(""), ["requests", "mean", "p50", "p99", "greatest"], rows)
+    missing = [name.upper() for name in ("q2g", "g2i", "i2d") if name not in phases["all"]]
+    if missing:
+        say(f"{', '.join(missing)}: {NOT_RECORDED}")
 
 
 def print_sequence(report: Report) -> None:
@@ -291,11 +351,17 @@ def print_processes(report: Report) -> None:
     if not processes:
         say(f"\nprocesses: {NOT_RECORDED}")
         return
-    rows = [
-        [process["name"] or NOT_RECORDED, str(process["pid"]), *mix(process["operations"])]
-        for process in processes[:ROWS_MAX]
-    ]
-    table("processes", Names(""), ["pid", "requests", "read %", "bytes"], rows)
+    slices = report["latency"]["by_process"] if report["latency"] is not None else []
+    times = {(one["of"]["pid"], one["of"]["name"]): one["all"] for one in slices}
+
+    def row(process: dict[str, Any]) -> list[str]:
+        of = times.get((process["pid"], process["name"]), {})
+        p50, p99 = (duration(of.get(key)) for key in ("p50_ns", "p99_ns"))
+        return [process["name"] or NOT_RECORDED, str(process["pid"]), *mix(process["operations"]), p50, p99]
+
+    rows = [row(process) for process in processes[:ROWS_MAX]]
+    headings = ["pid", "requests", "read %", "bytes", "p50 response", "p99"]
+    table("processes", Names(""), headings, rows)
     if len(processes) > ROWS_MAX:
         say(f"and {len(processes) - ROWS_MAX:,} others")
 
@@ -332,11 +398,13 @@ PARTS = (
     print_mix,
     print_sizes,
     print_rate,
+    print_timeline,
     print_sequence,
     print_alignment,
     print_working_set,
     print_reuse,
     print_times,
+    print_phases,
     print_devices,
     print_processes,
     print_environment,

@@ -7,7 +7,7 @@ import math
 import os
 import tomllib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -16,6 +16,7 @@ from headstack import _native
 from headstack._native import InputError
 from headstack.analysis import Analysis
 from headstack.demand import load_demand
+from headstack.predictor.recorded import Piece, pieces_of
 from headstack.scenario import Scenario, kind_of
 from headstack.traces import Trace
 from headstack.values import duration_ns, size_bytes
@@ -25,13 +26,6 @@ SCENARIOS = "one stream of access, transactions or video without a frame rate"
 RANGE_MIN_BYTES = 2 << 20
 """What lies closer together than at random over this lies in the buffer, or on a track or two."""
 FARTHER_THAN_A_QUARTER = 0.75**2
-JUDGED_BINS_MIN = 32
-"""Below, variance over the mean scatters by a quarter and more."""
-CERTAIN = 3.0
-"""Standard deviations: of some 25 lengths of bins, one in a hundred traces has one by chance."""
-BURSTY = 1.5
-"""Variance over the mean of arrivals beyond which nothing is predicted. A choice: by Kingman's formula, requests wait
-a quarter to half again as long there as random arrivals do."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +102,13 @@ class Open:
 
 
 @dataclass(frozen=True)
+class AsRecorded(Open):
+    """Requests that come when those of a recording did."""
+
+    pieces: tuple[Piece, ...] = field(default=(), compare=False, repr=False)
+
+
+@dataclass(frozen=True)
 class Staged:
     """Stages of requests with so many at a time, the next when all of the last are answered, as frames of video are."""
 
@@ -139,9 +140,6 @@ class Environment:
     """Places of random requests are multiples of this."""
     hot: Hot | None = None
     recorded: Recorded | None = None
-    not_poisson: str = ""
-    """How the arrivals of a recording differ from those of an open loop, which predictions are of; empty where they do
-    not, or where the load is stated."""
 
     def __post_init__(self) -> None:
         if not math.isclose(sum(one.share for one in self.classes), 1.0, abs_tol=1e-6):
@@ -177,7 +175,7 @@ class Environment:
         if isinstance(self.load, Staged):
             raise InputError(f"{self.name}: depth: its stages have one of their own")
         load = replace(self.load, outstanding=outstanding) if isinstance(self.load, Closed) else Closed(outstanding)
-        return replace(self, load=load, not_poisson="")
+        return replace(self, load=load)
 
     def at_rate(self, rate_per_s: float) -> Environment:
         """The same in an open loop of so many arrivals a second.
@@ -185,7 +183,7 @@ class Environment:
         >>> hs.load_environment("file-server").at_rate(100).load.rate_per_s
         100
         """
-        return replace(self, load=Open(rate_per_s), not_poisson="")
+        return replace(self, load=Open(rate_per_s))
 
 
 def load_environment(source: str | os.PathLike[str] | Environment | Workload | Scenario | Trace) -> Environment:
@@ -313,8 +311,12 @@ def spread_of_seeks(seeks: Sequence[dict[str, Any]], span_bytes: int) -> tuple[S
 
 
 def of_trace(trace: Trace) -> Environment:
-    """The environment of a trace by its analysis: mix, streams, spread and rate."""
-    return of_analysis(trace.analyze())
+    """The environment of a trace: mix, streams and spread by its analysis, and its own arrivals."""
+    analysis = trace.analyze()
+    environment = of_analysis(analysis)
+    assert isinstance(environment.load, Open)
+    pieces = pieces_of(trace, int(analysis.report["requests"]))
+    return replace(environment, load=AsRecorded(environment.load.rate_per_s, pieces))
 
 
 def of_analysis(analysis: Analysis) -> Environment:
@@ -334,7 +336,6 @@ def of_analysis(analysis: Analysis) -> Environment:
         switch_share=min(1.0, back / continuing) if continuing > 0 else 0.0,
         align_bytes=report["alignment"]["common_bytes"] or 512,
         recorded=Recorded(int(report["bytes"]), returns_of(report["reuse"])),
-        not_poisson=unlike_poisson(report["arrivals"]["scales"]),
     )
 
 
@@ -342,32 +343,6 @@ def returns_of(reuse: dict[str, Any] | None) -> tuple[tuple[float, float], ...]:
     """By the size of a cache, the share of blocks that come back to it."""
     curve = reuse["lru_curve"] if reuse is not None else []
     return tuple((float(one["cache_bytes"]), 1 - one["miss_ratio"]) for one in curve if one["cache_bytes"] is not None)
-
-
-def unlike_poisson(scales: Sequence[dict[str, Any]]) -> str:
-    """How arrivals differ from a Poisson process, in words; empty where they do not.
-
-    Of Poisson arrivals the variance of the requests in a bin is their mean, at every length of a bin; the sample's
-    ratio of the two, over n bins, scatters by sqrt(2 / n) (chi-squared). In heavy traffic waiting grows as half of the
-    ratio of arrivals plus that of services (Kingman, 1961), so that a ratio beyond ``BURSTY``, or below its inverse,
-    puts the mean response off by more than the intervals of predictions hold.
-    """
-    judged = [scale for scale in scales if scale["bins"] >= JUDGED_BINS_MIN and scale["mean"] > 0]
-    chance = {scale["bin_ns"]: CERTAIN * math.sqrt(2 / scale["bins"]) for scale in judged}
-    high = max(judged, key=lambda scale: scale["index_of_dispersion"] - chance[scale["bin_ns"]], default=None)
-    if high is not None and high["index_of_dispersion"] - chance[high["bin_ns"]] > BURSTY:
-        return f"come in bursts ({_dispersion(high)})"
-    # Bins of less than a request hold one or none, however regular they come.
-    full = [scale for scale in judged if scale["mean"] >= 1]
-    low = min(full, key=lambda scale: scale["index_of_dispersion"] + chance[scale["bin_ns"]], default=None)
-    if low is not None and low["index_of_dispersion"] + chance[low["bin_ns"]] < 1 / BURSTY:
-        return f"follow each other evenly, as answers or a clock do ({_dispersion(low)})"
-    return ""
-
-
-def _dispersion(scale: dict[str, Any]) -> str:
-    length = _native.format_duration_ns(scale["bin_ns"])
-    return f"variance {scale['index_of_dispersion']:.2g} times the mean in bins of {length}; random arrivals: 1"
 
 
 def of_scenario(scenario: Scenario) -> Environment:

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from itertools import chain, product
+from dataclasses import dataclass, replace
+from itertools import accumulate, chain, product
 from math import exp, inf, log
 
 from headstack._native import InputError, format_bytes
@@ -143,6 +143,18 @@ class Model:
         """The saturation curve: requests a second at each depth of the tests."""
         return Rates(self.depths, [self.service_ns(blend, index) for index in range(len(self.depths))])
 
+    def rates_of_classes(self, environment: Environment) -> dict[RequestClass, list[float]]:
+        """What the station does in a ns, by how many it holds, where requests of one class are served next, among
+        those of all others. A queue that grows is not served slower, as with random arrivals."""
+        whole = self.blend(environment)
+        found = {}
+        for one in environment.classes:
+            alone = self.blend(replace(environment, classes=(replace(one, share=1.0),)))
+            rates = self.rates(replace(alone, factor=whole.factor))
+            served = accumulate((rates.at(depth) / 1e9 for depth in range(1, int(rates.depth_max) + 1)), max)
+            found[one] = [0.0, *served]
+        return found
+
     def service_at_ns(self, blend: Blend, depth: float) -> float:
         """Time over requests at any depth of the tests' range; below one request, those that are there take as long."""
         if depth <= 1:
@@ -183,6 +195,10 @@ class Model:
             waiting = self._responses.at_depth(blend.alike, blend.factor, found.iops * found.mean_ns / 1e9)
             told = {name: one.between(waiting[name], alone) for name, one in told.items()}
         return told
+
+    def percentiles_in_course(self, blend: Blend, depths: Sequence[tuple[int, float]]) -> Percentiles:
+        """The percentiles of requests that find so many, each of them a share of all."""
+        return self._responses.in_course(blend.alike, blend.factor, depths)
 
     def _open_terms(self, environment: Environment, load: float) -> Terms:
         """The tests with arrivals around an environment."""

@@ -13,10 +13,11 @@ from headstack._native import Field, InputError, format_bytes
 from headstack.columns import Column, told
 from headstack.predictor.calibration import MEAN
 from headstack.predictor.characterization import ENOUGH, Characterization
-from headstack.predictor.environment import Closed, Environment, Open, Staged
-from headstack.predictor.grid import OPEN
+from headstack.predictor.environment import AsRecorded, Closed, Environment, Open, Staged
+from headstack.predictor.grid import OPEN, SEQUENTIAL
 from headstack.predictor.loops import SATURATED_SHARE, Rates, Reached, reached
 from headstack.predictor.model import Blend
+from headstack.predictor.recorded import in_course
 from headstack.predictor.shown import shown
 from headstack.tables import to_csv, written
 
@@ -220,6 +221,8 @@ def _with_arrivals(environment: Environment, system: Characterization, rates: Ra
     share = load.rate_per_s / most
     apart = math.exp(error)
     late = Reached(min(load.rate_per_s, most / apart), math.inf, saturated=True)
+    if isinstance(load, AsRecorded) and not point.saturated:
+        return _as_recorded(environment, system, error, share)
     if point.saturated:
         return point, late, Reached(min(load.rate_per_s, most * apart), math.inf, saturated=True)
     mean_ns = point.mean_ns * system.model.patience(environment, share)
@@ -227,6 +230,22 @@ def _with_arrivals(environment: Environment, system: Characterization, rates: Ra
     if share * apart < SATURATED_SHARE:
         late = Reached(point.iops, mean_ns * spread)
     return Reached(point.iops, mean_ns), late, Reached(point.iops, mean_ns / spread)
+
+
+def _as_recorded(environment: Environment, system: Characterization, error: float, share: float) -> Found:
+    """The arrivals of a recording. How much an error of the rates does to response times is seen by going through it
+    with these rates; what the tests with arrivals are off by comes on top, as with random arrivals."""
+    patience = system.model.patience(environment, share)
+    assert isinstance(environment.load, AsRecorded)
+    classes, pieces = system.model.rates_of_classes(environment), environment.load.pieces
+    course, slow, fast = (in_course(pieces, classes, math.exp(by)) for by in (0.0, -error, error))
+    spread = math.exp(error_of(environment, system, OPEN) / (1 - share) + course.unsure)
+    rate = environment.load.rate_per_s
+    return (
+        Reached(rate, course.mean_ns * patience),
+        Reached(rate, slow.mean_ns * patience * spread),
+        Reached(rate, fast.mean_ns * patience / spread),
+    )
 
 
 def error_of(environment: Environment, system: Characterization, kind: str) -> float:
@@ -244,11 +263,6 @@ def check_depth(environment: Environment, system: Characterization) -> None:
     """Raises ``InputError`` for loops deeper than the tests."""
     load, depths = environment.load, system.model.depths
     if isinstance(load, Open):
-        if environment.not_poisson:
-            raise InputError(
-                f"{environment.name}: its arrivals {environment.not_poisson}, and a prediction would take them for "
-                "random ones; replay it (headstack replay), or state the load to predict with --depth or --rate"
-            )
         if load.rate_per_s <= 0:
             raise InputError(f"{environment.name}: rate: {load.rate_per_s:g} is out of range; above 0 is allowed")
         return
@@ -338,14 +352,35 @@ def _percentiles(environment: Environment, system: Characterization, blend: Blen
     if isinstance(load, Open) or load.think_ns > 0 or load.processors is not None:
         share = min(1.0, point.iops / model.rates(blend).most)
         alone = 1.0 if isinstance(load, Open) else (1 - share) / load.in_a_row
-    told = []
+    told = {}
     for figure, one in model.percentiles(environment, blend, point, alone, share).items():
         error = one.unsure * (
             system.errors[figure][OPEN] / (1 - share) if isinstance(load, Open) else system.errors[figure][blend.kind]
         )
         time_ms, spread = point.mean_ns * math.exp(one.ratio) / 1e6, math.exp(error)
-        told.append((time_ms, time_ms / spread, None if slow.saturated else time_ms * spread))
-    return told[0], told[1]
+        told[figure] = (time_ms, time_ms / spread, None if slow.saturated else time_ms * spread)
+    if isinstance(load, AsRecorded):
+        return _percentiles_as_recorded(environment, system, blend, point, told)
+    return told["p50"], told["p99"]
+
+
+def _percentiles_as_recorded(
+    environment: Environment, system: Characterization, blend: Blend, point: Reached, at_random: dict[str, Ends]
+) -> Told:
+    """A recording's, by how many its requests find. Tests with random arrivals know what depths do not, such as what a
+    scheduler leaves waiting where more come: intervals hold what both say."""
+    load = environment.load
+    assert isinstance(load, AsRecorded)
+    left = 1 - load.rate_per_s / system.model.rates(blend).most
+    course = in_course(load.pieces, system.model.rates_of_classes(environment))
+    told = {}
+    for figure, one in system.model.percentiles_in_course(blend, course.depths).items():
+        spread = math.exp(one.unsure * system.errors[figure][OPEN] / left + course.unsure)
+        time_ms = point.mean_ns * math.exp(one.ratio) / 1e6
+        _, low_ms, high_ms = at_random[figure]
+        assert low_ms is not None and high_ms is not None
+        told[figure] = (time_ms, min(low_ms, time_ms / spread), max(high_ms, time_ms * spread))
+    return told["p50"], told["p99"]
 
 
 def _ms(reached: Reached) -> float | None:
@@ -355,6 +390,8 @@ def _ms(reached: Reached) -> float | None:
 def load_text(environment: Environment) -> str:
     """The load, for people."""
     match environment.load:
+        case AsRecorded(rate_per_s):
+            return f"as recorded, {rate_per_s:.4g}/s"
         case Closed(outstanding, think_ns):
             return f"{outstanding:g} clients" if think_ns > 0 else f"depth {outstanding:g}"
         case Open(rate_per_s):

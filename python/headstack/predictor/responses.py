@@ -71,13 +71,14 @@ class Responses:
             parts.append(part(share, times))
             time_ns = self._tables[one.table].time_ns
             mean += sum([weight * time_ns[at] for at, weight in terms])
-        found = {}
         # One pass finds all; they are taken apart again.
         logs = of_mixture(parts, ALL_AROUND)
-        for name, around in AROUND.items():
-            below, at_level, above = (logs[ALL_AROUND.index(level)] for level in around)
-            found[name] = Percentile(at_level - log(mean), max(SURE, (above - below) / 2))
-        return found
+        return {name: self._percentile(logs, around, mean) for name, around in AROUND.items()}
+
+    @staticmethod
+    def _percentile(logs: Sequence[float], around: Sequence[float], mean: float) -> Percentile:
+        below, at_level, above = (logs[ALL_AROUND.index(level)] for level in around)
+        return Percentile(at_level - log(mean), max(SURE, (above - below) / 2))
 
     def at_depth(self, alike: Sequence[Alike], factor: Terms, depth: float) -> Percentiles:
         """The percentiles of a closed loop."""
@@ -87,6 +88,31 @@ class Responses:
                 ratio=one.ratio + sum([mass * self._factor(name, factor, index) for index, mass in around])
             )
             for name, one in self.ratios(alike, around).items()
+        }
+
+    def in_course(self, alike: Sequence[Alike], factor: Terms, depths: Sequence[tuple[int, float]]) -> Percentiles:
+        """The percentiles of requests that find so many, each depth with its share: a mixture of the closed loops that
+        were tested at these depths. Beyond the deepest test they are as much slower as there are more."""
+        masses: dict[tuple[int, int], float] = {}
+        deepest = self._depths[-1]
+        for depth, mass in depths:
+            over = max(0, round(2 * log(depth / deepest, 2)))
+            for index, weight in self._around(depth):
+                masses[index, over] = masses.get((index, over), 0.0) + mass * weight
+        parts: list[Part] = []
+        mean = 0.0
+        for (index, over), mass in masses.items():
+            slower = self._depths[index] * 2 ** (over / 2)
+            for one in alike:
+                share = sum([weight for _, weight in one.terms])
+                terms = [(at + index, weight * slower) for at, weight in one.terms]
+                times = [sum([weight * level[at] for at, weight in terms]) / share for level in self._times[one.table]]
+                parts.append(part(share * mass, times))
+                time_ns = self._tables[one.table].time_ns
+                mean += mass * sum([weight * time_ns[at] for at, weight in terms])
+        logs = of_mixture(parts, ALL_AROUND)
+        return {
+            name: self._percentile(logs, around, mean) for name, around in AROUND.items()
         }
 
     def of_arrivals(self, alike: Sequence[Alike]) -> Percentiles:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headstack._native import format_bytes, format_duration_ns, version
+from headstack.report.analysis_time import distribution, over_time, phases, whose
 from headstack.report.figures import Axis, Bars, Figure, Grid, Heat, Lines, Report, Section, Series
 from headstack.report.words import of_course, of_percentiles
 
@@ -31,9 +32,14 @@ def report_of(found: Analysis) -> Report:
     sections = [
         Section("Addresses over time", "", list(_maps(told))),
         Section("Arrivals", "", [*_rate(told), *_gaps(told)]),
+        Section("Over time", "", list(over_time(told, unit(told["duration_ns"], SPANS)))),
         Section("Sizes and operations", "", [*_sizes(told), *_mix(told)]),
         Section("Re-use", "", list(_reuse(told))),
-        Section("Requests in flight and response times", "", [*_depth(told), *_response(told)]),
+        Section(
+            "Requests in flight and response times",
+            "",
+            [*_depth(told), *_response(told), *distribution(told), *phases(told), *whose(told)],
+        ),
     ]
     remarks = [*(f"{note[:1].upper()}{note[1:]}." for note in told["notes"]), f"{caption(found)}."]
     shown = [section for section in sections if section.figures]
