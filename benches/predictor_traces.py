@@ -1,9 +1,9 @@
-"""Predictions of recordings held against their replays, on traces that come as they please: `predictor_traces.py [SYSTEM...]`.
+"""Predictions of recordings held against their replays: `predictor_traces.py [SYSTEM...]`.
 
-Twenty traces: real ones where there are any in $HEADSTACK_SHARED/traces, and generated ones that come in bursts of every
-length, in closed loops, by the hour, in several sorts at a time, from many volumes. Each is predicted from its own
-arrivals and replayed as recorded (timed) on the same simulated system. Generated ones are slowed down or sped up so that
-every system gets the same share of what it can do.
+Twenty traces: real ones where there are any in $HEADSTACK_SHARED/traces, and generated ones that come in bursts of
+every length, in closed loops, by the hour, in several sorts at a time, from many volumes. Each is predicted from its
+own arrivals and replayed as recorded (timed) on the same simulated system. Generated ones are slowed down or sped up so
+that every system gets the same share of what it can do.
 
 Prints a line for each trace and system: what came of it, and whether the replay lies within the prediction's interval;
 then how many do, of the half that the method was tried on while it was made (`seen`) and of the other one (`held out`).
@@ -260,9 +260,11 @@ def held(title: str, trace: hs.Trace, system: Characterization) -> dict[str, str
             name, replayed = figure, row[column]
             ends = tuple(getattr(found, key) for key in (column, f"{figure}_ms_low", f"{figure}_ms_high"))
         is_within = (ends[1] or 0.0) <= replayed <= (math.inf if ends[2] is None else ends[2])
-        verdicts[figure] = "within" if is_within else "beside"
+        verdicts["throughput" if found.saturated else figure] = "within" if is_within else "beside"
         told = "".join(f"{'-' if end is None else f'{end:.4g}':>10}" for end in ends)
         print(f"{line}{name:7}{replayed:10.4g}{told}{'' if is_within else '  beside'}", flush=True)
+        if found.saturated:
+            break
     return verdicts
 
 

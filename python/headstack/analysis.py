@@ -17,7 +17,13 @@ if TYPE_CHECKING:
     from headstack.report.figures import Report
 
 
-STORED = Stored("analysis")
+def _without_time_axis(told: dict[str, Any]) -> dict[str, Any]:
+    """Nothing was said of the course of figures, nor whose requests take how long."""
+    timeline: dict[str, Any] = {"bin_ns": 1, "block_bytes": None, "sampled_rate": None, "not_followed": 0, "bins": []}
+    return told | {"report": told["report"] | {"timeline": timeline, "latency": None, "phases": None}}
+
+
+STORED = Stored("analysis", steps=(_without_time_axis,))
 
 
 @dataclass(frozen=True)
@@ -53,7 +59,7 @@ class Analysis:
             raise InputError(f"{os.fspath(path)}: is not an analysis of a trace: {error!r}") from None
 
     def plot(self, path: str | os.PathLike[str]) -> None:
-        """Draws addresses, rates, sizes, gaps, re-use and times; the suffix is png, svg or pdf."""
+        """Draws addresses, rates, sizes, gaps, re-use and times, and their course; the suffix is png, svg or pdf."""
         from headstack.plots import save
         from headstack.trace_plots import overview
 

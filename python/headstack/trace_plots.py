@@ -54,7 +54,9 @@ def overview(found: Analysis) -> Figure:
     """Addresses over time, rate, sizes, gaps, miss ratios, mix; requests in flight and their times where recorded."""
     report = found.report
     maps = [kind for kind in ("reads", "writes") if report["heat"] is not None and report["heat"][kind]]
-    times = {one.name: one for one in over_time(report, unit(report["duration_ns"], SPANS)) if isinstance(one, Lines)}
+    # Reads have one colour in all of them.
+    looked = with_looks(list(over_time(report, unit(report["duration_ns"], SPANS))))
+    times = {one.name: one for one in looked if isinstance(one, Lines)}
     rows: list[Any] = [
         maps if len(maps) == 2 else 2 * (maps or ["reads"]),
         ["rate", "rate"],
@@ -288,24 +290,23 @@ def _draw_response(axes: Axes, report: Report) -> None:
 
 def _draw_lines(axes: Axes, data: Lines) -> None:
     """A figure of the page."""
-    (looked,) = with_looks([data])
-    assert isinstance(looked, Lines)
-    for series in looked.series:
+    for series in data.series:
         y = [math.nan if value is None else value for value in series.y]
         colour = COLOURS[NAMES.index(series.colour or NAMES[0])]
-        axes.plot(series.x, y, color=colour, ls=DASHES[series.dash or 0], lw=1.3, label=series.name)
-    axes.set_title(looked.title)
-    axes.set_xlabel(looked.x.label)
-    axes.set_ylabel(looked.y.label)
-    if looked.y.log:
+        x = [math.nan if value is None else value for value in series.x]
+        axes.plot(x, y, color=colour, ls=DASHES[series.dash or 0], lw=1.3, label=series.name)
+    axes.set_title(data.title)
+    axes.set_xlabel(data.x.label)
+    axes.set_ylabel(data.y.label)
+    if data.y.log:
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
         axes.yaxis.set_minor_formatter(NullFormatter())
     else:
         axes.set_ylim(bottom=0)
     axes.grid(axis="y")
-    if len(looked.series) > 1:
-        axes.legend(frameon=False, fontsize=7.5, loc="best")
+    if len(data.series) > 1:
+        axes.legend(framealpha=0.75, edgecolor="none", fontsize=7.5, loc="best")
 
 
 PANELS: dict[str, Callable[[Axes, Report], None]] = {

@@ -136,6 +136,62 @@ def test_json_goes_round(headstack: Headstack, csv: Path, tmp_path: Path) -> Non
         Analysis.load(tmp_path / "b.json")
 
 
+def test_an_analysis_of_before_the_time_axis_is_read(csv: Path, tmp_path: Path) -> None:
+    told = json.loads(hs.Trace(csv).analyze().to_json())
+    for key in ("timeline", "latency", "phases"):
+        del told["report"][key]
+    (tmp_path / "old.json").write_text(json.dumps(told | {"schema": 1}))
+    loaded = Analysis.load(tmp_path / "old.json")
+    assert loaded.report["timeline"]["bins"] == []
+    names = {figure.name for section in loaded.to_report().sections for figure in section.figures}
+    assert "rate" in names
+    assert "times-over-time" not in names
+
+
+def test_the_time_axis_is_told_in_tables_and_figures(headstack: Headstack, tmp_path: Path) -> None:
+    # A read of 4 KiB each 100 ms for 4 s, at 1 ms, then for as long of the same places, ten times as slow.
+    lines = [
+        f"{128166372000000000 + n * 1_000_000},hm,0,Read,{n % 40 * 4096},4096,{10_000 if n < 40 else 100_000}\n"
+        for n in range(80)
+    ]
+    (tmp_path / "t.csv").write_text("".join(lines))
+    done = headstack("trace", "analyze", "t.csv")
+    assert done.returncode == 0, done.stderr
+    # Rates, then responses, then the share of blocks that were read before: none in the first half, all in the second.
+    course = {line.split("  ")[0]: line.split()[-4:] for line in done.stdout.split("\n") if line.startswith("re")}
+    assert course["reads p99"] == ["1ms", "1ms", "10ms", "4s"]
+    assert course["re-used %"] == ["0.0", "0.0", "100.0", "4s"]
+    assert "phases: not recorded" in done.stdout
+    report = hs.Trace(tmp_path / "t.csv").analyze().to_report()
+    figures = {figure.name: figure for section in report.sections for figure in section.figures}
+    median, p99 = figures["times-over-time"].series
+    assert [one.name for one in (median, p99)] == ["reads, median", "reads, p99"]
+    known = [y for y in median.y if y is not None]
+    assert (known[0], known[-1]) == (pytest.approx(1.0, rel=0.01), pytest.approx(10.0, rel=0.01))
+    assert figures["distribution"].series[0].y[-1] == 100
+    assert figures["set-over-time"].series[0].y[-1] == pytest.approx(40 * 4096 / 1e6)
+    assert "phases" not in figures
+
+
+def test_phases_are_told_by_the_names_of_btt(headstack: Headstack, tmp_path: Path) -> None:
+    for name in ("sample.blktrace.0", "sample.blktrace.1"):
+        (tmp_path / name).write_bytes((SAMPLES / name).read_bytes())
+    files = ("sample.blktrace.0", "sample.blktrace.1")
+    assert headstack("trace", "import", *files, "-o", "t.parquet").returncode == 0
+    # What is stored knows as much.
+    told = [headstack("trace", "analyze", *of).stdout.split("phases, by")[1] for of in (files, ("t.parquet",))]
+    assert told[0].split("processes")[0] == told[1].split("processes")[0]
+    # One of the sample's requests has a G, a us behind its Q; none has an I.
+    assert "Q2G: queued to got" in told[0]
+    assert "G2I, I2D: not recorded" in told[0]
+    found = hs.Trace(*(tmp_path / name for name in files)).analyze()
+    assert (
+        found.report["phases"]["all"]["q2g"] | {"count": 1, "mean_ns": 1000.0} == found.report["phases"]["all"]["q2g"]
+    )
+    figures = {figure.name: figure for section in found.to_report().sections for figure in section.figures}
+    assert figures["phases"].groups[0] == "Q2G: queued to got"
+
+
 @pytest.mark.parametrize("name", ["msr.csv", "oracle-general.bin", "sample.blktrace.0", "disksim.txt"])
 def test_a_picture_is_drawn_and_equal_twice(tmp_path: Path, name: str) -> None:
     found = hs.Trace(SAMPLES / name).analyze()

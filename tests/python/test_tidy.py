@@ -31,6 +31,7 @@ PLACES = {
     "crates": ".rs .toml .txt .proptest-regressions",
     "crates/result/tests/fixtures": ".json",
     "crates/trace/samples": ".txt .csv .iolog .bin .blktrace .blkparse .trace .0 .1",
+    "crates/trace/tests/fixtures": ".parquet",
     "docs": ".css .ipynb .json .md .png .py .rst",
     "fuzz": ".lock .rs .sh .toml",
     "fuzz/seeds": "any",

@@ -148,8 +148,8 @@ def predict(
     Throughput, mean, median and 99th percentile are told. Intervals hold what a full simulation of the same system
     comes to in 90 % of such predictions; a second table has where nine of ten devices lie, where that is known. Gains
     are over the first system: of throughput, or where arrivals set that, of the speed of responses. What is outside
-    the range of the tests is refused, and so are recordings whose arrivals come in bursts or depend on each other,
-    unless --depth or --rate states the load.
+    the range of the tests is refused. A recording has its own arrivals, as in a replay that is timed; --depth or --rate
+    states another load.
     """
     # Loading the predictor takes as long as all the rest of the command line.
     from headstack.predictor import Predictions, at_loads, characterization_of, load_environment

@@ -14,7 +14,7 @@ from headstack.columns import Column, told
 from headstack.predictor.calibration import MEAN
 from headstack.predictor.characterization import ENOUGH, Characterization
 from headstack.predictor.environment import AsRecorded, Closed, Environment, Open, Staged
-from headstack.predictor.grid import OPEN, SEQUENTIAL
+from headstack.predictor.grid import OPEN
 from headstack.predictor.loops import SATURATED_SHARE, Rates, Reached, reached
 from headstack.predictor.model import Blend
 from headstack.predictor.recorded import in_course
@@ -92,7 +92,7 @@ class Prediction:
 FIELDS = (
     Field("system", "text", "", "the system"),
     Field("environment", "text", "", "the environment: a workload, or a trace"),
-    Field("load", "text", "", "the load in words: depth 16, 600/s, or as stated"),
+    Field("load", "text", "", "the load in words: depth 16, 600/s, as recorded, or as stated"),
     Field("iops", "figure", "1/s", "requests completed a second"),
     Field("iops_low", "figure", "1/s", "low end of the interval that holds nine of ten simulations"),
     Field("iops_high", "figure", "1/s", "high end of it"),
@@ -352,7 +352,7 @@ def _percentiles(environment: Environment, system: Characterization, blend: Blen
     if isinstance(load, Open) or load.think_ns > 0 or load.processors is not None:
         share = min(1.0, point.iops / model.rates(blend).most)
         alone = 1.0 if isinstance(load, Open) else (1 - share) / load.in_a_row
-    told = {}
+    told: dict[str, Ends] = {}
     for figure, one in model.percentiles(environment, blend, point, alone, share).items():
         error = one.unsure * (
             system.errors[figure][OPEN] / (1 - share) if isinstance(load, Open) else system.errors[figure][blend.kind]
@@ -378,7 +378,8 @@ def _percentiles_as_recorded(
         spread = math.exp(one.unsure * system.errors[figure][OPEN] / left + course.unsure)
         time_ms = point.mean_ns * math.exp(one.ratio) / 1e6
         _, low_ms, high_ms = at_random[figure]
-        assert low_ms is not None and high_ms is not None
+        assert low_ms is not None
+        assert high_ms is not None
         told[figure] = (time_ms, min(low_ms, time_ms / spread), max(high_ms, time_ms * spread))
     return told["p50"], told["p99"]
 

@@ -1,16 +1,16 @@
 """Recordings as a queue meets them: their own arrivals, at the station of ``loops``.
 
-The station serves at the rates of the closed loops of the tests, by the number of requests that it holds. A request that
-is served next takes the time of its own class, random or sequential, a read or a write, of its size: what comes in a
-burst is seldom what comes else. Times are drawn from an exponential distribution, as they are where arrivals are random
-and the station is solved exactly, so that with random arrivals both come to the same.
+The station serves at the rates of the closed loops of the tests, by the number of requests that it holds. The request
+that is served next takes the time of its own class, random or sequential, a read or a write, of its size: what comes
+in a burst is seldom what comes else. Times are drawn from an exponential distribution, as they are where arrivals are
+random and the station is solved exactly, so that with random arrivals both come to the same.
 """
 
 from __future__ import annotations
 
 import struct
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, log, sqrt
 from random import Random
@@ -67,14 +67,14 @@ class Course:
 
     mean_ns: float
     unsure: float
-    """From the pieces to the whole: the half-width of 90 % of the logarithm of the mean; 0 where all was gone through."""
+    """From the pieces to the whole: half the width of 90 % of the mean's logarithm; 0 where all was gone through."""
     depths: tuple[tuple[int, float], ...]
     """How many were there when a request came, itself included, and the share of the requests that found it so."""
 
 
 def in_course(
     pieces: Sequence[Piece],
-    classes: dict[RequestClass, Rates],
+    classes: Mapping[RequestClass, Rates],
     scale: float = 1.0,
 ) -> Course:
     """Goes through a recording, with all rates times ``scale``."""
@@ -98,9 +98,7 @@ def in_course(
     )
 
 
-def served(
-    piece: Piece, rates: Sequence[Rates], scale: float, random: Random, found: Counter[int]
-) -> list[float]:
+def served(piece: Piece, rates: Sequence[Rates], scale: float, random: Random, found: Counter[int]) -> list[float]:
     """Response times in ns, in order of arrival: one after the other, at a rate that goes with how many are there;
     ``found`` counts how many each arrival makes them."""
     deepest = len(rates[0]) - 1
@@ -129,7 +127,7 @@ def served(
     return answers
 
 
-def _nearest(classes: dict[RequestClass, Rates]) -> Callable[[Arrival], Rates]:
+def _nearest(classes: Mapping[RequestClass, Rates]) -> Callable[[Arrival], Rates]:
     """The class that is most like a request: what it does first, then whether it is random, then its size."""
     known: dict[tuple[int, bool, bool], Rates] = {}
 

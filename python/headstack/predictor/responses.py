@@ -111,9 +111,7 @@ class Responses:
                 time_ns = self._tables[one.table].time_ns
                 mean += mass * sum([weight * time_ns[at] for at, weight in terms])
         logs = of_mixture(parts, ALL_AROUND)
-        return {
-            name: self._percentile(logs, around, mean) for name, around in AROUND.items()
-        }
+        return {name: self._percentile(logs, around, mean) for name, around in AROUND.items()}
 
     def of_arrivals(self, alike: Sequence[Alike]) -> Percentiles:
         """The percentiles of an open loop."""

@@ -94,7 +94,7 @@ def _set_over_time(
         )
     )
     if again:
-        axis = Axis("References that were touched before (%)", log=False)
+        axis = Axis("Touched before (%)", log=False)
         says = of_course([y for y in again[-1].y if y is not None], f"% ({again[-1].name})")
         yield Lines("reuse-over-time", "Re-use over time", x, axis, again, note, says=says)
 
@@ -128,12 +128,18 @@ def phases(report: Found) -> Iterable[Figure]:
         return
     shown = [(name, said) for name, said in PHASES if name in known["all"]]
     series = [
-        Series(f"{sort}s, {said}", (), [_ms(of.get(name), key) for name, _ in shown], thing=f"{sort}s")
+        Series(
+            f"{sort}s",
+            (),
+            [_ms(of.get(name), "mean_ns") for name, _ in shown],
+            low=[_ms(of.get(name), "p50_ns") for name, _ in shown],
+            high=[_ms(of.get(name), "p99_ns") for name, _ in shown],
+        )
         for sort, of in known["by_operation"].items()
-        for said, key in (("mean", "mean_ns"), ("p99", "p99_ns"))
     ]
     groups = [f"{name.upper()}: {said}" for name, said in shown]
-    axis, note = Axis("Time (ms)", log=True), "By the names of Linux' btt."
+    axis = Axis("Time (ms)", log=True)
+    note = "Means, and from the median to the 99th percentile. By the names of Linux' btt."
     yield Bars("phases", "Where requests spend their time", axis, groups, series, note, says=_of_phases(report))
 
 

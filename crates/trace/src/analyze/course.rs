@@ -2,8 +2,7 @@
 //!
 //! Of a long trace pieces are kept that lie evenly in it, each of requests that follow each other.
 
-use super::DEVICES_MAX;
-use super::mix::transfers;
+use super::mix::{DEVICES_MAX, transfers};
 use super::sequence::{Placement, Sequence};
 use crate::record::{Operation, Record};
 

@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::mix::PROCESSES_MAX;
 use super::times::{TimeClass, Times, TimesReport};
-use super::{DEVICES_MAX, PROCESSES_MAX};
 use crate::meta::Meta;
 use crate::record::{NOT_RECORDED, Operation, Record};
+
+/// Devices whose times are told apart: each has a distribution of some KB.
+const DEVICES_MAX: usize = 256;
 
 /// Reads, writes, and all else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

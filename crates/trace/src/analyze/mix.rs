@@ -10,6 +10,10 @@ use crate::record::{Flags, Operation, Record};
 /// Sizes that are counted one by one; where there are more, all are rounded up to nine binary digits, by 0.4 % at most.
 const SIZES_MAX: usize = 4_096;
 const ROUNDED_BITS: u32 = 9;
+/// Devices that are looked at one by one, the first of the trace's list: 1 KB each, more where they have many streams.
+pub(crate) const DEVICES_MAX: usize = 1 << 17;
+/// Processes that are counted one by one, likewise.
+pub(crate) const PROCESSES_MAX: usize = 1_024;
 /// The alignments reported: 512 bytes to 1 MiB.
 const ALIGNMENTS: std::ops::RangeInclusive<u32> = 9..=20;
 

@@ -52,7 +52,7 @@ use blocks::Blocks;
 use flight::Flights;
 use heat::{Heat, Spread};
 use latency::Latencies;
-use mix::{Alignment, FlagCounts, Mix, Sizes, transfers};
+use mix::{Alignment, DEVICES_MAX, FlagCounts, Mix, PROCESSES_MAX, Sizes, transfers};
 use phases::Phases;
 use rate::{Arrivals, Series};
 use sequence::{Placement, Sequence};
@@ -63,10 +63,6 @@ use crate::error::{Place, TraceError};
 use crate::meta::Meta;
 use crate::record::{NOT_RECORDED, Operation, Record};
 
-/// Devices that are looked at one by one, the first of the trace's list: 1 KB each, more where they have many streams.
-const DEVICES_MAX: usize = 1 << 17;
-/// Processes that are counted one by one, likewise.
-const PROCESSES_MAX: usize = 1_024;
 const BLOCK_BYTES_MAX: u32 = 1 << 30;
 
 /// What is analysed.

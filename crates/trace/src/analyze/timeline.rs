@@ -11,11 +11,9 @@ use super::latency::{BySort, Sort};
 use super::mix::transfers;
 use super::phases::{self, ByPhase};
 use super::times::{Times, TimesReport};
-use super::touched::{SetByBin, TouchedBlocks};
+use super::touched::{BINS_MAX, SetByBin, TouchedBlocks};
 use crate::record::{NOT_RECORDED, Record};
 
-/// Bins that are followed; of more, ten become one.
-pub(super) const BINS_MAX: usize = 399;
 /// Bins that are told: of more, two or five are told as one.
 const TOLD_MAX: usize = 200;
 /// The first length of a bin.
@@ -455,7 +453,7 @@ mod tests {
             |ms: u64| Record::new(ms * 1_000_000, Operation::Read, (ms % 60_000 + ms / 120_000 * 60_000) * K, 512);
         let records: Vec<Record> = (0..480_000).map(request).collect();
         let report = told(of(&records), &records);
-        assert_eq!((report.sampled_rate, report.bin_ns), (Some(0.25), 10_000_000_000));
+        assert_eq!((report.sampled_rate, report.bin_ns), (Some(0.125), 10_000_000_000));
         let last = &report.bins[report.bins.len() - 1].all;
         let touched = last.touched_so_far_bytes.unwrap() / K as f64;
         assert!((touched / 240_000.0 - 1.0).abs() < 0.01, "{touched}");

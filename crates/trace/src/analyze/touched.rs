@@ -8,11 +8,12 @@ use serde::{Deserialize, Serialize};
 use super::latency::Sort;
 use super::sample::Sample;
 use super::table::{Table, place};
-use super::timeline::BINS_MAX;
 use crate::record::Record;
 
-/// Blocks that are kept: with all their bins 23 MB.
-const BLOCKS_MAX: usize = 1 << 16;
+/// Bins that are followed; of more, ten become one.
+pub(super) const BINS_MAX: usize = 399;
+/// Blocks that are kept: with all their bins 12 MB. Of totals of more, 0.6 % are chance.
+const BLOCKS_MAX: usize = 1 << 15;
 /// Blocks that are touched between two looks at how many there are.
 const PIECE: u64 = 1_024;
 const WORDS: usize = 7;
