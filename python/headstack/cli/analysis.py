@@ -52,8 +52,9 @@ def analyze(files: tuple[str, ...], quiet: bool, **given: Any) -> int:
     """Say what a trace is like, and what environment it is.
 
     Mix, sizes, rates and burstiness, sequential runs and seeks, alignment, the working set, the miss ratios of caches,
-    requests in flight and response times, by device and process; then the whole in the terms of an access
-    specification, which --workload writes for "headstack run DRIVE -w FILE.toml".
+    requests in flight and response times, by device and process; their course over time, and the phases of a block
+    trace; then the whole in the terms of an access specification, which --workload writes for "headstack run DRIVE
+    -w FILE.toml".
     """
     check_sources(*files)
     outputs = Outputs(given, EXPORTS)

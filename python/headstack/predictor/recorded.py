@@ -44,7 +44,7 @@ class Arrival(NamedTuple):
 
 Piece: TypeAlias = tuple[Arrival, ...]
 """Requests that follow each other, in order of arrival."""
-Rates: TypeAlias = Sequence[float]
+ByHeld: TypeAlias = Sequence[float]
 """Requests a ns, by how many are held: from 0 to the deepest of the tests."""
 
 
@@ -74,7 +74,7 @@ class Course:
 
 def in_course(
     pieces: Sequence[Piece],
-    classes: Mapping[RequestClass, Rates],
+    classes: Mapping[RequestClass, ByHeld],
     scale: float = 1.0,
 ) -> Course:
     """Goes through a recording, with all rates times ``scale``."""
@@ -98,7 +98,7 @@ def in_course(
     )
 
 
-def served(piece: Piece, rates: Sequence[Rates], scale: float, random: Random, found: Counter[int]) -> list[float]:
+def served(piece: Piece, rates: Sequence[ByHeld], scale: float, random: Random, found: Counter[int]) -> list[float]:
     """Response times in ns, in order of arrival: one after the other, at a rate that goes with how many are there;
     ``found`` counts how many each arrival makes them."""
     deepest = len(rates[0]) - 1
@@ -127,15 +127,15 @@ def served(piece: Piece, rates: Sequence[Rates], scale: float, random: Random, f
     return answers
 
 
-def _nearest(classes: Mapping[RequestClass, Rates]) -> Callable[[Arrival], Rates]:
+def _nearest(classes: Mapping[RequestClass, ByHeld]) -> Callable[[Arrival], ByHeld]:
     """The class that is most like a request: what it does first, then whether it is random, then its size."""
-    known: dict[tuple[int, bool, bool], Rates] = {}
+    known: dict[tuple[int, bool, bool], ByHeld] = {}
 
     def apart(one: RequestClass, arrival: Arrival) -> tuple[bool, bool, float]:
         of = abs(log(one.size_bytes / max(1, arrival.size_bytes)))
         return one.is_read != arrival.is_read, one.is_random != arrival.is_random, of
 
-    def nearest(arrival: Arrival) -> Rates:
+    def nearest(arrival: Arrival) -> ByHeld:
         key = arrival[1:]
         if key not in known:
             known[key] = classes[min(classes, key=lambda one: apart(one, arrival))]
