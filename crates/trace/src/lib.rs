@@ -36,6 +36,8 @@ mod split;
 #[cfg(feature = "files")]
 mod store;
 mod summary;
+#[cfg(feature = "files")]
+pub mod synthesize;
 mod text;
 mod time;
 mod transform;

@@ -1,0 +1,122 @@
+//! When requests come, and in which order: a random cascade with the branches that the trace has.
+//!
+//! A window of the trace is cut at its longest pause, each part at its own, and so on down to a few requests: a tree of
+//! bursts within bursts. In the twin each pair of branches is turned round or not, by chance. So the share of time and
+//! requests that a branch has is the measured one at every scale, as are the dispersions of counts, and when a burst
+//! comes is drawn: the b-model of Wang et al. (ICDE 2002), with measured biases in place of one.
+
+use headstack_workload::Random;
+use rustc_hash::FxHashMap;
+
+use super::runs::Ends;
+use crate::analyze::transfers;
+use crate::record::{NOT_RECORDED, Operation, Record};
+
+/// Requests that are not cut any more. Their order is kept, their gaps are exchanged.
+const LEAF: usize = 16;
+/// A pair of branches is not turned round if more than one request in so many then came before the one it goes on from.
+const REQUESTS_PER_TORN_RUN: usize = 50;
+
+/// A request of a window: what it was, and when it came.
+#[derive(Clone, Copy)]
+pub(super) struct Played {
+    pub(super) record: Record,
+    /// Since the request before it.
+    pub(super) gap_ns: u64,
+    /// Since the completion that it answers, if there was one: what its client thought.
+    pub(super) think_ns: u64,
+    /// It goes on where one before it in the window ended.
+    pub(super) goes_on: bool,
+}
+
+/// What came together.
+pub(super) struct Window {
+    requests: Vec<Played>,
+    /// The request that each goes on from.
+    follows: Vec<Option<u32>>,
+    /// A completion came between it and the request before: its gap is the answer's.
+    answers: Vec<bool>,
+}
+
+impl Window {
+    /// Looks at requests and the gaps before them.
+    pub(super) fn of(mut requests: Vec<Played>) -> Window {
+        let mut ends: FxHashMap<u32, Ends> = FxHashMap::default();
+        let mut follows = Vec::with_capacity(requests.len());
+        let mut answers = Vec::with_capacity(requests.len());
+        let mut last_completion_ns: Vec<u64> = Vec::new();
+        for (number, played) in (0..).zip(&mut requests) {
+            let record = &played.record;
+            let before = transfers(record.operation).then(|| {
+                ends.entry(record.device).or_default().follow(record.offset_bytes, record.end_bytes(), number)
+            });
+            follows.push(before.flatten());
+            played.goes_on = follows[follows.len() - 1].is_some();
+            let since_ns = record.arrival_ns.saturating_sub(played.gap_ns);
+            answers.push(last_completion_ns.iter().any(|&at_ns| at_ns > since_ns && at_ns <= record.arrival_ns));
+            last_completion_ns.retain(|&at_ns| at_ns > record.arrival_ns);
+            if record.response_ns != NOT_RECORDED {
+                last_completion_ns.push(record.arrival_ns.saturating_add(record.response_ns));
+            }
+        }
+        Window { requests, follows, answers }
+    }
+
+    /// Its requests in a new order, at new times.
+    pub(super) fn played(&self, random: &mut Random) -> Vec<Played> {
+        let mut played = Vec::with_capacity(self.requests.len());
+        if let Some(first) = self.requests.first() {
+            self.branch(0, self.requests.len(), first.gap_ns, random, &mut played);
+        }
+        played
+    }
+
+    /// Appends the requests from `from` to `to`, after a pause of `gap_ns`.
+    fn branch(&self, from: usize, to: usize, gap_ns: u64, random: &mut Random, played: &mut Vec<Played>) {
+        if to - from <= LEAF {
+            self.leaf(from, to, gap_ns, random, played);
+            return;
+        }
+        let quarter = (to - from) / 4;
+        let pause = |at: &usize| (self.follows[*at].is_none(), self.requests[*at].gap_ns);
+        let middle = (from + quarter..to - quarter).max_by_key(pause).expect("there are more than LEAF");
+        let within_ns = self.requests[middle].gap_ns;
+        let (mut first, mut second) = ((from, middle), (middle, to));
+        let is_turned = random.bits() >> 63 == 1;
+        if is_turned && self.torn(from, middle, to) * REQUESTS_PER_TORN_RUN <= to - from {
+            (first, second) = (second, first);
+        }
+        self.branch(first.0, first.1, gap_ns, random, played);
+        self.branch(second.0, second.1, within_ns, random, played);
+    }
+
+    /// Requests behind `middle` that go on from one before it.
+    fn torn(&self, from: usize, middle: usize, to: usize) -> usize {
+        let is_before = |before: &Option<u32>| before.is_some_and(|before| (from..middle).contains(&(before as usize)));
+        self.follows[middle..to].iter().filter(|before| is_before(before)).count()
+    }
+
+    /// A few requests in their order. Those of a class exchange the gaps before them, unless these are a client's answer
+    /// to a completion.
+    fn leaf(&self, from: usize, to: usize, gap_ns: u64, random: &mut Random, played: &mut Vec<Played>) {
+        let mut gaps: Vec<u64> = self.requests[from..to].iter().map(|request| request.gap_ns).collect();
+        gaps[0] = gap_ns;
+        for index in (2..to - from).rev() {
+            if self.answers[from + index] {
+                continue;
+            }
+            let is_like =
+                |other: &usize| !self.answers[from + other] && self.class(from + other) == self.class(from + index);
+            let like: Vec<usize> = (1..=index).filter(is_like).collect();
+            gaps.swap(index, like[random.below(like.len() as u64) as usize]);
+        }
+        played.extend(self.requests[from..to].iter().zip(gaps).map(|(request, gap_ns)| Played { gap_ns, ..*request }));
+    }
+
+    /// What requests have in common that wait alike for each other: after a run, or a large write, a program pauses
+    /// otherwise than after a small read.
+    fn class(&self, index: usize) -> (Operation, u32, bool) {
+        let record = &self.requests[index].record;
+        (record.operation, record.length_bytes.checked_ilog2().unwrap_or(0), self.follows[index].is_some())
+    }
+}

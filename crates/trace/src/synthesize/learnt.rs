@@ -1,0 +1,87 @@
+//! What one pass over a trace tells a synthesis.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::places::Touched;
+use crate::record::{NOT_RECORDED, Record};
+
+/// A closed loop keeps its requests in flight: their mean number is at least this share of the most.
+const CLOSED_SHARE: f64 = 0.9;
+/// The most requests that are followed in flight, as in the analysis.
+const FLIGHTS_MAX: usize = 1 << 20;
+
+/// A trace being learnt from.
+pub(super) struct Learnt {
+    pub(super) touched: Touched,
+    pub(super) requests: u64,
+    first_ns: u64,
+    last_ns: u64,
+    with_response: u64,
+    response_ns: f64,
+    in_flight: BinaryHeap<Reverse<u64>>,
+    most: usize,
+    end_ns: u64,
+}
+
+impl Learnt {
+    pub(super) fn new() -> Learnt {
+        Learnt {
+            touched: Touched::new(),
+            requests: 0,
+            first_ns: 0,
+            last_ns: 0,
+            with_response: 0,
+            response_ns: 0.0,
+            in_flight: BinaryHeap::new(),
+            most: 0,
+            end_ns: 0,
+        }
+    }
+
+    pub(super) fn add(&mut self, record: &Record) {
+        if self.requests == 0 {
+            self.first_ns = record.arrival_ns;
+        }
+        self.requests += 1;
+        self.last_ns = record.arrival_ns;
+        self.touched.add(record);
+        while self.in_flight.peek().is_some_and(|&Reverse(at_ns)| at_ns <= record.arrival_ns) {
+            self.in_flight.pop();
+        }
+        if record.response_ns == NOT_RECORDED {
+            return;
+        }
+        self.with_response += 1;
+        self.response_ns += record.response_ns as f64;
+        let completion_ns = record.arrival_ns.saturating_add(record.response_ns);
+        self.end_ns = self.end_ns.max(completion_ns);
+        if self.in_flight.len() < FLIGHTS_MAX {
+            self.in_flight.push(Reverse(completion_ns));
+        }
+        self.most = self.most.max(self.in_flight.len());
+    }
+
+    /// From the first arrival to the last.
+    pub(super) fn duration_ns(&self) -> u64 {
+        self.last_ns - self.first_ns
+    }
+
+    /// From a request to the next, on average.
+    pub(super) fn mean_gap_ns(&self) -> u64 {
+        self.duration_ns() / self.requests.saturating_sub(1).max(1)
+    }
+
+    /// All requests have a recorded response.
+    pub(super) fn has_responses(&self) -> bool {
+        self.requests > 0 && self.with_response == self.requests
+    }
+
+    /// The clients of a closed loop, if it was one: by Little's law, so many requests in flight on average, and at no
+    /// time many more.
+    pub(super) fn clients(&self) -> Option<u32> {
+        let length_ns = self.end_ns.saturating_sub(self.first_ns) as f64;
+        let is_closed = self.has_responses() && self.response_ns >= CLOSED_SHARE * length_ns * self.most as f64;
+        (is_closed && length_ns > 0.0).then_some(self.most as u32)
+    }
+}

@@ -1,0 +1,23 @@
+//! Which request goes on where another one ended.
+
+/// Places of a device that a run may go on from: as many as the analysis follows.
+const RECENT: usize = crate::analyze::STREAMS;
+
+/// The last ends of requests to one device, with the number of the request that made them.
+#[derive(Default)]
+pub(super) struct Ends {
+    recent: Vec<(u64, u32)>,
+}
+
+impl Ends {
+    /// The request that this one goes on from, if any; `number` is its own.
+    pub(super) fn follow(&mut self, offset_bytes: u64, end_bytes: u64, number: u32) -> Option<u32> {
+        let found = self.recent.iter().position(|&(end, _)| end == offset_bytes);
+        let before = found.map(|index| self.recent.remove(index).1);
+        if self.recent.len() == RECENT {
+            self.recent.pop();
+        }
+        self.recent.insert(0, (end_bytes, number));
+        before
+    }
+}
