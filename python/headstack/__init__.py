@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from headstack.runs import Options, curve, run
     from headstack.scenario import Scenario
     from headstack.sweeps import Sweep, sweep
+    from headstack.synthesis import Synthesis, synthesize
     from headstack.traces import Trace, capture
     from headstack.validation import Validation, validate
     from headstack.workload import Workload
@@ -70,6 +71,7 @@ _HELD = {
     "runs": ("Options", "curve", "run"),
     "scenario": ("Scenario",),
     "sweeps": ("Sweep", "sweep"),
+    "synthesis": ("Synthesis", "synthesize"),
     "traces": ("Trace", "capture"),
     "validation": ("Validation", "validate"),
     "workload": ("Workload",),
@@ -110,6 +112,7 @@ __all__ = [
     "Scenario",
     "Serving",
     "Sweep",
+    "Synthesis",
     "Trace",
     "Validation",
     "Workload",
@@ -141,6 +144,7 @@ __all__ = [
     "serve",
     "studies",
     "sweep",
+    "synthesize",
     "validate",
     "verify",
     "workloads",

@@ -25,6 +25,7 @@ mod request_log;
 mod results;
 mod run;
 mod stream;
+mod synthesis;
 mod table;
 mod targets;
 mod trace;
@@ -86,6 +87,8 @@ mod _native {
     use super::results::{Results, result_fields};
     #[pymodule_export]
     use super::run::run;
+    #[pymodule_export]
+    use super::synthesis::trace_synthesize;
     #[pymodule_export]
     use super::table::Table;
     #[pymodule_export]

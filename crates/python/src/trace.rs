@@ -84,13 +84,14 @@ impl TraceSource {
         })
     }
 
+    /// Its files.
+    pub fn paths(&self) -> Vec<&Path> {
+        self.paths.iter().map(Path::new).collect()
+    }
+
     /// Opens it.
     pub fn open(&self) -> PyResult<TraceReader> {
         TraceReader::open(&self.paths(), &self.options()?).map_err(input_error)
-    }
-
-    fn paths(&self) -> Vec<&Path> {
-        self.paths.iter().map(Path::new).collect()
     }
 }
 
@@ -152,16 +153,17 @@ struct Analyzed<'a> {
 
 /// Requests read so far, as the work counts them and Python hears of them.
 #[derive(Default)]
-struct Counter(AtomicU64);
+pub struct Counter(AtomicU64);
 
 impl Counter {
     /// Whether the work goes on.
-    fn count(&self, requests: u64, goes_on: &AtomicBool) -> bool {
+    pub fn count(&self, requests: u64, goes_on: &AtomicBool) -> bool {
         self.0.store(requests, Ordering::Relaxed);
         goes_on.load(Ordering::Relaxed)
     }
 
-    fn tell(&self, py: Python<'_>, progress: Option<&Py<PyAny>>) -> PyResult<()> {
+    /// Lets Python hear of them.
+    pub fn tell(&self, py: Python<'_>, progress: Option<&Py<PyAny>>) -> PyResult<()> {
         match progress {
             Some(progress) => progress.call1(py, (self.0.load(Ordering::Relaxed),)).map(drop),
             None => Ok(()),

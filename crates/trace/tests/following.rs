@@ -9,6 +9,8 @@ use headstack_workload::Recorded;
 
 /// More than are read ahead of the slowest.
 const REQUESTS: u64 = 400_000;
+/// More text than is parsed at a time.
+const LINES: usize = 400_000;
 
 fn opened(path: &Path) -> TraceReader {
     TraceReader::open(&[path], &ReadOptions::default()).unwrap()
@@ -56,7 +58,7 @@ fn an_end_that_is_an_error_is_told_to_all() {
     let folder = Folder::new("following-damaged");
     let path = folder.file("t.csv");
     let line = "128166372003061629,hm,0,Read,383496192,32768,58000\n";
-    std::fs::write(&path, format!("{}what is this\n", line.repeat(50_000))).unwrap();
+    std::fs::write(&path, format!("{}what is this\n", line.repeat(LINES))).unwrap();
     let failure = |mut follower: Requests| {
         let mut batch = Vec::new();
         loop {
@@ -69,6 +71,6 @@ fn an_end_that_is_an_error_is_told_to_all() {
     let followers = Requests::shared(opened(&path), 2).unwrap();
     let told: Vec<_> = followers.into_iter().map(|follower| thread::spawn(move || failure(follower))).collect();
     for error in told.into_iter().map(|told| told.join().unwrap()) {
-        assert!(error.contains("50001"), "{error}");
+        assert!(error.contains("400001"), "{error}");
     }
 }

@@ -165,9 +165,9 @@ def counting(what: str, quiet: bool) -> Iterator[Callable[[int], object] | None]
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
-@click.group(cls=Late, late={"analyze": "analysis", "cache": "caching"})
+@click.group(cls=Late, late={"analyze": "analysis", "cache": "caching", "synthesize": "synthesizing"})
 def trace() -> None:
-    """Recorded traces: import, export, understand, split, capture.
+    """Recorded traces: import, export, understand, synthesize, split, capture.
 
     Every command reads every format (see "headstack trace formats"), compressed or not, told by content, and transforms
     requests on the way with --step (see "headstack trace steps"). Replay a trace with "headstack replay".

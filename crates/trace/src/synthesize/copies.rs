@@ -5,12 +5,14 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use headstack_workload::{Purpose, Random};
 
-use super::Open;
 use super::bursts::{Played, Window};
 use super::places::Places;
 use crate::error::TraceError;
 use crate::reader::TraceReader;
 use crate::record::{NOT_RECORDED, Record};
+
+/// Opens the trace: once to learn from it, then for each copy and lap.
+pub type Open<'a> = dyn Fn() -> Result<TraceReader, TraceError> + Sync + 'a;
 
 /// Requests of a window: what is held in memory, and what keeps its place in the history.
 const WINDOW: usize = 1 << 14;
@@ -23,6 +25,8 @@ struct Copy {
     /// Its part of the requests, against that of the first.
     weight: f64,
     issued: f64,
+    /// Times that it came to the history's end.
+    lap: u64,
     reader: TraceReader,
     batch: Vec<Record>,
     at: usize,
@@ -41,6 +45,7 @@ impl Copy {
             number,
             weight,
             issued: 0.0,
+            lap: 0,
             reader: open()?,
             batch: Vec::new(),
             at: 0,
@@ -107,6 +112,7 @@ impl Copy {
             self.next = self.played.next();
             if self.next.is_none() && !self.fill(lap_gap_ns)? {
                 self.reader = open()?;
+                self.lap += 1;
                 (self.last_ns, self.at) = (None, 0);
                 self.batch.clear();
                 self.in_flight.clear();
@@ -163,7 +169,7 @@ impl<'a> Copies<'a> {
         copy.issued += 1.0;
         self.of_turn += 1;
         let mut played = copy.next.take().expect("it was just filled");
-        played.record.offset_bytes = self.places.offset_bytes(&played.record, copy.number);
+        played.record.offset_bytes = self.places.offset_bytes(&played.record, copy.number, copy.lap);
         Ok(played)
     }
 }

@@ -72,9 +72,14 @@ impl Learnt {
         self.duration_ns() / self.requests.saturating_sub(1).max(1)
     }
 
-    /// All requests have a recorded response.
+    /// All requests have a recorded response, but for those that were in flight when the recording ended.
     pub(super) fn has_responses(&self) -> bool {
-        self.requests > 0 && self.with_response == self.requests
+        self.with_response > 0 && self.requests - self.with_response <= self.most as u64
+    }
+
+    /// Of the responses that are recorded.
+    pub(super) fn mean_response_ns(&self) -> u64 {
+        (self.response_ns / self.with_response.max(1) as f64).round() as u64
     }
 
     /// The clients of a closed loop, if it was one: by Little's law, so many requests in flight on average, and at no

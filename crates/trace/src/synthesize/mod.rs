@@ -19,16 +19,13 @@ use headstack_files::AtomicFile;
 use serde::Serialize;
 
 use copies::Copies;
+pub use copies::Open;
 use learnt::Learnt;
 use twin::{Output, Twin};
 
 use crate::error::{Place, TraceError};
 use crate::meta::{Clock, Meta};
-use crate::reader::TraceReader;
 use crate::store::StoreWriter;
-
-/// Opens the trace: once to learn from it, then for each copy and lap.
-pub type Open<'a> = dyn Fn() -> Result<TraceReader, TraceError> + Sync + 'a;
 
 /// Copies of the footprint at most: each holds a window of requests.
 const FOOTPRINT_MAX: f64 = 256.0;
@@ -53,7 +50,8 @@ pub struct Options {
     pub length: Length,
     /// Arrivals a second, over those of the trace. A closed loop's clients and its device are so much faster.
     pub rate: f64,
-    /// Blocks touched, over those of the trace: from 1.
+    /// Blocks touched in a lap over the trace, over those of the trace: from 1. Caches miss as often if they are so much
+    /// larger.
     pub footprint: f64,
     /// A closed loop of so many clients, whatever the trace is.
     pub clients: Option<u32>,
@@ -135,6 +133,7 @@ pub fn synthesize(
         return Err(refused("clients", message.to_owned()));
     }
     let (learnt_requests, mean_gap_ns) = (learnt.requests, learnt.mean_gap_ns());
+    let mean_response_ns = learnt.mean_response_ns();
     let (requests_max, latest_ns) = match options.length {
         Length::Times(times) => (((learnt_requests as f64 * times).round() as u64).max(1), LATEST_NS),
         Length::Requests(requests) => (requests, LATEST_NS),
@@ -147,7 +146,7 @@ pub fn synthesize(
     let places = learnt.touched.dealt(options.footprint.ceil() as u64, options.seed);
     let copies = Copies::begin(open, &places, options.footprint, (learnt_requests, mean_gap_ns), options.seed)?;
     let meta = described(meta, options, clients);
-    let mut twin = Twin::new(copies, options.rate, clients);
+    let mut twin = Twin::new(copies, options.rate, clients, mean_response_ns);
     let mut output = Output::new(writer, &meta);
     while output.requests() < requests_max {
         let record = twin.next()?;

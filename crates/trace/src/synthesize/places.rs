@@ -1,8 +1,8 @@
 //! Where requests go: the pieces that a trace touches, dealt out anew.
 //!
-//! A piece is what runs and requests hold together: extents that lie side by side, of which the latter is mostly entered
-//! from the former. What is used again within a piece is used again in the twin, so that runs, strides and the miss-ratio
-//! curve stay; where the piece lies is drawn.
+//! A piece is what runs and requests hold together: extents that lie side by side, of which the latter is often entered
+//! from the former. What is used again within a piece is used again in the twin, so that runs, strides and miss ratios
+//! stay; where the piece lies is drawn.
 
 use headstack_workload::{Purpose, Random};
 use rustc_hash::FxHashMap;
@@ -16,7 +16,9 @@ const EXTENT_SHIFT: u32 = 20;
 /// Extents in memory at most: 2^20 of 1 MiB are a trace that touches a terabyte everywhere.
 const EXTENTS_MAX: usize = 1 << 20;
 /// Neighbours belong together if one entry in so many comes across their border.
-const ENTRIES_PER_CROSSING: u64 = 8;
+const ENTRIES_PER_CROSSING: u64 = 32;
+/// Laps after which places come again: a twin's addresses end somewhere.
+const LAPS: u64 = 16;
 /// Neighbouring pieces that change places: seeks keep their lengths but for so much.
 const DEALT: usize = 16;
 
@@ -89,11 +91,11 @@ impl Touched {
                 _ => pieces.push(Piece { device, first: index, extents: 1 }),
             }
         }
-        let mut homes = FxHashMap::default();
+        let (mut homes, mut ends) = (FxHashMap::default(), FxHashMap::default());
         for of_device in pieces.chunk_by(|one, other| one.device == other.device) {
-            deal(of_device, copies, &mut random, &mut homes);
+            ends.insert(of_device[0].device, deal(of_device, copies, &mut random, &mut homes));
         }
-        Places { shift: self.shift, homes, pieces: pieces.len() as u64 }
+        Places { shift: self.shift, homes, ends, pieces: pieces.len() as u64 }
     }
 }
 
@@ -118,9 +120,10 @@ struct Home {
     stride: u64,
 }
 
-/// Gives the pieces of a device, which are in order, their places: neighbours change places at random, and what was free
-/// between them stays free. The last one stays last, for its device may end within its last extent.
-fn deal(pieces: &[Piece], copies: u64, random: &mut Random, homes: &mut FxHashMap<(u32, u64), Home>) {
+/// Gives the pieces of a device, which are in order, their places: neighbours change places at random, and what was
+/// free between them stays free. The last one stays last, for its device may end within its last extent. Says which
+/// extent is the first behind them.
+fn deal(pieces: &[Piece], copies: u64, random: &mut Random, homes: &mut FxHashMap<(u32, u64), Home>) -> u64 {
     let (mut next, mut end) = (pieces[0].first, pieces[0].first);
     let (last, others) = pieces.split_last().expect("a device without pieces is none");
     for group in others.chunks(DEALT).chain([std::slice::from_ref(last)]) {
@@ -137,23 +140,31 @@ fn deal(pieces: &[Piece], copies: u64, random: &mut Random, homes: &mut FxHashMa
             next += piece.extents * copies;
         }
     }
+    next
 }
 
 /// Where everything lies in the twin.
 pub(super) struct Places {
     shift: u32,
     homes: FxHashMap<(u32, u64), Home>,
+    /// Of each device, the first extent behind its pieces.
+    ends: FxHashMap<u32, u64>,
     /// What was dealt out.
     pub(super) pieces: u64,
 }
 
 impl Places {
-    /// The first byte of a request in a copy of its piece. What transfers nothing stays where it was.
-    pub(super) fn offset_bytes(&self, record: &Record, copy: u64) -> u64 {
+    /// The first byte of a request in a copy of its piece, in the lap of that number. What transfers nothing stays where
+    /// it was.
+    ///
+    /// Laps have places of their own, one behind the other, for as many as there may be. So what a lap meets for the first
+    /// time is as new to a cache as it was in the trace.
+    pub(super) fn offset_bytes(&self, record: &Record, copy: u64, lap: u64) -> u64 {
         match self.homes.get(&(record.device, record.offset_bytes >> self.shift)) {
             Some(home) => {
                 let within = record.offset_bytes & ((1 << self.shift) - 1);
-                ((home.extent + copy * home.stride) << self.shift) + within
+                let behind = (lap % LAPS) * self.ends[&record.device];
+                ((behind + home.extent + copy * home.stride) << self.shift) + within
             }
             None => record.offset_bytes,
         }

@@ -1,17 +1,16 @@
 //! The mechanisms on traces that are made here: what is kept, what is drawn, what scales.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
-
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::path::PathBuf;
 
 use headstack_workload::{Purpose, Random};
 
 use super::*;
 use crate::analyze::{Analysis, Report};
 use crate::formats::ReadOptions;
-use crate::record::{Operation, Record};
+use crate::reader::TraceReader;
+use crate::record::{NOT_RECORDED, Operation, Record};
 
 const SAME: Options = Options { length: Length::Times(1.0), rate: 1.0, footprint: 1.0, clients: None, seed: 7 };
 
@@ -79,10 +78,12 @@ fn bursty(requests: usize) -> Vec<Record> {
 fn closed(requests: usize, clients: u32) -> Vec<Record> {
     let mut random = Random::new(5, Purpose::Choices);
     let mut ready: BinaryHeap<Reverse<u64>> = (0..clients).map(|_| Reverse(0)).collect();
-    let one = |_| {
+    let one = |number| {
         let Reverse(now_ns) = ready.pop().unwrap();
         let response_ns = 100_000 + random.below(200_000);
         ready.push(Reverse(now_ns + response_ns));
+        // The last of them were in flight when the recording ended.
+        let response_ns = if number + 3 < requests { response_ns } else { NOT_RECORDED };
         Record { response_ns, ..Record::new(now_ns, Operation::Read, random.below(1 << 18) * 4_096, 4_096) }
     };
     (0..requests).map(one).collect()
@@ -146,7 +147,7 @@ fn a_twin_is_no_copy_and_its_seed_tells_which() {
         let same_place = same.clone().filter(|(made, of)| made.offset_bytes == of.offset_bytes).count();
         let moved = |of: &Record| of.arrival_ns.checked_sub(start_ns).unwrap_or(of.arrival_ns);
         let same_time = same.filter(|(made, of)| made.arrival_ns == moved(of)).count();
-        assert!(same_place < 500 && same_time < 500, "{same_place} at their places, {same_time} at their times");
+        assert!(same_place < 500 && same_time < 1_000, "{same_place} at their places, {same_time} at their times");
     }
 }
 
@@ -162,10 +163,10 @@ fn length_rate_and_footprint_are_as_stated() {
     let rate = made.requests_per_s.unwrap() / of.requests_per_s.unwrap();
     assert!((1.8..2.2).contains(&rate), "{rate}");
     let distinct = |report: &Report| report.reuse.as_ref().unwrap().distinct;
+    // Two copies, of which each goes over the trace twice; the second began in its middle.
     let footprint = distinct(&made) / distinct(&of);
-    assert!((1.95..2.01).contains(&footprint), "{footprint}");
-    // In caches that hold less than is touched; behind, a longer trace uses again what a shorter one meets once.
-    let error = curve_error(&of, &made, 2.0, 0.25);
+    assert!((3.9..4.5).contains(&footprint), "{footprint}");
+    let error = curve_error(&of, &made, 2.0, 0.95);
     assert!(error < 0.05, "{error}");
     let (told, _) = folder.twin(&records, Options { length: Length::Ns(of.duration_ns / 3), ..SAME });
     assert!(told.duration_ns <= of.duration_ns / 3 && told.requests < 12_000, "{told:?}");

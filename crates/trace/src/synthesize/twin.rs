@@ -20,6 +20,7 @@ pub(super) struct Twin<'a> {
     copies: Copies<'a>,
     rate: f64,
     arrivals: Arrivals,
+    mean_response_ns: u64,
 }
 
 enum Arrivals {
@@ -30,19 +31,20 @@ enum Arrivals {
 }
 
 impl<'a> Twin<'a> {
-    pub(super) fn new(copies: Copies<'a>, rate: f64, clients: Option<u32>) -> Twin<'a> {
+    /// What was in flight when the recording ended takes a client the mean time.
+    pub(super) fn new(copies: Copies<'a>, rate: f64, clients: Option<u32>, mean_response_ns: u64) -> Twin<'a> {
         let arrivals = match clients {
             None => Arrivals::Outside { last_ns: None, carried: 0.0 },
             Some(idle) => {
                 Arrivals::Clients { ready: BinaryHeap::new(), requests: FxHashMap::default(), idle, taken: 0 }
             }
         };
-        Twin { copies, rate, arrivals }
+        Twin { copies, rate, arrivals, mean_response_ns }
     }
 
     /// The next request; none arrives before the one before.
     pub(super) fn next(&mut self) -> Result<Record, TraceError> {
-        let Twin { copies, rate, arrivals } = self;
+        let Twin { copies, rate, arrivals, mean_response_ns } = self;
         match arrivals {
             Arrivals::Outside { last_ns, carried } => {
                 let Played { mut record, gap_ns, .. } = copies.next()?;
@@ -62,6 +64,9 @@ impl<'a> Twin<'a> {
                 let Reverse((now_ns, number)) = ready.pop().expect("every client has a request");
                 let mut record = requests.remove(&number).expect("it waits under its number");
                 record.arrival_ns = now_ns;
+                if record.response_ns == NOT_RECORDED {
+                    record.response_ns = *mean_response_ns;
+                }
                 let faster = |ns: u64| if ns == NOT_RECORDED { ns } else { (ns as f64 / *rate).round() as u64 };
                 (record.response_ns, record.wait_ns) = (faster(record.response_ns), faster(record.wait_ns));
                 let until_ns = now_ns.saturating_add(record.response_ns).saturating_add(faster(think_ns));

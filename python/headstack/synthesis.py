@@ -1,0 +1,234 @@
+"""A trace's twin: other requests that are to a system what the trace's are, and how near they come."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from headstack import _native
+from headstack._native import InputError, version
+from headstack.analysis import Analysis
+from headstack.atomic_files import opened_pipe, write_text
+from headstack.replays import replay
+from headstack.stored import Stored
+from headstack.traces import Progress, Trace
+from headstack.values import duration_ns, number, whole
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from headstack.report.figures import Report
+
+STORED = Stored("synthesis")
+
+SYSTEMS = ("exos-7e8-8tb", "pm9a3-7680gb", "nearline-12-raid6")
+"""What both are replayed on: a disk, a solid-state drive, an array."""
+REPLAYED_MAX = 200_000
+"""Requests that are replayed of each."""
+SHORTEST_NS, LONGEST_NS = 10_000_000, 100_000_000_000
+"""Lengths of bins that dispersion is compared in."""
+MISSES_NEAR, DISPERSION_NEAR, MEAN_NEAR, P99_NEAR = 0.02, 0.2, 0.1, 0.2
+"""What is farther off is told as lost."""
+
+
+@dataclass(frozen=True)
+class Synthesis:
+    """What a twin was made of, and its scorecard."""
+
+    name: str
+    """The trace's."""
+    made: dict[str, Any]
+    """What was learnt, and what was written: ``requests``, ``duration_ns``, ``clients`` of a closed loop, ``meta``."""
+    asked: dict[str, Any]
+    """``length``, ``rate``, ``footprint``, ``clients`` and ``seed``."""
+    scorecard: dict[str, Any] | None
+    """Each figure of trace and twin; ``None`` where it was not asked for."""
+
+    @property
+    def lost(self) -> list[str]:
+        """What the twin does not have of its trace, in words."""
+        words = [
+            "bursts, and requests within a burst's gaps, come in another order: what followed what farther apart than "
+            "a few requests, such as a read of what was written, may be the other way round"
+        ]
+        if self.asked["rate"] != 1 and self.made["clients"] is not None:
+            words.append("a closed loop has no rate: its clients and its device were made faster")
+        if self.asked["clients"] not in (None, self.made["learnt_clients"]):
+            words.append("response times are those recorded with the trace's own clients")
+        if self.asked["footprint"] > 1:
+            words.append(
+                "a larger footprint is several copies in turns, which change at pauses: re-use within a burst is as "
+                "near as it was, and bursts of copies even each other out"
+            )
+        card = self.scorecard
+        if card is None:
+            return words
+        if card["misses"] is not None and card["misses"]["max_error"] > MISSES_NEAR:
+            words.append(f"miss ratios of caches: {card['misses']['max_error']:.3f} off at the worst size")
+        far = [row for row in card["dispersion"] if abs(row["twin"] / row["trace"] - 1) > DISPERSION_NEAR]
+        if far:
+            sizes = ", ".join(_native.format_duration_ns(row["bin_ns"]) for row in far)
+            words.append(f"dispersion of counts: over {DISPERSION_NEAR:.0%} off in bins of {sizes}")
+        for row in card["replays"]:
+            for figure, near in (("mean", MEAN_NEAR), ("p99", P99_NEAR)):
+                error = row[f"twin_{figure}_ms"] / row[f"trace_{figure}_ms"] - 1
+                if abs(error) > near:
+                    words.append(f"replayed on {row['system']}: {figure} is {error:+.0%} off")
+        return words
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Everything as JSON text; written to ``path`` if one is given."""
+        told = STORED.head | {
+            "trace": self.name,
+            "version": version(),
+            "asked": self.asked,
+            "made": self.made,
+            "scorecard": self.scorecard,
+            "lost": self.lost,
+        }
+        text = json.dumps(told, ensure_ascii=False, indent=1) + "\n"
+        if path is not None:
+            write_text(path, text)
+        return text
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """Miss ratios and dispersion of both; written where a path is given. Needs the extra ``headstack[plot]``."""
+        from headstack.plots import save
+        from headstack.synthesis_picture import both
+
+        figure = both(self)
+        if path is not None:
+            save(figure, path)
+        return figure
+
+    def to_report(self) -> Report:
+        """The scorecard as a report, which notebooks show."""
+        from headstack.report.synthesis_report import report_of
+
+        return report_of(self)
+
+
+def synthesize(
+    trace: Trace | str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    *,
+    length: str = "1x",
+    rate: str | float = "1x",
+    footprint: str | float = "1x",
+    clients: int | None = None,
+    seed: int = 1,
+    scorecard: bool = True,
+    progress: Progress | None = None,
+) -> Synthesis:
+    """Writes a twin of ``trace`` to ``path``, in the stored form, and holds it against the trace.
+
+    ``length`` is so many times the trace's requests (``"10x"``), a time (``"10min"``) or a number of requests; ``rate``
+    and ``footprint`` are multiples of the trace's, the latter from 1. ``clients`` makes it a closed loop of so many; a
+    trace that is a closed loop stays one. Equal arguments give equal files. Without ``scorecard`` neither is analysed
+    nor replayed. ``progress`` hears the number of requests read and written.
+
+    >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
+    >>> twin = hs.synthesize("t.parquet", "twin.parquet", length="2x", scorecard=False)
+    >>> twin.made["requests"]
+    600
+    """
+    traced = trace if isinstance(trace, Trace) else Trace(trace)
+    asked: dict[str, Any] = {
+        "length": length_of(length),
+        "rate": times_of("rate", str(rate)),
+        "footprint": times_of("footprint", str(footprint)),
+        "clients": clients,
+        "seed": seed,
+    }
+    with opened_pipe(path) as place:
+        made = json.loads(_native.trace_synthesize(traced.source, place, json.dumps(asked), progress))
+    card = scored(traced, Trace(path), made, asked["footprint"], progress) if scorecard else None
+    return Synthesis(traced.name, made, asked, card)
+
+
+def length_of(text: str) -> dict[str, Any]:
+    """A length, as the compiled part takes it: ``10x``, ``10min`` or ``1000000``."""
+    if text.endswith("x"):
+        return {"times": times_of("length", text)}
+    if text.replace("_", "").isdigit():
+        return {"requests": whole("length", text)}
+    return {"ns": duration_ns("length", text)}
+
+
+def times_of(name: str, text: str) -> float:
+    """A multiple, with or without its ``x``."""
+    return number(name, text.removesuffix("x"))
+
+
+def scored(
+    trace: Trace, twin: Trace, made: dict[str, Any], footprint: float, progress: Progress | None = None
+) -> dict[str, Any]:
+    """Each figure of both: misses of caches, which the twin has ``footprint`` times as large, dispersion of counts,
+    requests in flight, and response times when they are replayed."""
+    of, like = trace.analyze(progress=progress), twin.analyze(progress=progress)
+    flights = {
+        name: None if found.report["depth"] is None else found.report["depth"]["mean"]
+        for name, found in (("trace", of), ("twin", like))
+    }
+    return {
+        "requests_per_s": {"trace": of.report["requests_per_s"], "twin": like.report["requests_per_s"]},
+        "in_flight": None if None in flights.values() else flights,
+        "misses": misses_of(of, like, footprint),
+        "dispersion": dispersion_of(of, like),
+        "replays": replays_of(trace, twin, of, made),
+    }
+
+
+def misses_of(of: Analysis, like: Analysis, footprint: float) -> dict[str, Any] | None:
+    """Miss ratios of LRU caches of every size that holds less than the trace touches; the twin's are larger by its
+    ``footprint``. A longer twin uses again what the trace meets once, so that those that hold all are not compared."""
+    reuse = of.report["reuse"]
+    if reuse is None or not reuse["references"]:
+        return None
+    sizes = [point["cache_bytes"] for point in reuse["lru_curve"] if point["cache"] < reuse["distinct"]]
+    trace = [of.miss_ratio(size) for size in sizes]
+    twin = [like.miss_ratio(round(size * footprint)) for size in sizes]
+    errors = [abs(one - other) for one, other in zip(trace, twin, strict=True)] or [0.0]
+    return {
+        "cache_bytes": sizes,
+        "trace": trace,
+        "twin": twin,
+        "max_error": max(errors),
+        "mean_error": sum(errors) / len(errors),
+    }
+
+
+def dispersion_of(of: Analysis, like: Analysis) -> list[dict[str, Any]]:
+    """Variance over mean of the counts in bins of each length that both have."""
+    twin = {scale["bin_ns"]: scale["index_of_dispersion"] for scale in like.report["arrivals"]["scales"]}
+    return [
+        {"bin_ns": scale["bin_ns"], "trace": scale["index_of_dispersion"], "twin": twin[scale["bin_ns"]]}
+        for scale in of.report["arrivals"]["scales"]
+        if SHORTEST_NS <= scale["bin_ns"] <= LONGEST_NS and scale["bin_ns"] in twin and scale["index_of_dispersion"] > 0
+    ]
+
+
+def replays_of(trace: Trace, twin: Trace, of: Analysis, made: dict[str, Any]) -> list[dict[str, Any]]:
+    """Both replayed on each system: the busiest device of several, closed loops by their clients."""
+    requests = {
+        one["name"]: sum(amount["requests"] for amount in one["operations"].values()) for one in of.report["devices"]
+    }
+    busiest = max(requests, key=lambda name: requests[name])
+    if "," in busiest and len(requests) > 1:
+        raise InputError(f"{of.name}: the device `{busiest}` has a comma in its name, which no step can say")
+    steps = ["unknown=read", "kind=read,write,trim,flush"]
+    steps = [f"device={busiest}", *steps] if len(requests) > 1 else steps
+    rows = []
+    for system in SYSTEMS:
+        row: dict[str, Any] = {"system": system, "device": busiest}
+        for name, one, clients in (
+            ("trace", trace, made["learnt_clients"]),
+            ("twin", twin, made["clients"]),
+        ):
+            mode = "timed" if clients is None else "closed"
+            played = replay(one.with_steps(*steps), system, mode, outside="fold", requests=REPLAYED_MAX)[0]
+            row |= {f"{name}_mode": mode, f"{name}_mean_ms": played["mean_ms"], f"{name}_p99_ms": played["p99_ms"]}
+        rows.append(row)
+    return rows
