@@ -7,7 +7,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use crate::{Belady, CachePolicy, Future, Policy, Replacement};
-use models::{Model, model};
+use models::model;
 
 /// A cache of which ids are the keys themselves.
 struct Cache<P> {
