@@ -29,6 +29,7 @@ POINTS_MAX = 4096
 _PACKAGE = Path(__file__).parent.parent
 _SPECIFYING = (
     "array.py",
+    "chunks/parts.py",
     "chunks/work.py",
     "drive.py",
     "options.py",
@@ -36,7 +37,7 @@ _SPECIFYING = (
     "values.py",
     "workload.py",
 )
-"""What turns the points of a sweep into specifications, beside the compiled part."""
+"""What turns the points of a sweep into specifications, and takes parts of traces, beside the compiled part."""
 
 
 @cache
