@@ -10,7 +10,7 @@ use headstack_workload::Recorded;
 /// More than are read ahead of the slowest.
 const REQUESTS: u64 = 400_000;
 /// More text than is parsed at a time.
-const LINES: usize = 400_000;
+const LINES: u64 = 400_000;
 
 fn opened(path: &Path) -> TraceReader {
     TraceReader::open(&[path], &ReadOptions::default()).unwrap()
@@ -56,9 +56,11 @@ fn all_who_follow_a_trace_are_given_the_whole_of_it() {
 #[test]
 fn an_end_that_is_an_error_is_told_to_all() {
     let folder = Folder::new("following-damaged");
-    let path = folder.file("t.csv");
-    let line = "128166372003061629,hm,0,Read,383496192,32768,58000\n";
-    std::fs::write(&path, format!("{}what is this\n", line.repeat(LINES))).unwrap();
+    let path = folder.file("t.trace");
+    // DiskSim's, whose order is that of arrival: others are held back to be sorted.
+    let line = |number| format!("{number}.5 0 1000 8 1\n");
+    let lines: String = (0..LINES).map(line).collect();
+    std::fs::write(&path, lines + "what is this\n").unwrap();
     let failure = |mut follower: Requests| {
         let mut batch = Vec::new();
         loop {
