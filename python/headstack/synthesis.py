@@ -79,7 +79,12 @@ class Synthesis:
         return words
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Everything as JSON text; written to ``path`` if one is given."""
+        """Everything as JSON text; written to ``path`` if one is given.
+
+        >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
+        >>> twin = hs.synthesize("t.parquet", "twin.parquet", scorecard=False)
+        >>> _ = twin.to_json("twin.json")
+        """
         told = STORED.head | {
             "trace": self.name,
             "version": version(),
@@ -94,7 +99,12 @@ class Synthesis:
         return text
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Miss ratios and dispersion of both; written where a path is given. Needs the extra ``headstack[plot]``."""
+        """Miss ratios and dispersion of both; written where a path is given. Needs the extra ``headstack[plot]``.
+
+        >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
+        >>> twin = hs.synthesize("t.parquet", "twin.parquet")
+        >>> _ = twin.plot("twin.png")
+        """
         from headstack.plots import save
         from headstack.synthesis_picture import both
 
@@ -104,7 +114,13 @@ class Synthesis:
         return figure
 
     def to_report(self) -> Report:
-        """The scorecard as a report, which notebooks show."""
+        """The scorecard as a report, which notebooks show.
+
+        >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
+        >>> twin = hs.synthesize("t.parquet", "twin.parquet")
+        >>> type(twin.to_report()).__name__
+        'Report'
+        """
         from headstack.report.synthesis_report import report_of
 
         return report_of(self)
