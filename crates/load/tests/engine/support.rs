@@ -5,6 +5,7 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use headstack_jobfiles::{Content, Errors, Limits, Sync, Verify};
 use headstack_load::{EngineKind, Job, Permission, Spec, Target, Time, run};
@@ -191,7 +192,17 @@ impl TestFile {
 
     pub fn open(&self, direct: bool) -> Arc<Target> {
         let permission = Permission { write: true, overwrite: true, ..Permission::default() };
-        Arc::new(Target::open(self.path(), direct, Sync::No, &permission, &|_| true).unwrap())
+        let deadline = Instant::now() + Duration::from_secs(10);
+        loop {
+            match Target::open(self.path(), direct, Sync::No, &permission, &|_| true) {
+                // A program that another test starts has, until it runs, all that this process had open, this file as it was
+                // made among it.
+                Err(error) if error.to_string().contains("is in use") && Instant::now() < deadline => {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                opened => return Arc::new(opened.unwrap()),
+            }
+        }
     }
 
     /// All that is in it.
