@@ -109,7 +109,11 @@ impl Mount {
         if finished {
             let served = runner.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             courier.stop();
-            served.map_err(LiveError::io(self.directory.display().to_string()))?;
+            // The kernel has an unmount that meets a read of the next request end the connection by this error.
+            match served {
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+                served => served.map_err(LiveError::io(self.directory.display().to_string()))?,
+            }
         } else {
             ended = Unmounted::InUse;
         }
