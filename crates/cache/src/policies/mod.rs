@@ -1,12 +1,11 @@
-//! One file a policy. Each keeps what can go on lists of its own; what must stay leaves its list, and comes back as the newest
-//! when it may go again. Parameters are the published defaults, which libCacheSim has too.
+//! A file for each policy, and one for those of a single list. Each keeps what can go on lists of its own; what must stay
+//! leaves its list, and comes back as the newest when it may go again. Parameters are the published defaults, which
+//! libCacheSim has too.
 
 mod arc;
-mod clock;
-mod fifo;
 mod lfu;
 mod lirs;
-mod lru;
+mod queue;
 mod s3_fifo;
 mod sieve;
 mod slru;
@@ -14,11 +13,9 @@ mod two_q;
 mod w_tiny_lfu;
 
 pub use arc::Arc;
-pub use clock::Clock;
-pub use fifo::Fifo;
 pub use lfu::Lfu;
 pub use lirs::Lirs;
-pub use lru::Lru;
+pub use queue::{Clock, Fifo, Lru};
 pub use s3_fifo::S3Fifo;
 pub use sieve::Sieve;
 pub use slru::Slru;
