@@ -1,5 +1,5 @@
 //! The NBD server: the first byte chooses how far the handshake has come, the others are what the client sends then. The
-//! server answers or hangs up; its structured replies are whole chunks, at most one last chunk a request.
+//! server answers or hangs up; what it says in chunks are whole chunks, at most one last chunk a request.
 
 #![no_main]
 
@@ -8,7 +8,7 @@ use std::io::{Seek, Write};
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, LazyLock};
 
-use headstack_live::nbd::wire::{self, option};
+use headstack_live::nbd::wire::{self, Framing, option};
 use headstack_live::nbd::{Security, Stream, serve};
 use headstack_live::{Constant, Contents, Device, Export, Model, Session, SessionOptions};
 use headstack_workload::Span;
@@ -36,20 +36,21 @@ static DEVICE: LazyLock<Device> = LazyLock::new(|| {
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((choice, sent)) = bytes.split_first() else { return };
-    let is_structured = choice % 3 == 2;
-    let prefix = match choice % 3 {
+    let framing = [Framing::Simple, Framing::Simple, Framing::Structured, Framing::Extended][usize::from(choice % 4)];
+    let prefix = match choice % 4 {
         0 => Vec::new(),
         1 => [hello(), an_option(option::GO, &wire::named("a", &[0, 0]))].concat(),
-        _ => structured(),
+        2 => framed(option::STRUCTURED_REPLY),
+        _ => framed(option::EXTENDED_HEADERS),
     };
     DEVICE.contents.zero(0, CAPACITY_BYTES).expect("memory");
     let heard = session(&[&prefix, sent].concat());
-    if is_structured {
+    if framing.has_chunks() {
         // What the prefix alone is answered with.
         let handshake = session(&prefix);
         assert_eq!(heard[..handshake.len()], handshake);
-        let replies = assert_whole_chunks(&heard[handshake.len()..]);
-        assert!(replies <= sent.len() / wire::REQUEST_BYTES, "{replies} replies to {} bytes", sent.len());
+        let replies = assert_whole_chunks(&heard[handshake.len()..], framing);
+        assert!(replies <= sent.len() / framing.request_bytes(), "{replies} replies to {} bytes", sent.len());
     }
 });
 
@@ -61,12 +62,12 @@ fn an_option(number: u32, data: &[u8]) -> Vec<u8> {
     [&wire::OPTION_MAGIC.to_be_bytes()[..], &number.to_be_bytes(), &(data.len() as u32).to_be_bytes(), data].concat()
 }
 
-/// A handshake for structured replies and extents.
-fn structured() -> Vec<u8> {
+/// A handshake for replies in chunks, as this option has them, and extents.
+fn framed(option: u32) -> Vec<u8> {
     let query = [&1u32.to_be_bytes()[..], &wire::named(wire::BASE_ALLOCATION, &[])].concat();
     [
         hello(),
-        an_option(option::STRUCTURED_REPLY, &[]),
+        an_option(option, &[]),
         an_option(option::SET_META_CONTEXT, &wire::named("b", &query)),
         an_option(option::GO, &wire::named("b", &[0, 0])),
     ]
@@ -87,15 +88,17 @@ fn session(sent: &[u8]) -> Vec<u8> {
 }
 
 /// Counts replies.
-fn assert_whole_chunks(mut heard: &[u8]) -> usize {
-    let mut replies = 0;
+fn assert_whole_chunks(mut heard: &[u8], framing: Framing) -> usize {
+    let (head, mut replies) = (framing.chunk_bytes(), 0);
+    let magic = if framing == Framing::Extended { wire::EXTENDED_REPLY_MAGIC } else { wire::STRUCTURED_REPLY_MAGIC };
     while !heard.is_empty() {
-        assert!(heard.len() >= 20, "a chunk has a head");
-        assert_eq!(heard[..4], wire::STRUCTURED_REPLY_MAGIC.to_be_bytes());
+        assert!(heard.len() >= head, "a chunk has a head");
+        assert_eq!(heard[..4], magic.to_be_bytes());
         replies += usize::from(heard[5] & 1);
-        let length = u32::from_be_bytes(heard[16..20].try_into().expect("four bytes")) as usize;
-        assert!(heard.len() >= 20 + length, "a chunk is whole");
-        heard = &heard[20 + length..];
+        // The length ends the head; its upper half, where it has one, is zero.
+        let length = u32::from_be_bytes(heard[head - 4..head].try_into().expect("four bytes")) as usize;
+        assert!(heard.len() >= head + length, "a chunk is whole");
+        heard = &heard[head + length..];
     }
     replies
 }

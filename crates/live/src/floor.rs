@@ -100,7 +100,8 @@ fn probe(stream: Stream, probes: usize) -> std::io::Result<Vec<u64>> {
     let mut latencies = Vec::with_capacity(probes);
     for number in 0..WARM_UP + probes {
         let cookie = number as u64;
-        let header = Header { flags: 0, command: command::READ, cookie, offset_bytes: 0, length_bytes: BLOCK_BYTES };
+        let header =
+            Header { flags: 0, command: command::READ, cookie, offset_bytes: 0, length_bytes: BLOCK_BYTES.into() };
         let begun = Instant::now();
         client.send(&header, &[])?;
         client.receive(|_| &mut data)?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::common::*;
 use headstack_live::budget::{BUDGET_BYTES_MIN, Budget};
 use headstack_live::nbd::client::Client;
-use headstack_live::nbd::wire::{Header, command};
+use headstack_live::nbd::wire::{Framing, Header, command};
 use headstack_live::nbd::{Endpoint, Limits, SOCKET_MODE, Security, Server};
 use headstack_live::stream::Stream;
 use headstack_live::{Contents, Device, Export, Session, SessionOptions};
@@ -62,11 +62,10 @@ fn constant_of(latency_ns: u64) -> Model {
 }
 
 fn write_of(cookie: u64, offset_bytes: u64, length_bytes: u64) -> Header {
-    Header { flags: 0, command: command::WRITE, cookie, offset_bytes, length_bytes: length_bytes as u32 }
+    Header { flags: 0, command: command::WRITE, cookie, offset_bytes, length_bytes }
 }
 
 fn read_of(cookie: u64, length_bytes: u64) -> Header {
-    let length_bytes = length_bytes as u32;
     Header { flags: 0, command: command::READ, cookie, offset_bytes: 0, length_bytes }
 }
 
@@ -151,7 +150,7 @@ fn overlapping_writes_are_kept_within_the_budget() {
     thread::scope(|scope| {
         scope.spawn(|| {
             for number in 0..writes {
-                let header = write_of(number, number * 4096, length).to_bytes();
+                let header = write_of(number, number * 4096, length).to_bytes(Framing::Simple);
                 sender.write_all(&header).and_then(|()| sender.write_all(&payload)).unwrap();
             }
         });

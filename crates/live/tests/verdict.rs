@@ -54,7 +54,8 @@ fn reads_in_a_process_of_its_own() {
     let mut client = Client::connect(Stream::socket_of(socket), "").expect("an export");
     let mut data = vec![0; BLOCK_BYTES as usize];
     for cookie in 0.. {
-        let header = Header { flags: 0, command: command::READ, cookie, offset_bytes: 0, length_bytes: BLOCK_BYTES };
+        let header =
+            Header { flags: 0, command: command::READ, cookie, offset_bytes: 0, length_bytes: BLOCK_BYTES.into() };
         if client.send(&header, &[]).and_then(|()| client.receive(|_| &mut data)).is_err() {
             return;
         }

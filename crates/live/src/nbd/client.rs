@@ -3,7 +3,7 @@
 use std::io;
 
 use super::input::Input;
-use super::wire::{self, Header, option, reply};
+use super::wire::{self, Framing, Header, option, reply};
 use crate::stream::Stream;
 
 /// A connection to a server.
@@ -15,6 +15,8 @@ pub struct Client {
     pub capacity_bytes: u64,
     /// What it can do.
     pub flags: u16,
+    /// How requests and replies look.
+    pub framing: Framing,
 }
 
 /// A reply to an option.
@@ -61,7 +63,7 @@ impl Client {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "no NBD server"));
         }
         stream.write_all(&u32::from(flags).to_be_bytes())?;
-        Ok(Client { stream, input, capacity_bytes: 0, flags: 0 })
+        Ok(Client { stream, input, capacity_bytes: 0, flags: 0, framing: Framing::Simple })
     }
 
     /// Sends an option. Returns the replies to it, the last of which ends them.
@@ -123,8 +125,7 @@ impl Client {
     /// # Errors
     /// The stream's.
     pub fn send(&mut self, header: &Header, payload: &[u8]) -> io::Result<()> {
-        let mut message = Vec::with_capacity(wire::REQUEST_BYTES + payload.len());
-        message.extend_from_slice(&header.to_bytes());
+        let mut message = header.to_bytes(self.framing);
         message.extend_from_slice(payload);
         self.stream.write_all(&message)
     }
@@ -146,19 +147,43 @@ impl Client {
         Ok((cookie, error))
     }
 
-    /// Waits for a chunk of a structured reply.
+    /// Agrees on requests and replies of this look.
+    ///
+    /// # Errors
+    /// The stream's; a server that does not know it.
+    pub fn frame(&mut self, framing: Framing) -> io::Result<()> {
+        let option = match framing {
+            Framing::Simple => return Ok(()),
+            Framing::Structured => option::STRUCTURED_REPLY,
+            Framing::Extended => option::EXTENDED_HEADERS,
+        };
+        if self.option(option, &[])?.iter().any(|told| told.kind != reply::ACK) {
+            return Err(io::Error::new(io::ErrorKind::Unsupported, "the server does not know such replies"));
+        }
+        self.framing = framing;
+        Ok(())
+    }
+
+    /// Waits for a chunk of a reply.
     ///
     /// # Errors
     /// The stream's; something that is not a chunk.
     pub fn receive_chunk(&mut self) -> io::Result<Chunk> {
-        let head: [u8; 20] = self.input.array()?;
-        if head[..4] != wire::STRUCTURED_REPLY_MAGIC.to_be_bytes() {
+        let head = self.input.bytes(self.framing.chunk_bytes())?.to_vec();
+        let half = |at: usize| u16::from_be_bytes(head[at..at + 2].try_into().expect("two bytes"));
+        let long = |at: usize| u64::from_be_bytes(head[at..at + 8].try_into().expect("eight bytes"));
+        let (magic, length) = match self.framing {
+            Framing::Simple | Framing::Structured => {
+                let length = u32::from_be_bytes(head[16..].try_into().expect("four bytes"));
+                (wire::STRUCTURED_REPLY_MAGIC, u64::from(length))
+            }
+            Framing::Extended => (wire::EXTENDED_REPLY_MAGIC, long(24)),
+        };
+        if head[..4] != magic.to_be_bytes() || length > 2 * u64::from(wire::PAYLOAD_BYTES_MAX) {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "not a chunk"));
         }
-        let half = |at: usize| u16::from_be_bytes(head[at..at + 2].try_into().expect("two bytes"));
-        let length = u32::from_be_bytes(head[16..].try_into().expect("four bytes"));
         Ok(Chunk {
-            cookie: u64::from_be_bytes(head[8..16].try_into().expect("eight bytes")),
+            cookie: long(8),
             is_last: half(4) & wire::chunk::FLAG_DONE != 0,
             kind: half(6),
             data: self.input.bytes(length as usize)?.to_vec(),

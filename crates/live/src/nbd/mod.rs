@@ -8,6 +8,7 @@ pub mod client;
 mod input;
 mod negotiation;
 mod output;
+mod parts;
 mod requests;
 mod server;
 mod sparse;

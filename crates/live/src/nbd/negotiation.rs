@@ -4,7 +4,7 @@ use std::io;
 use std::time::Instant;
 
 use super::tls::Tls;
-use super::wire::{self, info, option, option_reply, reply, transmission};
+use super::wire::{self, Framing, info, option, option_reply, reply, transmission};
 use crate::device::{Device, Export};
 use crate::stream::Stream;
 
@@ -18,8 +18,8 @@ const OPTION_HEAD_BYTES: usize = 16;
 pub struct Terms {
     /// What the client chose.
     pub export: Export,
-    /// Replies are structured.
-    pub structured: bool,
+    /// How requests and replies look.
+    pub framing: Framing,
     /// The client may ask for extents.
     pub has_context: bool,
     /// How often power had failed when the client came: the connection goes with the next time.
@@ -69,7 +69,7 @@ pub enum Cover<'a> {
 pub struct Negotiation {
     /// `None` until the greeting is answered.
     greeted: Option<Greeted>,
-    structured: bool,
+    framing: Framing,
     /// The export for which extents were asked.
     context_of: Option<String>,
     /// Of an option that is too long: its number, and the bytes of it that are still to come.
@@ -99,7 +99,7 @@ impl Negotiation {
     /// Goes on under TLS with a client that was greeted before.
     pub fn resumed(device: &Device, greeted: Greeted) -> Negotiation {
         let power_cuts = device.power_cuts();
-        Negotiation { greeted: Some(greeted), structured: false, context_of: None, unread: None, power_cuts }
+        Negotiation { greeted: Some(greeted), framing: Framing::Simple, context_of: None, unread: None, power_cuts }
     }
 
     /// Takes whole messages off the front of `heard` and appends the answers to `say`, until more has to come (`None`) or the
@@ -236,11 +236,8 @@ impl Answering<'_> {
             option::LIST => self.list(data),
             option::STARTTLS => self.start_tls(data),
             option::INFO | option::GO => self.inform(option, data),
-            option::STRUCTURED_REPLY if data.is_empty() => {
-                self.talk.structured = true;
-                self.answer(option, reply::ACK, &[])
-            }
-            option::STRUCTURED_REPLY => self.refuse(option, reply::ERR_INVALID, "takes no data"),
+            option::STRUCTURED_REPLY => self.frame(option, data, Framing::Structured),
+            option::EXTENDED_HEADERS => self.frame(option, data, Framing::Extended),
             option::LIST_META_CONTEXT | option::SET_META_CONTEXT => self.contexts(option, data),
             _ => self.refuse(option, reply::ERR_UNSUP, "not known here"),
         }
@@ -257,18 +254,33 @@ impl Answering<'_> {
 
     fn agree(&self, export: &Export) -> Agreed {
         let named = |name: &String| self.device.export(name).is_some_and(|other| other.name == export.name);
-        let Negotiation { structured, ref context_of, power_cuts, .. } = *self.talk;
-        let has_context = structured && context_of.as_ref().is_some_and(named);
-        Agreed::Export(Terms { export: export.clone(), structured, has_context, power_cuts })
+        let Negotiation { framing, ref context_of, power_cuts, .. } = *self.talk;
+        let has_context = framing.has_chunks() && context_of.as_ref().is_some_and(named);
+        Agreed::Export(Terms { export: export.clone(), framing, has_context, power_cuts })
     }
 
-    /// The old way in: no reply but the facts, and no way to refuse but the end.
+    /// Other requests and replies from here on. There is no way back from extended headers.
+    fn frame(&mut self, option: u32, data: &[u8], framing: Framing) -> Option<Agreed> {
+        if !data.is_empty() {
+            return self.refuse(option, reply::ERR_INVALID, "takes no data");
+        }
+        if self.talk.framing == Framing::Extended && framing != Framing::Extended {
+            return self.refuse(option, reply::ERR_EXT_HEADER_REQD, "headers are extended already");
+        }
+        self.talk.framing = framing;
+        self.answer(option, reply::ACK, &[])
+    }
+
+    /// The old way in: no reply but the facts, and no way to refuse but the end. Who knows of extended headers knows better.
     fn export_name(&mut self, data: &[u8]) -> Option<Agreed> {
+        if self.talk.framing == Framing::Extended {
+            return Some(Agreed::Over);
+        }
         let Some(export) = std::str::from_utf8(data).ok().and_then(|name| self.device.export(name)) else {
             return Some(Agreed::Over);
         };
         self.say.extend_from_slice(&export.span.length_bytes.to_be_bytes());
-        self.say.extend_from_slice(&flags_of(export, self.talk.structured).to_be_bytes());
+        self.say.extend_from_slice(&flags_of(export, self.talk.framing).to_be_bytes());
         if self.talk.greeted.is_none_or(|greeted| !greeted.no_zeroes) {
             self.say.resize(self.say.len() + 124, 0);
         }
@@ -327,7 +339,7 @@ impl Answering<'_> {
     fn facts(&mut self, option: u32, export: &Export, wanted: &[u16]) {
         let mut facts = info::EXPORT.to_be_bytes().to_vec();
         facts.extend_from_slice(&export.span.length_bytes.to_be_bytes());
-        facts.extend_from_slice(&flags_of(export, self.talk.structured).to_be_bytes());
+        facts.extend_from_slice(&flags_of(export, self.talk.framing).to_be_bytes());
         self.answer(option, reply::INFO, &facts);
         // Whoever does not ask may think that every byte can be had by itself: the size is told to all.
         let mut sizes = info::BLOCK_SIZE.to_be_bytes().to_vec();
@@ -361,7 +373,7 @@ impl Answering<'_> {
         let Some((name, queries)) = parsed else {
             return self.refuse(option, reply::ERR_INVALID, "a name and a list of queries are wanted");
         };
-        if !self.talk.structured {
+        if !self.talk.framing.has_chunks() {
             return self.refuse(option, reply::ERR_INVALID, "wants structured replies first");
         }
         if self.device.export(name).is_none() {
@@ -382,14 +394,19 @@ impl Answering<'_> {
     }
 }
 
-fn flags_of(export: &Export, structured: bool) -> u16 {
+fn flags_of(export: &Export, framing: Framing) -> u16 {
     use transmission::*;
     let always = HAS_FLAGS | SEND_FLUSH | SEND_FUA | SEND_TRIM | SEND_WRITE_ZEROES | SEND_CACHE;
     // A flush of one connection covers what all of them wrote: they share one cache.
     let always = always | CAN_MULTI_CONN;
     // It is offered so that clients can find out that it never is fast: drives write zeros as anything else.
     let always = always | SEND_FAST_ZERO;
-    always | if export.is_rotational { ROTATIONAL } else { 0 } | if structured { SEND_DF } else { 0 }
+    let framed = match framing {
+        Framing::Simple => 0,
+        Framing::Structured => SEND_DF,
+        Framing::Extended => SEND_DF | BLOCK_STATUS_PAYLOAD,
+    };
+    always | framed | if export.is_rotational { ROTATIONAL } else { 0 }
 }
 
 /// The data of an option, from the front.

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use headstack_sim::Outcome;
-use headstack_workload::{Kind, Request};
+use headstack_workload::{Kind, Request, Span};
 
 use super::input::Input;
 use super::negotiation::Terms;
 use super::output::{Output, Room};
+use super::parts::{PART_BYTES_MAX, Parts, parts_of};
 use super::sparse;
-use super::wire::{self, Errno, Header, chunk, command};
+use super::wire::{self, Errno, Framing, Header, To, chunk, command};
 use crate::budget::Share;
 use crate::device::Device;
 use crate::pacer::Answer;
@@ -31,13 +32,14 @@ const BATCH_KEPT_BYTES: usize = 64 << 10;
 const HOLE_BYTES: u32 = 64 << 10;
 /// Extents of one reply.
 const EXTENTS_MAX: usize = 4096;
+/// A payload that says which contexts are wanted is no longer than this: there is one context.
+const CONTEXTS_BYTES_MAX: u64 = 8 + 4 * 16;
 
 /// How a reply looks.
 #[derive(Debug)]
 pub struct Reply {
     output: Arc<Output>,
-    cookie: u64,
-    structured: bool,
+    to: To,
     /// The message, if all is well.
     message: Vec<u8>,
     /// First byte of the export in the system's address space.
@@ -54,7 +56,7 @@ impl Answer for Reply {
             Outcome::Failed(at) => {
                 let mut message = Vec::new();
                 let at = at.map(|bytes| bytes.saturating_sub(self.start_bytes));
-                error(&mut message, self.cookie, self.structured, Errno::Io, at);
+                error(&mut message, self.to, Errno::Io, at);
                 message
             }
             // A client that waits would wait forever.
@@ -67,20 +69,20 @@ impl Answer for Reply {
 
 impl Reply {
     /// Tells the client that it cannot be.
-    fn refuse(self, errno: Errno) {
+    pub fn refuse(self, errno: Errno) {
         let mut message = Vec::new();
-        error(&mut message, self.cookie, self.structured, errno, None);
+        error(&mut message, self.to, errno, None);
         let (turns, output, room) = (&self.client.turns, self.output, self.room);
         turns.answered(Instant::now(), self.issued, Duration::ZERO, message.len(), || output.send(message, room));
     }
 }
 
-fn error(into: &mut Vec<u8>, cookie: u64, structured: bool, errno: Errno, at_bytes: Option<u64>) {
-    if !structured {
-        return wire::simple(into, cookie, errno as u32);
+fn error(into: &mut Vec<u8>, to: To, errno: Errno, at_bytes: Option<u64>) {
+    if !to.framing.has_chunks() {
+        return wire::simple(into, to.cookie, errno as u32);
     }
     let (kind, length) = if at_bytes.is_some() { (chunk::ERROR_OFFSET, 14) } else { (chunk::ERROR, 6) };
-    wire::chunk_header(into, cookie, chunk::FLAG_DONE, kind, length);
+    wire::chunk_header(into, to, chunk::FLAG_DONE, kind, length);
     into.extend_from_slice(&(errno as u32).to_be_bytes());
     into.extend_from_slice(&0u16.to_be_bytes());
     into.extend(at_bytes.into_iter().flat_map(u64::to_be_bytes));
@@ -125,38 +127,64 @@ impl<'d> Requests<'d> {
     }
 
     fn each(&mut self) -> io::Result<()> {
+        let framing = self.terms.framing;
         loop {
-            self.flush_unless_here(wire::REQUEST_BYTES)?;
+            self.flush_unless_here(framing.request_bytes())?;
             let is_idle = !self.device.submitter.is_instant() && self.input.is_idle();
-            let header = self.input.array()?;
+            let header = Header::parse(self.input.bytes(framing.request_bytes())?, framing);
             if is_idle {
                 self.gapless_since = Instant::now();
             }
-            let Some(header) = Header::parse(&header) else {
+            let Some(header) = header else {
                 return Err(io::Error::new(io::ErrorKind::InvalidData, "not a request"));
             };
             match header.command {
                 command::DISC => return Ok(()),
-                command::WRITE if header.length_bytes > wire::PAYLOAD_BYTES_MAX => {
-                    self.flush()?;
-                    self.input.skip(header.length_bytes as usize)?;
-                    self.answer(&header, 0)?;
-                }
-                command::WRITE => {
-                    let length = header.length_bytes as usize;
-                    self.flush_unless_here(length)?;
-                    let task = Task { device: self.device, terms: &self.terms, header: &header };
-                    if task.check().is_ok() {
-                        self.answer(&header, length)?;
-                    } else {
-                        // It needs no memory to be refused.
-                        self.input.skip(length)?;
-                        self.answer(&header, 0)?;
-                    }
+                command::WRITE => self.write(&header)?,
+                _ if framing == Framing::Extended && header.flags & command::FLAG_PAYLOAD_LEN != 0 => {
+                    self.described(&header)?;
                 }
                 _ => self.answer(&header, 0)?,
             }
         }
+    }
+
+    /// Its payload follows, whatever its flags say.
+    fn write(&mut self, header: &Header) -> io::Result<()> {
+        let task = Task { device: self.device, terms: &self.terms, header };
+        if header.length_bytes <= u64::from(wire::PAYLOAD_BYTES_MAX) && task.check().is_ok() {
+            let length = header.length_bytes as usize;
+            self.flush_unless_here(length)?;
+            return self.answer(header, length);
+        }
+        // It needs no memory to be refused.
+        self.skip_payload(header)?;
+        self.answer(header, 0)
+    }
+
+    /// A payload of another request than a write says what is asked for: how much, and which contexts of it.
+    fn described(&mut self, header: &Header) -> io::Result<()> {
+        let is_short = (8..=CONTEXTS_BYTES_MAX).contains(&header.length_bytes);
+        if header.command != command::BLOCK_STATUS || !is_short {
+            self.skip_payload(header)?;
+            // With this flag it is refused.
+            return self.answer(header, 0);
+        }
+        self.flush_unless_here(header.length_bytes as usize)?;
+        let payload = self.input.bytes(header.length_bytes as usize)?;
+        let (length, contexts) = payload.split_first_chunk().expect("eight bytes at least");
+        let is_ours = contexts == wire::BASE_ALLOCATION_ID.to_be_bytes();
+        let flags = if is_ours { header.flags & !command::FLAG_PAYLOAD_LEN } else { header.flags };
+        let header = Header { flags, length_bytes: u64::from_be_bytes(*length), ..*header };
+        self.answer(&header, 0)
+    }
+
+    /// Reads past what follows a request that is refused. A client that announces more than could ever come is hung up on.
+    fn skip_payload(&mut self, header: &Header) -> io::Result<()> {
+        let length = u32::try_from(header.length_bytes)
+            .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "a payload that no request has"))?;
+        self.flush_unless_here(length as usize)?;
+        self.input.skip(length as usize)
     }
 
     /// Nobody waits for a client that waits for a reply.
@@ -230,21 +258,33 @@ impl<'d> Requests<'d> {
                 self.output.send(message, room);
             } else {
                 let reply = task.with_message(&self.output, message, room, issue());
-                submitter.submit(at, task.request(), Box::new(reply));
+                if header.length_bytes > PART_BYTES_MAX {
+                    let parts = parts_of(task.span());
+                    let replies = Parts::new(reply, parts.len());
+                    parts.into_iter().for_each(|part| submitter.submit(at, task.request(part), replies.part()));
+                } else {
+                    submitter.submit(at, task.request(task.span()), Box::new(reply));
+                }
             }
             self.input.forget_payload();
             return Ok(());
         };
         let reply_bytes = REPLY_BYTES + message.capacity() as u64;
-        let mut reply = Some(task.with_message(&self.output, message, room, issue()));
+        let mut reply = task.with_message(&self.output, message, room, issue());
+        let forced = header.flags & command::FLAG_FUA != 0;
+        if header.length_bytes > PART_BYTES_MAX {
+            reply.room.takes_over(&mut share, reply_bytes);
+            task.change_in_parts(at, change, forced, &mut share, reply);
+            return Ok(());
+        }
+        let mut reply = Some(reply);
         // What the reply takes is its own from here on; the payload goes with this request.
         let answer = |share: &mut Share| {
             let mut reply = reply.take().expect("it is made once");
             reply.room.takes_over(share, reply_bytes);
             Box::new(reply) as Box<dyn Answer>
         };
-        let forced = header.flags & command::FLAG_FUA != 0;
-        let changed = self.device.change(at, task.request(), change, forced, &mut share, answer);
+        let changed = self.device.change(at, task.request(task.span()), change, forced, &mut share, answer);
         if let Err(failure) = changed {
             reply.expect("nothing was handed in").refuse(errno_of(&failure));
         }
@@ -278,7 +318,7 @@ impl Task<'_> {
         let before = message.len();
         if let Err(errno) = self.check().and_then(|()| self.carry_out(payload, message)) {
             message.truncate(before);
-            error(message, self.header.cookie, self.terms.structured, errno, None);
+            error(message, self.to(), errno, None);
             return Now::AtOnce;
         }
         let is_empty = self.header.length_bytes == 0 && self.header.command != command::FLUSH;
@@ -288,7 +328,7 @@ impl Task<'_> {
     /// The reply to a request that will change contents, if all goes well with that.
     fn promise(&self, message: &mut Vec<u8>) -> Now {
         if let Err(errno) = self.check() {
-            error(message, self.header.cookie, self.terms.structured, errno, None);
+            error(message, self.to(), errno, None);
             return Now::AtOnce;
         }
         self.acknowledge(message);
@@ -305,12 +345,24 @@ impl Task<'_> {
         }
     }
 
+    /// Makes a change of more than the model is asked at a time, and hands its parts to the clock.
+    fn change_in_parts(&self, at: Instant, change: Change<'_>, forced: bool, share: &mut Share, reply: Reply) {
+        let parts = parts_of(self.span());
+        let replies = Parts::new(reply, parts.len());
+        for (number, part) in parts.iter().enumerate() {
+            let changed = self.device.change(at, self.request(*part), change, forced, share, |_| replies.part());
+            if let Err(failure) = changed {
+                return replies.refuse(errno_of(&failure), parts.len() - number);
+            }
+        }
+    }
+
     /// Memory that its reply takes at most.
     fn reply_bytes(&self) -> usize {
         let brings = match self.header.command {
             _ if self.check().is_err() => 0,
             command::READ => self.header.length_bytes as usize,
-            command::BLOCK_STATUS => 8 * EXTENTS_MAX,
+            command::BLOCK_STATUS => 16 * EXTENTS_MAX,
             _ => 0,
         };
         REPLY_HEAD_BYTES + brings
@@ -319,7 +371,7 @@ impl Task<'_> {
     /// Memory that keeping what it changes takes.
     fn undo_bytes(&self) -> u64 {
         let changes = matches!(self.header.command, command::WRITE | command::WRITE_ZEROES | command::TRIM);
-        if changes && self.check().is_ok() { self.device.undo_bytes(u64::from(self.header.length_bytes)) } else { 0 }
+        if changes && self.check().is_ok() { self.device.undo_bytes(self.header.length_bytes) } else { 0 }
     }
 
     /// What it is answered with, if all goes well.
@@ -334,8 +386,7 @@ impl Task<'_> {
             client,
             issued,
             output: Arc::clone(output),
-            cookie: self.header.cookie,
-            structured: self.terms.structured,
+            to: self.to(),
             message,
             start_bytes: self.terms.export.span.start_bytes,
             room,
@@ -346,7 +397,8 @@ impl Task<'_> {
     fn check(&self) -> Result<(), Errno> {
         let (header, export) = (self.header, &self.terms.export);
         let flags = match header.command {
-            command::READ if self.terms.structured => command::FLAG_DF,
+            command::READ if self.terms.framing.has_chunks() => command::FLAG_DF,
+            command::WRITE if self.terms.framing == Framing::Extended => command::FLAG_PAYLOAD_LEN,
             command::WRITE_ZEROES => command::FLAG_NO_HOLE | command::FLAG_FAST_ZERO,
             command::BLOCK_STATUS if self.terms.has_context => command::FLAG_REQ_ONE,
             command::READ | command::WRITE | command::FLUSH | command::TRIM | command::CACHE => 0,
@@ -358,7 +410,7 @@ impl Task<'_> {
         if header.command == command::FLUSH {
             return if header.offset_bytes == 0 && header.length_bytes == 0 { Ok(()) } else { Err(Errno::Invalid) };
         }
-        let length = u64::from(header.length_bytes);
+        let length = header.length_bytes;
         if header.offset_bytes.checked_add(length).is_none_or(|end| end > export.span.length_bytes) {
             let writes = matches!(header.command, command::WRITE | command::WRITE_ZEROES);
             return Err(if writes { Errno::NoSpace } else { Errno::Invalid });
@@ -366,7 +418,7 @@ impl Task<'_> {
         let block = u64::from(export.block_bytes);
         let is_whole = header.offset_bytes.is_multiple_of(block) && length.is_multiple_of(block);
         let has_payload = matches!(header.command, command::READ | command::WRITE);
-        let too_long = has_payload && header.length_bytes > wire::PAYLOAD_BYTES_MAX;
+        let too_long = has_payload && length > u64::from(wire::PAYLOAD_BYTES_MAX);
         let no_extent = header.command == command::BLOCK_STATUS && length == 0;
         if !is_whole || too_long || no_extent {
             return Err(Errno::Invalid);
@@ -377,7 +429,7 @@ impl Task<'_> {
 
     fn carry_out(&self, payload: &[u8], message: &mut Vec<u8>) -> Result<(), Errno> {
         let done = match (self.header.command, self.change(payload)) {
-            (_, Some(change)) => change.apply(&self.device.contents, self.request().span()),
+            (_, Some(change)) => change.apply(&self.device.contents, self.span()),
             (command::READ, None) => self.read(message),
             (command::BLOCK_STATUS, None) => self.block_status(message),
             _ => Ok(()),
@@ -389,13 +441,20 @@ impl Task<'_> {
         Ok(())
     }
 
-    fn start_bytes(&self) -> u64 {
-        self.terms.export.span.start_bytes + self.header.offset_bytes
+    fn to(&self) -> To {
+        let Header { cookie, offset_bytes, .. } = *self.header;
+        To { framing: self.terms.framing, cookie, offset_bytes }
+    }
+
+    /// Its place in the system's address space.
+    fn span(&self) -> Span {
+        let start_bytes = self.terms.export.span.start_bytes + self.header.offset_bytes;
+        Span { start_bytes, length_bytes: self.header.length_bytes }
     }
 
     fn acknowledge(&self, message: &mut Vec<u8>) {
-        if self.terms.structured {
-            wire::chunk_header(message, self.header.cookie, chunk::FLAG_DONE, chunk::NONE, 0);
+        if self.terms.framing.has_chunks() {
+            wire::chunk_header(message, self.to(), chunk::FLAG_DONE, chunk::NONE, 0);
         } else {
             wire::simple(message, self.header.cookie, 0);
         }
@@ -403,26 +462,29 @@ impl Task<'_> {
 
     fn read(&self, message: &mut Vec<u8>) -> io::Result<()> {
         let (header, contents) = (self.header, &self.device.contents);
-        let (length, start) = (header.length_bytes, self.start_bytes());
-        if !self.terms.structured || length == 0 {
+        let has_chunks = self.terms.framing.has_chunks();
+        let start = self.span().start_bytes;
+        // No longer than a payload.
+        let length = header.length_bytes as u32;
+        if !has_chunks || length == 0 {
             self.acknowledge(message);
         } else if header.flags & command::FLAG_DF == 0
             && length >= HOLE_BYTES
             && contents.is_hole(start, u64::from(length))
         {
-            wire::chunk_header(message, header.cookie, chunk::FLAG_DONE, chunk::OFFSET_HOLE, 12);
+            wire::chunk_header(message, self.to(), chunk::FLAG_DONE, chunk::OFFSET_HOLE, 12);
             message.extend_from_slice(&header.offset_bytes.to_be_bytes());
             message.extend_from_slice(&length.to_be_bytes());
             return Ok(());
         } else {
-            wire::chunk_header(message, header.cookie, chunk::FLAG_DONE, chunk::OFFSET_DATA, 8 + length);
+            wire::chunk_header(message, self.to(), chunk::FLAG_DONE, chunk::OFFSET_DATA, 8 + length);
             message.extend_from_slice(&header.offset_bytes.to_be_bytes());
         }
         let from = message.len();
         message.resize(from + length as usize, 0);
         contents.read(start, &mut message[from..])?;
-        if self.terms.structured && length > 0 && header.flags & command::FLAG_DF == 0 {
-            sparse::leave_out_zeros(message, from, header.cookie, header.offset_bytes);
+        if has_chunks && length > 0 && header.flags & command::FLAG_DF == 0 {
+            sparse::leave_out_zeros(message, from, self.to());
         }
         Ok(())
     }
@@ -431,23 +493,34 @@ impl Task<'_> {
     fn block_status(&self, message: &mut Vec<u8>) -> io::Result<()> {
         let only_one = self.header.flags & command::FLAG_REQ_ONE != 0;
         let extents_max = if only_one { 1 } else { EXTENTS_MAX };
-        let length = u64::from(self.header.length_bytes);
+        let Span { start_bytes, length_bytes } = self.span();
         // What was trimmed for good is a hole by now.
         self.device.submitter.gate().tidy(&self.device.contents)?;
-        let extents = self.device.contents.extents(self.start_bytes(), length, extents_max)?;
-        let length = 4 + 8 * extents.len() as u32;
-        wire::chunk_header(message, self.header.cookie, chunk::FLAG_DONE, chunk::BLOCK_STATUS, length);
+        let extents = self.device.contents.extents(start_bytes, length_bytes, extents_max)?;
+        let count = extents.len() as u32;
+        let is_extended = self.terms.framing == Framing::Extended;
+        let (kind, length) =
+            if is_extended { (chunk::BLOCK_STATUS_EXT, 8 + 16 * count) } else { (chunk::BLOCK_STATUS, 4 + 8 * count) };
+        wire::chunk_header(message, self.to(), chunk::FLAG_DONE, kind, length);
         message.extend_from_slice(&wire::BASE_ALLOCATION_ID.to_be_bytes());
+        if is_extended {
+            message.extend_from_slice(&count.to_be_bytes());
+        }
         for extent in extents {
-            message.extend_from_slice(&(extent.length_bytes as u32).to_be_bytes());
             let state = if extent.is_hole { wire::STATE_HOLE_ZERO } else { 0 };
-            message.extend_from_slice(&state.to_be_bytes());
+            if is_extended {
+                message.extend_from_slice(&extent.length_bytes.to_be_bytes());
+                message.extend_from_slice(&u64::from(state).to_be_bytes());
+            } else {
+                message.extend_from_slice(&(extent.length_bytes as u32).to_be_bytes());
+                message.extend_from_slice(&state.to_be_bytes());
+            }
         }
         Ok(())
     }
 
-    /// What the system is asked: zeros are written, a cache command reads.
-    fn request(&self) -> Request {
+    /// What the system is asked about a part of its span, or all of it: zeros are written, a cache command reads.
+    fn request(&self, part: Span) -> Request {
         let kind = match self.header.command {
             command::WRITE | command::WRITE_ZEROES => Kind::Write,
             command::TRIM => Kind::Trim,
@@ -458,8 +531,9 @@ impl Task<'_> {
         let has_range = kind != Kind::Flush;
         Request {
             kind,
-            offset_bytes: if has_range { self.start_bytes() } else { 0 },
-            length_bytes: self.header.length_bytes,
+            offset_bytes: if has_range { part.start_bytes } else { 0 },
+            // No part is longer.
+            length_bytes: part.length_bytes as u32,
             force_unit_access: force && kind == Kind::Write,
             ordered: false,
         }
@@ -485,7 +559,12 @@ mod tests {
     use crate::witness::Scene;
 
     /// What a client reads of a reply to cookie 7 of an export that begins at 1 MiB.
-    fn told(structured: bool, outcome: Outcome) -> Vec<u8> {
+    fn told(framing: Framing, outcome: Outcome) -> Vec<u8> {
+        heard(framing, |reply| Box::new(reply).send(outcome, Duration::ZERO))
+    }
+
+    /// What a client reads of what `answer` does with such a reply.
+    fn heard(framing: Framing, answer: impl FnOnce(Reply)) -> Vec<u8> {
         let (ours, theirs) = UnixStream::pair().expect("sockets");
         let budget = Budget::new(0);
         let patience = Patience { stall: Duration::from_secs(10), budget: budget.clone() };
@@ -494,8 +573,8 @@ mod tests {
         let client = Scene::new().meet(output.stream(), false);
         let issued = client.turns.arrived(Instant::now(), Instant::now(), 0);
         let message = b"yes".to_vec();
-        let reply = Reply { output, cookie: 7, structured, message, start_bytes: 1 << 20, room, client, issued };
-        Box::new(reply).send(outcome, Duration::ZERO);
+        let to = To { framing, cookie: 7, offset_bytes: 0 };
+        answer(Reply { output, to, message, start_bytes: 1 << 20, room, client, issued });
         let mut heard = Vec::new();
         std::io::Read::read_to_end(&mut &theirs, &mut heard).expect("an end");
         heard
@@ -503,17 +582,40 @@ mod tests {
 
     #[test]
     fn a_failure_is_told_with_its_place_where_that_can_be_said() {
-        assert_eq!(told(true, Outcome::Done), b"yes");
-        assert_eq!(told(true, Outcome::Vanished), b"");
+        assert_eq!(told(Framing::Structured, Outcome::Done), b"yes");
+        assert_eq!(told(Framing::Structured, Outcome::Vanished), b"");
         let [io, cookie] = [5u32.to_be_bytes().to_vec(), 7u64.to_be_bytes().to_vec()];
         let simple = [&wire::SIMPLE_REPLY_MAGIC.to_be_bytes()[..], &io, &cookie].concat();
-        assert_eq!(told(false, Outcome::Failed(Some((1 << 20) + 512))), simple);
+        assert_eq!(told(Framing::Simple, Outcome::Failed(Some((1 << 20) + 512))), simple);
         let chunk = |kind: u16, length: u32| {
             let head = [&wire::STRUCTURED_REPLY_MAGIC.to_be_bytes()[..], &1u16.to_be_bytes(), &kind.to_be_bytes()];
             [&head.concat()[..], &cookie, &length.to_be_bytes(), &io, &[0, 0]].concat()
         };
-        assert_eq!(told(true, Outcome::Failed(None)), chunk(chunk::ERROR, 6));
+        assert_eq!(told(Framing::Structured, Outcome::Failed(None)), chunk(chunk::ERROR, 6));
         let placed = [&chunk(chunk::ERROR_OFFSET, 14)[..], &512u64.to_be_bytes()].concat();
-        assert_eq!(told(true, Outcome::Failed(Some((1 << 20) + 512))), placed, "within the export");
+        assert_eq!(told(Framing::Structured, Outcome::Failed(Some((1 << 20) + 512))), placed, "within the export");
+    }
+
+    #[test]
+    fn parts_are_answered_once_with_the_worst_that_became_of_one() {
+        let all = |outcomes: [Outcome; 3]| {
+            heard(Framing::Simple, |reply| {
+                let parts = Parts::new(reply, 3);
+                outcomes.into_iter().for_each(|outcome| parts.part().send(outcome, Duration::ZERO));
+            })
+        };
+        let failed = told(Framing::Simple, Outcome::Failed(None));
+        assert_eq!(all([Outcome::Done; 3]), b"yes");
+        assert_eq!(all([Outcome::Done, Outcome::Failed(None), Outcome::Done]), failed);
+        assert_eq!(all([Outcome::Failed(None), Outcome::Vanished, Outcome::Done]), b"");
+        // Two that were handed in, and one that could not be: the last answer tells it.
+        let full = heard(Framing::Simple, |reply| {
+            let parts = Parts::new(reply, 3);
+            parts.part().send(Outcome::Done, Duration::ZERO);
+            parts.refuse(Errno::NoSpace, 1);
+            parts.part().send(Outcome::Done, Duration::ZERO);
+        });
+        let errno = (Errno::NoSpace as u32).to_be_bytes();
+        assert_eq!(full, [&failed[..4], &errno, &failed[8..]].concat());
     }
 }

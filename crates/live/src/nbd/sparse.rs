@@ -2,32 +2,33 @@
 
 use std::ops::Range;
 
-use super::wire::{self, chunk};
+use super::wire::{self, To, chunk};
 
 /// Runs of zeros are made of pages of the export, whole ones.
 const PAGE_BYTES: u64 = 4096;
-/// A chunk of data before the data, and a chunk of a hole.
-const DATA_HEAD_BYTES: usize = 28;
+/// Where a chunk's data begin, before them.
+const OFFSET_BYTES: usize = 8;
 
-/// Turns the one chunk of data at the end of `message`, whose bytes begin at `from` and are at `offset_bytes` of the export,
-/// into chunks of data and of holes. It only ever becomes shorter: each hole has room for its own chunk and the next head.
-pub fn leave_out_zeros(message: &mut Vec<u8>, from: usize, cookie: u64, offset_bytes: u64) {
+/// Turns the one chunk of data at the end of `message`, whose bytes begin at `from` and are those from the
+/// request's first on, into chunks of data and of holes. It only ever becomes shorter: each hole has room for its own chunk and the next head.
+pub fn leave_out_zeros(message: &mut Vec<u8>, from: usize, to: To) {
+    let offset_bytes = to.offset_bytes;
     let runs = runs(&message[from..], offset_bytes);
     if runs.iter().all(|(_, is_zero)| !is_zero) {
         return;
     }
-    let mut at = from - DATA_HEAD_BYTES;
-    let mut head = Vec::with_capacity(32);
+    let mut at = from - to.framing.chunk_bytes() - OFFSET_BYTES;
+    let mut head = Vec::with_capacity(64);
     for (number, (run, is_zero)) in runs.iter().enumerate() {
         let flags = if number + 1 == runs.len() { chunk::FLAG_DONE } else { 0 };
         let run_offset_bytes = offset_bytes + run.start as u64;
         head.clear();
         if *is_zero {
-            wire::chunk_header(&mut head, cookie, flags, chunk::OFFSET_HOLE, 12);
+            wire::chunk_header(&mut head, to, flags, chunk::OFFSET_HOLE, 12);
             head.extend_from_slice(&run_offset_bytes.to_be_bytes());
             head.extend_from_slice(&(run.len() as u32).to_be_bytes());
         } else {
-            wire::chunk_header(&mut head, cookie, flags, chunk::OFFSET_DATA, 8 + run.len() as u32);
+            wire::chunk_header(&mut head, to, flags, chunk::OFFSET_DATA, 8 + run.len() as u32);
             head.extend_from_slice(&run_offset_bytes.to_be_bytes());
         }
         message[at..at + head.len()].copy_from_slice(&head);
@@ -64,15 +65,17 @@ fn runs(data: &[u8], offset_bytes: u64) -> Vec<(Range<usize>, bool)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nbd::wire::Framing;
 
     /// The reply to a read of `data`, and what a client makes of it.
     fn told(data: &[u8], offset_bytes: u64) -> (usize, Vec<u8>, Vec<u16>) {
         let mut message = b"before".to_vec();
-        wire::chunk_header(&mut message, 7, chunk::FLAG_DONE, chunk::OFFSET_DATA, 8 + data.len() as u32);
+        let to = To { framing: Framing::Structured, cookie: 7, offset_bytes };
+        wire::chunk_header(&mut message, to, chunk::FLAG_DONE, chunk::OFFSET_DATA, 8 + data.len() as u32);
         message.extend_from_slice(&offset_bytes.to_be_bytes());
         let from = message.len();
         message.extend_from_slice(data);
-        leave_out_zeros(&mut message, from, 7, offset_bytes);
+        leave_out_zeros(&mut message, from, to);
         assert_eq!(&message[..6], b"before");
         let (mut rest, mut read, mut kinds) = (&message[6..], vec![1; data.len()], Vec::new());
         while !rest.is_empty() {

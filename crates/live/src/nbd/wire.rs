@@ -8,10 +8,14 @@ pub const OPTION_MAGIC: u64 = 0x4948_4156_454f_5054;
 pub const OPTION_REPLY_MAGIC: u64 = 0x0003_e889_0455_65a9;
 /// Before a request.
 pub const REQUEST_MAGIC: u32 = 0x2560_9513;
+/// Before a request of whoever agreed on extended headers.
+pub const EXTENDED_REQUEST_MAGIC: u32 = 0x21e4_1c71;
 /// Before a simple reply.
 pub const SIMPLE_REPLY_MAGIC: u32 = 0x6744_6698;
 /// Before a chunk of a structured reply.
 pub const STRUCTURED_REPLY_MAGIC: u32 = 0x668e_33ef;
+/// Before a chunk of a reply to whoever agreed on extended headers.
+pub const EXTENDED_REPLY_MAGIC: u32 = 0x6e8a_278c;
 
 /// What the server says of itself: fixed newstyle, and no 124 zeros where the client does not want them.
 pub const HANDSHAKE_FIXED_NEWSTYLE: u16 = 1;
@@ -24,8 +28,8 @@ pub const OPTION_BYTES_MAX: u32 = 64 << 10;
 pub const NAME_BYTES_MAX: usize = 4096;
 /// The longest payload of a request.
 pub const PAYLOAD_BYTES_MAX: u32 = 32 << 20;
-/// Bytes of a request without its payload.
-pub const REQUEST_BYTES: usize = 28;
+/// Bytes of the longest request without its payload.
+pub const REQUEST_BYTES_MAX: usize = 32;
 
 /// Options that are understood.
 #[allow(missing_docs)] // They are named as in the protocol.
@@ -39,6 +43,7 @@ pub mod option {
     pub const STRUCTURED_REPLY: u32 = 8;
     pub const LIST_META_CONTEXT: u32 = 9;
     pub const SET_META_CONTEXT: u32 = 10;
+    pub const EXTENDED_HEADERS: u32 = 11;
 }
 
 /// Replies to options.
@@ -57,6 +62,7 @@ pub mod reply {
     pub const ERR_UNKNOWN: u32 = (1 << 31) + 6;
     pub const ERR_SHUTDOWN: u32 = (1 << 31) + 7;
     pub const ERR_TOO_BIG: u32 = (1 << 31) + 9;
+    pub const ERR_EXT_HEADER_REQD: u32 = (1 << 31) + 10;
 }
 
 /// What a client can be told of an export.
@@ -81,6 +87,7 @@ pub mod transmission {
     pub const CAN_MULTI_CONN: u16 = 1 << 8;
     pub const SEND_CACHE: u16 = 1 << 10;
     pub const SEND_FAST_ZERO: u16 = 1 << 11;
+    pub const BLOCK_STATUS_PAYLOAD: u16 = 1 << 12;
 }
 
 /// Requests.
@@ -105,6 +112,8 @@ pub mod command {
     pub const FLAG_REQ_ONE: u16 = 1 << 3;
     /// Zeros only where they are quicker than writing.
     pub const FLAG_FAST_ZERO: u16 = 1 << 4;
+    /// The length is that of what follows, not of what is asked for; with extended headers alone.
+    pub const FLAG_PAYLOAD_LEN: u16 = 1 << 5;
 }
 
 /// Chunks of structured replies.
@@ -115,6 +124,7 @@ pub mod chunk {
     pub const OFFSET_DATA: u16 = 1;
     pub const OFFSET_HOLE: u16 = 2;
     pub const BLOCK_STATUS: u16 = 5;
+    pub const BLOCK_STATUS_EXT: u16 = 6;
     pub const ERROR: u16 = (1 << 15) + 1;
     pub const ERROR_OFFSET: u16 = (1 << 15) + 2;
 }
@@ -151,36 +161,95 @@ pub struct Header {
     pub cookie: u64,
     /// First byte, of the export.
     pub offset_bytes: u64,
-    /// Length.
-    pub length_bytes: u32,
+    /// Length. Without extended headers there are 32 bits of it.
+    pub length_bytes: u64,
+}
+
+/// How requests and replies look: what the client has asked for during the handshake.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Framing {
+    /// A reply is a header, and the data of a read.
+    #[default]
+    Simple,
+    /// A reply is of chunks, which may say where it is zeros and what is wrong where.
+    Structured,
+    /// As structured, with lengths of 64 bits.
+    Extended,
+}
+
+impl Framing {
+    /// Replies are of chunks.
+    pub fn has_chunks(self) -> bool {
+        self != Framing::Simple
+    }
+
+    /// Bytes of a request without its payload.
+    pub fn request_bytes(self) -> usize {
+        match self {
+            Framing::Simple | Framing::Structured => 28,
+            Framing::Extended => REQUEST_BYTES_MAX,
+        }
+    }
+
+    /// Bytes of a chunk's header.
+    pub fn chunk_bytes(self) -> usize {
+        match self {
+            Framing::Simple | Framing::Structured => 20,
+            Framing::Extended => 32,
+        }
+    }
 }
 
 impl Header {
-    /// Reads one; `None` where the first word is not a request's.
-    pub fn parse(bytes: &[u8; REQUEST_BYTES]) -> Option<Header> {
+    /// Reads one of [`Framing::request_bytes`]; `None` where the first word is not a request's.
+    pub fn parse(bytes: &[u8], framing: Framing) -> Option<Header> {
         let word = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
         let long = |at: usize| u64::from_be_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
         let half = |at: usize| u16::from_be_bytes(bytes[at..at + 2].try_into().expect("two bytes"));
-        (word(0) == REQUEST_MAGIC).then(|| Header {
+        let (magic, length_bytes) = match framing {
+            Framing::Simple | Framing::Structured => (REQUEST_MAGIC, u64::from(word(24))),
+            Framing::Extended => (EXTENDED_REQUEST_MAGIC, long(24)),
+        };
+        (word(0) == magic).then(|| Header {
             flags: half(4),
             command: half(6),
             cookie: long(8),
             offset_bytes: long(16),
-            length_bytes: word(24),
+            length_bytes,
         })
     }
 
     /// The bytes of it.
-    pub fn to_bytes(self) -> [u8; REQUEST_BYTES] {
-        let mut bytes = [0; REQUEST_BYTES];
-        bytes[..4].copy_from_slice(&REQUEST_MAGIC.to_be_bytes());
-        bytes[4..6].copy_from_slice(&self.flags.to_be_bytes());
-        bytes[6..8].copy_from_slice(&self.command.to_be_bytes());
-        bytes[8..16].copy_from_slice(&self.cookie.to_be_bytes());
-        bytes[16..24].copy_from_slice(&self.offset_bytes.to_be_bytes());
-        bytes[24..].copy_from_slice(&self.length_bytes.to_be_bytes());
+    ///
+    /// # Panics
+    /// A length that needs extended headers, without them.
+    pub fn to_bytes(self, framing: Framing) -> Vec<u8> {
+        let is_extended = framing == Framing::Extended;
+        let magic = if is_extended { EXTENDED_REQUEST_MAGIC } else { REQUEST_MAGIC };
+        let mut bytes = magic.to_be_bytes().to_vec();
+        bytes.extend_from_slice(&self.flags.to_be_bytes());
+        bytes.extend_from_slice(&self.command.to_be_bytes());
+        bytes.extend_from_slice(&self.cookie.to_be_bytes());
+        bytes.extend_from_slice(&self.offset_bytes.to_be_bytes());
+        if is_extended {
+            bytes.extend_from_slice(&self.length_bytes.to_be_bytes());
+        } else {
+            let length = u32::try_from(self.length_bytes).expect("a length of 32 bits");
+            bytes.extend_from_slice(&length.to_be_bytes());
+        }
         bytes
     }
+}
+
+/// What a reply is to, and how it looks.
+#[derive(Clone, Copy, Debug)]
+pub struct To {
+    /// How replies look.
+    pub framing: Framing,
+    /// What the client knows the request by.
+    pub cookie: u64,
+    /// Where it began, of the export.
+    pub offset_bytes: u64,
 }
 
 /// Appends a simple reply's header.
@@ -191,12 +260,19 @@ pub fn simple(into: &mut Vec<u8>, cookie: u64, error: u32) {
 }
 
 /// Appends a chunk's header.
-pub fn chunk_header(into: &mut Vec<u8>, cookie: u64, flags: u16, kind: u16, length_bytes: u32) {
-    into.extend_from_slice(&STRUCTURED_REPLY_MAGIC.to_be_bytes());
+pub fn chunk_header(into: &mut Vec<u8>, to: To, flags: u16, kind: u16, length_bytes: u32) {
+    let is_extended = to.framing == Framing::Extended;
+    let magic = if is_extended { EXTENDED_REPLY_MAGIC } else { STRUCTURED_REPLY_MAGIC };
+    into.extend_from_slice(&magic.to_be_bytes());
     into.extend_from_slice(&flags.to_be_bytes());
     into.extend_from_slice(&kind.to_be_bytes());
-    into.extend_from_slice(&cookie.to_be_bytes());
-    into.extend_from_slice(&length_bytes.to_be_bytes());
+    into.extend_from_slice(&to.cookie.to_be_bytes());
+    if is_extended {
+        into.extend_from_slice(&to.offset_bytes.to_be_bytes());
+        into.extend_from_slice(&u64::from(length_bytes).to_be_bytes());
+    } else {
+        into.extend_from_slice(&length_bytes.to_be_bytes());
+    }
 }
 
 /// Appends a reply to an option.

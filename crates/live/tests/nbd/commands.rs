@@ -1,7 +1,7 @@
 //! Requests: what each does, how it is answered, and what is refused.
 
 use headstack_live::nbd::client::{Chunk, Client};
-use headstack_live::nbd::wire::{self, Errno, chunk, command};
+use headstack_live::nbd::wire::{self, Errno, Framing, chunk, command};
 
 use super::served::{Asking, LARGE_BYTES, LATENCIES_NS, SMALL_BYTES, Served, header, pattern};
 
@@ -82,6 +82,7 @@ fn what_cannot_be_is_refused_and_nothing_of_it_done() {
     for latency_ns in LATENCIES_NS {
         let served = Served::new(latency_ns);
         let (mut simple, mut structured) = (served.client(), served.structured("large"));
+        let mut extended = served.framed("large", Framing::Extended);
         for (number, &(command, flags, offset, length, errno)) in REFUSED.iter().enumerate() {
             let payload = if command == command::WRITE { vec![1; length as usize] } else { vec![] };
             let request = header(command, flags, number as u64, offset, length);
@@ -89,6 +90,7 @@ fn what_cannot_be_is_refused_and_nothing_of_it_done() {
             let told = structured.chunks(&request, &payload);
             assert_eq!((told.len(), told[0].kind), (1, chunk::ERROR), "{request:?}");
             assert_eq!(told[0].data, [&(errno as u32).to_be_bytes()[..], &[0, 0]].concat(), "{request:?}");
+            assert_eq!(extended.chunks(&request, &payload), told, "{request:?}");
         }
         // Extents and single chunks are to be had by agreement alone.
         for (command, flags) in [(command::BLOCK_STATUS, 0), (command::READ, command::FLAG_DF)] {

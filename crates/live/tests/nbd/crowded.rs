@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use headstack_live::Contents;
 use headstack_live::nbd::client::Client;
-use headstack_live::nbd::wire::{self, command, option};
+use headstack_live::nbd::wire::{self, Framing, command, option};
 use headstack_live::nbd::{Limits, Security};
 use headstack_live::stream::Stream;
 
@@ -104,7 +104,7 @@ fn a_server_stops_though_nobody_says_anything() {
     let settled: Vec<Client> = (0..50).map(|_| served.client()).collect();
     for client in &settled {
         // The header of a payload that never comes.
-        let write = header(command::WRITE, 0, 1, 0, 32 << 20).to_bytes();
+        let write = header(command::WRITE, 0, 1, 0, 32 << 20).to_bytes(Framing::Simple);
         client.stream().write_all(&write).expect("it is sent");
     }
     served.stop();

@@ -19,13 +19,14 @@ fn what_cannot_be_is_refused_and_the_next_option_heard() {
     let [info, set] = [option::INFO, option::SET_META_CONTEXT];
     let rows: &[(u32, Vec<u8>, u32)] = &[
         (4, vec![], reply::ERR_UNSUP),
-        (11, vec![], reply::ERR_UNSUP),
+        (12, vec![], reply::ERR_UNSUP),
         (u32::MAX, vec![1, 2, 3], reply::ERR_UNSUP),
         (option::LIST, vec![0], reply::ERR_INVALID),
         (option::LIST, long.clone(), reply::ERR_TOO_BIG),
         (99, long, reply::ERR_TOO_BIG),
         (option::STARTTLS, vec![], reply::ERR_UNSUP),
         (option::STRUCTURED_REPLY, vec![0], reply::ERR_INVALID),
+        (option::EXTENDED_HEADERS, vec![0], reply::ERR_INVALID),
         (info, vec![], reply::ERR_INVALID),
         (info, wire::named("large", &[]), reply::ERR_INVALID),
         (info, wire::named("large", &[0, 1]), reply::ERR_INVALID),
@@ -107,7 +108,7 @@ fn whom_nothing_can_be_told_is_hung_up_on() {
     client.stream().write_all(&[0; 16]).expect("no option");
     ended(client);
     let client = served.client();
-    client.stream().write_all(&[0; wire::REQUEST_BYTES]).expect("no request");
+    client.stream().write_all(&[0; wire::REQUEST_BYTES_MAX]).expect("no request");
     ended(client);
     let mut client = served.greeted();
     let told = client.option(option::ABORT, &[]).expect("a reply");

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use headstack_live::nbd::client::Client;
-use headstack_live::nbd::wire::{self, command, option};
+use headstack_live::nbd::wire::{self, Framing, command, option};
 use proptest::prelude::*;
 
 use super::served::{Asking, LARGE_BYTES, LATENCIES_NS, Served, contexts, header, pattern};
@@ -12,7 +12,7 @@ use super::served::{Asking, LARGE_BYTES, LATENCIES_NS, Served, contexts, header,
 fn of_a_request_that_breaks_off_nothing_is_done() {
     for latency_ns in LATENCIES_NS {
         let served = Served::new(latency_ns);
-        let write = header(command::WRITE, 0, 1, 0, 1 << 20).to_bytes();
+        let write = header(command::WRITE, 0, 1, 0, 1 << 20).to_bytes(Framing::Simple);
         let whole = [&write[..], &pattern(1, 1 << 20)].concat();
         for sent in [1, 27, 28, 29, 28 + 4096, whole.len() - 1] {
             let client = served.client();
@@ -65,11 +65,12 @@ fn who_reads_nothing_is_waited_for_by_nobody_else_and_owed_little() {
         let served = Served::new(latency_ns);
         let mut greedy = served.client();
         let (replies, length) = (512u64, 1u32 << 20);
-        let requests = (0..replies).flat_map(|cookie| header(command::READ, 0, cookie, 0, length).to_bytes());
+        let requests =
+            (0..replies).flat_map(|cookie| header(command::READ, 0, cookie, 0, length).to_bytes(Framing::Simple));
         let mut requests = Unsent(requests.collect());
         // The server stops reading at some point, and then there is no room for the rest.
         requests.send_some(&greedy);
-        assert!(requests.0.len() < replies as usize * wire::REQUEST_BYTES, "none is taken");
+        assert!(requests.0.len() < replies as usize * Framing::Simple.request_bytes(), "none is taken");
         let mut other = served.client();
         let before = resident_bytes();
         for cookie in 0..200 {
@@ -95,7 +96,7 @@ fn who_reads_no_acknowledgements_is_owed_a_bounded_number() {
     for latency_ns in LATENCIES_NS {
         let served = Served::new(latency_ns);
         let mut greedy = served.client();
-        let request = header(command::TRIM, 0, 1, 0, 0).to_bytes();
+        let request = header(command::TRIM, 0, 1, 0, 0).to_bytes(Framing::Simple);
         let many: Vec<u8> = std::iter::repeat_n(request, 4096).flatten().collect();
         rustix::net::sockopt::set_socket_timeout(
             greedy.stream().ends().0,
@@ -150,7 +151,7 @@ fn session() -> Vec<u8> {
         (command::DISC, 0, 0, 0),
     ];
     for (cookie, (command, flags, offset, length)) in requests.into_iter().enumerate() {
-        sent.extend(header(command, flags, cookie as u64, offset, length).to_bytes());
+        sent.extend(header(command, flags, cookie as u64, offset, length).to_bytes(Framing::Simple));
         if command == command::WRITE {
             sent.extend(pattern(9, length as usize));
         }

@@ -2,6 +2,7 @@
 
 mod commands;
 mod crowded;
+mod extended;
 mod handshake;
 mod hostile;
 mod served;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use headstack_live::nbd::client::{Chunk, Client};
-use headstack_live::nbd::wire::{self, Header, command, option, reply};
+use headstack_live::nbd::wire::{self, Framing, Header, command, option};
 use headstack_live::nbd::{Endpoint, Limits, SOCKET_MODE, Security, Server};
 use headstack_live::stream::Stream;
 use headstack_live::{Contents, Device, Export, Session, SessionOptions};
@@ -42,7 +42,12 @@ impl Served {
     }
 
     pub fn limited(latency_ns: u64, contents: Contents, security: Security, limits: Limits) -> Served {
-        let model = Model::Constant(Constant { latency_ns, capacity_bytes: LARGE_BYTES + SMALL_BYTES });
+        Served::sized(latency_ns, LARGE_BYTES, contents, security, limits)
+    }
+
+    /// Likewise, with a large export of `large_bytes`.
+    pub fn sized(latency_ns: u64, large_bytes: u64, contents: Contents, security: Security, limits: Limits) -> Served {
+        let model = Model::Constant(Constant { latency_ns, capacity_bytes: large_bytes + SMALL_BYTES });
         let session = Session::start(&model, SessionOptions::default(), None).expect("a session");
         let export = |name: &str, start_bytes, length_bytes, block_bytes| Export {
             name: name.to_owned(),
@@ -51,7 +56,7 @@ impl Served {
             block_bytes,
             is_rotational: block_bytes == 4096,
         };
-        let exports = vec![export("large", 0, LARGE_BYTES, 512), export("small", LARGE_BYTES, SMALL_BYTES, 4096)];
+        let exports = vec![export("large", 0, large_bytes, 512), export("small", large_bytes, SMALL_BYTES, 4096)];
         let device = Arc::new(Device { exports, contents, submitter: session.submitter() });
         let socket = fresh_path("socket");
         let endpoints = [Endpoint::Unix(socket.clone())];
@@ -89,8 +94,13 @@ impl Served {
 
     /// A client of an export, with structured replies and extents.
     pub fn structured(&self, export: &str) -> Client {
+        self.framed(export, Framing::Structured)
+    }
+
+    /// A client of an export, with replies of this look and extents.
+    pub fn framed(&self, export: &str, framing: Framing) -> Client {
         let mut client = self.greeted();
-        assert_eq!(client.option(option::STRUCTURED_REPLY, &[]).expect("a reply")[0].kind, reply::ACK);
+        client.frame(framing).expect("the server knows it");
         let told = client.option(option::SET_META_CONTEXT, &contexts(export, &[wire::BASE_ALLOCATION]));
         assert_eq!(told.expect("replies").len(), 2);
         client.go(export).expect("the export");
@@ -149,7 +159,7 @@ pub fn contexts(export: &str, queries: &[&str]) -> Vec<u8> {
 }
 
 pub fn header(command: u16, flags: u16, cookie: u64, offset_bytes: u64, length_bytes: u32) -> Header {
-    Header { flags, command, cookie, offset_bytes, length_bytes }
+    Header { flags, command, cookie, offset_bytes, length_bytes: length_bytes.into() }
 }
 
 /// Bytes that differ from place to place.

@@ -207,7 +207,7 @@ impl Bench {
         let generation = self.writes.len() as u64;
         let data: Vec<u8> = (first..first + sectors).flat_map(|sector| self.sector_of(generation, sector)).collect();
         let flags = if forced { command::FLAG_FUA } else { 0 };
-        let (offset_bytes, length_bytes) = (self.offset_bytes(first), data.len() as u32);
+        let (offset_bytes, length_bytes) = (self.offset_bytes(first), data.len() as u64);
         self.under_way.insert(generation, self.moment);
         client.send(&Header { flags, command: command::WRITE, cookie: generation, offset_bytes, length_bytes }, &data)
     }
@@ -243,7 +243,7 @@ impl Bench {
         let mut found = Vec::with_capacity(SECTORS);
         for first in [0, half] {
             let mut data = vec![0; half * self.block_bytes as usize];
-            let (offset_bytes, length_bytes) = (self.offset_bytes(first), data.len() as u32);
+            let (offset_bytes, length_bytes) = (self.offset_bytes(first), data.len() as u64);
             client
                 .send(&Header { flags: 0, command: command::READ, cookie: 0, offset_bytes, length_bytes }, &[])
                 .unwrap();

@@ -1,0 +1,118 @@
+//! A request that is longer than what a model is asked at a time: several to the clock, one to the client.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use headstack_sim::Outcome;
+use headstack_workload::Span;
+
+use super::requests::Reply;
+use super::wire::Errno;
+use crate::pacer::Answer;
+
+/// The longest request that a model is asked at a time. Even the half of it is more than an undo log keeps, so that a trim in
+/// parts is as final as one of a whole.
+pub const PART_BYTES_MAX: u64 = 1 << 30;
+
+/// Where one part ends and the next begins. A page that two parts trim by halves would not be given back.
+const CUT_BYTES: u64 = 1 << 20;
+
+/// Parts about as long as each other.
+pub fn parts_of(span: Span) -> Vec<Span> {
+    let Span { start_bytes, length_bytes } = span;
+    let count = length_bytes.div_ceil(PART_BYTES_MAX - CUT_BYTES).max(1);
+    let cut = |number: u64| match number {
+        0 => start_bytes,
+        number if number == count => start_bytes + length_bytes,
+        number => (start_bytes + length_bytes / count * number).next_multiple_of(CUT_BYTES),
+    };
+    (0..count).map(|number| Span { start_bytes: cut(number), length_bytes: cut(number + 1) - cut(number) }).collect()
+}
+
+/// Parts that are under way. The reply goes when the last of them is answered.
+#[derive(Debug)]
+pub struct Parts {
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    left: usize,
+    /// The worst that became of one of them.
+    outcome: Outcome,
+    /// The contents could not be changed.
+    refused: Option<Errno>,
+    reply: Option<Reply>,
+}
+
+/// One of them, as the clock knows it.
+#[derive(Debug)]
+struct Part(Arc<Parts>);
+
+impl Parts {
+    /// So many parts, which `reply` answers.
+    pub fn new(reply: Reply, parts: usize) -> Arc<Parts> {
+        let state = State { left: parts, outcome: Outcome::Done, refused: None, reply: Some(reply) };
+        Arc::new(Parts { state: Mutex::new(state) })
+    }
+
+    /// What the clock answers for one of them.
+    pub fn part(self: &Arc<Self>) -> Box<dyn Answer> {
+        Box::new(Part(Arc::clone(self)))
+    }
+
+    /// So many of them are not handed in at all.
+    pub fn refuse(&self, errno: Errno, parts: usize) {
+        self.settle(parts, Duration::ZERO, |state| state.refused = Some(errno));
+    }
+
+    fn settle(&self, parts: usize, took: Duration, told: impl FnOnce(&mut State)) {
+        let mut state = self.state.lock().expect("nobody panics with it");
+        told(&mut state);
+        state.left -= parts;
+        if state.left > 0 {
+            return;
+        }
+        let reply = state.reply.take().expect("the last part is answered once");
+        let (outcome, refused) = (state.outcome, state.refused);
+        drop(state);
+        match (outcome, refused) {
+            (Outcome::Done | Outcome::Failed(_), Some(errno)) => reply.refuse(errno),
+            (outcome, _) => Box::new(reply).send(outcome, took),
+        }
+    }
+}
+
+impl Answer for Part {
+    fn send(self: Box<Self>, outcome: Outcome, took: Duration) {
+        self.0.settle(1, took, |state| {
+            state.outcome = match (state.outcome, outcome) {
+                (Outcome::Vanished, _) | (_, Outcome::Vanished) => Outcome::Vanished,
+                (Outcome::Failed(at), _) => Outcome::Failed(at),
+                (Outcome::Done, outcome) => outcome,
+            };
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_the_whole_in_order_and_each_is_more_than_an_undo_log_keeps() {
+        for blocks in [1, 2, (1 << 18) - 256, 1 << 18, (1 << 18) + 1, 3 << 18, 5_000_000_001] {
+            let whole = Span { start_bytes: 8192, length_bytes: blocks * 4096 };
+            let parts = parts_of(whole);
+            let mut end = whole.start_bytes;
+            for part in &parts {
+                assert!(part.start_bytes == end && (end == whole.start_bytes || end % CUT_BYTES == 0), "{part:?}");
+                assert!(part.length_bytes <= PART_BYTES_MAX, "{part:?}");
+                let is_kept = part.length_bytes <= headstack_sim::power_cut::CHANGE_BYTES_MAX;
+                assert!(parts.len() == 1 || !is_kept, "{part:?} of {}", parts.len());
+                end += part.length_bytes;
+            }
+            assert_eq!(end, whole.start_bytes + whole.length_bytes);
+        }
+    }
+}
