@@ -18,6 +18,15 @@ pub enum Order {
         #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
         lasts: Option<DurationNs>,
     },
+    /// Every stripe of an array's group is read and compared; as `inject scrub`.
+    Scrub {
+        /// Which; the only one, where nothing is said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        group: Option<String>,
+        /// What is redundant is written again from the data where it differs.
+        #[serde(default)]
+        repair: bool,
+    },
     /// Hangs end: all of them, and what they hold is answered.
     Release,
     /// A fault ends: the one of this number in the log, or all.

@@ -11,10 +11,11 @@ use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
 use headstack_catalogue::faults::{faults_to_toml, read_map};
-use headstack_sim::faults::{FaultsToEnd, Schedule};
+use headstack_sim::array::description::ArrayDescription;
+use headstack_sim::faults::{Fault, FaultsToEnd, Schedule};
 use headstack_sim::power_cut::{Changed, Verdict};
 use headstack_sim::timeline::{Finished, Listener, Timeline};
-use headstack_sim::{Model, Outcome};
+use headstack_sim::{Model, Outcome, SystemDescription};
 use headstack_workload::Request;
 use serde_json::{Value, json};
 
@@ -254,6 +255,10 @@ impl Commander {
         let ledger = ledger.expect("what was counted comes with the status");
         // The clock has no time for sums.
         telemetry::tell(&mut status, &ledger, &self.shared.fidelity(&ledger));
+        if let Some(contents) = self.shared.contents.get() {
+            let mismatches = self.shared.gate.mismatches(contents).map_err(LiveError::io("the contents"))?;
+            status["mismatches"] = json!(mismatches);
+        }
         Ok(Figures { status, ledger })
     }
 
@@ -295,7 +300,7 @@ impl Session {
             floor_ns: AtomicU64::new(0),
             has_news: AtomicBool::new(false),
             at_once: AtomicU64::new(0),
-            gate: Gate::new(matches!(model, Model::System(_)), &options.budget),
+            gate: Gate::new(matches!(model, Model::System(_)), array_of(model), &options.budget),
             budget: options.budget.clone(),
             scene: Scene::new(),
             speed: options.speed,
@@ -314,6 +319,7 @@ impl Session {
             arrivals: Vec::new(),
             finished: Vec::new(),
             verdicts: Vec::new(),
+            standing: 0,
             trouble: None,
             awake: Awake::new(),
         };
@@ -359,6 +365,14 @@ impl Session {
     }
 }
 
+/// The array, if a model is one.
+fn array_of(model: &Model) -> Option<&ArrayDescription> {
+    match model {
+        Model::System(SystemDescription::Array(array)) => Some(array),
+        Model::System(SystemDescription::Drive(_)) | Model::Constant(_) => None,
+    }
+}
+
 /// A request under way.
 #[derive(Debug)]
 struct Ticket {
@@ -379,6 +393,8 @@ struct Clock {
     finished: Vec<Finished<Ticket>>,
     /// What has become of changes to contents, while it is told.
     verdicts: Vec<Verdict>,
+    /// What was told last of who serves what in an array.
+    standing: u64,
     /// Why contents are not what a power cut should have left.
     trouble: Option<String>,
     awake: Awake,
@@ -448,10 +464,11 @@ impl Clock {
             self.take_arrivals();
         }
         self.timeline.take_verdicts(&mut self.verdicts);
-        if !self.verdicts.is_empty()
+        let halfway = self.timeline.take_halfway();
+        if !(self.verdicts.is_empty() && halfway.is_empty())
             && let Some(contents) = shared.contents.get()
         {
-            match shared.gate.settle(&mut self.verdicts, contents) {
+            match shared.gate.settle(&mut self.verdicts, &halfway, contents) {
                 Ok(lost) => lost.iter().for_each(|lost| self.timeline.note_lost(lost)),
                 Err(error) => {
                     self.trouble = Some(format!("what a power cut takes could not be taken back: {error}"));
@@ -461,6 +478,9 @@ impl Clock {
             shared.budget.tell();
         }
         self.verdicts.clear();
+        if let Some(standings) = self.timeline.standings(&mut self.standing) {
+            shared.gate.stand(standings);
+        }
         if self.timeline.has_power() && !shared.gate.is_on() {
             shared.gate.open();
         }
@@ -479,6 +499,9 @@ impl Clock {
                 "gauges": self.timeline.gauges(now_ns),
                 "faults": self.timeline.injections().active(),
             })),
+            Order::Scrub { group, repair } => {
+                self.obey(Order::Inject { fault: Fault::Scrub { group, repair }, lasts: None })
+            }
             Order::Inject { fault, lasts } => {
                 let lasts_ns = lasts.map(|lasts| match u64::try_from(lasts.0) {
                     Ok(ns) if ns > 0 => Ok(ns),

@@ -4,6 +4,7 @@ mod common;
 mod fault_sessions;
 mod faults;
 mod media_faults;
+mod members;
 mod memory;
 mod nbd;
 mod power;

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::SimError;
 use crate::adapter::Adapter;
-use crate::array::Array;
 use crate::array::description::{ArrayDescription, IncidentKind};
+use crate::array::{Array, Standing};
 use crate::device::{Device, DeviceDescription, Traffic};
 use crate::drive::description::{DriveDescription, Policy};
 use crate::drive::{Completion, InvalidDescription};
@@ -323,6 +323,30 @@ impl System {
         match self {
             System::Drive(single) => single.device.tear_bound(at_bytes),
             System::Array(array) => array.tear_bound(at_bytes),
+        }
+    }
+
+    /// Power fails at `now_ns`, up to which every event has been processed.
+    pub fn power_fails(&mut self, now_ns: u64) {
+        match self {
+            System::Drive(_) => {}
+            System::Array(array) => array.power_fails(now_ns),
+        }
+    }
+
+    /// Whether a write that a power cut meets can be on some members of an array and not on others.
+    pub fn leaves_halves(&self) -> bool {
+        match self {
+            System::Drive(_) => false,
+            System::Array(array) => array.leaves_halves(),
+        }
+    }
+
+    /// How the groups of an array stand; `None` where nothing has changed since `seen`, which is renewed.
+    pub fn standings(&self, seen: &mut u64) -> Option<Vec<Standing>> {
+        match self {
+            System::Drive(_) => None,
+            System::Array(array) => array.standings(seen),
         }
     }
 

@@ -100,7 +100,7 @@ impl Disks {
         let start = place(export, offset, length, Errno::EINVAL)?;
         let share = self.room(length);
         let mut data = vec![0; length as usize];
-        self.device.contents.read(start, &mut data).map_err(|error| errno_of(&error))?;
+        self.device.read(start, &mut data).map_err(|error| errno_of(&error))?;
         Ok(Some((request(Kind::Read, start, length as u32), data, share)))
     }
 

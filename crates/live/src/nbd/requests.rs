@@ -408,6 +408,7 @@ impl Task<'_> {
             self.acknowledge(message);
         } else if header.flags & command::FLAG_DF == 0
             && length >= HOLE_BYTES
+            && !self.device.submitter.gate().members_differ()
             && contents.is_hole(start, u64::from(length))
         {
             wire::chunk_header(message, header.cookie, chunk::FLAG_DONE, chunk::OFFSET_HOLE, 12);
@@ -420,7 +421,7 @@ impl Task<'_> {
         }
         let from = message.len();
         message.resize(from + length as usize, 0);
-        contents.read(start, &mut message[from..])?;
+        self.device.read(start, &mut message[from..])?;
         if self.terms.structured && length > 0 && header.flags & command::FLAG_DF == 0 {
             sparse::leave_out_zeros(message, from, header.cookie, header.offset_bytes);
         }

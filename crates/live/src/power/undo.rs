@@ -145,6 +145,30 @@ impl UndoLog {
         Ok(number)
     }
 
+    /// Changes contents for good, and with that whatever was there: it cannot be taken back.
+    ///
+    /// # Errors
+    /// What the file system says: nothing is changed then.
+    pub fn apply_for_good(&mut self, contents: &Contents, span: Span, data: &[u8]) -> io::Result<()> {
+        let number = self.apply(contents, span, Change::Data(data))?;
+        self.keep(contents, number, span);
+        Ok(())
+    }
+
+    /// Puts into `into`, which has the contents from `start_bytes` on, what was there before the first of some changes.
+    pub fn read_before(&self, changes: &BTreeSet<u64>, start_bytes: u64, into: &mut [u8]) {
+        let end_bytes = start_bytes + into.len() as u64;
+        let first = self.stretches.range(..=start_bytes).next_back().map_or(start_bytes, |(&start, _)| start);
+        for (&at_bytes, stretch) in self.stretches.range(first..end_bytes) {
+            let (from, to) = (at_bytes.max(start_bytes), stretch.end_bytes.min(end_bytes));
+            let version = stretch.versions.iter().find(|version| changes.contains(&version.change));
+            if let Some(version) = version.filter(|_| from < to) {
+                let part = (from - start_bytes) as usize..(to - start_bytes) as usize;
+                version.before.copy(from - at_bytes, &mut into[part]);
+            }
+        }
+    }
+
     /// Carries out what has become of changes: what is durable stays with whatever it replaced, what is lost is taken back
     /// as far as nothing that replaced it is durable. Returns what that took of the newest acknowledged data.
     ///

@@ -6,13 +6,23 @@ use headstack_workload::{Kind, Span};
 use super::health::{GroupState, SlotState};
 use super::intent::Intent;
 use super::levels::{Extent, Placing, Tear};
+use super::pass::Pass;
 use super::places::{Held, Piece};
 use super::slab::Slab;
 use super::state::{Array, Event};
 use crate::device::Device;
 use crate::flights::Failed;
-use crate::gauges::{DeviceGauge, DeviceHealth, DeviceState, Gauges};
+use crate::gauges::{DeviceGauge, DeviceHealth, DeviceState, Gauges, PassGauge};
 use crate::spans::{common, common_with_all, put_in_order};
+
+/// How a group stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// Of each slot: its member, how often what it held was lost, and below which byte it holds what it should.
+    pub served: Vec<(u32, u32, u64)>,
+    /// The last pass over its stripes since power came.
+    pub pass: Option<Pass>,
+}
 
 impl Array {
     /// How many members there are, spares among them.
@@ -150,7 +160,18 @@ impl Array {
         (self.deferred, self.host_requests) = (None, 0);
         self.power_cycles += 1;
         (0..self.groups.len() as u32).for_each(|group| self.resume_rebuild(now_ns, group));
+        self.resync(now_ns);
         self.destage(now_ns);
+    }
+
+    /// Who serves what of each group, with its last pass. `None` where nothing has changed since `seen`, which is renewed.
+    pub(crate) fn standings(&self, seen: &mut u64) -> Option<Vec<Standing>> {
+        if std::mem::replace(seen, self.standing) == self.standing {
+            return None;
+        }
+        let standing =
+            |(state, pass): (&GroupState, &Option<Pass>)| Standing { served: state.served(), pass: pass.clone() };
+        Some(self.groups.iter().zip(&self.passes).map(standing).collect())
     }
 
     /// What goes on.
@@ -166,11 +187,17 @@ impl Array {
             let queue = if self.missing[at] { 0 } else { self.ports[at].outstanding() as u32 };
             DeviceGauge { name: self.description.members[at].name.clone(), state, queue, ..gauge }
         };
-        let groups = self.groups.iter().zip(&self.description.groups);
-        let groups = groups.map(|(state, table)| {
+        let groups = self.groups.iter().zip(&self.description.groups).enumerate();
+        let groups = groups.map(|(number, (state, table))| {
             let of_group = self.lost.iter().filter(|lost| state.serves(lost.member));
             let lost_bytes = of_group.map(|lost| lost.to - lost.from).sum();
-            crate::gauges::GroupGauge { lost_bytes, ..state.gauge(&table.name) }
+            let pass = self.passes[number].as_ref().map(|pass| PassGauge {
+                kind: pass.kind,
+                state: pass.state,
+                done_bytes: pass.done_bytes(),
+                of_bytes: pass.of_bytes(),
+            });
+            crate::gauges::GroupGauge { lost_bytes, pass, ..state.gauge(&table.name) }
         });
         Gauges {
             outstanding: self.host_requests as u32,

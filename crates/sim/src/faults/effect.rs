@@ -244,6 +244,10 @@ pub(crate) fn effect_of(fault: &Fault, subject: &Subject, devices: &[Known]) -> 
             world.incident(IncidentKind::MemberReturns { member: world.member(member)? })
         }
         Fault::SpareAdded { group } => world.incident(IncidentKind::SpareAdded { group: world.group(group)? }),
+        Fault::Scrub { group, repair } => {
+            let group = group.as_deref().map_or_else(|| world.only_group(), |name| world.group(name))?;
+            world.incident(IncidentKind::Scrub { group, repair: *repair })
+        }
         Fault::BatteryFails => world.incident(IncidentKind::BatteryFails),
         Fault::BatteryReturns => world.incident(IncidentKind::BatteryReturns),
         Fault::LinkErrors { percent, time_out } => {
@@ -337,6 +341,15 @@ impl World<'_> {
         found
             .map(|at| at as u32)
             .ok_or_else(|| ("member", format!("no member is called {name:?}; allowed: {}", self.names())))
+    }
+
+    fn only_group(&self) -> Result<u32, Complaint> {
+        match self.subject {
+            Subject::Array { groups, .. } if groups.len() > 1 => {
+                Err(("group", format!("this key is missing; allowed: {}", groups.join(", "))))
+            }
+            Subject::Array { .. } | Subject::Constant { .. } | Subject::Device { .. } => Ok(0),
+        }
     }
 
     fn group(&self, name: &str) -> Result<u32, Complaint> {

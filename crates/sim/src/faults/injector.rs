@@ -255,6 +255,7 @@ impl Injector {
             IncidentKind::BatteryReturns => self.put_right(|standing| standing == Standing::Battery),
             // It is still to be filled: until then its place does not hold what it should.
             IncidentKind::MemberReturns { .. } | IncidentKind::SpareAdded { .. } => {}
+            IncidentKind::Scrub { .. } => {}
         }
     }
 

@@ -135,6 +135,15 @@ pub enum Fault {
         /// Which.
         group: String,
     },
+    /// All stripes of a group are read and compared, as Linux md scrubs an array.
+    Scrub {
+        /// Which; the only one, where nothing is said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        group: Option<String>,
+        /// What is redundant is written again from the data where it differs.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        repair: bool,
+    },
     /// The battery of an array's cache is down.
     BatteryFails,
     /// It is charged again.
@@ -265,6 +274,7 @@ impl Fault {
             Fault::MemberFails { .. }
                 | Fault::MemberReturns { .. }
                 | Fault::SpareAdded { .. }
+                | Fault::Scrub { .. }
                 | Fault::BatteryFails
                 | Fault::BatteryReturns
                 | Fault::PowerOn

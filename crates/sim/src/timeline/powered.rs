@@ -4,9 +4,11 @@ use headstack_workload::{Kind, Random, Request, Span};
 
 use super::slots::Slots;
 use super::{Delivery, Finished, Flight, Machine, Timeline};
+use crate::array::Standing;
 use crate::flights::Outcome;
 use crate::model::Model;
-use crate::power_cut::{Changed, Lost, Medium, PowerCut, PowerLoss, Verdict, atom_bytes};
+use crate::power_cut::{Changed, Halfway, Lost, Medium, PowerCut, PowerLoss, Verdict, atom_bytes};
+use crate::system::System;
 
 /// Whether there is power.
 #[derive(Debug)]
@@ -71,6 +73,18 @@ impl<T> Timeline<T> {
         self.exposure.take_verdicts(into);
     }
 
+    /// The changes that power cuts met half-way since the last call, of an array on whose members they may have come to
+    /// different ends.
+    pub fn take_halfway(&mut self) -> Vec<Halfway> {
+        let halfway = self.exposure.take_halfway();
+        if self.system().is_some_and(System::leaves_halves) { halfway } else { Vec::new() }
+    }
+
+    /// How the groups of an array stand; `None` where nothing has changed since `seen`, which is renewed.
+    pub fn standings(&self, seen: &mut u64) -> Option<Vec<Standing>> {
+        self.system()?.standings(seen)
+    }
+
     /// A request comes that nobody hears, or that came before power did.
     #[cold]
     pub(super) fn comes_in_vain(&mut self, at_ns: u64, request: Request, changed: Option<Changed>, ticket: T) {
@@ -97,6 +111,9 @@ impl<T> Timeline<T> {
                 PowerLoss { at_ns: now_ns, ..PowerLoss::default() }
             }
         };
+        if let Machine::System(system) = &mut self.machine {
+            system.power_fails(now_ns);
+        }
         self.injector.note_loss(number, loss);
         self.lose_all(now_ns);
         debug_assert!(
