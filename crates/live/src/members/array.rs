@@ -249,12 +249,13 @@ impl ArrayMembers {
         let (mut unfinished, mut bytes) = (Vec::new(), 0);
         for change in halfway {
             for (group, offset_bytes, part) in self.parts(change.span) {
-                bytes += part.end - part.start;
-                let is_kept = self.groups[group].members.is_some() && bytes <= UNFINISHED_BYTES_MAX;
-                if !is_kept {
+                let length_bytes = part.end - part.start;
+                let is_redundant = self.groups[group].members.as_ref().is_some_and(Members::are_redundant);
+                if !is_redundant || bytes + length_bytes > UNFINISHED_BYTES_MAX {
                     continue;
                 }
-                let mut new = vec![0; (part.end - part.start) as usize];
+                bytes += length_bytes;
+                let mut new = vec![0; length_bytes as usize];
                 let start_bytes = change.span.start_bytes + part.start;
                 contents.read(start_bytes, &mut new)?;
                 let mut old = new.clone();

@@ -99,6 +99,11 @@ impl Members {
         Some(Members { stripes, mirror_reads: group.mirror_reads, slots, differences: BTreeMap::new(), reads: 0 })
     }
 
+    /// There is something that could differ.
+    pub fn are_redundant(&self) -> bool {
+        self.stripes.code.redundant() > 0
+    }
+
     /// Something differs.
     pub fn differ(&self) -> bool {
         !self.differences.is_empty()
