@@ -22,6 +22,7 @@ mod operations;
 mod outside;
 mod parity;
 mod pass;
+mod passes;
 mod places;
 pub mod pool;
 mod pooled;
