@@ -1,0 +1,5 @@
+//! All tests of the crate's outside.
+
+mod dmlog;
+mod journal;
+mod support;
