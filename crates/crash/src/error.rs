@@ -3,6 +3,8 @@
 use std::io;
 use std::path::Path;
 
+use headstack_files::FileError;
+
 /// What is wrong with a recording or what is to be made of it, and why.
 #[derive(Debug, thiserror::Error)]
 #[error("{file}: {message}")]
@@ -22,7 +24,7 @@ impl CrashError {
     }
 
     /// A file that the kernel refuses.
-    pub(crate) fn io(file: &Path) -> impl Fn(io::Error) -> CrashError {
+    pub(crate) fn io(file: &Path) -> impl Fn(io::Error) -> CrashError + use<> {
         let file = file.display().to_string();
         move |error| CrashError {
             file: file.clone(),
@@ -30,4 +32,9 @@ impl CrashError {
             number: error.raw_os_error(),
         }
     }
+}
+
+/// What is written cannot be.
+pub(crate) fn refused(error: FileError) -> CrashError {
+    CrashError { file: error.path, message: error.message, number: error.number }
 }

@@ -45,6 +45,16 @@ pub enum Stored {
     Trim,
 }
 
+impl Stored {
+    /// Afterwards there are zeros.
+    pub(crate) fn is_zeros(self) -> bool {
+        match self {
+            Stored::Data { .. } => false,
+            Stored::Zeros | Stored::Trim => true,
+        }
+    }
+}
+
 /// A change of the contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {

@@ -2,4 +2,5 @@
 
 mod dmlog;
 mod journal;
+mod states;
 mod support;

@@ -14,13 +14,14 @@ use headstack_files::Place;
 use rustix::fs::OFlags;
 
 use super::{FAILED, FORCED, HEAD_BYTES, Head, Kind, METADATA, SUM_BYTES, header, sum};
+use crate::error::refused;
 use crate::{Change, CrashError, Device, Fate, Stored};
 
 /// What waits to be written, at most; a record that is larger has the buffer to itself. There are two such buffers.
 pub const QUEUE_BYTES: usize = 8 << 20;
 
 /// A mark is a line of text, at most so long.
-const MARK_BYTES_MAX: usize = 4096;
+const MARK_BYTES_MAX: usize = 1 << 20;
 
 /// A journal that is being written, from as many threads as there are.
 ///
@@ -72,11 +73,6 @@ impl JournalWriter {
     /// # Errors
     /// A place where no regular file can be, or that this user may not write; an impossible device.
     pub fn create(path: &Path, device: &Device) -> Result<JournalWriter, CrashError> {
-        let refused = |error: headstack_files::FileError| CrashError {
-            file: error.path,
-            message: error.message,
-            number: error.number,
-        };
         let place = match Place::of(path).map_err(refused)? {
             Place::File { folder, name, .. } => folder.join(name),
             Place::Special(_) | Place::Descriptor(_) => {
@@ -168,7 +164,7 @@ impl JournalWriter {
     /// Notes a line of text, and returns when it is in the file.
     ///
     /// # Errors
-    /// It is empty, longer than a line of 4096 bytes, or no single line; the journal cannot be written.
+    /// It is empty, longer than a line of a mebibyte, or no single line; the journal cannot be written.
     pub fn mark(&self, at_ns: u64, text: &str) -> io::Result<()> {
         if text.is_empty() || text.len() > MARK_BYTES_MAX || text.contains(['\n', '\0']) {
             let message = format!("a mark is one line of 1 to {MARK_BYTES_MAX} bytes");
