@@ -65,7 +65,7 @@ impl Served {
     }
 
     fn inject(&self, fault: Fault) -> Value {
-        self.order(Order::Inject { fault, lasts: None })
+        self.order(Order::Inject { fault, lasts: None, when: Box::default() })
     }
 
     fn fail(&self, member: &str) {
@@ -274,6 +274,36 @@ fn copies_that_differ_are_read_in_turn_until_they_are_repaired() {
     served.corrupt(1, 8192, &[1; 512]);
     served.fail("d0");
     assert_eq!(served.read(8192, 512), [1; 512]);
+    served.stop();
+}
+
+#[test]
+fn faults_strike_what_a_member_holds() {
+    let mut served = Served::new("struck", &format!("{RAID5}{SMALL}"), 1);
+    fill(&mut served);
+    let order = |text: &str| -> Order { serde_json::from_str(text).unwrap() };
+    let struck = served.order(order(
+        r#"{"do": "inject", "fault": {"what": "corrupt", "member": "d3", "on": "rest", "how": "ones",
+            "ranges": [{"offset": 0, "length": 512}]}}"#,
+    ));
+    assert_eq!(struck["number"], 0);
+    // Row 0 has its parity on d3: nobody sees it until a member is missing.
+    assert_eq!(served.read(0, ROW), before(0, ROW));
+    assert_eq!(served.scrub(true), (8, 0));
+    // d1 acknowledges a write that it does not store: the second unit of row 0, and the parity of row 2.
+    served.order(order(
+        r#"{"do": "inject", "fault": {"what": "lose-write", "member": "d1", "ranges": [{"offset": 0, "length": 1048576}]}}"#,
+    ));
+    served.write(UNIT, &[0xee; 4096]);
+    served.write(2 * ROW, &[0xee; 4096]);
+    assert_eq!(served.read(UNIT, 4096), before(UNIT, 4096), "as it was");
+    assert_eq!(served.read(2 * ROW, 4096), [0xee; 4096]);
+    assert_eq!(served.scrub(false).0, 16);
+    let harms = served.order(Order::Injections)["injections"].clone();
+    assert_eq!((harms[0]["harmed"].as_u64(), harms[1]["harmed"].as_u64()), (Some(1), Some(2)));
+    // Parity of row 0 has the write: it comes back when the member is gone that lost it.
+    served.fail("d1");
+    assert_eq!(served.read(UNIT, 4096), [0xee; 4096]);
     served.stop();
 }
 

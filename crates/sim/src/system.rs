@@ -12,7 +12,7 @@ use crate::device::{Device, DeviceDescription, Traffic};
 use crate::drive::description::{DriveDescription, Policy};
 use crate::drive::{Completion, InvalidDescription};
 use crate::flights::Failed;
-use crate::gauges::{DeviceHealth, Gauges};
+use crate::gauges::{DeviceHealth, Gauges, GroupHealth};
 use crate::host::Host;
 use crate::link::Upstream;
 use crate::media_defects::Failure;
@@ -293,6 +293,14 @@ impl System {
         }
     }
 
+    /// How the groups of an array are.
+    pub fn group_states(&self) -> Vec<GroupHealth> {
+        match self {
+            System::Drive(_) => Vec::new(),
+            System::Array(array) => array.group_states(),
+        }
+    }
+
     /// Whether a slot of a group holds what it should.
     pub fn is_whole(&self, place: (u32, u32)) -> bool {
         match self {
@@ -323,6 +331,14 @@ impl System {
         match self {
             System::Drive(single) => single.device.tear_bound(at_bytes),
             System::Array(array) => array.tear_bound(at_bytes),
+        }
+    }
+
+    /// Why a member of an array holds nothing that could be damaged by itself, if it does not.
+    pub fn holds_nothing(&self, member: u32) -> Option<String> {
+        match self {
+            System::Drive(_) => Some("a drive alone has no members".to_owned()),
+            System::Array(array) => array.holds_nothing(member),
         }
     }
 

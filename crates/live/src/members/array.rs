@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use headstack_sim::array::description::{ArrayDescription, Group, Level};
 use headstack_sim::array::{Pass, PassKind, Standing};
+use headstack_sim::faults::contents::{Alteration, MemberDamage};
 use headstack_sim::power_cut::Halfway;
 use headstack_workload::Span;
 use serde::Serialize;
@@ -198,6 +199,52 @@ impl ArrayMembers {
             members.serve(&served, &mut flat)?;
         }
         Ok(())
+    }
+
+    /// Does what a fault has done to a member; nothing where it serves no place any more.
+    ///
+    /// # Errors
+    /// Those of the contents; more than is kept of differences.
+    pub fn damage(
+        &mut self,
+        member: u32,
+        what: &MemberDamage,
+        contents: &Contents,
+        log: &mut UndoLog,
+    ) -> io::Result<()> {
+        let memory_bytes = self.memory_bytes();
+        let place = |group: &GroupMembers| group.members.as_ref().and_then(|members| members.slot_of(member));
+        let found = self.groups.iter().enumerate().find_map(|(number, group)| Some((number, place(group)?)));
+        let Some((number, slot)) = found else { return Ok(()) };
+        let parts = match what {
+            MemberDamage::Altered(_) => Vec::new(),
+            MemberDamage::NotStored { span, .. } => self.parts(*span),
+        };
+        let members = self.groups[number].members.as_mut().expect("just found");
+        let (MemberDamage::Altered(Alteration { span, .. }) | MemberDamage::NotStored { span, .. }) = what;
+        if memory_bytes + members.memory_for(span.length_bytes) > DIFFERENCES_BYTES_MAX {
+            return Err(io::Error::other("members differ in more than is kept"));
+        }
+        match what {
+            MemberDamage::Altered(how) => {
+                let flat = &mut OfGroup { places: &self.places, group: number, contents, log };
+                let mut held = members.held(slot, how.span, flat)?;
+                how.apply(how.span.start_bytes, &mut held);
+                members.corrupt(slot, how.span.start_bytes, &held, flat).map(drop)
+            }
+            MemberDamage::NotStored { change, span } => {
+                for (_, offset_bytes, part) in parts.into_iter().filter(|(group, ..)| *group == number) {
+                    let (start_bytes, length_bytes) = (span.start_bytes + part.start, part.end - part.start);
+                    let new = log.left_by(contents, *change, Span { start_bytes, length_bytes })?;
+                    let mut old = new.clone();
+                    log.read_before(&[*change].into(), start_bytes, &mut old);
+                    let lost = Unfinished { offset_bytes, old, new, draw: 0 };
+                    let mut flat = OfGroup { places: &self.places, group: number, contents, log: &mut *log };
+                    members.not_stored(slot, &lost, &mut flat)?;
+                }
+                Ok(())
+            }
+        }
     }
 
     /// Changes what a member holds behind everybody's back; returns how many bytes are others now.

@@ -27,6 +27,7 @@ use std::ops::Range;
 
 use headstack_sim::array::description::{Group, MirrorReads};
 use headstack_sim::array::levels::{Extent, Layout, RowPart};
+use headstack_workload::Span;
 
 pub use array::{ArrayMembers, GroupMismatches};
 use code::add;
@@ -53,7 +54,7 @@ pub trait Flat {
     fn change(&mut self, offset_bytes: u64, data: &[u8]) -> io::Result<()>;
 }
 
-/// A change of contents of which a power cut left a part.
+/// A change of contents of which a power cut, or a member, left a part.
 #[derive(Clone, Debug)]
 pub struct Unfinished {
     /// First byte of the group.
@@ -64,6 +65,16 @@ pub struct Unfinished {
     pub new: Vec<u8>,
     /// What its fate at each member is drawn from.
     pub draw: u64,
+}
+
+/// A part of a change that lies within a sector.
+struct Part {
+    column: u64,
+    unit: usize,
+    /// First byte within the sector.
+    within: usize,
+    /// Which bytes of the change.
+    bytes: Range<usize>,
 }
 
 /// How a slot is served.
@@ -262,31 +273,62 @@ impl Members {
         Ok(changed)
     }
 
-    /// A slot forgets what `write` would have it hold within a run of its bytes: it holds what it did before.
+    /// What a slot holds of a run of its bytes; zeros where it holds nothing.
     ///
     /// # Errors
-    /// Those of the contents, and of `write`.
-    pub fn lose<F: Flat>(
-        &mut self,
-        slot: u32,
-        run: Range<u64>,
-        flat: &mut F,
-        write: impl FnOnce(&mut Members, &mut F) -> io::Result<()>,
-    ) -> io::Result<()> {
-        let mut before = Vec::new();
-        let first = run.start / SECTOR_BYTES * SECTOR_BYTES;
-        for at_bytes in (first..run.end).step_by(SECTOR) {
-            before.push((at_bytes, self.sector(slot, at_bytes, flat)?));
+    /// Those of the contents.
+    pub fn held(&self, slot: u32, run: Span, flat: &impl Flat) -> io::Result<Vec<u8>> {
+        let (first, end) = (run.start_bytes / SECTOR_BYTES * SECTOR_BYTES, run.start_bytes + run.length_bytes);
+        let mut held = Vec::new();
+        for at_bytes in (first..end).step_by(SECTOR) {
+            held.extend(self.sector(slot, at_bytes, flat)?.unwrap_or_else(|| vec![0; SECTOR]));
         }
-        write(self, flat)?;
-        for (at_bytes, held) in before {
-            let (from, to) = (run.start.max(at_bytes), run.end.min(at_bytes + SECTOR_BYTES));
-            if let Some(held) = held {
-                let part = (from - at_bytes) as usize..(to - at_bytes) as usize;
-                self.corrupt(slot, from, &held[part], flat)?;
+        held.drain(..(run.start_bytes - first) as usize);
+        held.truncate(run.length_bytes as usize);
+        Ok(held)
+    }
+
+    /// A slot has not stored what belongs there of a change that is made: data, a copy or parity. What newer changes have put in
+    /// the place of its data stays.
+    ///
+    /// # Errors
+    /// Those of the contents.
+    pub fn not_stored(&mut self, slot: u32, change: &Unfinished, flat: &mut impl Flat) -> io::Result<()> {
+        let mut now = vec![0; change.new.len()];
+        flat.read(change.offset_bytes, &mut now)?;
+        let mut columns = BTreeSet::new();
+        for Part { column, unit, within, bytes } in self.parts(change) {
+            let (old, new) = (&change.old[bytes.clone()], &change.new[bytes.clone()]);
+            let mut by = vec![0; SECTOR];
+            by[within..within + old.len()].copy_from_slice(old);
+            add(&mut by[within..], 1, new);
+            let Places { data, redundant } = self.stripes.places(column);
+            if data[unit].slot == slot && self.is_there(&data[unit]) && now[bytes] == *new {
+                self.change_data(column, unit, &by, flat)?;
             }
+            for (number, place) in redundant.iter().enumerate() {
+                if place.slot == slot && self.is_there(place) {
+                    let factor = self.stripes.code.factor(number, unit);
+                    self.change(column, |own| add(difference(own, number), factor, &by));
+                }
+            }
+            columns.insert(column);
         }
-        Ok(())
+        columns.into_iter().try_for_each(|column| self.bring_back(column, flat))
+    }
+
+    /// The parts of a change, a sector each.
+    fn parts(&self, change: &Unfinished) -> Vec<Part> {
+        let (mut at, mut parts) = (0, Vec::new());
+        while at < change.new.len() {
+            let offset_bytes = change.offset_bytes + at as u64;
+            let within = (offset_bytes % SECTOR_BYTES) as usize;
+            let bytes = at..at + (SECTOR - within).min(change.new.len() - at);
+            let (column, unit) = self.stripes.column(offset_bytes);
+            at = bytes.end;
+            parts.push(Part { column, unit, within, bytes });
+        }
+        parts
     }
 
     /// What a slot holds of a sector changes by these bytes.
@@ -386,12 +428,8 @@ impl Members {
         let Unfinished { offset_bytes, old, new, draw } = change;
         let mut now = vec![0; new.len()];
         flat.read(*offset_bytes, &mut now)?;
-        let (mut at, mut columns) = (0, BTreeSet::new());
-        while at < new.len() {
-            let offset_bytes = offset_bytes + at as u64;
-            let within = (offset_bytes % SECTOR_BYTES) as usize;
-            let part = at..at + (SECTOR - within).min(new.len() - at);
-            let (column, unit) = self.stripes.column(offset_bytes);
+        let mut columns = BTreeSet::new();
+        for Part { column, unit, within, bytes } in self.parts(change) {
             let (stripe, _) = self.stripes.stripe(column);
             let Places { redundant, .. } = self.stripes.places(column);
             for (number, place) in redundant.iter().enumerate() {
@@ -400,16 +438,15 @@ impl Members {
                 }
                 let held = match fate(*draw, stripe, place.slot) {
                     0 => continue,
-                    1 => &old[part.clone()],
-                    _ => &new[part.clone()],
+                    1 => &old[bytes.clone()],
+                    _ => &new[bytes.clone()],
                 };
                 let mut by = held.to_vec();
-                add(&mut by, 1, &now[part.clone()]);
+                add(&mut by, 1, &now[bytes.clone()]);
                 let factor = self.stripes.code.factor(number, unit);
                 self.change(column, |own| add(&mut difference(own, number)[within..], factor, &by));
             }
             columns.insert(column);
-            at = part.end;
         }
         columns.into_iter().try_for_each(|column| self.bring_back(column, flat))
     }

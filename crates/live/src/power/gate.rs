@@ -6,9 +6,12 @@ use std::sync::{Mutex, MutexGuard};
 
 use headstack_sim::array::Standing;
 use headstack_sim::array::description::ArrayDescription;
+use headstack_sim::faults::Fault;
+use headstack_sim::faults::contents::{Damage, Spoil};
 use headstack_sim::power_cut::{Fate, Halfway, Lost, Verdict};
 use headstack_workload::Span;
 
+use super::damage::{self, Older};
 use super::undo::{Change, UndoLog};
 use crate::LiveError;
 use crate::budget::{Budget, Share};
@@ -18,8 +21,11 @@ use crate::members::{ArrayMembers, GroupMismatches};
 /// Power, and the undo log of the contents that lose something with it.
 #[derive(Debug)]
 pub struct Gate {
-    /// None where nothing can be lost that a request has done.
-    kept: Option<Mutex<Kept>>,
+    kept: Mutex<Kept>,
+    /// What a request has done can be lost.
+    keeps_log: AtomicBool,
+    /// Reads may bring what is not stored: their replies have room for all of it.
+    spoils_reads: AtomicBool,
     /// What has become of changes, for whoever changes something next: the clock has no time to free pre-images.
     settled: Mutex<Vec<Verdict>>,
     is_on: AtomicBool,
@@ -35,6 +41,8 @@ pub struct Gate {
 struct Kept {
     log: UndoLog,
     members: Option<ArrayMembers>,
+    /// For reads that find what was there before.
+    older: Older,
     share: Share,
 }
 
@@ -42,14 +50,14 @@ impl Kept {
     /// The log has grown by what `from` was taken for, or has shrunk.
     fn balance(&mut self, from: Option<&mut Share>) {
         let members_bytes = self.members.as_ref().map_or(0, ArrayMembers::memory_bytes);
-        let (has, needs) = (self.share.bytes(), self.log.memory_bytes() + members_bytes);
+        let (has, needs) = (self.share.bytes(), self.log.memory_bytes() + self.older.memory_bytes + members_bytes);
         match from {
             Some(from) if needs > has => self.share.take_over(from, needs - has),
             _ => self.share.shrink(needs),
         }
     }
 
-    /// What is there is counted, also where nobody had asked for room.
+    /// What faults have kept, and what members hold, has grown, whoever waits for memory.
     fn count(&mut self) {
         let mut nothing = self.share.of_the_same();
         self.balance(Some(&mut nothing));
@@ -67,10 +75,28 @@ impl Gate {
     /// hold something of their own.
     pub fn new(keeps_log: bool, array: Option<&ArrayDescription>, budget: &Budget) -> Gate {
         let members = array.map(ArrayMembers::of);
-        let kept = keeps_log.then(|| Mutex::new(Kept { log: UndoLog::default(), members, share: budget.share() }));
-        let (is_on, members_differ) = (AtomicBool::new(true), AtomicBool::new(false));
-        let (settled, standings, cuts) = (Mutex::default(), Mutex::default(), AtomicU32::new(0));
-        Gate { kept, settled, is_on, cuts, members_differ, standings }
+        let kept = Kept { log: UndoLog::default(), members, older: Older::default(), share: budget.share() };
+        Gate {
+            kept: Mutex::new(kept),
+            keeps_log: AtomicBool::new(keeps_log),
+            spoils_reads: AtomicBool::new(false),
+            settled: Mutex::default(),
+            is_on: AtomicBool::new(true),
+            cuts: AtomicU32::new(0),
+            members_differ: AtomicBool::new(false),
+            standings: Mutex::default(),
+        }
+    }
+
+    /// A fault may come: what it needs is kept from now on.
+    pub fn expect(&self, fault: &Fault) {
+        self.keeps_log.fetch_or(fault.changes_contents(), Ordering::AcqRel);
+        self.spoils_reads.fetch_or(fault.spoils_reads(), Ordering::AcqRel);
+    }
+
+    /// Reads may bring what is not stored.
+    pub fn spoils_reads(&self) -> bool {
+        self.spoils_reads.load(Ordering::Acquire)
     }
 
     /// Power is on.
@@ -85,7 +111,7 @@ impl Gate {
 
     /// What was there before a change is kept.
     pub fn keeps_log(&self) -> bool {
-        self.kept.is_some()
+        self.keeps_log.load(Ordering::Acquire)
     }
 
     /// Changes contents and has `hand_in` tell the clock of it, as one step: a power cut finds both or neither. It hears
@@ -102,14 +128,14 @@ impl Gate {
         share: &mut Share,
         hand_in: impl FnOnce(Option<u64>, &mut Share),
     ) -> io::Result<()> {
-        let Some(kept) = &self.kept else {
+        if !self.keeps_log() {
             if self.is_on() {
                 change.apply(contents, span)?;
             }
             hand_in(None, share);
             return Ok(());
-        };
-        let mut kept = lock(kept);
+        }
+        let mut kept = self.kept();
         kept.settle(contents, &self.take_settled())?;
         let number = if self.is_on() {
             let differ = self.members_differ();
@@ -135,9 +161,53 @@ impl Gate {
     /// # Errors
     /// What the file system says.
     pub fn tidy(&self, contents: &Contents) -> io::Result<()> {
-        let Some(kept) = &self.kept else { return Ok(()) };
-        let mut kept = lock(kept);
-        kept.settle(contents, &self.take_settled()).map(drop)
+        if !self.keeps_log() {
+            return Ok(());
+        }
+        self.kept().settle(contents, &self.take_settled()).map(drop)
+    }
+
+    /// Faults have damaged contents: that is done at once.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn damage(&self, damages: &mut Vec<Damage>, contents: &Contents) -> io::Result<()> {
+        if !self.keeps_log() {
+            damages.clear();
+            return Ok(());
+        }
+        let mut kept = self.kept();
+        kept.settle(contents, &self.take_settled())?;
+        let mut done = Ok(());
+        for damage in damages.drain(..) {
+            let one = match damage {
+                Damage::OfMember { member, what } => {
+                    let damaged = self
+                        .with_members(&mut kept, contents, |members, log| members.damage(member, &what, contents, log));
+                    damaged.and_then(|damaged| damaged.unwrap_or(Ok(())))
+                }
+                damage => {
+                    let Kept { log, older, .. } = &mut *kept;
+                    log.damage(contents, &damage, older)
+                }
+            };
+            done = done.and(one);
+        }
+        kept.count();
+        done
+    }
+
+    /// Has what was read be what faults make of it, where it was read: its first byte, and the data.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn spoil(&self, read: Option<(u64, &mut [u8])>, spoils: &[Spoil], contents: &Contents) -> io::Result<()> {
+        let mut kept = self.kept();
+        let done =
+            read.map_or(Ok(()), |(start_bytes, data)| damage::spoil(data, start_bytes, spoils, contents, &kept.older));
+        kept.older.was_read(spoils);
+        kept.balance(None);
+        done
     }
 
     /// What has become of changes: what is lost is taken back at once, and told. Members of an array are left with what each
@@ -152,11 +222,11 @@ impl Gate {
         contents: &Contents,
     ) -> io::Result<Option<Lost>> {
         let is_lost = !halfway.is_empty() || verdicts.iter().any(|verdict| verdict.fate != Fate::Durable);
-        let Some(kept) = self.kept.as_ref().filter(|_| is_lost) else {
+        if !is_lost || !self.keeps_log() {
             self.settled.lock().expect("nobody panics with it").append(verdicts);
             return Ok(None);
-        };
-        let mut kept = lock(kept);
+        }
+        let mut kept = self.kept();
         let mut before = self.take_settled();
         before.append(verdicts);
         let met = self.with_members(&mut kept, contents, |members, log| members.before_cut(halfway, contents, log))?;
@@ -177,10 +247,10 @@ impl Gate {
     /// # Errors
     /// What the file system says.
     pub fn read(&self, contents: &Contents, start_bytes: u64, into: &mut [u8]) -> io::Result<()> {
-        let Some(kept) = self.kept.as_ref().filter(|_| self.members_differ()) else {
+        if !self.members_differ() {
             return contents.read(start_bytes, into);
-        };
-        let mut kept = lock(kept);
+        }
+        let mut kept = self.kept();
         // Contents are what members make of them: what is missing by now may be another thing than before.
         self.with_members(&mut kept, contents, |_, _| ())?;
         contents.read(start_bytes, into)?;
@@ -206,7 +276,7 @@ impl Gate {
     /// A member that holds nothing, more damage than is kept; what the file system says.
     pub fn corrupt(&self, member: u32, at_bytes: u64, bytes: &[u8], contents: &Contents) -> Result<u64, LiveError> {
         let no_array = || LiveError::Asked("the system has no members; an array is allowed".to_owned());
-        let mut kept = lock(self.kept.as_ref().ok_or_else(no_array)?);
+        let mut kept = self.kept();
         let corrupt =
             |members: &mut ArrayMembers, log: &mut UndoLog| members.corrupt(member, at_bytes, bytes, contents, log);
         let done = self.with_members(&mut kept, contents, corrupt).map_err(LiveError::io("the contents"))?;
@@ -218,8 +288,7 @@ impl Gate {
     /// # Errors
     /// What the file system says.
     pub fn mismatches(&self, contents: &Contents) -> io::Result<Vec<GroupMismatches>> {
-        let Some(kept) = &self.kept else { return Ok(Vec::new()) };
-        let told = self.with_members(&mut lock(kept), contents, |members, _| members.mismatches())?;
+        let told = self.with_members(&mut self.kept(), contents, |members, _| members.mismatches())?;
         Ok(told.unwrap_or_default())
     }
 
@@ -246,9 +315,7 @@ impl Gate {
     pub fn close(&self, cuts: u32) {
         self.cuts.store(cuts, Ordering::Release);
         self.is_on.store(false, Ordering::Release);
-        if let Some(kept) = &self.kept {
-            drop(lock(kept));
-        }
+        drop(self.kept());
     }
 
     /// Power is back.
@@ -256,11 +323,11 @@ impl Gate {
         self.is_on.store(true, Ordering::Release);
     }
 
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().expect("nobody panics with the undo log in hand")
+    }
+
     fn take_settled(&self) -> Vec<Verdict> {
         std::mem::take(&mut *self.settled.lock().expect("nobody panics with it"))
     }
-}
-
-fn lock(kept: &Mutex<Kept>) -> MutexGuard<'_, Kept> {
-    kept.lock().expect("nobody panics with the undo log in hand")
 }

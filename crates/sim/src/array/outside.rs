@@ -12,7 +12,7 @@ use super::slab::Slab;
 use super::state::{Array, Event};
 use crate::device::Device;
 use crate::flights::Failed;
-use crate::gauges::{DeviceGauge, DeviceHealth, DeviceState, Gauges, PassGauge};
+use crate::gauges::{DeviceGauge, DeviceHealth, DeviceState, Gauges, GroupHealth, PassGauge};
 use crate::spans::{common, common_with_all, put_in_order};
 
 /// How a group stands.
@@ -61,9 +61,28 @@ impl Array {
         (0..).zip(&self.groups).find_map(|(group, state)| Some((group, slot(state)? as u32)))
     }
 
+    /// Why a member holds nothing that could be damaged by itself, if it does not.
+    pub(crate) fn holds_nothing(&self, member: u32) -> Option<String> {
+        let name = &self.description.members[member as usize].name;
+        let Some(group) = self.groups.iter().position(|state| state.serves(member)) else {
+            return Some(format!("{name} serves no place now; a member that serves one is allowed"));
+        };
+        let has_records = self.description.groups[group].level.rules().has_records;
+        (has_records || self.pools[group].is_some()).then(|| {
+            let table = &self.description.groups[group];
+            let allowed = "one of a group without records or a pool is allowed";
+            format!("{name} of group {} has no contents of its own; {allowed}", table.name)
+        })
+    }
+
     /// A slot of a group holds what it should.
     pub(crate) fn is_whole(&self, (group, slot): (u32, u32)) -> bool {
         self.groups[group as usize].slots[slot as usize].state == SlotState::Whole
+    }
+
+    /// How the groups are.
+    pub(crate) fn group_states(&self) -> Vec<GroupHealth> {
+        self.groups.iter().map(GroupState::state).collect()
     }
 
     /// Acknowledged data can be lost with the power, now or once a battery is down.
