@@ -417,7 +417,7 @@ fn members_by_differences_hold_what_members_in_full_do() {
     let (mut differed, mut mismatches) = (0, 0);
     for (number, group) in groups().iter().enumerate() {
         let redundant = Stripes::of(group).unwrap().code.redundant();
-        for seed in 0..4 {
+        for seed in 0..2 {
             let mut random = Random::new(seed * 100 + number as u64, Purpose::Faults);
             let mut both = Both::new(group);
             let slots = group.members.len() as u64;
@@ -468,7 +468,7 @@ fn members_by_differences_hold_what_members_in_full_do() {
             }
         }
     }
-    assert!(differed > 1500 && mismatches > 1000, "{differed} steps with differences, {mismatches} mismatches");
+    assert!(differed > 700 && mismatches > 500, "{differed} steps with differences, {mismatches} mismatches");
 }
 
 #[test]
