@@ -67,6 +67,13 @@ def frame(devices: int, columns: int = 80, rows: int | None = 24) -> list[str]:
     return [line for line, _ in top.screen(before, a_second_later(before), columns, rows)]
 
 
+def test_a_scrub_that_goes_on_is_told() -> None:
+    group = report(8)["gauges"]["groups"][0]
+    scan = {"kind": "check", "state": "running", "done_bytes": 25, "of_bytes": 100}
+    told = [top.groups([group], [group | {"pass": scan | {"state": state}}], 1.0) for state in ("running", "done")]
+    assert told == [[("group g0: healthy, check at 25.0 %", "")], [("group g0: healthy", "")]]
+
+
 @pytest.mark.parametrize("rows", [24, 14, 10])
 def test_what_matters_first_on_a_small_terminal_with_24_drives(rows: int) -> None:
     lines = frame(24, rows=rows)

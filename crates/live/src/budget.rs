@@ -164,6 +164,11 @@ pub struct Share {
 }
 
 impl Share {
+    /// Another one of its budget, with nothing yet.
+    pub fn of_the_same(&self) -> Share {
+        self.budget.share()
+    }
+
     /// How much it is.
     pub fn bytes(&self) -> u64 {
         self.bytes

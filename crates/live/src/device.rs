@@ -88,6 +88,14 @@ impl Device {
         })
     }
 
+    /// What a client reads from an address on.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn read(&self, start_bytes: u64, into: &mut [u8]) -> io::Result<()> {
+        self.submitter.gate().read(&self.contents, start_bytes, into)
+    }
+
     /// There is power.
     pub fn has_power(&self) -> bool {
         self.submitter.gate().is_on()

@@ -15,6 +15,7 @@ pub mod fidelity;
 pub mod floor;
 pub mod fuse;
 pub mod ledger;
+pub mod members;
 pub mod nbd;
 pub mod orders;
 pub mod pacer;

@@ -63,7 +63,7 @@ pub fn prometheus(Figures { status, ledger }: &Figures) -> String {
     text.gauge("server_waited_ratio", "Of the time, what the server waited for a processor.", waited);
     clients(&mut text, &fidelity["clients"]);
     devices(&mut text, &status["gauges"]["devices"]);
-    groups(&mut text, &status["gauges"]["groups"]);
+    groups(&mut text, &status["gauges"]["groups"], &status["mismatches"]);
     cache(&mut text, &status["gauges"]["cache"]);
     faults(&mut text, &status["faults"]);
     text.0
@@ -113,7 +113,7 @@ fn devices(text: &mut Text, devices: &Value) {
     text.states("device_state", "1 for what the device does.", "device", devices);
 }
 
-fn groups(text: &mut Text, groups: &Value) {
+fn groups(text: &mut Text, groups: &Value, mismatches: &Value) {
     let groups = groups.as_array().map_or(&[][..], Vec::as_slice);
     text.states("group_state", "1 for how the group is.", "group", groups);
     for (name, help, key) in [
@@ -123,6 +123,9 @@ fn groups(text: &mut Text, groups: &Value) {
     ] {
         text.each(name, help, "group", groups, |group| group[key].as_f64());
     }
+    let mismatches = mismatches.as_array().map_or(&[][..], Vec::as_slice);
+    let (name, help) = ("group_mismatched_sectors", "Sectors that the last check, repair or resync found to differ.");
+    text.each(name, help, "group", mismatches, |group| group["mismatched_sectors"].as_f64());
 }
 
 fn cache(text: &mut Text, cache: &Value) {

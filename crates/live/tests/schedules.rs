@@ -128,6 +128,9 @@ fn an_error_names_file_line_and_key_and_what_is_allowed() {
             &["d7"],
         ),
         (&array, "what = \"spare-added\"\ngroup = \"x\"", "bad.toml:5: fault[0].group: no group is called \"x\"", &[]),
+        (&array, "what = \"scrub\"\ngroup = \"x\"", "bad.toml:5: fault[0].group: no group is called \"x\"", &[]),
+        (&array, "what = \"scrub\"\nrepair = true\nfor = \"1s\"", "bad.toml:6: fault[0].for: ", &["moment"]),
+        (&drive, "what = \"scrub\"", "bad.toml:4: fault[0].what: ", &["array"]),
         (&array, "what = \"member-fails\"\nmember = \"d1\"\nfor = \"1s\"", "bad.toml:6: fault[0].for: ", &["moment"]),
         (&drive, "what = \"battery-fails\"", "bad.toml:4: fault[0].what: ", &["array"]),
         (

@@ -1,12 +1,15 @@
 //! Live exports: their faults, power, memory and protocol, one matter a file.
 
 mod common;
+mod damage;
 mod fault_sessions;
 mod faults;
 mod media_faults;
+mod members;
 mod memory;
 mod nbd;
 mod power;
 mod schedules;
 mod smart;
 mod stamping;
+mod triggers;

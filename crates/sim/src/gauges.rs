@@ -1,8 +1,9 @@
 //! What can be seen of a system from outside while it serves: what goes on inside, and the health of its devices.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::array::description::Level;
+use crate::array::{PassKind, PassState};
 
 /// What is going on inside a system, for people.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -84,10 +85,26 @@ pub struct GroupGauge {
     pub of_bytes: u64,
     /// Bytes of its slots that no redundancy could bring back, and that nobody has written since.
     pub lost_bytes: u64,
+    /// The last pass over its stripes since power came.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pass: Option<PassGauge>,
+}
+
+/// A check, a repair or a resync.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct PassGauge {
+    /// Which.
+    pub kind: PassKind,
+    /// How far it has come.
+    pub state: PassState,
+    /// Bytes of each slot that it has seen.
+    pub done_bytes: u64,
+    /// All that it sees.
+    pub of_bytes: u64,
 }
 
 /// How a group is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum GroupHealth {
     /// Every member holds what it should.

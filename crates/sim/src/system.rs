@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::SimError;
 use crate::adapter::Adapter;
-use crate::array::Array;
 use crate::array::description::{ArrayDescription, IncidentKind};
+use crate::array::{Array, Standing};
 use crate::device::{Device, DeviceDescription, Traffic};
 use crate::drive::description::{DriveDescription, Policy};
 use crate::drive::{Completion, InvalidDescription};
 use crate::flights::Failed;
-use crate::gauges::{DeviceHealth, Gauges};
+use crate::gauges::{DeviceHealth, Gauges, GroupHealth};
 use crate::host::Host;
 use crate::link::Upstream;
 use crate::media_defects::Failure;
@@ -293,6 +293,14 @@ impl System {
         }
     }
 
+    /// How the groups of an array are.
+    pub fn group_states(&self) -> Vec<GroupHealth> {
+        match self {
+            System::Drive(_) => Vec::new(),
+            System::Array(array) => array.group_states(),
+        }
+    }
+
     /// Whether a slot of a group holds what it should.
     pub fn is_whole(&self, place: (u32, u32)) -> bool {
         match self {
@@ -323,6 +331,38 @@ impl System {
         match self {
             System::Drive(single) => single.device.tear_bound(at_bytes),
             System::Array(array) => array.tear_bound(at_bytes),
+        }
+    }
+
+    /// Why a member of an array holds nothing that could be damaged by itself, if it does not.
+    pub fn holds_nothing(&self, member: u32) -> Option<String> {
+        match self {
+            System::Drive(_) => Some("a drive alone has no members".to_owned()),
+            System::Array(array) => array.holds_nothing(member),
+        }
+    }
+
+    /// Power fails at `now_ns`, up to which every event has been processed.
+    pub fn power_fails(&mut self, now_ns: u64) {
+        match self {
+            System::Drive(_) => {}
+            System::Array(array) => array.power_fails(now_ns),
+        }
+    }
+
+    /// Whether a write that a power cut meets can be on some members of an array and not on others.
+    pub fn leaves_halves(&self) -> bool {
+        match self {
+            System::Drive(_) => false,
+            System::Array(array) => array.leaves_halves(),
+        }
+    }
+
+    /// How the groups of an array stand; `None` where nothing has changed since `seen`, which is renewed.
+    pub fn standings(&self, seen: &mut u64) -> Option<Vec<Standing>> {
+        match self {
+            System::Drive(_) => None,
+            System::Array(array) => array.standings(seen),
         }
     }
 

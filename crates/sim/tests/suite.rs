@@ -7,6 +7,7 @@ mod array_check;
 mod array_faults;
 mod array_levels;
 mod array_links;
+mod array_passes;
 mod array_pool;
 mod assisted;
 mod catalogue;

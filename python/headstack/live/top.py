@@ -164,6 +164,9 @@ def groups(before: list[Status], now: list[Status], seconds: float) -> list[Line
             gained = done - known.get(group["name"], group)["rebuilt_bytes"]
             left = f"{duration((whole - done) / gained * seconds)} left" if gained > 0 else "time left unknown"
             line += f", {100 * done / whole:.1f} % rebuilt, {left}"
+        scan = group.get("pass")
+        if scan and scan["state"] == "running":
+            line += f", {scan['kind']} at {100 * scan['done_bytes'] / scan['of_bytes']:.1f} %"
         if group["lost_bytes"]:
             line, style = f"{line}, {format_bytes(group['lost_bytes'])} lost", "bad"
         lines.append((line, style))

@@ -100,7 +100,7 @@ impl Disks {
         let start = place(export, offset, length, Errno::EINVAL)?;
         let share = self.room(length);
         let mut data = vec![0; length as usize];
-        self.device.contents.read(start, &mut data).map_err(|error| errno_of(&error))?;
+        self.device.read(start, &mut data).map_err(|error| errno_of(&error))?;
         Ok(Some((request(Kind::Read, start, length as u32), data, share)))
     }
 
@@ -265,7 +265,10 @@ impl Filesystem for Disks {
     ) {
         let at = Instant::now();
         match self.take(ino, offset, size) {
-            Ok(Some((request, data, share))) => self.submit(at, request, self.replies.data(reply, data, share)),
+            Ok(Some((request, data, share))) => {
+                let reply = self.replies.data(reply, request.offset_bytes, data, share);
+                self.submit(at, request, reply);
+            }
             Ok(None) => reply.data(&[]),
             Err(errno) => reply.error(errno),
         }

@@ -77,7 +77,7 @@ impl Parts {
         let (outcome, refused) = (state.outcome, state.refused);
         drop(state);
         match (outcome, refused) {
-            (Outcome::Done | Outcome::Failed(_), Some(errno)) => reply.refuse(errno),
+            (Outcome::Done | Outcome::Refused(_) | Outcome::Failed(_), Some(errno)) => reply.refuse(errno),
             (outcome, _) => Box::new(reply).send(outcome, took),
         }
     }
@@ -85,13 +85,7 @@ impl Parts {
 
 impl Answer for Part {
     fn send(self: Box<Self>, outcome: Outcome, took: Duration) {
-        self.0.settle(1, took, |state| {
-            state.outcome = match (state.outcome, outcome) {
-                (Outcome::Vanished, _) | (_, Outcome::Vanished) => Outcome::Vanished,
-                (Outcome::Failed(at), _) => Outcome::Failed(at),
-                (Outcome::Done, outcome) => outcome,
-            };
-        });
+        self.0.settle(1, took, |state| state.outcome = state.outcome.with(outcome));
     }
 }
 

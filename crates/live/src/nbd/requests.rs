@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use headstack_sim::Outcome;
+use headstack_sim::{Outcome, faults};
 use headstack_workload::{Kind, Request, Span};
 
 use super::input::Input;
@@ -44,6 +44,8 @@ pub struct Reply {
     message: Vec<u8>,
     /// First byte of the export in the system's address space.
     start_bytes: u64,
+    /// How much a read brings.
+    read_bytes: Option<u32>,
     room: Room,
     client: Arc<Client>,
     issued: Issued,
@@ -53,6 +55,11 @@ impl Answer for Reply {
     fn send(self: Box<Self>, outcome: Outcome, took: Duration) {
         let message = match outcome {
             Outcome::Done => self.message,
+            Outcome::Refused(errno) => {
+                let mut message = Vec::new();
+                error(&mut message, self.to, wire_errno(errno), None);
+                message
+            }
             Outcome::Failed(at) => {
                 let mut message = Vec::new();
                 let at = at.map(|bytes| bytes.saturating_sub(self.start_bytes));
@@ -64,6 +71,25 @@ impl Answer for Reply {
         };
         let (turns, output, room) = (&self.client.turns, self.output, self.room);
         turns.answered(Instant::now(), self.issued, took, message.len(), || output.send(message, room));
+    }
+
+    fn data(&mut self) -> Option<(u64, &mut [u8])> {
+        let length_bytes = self.read_bytes?;
+        if self.to.framing.has_chunks() {
+            sparse::put_in_zeros(&mut self.message, self.to, length_bytes);
+        }
+        let from = self.message.len() - length_bytes as usize;
+        Some((self.start_bytes + self.to.offset_bytes, &mut self.message[from..]))
+    }
+}
+
+/// An error as the protocol has it: it has none for what took too long, and none for what can only be read but that it is not
+/// permitted.
+fn wire_errno(errno: faults::Errno) -> Errno {
+    match errno {
+        faults::Errno::Io | faults::Errno::TimedOut => Errno::Io,
+        faults::Errno::NoSpace => Errno::NoSpace,
+        faults::Errno::ReadOnly => Errno::NotPermitted,
     }
 }
 
@@ -389,6 +415,8 @@ impl Task<'_> {
             to: self.to(),
             message,
             start_bytes: self.terms.export.span.start_bytes,
+            // A read is no longer than a payload.
+            read_bytes: (self.header.command == command::READ).then_some(self.header.length_bytes as u32),
             room,
         }
     }
@@ -466,10 +494,13 @@ impl Task<'_> {
         let start = self.span().start_bytes;
         // No longer than a payload.
         let length = header.length_bytes as u32;
+        // What a fault puts among zeros needs their place.
+        let may_be_sparse = header.flags & command::FLAG_DF == 0 && !self.device.submitter.gate().spoils_reads();
         if !has_chunks || length == 0 {
             self.acknowledge(message);
-        } else if header.flags & command::FLAG_DF == 0
+        } else if may_be_sparse
             && length >= HOLE_BYTES
+            && !self.device.submitter.gate().members_differ()
             && contents.is_hole(start, u64::from(length))
         {
             wire::chunk_header(message, self.to(), chunk::FLAG_DONE, chunk::OFFSET_HOLE, 12);
@@ -482,8 +513,8 @@ impl Task<'_> {
         }
         let from = message.len();
         message.resize(from + length as usize, 0);
-        contents.read(start, &mut message[from..])?;
-        if has_chunks && length > 0 && header.flags & command::FLAG_DF == 0 {
+        self.device.read(start, &mut message[from..])?;
+        if has_chunks && length > 0 && may_be_sparse {
             sparse::leave_out_zeros(message, from, self.to());
         }
         Ok(())
@@ -574,7 +605,7 @@ mod tests {
         let issued = client.turns.arrived(Instant::now(), Instant::now(), 0);
         let message = b"yes".to_vec();
         let to = To { framing, cookie: 7, offset_bytes: 0 };
-        answer(Reply { output, to, message, start_bytes: 1 << 20, room, client, issued });
+        answer(Reply { output, to, message, start_bytes: 1 << 20, read_bytes: None, room, client, issued });
         let mut heard = Vec::new();
         std::io::Read::read_to_end(&mut &theirs, &mut heard).expect("an end");
         heard

@@ -44,6 +44,33 @@ pub fn leave_out_zeros(message: &mut Vec<u8>, from: usize, to: To) {
     message.shrink_to_fit();
 }
 
+/// Turns a reply without its zeros back into one chunk of data: a fault that comes is for reads that were there before it, too.
+pub fn put_in_zeros(message: &mut Vec<u8>, to: To, length_bytes: u32) {
+    let head_bytes = to.framing.chunk_bytes();
+    let data_at = head_bytes + OFFSET_BYTES;
+    if message.len() == data_at + length_bytes as usize {
+        return;
+    }
+    let mut whole = Vec::with_capacity(data_at + length_bytes as usize);
+    wire::chunk_header(&mut whole, to, chunk::FLAG_DONE, chunk::OFFSET_DATA, 8 + length_bytes);
+    whole.extend_from_slice(&to.offset_bytes.to_be_bytes());
+    whole.resize(data_at + length_bytes as usize, 0);
+    let mut rest = &message[..];
+    while rest.len() >= data_at {
+        let kind = u16::from_be_bytes([rest[6], rest[7]]);
+        // The length ends the head; no reply to a read is so long that more than 32 bits of it were used.
+        let length = u32::from_be_bytes(rest[head_bytes - 4..head_bytes].try_into().expect("four bytes")) as usize;
+        let at = u64::from_be_bytes(rest[head_bytes..data_at].try_into().expect("eight bytes")) - to.offset_bytes;
+        let (this, others) = rest.split_at(head_bytes + length);
+        if kind == chunk::OFFSET_DATA {
+            let data = &this[data_at..];
+            whole[data_at + at as usize..][..data.len()].copy_from_slice(data);
+        }
+        rest = others;
+    }
+    *message = whole;
+}
+
 /// Runs of whole pages of zeros, and what is between them.
 fn runs(data: &[u8], offset_bytes: u64) -> Vec<(Range<usize>, bool)> {
     let mut runs: Vec<(Range<usize>, bool)> = Vec::new();
@@ -117,6 +144,18 @@ mod tests {
             assert_eq!(kinds, wanted, "{pages}");
             let kept = if kinds.contains(&hole) { bytes.len() } else { bytes.len() + 1 };
             assert!(length < 34 + kept, "{pages} takes {length} B");
+            let mut message = Vec::new();
+            for framing in [Framing::Structured, Framing::Extended] {
+                let to = To { framing, cookie: 7, offset_bytes };
+                message.clear();
+                wire::chunk_header(&mut message, to, chunk::FLAG_DONE, chunk::OFFSET_DATA, 8 + bytes.len() as u32);
+                message.extend_from_slice(&offset_bytes.to_be_bytes());
+                message.extend_from_slice(&bytes);
+                let whole = message.clone();
+                leave_out_zeros(&mut message, framing.chunk_bytes() + OFFSET_BYTES, to);
+                put_in_zeros(&mut message, to, bytes.len() as u32);
+                assert!(message == whole, "{pages}: as it was");
+            }
         }
     }
 }

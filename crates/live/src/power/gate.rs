@@ -4,39 +4,63 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
-use headstack_sim::power_cut::{Fate, Lost, Verdict};
+use headstack_sim::array::Standing;
+use headstack_sim::array::description::ArrayDescription;
+use headstack_sim::faults::Fault;
+use headstack_sim::faults::contents::{Damage, Spoil};
+use headstack_sim::power_cut::{Fate, Halfway, Lost, Verdict};
 use headstack_workload::Span;
 
+use super::damage::{self, Older};
 use super::undo::{Change, UndoLog};
+use crate::LiveError;
 use crate::budget::{Budget, Share};
 use crate::contents::Contents;
+use crate::members::{ArrayMembers, GroupMismatches};
 
 /// Power, and the undo log of the contents that lose something with it.
 #[derive(Debug)]
 pub struct Gate {
-    /// None where nothing can be lost that a request has done.
-    kept: Option<Mutex<Kept>>,
+    kept: Mutex<Kept>,
+    /// What a request has done can be lost.
+    keeps_log: AtomicBool,
+    /// Reads may bring what is not stored: their replies have room for all of it.
+    spoils_reads: AtomicBool,
     /// What has become of changes, for whoever changes something next: the clock has no time to free pre-images.
     settled: Mutex<Vec<Verdict>>,
     is_on: AtomicBool,
     cuts: AtomicU32,
+    /// Members of an array hold something else than the contents imply.
+    members_differ: AtomicBool,
+    /// What the model has said of groups, for whoever looks at members next: the clock waits for nobody.
+    standings: Mutex<Vec<Vec<Standing>>>,
 }
 
 /// Pre-images, and the memory that they take.
 #[derive(Debug)]
 struct Kept {
     log: UndoLog,
+    members: Option<ArrayMembers>,
+    /// For reads that find what was there before.
+    older: Older,
     share: Share,
 }
 
 impl Kept {
     /// The log has grown by what `from` was taken for, or has shrunk.
     fn balance(&mut self, from: Option<&mut Share>) {
-        let (has, needs) = (self.share.bytes(), self.log.memory_bytes());
+        let members_bytes = self.members.as_ref().map_or(0, ArrayMembers::memory_bytes);
+        let (has, needs) = (self.share.bytes(), self.log.memory_bytes() + self.older.memory_bytes + members_bytes);
         match from {
             Some(from) if needs > has => self.share.take_over(from, needs - has),
             _ => self.share.shrink(needs),
         }
+    }
+
+    /// What faults have kept, and what members hold, has grown, whoever waits for memory.
+    fn count(&mut self) {
+        let mut nothing = self.share.of_the_same();
+        self.balance(Some(&mut nothing));
     }
 
     fn settle(&mut self, contents: &Contents, verdicts: &[Verdict]) -> io::Result<Lost> {
@@ -47,10 +71,32 @@ impl Kept {
 }
 
 impl Gate {
-    /// Power is on. With `keeps_log`, changes can be taken back, for memory of the budget.
-    pub fn new(keeps_log: bool, budget: &Budget) -> Gate {
-        let kept = keeps_log.then(|| Mutex::new(Kept { log: UndoLog::default(), share: budget.share() }));
-        Gate { kept, settled: Mutex::default(), is_on: AtomicBool::new(true), cuts: AtomicU32::new(0) }
+    /// Power is on. With `keeps_log`, changes can be taken back, for memory of the budget. Members of `array` can come to
+    /// hold something of their own.
+    pub fn new(keeps_log: bool, array: Option<&ArrayDescription>, budget: &Budget) -> Gate {
+        let members = array.map(ArrayMembers::of);
+        let kept = Kept { log: UndoLog::default(), members, older: Older::default(), share: budget.share() };
+        Gate {
+            kept: Mutex::new(kept),
+            keeps_log: AtomicBool::new(keeps_log),
+            spoils_reads: AtomicBool::new(false),
+            settled: Mutex::default(),
+            is_on: AtomicBool::new(true),
+            cuts: AtomicU32::new(0),
+            members_differ: AtomicBool::new(false),
+            standings: Mutex::default(),
+        }
+    }
+
+    /// A fault may come: what it needs is kept from now on.
+    pub fn expect(&self, fault: &Fault) {
+        self.keeps_log.fetch_or(fault.changes_contents(), Ordering::AcqRel);
+        self.spoils_reads.fetch_or(fault.spoils_reads(), Ordering::AcqRel);
+    }
+
+    /// Reads may bring what is not stored.
+    pub fn spoils_reads(&self) -> bool {
+        self.spoils_reads.load(Ordering::Acquire)
     }
 
     /// Power is on.
@@ -65,7 +111,7 @@ impl Gate {
 
     /// What was there before a change is kept.
     pub fn keeps_log(&self) -> bool {
-        self.kept.is_some()
+        self.keeps_log.load(Ordering::Acquire)
     }
 
     /// Changes contents and has `hand_in` tell the clock of it, as one step: a power cut finds both or neither. It hears
@@ -82,17 +128,25 @@ impl Gate {
         share: &mut Share,
         hand_in: impl FnOnce(Option<u64>, &mut Share),
     ) -> io::Result<()> {
-        let Some(kept) = &self.kept else {
+        if !self.keeps_log() {
             if self.is_on() {
                 change.apply(contents, span)?;
             }
             hand_in(None, share);
             return Ok(());
-        };
-        let mut kept = lock(kept);
+        }
+        let mut kept = self.kept();
         kept.settle(contents, &self.take_settled())?;
         let number = if self.is_on() {
+            let differ = self.members_differ();
+            if differ {
+                self.with_members(&mut kept, contents, |_, _| ())?;
+            }
             let number = kept.log.apply(contents, span, change);
+            if let Some(members) = kept.members.as_mut().filter(|_| differ && number.is_ok()) {
+                members.written(span);
+                self.members_differ.store(members.differ(), Ordering::Release);
+            }
             kept.balance(Some(share));
             Some(number?)
         } else {
@@ -107,34 +161,161 @@ impl Gate {
     /// # Errors
     /// What the file system says.
     pub fn tidy(&self, contents: &Contents) -> io::Result<()> {
-        let Some(kept) = &self.kept else { return Ok(()) };
-        let mut kept = lock(kept);
-        kept.settle(contents, &self.take_settled()).map(drop)
+        if !self.keeps_log() {
+            return Ok(());
+        }
+        self.kept().settle(contents, &self.take_settled()).map(drop)
     }
 
-    /// What has become of changes: what is lost is taken back at once, and told.
+    /// Faults have damaged contents: that is done at once.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn damage(&self, damages: &mut Vec<Damage>, contents: &Contents) -> io::Result<()> {
+        if !self.keeps_log() {
+            damages.clear();
+            return Ok(());
+        }
+        let mut kept = self.kept();
+        kept.settle(contents, &self.take_settled())?;
+        let mut done = Ok(());
+        for damage in damages.drain(..) {
+            let one = match damage {
+                Damage::OfMember { member, what } => {
+                    let damaged = self
+                        .with_members(&mut kept, contents, |members, log| members.damage(member, &what, contents, log));
+                    damaged.and_then(|damaged| damaged.unwrap_or(Ok(())))
+                }
+                damage => {
+                    let Kept { log, older, .. } = &mut *kept;
+                    log.damage(contents, &damage, older)
+                }
+            };
+            done = done.and(one);
+        }
+        kept.count();
+        done
+    }
+
+    /// Has what was read be what faults make of it, where it was read: its first byte, and the data.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn spoil(&self, read: Option<(u64, &mut [u8])>, spoils: &[Spoil], contents: &Contents) -> io::Result<()> {
+        let mut kept = self.kept();
+        let done =
+            read.map_or(Ok(()), |(start_bytes, data)| damage::spoil(data, start_bytes, spoils, contents, &kept.older));
+        kept.older.was_read(spoils);
+        kept.balance(None);
+        done
+    }
+
+    /// What has become of changes: what is lost is taken back at once, and told. Members of an array are left with what each
+    /// had come to of the changes that were half-way.
     ///
     /// # Errors
     /// What the file system says when contents cannot be what they were.
-    pub fn settle(&self, verdicts: &mut Vec<Verdict>, contents: &Contents) -> io::Result<Option<Lost>> {
-        let is_lost = verdicts.iter().any(|verdict| verdict.fate != Fate::Durable);
-        let Some(kept) = self.kept.as_ref().filter(|_| is_lost) else {
+    pub fn settle(
+        &self,
+        verdicts: &mut Vec<Verdict>,
+        halfway: &[Halfway],
+        contents: &Contents,
+    ) -> io::Result<Option<Lost>> {
+        let is_lost = !halfway.is_empty() || verdicts.iter().any(|verdict| verdict.fate != Fate::Durable);
+        if !is_lost || !self.keeps_log() {
             self.settled.lock().expect("nobody panics with it").append(verdicts);
             return Ok(None);
-        };
-        let mut kept = lock(kept);
+        }
+        let mut kept = self.kept();
         let mut before = self.take_settled();
         before.append(verdicts);
-        kept.settle(contents, &before).map(Some)
+        let met = self.with_members(&mut kept, contents, |members, log| members.before_cut(halfway, contents, log))?;
+        let unfinished = met.transpose()?.unwrap_or_default();
+        let lost = kept.settle(contents, &before)?;
+        self.with_members(&mut kept, contents, |members, log| members.cut(&unfinished, contents, log))?.transpose()?;
+        Ok(Some(lost))
+    }
+
+    /// Members of an array hold something else than the contents imply.
+    #[inline]
+    pub fn members_differ(&self) -> bool {
+        self.members_differ.load(Ordering::Acquire)
+    }
+
+    /// What a client reads.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn read(&self, contents: &Contents, start_bytes: u64, into: &mut [u8]) -> io::Result<()> {
+        if !self.members_differ() {
+            return contents.read(start_bytes, into);
+        }
+        let mut kept = self.kept();
+        // Contents are what members make of them: what is missing by now may be another thing than before.
+        self.with_members(&mut kept, contents, |_, _| ())?;
+        contents.read(start_bytes, into)?;
+        self.with_members(&mut kept, contents, |members, _| members.read(start_bytes, into))?;
+        Ok(())
+    }
+
+    /// Who serves what of an array's groups, and how far passes have come.
+    pub fn stand(&self, standings: Vec<Standing>) {
+        let mut told = self.standings.lock().expect("nobody panics with it");
+        let passes =
+            |of: &[Standing]| of.iter().map(|own| own.pass.as_ref().map(|pass| pass.number)).collect::<Vec<_>>();
+        // The last word holds, but each pass is to be heard of to its end.
+        if told.last().is_some_and(|last| passes(last) == passes(&standings)) {
+            told.pop();
+        }
+        told.push(standings);
+    }
+
+    /// Changes what a member of an array holds from a byte on, behind everybody's back. Returns how many bytes are others now.
+    ///
+    /// # Errors
+    /// A member that holds nothing, more damage than is kept; what the file system says.
+    pub fn corrupt(&self, member: u32, at_bytes: u64, bytes: &[u8], contents: &Contents) -> Result<u64, LiveError> {
+        let no_array = || LiveError::Asked("the system has no members; an array is allowed".to_owned());
+        let mut kept = self.kept();
+        let corrupt =
+            |members: &mut ArrayMembers, log: &mut UndoLog| members.corrupt(member, at_bytes, bytes, contents, log);
+        let done = self.with_members(&mut kept, contents, corrupt).map_err(LiveError::io("the contents"))?;
+        done.ok_or_else(no_array)?
+    }
+
+    /// What members of each group hold otherwise than they should; nothing of what is no array.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn mismatches(&self, contents: &Contents) -> io::Result<Vec<GroupMismatches>> {
+        let told = self.with_members(&mut self.kept(), contents, |members, _| members.mismatches())?;
+        Ok(told.unwrap_or_default())
+    }
+
+    /// Does something with the members of an array, as the model says that they are, and says whether they differ from then on.
+    fn with_members<T>(
+        &self,
+        kept: &mut Kept,
+        contents: &Contents,
+        what: impl FnOnce(&mut ArrayMembers, &mut UndoLog) -> T,
+    ) -> io::Result<Option<T>> {
+        let Kept { log, members: Some(members), .. } = kept else { return Ok(None) };
+        let standings = std::mem::take(&mut *self.standings.lock().expect("nobody panics with it"));
+        for standing in &standings {
+            members.follow(standing, contents, log)?;
+        }
+        let done = what(members, log);
+        self.members_differ.store(members.differ(), Ordering::Release);
+        // What differs is counted, whether or not there was room for it.
+        kept.count();
+        Ok(Some(done))
     }
 
     /// Power failed, for the `cuts`th time: contents do not change any more, and whoever was changing them has told the clock.
     pub fn close(&self, cuts: u32) {
         self.cuts.store(cuts, Ordering::Release);
         self.is_on.store(false, Ordering::Release);
-        if let Some(kept) = &self.kept {
-            drop(lock(kept));
-        }
+        drop(self.kept());
     }
 
     /// Power is back.
@@ -142,11 +323,11 @@ impl Gate {
         self.is_on.store(true, Ordering::Release);
     }
 
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().expect("nobody panics with the undo log in hand")
+    }
+
     fn take_settled(&self) -> Vec<Verdict> {
         std::mem::take(&mut *self.settled.lock().expect("nobody panics with it"))
     }
-}
-
-fn lock(kept: &Mutex<Kept>) -> MutexGuard<'_, Kept> {
-    kept.lock().expect("nobody panics with the undo log in hand")
 }

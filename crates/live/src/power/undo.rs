@@ -51,7 +51,7 @@ impl Change<'_> {
 
 /// What was in a stretch before a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Before {
+pub(super) enum Before {
     /// Nothing.
     Hole,
     /// Zeros that take their place.
@@ -69,25 +69,25 @@ impl Before {
     }
 
     /// Fills `into` with what is at `from_bytes` of it.
-    fn copy(&self, from_bytes: u64, into: &mut [u8]) {
+    pub(super) fn copy(&self, from_bytes: u64, into: &mut [u8]) {
         match self {
             Before::Hole | Before::Zeros => into.fill(0),
             Before::Bytes(data) => into.copy_from_slice(&data[from_bytes as usize..][..into.len()]),
         }
     }
 
-    fn memory_bytes(&self) -> u64 {
+    pub(super) fn memory_bytes(&self) -> u64 {
         let data = if let Before::Bytes(data) = self { data.capacity() as u64 } else { 0 };
         data + VERSION_BYTES
     }
 }
 
 #[derive(Clone, Debug)]
-struct Version {
-    change: u64,
-    before: Before,
+pub(super) struct Version {
+    pub change: u64,
+    pub before: Before,
     /// It is to be taken back: whether it had been acknowledged.
-    lost: Option<bool>,
+    pub lost: Option<bool>,
 }
 
 impl Version {
@@ -97,10 +97,10 @@ impl Version {
 }
 
 #[derive(Debug)]
-struct Stretch {
-    end_bytes: u64,
+pub(super) struct Stretch {
+    pub end_bytes: u64,
     /// Oldest first, never empty.
-    versions: Vec<Version>,
+    pub versions: Vec<Version>,
     /// What is there are zeros that need no place, once nothing else can come back.
     gives_back: bool,
 }
@@ -111,7 +111,7 @@ pub struct UndoLog {
     /// By their first byte; they do not overlap.
     stretches: BTreeMap<u64, Stretch>,
     changes: u64,
-    memory_bytes: u64,
+    pub(super) memory_bytes: u64,
 }
 
 impl UndoLog {
@@ -143,6 +143,30 @@ impl UndoLog {
         }
         self.changes += 1;
         Ok(number)
+    }
+
+    /// Changes contents for good, and with that whatever was there: it cannot be taken back.
+    ///
+    /// # Errors
+    /// What the file system says: nothing is changed then.
+    pub fn apply_for_good(&mut self, contents: &Contents, span: Span, data: &[u8]) -> io::Result<()> {
+        let number = self.apply(contents, span, Change::Data(data))?;
+        self.keep(contents, number, span);
+        Ok(())
+    }
+
+    /// Puts into `into`, which has the contents from `start_bytes` on, what was there before the first of some changes.
+    pub fn read_before(&self, changes: &BTreeSet<u64>, start_bytes: u64, into: &mut [u8]) {
+        let end_bytes = start_bytes + into.len() as u64;
+        let first = self.stretches.range(..=start_bytes).next_back().map_or(start_bytes, |(&start, _)| start);
+        for (&at_bytes, stretch) in self.stretches.range(first..end_bytes) {
+            let (from, to) = (at_bytes.max(start_bytes), stretch.end_bytes.min(end_bytes));
+            let version = stretch.versions.iter().find(|version| changes.contains(&version.change));
+            if let Some(version) = version.filter(|_| from < to) {
+                let part = (from - start_bytes) as usize..(to - start_bytes) as usize;
+                version.before.copy(from - at_bytes, &mut into[part]);
+            }
+        }
     }
 
     /// Carries out what has become of changes: what is durable stays with whatever it replaced, what is lost is taken back
@@ -178,9 +202,13 @@ impl UndoLog {
     }
 
     /// What change `number` did within `span` is durable, and with it whatever it replaced.
-    fn keep(&mut self, contents: &Contents, number: u64, span: Span) {
+    pub(super) fn keep(&mut self, contents: &Contents, number: u64, span: Span) {
         for start_bytes in self.within(span) {
             let stretch = self.stretch(start_bytes);
+            if stretch.versions.iter().all(|version| version.change != number) {
+                // It was taken back before: what is older is as open as it was.
+                continue;
+            }
             let newer = stretch.versions.partition_point(|version| version.change <= number);
             let freed: u64 = stretch.versions.drain(..newer).map(|version| version.before.memory_bytes()).sum();
             let Stretch { end_bytes, gives_back, .. } = *stretch;
@@ -196,7 +224,7 @@ impl UndoLog {
     }
 
     /// Takes back what is lost of a stretch.
-    fn take_back(&mut self, contents: &Contents, start_bytes: u64, finding: &mut Finding) -> io::Result<()> {
+    pub(super) fn take_back(&mut self, contents: &Contents, start_bytes: u64, finding: &mut Finding) -> io::Result<()> {
         let stretch = self.stretch(start_bytes);
         let span = Span { start_bytes, length_bytes: stretch.end_bytes - start_bytes };
         let before_bytes: u64 = stretch.versions.iter().map(|version| version.before.memory_bytes()).sum();
@@ -248,7 +276,7 @@ impl UndoLog {
         self.memory_bytes
     }
 
-    fn stretch(&mut self, start_bytes: u64) -> &mut Stretch {
+    pub(super) fn stretch(&mut self, start_bytes: u64) -> &mut Stretch {
         self.stretches.get_mut(&start_bytes).expect("a stretch that was just found")
     }
 
@@ -282,7 +310,7 @@ impl UndoLog {
     }
 
     /// Starts of the stretches within a span, of which none reaches over its ends after this.
-    fn within(&mut self, span: Span) -> Vec<u64> {
+    pub(super) fn within(&mut self, span: Span) -> Vec<u64> {
         self.split_at(span.start_bytes);
         self.split_at(end_of(span));
         self.stretches.range(span.start_bytes..end_of(span)).map(|(&start_bytes, _)| start_bytes).collect()
@@ -308,7 +336,7 @@ impl UndoLog {
 
 /// What is found missing.
 #[derive(Default)]
-struct Finding {
+pub(super) struct Finding {
     changes: BTreeSet<u64>,
     spans: Vec<Span>,
 }
@@ -354,7 +382,7 @@ impl Finding {
     }
 }
 
-fn end_of(span: Span) -> u64 {
+pub(super) fn end_of(span: Span) -> u64 {
     span.start_bytes + span.length_bytes
 }
 

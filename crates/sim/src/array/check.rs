@@ -401,9 +401,9 @@ fn check_incidents(array: &ArrayDescription) -> Result<(), InvalidDescription> {
                     format!("drive {member}; one that has failed before is allowed")
                 })?;
             }
-            IncidentKind::SpareAdded { group } => {
+            IncidentKind::SpareAdded { group } | IncidentKind::Scrub { group, .. } => {
                 let count = array.groups.len();
-                require((group as usize) < count, &key("spare"), || {
+                require((group as usize) < count, &key("group"), || {
                     format!("group {group}; 0 to {} are allowed", count - 1)
                 })?;
             }

@@ -60,7 +60,8 @@ impl Array {
             }
             Owner::Rebuild(..) => (Purpose::Rebuild, None),
             Owner::Transfer(number) => (Purpose::Upkeep, self.host_of(Origin::Transfer(number))),
-            Owner::Relay(_) | Owner::Bitmap(_) | Owner::Background | Owner::Nobody => (Purpose::Upkeep, None),
+            Owner::Pass(..) | Owner::Relay(_) | Owner::Bitmap(_) => (Purpose::Upkeep, None),
+            Owner::Background | Owner::Nobody => (Purpose::Upkeep, None),
         }
     }
 

@@ -293,6 +293,13 @@ pub enum IncidentKind {
         /// Which of `groups`.
         group: u32,
     },
+    /// All stripes of a group are read and compared.
+    Scrub {
+        /// Which of `groups`.
+        group: u32,
+        /// What is redundant is written again where it differs.
+        repair: bool,
+    },
     /// The battery of the cache is down.
     BatteryFails,
     /// It is charged again.

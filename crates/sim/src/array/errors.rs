@@ -57,6 +57,10 @@ impl Array {
                 self.rebuild_read_failed(now_ns, command, group, bad);
                 self.go_on_behind(now_ns, command, bad.1);
             }
+            Owner::Pass(group, _) => {
+                self.pass_read_failed(now_ns, command.member, group, bad);
+                self.go_on_behind(now_ns, command, bad.1);
+            }
             // The second failure of a stretch: there is nothing left to have it from.
             Owner::Relay(number) => self.relay_failed(number, command.member, bad),
             // The cache's own flash has one copy that is read.
@@ -85,6 +89,7 @@ impl Array {
             Owner::Operation(number) => self.operations.get_mut(number).pending += 1,
             Owner::Row(number) => self.row_writes.get_mut(number).pending += 1,
             Owner::Rebuild(group, step) => self.groups[group as usize].expect_part(step),
+            Owner::Pass(group, pass) => self.expect_pass_part(group, pass),
             _ => {}
         }
     }
@@ -164,7 +169,8 @@ impl Array {
                 self.fail_origin(Origin::Request(number), at_bytes);
             }
             Owner::Relay(number) => self.relay_failed(number, member, (from, to)),
-            Owner::Rebuild(..) | Owner::Transfer(_) | Owner::Bitmap(_) | Owner::Background | Owner::Nobody => {}
+            Owner::Rebuild(..) | Owner::Pass(..) | Owner::Transfer(_) | Owner::Bitmap(_) => {}
+            Owner::Background | Owner::Nobody => {}
         }
     }
 

@@ -13,6 +13,7 @@ impl Array {
         self.missing[member as usize] = true;
         Self::tell_failure(now_ns, member);
         self.lost.retain(|lost| lost.member != member);
+        self.standing += 1;
         let mut lost = false;
         for group in 0..self.groups.len() as u32 {
             let state = &mut self.groups[group as usize];
@@ -27,6 +28,7 @@ impl Array {
                 state.rebuilding = None;
             }
             state.slots[slot].state = SlotState::Missing;
+            state.slots[slot].losses += 1;
             debug_assert!(state.is_counted(), "slots that are not whole are counted");
             if state.lost() {
                 state.gone = true;
@@ -34,6 +36,7 @@ impl Array {
                 lost = true;
                 self.lose(now_ns, group, member);
             }
+            self.stop_pass(group);
         }
         if lost {
             // A run ends here; who goes on hears next what became of the commands.

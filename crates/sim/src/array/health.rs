@@ -19,6 +19,8 @@ pub struct GroupState {
     pub mirror_reads: MirrorReads,
     /// Reads so far, for taking turns.
     pub reads: u64,
+    /// When the last write of data began.
+    pub(super) written_ns: Option<u64>,
     pub(super) slots: Vec<Slot>,
     pub(super) not_whole: u32,
     /// More went than redundancy makes up for: nothing is rebuilt any more.
@@ -41,6 +43,8 @@ pub(super) struct Slot {
     /// The distributed spare that serves it instead.
     pub spare: Option<u32>,
     pub state: SlotState,
+    /// How often what it held was lost with its member.
+    pub losses: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,6 +104,7 @@ impl GroupState {
     /// A group in good health.
     pub fn new(group: &Group) -> GroupState {
         let layout = Layout::new(group.level, &group.shape());
+        let whole = |member| Slot { member, spare: None, state: SlotState::Whole, losses: 0 };
         GroupState {
             level: group.level,
             free_spares: (0..layout.distributed().map_or(0, Draid::spares)).collect(),
@@ -108,7 +113,8 @@ impl GroupState {
             slot_bytes: group.member_bytes,
             mirror_reads: group.mirror_reads,
             reads: 0,
-            slots: group.members.iter().map(|&member| Slot { member, spare: None, state: SlotState::Whole }).collect(),
+            written_ns: None,
+            slots: group.members.iter().map(|&member| whole(member)).collect(),
             not_whole: 0,
             gone: false,
             spares: group.spares.clone(),
@@ -259,14 +265,19 @@ impl GroupState {
         self.gone
     }
 
-    /// How it is, for people; what members lost of it is the array's to say.
-    pub fn gauge(&self, name: &str) -> GroupGauge {
-        let state = match &self.rebuilding {
+    /// How it is.
+    pub fn state(&self) -> GroupHealth {
+        match &self.rebuilding {
             _ if self.gone => GroupHealth::Failed,
             Some(_) => GroupHealth::Rebuilding,
             None if self.is_whole() => GroupHealth::Healthy,
             None => GroupHealth::Degraded,
-        };
+        }
+    }
+
+    /// How it is, for people; what members lost of it is the array's to say.
+    pub fn gauge(&self, name: &str) -> GroupGauge {
+        let state = self.state();
         let rebuilt_bytes = match self.rebuilding.as_ref().map(|rebuilding| self.slots[rebuilding.slot as usize].state)
         {
             Some(SlotState::Filling { done_bytes, .. }) => done_bytes,
@@ -279,7 +290,18 @@ impl GroupState {
             rebuilt_bytes,
             of_bytes: if self.rebuilding.is_some() { self.slot_bytes } else { 0 },
             lost_bytes: 0,
+            pass: None,
         }
+    }
+
+    /// The member of each slot, how often what it held was lost, and below which byte it holds what it should.
+    pub fn served(&self) -> Vec<(u32, u32, u64)> {
+        let filled_bytes = |slot: &Slot| match slot.state {
+            SlotState::Whole => u64::MAX,
+            SlotState::Missing => 0,
+            SlotState::Filling { done_bytes, .. } => done_bytes,
+        };
+        self.slots.iter().map(|slot| (slot.member, slot.losses, filled_bytes(slot))).collect()
     }
 
     /// A step of the rebuild that is under way.
@@ -329,7 +351,7 @@ mod tests {
             bitmap: None,
         });
         state.slots[1] =
-            Slot { member: 7, spare: None, state: SlotState::Filling { done_bytes: 200, begun_bytes: 400 } };
+            Slot { member: 7, state: SlotState::Filling { done_bytes: 200, begun_bytes: 400 }, ..state.slots[1] };
         let extent = |at_bytes, length_bytes| Extent { slot: 1, at_bytes, length_bytes };
         let served = |kind, at, length| state.member_for(&extent(at, length), kind);
         assert_eq!([190, 191, 200, 390, 400].map(|at| served(Kind::Read, at, 10)), [Some(7), None, None, None, None]);

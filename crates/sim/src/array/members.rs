@@ -152,6 +152,7 @@ impl Array {
             Owner::Rebuild(group, step) => {
                 self.rebuild_part_done(now_ns, group, step, command.request.kind == Kind::Read)
             }
+            Owner::Pass(group, pass) => self.pass_part_done(now_ns, group, pass),
             Owner::Transfer(number) => self.transfer_part_done(now_ns, number),
             Owner::Bitmap(group) => self.bitmap_command_done(now_ns, group, command.member, command.request.kind),
             Owner::Background | Owner::Nobody => {}

@@ -21,6 +21,8 @@ mod members;
 mod operations;
 mod outside;
 mod parity;
+mod pass;
+mod passes;
 mod places;
 pub mod pool;
 mod pooled;
@@ -32,6 +34,8 @@ mod state;
 mod under_way;
 
 pub use check::check;
+pub use outside::Standing;
+pub use pass::{Pass, PassKind, PassState};
 pub use state::{Array, ArrayCounters};
 
 use std::cmp::Reverse;
@@ -98,6 +102,10 @@ impl Array {
             intents: description.groups.iter().map(|group| group.bitmap.map(Intent::new)).collect(),
             lun_numbers,
             relays: Slab::new(),
+            passes: vec![None; description.groups.len()],
+            pass_number: 0,
+            unclean: vec![Vec::new(); description.groups.len()],
+            standing: 0,
             row_locks: RowLocks::default(),
             events: BinaryHeap::new(),
             event_number: 0,
@@ -173,6 +181,7 @@ impl Array {
             Event::Replace(member) => self.replace_member(now_ns, member),
             Event::Rebuild(group) => self.rebuild_on(now_ns, group),
             Event::Bitmap(group) => self.bitmap_daemon(now_ns, group),
+            Event::Pass(group) => self.pass_on(now_ns, group),
         }
     }
 

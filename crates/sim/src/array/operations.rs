@@ -53,6 +53,7 @@ impl Array {
 
     /// The data of a write, whose intent is declared where its group has a bitmap.
     pub(super) fn write_data(&mut self, now_ns: u64, operation: u32, group: u32, offset: u64, length: u64) {
+        self.groups[group as usize].written_ns = Some(now_ns);
         match &self.groups[group as usize].layout {
             Layout::Parity(_) => self.write_rows(now_ns, operation, group, offset, length),
             Layout::Copies(_) => self.write_copies(now_ns, operation, group, offset, length),

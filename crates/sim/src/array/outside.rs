@@ -6,13 +6,23 @@ use headstack_workload::{Kind, Span};
 use super::health::{GroupState, SlotState};
 use super::intent::Intent;
 use super::levels::{Extent, Placing, Tear};
+use super::pass::Pass;
 use super::places::{Held, Piece};
 use super::slab::Slab;
 use super::state::{Array, Event};
 use crate::device::Device;
 use crate::flights::Failed;
-use crate::gauges::{DeviceGauge, DeviceHealth, DeviceState, Gauges};
+use crate::gauges::{DeviceGauge, DeviceHealth, DeviceState, Gauges, GroupHealth, PassGauge};
 use crate::spans::{common, common_with_all, put_in_order};
+
+/// How a group stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// Of each slot: its member, how often what it held was lost, and below which byte it holds what it should.
+    pub served: Vec<(u32, u32, u64)>,
+    /// The last pass over its stripes since power came.
+    pub pass: Option<Pass>,
+}
 
 impl Array {
     /// How many members there are, spares among them.
@@ -51,9 +61,28 @@ impl Array {
         (0..).zip(&self.groups).find_map(|(group, state)| Some((group, slot(state)? as u32)))
     }
 
+    /// Why a member holds nothing that could be damaged by itself, if it does not.
+    pub(crate) fn holds_nothing(&self, member: u32) -> Option<String> {
+        let name = &self.description.members[member as usize].name;
+        let Some(group) = self.groups.iter().position(|state| state.serves(member)) else {
+            return Some(format!("{name} serves no place now; a member that serves one is allowed"));
+        };
+        let has_records = self.description.groups[group].level.rules().has_records;
+        (has_records || self.pools[group].is_some()).then(|| {
+            let table = &self.description.groups[group];
+            let allowed = "one of a group without records or a pool is allowed";
+            format!("{name} of group {} has no contents of its own; {allowed}", table.name)
+        })
+    }
+
     /// A slot of a group holds what it should.
     pub(crate) fn is_whole(&self, (group, slot): (u32, u32)) -> bool {
         self.groups[group as usize].slots[slot as usize].state == SlotState::Whole
+    }
+
+    /// How the groups are.
+    pub(crate) fn group_states(&self) -> Vec<GroupHealth> {
+        self.groups.iter().map(GroupState::state).collect()
     }
 
     /// Acknowledged data can be lost with the power, now or once a battery is down.
@@ -150,7 +179,18 @@ impl Array {
         (self.deferred, self.host_requests) = (None, 0);
         self.power_cycles += 1;
         (0..self.groups.len() as u32).for_each(|group| self.resume_rebuild(now_ns, group));
+        self.resync(now_ns);
         self.destage(now_ns);
+    }
+
+    /// Who serves what of each group, with its last pass. `None` where nothing has changed since `seen`, which is renewed.
+    pub(crate) fn standings(&self, seen: &mut u64) -> Option<Vec<Standing>> {
+        if std::mem::replace(seen, self.standing) == self.standing {
+            return None;
+        }
+        let standing =
+            |(state, pass): (&GroupState, &Option<Pass>)| Standing { served: state.served(), pass: pass.clone() };
+        Some(self.groups.iter().zip(&self.passes).map(standing).collect())
     }
 
     /// What goes on.
@@ -166,11 +206,17 @@ impl Array {
             let queue = if self.missing[at] { 0 } else { self.ports[at].outstanding() as u32 };
             DeviceGauge { name: self.description.members[at].name.clone(), state, queue, ..gauge }
         };
-        let groups = self.groups.iter().zip(&self.description.groups);
-        let groups = groups.map(|(state, table)| {
+        let groups = self.groups.iter().zip(&self.description.groups).enumerate();
+        let groups = groups.map(|(number, (state, table))| {
             let of_group = self.lost.iter().filter(|lost| state.serves(lost.member));
             let lost_bytes = of_group.map(|lost| lost.to - lost.from).sum();
-            crate::gauges::GroupGauge { lost_bytes, ..state.gauge(&table.name) }
+            let pass = self.passes[number].as_ref().map(|pass| PassGauge {
+                kind: pass.kind,
+                state: pass.state,
+                done_bytes: pass.done_bytes(),
+                of_bytes: pass.of_bytes(),
+            });
+            crate::gauges::GroupGauge { lost_bytes, pass, ..state.gauge(&table.name) }
         });
         Gauges {
             outstanding: self.host_requests as u32,

@@ -23,13 +23,15 @@ impl Array {
         };
         let filling = SlotState::Filling { done_bytes: 0, begun_bytes: 0 };
         if !state.spares.is_empty() {
-            state.slots[slot] = Slot { member: state.spares.remove(0), spare: None, state: filling };
+            state.slots[slot] =
+                Slot { member: state.spares.remove(0), spare: None, state: filling, ..state.slots[slot] };
         } else if !state.free_spares.is_empty() {
             let spare = Some(state.free_spares.remove(0));
             state.slots[slot] = Slot { spare, state: filling, ..state.slots[slot] };
         } else {
             return;
         }
+        self.standing += 1;
         Self::tell_rebuilt(now_ns, state.slots[slot].member, 0, state.slot_bytes);
         state.rebuilding = Some(Rebuilding {
             slot: slot as u32,
@@ -144,6 +146,7 @@ impl Array {
 
     fn step_done(&mut self, now_ns: u64, group: u32, number: u32, begun_ns: u64) {
         let busy = self.host_requests > 0;
+        self.standing += 1;
         let state = &mut self.groups[group as usize];
         state.step(number).expect("just found").done = true;
         let yields_ns = ((now_ns - begun_ns) as f64 * state.rebuild.yield_to_host) as u64;
@@ -184,6 +187,7 @@ impl Array {
             IncidentKind::MemberFails { member } => self.member_fails(now_ns, member),
             IncidentKind::MemberReturns { member } => self.member_returns(now_ns, member),
             IncidentKind::SpareAdded { group } => self.add_spare(now_ns, group),
+            IncidentKind::Scrub { group, repair } => self.scrub(now_ns, group, repair),
             IncidentKind::BatteryFails => self.set_battery(now_ns, false),
             IncidentKind::BatteryReturns => self.set_battery(now_ns, true),
         }
@@ -208,6 +212,7 @@ impl Array {
             IncidentKind::SpareAdded { group } if group as usize >= self.groups.len() => {
                 Some(format!("group {group}; 0 to {} are allowed", self.groups.len() - 1))
             }
+            IncidentKind::Scrub { group, .. } => self.no_scrub(group),
             IncidentKind::BatteryFails | IncidentKind::BatteryReturns
                 if !self.description.controller.cache.as_ref().is_some_and(|cache| cache.battery) =>
             {

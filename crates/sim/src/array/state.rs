@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 
 use headstack_result::Servers;
 
@@ -10,6 +11,7 @@ use super::description::ArrayDescription;
 use super::health::{GroupState, Lost};
 use super::intent::Intent;
 use super::levels::Extent;
+use super::pass::Pass;
 use super::pool::Pool;
 use super::ports::{Held, Port};
 use super::slab::Slab;
@@ -75,6 +77,13 @@ pub struct Array {
     pub(super) intents: Vec<Option<Intent>>,
     /// Number of each LUN within its group.
     pub(super) lun_numbers: Vec<u32>,
+    /// The last pass over the stripes of each group.
+    pub(super) passes: Vec<Option<Pass>>,
+    pub(super) pass_number: u32,
+    /// What of each group is to be resynced when power is back.
+    pub(super) unclean: Vec<Vec<Range<u64>>>,
+    /// Changes of who serves what, and steps of rebuilds and passes.
+    pub(super) standing: u64,
     pub(super) relays: Slab<Relay>,
     pub(super) row_locks: RowLocks,
     pub(super) events: BinaryHeap<Reverse<(u64, u64, Event)>>,
@@ -126,6 +135,8 @@ pub enum Event {
     Rebuild(u32),
     /// The daemon looks for bits of a group that can be cleared.
     Bitmap(u32),
+    /// The next step of a pass over a group may begin.
+    Pass(u32),
 }
 
 impl Array {

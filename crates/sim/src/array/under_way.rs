@@ -70,6 +70,8 @@ pub enum Owner {
     Relay(u32),
     /// A step of the rebuild of a group: (group, step).
     Rebuild(u32, u32),
+    /// A step of a pass over a group: (group, pass).
+    Pass(u32, u32),
     /// A run of bytes between cache and members, on its way through flash.
     Transfer(u32),
     /// The bitmap of a group.

@@ -45,6 +45,17 @@ pub struct Verdict {
     pub fate: Fate,
 }
 
+/// A change that a power cut met half-way: under way, or in part in a volatile cache alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Halfway {
+    /// Its number in the undo log.
+    pub number: u64,
+    /// What it changed.
+    pub span: Span,
+    /// What has become of its copies and parities at members of an array is drawn from this.
+    pub draw: u64,
+}
+
 /// What the model knows of its media.
 pub struct Medium<'a> {
     /// Appends the parts of spans that are in a volatile cache alone; both are ascending and disjoint.
@@ -73,14 +84,21 @@ pub struct Exposure {
     /// Changes that were left when the model was last asked.
     left: usize,
     verdicts: Vec<Verdict>,
+    halfway: Vec<Halfway>,
     /// Acknowledged bytes that may be there.
     bytes_max: u64,
 }
 
 impl Default for Exposure {
     fn default() -> Self {
-        let (exposed, verdicts) = (BTreeMap::new(), Vec::new());
-        Exposure { exposed, acknowledged_bytes: 0, left: 0, verdicts, bytes_max: EXPOSED_BYTES_MAX }
+        Exposure {
+            exposed: BTreeMap::new(),
+            acknowledged_bytes: 0,
+            left: 0,
+            verdicts: Vec::new(),
+            halfway: Vec::new(),
+            bytes_max: EXPOSED_BYTES_MAX,
+        }
     }
 }
 
@@ -128,6 +146,24 @@ impl Exposure {
         numbers.into_iter().for_each(|number| self.durable(number));
     }
 
+    /// A change is durable that nobody asks after.
+    pub fn stays(&mut self, number: u64, span: Span) {
+        self.verdicts.push(Verdict { number, span, fate: Fate::Durable });
+    }
+
+    /// Acknowledged data are lost where a volatile cache alone has them; power stays on, and what is under way goes on.
+    pub fn drop_acknowledged(&mut self, at_ns: u64, medium: &Medium<'_>) -> PowerLoss {
+        let volatile = self.volatile(medium);
+        let answered = self.exposed.extract_if(.., |_, exposed| exposed.acknowledged_ns.is_some());
+        let answered: Vec<(u64, Exposed)> = answered.collect();
+        for (number, exposed) in answered.iter().rev() {
+            let gone = Fate::Lost { acknowledged: !exposed.failed };
+            decide(*number, exposed.span, &within(&volatile, exposed.span), gone, &mut self.verdicts);
+        }
+        (self.acknowledged_bytes, self.left) = (0, 0);
+        PowerLoss { at_ns, ..PowerLoss::default() }
+    }
+
     /// It came when power was off, and is gone as a whole.
     pub fn refused(&mut self, changed: Changed, span: Span) {
         self.verdicts.push(Verdict { number: changed.number, span, fate: Fate::Lost { acknowledged: false } });
@@ -148,12 +184,18 @@ impl Exposure {
         into.append(&mut self.verdicts);
     }
 
+    /// The changes that the last power cut met half-way, once.
+    pub fn take_halfway(&mut self) -> Vec<Halfway> {
+        std::mem::take(&mut self.halfway)
+    }
+
     /// Power fails at `at_ns`. Acknowledged data are lost where a volatile cache alone has them, but for the first part of
     /// the one extent that was on its way out of it; what is under way is there, absent, or torn. What that makes of the
     /// contents is known once the verdicts are carried out ([`PowerLoss::found`]).
     pub fn cut(&mut self, at_ns: u64, tear: Tear, medium: &Medium<'_>, random: &mut Random) -> PowerLoss {
         let mut loss = PowerLoss { at_ns, ..PowerLoss::default() };
         let mut gone = Vec::new();
+        self.halfway.clear();
         let volatile = self.volatile(medium);
         for (&number, exposed) in self.exposed.iter().rev() {
             let parts = if exposed.acknowledged_ns.is_some() {
@@ -165,6 +207,12 @@ impl Exposure {
             gone.push((number, exposed, parts));
         }
         tear_destage(&mut gone, tear, medium, random, &mut loss);
+        // Drawn last, so that what is lost of the contents is the same without members.
+        for (number, exposed, parts) in &gone {
+            if exposed.acknowledged_ns.is_none() || !parts.is_empty() {
+                self.halfway.push(Halfway { number: *number, span: exposed.span, draw: random.bits() });
+            }
+        }
         for (number, exposed, parts) in &gone {
             let acknowledged = exposed.acknowledged_ns.is_some() && !exposed.failed;
             decide(*number, exposed.span, parts, Fate::Lost { acknowledged }, &mut self.verdicts);

@@ -7,7 +7,7 @@
 
 pub mod exposure;
 
-pub use exposure::{Changed, Exposure, Fate, Medium, Verdict, joined};
+pub use exposure::{Changed, Exposure, Fate, Halfway, Medium, Verdict, joined};
 
 use std::collections::BTreeMap;
 

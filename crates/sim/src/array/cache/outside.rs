@@ -12,6 +12,11 @@ impl CacheState {
         self.settings.writes == CacheWrites::Back && self.settings.battery
     }
 
+    /// It writes back what it holds, also when power fails now and comes again.
+    pub fn outlives_power(&self) -> bool {
+        self.writes_back() && self.battery
+    }
+
     /// Calls `each` with the runs of the address space that are lost with the power.
     pub fn volatile(&self, mut each: impl FnMut(u64, u64)) {
         if self.battery {

@@ -181,6 +181,8 @@ pub struct Plan {
     pub data: Vec<Extent>,
     /// Where the parities go.
     pub parity: Vec<Extent>,
+    /// Parity is what it was but for what the data change of it (read-modify-write); else it follows from the data alone.
+    pub modifies: bool,
 }
 
 /// What levels with parity say.

@@ -144,7 +144,8 @@ impl<R: Records> Coding for R {
     fn plan(&self, part: &RowPart, readable: &impl Fn(&Extent) -> bool, writable: &impl Fn(&Extent) -> bool) -> Plan {
         let columns = self.columns(part.row);
         let written = |columns: &[Extent]| columns.iter().filter(|column| writable(column)).copied().collect();
-        let mut plan = Plan { reads: Vec::new(), data: written(columns.data()), parity: written(columns.parity()) };
+        let (data, parity) = (written(columns.data()), written(columns.parity()));
+        let mut plan = Plan { reads: Vec::new(), data, parity, modifies: false };
         if part.length_bytes() < self.record_bytes() {
             self.read(part, readable, &mut plan.reads);
         }

@@ -198,12 +198,12 @@ impl Coding for Rows {
         }
         let modify = old.iter().all(readable) && plan.parity.iter().all(readable);
         let rebuild = rest.iter().all(readable);
-        plan.reads = match (modify, rebuild, self.small_writes) {
-            (true, true, SmallWrites::Cheapest) if old.len() < rest.len() => old,
-            (true, true, SmallWrites::ReadModifyWrite) if !rest.is_empty() => old,
-            (_, true, _) => rest,
-            (true, false, _) => old,
-            (false, false, _) => self.everything(part.row, changed).filter(readable).collect(),
+        (plan.reads, plan.modifies) = match (modify, rebuild, self.small_writes) {
+            (true, true, SmallWrites::Cheapest) if old.len() < rest.len() => (old, true),
+            (true, true, SmallWrites::ReadModifyWrite) if !rest.is_empty() => (old, true),
+            (_, true, _) => (rest, false),
+            (true, false, _) => (old, true),
+            (false, false, _) => (self.everything(part.row, changed).filter(readable).collect(), false),
         };
         plan
     }

@@ -1,0 +1,359 @@
+//! The members of all groups of an array: which addresses are whose, what the model says of who serves what and how far a pass
+//! has come, and what is told of what differs.
+
+use std::io;
+use std::ops::Range;
+
+use headstack_sim::array::description::{ArrayDescription, Group, Level};
+use headstack_sim::array::{Pass, PassKind, Standing};
+use headstack_sim::faults::contents::{Alteration, MemberDamage};
+use headstack_sim::power_cut::Halfway;
+use headstack_workload::Span;
+use serde::Serialize;
+
+use super::{Flat, Members, Served, Unfinished};
+use crate::LiveError;
+use crate::contents::Contents;
+use crate::power::UndoLog;
+
+/// Differences are kept up to this; what a power cut would leave beyond it is as far as the data are.
+const DIFFERENCES_BYTES_MAX: u64 = 64 << 20;
+/// Data of unfinished changes that are looked at when power fails, of as many again as would be there.
+const UNFINISHED_BYTES_MAX: u64 = 16 << 20;
+
+/// A LUN's place in its group.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    group: usize,
+    /// First byte in the group, and in the array's address space.
+    start_bytes: u64,
+    base_bytes: u64,
+    length_bytes: u64,
+}
+
+#[derive(Debug)]
+struct GroupMembers {
+    name: String,
+    level: Level,
+    /// None where members have no contents of their own.
+    members: Option<Members>,
+    /// The last pass that was followed: its number, and how far.
+    followed: (u32, u64),
+    /// Sectors that the last pass found to differ, so far.
+    mismatched_sectors: u64,
+}
+
+/// What is told of a group.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct GroupMismatches {
+    /// Its name.
+    pub name: String,
+    /// Sectors of the pages in which the last check, repair or resync found copies or parities to differ, as md's `mismatch_cnt`.
+    pub mismatched_sectors: u64,
+    /// Bytes of copies and parities that differ now, found or not; null where members have no contents of their own.
+    pub differing_bytes: Option<u64>,
+}
+
+/// The members of an array.
+#[derive(Debug)]
+pub struct ArrayMembers {
+    groups: Vec<GroupMembers>,
+    places: Vec<Place>,
+    /// Names of the members.
+    names: Vec<String>,
+}
+
+/// The contents of a group, where changes are for good.
+struct OfGroup<'a> {
+    places: &'a [Place],
+    group: usize,
+    contents: &'a Contents,
+    log: &'a mut UndoLog,
+}
+
+impl OfGroup<'_> {
+    /// Calls `each` with the parts of a run that are somebody's: their addresses, and which bytes of the run they are.
+    fn parts(
+        &self,
+        offset_bytes: u64,
+        length: usize,
+        mut each: impl FnMut(u64, Range<usize>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        for place in self.places.iter().filter(|place| place.group == self.group) {
+            let from = offset_bytes.max(place.start_bytes);
+            let to = (offset_bytes + length as u64).min(place.start_bytes + place.length_bytes);
+            if from < to {
+                let part = (from - offset_bytes) as usize..(to - offset_bytes) as usize;
+                each(place.base_bytes + (from - place.start_bytes), part)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Flat for OfGroup<'_> {
+    fn read(&self, offset_bytes: u64, into: &mut [u8]) -> io::Result<()> {
+        // What no LUN has holds zeros.
+        into.fill(0);
+        self.parts(offset_bytes, into.len(), |at_bytes, part| self.contents.read(at_bytes, &mut into[part]))
+    }
+
+    fn change(&mut self, offset_bytes: u64, data: &[u8]) -> io::Result<()> {
+        let mut found = Vec::new();
+        self.parts(offset_bytes, data.len(), |at_bytes, part| {
+            found.push((at_bytes, part));
+            Ok(())
+        })?;
+        for (start_bytes, part) in found {
+            let span = Span { start_bytes, length_bytes: part.len() as u64 };
+            self.log.apply_for_good(self.contents, span, &data[part])?;
+        }
+        Ok(())
+    }
+}
+
+impl ArrayMembers {
+    /// Those of an array in good health.
+    pub fn of(array: &ArrayDescription) -> ArrayMembers {
+        let group = |group: &Group| GroupMembers {
+            name: group.name.clone(),
+            level: group.level,
+            members: Members::of(group),
+            followed: (0, 0),
+            mismatched_sectors: 0,
+        };
+        let mut base_bytes = 0;
+        let places = array.luns.iter().map(|lun| {
+            let (group, start_bytes, length_bytes) = (lun.group as usize, lun.start_bytes, lun.length_bytes);
+            base_bytes += length_bytes;
+            Place { group, start_bytes, base_bytes: base_bytes - length_bytes, length_bytes }
+        });
+        let places = places.collect();
+        let names = array.members.iter().map(|member| member.name.clone()).collect();
+        ArrayMembers { groups: array.groups.iter().map(group).collect(), places, names }
+    }
+
+    /// Something differs.
+    pub fn differ(&self) -> bool {
+        self.groups.iter().filter_map(|group| group.members.as_ref()).any(Members::differ)
+    }
+
+    /// Memory that differences take.
+    pub fn memory_bytes(&self) -> u64 {
+        self.groups.iter().filter_map(|group| group.members.as_ref()).map(Members::memory_bytes).sum()
+    }
+
+    /// What is told of each group.
+    pub fn mismatches(&self) -> Vec<GroupMismatches> {
+        let told = |group: &GroupMembers| GroupMismatches {
+            name: group.name.clone(),
+            mismatched_sectors: group.mismatched_sectors,
+            differing_bytes: group.members.as_ref().map(Members::differing_bytes),
+        };
+        self.groups.iter().map(told).collect()
+    }
+
+    /// The parts of a span: their groups, first bytes there, and first bytes within the span.
+    fn parts(&self, span: Span) -> Vec<(usize, u64, Range<u64>)> {
+        let end_bytes = span.start_bytes + span.length_bytes;
+        let part = |place: &Place| {
+            let from = span.start_bytes.max(place.base_bytes);
+            let to = end_bytes.min(place.base_bytes + place.length_bytes);
+            let offset_bytes = place.start_bytes + from.saturating_sub(place.base_bytes);
+            (from < to).then(|| (place.group, offset_bytes, from - span.start_bytes..to - span.start_bytes))
+        };
+        self.places.iter().filter_map(part).collect()
+    }
+
+    /// A client's write has changed the contents of a span.
+    pub fn written(&mut self, span: Span) {
+        for (group, offset_bytes, part) in self.parts(span) {
+            if let Some(members) = &mut self.groups[group].members {
+                members.written(offset_bytes, part.end - part.start);
+            }
+        }
+    }
+
+    /// What a client reads from an address on, of which `into` has the contents.
+    pub fn read(&mut self, start_bytes: u64, into: &mut [u8]) {
+        for (group, offset_bytes, part) in self.parts(Span { start_bytes, length_bytes: into.len() as u64 }) {
+            if let Some(members) = &mut self.groups[group].members {
+                members.read(offset_bytes, &mut into[part.start as usize..part.end as usize]);
+            }
+        }
+    }
+
+    /// What the model says of who serves what, and of passes.
+    ///
+    /// # Errors
+    /// Those of the contents.
+    pub fn follow(&mut self, standings: &[Standing], contents: &Contents, log: &mut UndoLog) -> io::Result<()> {
+        for (number, (group, standing)) in self.groups.iter_mut().zip(standings).enumerate() {
+            let Some(members) = &mut group.members else { continue };
+            let served = |&(member, losses, filled_bytes): &(u32, u32, u64)| Served { member, losses, filled_bytes };
+            let served: Vec<Served> = standing.served.iter().map(served).collect();
+            let mut flat = OfGroup { places: &self.places, group: number, contents, log };
+            if let Some(pass) = &standing.pass {
+                follow_pass(members, pass, &mut group.followed, &mut group.mismatched_sectors);
+            }
+            members.serve(&served, &mut flat)?;
+        }
+        Ok(())
+    }
+
+    /// Does what a fault has done to a member; nothing where it serves no place any more.
+    ///
+    /// # Errors
+    /// Those of the contents; more than is kept of differences.
+    pub fn damage(
+        &mut self,
+        member: u32,
+        what: &MemberDamage,
+        contents: &Contents,
+        log: &mut UndoLog,
+    ) -> io::Result<()> {
+        let memory_bytes = self.memory_bytes();
+        let place = |group: &GroupMembers| group.members.as_ref().and_then(|members| members.slot_of(member));
+        let found = self.groups.iter().enumerate().find_map(|(number, group)| Some((number, place(group)?)));
+        let Some((number, slot)) = found else { return Ok(()) };
+        let parts = match what {
+            MemberDamage::Altered(_) => Vec::new(),
+            MemberDamage::NotStored { span, .. } => self.parts(*span),
+        };
+        let members = self.groups[number].members.as_mut().expect("just found");
+        let (MemberDamage::Altered(Alteration { span, .. }) | MemberDamage::NotStored { span, .. }) = what;
+        if memory_bytes + members.memory_for(span.length_bytes) > DIFFERENCES_BYTES_MAX {
+            return Err(io::Error::other("members differ in more than is kept"));
+        }
+        match what {
+            MemberDamage::Altered(how) => {
+                let flat = &mut OfGroup { places: &self.places, group: number, contents, log };
+                let mut held = members.held(slot, how.span, flat)?;
+                how.apply(how.span.start_bytes, &mut held);
+                members.corrupt(slot, how.span.start_bytes, &held, flat).map(drop)
+            }
+            MemberDamage::NotStored { change, span } => {
+                for (_, offset_bytes, part) in parts.into_iter().filter(|(group, ..)| *group == number) {
+                    let (start_bytes, length_bytes) = (span.start_bytes + part.start, part.end - part.start);
+                    let new = log.left_by(contents, *change, Span { start_bytes, length_bytes })?;
+                    let mut old = new.clone();
+                    log.read_before(&[*change].into(), start_bytes, &mut old);
+                    let lost = Unfinished { offset_bytes, old, new, draw: 0 };
+                    let mut flat = OfGroup { places: &self.places, group: number, contents, log: &mut *log };
+                    members.not_stored(slot, &lost, &mut flat)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Changes what a member holds behind everybody's back; returns how many bytes are others now.
+    ///
+    /// # Errors
+    /// Those of the contents; a member that holds nothing; more than is kept of differences.
+    pub fn corrupt(
+        &mut self,
+        member: u32,
+        at_bytes: u64,
+        bytes: &[u8],
+        contents: &Contents,
+        log: &mut UndoLog,
+    ) -> Result<u64, LiveError> {
+        let memory_bytes = self.memory_bytes();
+        let name = self.names.get(member as usize).map_or_else(|| format!("member {member}"), Clone::clone);
+        let asked = |why: String| Err(LiveError::Asked(format!("{name}: {why}")));
+        let place = |group: &GroupMembers| group.members.as_ref().and_then(|members| members.slot_of(member));
+        let found = self.groups.iter().position(|group| place(group).is_some());
+        let Some(number) = found else {
+            let flat: Vec<String> = self.groups.iter().filter(|group| group.members.is_none()).map(called).collect();
+            let but = if flat.is_empty() { String::new() } else { format!(", and none of {}", flat.join(", ")) };
+            return asked(format!("it serves no place now; a member that serves one{but} is allowed"));
+        };
+        let slot = place(&self.groups[number]).expect("just found");
+        let members = self.groups[number].members.as_mut().expect("just found");
+        if memory_bytes + members.memory_for(bytes.len() as u64) > DIFFERENCES_BYTES_MAX {
+            return asked(format!(
+                "damage of {} B is too much; {DIFFERENCES_BYTES_MAX} B are kept in all",
+                bytes.len()
+            ));
+        }
+        let mut flat = OfGroup { places: &self.places, group: number, contents, log };
+        members.corrupt(slot, at_bytes, bytes, &mut flat).map_err(LiveError::io("the contents"))
+    }
+
+    /// What is there before a power cut's verdicts are carried out of changes that it met half-way: `old` tells what was there
+    /// before them.
+    ///
+    /// # Errors
+    /// Those of the contents.
+    pub fn before_cut(
+        &self,
+        halfway: &[Halfway],
+        contents: &Contents,
+        log: &UndoLog,
+    ) -> io::Result<Vec<(usize, Unfinished)>> {
+        let numbers = halfway.iter().map(|change| change.number).collect();
+        let (mut unfinished, mut bytes) = (Vec::new(), 0);
+        for change in halfway {
+            for (group, offset_bytes, part) in self.parts(change.span) {
+                let length_bytes = part.end - part.start;
+                let is_redundant = self.groups[group].members.as_ref().is_some_and(Members::are_redundant);
+                if !is_redundant || bytes + length_bytes > UNFINISHED_BYTES_MAX {
+                    continue;
+                }
+                bytes += length_bytes;
+                let mut new = vec![0; length_bytes as usize];
+                let start_bytes = change.span.start_bytes + part.start;
+                contents.read(start_bytes, &mut new)?;
+                let mut old = new.clone();
+                log.read_before(&numbers, start_bytes, &mut old);
+                unfinished.push((group, Unfinished { offset_bytes, old, new, draw: change.draw }));
+            }
+        }
+        Ok(unfinished)
+    }
+
+    /// The contents are what the cut left; members are what each had come to.
+    ///
+    /// # Errors
+    /// Those of the contents.
+    pub fn cut(
+        &mut self,
+        unfinished: &[(usize, Unfinished)],
+        contents: &Contents,
+        log: &mut UndoLog,
+    ) -> io::Result<()> {
+        for (number, change) in unfinished {
+            let left_bytes = DIFFERENCES_BYTES_MAX.saturating_sub(self.memory_bytes());
+            let mut flat = OfGroup { places: &self.places, group: *number, contents, log };
+            let members = self.groups[*number].members.as_mut().expect("its changes were kept");
+            if members.memory_for(change.new.len() as u64) <= left_bytes {
+                members.cut(change, &mut flat)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn called(group: &GroupMembers) -> String {
+    format!("group {} ({})", group.name, group.level)
+}
+
+/// Sees what a pass has seen since it was followed last.
+fn follow_pass(members: &mut Members, pass: &Pass, followed: &mut (u32, u64), mismatched_sectors: &mut u64) {
+    if followed.0 != pass.number {
+        (*followed, *mismatched_sectors) = ((pass.number, 0), 0);
+    }
+    for run in &pass.runs {
+        let run = run.start.max(followed.1)..run.end.min(pass.at_bytes);
+        if run.is_empty() {
+            continue;
+        }
+        *mismatched_sectors += members.mismatched_sectors(&run);
+        match pass.kind {
+            PassKind::Check => {}
+            PassKind::Repair | PassKind::Resync => members.repair(&run),
+        }
+    }
+    followed.1 = pass.at_bytes;
+}

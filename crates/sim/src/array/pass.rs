@@ -1,0 +1,70 @@
+//! What is known of a pass over the stripes of a group (`passes.rs`).
+
+use std::ops::Range;
+
+use serde::Serialize;
+
+/// What a pass is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PassKind {
+    /// It counts what differs.
+    Check,
+    /// It makes what is redundant follow from the data.
+    Repair,
+    /// Likewise, after a power cut.
+    Resync,
+}
+
+/// How far a pass has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PassState {
+    /// It goes on.
+    Running,
+    /// It has seen everything.
+    Done,
+    /// A member failed meanwhile.
+    Stopped,
+}
+
+/// A pass: the last of its group, under way or over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pass {
+    /// What it is for.
+    pub kind: PassKind,
+    /// Its number among those of the array.
+    pub number: u32,
+    /// The bytes of each slot that it sees, ascending.
+    pub runs: Vec<Range<u64>>,
+    /// What is below this it has seen.
+    pub at_bytes: u64,
+    /// How far it has come.
+    pub state: PassState,
+    pub(super) to_bytes: u64,
+    pub(super) pending: u32,
+    pub(super) begun_ns: u64,
+    pub(super) allowed_ns: u64,
+}
+
+impl Pass {
+    /// Bytes of each slot that it has seen.
+    pub fn done_bytes(&self) -> u64 {
+        self.runs.iter().map(|run| self.at_bytes.clamp(run.start, run.end) - run.start).sum()
+    }
+
+    /// All that it sees.
+    pub fn of_bytes(&self) -> u64 {
+        self.runs.iter().map(|run| run.end - run.start).sum()
+    }
+
+    /// What it has still to see.
+    pub(super) fn rest(&self) -> Vec<Range<u64>> {
+        let rest = self.runs.iter().map(|run| run.start.max(self.at_bytes)..run.end);
+        rest.filter(|run| !run.is_empty()).collect()
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        self.state == PassState::Running
+    }
+}
