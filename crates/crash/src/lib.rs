@@ -8,6 +8,7 @@ mod base;
 mod copies;
 pub mod dmlog;
 mod error;
+pub mod ext4;
 mod image;
 pub mod journal;
 mod recording;

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use crate::states::walk::Walk;
 use crate::{CrashError, dmlog, journal};
 
 /// The device that was recorded.
@@ -218,6 +219,20 @@ impl Recording {
     pub(crate) fn marked(&mut self, at_ns: u64, text: String) {
         self.marks.push(text);
         self.happened(at_ns, Event::Mark(self.marks.len() as u32 - 1));
+    }
+
+    /// The changes that a crash behind so many events may take, by their numbers in order.
+    pub fn open_after(&self, events: usize) -> Vec<u32> {
+        let mut walk = Walk::default();
+        while walk.events < events.min(self.events.len()) {
+            walk.step(self, |_, _| {});
+        }
+        walk.open.iter().map(|open| open.change).collect()
+    }
+
+    /// The device is as large as the image that it held at the start, where the recording does not say how large it is.
+    pub fn grow_to(&mut self, capacity_bytes: u64) {
+        self.device.capacity_bytes = self.device.capacity_bytes.max(capacity_bytes);
     }
 
     /// Reads bytes of the file itself.

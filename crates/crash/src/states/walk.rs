@@ -52,7 +52,8 @@ impl Walk {
             }
             Event::Changed(change, fate) => {
                 let is_now = recording.changes[change as usize].is_forced || !recording.device.has_volatile_cache;
-                let Some(open) = self.open.iter_mut().find(|open| open.change == change) else { return };
+                let Ok(place) = self.open.binary_search_by_key(&change, |open| open.change) else { return };
+                let open = &mut self.open[place];
                 match fate {
                     Fate::Failed(_) => open.has_failed = true,
                     Fate::Acknowledged => open.acknowledged_at = Some(at),
