@@ -274,8 +274,8 @@ def test_commands_show_and_convert(headstack: Headstack, tmp_path: Path) -> None
     shown = headstack("crash", "show", "a.log")
     assert "10 changes (0 trims, 0 forced)" in shown.stdout
     assert "7 flushes, 4 marks" in shown.stdout
-    assert headstack("crash", "convert", "a.log", "a.journal").returncode == 0
-    assert headstack("crash", "convert", "a.journal", "b.log").returncode == 0
+    assert headstack("crash", "convert", "a.log", "-o", "a.journal").returncode == 0
+    assert headstack("crash", "convert", "a.journal", "-o", "b.log").returncode == 0
     # The kernel's own mark ends a log.
     body, end = (tmp_path / "b.log").read_bytes()[SECTOR:], Log()
     end.mark("dm-log-writes-end")

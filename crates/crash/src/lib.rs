@@ -11,6 +11,7 @@ mod error;
 pub mod ext4;
 mod image;
 pub mod journal;
+mod opening;
 mod recording;
 pub mod states;
 

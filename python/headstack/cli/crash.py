@@ -74,7 +74,14 @@ def crash() -> None:
     help="What looks at {device} after a crash; exit code 0 means that all is well.",
 )
 @base_option
-@click.option("--budget", default="60s", metavar="TIME|STATES|all", show_default=True, help="When it is enough.")
+@click.option(
+    "--budget",
+    default="60s",
+    type=Among(("all",)),
+    metavar="TIME|STATES|all",
+    show_default=True,
+    help="When it is enough.",
+)
 @tear_option
 @atom_option
 @start_option("mark")
@@ -178,15 +185,15 @@ def show(journal: str, tear: str, atom: str | None, start: str, **given: Any) ->
 
 
 @crash.command()
-@click.argument("source", type=SOURCE, metavar="FROM", help="A journal or a log of dm-log-writes.")
-@click.argument("target", type=OUTPUT, metavar="TO", help="What is written.")
+@click.argument("source", type=SOURCE, metavar="JOURNAL", help="A journal or a log of dm-log-writes.")
+@click.option("-o", "--output", "target", type=OUTPUT, required=True, metavar="FILE", help="What is written.")
 @click.option("--to", "form", type=Among(FORMS), metavar="|".join(FORMS), help="[default: the other one]")
 def convert(source: str, target: str, form: str | None) -> None:
     """Write a journal as a log of dm-log-writes, or such a log as a journal.
 
     \b
-    headstack crash convert run.journal run.log
-    headstack crash convert kernel.log kernel.journal
+    headstack crash convert run.journal -o run.log
+    headstack crash convert kernel.log -o kernel.journal
 
     A log has no times and no requests under way, and lacks what failed.
     """

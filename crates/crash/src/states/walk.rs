@@ -101,6 +101,17 @@ impl Walk {
     }
 }
 
+impl Recording {
+    /// The changes that a crash behind so many events may take, by their numbers in order.
+    pub fn open_after(&self, events: usize) -> Vec<u32> {
+        let mut walk = Walk::default();
+        while walk.events < events.min(self.events.len()) {
+            walk.step(self, |_, _| {});
+        }
+        walk.open.iter().map(|open| open.change).collect()
+    }
+}
+
 /// A moment after which the next event makes fewer states possible, or says that more was promised: all states of a crash at
 /// any moment since the window before are among those of a crash now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
