@@ -46,7 +46,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         5 => (place(), proptest::bool::weighted(0.2)).prop_map(|((at, blocks), forced)| Step::Write { at, blocks, forced }),
         1 => place().prop_map(|(at, blocks)| Step::Trim { at, blocks }),
         2 => Just(Step::Flush),
-        6 => (0..3_usize, proptest::bool::weighted(0.1)).prop_map(|(which, fails)| Step::Answer { which, fails }),
+        6 => (0..3_usize, proptest::bool::weighted(0.2)).prop_map(|(which, fails)| Step::Answer { which, fails }),
         1 => Just(Step::Mark),
         1 => proptest::bool::weighted(0.3).prop_map(|cuts| if cuts { Step::Cut } else { Step::Mark }),
     ];
@@ -205,7 +205,7 @@ fn explored(folder: &Folder, recording: &Arc<Recording>, rules: Rules) -> (BTree
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(384))]
+    #![proptest_config(ProptestConfig::with_cases(1024))]
 
     #[test]
     fn the_explorer_tries_what_the_rules_allow_and_nothing_else(
