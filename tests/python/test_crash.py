@@ -9,6 +9,8 @@ import signal
 import sqlite3
 import struct
 import subprocess
+import sys
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +18,9 @@ from pathlib import Path
 import pytest
 
 import headstack as hs
-from conftest import Headstack, needs_program
+from conftest import Attach, Headstack, lacks, needs_program
+from headstack import _native
+from headstack.crash import checks
 
 SECTOR = 512
 FLUSH, FUA, DISCARD, MARK = 1, 2, 4, 8
@@ -269,6 +273,31 @@ def test_commands_explore_and_replay(headstack: Headstack, tmp_path: Path) -> No
     assert headstack("crash", "replay", "kept.log").returncode == 2
 
 
+def test_ctrl_c_keeps_what_was_done_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    large(tmp_path)
+    words = ["crash", "explore", "large", "--check", "sleep 0.05; true {device}", "--state", "kept", "--budget", "all"]
+    memory = {path for path in Path("/dev/shm").iterdir() if path.name.startswith("headstack-crash-")}
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from headstack.cli import main; main()", *words],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    # Its processes look at states.
+    while not Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text():
+        assert process.poll() is None
+        time.sleep(0.01)
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    said, _ = process.communicate(timeout=60)
+    assert (process.returncode, "interrupted" in said) == (130, True), said
+    done = json.loads((tmp_path / "kept").read_text())["done"]
+    assert done > 0
+    left = {path for path in Path("/dev/shm").iterdir() if path.name.startswith("headstack-crash-")}
+    assert left <= memory
+
+
 def test_commands_show_and_convert(headstack: Headstack, tmp_path: Path) -> None:
     log = store(3, True, True).to(tmp_path / "a.log")
     shown = headstack("crash", "show", "a.log")
@@ -362,6 +391,36 @@ def test_sqlite_in_ext4_loses_what_was_not_flushed(database: Path, tmp_path: Pat
     assert "acknowledged and not there: 3" in {finding.message for finding in found.findings}, str(found)
     assert all("/app.db-wal" in missing.files for finding in found.findings for missing in finding.missing)
     assert not lost.explore("sqlite:/app.db", base=database / "image", budget=200, jobs=2), "it is whole all the same"
+
+
+def test_files_are_read_with_what_only_the_journal_of_ext4_holds(tmp_path: Path, attach: Attach) -> None:
+    """A file system of the kernel, as it is while it is mounted."""
+    os.environ["PATH"] += ":/usr/sbin:/sbin"
+    needs_program("mkfs.ext4")
+    image, crashed, mounted = tmp_path / "image", tmp_path / "crashed", tmp_path / "mounted"
+    with image.open("wb") as file:
+        file.truncate(16 << 20)
+    subprocess.run(["mkfs.ext4", "-q", image], check=True, capture_output=True)
+    mounted.mkdir()
+    if subprocess.run(["mount", attach(image), mounted], capture_output=True, check=False).returncode:
+        lacks("kernel", "ext4 cannot be mounted")
+    try:
+        for number in range(5):
+            with (mounted / "new").open("w") as new:
+                new.write(f"version {number}\n" * 500)
+                new.flush()
+                os.fsync(new.fileno())
+            (mounted / "new").rename(mounted / "file")
+            folder = os.open(mounted, os.O_RDONLY)
+            os.fsync(folder)
+            os.close(folder)
+        crashed.write_bytes(image.read_bytes())
+    finally:
+        subprocess.run(["umount", mounted], check=True)
+    features = subprocess.run(["dumpe2fs", "-h", crashed], capture_output=True, text=True, check=True).stdout
+    assert "needs_recovery" in features
+    assert _native.ext4_files(str(crashed), ["/file", "/new"]) == [b"version 4\n" * 500, None]
+    assert checks.ext4(str(crashed), [], tmp_path) is None, "and e2fsck replays it"
 
 
 def test_e2fsck_looks_at_ext4(database: Path, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from headstack import signals
 from headstack._native import InputError, RunError, format_bytes, format_duration_ns
 from headstack.cli.completing import FOLDER, Among
 from headstack.cli.files import KEPT, OUTPUT, SOURCE
@@ -134,7 +135,7 @@ def explore(journal: str, check: str, base: str | None, quiet: bool, **given: An
         )
     outputs.write(found, lambda: say(str(found)))
     if found.ended_by == "interrupted":
-        raise KeyboardInterrupt
+        return signals.exit_code()
     return FOUND if found else 0
 
 
