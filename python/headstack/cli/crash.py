@@ -98,6 +98,7 @@ def crash() -> None:
 )
 @click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write what was found (- for stdout).")
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
+@signals.held()
 def explore(journal: str, check: str, base: str | None, quiet: bool, **given: Any) -> int:
     """Look at states that a crash may leave of a recorded device, and reduce what fails to the least.
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headstack import _native
+from headstack import _native, signals
 from headstack._native import InputError, format_bytes
 from headstack.atomic_files import write_text
 from headstack.crash.checks import Check, Function, check_of
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 NEEDED_MAX = 64
 """Of a finding with more surviving writes than this, nobody looks which of them it takes."""
+NO_TIME_NS = 1_000_000
+"""A log counts its events in place of nanoseconds: what comes sooner is none that anybody would know by its time."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,9 @@ class Finding:
         """In words."""
         lines = [self.message]
         after = "before any mark" if self.last_mark is None else f"after mark {self.marks} ({self.last_mark})"
-        lines.append(f"  power fails {self.at_ns / 1e9:.6f} s into the recording, {after}")
+        # A log has no times.
+        moment = f", {self.at_ns / 1e9:.6f} s into the recording" if self.at_ns >= NO_TIME_NS else ""
+        lines.append(f"  power fails behind event {self.state['events']:,}{moment}, {after}")
         lines += [f"  missing: {write.told()}" for write in self.missing]
         lines += [f"  torn: {write.told()}" for write in self.torn]
         if self.is_of_no_write:
@@ -160,9 +164,8 @@ class Exploration:
             lines.append(f"{self.violations:,} states fail")
         rate = self.coverage.states / self.seconds if self.seconds else 0.0
         ends = {"budget": "", "complete": "; there is nothing more", "interrupted": "; interrupted"}[self.ended_by]
-        lines.append(
-            f"{self.coverage.told()}; {self.seconds:.1f} s, {rate:,.0f} states a second, seed {self.seed}{ends}"
-        )
+        lines.append(f"{self.coverage.told()};")
+        lines.append(f"{self.seconds:.1f} s, {rate:,.0f} states a second, seed {self.seed}{ends}")
         return "\n".join(lines)
 
 
@@ -249,13 +252,15 @@ class Explorer:
         """Looks at states until the budget is spent. Raises ``InputError`` where the check fails without a crash."""
         began_s = time.monotonic()
         self._resume()
-        self._begin(workers)
         try:
-            for _ in self._answered(workers, began_s):
-                self._result.seconds = self._before_s + time.monotonic() - began_s
-                if progress is not None:
-                    spent = self._budget.share(time.monotonic() - began_s, self._done)
-                    progress(self._done, min(spent, 1.0), len(self._result.findings))
+            # What was done is kept and told of, whatever ends it.
+            with signals.raising():
+                self._begin(workers)
+                for _ in self._answered(workers, began_s):
+                    self._result.seconds = self._before_s + time.monotonic() - began_s
+                    if progress is not None:
+                        spent = self._budget.share(time.monotonic() - began_s, self._done)
+                        progress(self._done, min(spent, 1.0), len(self._result.findings))
         except KeyboardInterrupt:
             self._result.ended_by = "interrupted"
         self._result.seconds = self._before_s + time.monotonic() - began_s
@@ -293,13 +298,16 @@ class Explorer:
                 return
             answers.update(workers.answers())
             while self._done in answers:
-                state, self._covered = waiting.pop(self._done)
+                state, covered = waiting[self._done]
                 message = answers.pop(self._done)
-                self._done += 1
                 if message is not None:
                     # Nobody is given another state meanwhile, but those who have one answer.
                     self._settle(workers, answers)
                     self._failed(workers, state, message)
+                # Whoever interrupts before finds it not done.
+                del waiting[self._done]
+                self._covered = covered
+                self._done += 1
                 yield None
 
     def _settle(self, workers: Workers, answers: dict[int, str | None]) -> None:
@@ -308,14 +316,15 @@ class Explorer:
 
     def _failed(self, workers: Workers, state: State, message: str) -> None:
         """A state fails: it is one of those that are known, or reduced."""
-        self._result.violations += 1
-        kind = kind_of(message)
-        for finding in self._result.findings:
+        result, kind = self._result, kind_of(message)
+        for finding in result.findings:
             if explains(finding.state, state) or (finding.is_of_no_write and kind_of(finding.message) == kind):
                 finding.count += 1
+                result.violations += 1
                 return
-        if len(self._result.findings) >= self._findings_max:
-            self._result.others[kind] = self._result.others.get(kind, 0) + 1
+        if len(result.findings) >= self._findings_max:
+            result.others[kind] = result.others.get(kind, 0) + 1
+            result.violations += 1
             return
         messages: dict[str, str] = {}
 
@@ -326,8 +335,7 @@ class Explorer:
             return said is not None
 
         if not fails(state):
-            self._result.violations -= 1
-            self._result.unsteady += 1
+            result.unsteady += 1
             return
         native = self._recording.native
 
@@ -338,7 +346,8 @@ class Explorer:
         least = minimized(state, native.open_after, event_of, fails)
         surviving = len(native.open_after(least["events"])) - len(least["missing"]) - len(least["torn"])
         there = needed(least, native.open_after, fails) if surviving <= NEEDED_MAX else None
-        self._result.findings.append(self._finding(least, messages.get(json.dumps(least), message), there))
+        result.findings.append(self._finding(least, messages.get(json.dumps(least), message), there))
+        result.violations += 1
 
     def _finding(self, state: State, message: str, there: list[int] | None) -> Finding:
         native = self._recording.native
