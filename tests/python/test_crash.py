@@ -14,13 +14,15 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import headstack as hs
 from conftest import Attach, Headstack, lacks, needs_program
 from headstack import _native
-from headstack.crash import checks
+from headstack.crash import checks, workers
+from headstack.crash.minimizing import ddmin, minimized
 
 SECTOR = 512
 FLUSH, FUA, DISCARD, MARK = 1, 2, 4, 8
@@ -201,6 +203,42 @@ def test_a_check_that_takes_its_process_with_it_has_found_something(tmp_path: Pa
     [finding, *_] = found.findings
     assert finding.message == "the check was ended by SIGBUS"
     assert [missing.offset_bytes for missing in finding.missing] == [2 * SECTOR]
+
+
+def test_a_check_that_does_not_end_has_found_something(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "PATIENCE_S", 0.5)
+    monkeypatch.setattr(workers, "WAIT_S", 0.1)
+
+    def hangs(path: str, marks: list[str]) -> None:
+        if sectors(path)[3] == "" and marks[-1] == "commit 1":
+            time.sleep(100)
+
+    found = hs.crash.open(store(1, False, False).to(tmp_path / "log")).explore(hangs, budget=None, jobs=2)
+    [finding] = found.findings
+    assert finding.message == "the check did not end within 0 s"
+    assert [missing.offset_bytes for missing in finding.missing] == [3 * SECTOR]
+
+
+def test_a_minimal_state_misses_as_little_as_can_be() -> None:
+    """Whatever the guilty writes are."""
+    for guilty in ([5], [0, 11], [2, 3, 9]):
+        tried: list[list[int]] = []
+
+        def fails(missing: list[int], guilty: list[int] = guilty, tried: list[list[int]] = tried) -> bool:
+            tried.append(missing)
+            return set(guilty) <= set(missing)
+
+        assert ddmin(range(12), fails) == guilty
+        assert len(tried) < 12 * 12 + 3 * 12
+    torn = {"change": 7, "kept": [[0, 1], [2, 3], [4, 8]]}
+    state = {"events": 9, "missing": [], "torn": [torn]}
+
+    def tears(state: dict[str, Any]) -> bool:
+        """It takes that the second atom is not there."""
+        return any(all(not begin <= 1 < end for begin, end in one["kept"]) for one in state["torn"])
+
+    least = minimized(state, lambda events: [7], lambda change: 3, tears)
+    assert least == {"events": 4, "missing": [], "torn": [{"change": 7, "kept": [[0, 1], [2, 8]]}]}
 
 
 def test_a_check_may_write_to_its_image(tmp_path: Path) -> None:

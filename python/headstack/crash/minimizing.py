@@ -21,7 +21,9 @@ def minimized(
         found = next((easier for easier in (whole, absent) if fails(easier)), found)
     if found["missing"]:
         found = found | {"missing": ddmin(found["missing"], lambda missing: fails(found | {"missing": missing}))}
-    found = found | {"torn": [least_torn(found, torn, fails) for torn in found["torn"]]}
+    for torn in found["torn"]:
+        least = least_torn(found, torn, fails)
+        found = found | {"torn": [least if one is torn else one for one in found["torn"]]}
     return earliest(found, event_of, fails)
 
 
@@ -68,14 +70,12 @@ def least_torn(state: State, torn: dict[str, Any], fails: Fails) -> dict[str, An
         return state | {"torn": others}
 
     best: list[list[int]] = torn["kept"]
-    last = best[-1][1] if best else 0
     # Gaps between what is there are closed one by one.
     gaps = list(zip([0, *(end for _, end in best)], [begin for begin, _ in best], strict=False))
     for begin, end in gaps:
         if begin < end:
             closed = joined([*best, [begin, end]])
-            if closed != [[0, last]] or len(gaps) > 1:
-                best = closed if fails(with_kept(closed)) else best
+            best = closed if fails(with_kept(closed)) else best
     return torn | {"kept": best}
 
 
