@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import sqlite3
 import subprocess
 from collections.abc import Callable, Iterable
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from headstack import _native
 from headstack._native import InputError, RunError
+from headstack.crash import files
 
 Function = Callable[[str, list[str]], object]
 """Looks at an image with the marks made before the crash; raises, or returns a message, where something is wrong."""
@@ -51,7 +51,7 @@ def check_of(given: str | Function) -> Check:
         name = getattr(given, "__qualname__", type(given).__name__)
         return Check(name, lambda image, marks, folder: function(image, marks))
     if given == "ext4":
-        needs("e2fsck", given)
+        needed("e2fsck")
         return Check(given, ext4)
     if given.startswith("sqlite:"):
         path, _, query = given.removeprefix("sqlite:").partition("?")
@@ -139,12 +139,12 @@ def fetch(image: str, names: tuple[str, ...], copies: list[Path]) -> str | None:
     for copy in copies:
         copy.unlink(missing_ok=True)
     try:
-        files = _native.ext4_files(image, list(names))
+        held = _native.ext4_files(image, list(names))
     except InputError:
         return fetch_repaired(image, names, copies)
     except RunError as error:
         return f"ext4: {error}"
-    for copy, data in zip(copies, files, strict=True):
+    for copy, data in zip(copies, held, strict=True):
         if data is not None:
             copy.write_bytes(data)
     return None
@@ -152,19 +152,18 @@ def fetch(image: str, names: tuple[str, ...], copies: list[Path]) -> str | None:
 
 def fetch_repaired(image: str, names: tuple[str, ...], copies: list[Path]) -> str | None:
     """The same by the programs of e2fsprogs, where the file system has what only they know."""
-    for program in ("e2fsck", "debugfs"):
-        needs(program, "sqlite")
+    debugfs = needed("debugfs")
     done = e2fsck("-fy", image)
     if done.returncode & ~REPAIRED:
         return f"e2fsck: {said_of(done)}"
     asked = "".join(f'dump "{name}" "{copy}"\n' for name, copy in zip(names, copies, strict=True))
-    subprocess.run(["debugfs", "-f", "-", image], input=asked.encode(), capture_output=True, check=False)
+    subprocess.run([debugfs, "-f", "-", image], input=asked.encode(), capture_output=True, check=False)
     return None
 
 
 def e2fsck(how: str, image: str) -> subprocess.CompletedProcess[bytes]:
     """Repairs the file system in an image."""
-    return subprocess.run(["e2fsck", how, image], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    return subprocess.run([needed("e2fsck"), how, image], stdin=subprocess.DEVNULL, capture_output=True, check=False)
 
 
 def said_of(done: subprocess.CompletedProcess[bytes]) -> str:
@@ -174,12 +173,12 @@ def said_of(done: subprocess.CompletedProcess[bytes]) -> str:
     return " ".join(told) or f"exit code {done.returncode}"
 
 
-def needs(program: str, check: str) -> None:
-    """Raises ``InputError`` where a program is not installed; those of e2fsprogs may be where only root looks."""
-    if shutil.which(program) is None:
-        os.environ["PATH"] = f"{os.environ['PATH']}:/usr/sbin:/sbin"
-    if shutil.which(program) is None:
-        raise InputError(f"check: {check} needs {program}, which is not installed")
+def needed(program: str) -> str:
+    """Where a program of e2fsprogs is. Raises ``InputError`` where it is not installed."""
+    place = files.found(program)
+    if place is None:
+        raise InputError(f"check: needs {program}, which is not installed")
+    return place
 
 
 def one_line(text: str) -> str:
