@@ -18,7 +18,7 @@ from headstack.cli.completing import FOLDER, Among
 from headstack.cli.files import KEPT, OUTPUT, SOURCE
 from headstack.cli.output import Outputs, print_table, progress, say, wide_option
 from headstack.columns import Figures, is_plain
-from headstack.crash.exploration import Exploration, as_data
+from headstack.crash.findings import Exploration, as_data
 from headstack.crash.recording import FORMS, TEARS, Recording
 from headstack.crash.recording import open as opened
 from headstack.crash.replaying import replayed

@@ -12,7 +12,7 @@ function ``check(path, marks)`` that raises or returns a message where something
 """
 
 from headstack.crash.checks import acknowledged
-from headstack.crash.exploration import Coverage, Exploration, Finding, Write
+from headstack.crash.findings import Coverage, Exploration, Finding, Write
 from headstack.crash.recording import Recording, open
 
 __all__ = ["Coverage", "Exploration", "Finding", "Recording", "Write", "acknowledged", "open"]

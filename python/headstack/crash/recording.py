@@ -14,7 +14,7 @@ from headstack.values import choice, size_bytes
 
 if TYPE_CHECKING:
     from headstack.crash.checks import Function
-    from headstack.crash.exploration import Exploration
+    from headstack.crash.findings import Exploration
 
 TEARS = ("none", "prefix", "any")
 FORMS = ("journal", "dm-log-writes")
