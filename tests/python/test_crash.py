@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import json
 import os
 import random
@@ -87,6 +88,14 @@ def check(path: str, marks: list[str]) -> str | None:
             return f"record {number} is damaged"
     hs.crash.acknowledged(marks, range(1, count + 1), "commit ")
     return None
+
+
+@pytest.mark.parametrize("documented", [hs.crash.acknowledged, hs.crash.Recording])
+def test_the_examples_run(documented: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    [example] = doctest.DocTestFinder(recurse=False).find(documented, "example", globs={"hs": hs})
+    assert example.examples
+    assert doctest.DocTestRunner().run(example).failed == 0
 
 
 def test_what_is_correct_is_not_found_and_all_of_it_is_tried(tmp_path: Path) -> None:
