@@ -94,8 +94,13 @@ impl Image {
     /// Brings it into a state.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The recording has no such moment; what the file system says.
     pub fn take(&mut self, state: &CrashState) -> Result<(), CrashError> {
+        let events = self.recording.events.len();
+        if state.events > events {
+            let message = format!("has {events} events, and a state behind {} of them is none of it", state.events);
+            return Err(CrashError::of(self.recording.path(), message));
+        }
         let mut touched: Vec<Range> = self.over.iter().map(|(range, _)| range).collect();
         if state.events < self.walk.events {
             self.walk = Walk::default();

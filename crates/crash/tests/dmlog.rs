@@ -2,6 +2,8 @@
 
 use headstack_crash::{Ending, Event, Fate, Recording, Stored};
 
+use proptest::prelude::*;
+
 use crate::support::Folder;
 
 const DONE: Fate = Fate::Acknowledged;
@@ -95,6 +97,28 @@ fn the_count_of_entries_may_lag_behind() {
     for rest in [vec![0; 5120], vec![0xff; 5120]] {
         let recording = Recording::open(&folder.with("log", &[log(0), rest].concat())).unwrap();
         assert_eq!((recording.events.len(), recording.ending), (13, Ending::Whole));
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_log_is_too_strange_to_be_read(places in proptest::collection::vec((512..4096_usize, any::<u8>()), 1..12)) {
+        let folder = Folder::new();
+        let mut bytes = log(7);
+        for (place, byte) in places {
+            if let Some(there) = bytes.get_mut(place) {
+                *there = byte;
+            }
+        }
+        // It is read or refused, and what is read lies within the file.
+        if let Ok(recording) = Recording::open(&folder.with("log", &bytes)) {
+            for number in 0..recording.changes.len() as u32 {
+                let change = &recording.changes[number as usize];
+                if let Stored::Data { at_bytes } = change.stored {
+                    prop_assert!(at_bytes + change.length_bytes <= bytes.len() as u64);
+                }
+            }
+        }
     }
 }
 

@@ -1,0 +1,317 @@
+"""Exploring: states are looked at until the budget is spent, and what fails is reduced to the least that does."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headstack import _native, signals
+from headstack._native import InputError
+from headstack.atomic_files import write_text
+from headstack.crash.checks import Function, check_of
+from headstack.crash.files import files_of, repair
+from headstack.crash.findings import Coverage, Exploration, Finding, Write, as_data, finding_of
+from headstack.crash.minimizing import minimized, needed
+from headstack.crash.workers import Bench, State, Workers
+from headstack.values import duration_ns
+
+if TYPE_CHECKING:
+    from headstack.crash.recording import Recording, Told
+
+NEEDED_MAX = 64
+"""Of a finding with more surviving writes than this, nobody looks which of them it takes."""
+
+
+def explore(
+    recording: Recording,
+    check: str | Function,
+    *,
+    budget: str | int | None,
+    asked: dict[str, Any],
+    jobs: int | None,
+    findings_max: int,
+    kept: Path | None,
+    reproducers: Path | None,
+    progress: Told | None,
+) -> Exploration:
+    """Looks at states; see ``Recording.explore``."""
+    # Most who load this want to know what there is.
+    import tempfile
+
+    count = jobs if jobs is not None else len(os.sched_getaffinity(0))
+    if count < 1:
+        raise InputError(f"jobs: {count} is out of range; allowed: 1 or more")
+    found = check_of(check)
+    folder = _native.crash_folder(recording.native, recording.base, count + 1)
+    with tempfile.TemporaryDirectory(prefix="headstack-crash-", dir=folder) as name:
+        bench = Bench(recording.native, recording.base, asked["rules"], found, Path(name))
+        explorer = Explorer(recording, bench, asked, Budget.of(budget), findings_max, kept, reproducers)
+        with closing(Workers(bench, count)) as workers:
+            return explorer.carried_out(workers, progress)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """When it is enough."""
+
+    seconds: float = float("inf")
+    states: float = float("inf")
+
+    @staticmethod
+    def of(given: str | int | None) -> Budget:
+        """A time, or a number of states. Raises ``InputError``."""
+        if given is None:
+            return Budget()
+        text = str(given).replace(",", "")
+        if text.isdigit():
+            if int(text) < 1:
+                raise InputError("budget: 0 states are too few; allowed: 1 or more, or a time such as 60s")
+            return Budget(states=int(text))
+        return Budget(seconds=duration_ns("budget", text) / 1e9)
+
+    def share(self, seconds: float, states: int) -> float:
+        """What of it is spent."""
+        return max(seconds / self.seconds, states / self.states)
+
+
+class Explorer:
+    """An exploration under way."""
+
+    def __init__(
+        self,
+        recording: Recording,
+        bench: Bench,
+        asked: dict[str, Any],
+        budget: Budget,
+        findings_max: int,
+        kept: Path | None,
+        reproducers: Path | None,
+    ) -> None:
+        self._recording = recording
+        self._bench = bench
+        self._asked = asked
+        self._budget = budget
+        self._findings_max = findings_max
+        self._kept = kept
+        self._reproducers = reproducers
+        self._search = _native.CrashSearch(recording.native, recording.base, json.dumps(asked))
+        self._done = 0
+        """States that were looked at, in order."""
+        self._covered = json.loads(self._search.coverage())
+        self._before_s = 0.0
+        self._result = Exploration([], Coverage(**self._covered), 0, seed=asked["seed"])
+
+    def carried_out(self, workers: Workers, progress: Told | None) -> Exploration:
+        """Looks at states until the budget is spent. Raises ``InputError`` where the check fails without a crash."""
+        began_s = time.monotonic()
+        self._resume()
+        try:
+            # What was done is kept and told of, whatever ends it.
+            with signals.raising():
+                self._begin(workers)
+                for _ in self._answered(workers, began_s):
+                    self._result.seconds = self._before_s + time.monotonic() - began_s
+                    if progress is not None:
+                        spent = self._budget.share(time.monotonic() - began_s, self._done)
+                        progress(self._done, min(spent, 1.0), len(self._result.findings))
+        except KeyboardInterrupt:
+            self._result.ended_by = "interrupted"
+        self._result.seconds = self._before_s + time.monotonic() - began_s
+        self._result.coverage = Coverage(**self._covered)
+        self._keep()
+        return self._result
+
+    def _begin(self, workers: Workers) -> None:
+        """A check that fails on the end of the recording finds what no crash has done."""
+        events = self._recording.described["events"]
+        message = workers.look({"events": events, "missing": [], "torn": []})
+        if message is not None:
+            raise InputError(f"check: fails on the end of the recording, from which nothing is missing: {message}")
+
+    def _answered(self, workers: Workers, began_s: float) -> Iterator[None]:
+        """Each state that was looked at, in the order of the search, whoever is done first."""
+        waiting: dict[int, tuple[State, dict[str, Any]]] = {}
+        answers: dict[int, str | None] = {}
+        number = self._done
+        is_complete = False
+        while True:
+            spent = self._budget.share(time.monotonic() - began_s, number)
+            while workers.free() and not is_complete and spent < 1:
+                text = self._search.next_state()
+                if text is None:
+                    is_complete = True
+                    break
+                state: State = json.loads(text)
+                waiting[number] = state, json.loads(self._search.coverage())
+                workers.give(number, state)
+                number += 1
+                spent = self._budget.share(time.monotonic() - began_s, number)
+            if not waiting:
+                self._result.ended_by = "complete" if is_complete else "budget"
+                return
+            answers.update(workers.answers())
+            while self._done in answers:
+                state, covered = waiting[self._done]
+                message = answers.pop(self._done)
+                if message is not None:
+                    # Nobody is given another state meanwhile, but those who have one answer.
+                    self._settle(workers, answers)
+                    self._failed(workers, state, message)
+                # Whoever interrupts before finds it not done.
+                del waiting[self._done]
+                self._covered = covered
+                self._done += 1
+                yield None
+
+    def _settle(self, workers: Workers, answers: dict[int, str | None]) -> None:
+        while workers.busy():
+            answers.update(workers.answers())
+
+    def _failed(self, workers: Workers, state: State, message: str) -> None:
+        """A state fails: it is one of those that are known, or reduced."""
+        result, kind = self._result, kind_of(message)
+        for finding in result.findings:
+            if explains(finding.state, state) or (finding.is_of_no_write and kind_of(finding.message) == kind):
+                finding.count += 1
+                result.violations += 1
+                return
+        if len(result.findings) >= self._findings_max:
+            result.others[kind] = result.others.get(kind, 0) + 1
+            result.violations += 1
+            return
+        messages: dict[str, str] = {}
+
+        def fails(tried: State) -> bool:
+            said = workers.look(tried)
+            if said is not None:
+                messages[json.dumps(tried)] = said
+            return said is not None
+
+        if not fails(state):
+            result.unsteady += 1
+            return
+        native = self._recording.native
+
+        def event_of(change: int) -> int:
+            event: int = json.loads(native.told([change]))[0]["event"]
+            return event
+
+        least = minimized(state, native.open_after, event_of, fails)
+        surviving = len(native.open_after(least["events"])) - len(least["missing"]) - len(least["torn"])
+        there = needed(least, native.open_after, fails) if surviving <= NEEDED_MAX else None
+        result.findings.append(self._finding(least, messages.get(json.dumps(least), message), there))
+        result.violations += 1
+
+    def _finding(self, state: State, message: str, there: list[int] | None) -> Finding:
+        native = self._recording.native
+        marks = native.marks_before(state["events"])
+        image = _native.CrashImage(
+            str(self._own_folder()), native, self._recording.base, json.dumps(self._asked["rules"])
+        )
+        image.take(json.dumps({"events": state["events"], "missing": [], "torn": []}))
+        # What the journal still holds is where debugfs looks for it, then.
+        repair(str(image.path))
+        torn = {one["change"]: tuple((begin, end) for begin, end in one["kept"]) for one in state["torn"]}
+
+        def writes(numbers: list[int]) -> list[Write]:
+            return [
+                Write(
+                    number=one["number"],
+                    what=one["what"],
+                    offset_bytes=one["offset_bytes"],
+                    length_bytes=one["length_bytes"],
+                    submitted_ns=one["submitted_ns"],
+                    is_metadata=one["is_metadata"],
+                    files=files_of(str(image.path), one["offset_bytes"], one["length_bytes"]),
+                    kept=torn.get(one["number"]),
+                )
+                for one in json.loads(native.told(numbers))
+            ]
+
+        finding = Finding(
+            message=message,
+            state=state,
+            missing=writes(state["missing"]),
+            torn=writes(list(torn)),
+            needed=None if there is None else writes(there),
+            marks=len(marks),
+            last_mark=marks[-1] if marks else None,
+            at_ns=native.time_of(state["events"]),
+        )
+        if self._reproducers is not None:
+            self._reproducers.mkdir(parents=True, exist_ok=True)
+            path = self._reproducers / f"crash-{identity(state)}.journal"
+            found = {"state": state, "rules": self._asked["rules"], "check": self._bench.check.name, "message": message}
+            image.reproduce(json.dumps(found), str(path))
+            finding.reproducer = str(path)
+        return finding
+
+    def _own_folder(self) -> Path:
+        folder = self._bench.folder / "finding"
+        folder.mkdir(exist_ok=True)
+        return folder
+
+    def _identity(self) -> dict[str, Any]:
+        """What an exploration has to have in common with the one that it goes on from."""
+        described = self._recording.described
+        return {"recording": described, "asked": self._asked, "check": self._bench.check.name}
+
+    def _resume(self) -> None:
+        if self._kept is None or not self._kept.exists():
+            return
+        try:
+            before = json.loads(self._kept.read_text(encoding="utf-8"))
+            is_the_same = before["of"] == self._identity()
+        except (ValueError, KeyError, TypeError):
+            raise InputError(f"{self._kept}: is no state of an exploration") from None
+        if not is_the_same:
+            raise InputError(f"{self._kept}: is of another recording, check, seed or device; name another file")
+        for _ in range(before["done"]):
+            self._search.next_state()
+        self._done = before["done"]
+        self._covered = json.loads(self._search.coverage())
+        self._before_s = before["seconds"]
+        result = self._result
+        result.findings = [finding_of(one) for one in before["findings"]]
+        result.violations, result.others, result.unsteady = before["violations"], before["others"], before["unsteady"]
+
+    def _keep(self) -> None:
+        if self._kept is None:
+            return
+        result = self._result
+        what = {
+            "of": self._identity(),
+            "done": self._done,
+            "seconds": result.seconds,
+            "violations": result.violations,
+            "others": result.others,
+            "unsteady": result.unsteady,
+            "findings": [as_data(finding) for finding in result.findings],
+        }
+        write_text(self._kept, json.dumps(what, indent=1) + "\n")
+
+
+def kind_of(message: str) -> str:
+    """What a check says, whatever the numbers in it are."""
+    return re.sub(r"\d+", "N", message)
+
+
+def explains(known: State, state: State) -> bool:
+    """Whether a state misses all that a finding does."""
+    has_missing = set(known["missing"]) <= set(state["missing"])
+    return (
+        has_missing and all(torn in state["torn"] for torn in known["torn"]) and bool(known["missing"] or known["torn"])
+    )
+
+
+def identity(state: State) -> str:
+    """A short name of a state."""
+    return hashlib.sha256(json.dumps(state, sort_keys=True).encode()).hexdigest()[:8]

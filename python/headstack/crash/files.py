@@ -1,0 +1,65 @@
+"""What of an ext4 file system lies at a place of its image, by debugfs."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+SUPERBLOCK_BYTES = 1024
+MAGIC_BYTES = 1024 + 56
+BLOCKS_ASKED = 64
+"""Of a long write, at most so many blocks are asked for."""
+
+
+def found(program: str) -> str | None:
+    """Where a program of e2fsprogs is, also where only root looks; None where it is not installed."""
+    return shutil.which(program, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
+
+
+def files_of(image: str, offset_bytes: int, length_bytes: int) -> tuple[str, ...]:
+    """Names of files, or of parts of the file system, in a range; none where it is no ext4, or debugfs is not there."""
+    block_bytes, debugfs = block_size(image), found("debugfs")
+    if block_bytes is None or debugfs is None:
+        return ()
+    end_bytes = offset_bytes + length_bytes
+    names = ["the superblock"] if offset_bytes < 2 * SUPERBLOCK_BYTES and end_bytes > SUPERBLOCK_BYTES else []
+    first, end = offset_bytes // block_bytes, -(-end_bytes // block_bytes)
+    blocks = range(first, min(end, first + BLOCKS_ASKED))
+    said = asked(debugfs, image, f"icheck {' '.join(map(str, blocks))}")
+    inodes = sorted({int(inode) for inode in re.findall(r"^\d+\s+(\d+)\s*$", said, re.MULTILINE)})
+    if inodes:
+        said = asked(debugfs, image, f"ncheck {' '.join(map(str, inodes))}")
+        paths = dict(re.findall(r"^(\d+)\s+/*(/.*)$", said, re.MULTILINE))
+        names += [special(inode) or paths.get(str(inode), f"inode {inode}") for inode in inodes]
+    elif not names and "<block not found>" in said:
+        names.append("metadata, or a block in no use")
+    return tuple(names)
+
+
+def repair(image: str) -> None:
+    """Replays the journal of an ext4 file system, if that is what an image holds."""
+    e2fsck = found("e2fsck")
+    if block_size(image) is not None and e2fsck is not None:
+        subprocess.run([e2fsck, "-fy", image], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+
+
+def special(inode: int) -> str | None:
+    """Inodes that have no name."""
+    return {2: "/", 7: "the resize inode", 8: "the journal"}.get(inode)
+
+
+def block_size(image: str) -> int | None:
+    """The blocks of an ext4 file system; None where there is none."""
+    with Path(image).open("rb") as file:
+        head = file.read(2048)
+    if head[MAGIC_BYTES : MAGIC_BYTES + 2] != b"\x53\xef":
+        return None
+    return 1024 << int.from_bytes(head[SUPERBLOCK_BYTES + 24 : SUPERBLOCK_BYTES + 28], "little")
+
+
+def asked(debugfs: str, image: str, question: str) -> str:
+    """What debugfs answers."""
+    return subprocess.run([debugfs, "-R", question, image], capture_output=True, text=True, check=False).stdout

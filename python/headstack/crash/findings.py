@@ -1,0 +1,185 @@
+"""What an exploration came to: findings, and how much of what there is was looked at."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from headstack._native import format_bytes
+from headstack.crash.workers import State
+
+NO_TIME_NS = 1_000_000
+"""A log counts its events in place of nanoseconds: what comes sooner is none that anybody would know by its time."""
+
+
+@dataclass(frozen=True)
+class Write:
+    """A write, or a trim, that a crash has taken."""
+
+    number: int
+    """Among the changes of the recording."""
+    what: str
+    """``write``, ``zeros`` or ``trim``."""
+    offset_bytes: int
+    length_bytes: int
+    submitted_ns: int
+    is_metadata: bool
+    files: tuple[str, ...] = ()
+    """What of an ext4 file system lies there, where debugfs can tell."""
+    kept: tuple[tuple[int, int], ...] | None = None
+    """The atoms that are there, where it is torn."""
+
+    def told(self) -> str:
+        """In words."""
+        part = "" if self.kept is None else f", of which atoms {', '.join(f'{a}..{b}' for a, b in self.kept)} are there"
+        place = f" ({'; '.join(self.files)})" if self.files else ""
+        size, at = format_bytes(self.length_bytes), self.offset_bytes
+        return f"{self.what} {self.number} of {size} at byte {at:,}{place}{part}"
+
+
+@dataclass
+class Finding:
+    """What fails, reduced to the least."""
+
+    message: str
+    """What the check says of it."""
+    state: State
+    """As the explorer knows it."""
+    missing: list[Write]
+    torn: list[Write]
+    needed: list[Write] | None
+    """Writes that were open and have to be there for it; None where this was not looked for."""
+    marks: int
+    last_mark: str | None
+    at_ns: int
+    """When power fails, by the recording's clock."""
+    count: int = 1
+    """States that failed and miss the same writes, this one among them."""
+    reproducer: str | None = None
+
+    @property
+    def is_of_no_write(self) -> bool:
+        """Whether it fails without anything missing: at that moment, whatever a crash takes."""
+        return not self.missing and not self.torn
+
+    def told(self) -> str:
+        """In words."""
+        lines = [self.message]
+        after = "before any mark" if self.last_mark is None else f"after mark {self.marks} ({self.last_mark})"
+        # A log has no times.
+        moment = f", {self.at_ns / 1e9:.6f} s into the recording" if self.at_ns >= NO_TIME_NS else ""
+        lines.append(f"  power fails behind event {self.state['events']:,}{moment}, {after}")
+        lines += [f"  missing: {write.told()}" for write in self.missing]
+        lines += [f"  torn: {write.told()}" for write in self.torn]
+        if self.is_of_no_write:
+            lines.append("  nothing is missing: all that was sent is there")
+        if self.needed:
+            lines.append(f"  while there: {', '.join(write.told() for write in self.needed)}")
+        if self.count > 1:
+            lines.append(f"  {self.count:,} states fail that miss this")
+        if self.reproducer is not None:
+            lines.append(f"  headstack crash replay {shlex.quote(self.reproducer)}")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How much of what there is was looked at."""
+
+    states: int
+    """States that were looked at, of different contents or marks."""
+    duplicates: int
+    """Subsets that were left out since their contents had been there."""
+    subsets: int
+    """Subsets of open writes that were tried, duplicates among them."""
+    possible: float
+    """Subsets that there are."""
+    windows: int
+    """Moments at which crashes were tried."""
+    whole_windows: int
+    """Those of which all subsets were tried."""
+    largest_window: int
+    """Writes that were open at once."""
+
+    def told(self) -> str:
+        """In words."""
+        possible = f"{self.possible:,.0f}" if self.possible < 1e7 else f"{self.possible:.2g}"
+        share = self.subsets / self.possible if self.possible else 1.0
+        exact = f"{share:.1%}" if share >= 0.001 else "less than 0.1%"
+        return (
+            f"{self.states:,} states in {self.windows:,} windows of up to {self.largest_window:,} open writes; "
+            f"{self.subsets:,} of {possible} subsets ({exact}), all of {self.whole_windows:,} windows"
+        )
+
+
+@dataclass
+class Exploration:
+    """What an exploration came to."""
+
+    findings: list[Finding]
+    coverage: Coverage
+    violations: int
+    """States that failed."""
+    others: dict[str, int] = field(default_factory=dict)
+    """States that failed and were not reduced, by what the check says of them."""
+    unsteady: int = 0
+    """States that failed once and not again."""
+    seconds: float = 0.0
+    ended_by: str = "budget"
+    """``budget``, ``complete`` (there is nothing new), or ``interrupted``."""
+    seed: int = 0
+
+    def __bool__(self) -> bool:
+        """Whether anything was found."""
+        return bool(self.violations)
+
+    def __str__(self) -> str:
+        lines = [f"{number}. {finding.told()}" for number, finding in enumerate(self.findings, 1)]
+        lines += [f"and {count:,} states: {message}" for message, count in self.others.items()]
+        if self.unsteady:
+            lines.append(f"{self.unsteady:,} states failed once and not again: the check does not repeat itself")
+        if not self.violations:
+            lines.append("nothing found")
+        else:
+            lines.append(f"{self.violations:,} states fail")
+        rate = self.coverage.states / self.seconds if self.seconds else 0.0
+        ends = {"budget": "", "complete": "; there is nothing more", "interrupted": "; interrupted"}[self.ended_by]
+        lines.append(f"{self.coverage.told()};")
+        lines.append(f"{self.seconds:.1f} s, {rate:,.0f} states a second, seed {self.seed}{ends}")
+        return "\n".join(lines)
+
+
+def as_data(finding: Finding) -> dict[str, Any]:
+    """A finding as JSON has it."""
+    return asdict(finding)
+
+
+def finding_of(data: dict[str, Any]) -> Finding:
+    """A finding from JSON."""
+
+    def writes(given: list[dict[str, Any]]) -> list[Write]:
+        return [
+            Write(
+                **(
+                    one
+                    | {
+                        "files": tuple(one["files"]),
+                        "kept": None if one["kept"] is None else tuple(tuple(run) for run in one["kept"]),
+                    }
+                )
+            )
+            for one in given
+        ]
+
+    there = data["needed"]
+    return Finding(
+        **(
+            data
+            | {
+                "missing": writes(data["missing"]),
+                "torn": writes(data["torn"]),
+                "needed": None if there is None else writes(there),
+            }
+        )
+    )
