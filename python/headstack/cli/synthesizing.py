@@ -58,7 +58,7 @@ def synthesize(files: tuple[str, ...], output: str | None, scenario: str | None,
     drawn are the order of bursts, gaps and places. Its scorecard says how near it comes: misses of caches, dispersion,
     requests in flight, and response times when both are replayed on a disk, a solid-state drive and an array.
 
-    A scenario has the mix, and by chance, the bursts and the re-use as far as independent streams can: "headstack run
+    A scenario has the mix, and bursts and re-use as far as streams can that know nothing of each other: "headstack run
     SYSTEM -w FILE.toml" plays it for any time. Its scorecard is of a run with as many requests.
     """
     check_sources(*files)
@@ -123,8 +123,8 @@ def scorecard_rows(card: dict[str, Any]) -> list[list[str]]:
         return [name, f"{trace:,.4g}", f"{twin:,.4g}", f"{twin / trace - 1:+.1%}" if trace else ""]
 
     rows = [row("IO/s", card["requests_per_s"]["trace"], card["requests_per_s"]["twin"])]
-    flights = card["in_flight"] or {"trace": None, "twin": None}
-    rows.append(row("requests in flight, mean", flights["trace"], flights["twin"]))
+    if card["in_flight"] is not None:
+        rows.append(row("requests in flight, mean", card["in_flight"]["trace"], card["in_flight"]["twin"]))
     misses = card["misses"]
     if misses is not None:
         rows.append(["misses of LRU caches, worst size", "", "", f"{misses['max_error']:.4f}"])

@@ -32,8 +32,10 @@ impl Clients {
         if self.due.len() == self.clients {
             let Reverse((due_ns, number)) = self.due.pop().expect("there is a client");
             let (answered, is_complete) = &mut self.issued[(number - self.first) as usize];
-            // A client that issued its last request within the time of this thought kept its response, not its thought.
-            let thought_ns = now_ns.checked_sub(think_ns).filter(|&at_ns| at_ns > answered.arrival_ns);
+            // What is shorter is kept, and the other is what is left of the time between the client's two requests: a thought
+            // of nothing, or the response of a device that hardly anybody uses.
+            let is_kept = |at_ns: &u64| think_ns < answered.response_ns && *at_ns > answered.arrival_ns;
+            let thought_ns = now_ns.checked_sub(think_ns).filter(is_kept);
             answered.response_ns = thought_ns.unwrap_or(due_ns.min(now_ns)) - answered.arrival_ns;
             if answered.wait_ns != NOT_RECORDED {
                 answered.wait_ns = answered.wait_ns.min(answered.response_ns);

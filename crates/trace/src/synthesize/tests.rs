@@ -89,6 +89,12 @@ fn closed(requests: usize, clients: u32) -> Vec<Record> {
     (0..requests).map(one).collect()
 }
 
+/// The mean response that is recorded.
+fn mean_ms(records: &[Record]) -> f64 {
+    let known = records.iter().filter(|record| record.response_ns != NOT_RECORDED);
+    known.clone().map(|record| record.response_ns as f64 / 1e6).sum::<f64>() / known.count() as f64
+}
+
 fn analyzed(records: &[Record]) -> Report {
     let mut analysis = Analysis::new(Default::default()).unwrap();
     analysis.add(records);
@@ -219,11 +225,22 @@ fn clients_of_one_disk_stay_as_regular_as_it_is() {
     let (_, twin) = folder.twin(&records, SAME);
     let (of, made) = (analyzed(&records), analyzed(&twin));
     is_as_bursty(&of, &made, 100);
-    let mean_ms = |records: &[Record]| {
-        let known = records.iter().filter(|record| record.response_ns != NOT_RECORDED);
-        known.clone().map(|record| record.response_ns as f64 / 1e6).sum::<f64>() / known.count() as f64
-    };
     assert!((mean_ms(&twin) / mean_ms(&records) - 1.0).abs() < 0.01, "{} {}", mean_ms(&twin), mean_ms(&records));
+}
+
+#[test]
+fn clients_of_a_trace_that_was_no_loop_have_its_responses() {
+    let (mut random, mut now_ns) = (Random::new(5, Purpose::Choices), 0);
+    let mut one = || {
+        now_ns += random.exponential(1e6) as u64;
+        let response_ns = 50_000 + random.below(100_000);
+        Record { response_ns, ..Record::new(now_ns, Operation::Read, random.below(1 << 18) * 4_096, 4_096) }
+    };
+    let records: Vec<Record> = (0..10_000).map(|_| one()).collect();
+    let (told, twin) = Folder::new("outside").twin(&records, Options { clients: Some(4), ..SAME });
+    assert_eq!((told.learnt_clients, told.clients), (None, Some(4)));
+    assert!(analyzed(&twin).depth.unwrap().max <= 4);
+    assert!((mean_ms(&twin) / mean_ms(&records) - 1.0).abs() < 0.1, "{} {}", mean_ms(&twin), mean_ms(&records));
 }
 
 #[test]
