@@ -49,7 +49,7 @@ class Synthesis:
     made: dict[str, Any]
     """What was learnt, and what was written: ``requests``, ``duration_ns``, ``clients`` of a closed loop, ``meta``."""
     asked: dict[str, Any]
-    """``length``, ``rate``, ``footprint``, ``clients`` and ``seed``."""
+    """``length``, ``rate``, ``footprint``, ``clients`` and ``seed``; nothing of a scenario, whose runs say it."""
     scorecard: dict[str, Any] | None
     """Each figure of trace and twin; ``None`` where it was not asked for."""
 
@@ -226,7 +226,7 @@ def played(trace: Trace, found: Analysis, text: str, room: Path, made: dict[str,
     from headstack.runs import run
 
     scenario, recording = room / "scenario.toml", room / "played.parquet"
-    scenario.write_text(text, encoding="utf-8")
+    write_text(scenario, text)
     span_bytes = span_bytes_of(found.report)
     system = next((name for most, name in PLAYED_ON if span_bytes <= most), None)
     if system is None:
