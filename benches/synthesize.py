@@ -1,7 +1,7 @@
 """How near twins of traces come to them: `synthesize.py FOLDER`, a table; FOLDER holds the sample traces.
 
-Of each real trace with enough requests, a twin of the same length, and one ten times as long on twice the footprint
-that is learnt from the first half, and held against that half and the other.
+Of each real trace with enough requests, a twin of the same length; what its halves differ by; a twin ten times as long
+on twice the footprint that is learnt from the first half, and held against that half and the other; and a scenario.
 """
 
 import sys
@@ -19,6 +19,7 @@ TRACES = (
     "blktrace/loop0_poisson1500_8s.blktrace.bin",
     "blktrace/loop0_220k_zipf.blktrace.bin.xz",
 )
+OPEN = {"learnt_clients": None, "clients": None}
 HEADS = ("trace", "requests", "misses, worst", "dispersion, worst", "mean, worst", "p99, worst")
 
 
@@ -27,7 +28,7 @@ def show(name: str, requests: int, card: dict) -> None:
     misses = card["misses"]["max_error"]
     dispersion = max((abs(row["twin"] / row["trace"] - 1) for row in card["dispersion"]), default=0.0)
     worst = [
-        max(abs(row[f"twin_{figure}_ms"] / row[f"trace_{figure}_ms"] - 1) for row in card["replays"])
+        max((abs(row[f"twin_{figure}_ms"] / row[f"trace_{figure}_ms"] - 1) for row in card["replays"]), default=0.0)
         for figure in ("mean", "p99")
     ]
     shares = "".join(f"{share:>18.1%}" for share in (dispersion, *worst))
@@ -44,6 +45,12 @@ def show(name: str, requests: int, card: dict) -> None:
     )
 
 
+def second_of(whole: Path, first: Path) -> hs.Trace:
+    """What comes after the first half."""
+    ended_ns = hs.Trace(first).analyze(reuse=None).report["duration_ns"]
+    return hs.Trace(whole, steps=[f"time={ended_ns + 1}ns-"])
+
+
 def main(folder: Path, chosen: list[str]) -> None:
     """Prints the table."""
     print("".join(f"{head:>18}" if place else f"{head:<34}" for place, head in enumerate(HEADS)))
@@ -58,9 +65,9 @@ def main(folder: Path, chosen: list[str]) -> None:
             first = Path(room) / "first.parquet"
             half = hs.Trace(whole).with_steps(f"first={requests // 2}")
             learnt = half.to_parquet(first)["requests"]
+            show("  its halves", learnt, scored(hs.Trace(first), second_of(whole, first), OPEN, 1.0))
             made = hs.synthesize(first, path, length="10x", footprint="2x", scorecard=False).made
-            ended_ns = hs.Trace(first).analyze(reuse=None).report["duration_ns"]
-            second = hs.Trace(whole, steps=[f"time={ended_ns + 1}ns-"])
+            second = second_of(whole, first)
             show("  10x on 2x, own half", learnt, scored(hs.Trace(first), hs.Trace(path), made, 2.0))
             rest, like = second.analyze(), hs.Trace(path).analyze()
             card = {
@@ -69,6 +76,8 @@ def main(folder: Path, chosen: list[str]) -> None:
                 "replays": replays_of(second, hs.Trace(path), rest, made),
             }
             show("  10x on 2x, other half", rest.report["requests"], card)
+            endless = hs.synthesize_scenario(whole, Path(room) / "scenario.toml")
+            show("  as a scenario", endless.made["requests"], endless.scorecard)
 
 
 main(Path(sys.argv[1]), sys.argv[2:])

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from headstack.runs import Options, curve, run
     from headstack.scenario import Scenario
     from headstack.sweeps import Sweep, sweep
-    from headstack.synthesis import Synthesis, synthesize
+    from headstack.synthesis import Synthesis, synthesize, synthesize_scenario
     from headstack.traces import Trace, capture
     from headstack.validation import Validation, validate
     from headstack.workload import Workload
@@ -71,7 +71,7 @@ _HELD = {
     "runs": ("Options", "curve", "run"),
     "scenario": ("Scenario",),
     "sweeps": ("Sweep", "sweep"),
-    "synthesis": ("Synthesis", "synthesize"),
+    "synthesis": ("Synthesis", "synthesize", "synthesize_scenario"),
     "traces": ("Trace", "capture"),
     "validation": ("Validation", "validate"),
     "workload": ("Workload",),
@@ -146,6 +146,7 @@ __all__ = [
     "studies",
     "sweep",
     "synthesize",
+    "synthesize_scenario",
     "validate",
     "verify",
     "workloads",

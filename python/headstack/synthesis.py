@@ -1,16 +1,20 @@
-"""A trace's twin: other requests that are to a system what the trace's are, and how near they come."""
+"""A trace's twin: other requests that are to a system what the trace's are, and how near they come; as a trace, or as a
+scenario, which never ends."""
 
 from __future__ import annotations
 
 import json
 import os
+import tempfile
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headstack import _native
 from headstack._native import InputError, version
 from headstack.analysis import Analysis
 from headstack.atomic_files import opened_pipe, write_text
+from headstack.endless import clients_of, scenario_of, span_bytes_of
 from headstack.replays import replay
 from headstack.stored import Stored
 from headstack.traces import Progress, Trace
@@ -25,6 +29,9 @@ STORED = Stored("synthesis")
 
 SYSTEMS = ("exos-7e8-8tb", "pm9a3-7680gb", "nearline-12-raid6")
 """What both are replayed on: a disk, a solid-state drive, an array."""
+PLAYED_ON = ((7_680_000_000_000, "pm9a3-7680gb"), (80_000_000_000_000, "nearline-12-raid6"))
+"""What a scenario is played on for its scorecard, by the bytes that it goes over at most. Arrivals from outside are the
+same everywhere."""
 REPLAYED_MAX = 200_000
 """Requests that are replayed of each."""
 SHORTEST_NS, LONGEST_NS = 10_000_000, 100_000_000_000
@@ -42,26 +49,17 @@ class Synthesis:
     made: dict[str, Any]
     """What was learnt, and what was written: ``requests``, ``duration_ns``, ``clients`` of a closed loop, ``meta``."""
     asked: dict[str, Any]
-    """``length``, ``rate``, ``footprint``, ``clients`` and ``seed``."""
+    """``length``, ``rate``, ``footprint``, ``clients`` and ``seed``; nothing of a scenario, whose runs say it."""
     scorecard: dict[str, Any] | None
     """Each figure of trace and twin; ``None`` where it was not asked for."""
+
+    cannot: tuple[str, ...]
+    """What the method cannot keep, in words."""
 
     @property
     def lost(self) -> list[str]:
         """What the twin does not have of its trace, in words."""
-        words = [
-            "bursts, and requests within a burst's gaps, come in another order: what followed what farther apart than "
-            "a few requests, such as a read of what was written, may be the other way round"
-        ]
-        if self.asked["rate"] != 1 and self.made["clients"] is not None:
-            words.append("a closed loop has no rate: its clients and its device were made faster")
-        if self.asked["clients"] not in (None, self.made["learnt_clients"]):
-            words.append("response times are those recorded with the trace's own clients")
-        if self.asked["footprint"] > 1:
-            words.append(
-                "a larger footprint is several copies in turns, which change at pauses: re-use within a burst is as "
-                "near as it was, and bursts of copies even each other out"
-            )
+        words = list(self.cannot)
         card = self.scorecard
         if card is None:
             return words
@@ -161,7 +159,92 @@ def synthesize(
     with opened_pipe(path) as place:
         made = json.loads(_native.trace_synthesize(traced.source, place, json.dumps(asked), progress))
     card = scored(traced, Trace(path), made, asked["footprint"], progress) if scorecard else None
-    return Synthesis(traced.name, made, asked, card)
+    return Synthesis(traced.name, made, asked, card, cannot_keep(asked, made))
+
+
+def cannot_keep(asked: dict[str, Any], made: dict[str, Any]) -> tuple[str, ...]:
+    """What the method cannot keep, in words."""
+    words = [
+        "bursts, and requests within a burst's gaps, come in another order: what followed what farther apart than "
+        "a few requests, such as a read of what was written, may be the other way round"
+    ]
+    if asked["rate"] != 1 and made["clients"] is not None:
+        words.append("a closed loop has no rate: its clients and its device were made faster")
+    if asked["clients"] not in (None, made["learnt_clients"]):
+        words.append("response times are those recorded with the trace's own clients")
+    if asked["footprint"] > 1:
+        words.append(
+            "a larger footprint is several copies in turns: bursts are as long as they were, but what comes in one is "
+            "of several, and a course of more than 16,384 requests, such as a day's, takes so much longer"
+        )
+    return tuple(words)
+
+
+def synthesize_scenario(
+    trace: Trace | str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    *,
+    scorecard: bool = True,
+    progress: Progress | None = None,
+) -> Synthesis:
+    """Writes a scenario that is to a system what ``trace`` is, and never ends, to ``path``; holds what it plays against
+    the trace.
+
+    >>> _ = hs.run("cheetah-x15-36lp", "file-server", rate="60/s", requests=300, warm_up=0, record="t.parquet")
+    >>> twin = hs.synthesize_scenario("t.parquet", "t.toml", scorecard=False)
+    >>> twin.made["learnt_requests"]
+    300
+    """
+    traced = trace if isinstance(trace, Trace) else Trace(trace)
+    found = traced.analyze(progress=progress)
+    text, clients = scenario_of(found), clients_of(found.report)
+    made: dict[str, Any] = {
+        "learnt_requests": found.report["requests"],
+        "learnt_clients": clients,
+        "clients": clients,
+        "requests": None,
+        "duration_ns": None,
+    }
+    card = None
+    if scorecard:
+        with tempfile.TemporaryDirectory() as room:
+            card = played(traced, found, text, Path(room), made)
+    write_text(path, text)
+    words = [
+        "bursts are of no kind: sizes, reads and places are those of the whole trace in each",
+        "what is used again within a few requests, and runs that are, for each request is drawn by itself",
+    ]
+    if len(found.report["devices"]) > 1:
+        words.append("devices lie one behind the other and are busy together: nothing is replayed")
+    if clients is not None:
+        words.append("a closed loop is as fast as what it runs on: nothing is said of its rate, bursts and depth")
+    return Synthesis(traced.name, made, {}, card, tuple(words))
+
+
+def played(trace: Trace, found: Analysis, text: str, room: Path, made: dict[str, Any]) -> dict[str, Any]:
+    """The scorecard of a scenario, which is played for as many requests as the trace has."""
+    from headstack.runs import run
+
+    scenario, recording = room / "scenario.toml", room / "played.parquet"
+    write_text(scenario, text)
+    span_bytes = span_bytes_of(found.report)
+    system = next((name for most, name in PLAYED_ON if span_bytes <= most), None)
+    if system is None:
+        raise InputError(
+            f"{trace.name}: goes over {span_bytes} bytes, more than any system that a scorecard is made on"
+        )
+    run(system, str(scenario), record=recording)
+    twin = Trace(recording)
+    like = twin.analyze()
+    made |= {"requests": like.report["requests"], "duration_ns": like.report["duration_ns"]}
+    is_open, is_one = made["clients"] is None, len(found.report["devices"]) == 1
+    return {
+        "requests_per_s": {"trace": found.report["requests_per_s"], "twin": like.report["requests_per_s"]},
+        "in_flight": None,
+        "misses": misses_of(found, like, 1.0),
+        "dispersion": dispersion_of(found, like) if is_open else [],
+        "replays": replays_of(trace, twin, found, made) if is_one else [],
+    }
 
 
 def length_of(text: str) -> dict[str, Any]:

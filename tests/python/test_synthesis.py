@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 
 import headstack as hs
 from conftest import CHEETAH, REPOSITORY, SHARED, Headstack
+from headstack import endless
 
 MSR = REPOSITORY / "crates" / "trace" / "samples" / "msr.csv"
 DISKSIM = SHARED / "traces" / "disksim" / "ascii.trace"
@@ -123,3 +125,93 @@ def test_a_real_trace_has_a_twin(tmp_path: Path) -> None:
     for row in found.scorecard["replays"]:
         assert row["twin_mean_ms"] == pytest.approx(row["trace_mean_ms"], rel=0.1)
         assert row["twin_p99_ms"] == pytest.approx(row["trace_p99_ms"], rel=0.2)
+
+
+BURSTY = """
+name = "bursty"
+source = "test"
+streams = 1
+warm_up = { requests = 0 }
+arrivals = { open = { rate_per_s = 500, process = { bursty = { on = "200ms", off = "800ms" } } } }
+addresses = { hot_bands = [
+    { from_percent = 0, to_percent = 0.0002, share_percent = 60 },
+    { from_percent = 1, to_percent = 1.005, share_percent = 40 },
+] }
+lines = [{ size = "4KiB", share_percent = 100, read_percent = 70, random_percent = 100, align = "4KiB" }]
+"""
+
+
+def test_a_scenario_has_the_bursts_and_the_reuse_of_its_trace(tmp_path: Path, headstack: Headstack) -> None:
+    (tmp_path / "bursty.toml").write_text(BURSTY, encoding="utf-8")
+    hs.run("pm9a3-7680gb", str(tmp_path / "bursty.toml"), requests=40_000, record=tmp_path / "t.parquet")
+    done = headstack("trace", "synthesize", "t.parquet", "--scenario", "s.toml", "--json", "s.json", "--html", "s.html")
+    assert done.returncode == 0, done.stderr
+    assert "lost: bursts are of no kind" in done.stdout
+    card = json.loads((tmp_path / "s.json").read_text(encoding="utf-8"))["scorecard"]
+    assert card["misses"]["max_error"] < 0.05
+    assert card["requests_per_s"]["twin"] == pytest.approx(card["requests_per_s"]["trace"], rel=0.3)
+    # Of longer bins there are too few.
+    bursty = [row for row in card["dispersion"] if row["bin_ns"] <= 2e8]
+    assert max(row["trace"] for row in bursty) > 100
+    for row in bursty:
+        assert row["twin"] == pytest.approx(row["trace"], rel=0.4)
+    [played] = hs.run("exos-7e8-8tb", str(tmp_path / "s.toml"), requests=500)
+    assert played["requests"] == 500
+
+
+def test_a_closed_loop_is_a_scenario_of_as_many_clients(tmp_path: Path) -> None:
+    hs.run(CHEETAH, "file-server", depth=4, requests=1_000, warm_up=0, record=tmp_path / "c.parquet")
+    twin = hs.synthesize_scenario(tmp_path / "c.parquet", tmp_path / "c.toml")
+    assert twin.made["clients"] == 4
+    assert "outstanding = 4" in (tmp_path / "c.toml").read_text(encoding="utf-8")
+    assert twin.scorecard is not None
+    assert twin.scorecard["misses"]["max_error"] < 0.05
+
+
+def test_phases_have_the_dispersion_at_every_scale() -> None:
+    rate_per_s, parts = 100.0, [(0.02, 800.0), (3.0, 5_000.0)]
+
+    def dispersion(parts: list[tuple[float, float]], bin_s: float) -> float:
+        return 1 + sum(2 * v * t / rate_per_s * (1 - t / bin_s * -math.expm1(-bin_s / t)) for t, v in parts)
+
+    bins_s = [10 ** (step / 3) for step in range(-9, 7)]
+    scales = [{"bin_ns": round(one * 1e9), "index_of_dispersion": dispersion(parts, one)} for one in bins_s]
+    found = endless.phases({"requests_per_s": rate_per_s, "arrivals": {"scales": scales}})
+    assert sum(rate for rate, _ in found) == pytest.approx(rate_per_s)
+    modulated = []
+    for rate, process in found:
+        on_s, off_s = (int(process["bursty"][name].removesuffix("ns")) / 1e9 for name in ("on", "off"))
+        modulated.append((1 / (1 / on_s + 1 / off_s), rate**2 * off_s / on_s))
+    for bin_s in bins_s:
+        assert dispersion(modulated, bin_s) == pytest.approx(dispersion(parts, bin_s), rel=0.05)
+
+
+def test_arrivals_without_bursts_are_a_poisson_process() -> None:
+    scales = [{"bin_ns": 10**power, "index_of_dispersion": 1.0} for power in range(6, 10)]
+    report = {"requests_per_s": 50.0, "arrivals": {"scales": scales}}
+    assert endless.phases(report) == [(50.0, "poisson")]
+
+
+def test_classes_of_blocks_are_those_that_the_misses_tell() -> None:
+    # Each of 1,000 blocks as often as the other, so that a cache that holds a part of them misses all but that part.
+    curve = [{"cache": cache, "miss_ratio": 1 - cache / 1_000} for cache in range(50, 1_000, 50)]
+    reuse = {"references": 10_000_000, "distinct": 1_000.0, "lru_curve": curve}
+    found = endless.classes(reuse)
+    assert sum(share for share, _ in found) == pytest.approx(1)
+    assert sum(blocks for share, blocks in found if share > 0.01) == pytest.approx(1_000, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "say where the twin goes: --output FILE.parquet, or --scenario FILE.toml"),
+        (("--scenario", "s.toml", "-o", "t.parquet"), "--scenario: is another kind of twin than that of --output"),
+        (("--scenario", "s.toml", "--length", "2x"), "--length: is of a twin that is a trace"),
+        (("--scenario", "s.toml", "--clients", "3"), "--clients: is of a twin that is a trace"),
+    ],
+)
+def test_what_a_scenario_cannot_be_asked_for(arguments: tuple[str, ...], said: str, headstack: Headstack) -> None:
+    done = headstack("trace", "synthesize", str(MSR), *arguments)
+    assert done.returncode == 2, done.stderr
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr

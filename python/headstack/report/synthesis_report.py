@@ -17,7 +17,7 @@ def report_of(found: Synthesis) -> Report:
     made = found.made
     loop = "" if made["clients"] is None else f", a closed loop of {made['clients']} clients"
     summary = f"A twin of {made['requests']:,} requests{loop}, learnt from {made['learnt_requests']:,}."
-    replayed = Section("Replayed", "", [table_of(found)])
+    replayed = Section("Replayed", "", [table_of(found)] if card_of(found)["replays"] else [])
     sections = [Section("Caches and bursts", "", curves(found)), replayed]
     lost = "\n\n".join(f"Lost: {words}." for words in found.lost)
     shown = [section for section in sections if section.figures]

@@ -1,15 +1,11 @@
 //! What one pass over a trace tells a synthesis.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use super::places::Touched;
+use super::thoughts::Thoughts;
 use crate::record::{NOT_RECORDED, Record};
 
 /// A closed loop keeps its requests in flight: their mean number is at least this share of the most.
 const CLOSED_SHARE: f64 = 0.9;
-/// The most requests that are followed in flight, as in the analysis.
-const FLIGHTS_MAX: usize = 1 << 20;
 
 /// A trace being learnt from.
 pub(super) struct Learnt {
@@ -19,7 +15,8 @@ pub(super) struct Learnt {
     last_ns: u64,
     with_response: u64,
     response_ns: f64,
-    in_flight: BinaryHeap<Reverse<u64>>,
+    thoughts: Thoughts,
+    thought_ns: f64,
     most: usize,
     end_ns: u64,
 }
@@ -33,7 +30,8 @@ impl Learnt {
             last_ns: 0,
             with_response: 0,
             response_ns: 0.0,
-            in_flight: BinaryHeap::new(),
+            thoughts: Thoughts::default(),
+            thought_ns: 0.0,
             most: 0,
             end_ns: 0,
         }
@@ -46,20 +44,14 @@ impl Learnt {
         self.requests += 1;
         self.last_ns = record.arrival_ns;
         self.touched.add(record);
-        while self.in_flight.peek().is_some_and(|&Reverse(at_ns)| at_ns <= record.arrival_ns) {
-            self.in_flight.pop();
-        }
+        self.thought_ns += self.thoughts.before_ns(record) as f64;
         if record.response_ns == NOT_RECORDED {
             return;
         }
         self.with_response += 1;
         self.response_ns += record.response_ns as f64;
-        let completion_ns = record.arrival_ns.saturating_add(record.response_ns);
-        self.end_ns = self.end_ns.max(completion_ns);
-        if self.in_flight.len() < FLIGHTS_MAX {
-            self.in_flight.push(Reverse(completion_ns));
-        }
-        self.most = self.most.max(self.in_flight.len());
+        self.end_ns = self.end_ns.max(record.arrival_ns.saturating_add(record.response_ns));
+        self.most = self.most.max(self.thoughts.in_flight());
     }
 
     /// From the first arrival to the last.
@@ -88,5 +80,12 @@ impl Learnt {
         let length_ns = self.end_ns.saturating_sub(self.first_ns) as f64;
         let is_closed = self.has_responses() && self.response_ns >= CLOSED_SHARE * length_ns * self.most as f64;
         (is_closed && length_ns > 0.0).then_some(self.most as u32)
+    }
+
+    /// The clients of which the trace's requests would be the closed loop: those that it had, else, by Little's law, the
+    /// mean number of those who wait for a response or think.
+    pub(super) fn loop_clients(&self) -> f64 {
+        let busy = |length_ns: f64| (self.response_ns + self.thought_ns) / length_ns;
+        self.clients().map_or_else(|| busy(self.end_ns.saturating_sub(self.first_ns) as f64), f64::from)
     }
 }

@@ -5,12 +5,15 @@
 //! pass learns, a second one writes: memory is a window of requests a copy, and the extents that are touched.
 
 mod bursts;
+mod clients;
 mod copies;
+mod history;
 mod learnt;
 mod places;
 mod runs;
 #[cfg(test)]
 mod tests;
+mod thoughts;
 mod twin;
 
 use std::path::Path;
@@ -18,8 +21,9 @@ use std::path::Path;
 use headstack_files::AtomicFile;
 use serde::Serialize;
 
+use clients::Clients;
 use copies::Copies;
-pub use copies::Open;
+pub use history::Open;
 use learnt::Learnt;
 use twin::{Output, Twin};
 
@@ -134,6 +138,8 @@ pub fn synthesize(
     }
     let (learnt_requests, mean_gap_ns) = (learnt.requests, learnt.mean_gap_ns());
     let mean_response_ns = learnt.mean_response_ns();
+    // Of more clients, each with the same responses and thoughts, requests come in proportion.
+    let gap_rate = clients.map_or(options.rate, |clients| options.rate * f64::from(clients) / learnt.loop_clients());
     let (requests_max, latest_ns) = match options.length {
         Length::Times(times) => (((learnt_requests as f64 * times).round() as u64).max(1), LATEST_NS),
         Length::Requests(requests) => (requests, LATEST_NS),
@@ -143,10 +149,10 @@ pub fn synthesize(
         }
         Length::Ns(ns) => (u64::MAX, ns.min(LATEST_NS)),
     };
-    let places = learnt.touched.dealt(options.footprint.ceil() as u64, options.seed);
-    let copies = Copies::begin(open, &places, options.footprint, (learnt_requests, mean_gap_ns), options.seed)?;
+    let places = learnt.touched.dealt(options.footprint, options.seed);
+    let copies = Copies::begin(open, &places, mean_gap_ns, options.seed)?;
     let meta = described(meta, options, clients);
-    let mut twin = Twin::new(copies, options.rate, clients, mean_response_ns);
+    let mut twin = Twin::new(copies, (options.rate, gap_rate), clients.map(Clients::new), mean_response_ns);
     let mut output = Output::new(writer, &meta);
     while output.requests() < requests_max {
         let record = twin.next()?;

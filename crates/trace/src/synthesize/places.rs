@@ -7,6 +7,7 @@
 use headstack_workload::{Purpose, Random};
 use rustc_hash::FxHashMap;
 
+use super::bursts::Played;
 use super::runs::Ends;
 use crate::analyze::transfers;
 use crate::record::Record;
@@ -73,8 +74,8 @@ impl Touched {
         }
     }
 
-    /// Deals the pieces out, each with room for so many copies beside it.
-    pub(super) fn dealt(self, copies: u64, seed: u64) -> Places {
+    /// Deals the pieces out, with room for the copies of each beside it.
+    pub(super) fn dealt(self, footprint: f64, seed: u64) -> Places {
         let mut random = Random::new(seed, Purpose::Addresses);
         let mut extents: Vec<((u32, u64), Extent)> = self.extents.into_iter().collect();
         extents.sort_unstable_by_key(|&(place, _)| place);
@@ -87,15 +88,17 @@ impl Touched {
                         && extent.crossings * ENTRIES_PER_CROSSING >= extent.entries.max(1) =>
                 {
                     last.extents += 1;
+                    last.entries += extent.entries;
                 }
-                _ => pieces.push(Piece { device, first: index, extents: 1 }),
+                _ => pieces.push(Piece { device, first: index, extents: 1, entries: extent.entries, copies: 0 }),
             }
         }
+        copy(&mut pieces, footprint);
         let (mut homes, mut ends) = (FxHashMap::default(), FxHashMap::default());
         for of_device in pieces.chunk_by(|one, other| one.device == other.device) {
-            ends.insert(of_device[0].device, deal(of_device, copies, &mut random, &mut homes));
+            ends.insert(of_device[0].device, deal(of_device, &mut random, &mut homes));
         }
-        Places { shift: self.shift, homes, ends, pieces: pieces.len() as u64 }
+        Places { shift: self.shift, homes, ends, pieces: pieces.len() as u64, copies: footprint.ceil() as u64 }
     }
 }
 
@@ -105,6 +108,8 @@ struct Piece {
     device: u32,
     first: u64,
     extents: u64,
+    entries: u64,
+    copies: u64,
 }
 
 impl Piece {
@@ -113,17 +118,36 @@ impl Piece {
     }
 }
 
-/// Where an extent is in the twin, and how far from one copy to the next.
+/// Says how many copies there are of each piece. Of a fraction, the last copy has as many of the entries, and of pieces that
+/// are as hot as each other, so that it has as much of the footprint too: what it has is used again as in the trace, after
+/// so many fewer requests.
+fn copy(pieces: &mut [Piece], footprint: f64) {
+    let (copies, last) = (footprint.ceil() as u64, 1.0 - (footprint.ceil() - footprint));
+    let heat = |piece: &Piece| piece.entries as f64 / piece.extents as f64;
+    let mut by_heat: Vec<&mut Piece> = pieces.iter_mut().collect();
+    by_heat.sort_by(|one, other| heat(one).total_cmp(&heat(other)));
+    let mut owed = 0.0;
+    for piece in by_heat {
+        let entries = piece.entries as f64;
+        owed += last * entries;
+        let has_piece = owed >= entries / 2.0;
+        owed -= if has_piece { entries } else { 0.0 };
+        piece.copies = copies - u64::from(!has_piece);
+    }
+}
+
+/// Where an extent is in the twin, how far from one copy to the next, and how many there are.
 #[derive(Clone, Copy)]
 struct Home {
     extent: u64,
     stride: u64,
+    copies: u64,
 }
 
 /// Gives the pieces of a device, which are in order, their places: neighbours change places at random, and what was
 /// free between them stays free. The last one stays last, for its device may end within its last extent. Says which
 /// extent is the first behind them.
-fn deal(pieces: &[Piece], copies: u64, random: &mut Random, homes: &mut FxHashMap<(u32, u64), Home>) -> u64 {
+fn deal(pieces: &[Piece], random: &mut Random, homes: &mut FxHashMap<(u32, u64), Home>) -> u64 {
     let (mut next, mut end) = (pieces[0].first, pieces[0].first);
     let (last, others) = pieces.split_last().expect("a device without pieces is none");
     for group in others.chunks(DEALT).chain([std::slice::from_ref(last)]) {
@@ -134,8 +158,10 @@ fn deal(pieces: &[Piece], copies: u64, random: &mut Random, homes: &mut FxHashMa
         for (place, piece) in group.iter().zip(order.into_iter().map(|index| group[index])) {
             next += place.first - end;
             end = place.end();
+            let copies = piece.copies;
             for index in 0..piece.extents {
-                homes.insert((piece.device, piece.first + index), Home { extent: next + index, stride: piece.extents });
+                let home = Home { extent: next + index, stride: piece.extents, copies };
+                homes.insert((piece.device, piece.first + index), home);
             }
             next += piece.extents * copies;
         }
@@ -151,22 +177,27 @@ pub(super) struct Places {
     ends: FxHashMap<u32, u64>,
     /// What was dealt out.
     pub(super) pieces: u64,
+    /// Copies of the footprint, of which the last may have some pieces only.
+    pub(super) copies: u64,
 }
 
 impl Places {
-    /// The first byte of a request in a copy of its piece, in the lap of that number. What transfers nothing stays where
-    /// it was.
+    /// Leaves those requests that a copy has pieces for, at their places in the lap of that number. What transfers nothing
+    /// stays where it was, with the request before it.
     ///
     /// Laps have places of their own, one behind the other, for as many as there may be. So what a lap meets for the first
     /// time is as new to a cache as it was in the trace.
-    pub(super) fn offset_bytes(&self, record: &Record, copy: u64, lap: u64) -> u64 {
-        match self.homes.get(&(record.device, record.offset_bytes >> self.shift)) {
-            Some(home) => {
+    pub(super) fn keep(&self, requests: &mut Vec<Played>, copy: u64, lap: u64) {
+        // Who is first in the window follows none.
+        let mut is_kept = copy + 1 < self.copies;
+        requests.retain_mut(|Played { record, .. }| {
+            if let Some(home) = self.homes.get(&(record.device, record.offset_bytes >> self.shift)) {
+                is_kept = copy < home.copies;
                 let within = record.offset_bytes & ((1 << self.shift) - 1);
                 let behind = (lap % LAPS) * self.ends[&record.device];
-                ((behind + home.extent + copy * home.stride) << self.shift) + within
+                record.offset_bytes = ((behind + home.extent + copy * home.stride) << self.shift) + within;
             }
-            None => record.offset_bytes,
-        }
+            is_kept
+        });
     }
 }

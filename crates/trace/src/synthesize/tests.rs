@@ -89,6 +89,12 @@ fn closed(requests: usize, clients: u32) -> Vec<Record> {
     (0..requests).map(one).collect()
 }
 
+/// The mean response that is recorded.
+fn mean_ms(records: &[Record]) -> f64 {
+    let known = records.iter().filter(|record| record.response_ns != NOT_RECORDED);
+    known.clone().map(|record| record.response_ns as f64 / 1e6).sum::<f64>() / known.count() as f64
+}
+
 fn analyzed(records: &[Record]) -> Report {
     let mut analysis = Analysis::new(Default::default()).unwrap();
     analysis.add(records);
@@ -109,6 +115,16 @@ fn curve_error(of: &Report, twin: &Report, footprint: f64, up_to: f64) -> f64 {
     sizes.filter(|&size| size <= up_to * of.reuse.as_ref().unwrap().distinct).map(error).fold(0.0, f64::max)
 }
 
+/// Counts vary alike at every scale of which the trace has so many bins.
+fn is_as_bursty(of: &Report, twin: &Report, bins: u64) {
+    let both = of.arrivals.scales.iter().zip(&twin.arrivals.scales).filter(|(of, _)| of.bins > bins);
+    assert!(both.clone().count() > 5);
+    for (of, made) in both {
+        let ratio = made.index_of_dispersion / of.index_of_dispersion;
+        assert!((0.8..1.25).contains(&ratio), "{ratio} in bins of {} ns", of.bin_ns);
+    }
+}
+
 fn kinds(records: &[Record]) -> BTreeMap<(u32, Operation, u32), usize> {
     let mut kinds = BTreeMap::new();
     for record in records {
@@ -126,10 +142,7 @@ fn a_twin_is_to_caches_and_queues_what_the_trace_is() {
     let (of, made) = (analyzed(&records), analyzed(&twin));
     let error = curve_error(&of, &made, 1.0, 1.0);
     assert!(error < 0.02, "{error}");
-    for (of, made) in of.arrivals.scales.iter().zip(&made.arrivals.scales).filter(|(of, _)| of.bins > 50) {
-        let ratio = made.index_of_dispersion / of.index_of_dispersion;
-        assert!((0.8..1.25).contains(&ratio), "{ratio} in bins of {} ns", of.bin_ns);
-    }
+    is_as_bursty(&of, &made, 50);
     let share = |report: &Report| report.sequence.streams.share.unwrap();
     assert!((share(&of) - share(&made)).abs() < 0.02, "{} {}", share(&of), share(&made));
 }
@@ -163,13 +176,77 @@ fn length_rate_and_footprint_are_as_stated() {
     let rate = made.requests_per_s.unwrap() / of.requests_per_s.unwrap();
     assert!((1.8..2.2).contains(&rate), "{rate}");
     let distinct = |report: &Report| report.reuse.as_ref().unwrap().distinct;
-    // Two copies, of which each goes over the trace twice; the second began in its middle.
+    // Two copies, of which each goes over the trace twice.
     let footprint = distinct(&made) / distinct(&of);
-    assert!((3.9..4.5).contains(&footprint), "{footprint}");
+    assert!((3.99..4.01).contains(&footprint), "{footprint}");
     let error = curve_error(&of, &made, 2.0, 0.95);
-    assert!(error < 0.05, "{error}");
+    assert!(error < 0.03, "{error}");
     let (told, _) = folder.twin(&records, Options { length: Length::Ns(of.duration_ns / 3), ..SAME });
     assert!(told.duration_ns <= of.duration_ns / 3 && told.requests < 12_000, "{told:?}");
+}
+
+#[test]
+fn copies_in_turns_leave_bursts_whole() {
+    let mut records = bursty(20_000);
+    // Times that are busy for a thousand requests, and times that are not for as many.
+    let arrivals_ns: Vec<u64> = records.iter().map(|record| record.arrival_ns).collect();
+    for number in 1..records.len() {
+        let gap_ns = arrivals_ns[number] - arrivals_ns[number - 1];
+        records[number].arrival_ns = records[number - 1].arrival_ns + gap_ns * [1, 10][number / 1_000 % 2];
+    }
+    let folder = Folder::new("copies");
+    let of = analyzed(&records);
+    for footprint in [2.0, 5.0] {
+        let options = Options { length: Length::Times(footprint), footprint, ..SAME };
+        is_as_bursty(&of, &analyzed(&folder.twin(&records, options).1), 200);
+    }
+}
+
+#[test]
+fn a_fraction_of_the_footprint_is_as_many_pieces_once_more() {
+    let records = bursty(20_000);
+    let (_, twin) =
+        Folder::new("fraction").twin(&records, Options { footprint: 1.5, length: Length::Times(1.5), ..SAME });
+    let (of, made) = (analyzed(&records), analyzed(&twin));
+    let footprint = made.reuse.as_ref().unwrap().distinct / of.reuse.as_ref().unwrap().distinct;
+    assert!((1.45..1.55).contains(&footprint), "{footprint}");
+    let error = curve_error(&of, &made, 1.5, 0.95);
+    assert!(error < 0.03, "{error}");
+}
+
+#[test]
+fn clients_of_one_disk_stay_as_regular_as_it_is() {
+    // A disk that is never idle: so much for each request, whoever issues it, whichever of those in flight is nearest.
+    let (mut random, mut now_ns) = (Random::new(5, Purpose::Choices), 0);
+    let mut records: Vec<Record> = (0..8).map(|_| Record::new(0, Operation::Read, 0, 4_096)).collect();
+    let mut in_flight: Vec<usize> = (0..8).collect();
+    for number in 8..20_000 {
+        now_ns += 3_000_000 + random.below(4_000_000);
+        let served = in_flight.swap_remove(random.below(8) as usize);
+        records[served].response_ns = now_ns - records[served].arrival_ns;
+        in_flight.push(number);
+        records.push(Record::new(now_ns, Operation::Read, random.below(1 << 18) * 4_096, 4_096));
+    }
+    let folder = Folder::new("regular");
+    let (_, twin) = folder.twin(&records, SAME);
+    let (of, made) = (analyzed(&records), analyzed(&twin));
+    is_as_bursty(&of, &made, 100);
+    assert!((mean_ms(&twin) / mean_ms(&records) - 1.0).abs() < 0.01, "{} {}", mean_ms(&twin), mean_ms(&records));
+}
+
+#[test]
+fn clients_of_a_trace_that_was_no_loop_have_its_responses() {
+    let (mut random, mut now_ns) = (Random::new(5, Purpose::Choices), 0);
+    let mut one = || {
+        now_ns += random.exponential(1e6) as u64;
+        let response_ns = 50_000 + random.below(100_000);
+        Record { response_ns, ..Record::new(now_ns, Operation::Read, random.below(1 << 18) * 4_096, 4_096) }
+    };
+    let records: Vec<Record> = (0..10_000).map(|_| one()).collect();
+    let (told, twin) = Folder::new("outside").twin(&records, Options { clients: Some(4), ..SAME });
+    assert_eq!((told.learnt_clients, told.clients), (None, Some(4)));
+    assert!(analyzed(&twin).depth.unwrap().max <= 4);
+    assert!((mean_ms(&twin) / mean_ms(&records) - 1.0).abs() < 0.1, "{} {}", mean_ms(&twin), mean_ms(&records));
 }
 
 #[test]

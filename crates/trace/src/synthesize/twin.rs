@@ -1,11 +1,7 @@
 //! The twin's requests at their times, and the file that they go to.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
-use rustc_hash::FxHashMap;
-
 use super::bursts::Played;
+use super::clients::Clients;
 use super::copies::Copies;
 use crate::error::TraceError;
 use crate::meta::Meta;
@@ -15,66 +11,53 @@ use crate::store::StoreWriter;
 /// Requests that are handed to the file at a time.
 const BATCH: usize = 1 << 12;
 
-/// Requests that come when their copies say, or when their clients have thought.
+/// Requests that come when their copies say; clients, if there are any, have been waiting for them.
 pub(super) struct Twin<'a> {
     copies: Copies<'a>,
+    /// Responses and thoughts are so much shorter than the trace's.
     rate: f64,
-    arrivals: Arrivals,
+    /// Gaps are.
+    gap_rate: f64,
+    last_ns: Option<u64>,
+    /// What was cut off gaps.
+    carried: f64,
+    clients: Option<Clients>,
     mean_response_ns: u64,
-}
-
-enum Arrivals {
-    /// From outside, so long after the one before.
-    Outside { last_ns: Option<u64>, carried: f64 },
-    /// Of clients, each with the request that it issues next, by (issue, number).
-    Clients { ready: BinaryHeap<Reverse<(u64, u64)>>, requests: FxHashMap<u64, Record>, idle: u32, taken: u64 },
 }
 
 impl<'a> Twin<'a> {
     /// What was in flight when the recording ended takes a client the mean time.
-    pub(super) fn new(copies: Copies<'a>, rate: f64, clients: Option<u32>, mean_response_ns: u64) -> Twin<'a> {
-        let arrivals = match clients {
-            None => Arrivals::Outside { last_ns: None, carried: 0.0 },
-            Some(idle) => {
-                Arrivals::Clients { ready: BinaryHeap::new(), requests: FxHashMap::default(), idle, taken: 0 }
-            }
-        };
-        Twin { copies, rate, arrivals, mean_response_ns }
+    pub(super) fn new(
+        copies: Copies<'a>,
+        (rate, gap_rate): (f64, f64),
+        clients: Option<Clients>,
+        mean_response_ns: u64,
+    ) -> Twin<'a> {
+        Twin { copies, rate, gap_rate, last_ns: None, carried: 0.0, clients, mean_response_ns }
     }
 
     /// The next request; none arrives before the one before.
     pub(super) fn next(&mut self) -> Result<Record, TraceError> {
-        let Twin { copies, rate, arrivals, mean_response_ns } = self;
-        match arrivals {
-            Arrivals::Outside { last_ns, carried } => {
-                let Played { mut record, gap_ns, .. } = copies.next()?;
-                let gap = gap_ns as f64 / *rate + *carried;
-                record.arrival_ns = last_ns.map_or(0, |last_ns| last_ns.saturating_add(gap as u64));
-                (*last_ns, *carried) = (Some(record.arrival_ns), gap.fract());
-                Ok(record)
+        loop {
+            if let Some(record) = self.clients.as_mut().and_then(Clients::answered) {
+                return Ok(record);
             }
-            Arrivals::Clients { ready, requests, idle, taken } => {
-                for _ in 0..std::mem::take(idle) {
-                    ready.push(Reverse((0, *taken)));
-                    requests.insert(*taken, copies.next()?.record);
-                    *taken += 1;
-                }
-                // Whose request is issued draws the next one, and what it thinks before that.
-                let Played { record: next, think_ns, .. } = copies.next()?;
-                let Reverse((now_ns, number)) = ready.pop().expect("every client has a request");
-                let mut record = requests.remove(&number).expect("it waits under its number");
-                record.arrival_ns = now_ns;
-                if record.response_ns == NOT_RECORDED {
-                    record.response_ns = *mean_response_ns;
-                }
-                let faster = |ns: u64| if ns == NOT_RECORDED { ns } else { (ns as f64 / *rate).round() as u64 };
-                (record.response_ns, record.wait_ns) = (faster(record.response_ns), faster(record.wait_ns));
-                let until_ns = now_ns.saturating_add(record.response_ns).saturating_add(faster(think_ns));
-                ready.push(Reverse((until_ns, *taken)));
-                requests.insert(*taken, next);
-                *taken += 1;
-                Ok(record)
+            let Played { mut record, gap_ns, think_ns, .. } = self.copies.next()?;
+            let gap = gap_ns as f64 / self.gap_rate + self.carried;
+            record.arrival_ns = self.last_ns.map_or(0, |last_ns| last_ns.saturating_add(gap as u64));
+            (self.last_ns, self.carried) = (Some(record.arrival_ns), gap.fract());
+            let Some(clients) = &mut self.clients else {
+                return Ok(record);
+            };
+            if record.response_ns == NOT_RECORDED {
+                record.response_ns = self.mean_response_ns;
             }
+            let faster = |ns: u64| (ns as f64 / self.rate).round() as u64;
+            record.response_ns = faster(record.response_ns);
+            if record.wait_ns != NOT_RECORDED {
+                record.wait_ns = faster(record.wait_ns);
+            }
+            clients.issue(record, faster(think_ns));
         }
     }
 }
