@@ -28,13 +28,8 @@ pub struct Arrived {
 impl Default for Arrived {
     /// What stands where no request was read yet.
     fn default() -> Self {
-        let request = Request {
-            kind: Kind::Read,
-            offset_bytes: 0,
-            length_bytes: 0,
-            force_unit_access: false,
-            ordered: false,
-        };
+        let request =
+            Request { kind: Kind::Read, offset_bytes: 0, length_bytes: 0, force_unit_access: false, ordered: false };
         Arrived { number: 0, arrival_ns: 0, scheduled_ns: 0, completion_ns: None, request }
     }
 }
