@@ -165,9 +165,9 @@ impl<'a, E: From<ReplayError>> Recording<'a, E> {
         }
         let (offset, length) = (recorded.offset_bytes, u64::from(recorded.length_bytes));
         let place = || format!("{length} bytes at {offset}");
+        let start = offset - self.behind_block_start(offset);
         // A transfer of nothing is one of the block it names: no drive has another command.
-        let start = offset - self.into_block(offset);
-        let end = offset.checked_add(length.max(1)).and_then(|end| match self.into_block(end) {
+        let end = offset.checked_add(length.max(1)).and_then(|end| match self.behind_block_start(end) {
             0 => Some(end),
             into => end.checked_add(self.block_bytes - into),
         });
@@ -202,7 +202,7 @@ impl<'a, E: From<ReplayError>> Recording<'a, E> {
     /// How far a byte is behind the beginning of its block. Nearly all blocks are powers of two, and a division takes as
     /// long as much of the rest.
     #[inline]
-    fn into_block(&self, byte: u64) -> u64 {
+    fn behind_block_start(&self, byte: u64) -> u64 {
         if self.block_bytes.is_power_of_two() { byte & (self.block_bytes - 1) } else { byte % self.block_bytes }
     }
 }
