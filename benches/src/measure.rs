@@ -1,7 +1,9 @@
-//! Rounds of work, timed by the wall clock, interleaved with those of a peer.
+//! Rounds of work, timed by the wall clock or by a processor's, interleaved with those of a peer.
 
 use std::hint::black_box;
 use std::time::Instant;
+
+use rustix::time::{ClockId, clock_gettime};
 
 /// Rounds of a usual measurement.
 pub const ROUNDS: usize = 7;
@@ -17,6 +19,24 @@ pub fn round<R>(operations: u64, work: impl FnOnce() -> R, answer: impl FnOnce(R
     let start = Instant::now();
     let outcome = black_box(work());
     let per_s = operations as f64 / start.elapsed().as_secs_f64();
+    Round { per_s, answer: answer(outcome) }
+}
+
+/// The same in processor time, of this thread ([`ClockId::ThreadCPUTime`]) or of all: what other programs take of the
+/// machine does not count.
+pub fn processor_round<R>(
+    clock: ClockId,
+    operations: u64,
+    work: impl FnOnce() -> R,
+    answer: impl FnOnce(R) -> String,
+) -> Round {
+    let now_s = || {
+        let now = clock_gettime(clock);
+        now.tv_sec as f64 + now.tv_nsec as f64 / 1e9
+    };
+    let start_s = now_s();
+    let outcome = black_box(work());
+    let per_s = operations as f64 / (now_s() - start_s);
     Round { per_s, answer: answer(outcome) }
 }
 

@@ -3,16 +3,18 @@
 use std::path::Path;
 
 use headstack_replay::{Replay, ReplayError, ReplayMode};
+use headstack_result::RunResult;
 use headstack_sim::replay::{ReplaySpec, replay};
-use headstack_sim::{Observed, RunSpec, SimError, record};
+use headstack_sim::{Observed, RunSpec, SimError, record, run};
 use headstack_trace::{
     Clock, DeviceMeta, Meta, NOT_RECORDED, ReadOptions, Record, Requests, ResponseSpan, StoreWriter, TraceError,
     TraceReader,
 };
+use rustix::time::ClockId;
 
-use crate::measure::{ROUNDS, interleaved, round};
+use crate::measure::{ROUNDS, interleaved, processor_round};
 use crate::report::{Bar, Figure, Report};
-use crate::rows::{answer, deep_drive, random_reads, simulate};
+use crate::rows::{answer, deep_drive, random_reads};
 use crate::traces::Folder;
 
 const REQUESTS: u64 = 1_000_000;
@@ -68,7 +70,7 @@ fn stored(spec: &RunSpec, path: &Path) {
     writer.finish(&meta).expect("target can be written to");
 }
 
-fn replayed(spec: &RunSpec, mode: ReplayMode, path: &Path) -> Result<String, Failure> {
+fn replayed(spec: &RunSpec, mode: ReplayMode, path: &Path) -> Result<RunResult, Failure> {
     let reader = TraceReader::open(&[path], &ReadOptions::default())?;
     let mut requests = Requests::shared(reader, 1)?.remove(0);
     let spec = ReplaySpec {
@@ -80,12 +82,22 @@ fn replayed(spec: &RunSpec, mode: ReplayMode, path: &Path) -> Result<String, Fai
         faults: None,
     };
     let mut source = |batch: &mut Vec<_>| requests.next(batch).map_err(Failure::from);
-    Ok(answer(&replay(&spec, &mut source, &|_| true, None)?))
+    replay(&spec, &mut source, &|_| true, None)
 }
 
-/// What a replay from the stored form costs a request over the plain run, in every mode.
+/// Requests of the trace, read as replays read them.
+fn read(path: &Path) -> Result<usize, Failure> {
+    let mut requests = Requests::shared(TraceReader::open(&[path], &ReadOptions::default())?, 1)?.remove(0);
+    let (mut batch, mut count) = (Vec::new(), 0);
+    while requests.next(&mut batch)? {
+        count += batch.len();
+    }
+    Ok(count)
+}
+
+/// What a replay from the stored form costs a request over the plain run, in every mode: in time of the thread that
+/// simulates, since decoding goes on beside it, and what decoding takes of all others.
 pub fn stored_trace(report: &mut Report) {
-    /// Decoding goes on beside the simulation.
     const BAR_NS: f64 = 60.0;
     let modes = [
         ("timed", ReplayMode::Timed { time_scale: 1.0 }),
@@ -98,8 +110,11 @@ pub fn stored_trace(report: &mut Report) {
     let spec = random_reads(&deep_drive("cheetah-x15-36lp"), DEPTH, REQUESTS);
     stored(&spec, &path);
     for (name, mode) in modes {
-        let mut plain = || simulate(&spec, REQUESTS);
-        let mut recorded = || round(REQUESTS, || replayed(&spec, mode, &path).expect("it was recorded"), |told| told);
+        let timed = |work: &dyn Fn() -> RunResult| {
+            processor_round(ClockId::ThreadCPUTime, REQUESTS, work, |result| answer(&result))
+        };
+        let mut plain = || timed(&|| run(&spec, &|_| true).expect("the specification is valid"));
+        let mut recorded = || timed(&|| replayed(&spec, mode, &path).expect("it was recorded"));
         let [plain, recorded] = interleaved(ROUNDS, [&mut plain, &mut recorded]);
         report.add(Figure {
             name: format!("replay of a stored trace of 10^6, {name}: over the plain run"),
@@ -111,4 +126,18 @@ pub fn stored_trace(report: &mut Report) {
             answer: Some(recorded.answer),
         });
     }
+    let mut decoded = || {
+        let work = || read(&path).expect("it was recorded");
+        processor_round(ClockId::ProcessCPUTime, REQUESTS, work, |count| count.to_string())
+    };
+    let [decoded] = interleaved(ROUNDS, [&mut decoded]);
+    report.add(Figure {
+        name: "reading it for a replay, of all threads".to_owned(),
+        value: 1e9 / decoded.median_per_s,
+        best: Some(1e9 / decoded.best_per_s),
+        unit: "ns/request",
+        peer: None,
+        bar: None,
+        answer: Some(decoded.answer),
+    });
 }

@@ -303,7 +303,7 @@ impl<'t, E: From<LoadError> + From<ReplayError>> Stage<'t, E> {
     fn settle(&mut self, rig: &mut Rig, sink: &mut Option<&mut Sink>) {
         self.queue.settle(rig, &mut self.done);
         for (issue, ended) in self.done.drain(..) {
-            self.player.completed(&issue, ended.at_ns - self.start_ns);
+            self.player.completed(issue.slot, ended.at_ns - self.start_ns);
             if let Some(sink) = sink {
                 sink(&observed(&issue, &ended, self.start_ns));
             }

@@ -229,7 +229,7 @@ fn in_virtual_time(mode: ReplayMode, records: &[Recorded]) -> BTreeMap<u64, u64>
             }
             Due::At(_) | Due::AfterCompletion => {
                 let (at_ns, issue) = under_way.remove(0);
-                player.completed(&issue, at_ns);
+                player.completed(issue.slot, at_ns);
             }
         }
     }

@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use crate::issue::Arrived;
+use crate::fidelity::Books;
+use crate::issue::{Arrived, Slot};
 use crate::mode::{ReplayError, ReplayMode};
 use crate::recording::Recording;
 use crate::soonest::Soonest;
@@ -34,6 +35,7 @@ impl Rule {
 const UNPAIRED_MAX: u64 = 1 << 14;
 
 /// A request from when it is read until it is complete and no other can wait for it any more.
+#[derive(Default)]
 struct Node {
     arrived: Arrived,
     /// Requests that it waits for still.
@@ -46,8 +48,8 @@ struct Node {
     done_ns: Option<u64>,
     /// Requests not yet read may wait for it.
     awaited: bool,
-    /// Nodes that wait for it.
-    waiters: Vec<u32>,
+    /// Requests that wait for it.
+    waiters: Vec<Slot>,
 }
 
 impl Node {
@@ -60,21 +62,21 @@ impl Node {
 /// Requests read, and what they wait for. The greatest times are below 2^63, so that differences of them fit.
 pub struct Dependencies {
     rule: Rule,
+    /// By their slots.
     nodes: Vec<Node>,
-    free: Vec<u32>,
-    /// Requests under way at the last arrival read, by (recorded completion, number, node).
-    recorded: Soonest<(u64, u64, u32)>,
+    /// Requests complete when the last arrived, but for less than the least age, by (recorded completion, slot).
+    young: VecDeque<(u64, Slot)>,
     most_in_flight: usize,
-    /// Those complete before it that the next ones may wait for, by (recorded completion, node), the latest last.
-    finished: VecDeque<(u64, u32)>,
+    /// Those complete before it that the next ones may wait for, by (recorded completion, slot), the latest last.
+    finished: VecDeque<(u64, Slot)>,
     /// Of [`Rule::LastRun`]: a request has arrived since the last of those was complete, so that the next completion
     /// begins a new run.
     is_answered: bool,
-    /// Requests that wait for nothing but their time: (issue, number, node).
-    due: Soonest<(u64, u64, u32)>,
+    /// Requests that wait for nothing but their time: (issue, number, slot).
+    due: Soonest<(u64, u64, Slot)>,
     /// How much later than recorded those were complete that may be awaited, as far as that is sooner: (lag, number,
-    /// node). What is read next comes no sooner than the least of them, nor, for it may wait for none, than recorded.
-    lags: Soonest<(i64, u64, u32)>,
+    /// slot). What is read next comes no sooner than the least of them, nor, for it may wait for none, than recorded.
+    lags: Soonest<(i64, u64, Slot)>,
     read: u64,
     with_completion: u64,
 }
@@ -85,8 +87,7 @@ impl Dependencies {
         Dependencies {
             rule,
             nodes: Vec::new(),
-            free: Vec::new(),
-            recorded: Soonest::default(),
+            young: VecDeque::new(),
             most_in_flight: 0,
             finished: VecDeque::new(),
             is_answered: false,
@@ -108,8 +109,8 @@ impl Dependencies {
         Ok(self.due_ns().into_iter().chain(unread_ns).min())
     }
 
-    /// The next request that is to be issued by `now_ns`, after the time at which it was due and its node. Reads all
-    /// that may come before it.
+    /// The next request that is to be issued by `now_ns`, after the time at which it was due and its slot. Reads all that
+    /// may come before it.
     ///
     /// # Errors
     /// Of the recording.
@@ -118,18 +119,21 @@ impl Dependencies {
         &mut self,
         recording: &mut Recording<E>,
         now_ns: u64,
-    ) -> Result<Option<(u64, u32, &Arrived)>, E> {
+    ) -> Result<Option<(u64, Slot, &Arrived)>, E> {
         while let Some(unread_ns) = self.unread_ns(recording)?
             && unread_ns <= self.due_ns().unwrap_or(u64::MAX).min(now_ns)
-            && let Some(arrived) = recording.take()?
+            && let Some((slot, arrived)) = recording.take(|at_ns, slot| self.young.push_back((at_ns, slot)))?
         {
-            self.add(arrived);
-            self.demand_completions(if recording.peek()?.is_some() { UNPAIRED_MAX } else { 1 })?;
+            self.note(slot, arrived);
+            self.add(slot, &mut recording.books);
+            if self.with_completion == 0 {
+                self.demand_completions(if recording.peek()?.is_some() { UNPAIRED_MAX } else { 1 })?;
+            }
         }
         Ok(match self.due.first() {
-            Some((due_ns, _, node)) if due_ns <= now_ns => {
+            Some((due_ns, _, slot)) if due_ns <= now_ns => {
                 self.due.pop();
-                Some((due_ns, node, &self.nodes[node as usize].arrived))
+                Some((due_ns, slot, &self.nodes[slot.index()].arrived))
             }
             _ => None,
         })
@@ -152,13 +156,33 @@ impl Dependencies {
     }
 
     /// The replay has completed a request.
-    pub fn completed(&mut self, node: u32, at_ns: u64) {
-        let done = &mut self.nodes[node as usize];
+    pub fn completed(&mut self, slot: Slot, at_ns: u64, books: &mut Books) {
+        let done = &mut self.nodes[slot.index()];
         done.done_ns = Some(at_ns);
         let (number, awaited, completion_ns) = (done.arrived.number, done.awaited, done.arrived.completion_ns);
-        let waiters = std::mem::take(&mut done.waiters);
-        for &waiter in &waiters {
-            let waiting = &mut self.nodes[waiter as usize];
+        if !done.waiters.is_empty() {
+            self.wake(slot, at_ns);
+        }
+        match completion_ns {
+            Some(recorded_ns) if awaited => {
+                // Behind a client that rests for good, what is stale never comes to the top.
+                if self.lags.len() > 2 * self.nodes.len() {
+                    let nodes = &self.nodes;
+                    self.lags.retain(|&(_, number, slot)| nodes[slot.index()].is_awaited(number));
+                }
+                if at_ns < recorded_ns {
+                    self.lags.push((at_ns as i64 - recorded_ns as i64, number, slot));
+                }
+            }
+            _ => books.release(slot),
+        }
+    }
+
+    /// Those that waited for a request wait for one less.
+    fn wake(&mut self, slot: Slot, at_ns: u64) {
+        let mut waiters = std::mem::take(&mut self.nodes[slot.index()].waiters);
+        for waiter in waiters.drain(..) {
+            let waiting = &mut self.nodes[waiter.index()];
             waiting.missing -= 1;
             waiting.ready_ns = waiting.ready_ns.max(at_ns);
             if waiting.missing == 0 {
@@ -166,25 +190,12 @@ impl Dependencies {
             }
         }
         // Kept for the list's sake: a node is used again and allocates nothing.
-        self.nodes[node as usize].waiters = waiters;
-        match completion_ns {
-            Some(recorded_ns) if awaited => {
-                // Behind a client that rests for good, what is stale never comes to the top.
-                if self.lags.len() > 2 * self.nodes.len() {
-                    let nodes = &self.nodes;
-                    self.lags.retain(|&(_, number, node)| nodes[node as usize].is_awaited(number));
-                }
-                if at_ns < recorded_ns {
-                    self.lags.push((at_ns as i64 - recorded_ns as i64, number, node));
-                }
-            }
-            _ => self.free.push(node),
-        }
+        self.nodes[slot.index()].waiters = waiters;
     }
 
-    /// Requests without any completion to infer from are an error as soon as there are `unpaired` of them.
+    /// Requests of which none has a completion to infer from are an error as soon as there are `unpaired` of them.
     fn demand_completions(&self, unpaired: u64) -> Result<(), ReplayError> {
-        if self.with_completion == 0 && self.read >= unpaired {
+        if self.read >= unpaired {
             let read = self.read;
             return Err(ReplayError::Settings(format!(
                 "none of {read} requests has a recorded completion to infer waiting from; replay it timed or asap"
@@ -193,17 +204,31 @@ impl Dependencies {
         Ok(())
     }
 
-    fn add(&mut self, arrived: &Arrived) {
+    /// A request that was read, which waits for nothing yet.
+    fn note(&mut self, slot: Slot, arrived: &Arrived) {
+        // Slots are given out one after another.
+        if slot.index() == self.nodes.len() {
+            self.nodes.push(Node::default());
+        }
+        let node = &mut self.nodes[slot.index()];
+        (node.missing, node.ready_ns, node.done_ns) = (0, 0, None);
+        node.awaited = arrived.completion_ns.is_some();
+        node.arrived = *arrived;
         self.read += 1;
-        self.finish_until(arrived.arrival_ns);
-        let node = self.node(arrived);
+        self.with_completion += u64::from(node.awaited);
+    }
+
+    /// Finds what it waits for.
+    fn add(&mut self, slot: Slot, books: &mut Books) {
+        let Arrived { number, arrival_ns, completion_ns, .. } = self.nodes[slot.index()].arrived;
+        self.finish_until(arrival_ns, books);
         let mut latest_ns = None;
         match self.rule {
             Rule::Closed => {
                 if let Some((completion_ns, client)) = self.finished.pop_back() {
                     latest_ns = Some(completion_ns);
-                    self.wait_for(node, client);
-                    self.forget(client);
+                    self.wait_for(slot, client);
+                    self.forget(client, books);
                 }
             }
             Rule::LastRun { .. } | Rule::Within { .. } => {
@@ -211,118 +236,108 @@ impl Dependencies {
                 for index in self.finished.len().saturating_sub(most)..self.finished.len() {
                     let (completion_ns, parent) = self.finished[index];
                     latest_ns = Some(completion_ns);
-                    self.wait_for(node, parent);
+                    self.wait_for(slot, parent);
                 }
             }
         }
         self.is_answered = true;
-        let new = &mut self.nodes[node as usize];
-        new.slack_ns = arrived.arrival_ns - latest_ns.unwrap_or(0);
+        let new = &mut self.nodes[slot.index()];
+        new.slack_ns = arrival_ns - latest_ns.unwrap_or(0);
         if new.missing == 0 {
-            self.due.push((new.ready_ns.saturating_add(new.slack_ns), arrived.number, node));
+            self.due.push((new.ready_ns.saturating_add(new.slack_ns), number, slot));
         }
-        if let Some(completion_ns) = arrived.completion_ns {
-            self.with_completion += 1;
-            self.recorded.push((completion_ns, arrived.number, node));
-            self.most_in_flight = self.most_in_flight.max(self.recorded.len());
+        if completion_ns.is_some() {
+            self.most_in_flight = self.most_in_flight.max(books.in_flight() + self.young.len());
         }
     }
 
-    /// A node of a request that waits for nothing yet.
-    fn node(&mut self, arrived: &Arrived) -> u32 {
-        let awaited = arrived.completion_ns.is_some();
-        let new =
-            |waiters| Node { arrived: *arrived, missing: 0, ready_ns: 0, slack_ns: 0, done_ns: None, awaited, waiters };
-        match self.free.pop() {
-            Some(node) => {
-                let mut waiters = std::mem::take(&mut self.nodes[node as usize].waiters);
-                waiters.clear();
-                self.nodes[node as usize] = new(waiters);
-                node
-            }
-            None => {
-                self.nodes.push(new(Vec::new()));
-                (self.nodes.len() - 1) as u32
-            }
-        }
-    }
-
-    fn wait_for(&mut self, node: u32, parent: u32) {
-        match self.nodes[parent as usize].done_ns {
+    #[inline]
+    fn wait_for(&mut self, slot: Slot, parent: Slot) {
+        match self.nodes[parent.index()].done_ns {
             Some(done_ns) => {
-                let ready_ns = &mut self.nodes[node as usize].ready_ns;
+                let ready_ns = &mut self.nodes[slot.index()].ready_ns;
                 *ready_ns = (*ready_ns).max(done_ns);
             }
             None => {
-                self.nodes[parent as usize].waiters.push(node);
-                self.nodes[node as usize].missing += 1;
+                self.nodes[parent.index()].waiters.push(slot);
+                self.nodes[slot.index()].missing += 1;
             }
         }
     }
 
     /// No request that is read from now on waits for this one.
-    fn forget(&mut self, node: u32) {
-        let forgotten = &mut self.nodes[node as usize];
+    fn forget(&mut self, slot: Slot, books: &mut Books) {
+        let forgotten = &mut self.nodes[slot.index()];
         forgotten.awaited = false;
         if forgotten.done_ns.is_some() {
-            self.free.push(node);
+            books.release(slot);
         }
     }
 
     /// Brings the recording's state up to an arrival: what was complete, and what of it may be waited for.
-    fn finish_until(&mut self, arrival_ns: u64) {
+    fn finish_until(&mut self, arrival_ns: u64, books: &mut Books) {
         let (min_ns, max_ns) = self.rule.age_ns();
-        while let Some((completion_ns, _, node)) = self.recorded.first() {
-            if completion_ns.saturating_add(min_ns) > arrival_ns {
-                break;
-            }
-            self.recorded.pop();
+        while let Some(&(completion_ns, slot)) = self.young.front()
+            && completion_ns.saturating_add(min_ns) <= arrival_ns
+        {
+            self.young.pop_front();
             match self.rule {
                 // They come in order of arrival, and of equals the first to arrive goes on top.
                 Rule::Closed => {
-                    let before = |other: &&(u64, u32)| other.0 == completion_ns;
+                    let before = |other: &&(u64, Slot)| other.0 == completion_ns;
                     let equals = self.finished.iter().rev().take_while(before).count();
-                    self.finished.insert(self.finished.len() - equals, (completion_ns, node));
+                    match equals {
+                        0 => self.finished.push_back((completion_ns, slot)),
+                        _ => self.finished.insert(self.finished.len() - equals, (completion_ns, slot)),
+                    }
                 }
                 // Those of one run are under way together, so none of them waited for another.
                 Rule::LastRun { .. } => {
                     if std::mem::take(&mut self.is_answered) {
                         while let Some((_, answered)) = self.finished.pop_front() {
-                            self.forget(answered);
+                            self.forget(answered, books);
                         }
                     }
-                    self.finished.push_back((completion_ns, node));
+                    self.finished.push_back((completion_ns, slot));
                 }
                 Rule::Within { .. } => {
-                    self.drop_transitive(node, min_ns);
-                    self.finished.push_back((completion_ns, node));
+                    self.drop_transitive(slot, min_ns, books);
+                    self.finished.push_back((completion_ns, slot));
                 }
             }
         }
-        while let Some(&(completion_ns, node)) = self.finished.front()
+        while let Some(&(completion_ns, slot)) = self.finished.front()
             && completion_ns.saturating_add(max_ns) < arrival_ns
         {
             self.finished.pop_front();
-            self.forget(node);
+            self.forget(slot, books);
         }
     }
 
     /// Who waits for this one waits for all that it waited for itself. Those were complete before it arrived, so they
     /// are the first of the list, and leave no one to whom they would matter: this one stays longer.
-    fn drop_transitive(&mut self, node: u32, min_ns: u64) {
-        let Arrived { number, arrival_ns, .. } = self.nodes[node as usize].arrived;
+    fn drop_transitive(&mut self, slot: Slot, min_ns: u64, books: &mut Books) {
+        let Arrived { number, arrival_ns, .. } = self.nodes[slot.index()].arrived;
         while let Some(&(completion_ns, earlier)) = self.finished.front()
             && completion_ns.saturating_add(min_ns) <= arrival_ns
-            && self.nodes[earlier as usize].arrived.number < number
+            && self.nodes[earlier.index()].arrived.number < number
         {
             self.finished.pop_front();
-            self.forget(earlier);
+            self.forget(earlier, books);
         }
     }
 
+    #[inline]
     fn least_lag_ns(&mut self) -> i64 {
-        while let Some((lag_ns, number, node)) = self.lags.first() {
-            if self.nodes[node as usize].is_awaited(number) {
+        if self.lags.is_empty() {
+            return i64::MAX;
+        }
+        self.find_least_lag_ns()
+    }
+
+    fn find_least_lag_ns(&mut self) -> i64 {
+        while let Some((lag_ns, number, slot)) = self.lags.first() {
+            if self.nodes[slot.index()].is_awaited(number) {
                 return lag_ns;
             }
             self.lags.pop();

@@ -39,21 +39,25 @@ pub struct Books {
 }
 
 impl Books {
-    /// The replay has heard of a request; returns where it is found again.
+    /// The replay has heard of a request; returns where it is found again. `hear` is told, in their order, of the recorded
+    /// completions up to its arrival that were not told before.
     #[inline]
-    pub fn taken(&mut self, arrived: &Arrived) -> Slot {
-        self.unfinished.arrive(arrived.arrival_ns);
+    pub fn taken(&mut self, arrived: &Arrived, hear: impl FnMut(u64, Slot)) -> Slot {
+        self.unfinished.arrive(arrived.arrival_ns, hear);
         self.first_arrival_ns.get_or_insert(arrived.arrival_ns);
-        match arrived.completion_ns {
-            Some(completion_ns) => {
-                self.recorded_response_ns += u128::from(completion_ns.saturating_sub(arrived.arrival_ns));
-                self.last_completion_ns = self.last_completion_ns.max(completion_ns);
-                let slot = self.unfinished.add(completion_ns, arrived.number);
-                self.recorded_depth_max = self.recorded_depth_max.max(self.unfinished.coming.len() as u64);
-                slot
-            }
-            None => Slot::NONE,
+        let slot = self.unfinished.add(arrived.number);
+        if let Some(completion_ns) = arrived.completion_ns {
+            self.recorded_response_ns += u128::from(completion_ns.saturating_sub(arrived.arrival_ns));
+            self.last_completion_ns = self.last_completion_ns.max(completion_ns);
+            self.unfinished.coming.push((completion_ns, arrived.number, slot));
+            self.recorded_depth_max = self.recorded_depth_max.max(self.unfinished.coming.len() as u64);
         }
+        slot
+    }
+
+    /// Requests that were under way in the recording when the last arrived, and that one.
+    pub fn in_flight(&self) -> usize {
+        self.unfinished.coming.len()
     }
 
     /// It is issued at `at_ns`.
@@ -81,9 +85,13 @@ impl Books {
     #[inline]
     pub fn completed(&mut self, slot: Slot, at_ns: u64) {
         self.settle(at_ns);
-        if slot != Slot::NONE {
-            self.unfinished.remove(slot);
-        }
+        self.unfinished.finish(slot);
+    }
+
+    /// No one asks for it any more: another may take its slot.
+    #[inline]
+    pub fn release(&mut self, slot: Slot) {
+        self.unfinished.free.push(slot);
     }
 
     /// Time goes on to `at_ns`: suspects of an earlier moment are cleared, or convicted.
@@ -132,11 +140,6 @@ impl Books {
     }
 }
 
-impl Slot {
-    /// Of requests whose completion was not recorded.
-    pub const NONE: Slot = Slot(u32::MAX);
-}
-
 /// The requests that the replay has heard of and not completed, as far as they were complete before the last arrival.
 ///
 /// Completions pass in their order, each behind all that passed before, so that in a replay that is late, where many
@@ -147,7 +150,7 @@ struct Unfinished {
     coming: Soonest<(u64, u64, Slot)>,
     /// The same of those that were complete. Of both, what the replay has completed stays until it is the first.
     passed: VecDeque<(u64, u64, Slot)>,
-    /// The number of the request in each slot; 0 in one that is free.
+    /// The number of the request in each slot; 0 once the replay has completed it.
     numbers: Vec<u64>,
     free: Vec<Slot>,
 }
@@ -155,7 +158,7 @@ struct Unfinished {
 impl Unfinished {
     /// A request arrives, whether or not its own completion is known: what was complete by then has passed.
     #[inline]
-    fn arrive(&mut self, arrival_ns: u64) {
+    fn arrive(&mut self, arrival_ns: u64, mut hear: impl FnMut(u64, Slot)) {
         while let Some(key @ (completion_ns, _, _)) = self.coming.first()
             && completion_ns <= arrival_ns
         {
@@ -163,30 +166,29 @@ impl Unfinished {
             if self.is_unfinished(key) {
                 self.passed.push_back(key);
             }
+            hear(completion_ns, key.2);
         }
     }
 
     /// Returns the slot of a request that arrived.
     #[inline]
-    fn add(&mut self, completion_ns: u64, number: u64) -> Slot {
+    fn add(&mut self, number: u64) -> Slot {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.numbers.push(0);
             Slot((self.numbers.len() - 1) as u32)
         });
-        self.numbers[slot.0 as usize] = number;
-        self.coming.push((completion_ns, number, slot));
+        self.numbers[slot.index()] = number;
         slot
     }
 
     #[inline]
     fn is_unfinished(&self, (_, number, slot): (u64, u64, Slot)) -> bool {
-        self.numbers[slot.0 as usize] == number
+        self.numbers[slot.index()] == number
     }
 
     #[inline]
-    fn remove(&mut self, slot: Slot) {
-        self.numbers[slot.0 as usize] = 0;
-        self.free.push(slot);
+    fn finish(&mut self, slot: Slot) {
+        self.numbers[slot.index()] = 0;
         while let Some(&key) = self.passed.front()
             && !self.is_unfinished(key)
         {

@@ -1,10 +1,16 @@
 //! A request between the recording and whoever issues it.
 
-use headstack_workload::Request;
+use headstack_workload::{Kind, Request};
 
-/// Where the books have a request.
+/// Where a player has a request that it has heard of, until that is complete and no other waits for it: an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Slot(pub(crate) u32);
+
+impl Slot {
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
 
 /// A recorded request on the replay's clock.
 #[derive(Clone, Copy, Debug)]
@@ -17,11 +23,18 @@ pub struct Arrived {
     pub completion_ns: Option<u64>,
     /// What the system is asked for.
     pub request: Request,
-    /// Where the books have it once it is taken.
-    pub slot: Slot,
 }
 
-/// A request that is to be issued. Whoever issues it keeps this, to hand it back with its completion.
+impl Default for Arrived {
+    /// What stands where no request was read yet.
+    fn default() -> Self {
+        let request =
+            Request { kind: Kind::Read, offset_bytes: 0, length_bytes: 0, force_unit_access: false, ordered: false };
+        Arrived { number: 0, arrival_ns: 0, scheduled_ns: 0, completion_ns: None, request }
+    }
+}
+
+/// A request that is to be issued. Whoever issues it keeps its slot, to tell of its completion.
 #[derive(Clone, Copy, Debug)]
 pub struct Issue {
     /// What the system is asked for: whole blocks that lie on it.
@@ -34,6 +47,6 @@ pub struct Issue {
     pub(crate) arrival_ns: u64,
     /// The same at the time scale of the replay.
     pub(crate) scheduled_ns: u64,
-    pub(crate) slot: Slot,
-    pub(crate) node: u32,
+    /// What it is called when it is complete.
+    pub slot: Slot,
 }

@@ -12,7 +12,7 @@ mod volumes;
 
 use headstack_workload::Recorded;
 
-pub use issue::Issue;
+pub use issue::{Issue, Slot};
 pub use mode::{Outside, Replay, ReplayError, ReplayMode};
 pub use player::{Due, Played, Player};
 pub use recording::Source;

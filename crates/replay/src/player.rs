@@ -3,7 +3,7 @@
 use headstack_result::Fidelity;
 
 use crate::dependencies::{Dependencies, Rule};
-use crate::issue::{Arrived, Issue};
+use crate::issue::{Arrived, Issue, Slot};
 use crate::mode::{Replay, ReplayError, ReplayMode};
 use crate::recording::{Recording, Source};
 
@@ -17,9 +17,6 @@ pub enum Due {
     /// Never: all of the recording is issued and complete.
     Never,
 }
-
-/// The node of requests that have none.
-const NO_NODE: u32 = u32::MAX;
 
 /// What came of a replay.
 #[derive(Clone, Debug)]
@@ -123,17 +120,17 @@ impl<'a, E: From<ReplayError>> Player<'a, E> {
         self.now_ns = now_ns;
         let next = match &mut self.plan {
             Plan::Timed if self.recording.peek()?.is_none_or(|next| next.scheduled_ns > now_ns) => None,
-            Plan::Timed => self.recording.take()?.map(|arrived| (arrived.scheduled_ns, NO_NODE, arrived)),
+            Plan::Timed => self.recording.take(|_, _| {})?.map(|(slot, arrived)| (arrived.scheduled_ns, slot, arrived)),
             Plan::Asap { depth } if self.outstanding < *depth => {
-                self.recording.take()?.map(|arrived| (now_ns, NO_NODE, arrived))
+                self.recording.take(|_, _| {})?.map(|(slot, arrived)| (now_ns, slot, arrived))
             }
             Plan::Asap { .. } => None,
             Plan::Dependent(dependencies) => dependencies.take(&mut self.recording, now_ns)?,
         };
-        Ok(next.map(|(due_ns, node, arrived)| {
+        Ok(next.map(|(due_ns, slot, arrived)| {
             self.outstanding += 1;
-            let Arrived { number, arrival_ns, scheduled_ns, request, slot, .. } = *arrived;
-            Issue { request, due_ns, number, arrival_ns, scheduled_ns, slot, node }
+            let Arrived { number, arrival_ns, scheduled_ns, request, .. } = *arrived;
+            Issue { request, due_ns, number, arrival_ns, scheduled_ns, slot }
         }))
     }
 
@@ -143,14 +140,16 @@ impl<'a, E: From<ReplayError>> Player<'a, E> {
         self.recording.books.issued(issue, at_ns);
     }
 
-    /// A request that was issued is complete at `at_ns`, whether well or not.
+    /// The request in `slot`, which was issued, is complete at `at_ns`, whether well or not.
     #[inline]
-    pub fn completed(&mut self, issue: &Issue, at_ns: u64) {
+    pub fn completed(&mut self, slot: Slot, at_ns: u64) {
         self.now_ns = at_ns;
         self.outstanding = self.outstanding.saturating_sub(1);
-        self.recording.books.completed(issue.slot, at_ns);
-        if let Plan::Dependent(dependencies) = &mut self.plan {
-            dependencies.completed(issue.node, at_ns);
+        let books = &mut self.recording.books;
+        books.completed(slot, at_ns);
+        match &mut self.plan {
+            Plan::Timed | Plan::Asap { .. } => books.release(slot),
+            Plan::Dependent(dependencies) => dependencies.completed(slot, at_ns, books),
         }
     }
 

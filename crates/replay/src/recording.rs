@@ -16,7 +16,7 @@ pub struct Recording<'a, E> {
     at: usize,
     ended: bool,
     /// The request that was read last, and whether it is still to be taken.
-    last: Option<Arrived>,
+    last: Arrived,
     is_next: bool,
     /// The first arrival, on the recording's clock and on the replay's.
     first_ns: u64,
@@ -39,7 +39,7 @@ impl<'a, E: From<ReplayError>> Recording<'a, E> {
             batch: Vec::new(),
             at: 0,
             ended: false,
-            last: None,
+            last: Arrived::default(),
             is_next: false,
             first_ns: 0,
             start_ns: replay.start_ns,
@@ -59,45 +59,50 @@ impl<'a, E: From<ReplayError>> Recording<'a, E> {
     /// Of the source; a request that cannot be replayed.
     #[inline]
     pub fn peek(&mut self) -> Result<Option<&Arrived>, E> {
-        while !self.is_next && !self.ended {
-            match self.read()? {
-                Some(recorded) => self.is_next = self.arrive(recorded)?,
-                None => self.ended = true,
-            }
+        if !self.is_next {
+            self.read()?;
         }
-        Ok(self.last.as_ref().filter(|_| self.is_next))
+        Ok(self.is_next.then_some(&self.last))
     }
 
-    /// The next request, which stays where it is until the one after is asked for; none at the end.
+    /// The next request, which stays where it is until the one after is asked for, and its slot; none at the end. `hear` is
+    /// told of recorded completions up to its arrival, as [`Books::taken`] does.
     ///
     /// # Errors
     /// As [`peek`](Self::peek).
     #[inline]
-    pub fn take(&mut self) -> Result<Option<&Arrived>, E> {
-        self.peek()?;
-        let next = self.last.as_mut().filter(|_| self.is_next);
+    pub fn take(&mut self, hear: impl FnMut(u64, Slot)) -> Result<Option<(Slot, &Arrived)>, E> {
+        if self.peek()?.is_none() {
+            return Ok(None);
+        }
         self.is_next = false;
-        Ok(next.map(|arrived| {
-            arrived.slot = self.books.taken(arrived);
-            &*arrived
-        }))
+        Ok(Some((self.books.taken(&self.last, hear), &self.last)))
     }
 
-    fn read(&mut self) -> Result<Option<Recorded>, E> {
-        while self.at == self.batch.len() {
-            self.at = 0;
-            self.batch.clear();
-            if !(self.source)(&mut self.batch)? {
-                return Ok(None);
+    /// Reads on to the next request that is replayed.
+    fn read(&mut self) -> Result<(), E> {
+        while !self.is_next && !self.ended {
+            if let Some(&recorded) = self.batch.get(self.at) {
+                self.at += 1;
+                self.is_next = self.arrive(&recorded)?;
+            } else {
+                self.refill()?;
             }
         }
-        self.at += 1;
-        Ok(Some(self.batch[self.at - 1]))
+        Ok(())
+    }
+
+    #[cold]
+    fn refill(&mut self) -> Result<(), E> {
+        self.at = 0;
+        self.batch.clear();
+        self.ended = !(self.source)(&mut self.batch)?;
+        Ok(())
     }
 
     /// Takes a request over, unless it is left out or behind the limits of the replay; whether it was.
     #[inline]
-    fn arrive(&mut self, recorded: Recorded) -> Result<bool, ReplayError> {
+    fn arrive(&mut self, recorded: &Recorded) -> Result<bool, ReplayError> {
         let number = self.books.recorded + 1;
         if number == 1 {
             self.first_ns = recorded.arrival_ns;
@@ -128,14 +133,13 @@ impl<'a, E: From<ReplayError>> Recording<'a, E> {
             return Ok(false);
         };
         let start_ns = self.start_ns;
-        self.last = Some(Arrived {
+        self.last = Arrived {
             number,
             arrival_ns: start_ns + arrival_ns,
             scheduled_ns: start_ns + scaled_ns,
             completion_ns: completion_ns.map(|at_ns| start_ns + at_ns),
             request,
-            slot: Slot::NONE,
-        });
+        };
         Ok(true)
     }
 
@@ -154,16 +158,20 @@ impl<'a, E: From<ReplayError>> Recording<'a, E> {
 
     /// The request in whole blocks of the system, of which it touches every block that the recorded one touched; none
     /// if it lies outside and such are left out.
+    #[inline]
     fn fit(&mut self, recorded: &Request) -> Result<Option<Request>, String> {
         if recorded.kind == Kind::Flush {
             return Ok(Some(Request { offset_bytes: 0, length_bytes: 0, ..*recorded }));
         }
         let (offset, length) = (recorded.offset_bytes, u64::from(recorded.length_bytes));
         let place = || format!("{length} bytes at {offset}");
+        let start = offset - self.behind_block_start(offset);
         // A transfer of nothing is one of the block it names: no drive has another command.
-        let end = offset.checked_add(length.max(1)).and_then(|end| end.checked_next_multiple_of(self.block_bytes));
+        let end = offset.checked_add(length.max(1)).and_then(|end| match self.behind_block_start(end) {
+            0 => Some(end),
+            into => end.checked_add(self.block_bytes - into),
+        });
         let end = end.ok_or_else(|| format!("{}: its end must fit 64 bits", place()))?;
-        let start = offset / self.block_bytes * self.block_bytes;
         let whole = end - start;
         let length_bytes = u32::try_from(whole).map_err(|_| format!("{}: must be shorter than 4 GiB", place()))?;
         let (mut start, capacity) = (start, self.capacity_bytes);
@@ -189,5 +197,12 @@ impl<'a, E: From<ReplayError>> Recording<'a, E> {
         }
         self.books.rounded += u64::from(whole != length);
         Ok(Some(Request { offset_bytes: start, length_bytes, ..*recorded }))
+    }
+
+    /// How far a byte is behind the beginning of its block. Nearly all blocks are powers of two, and a division takes as
+    /// long as much of the rest.
+    #[inline]
+    fn behind_block_start(&self, byte: u64) -> u64 {
+        if self.block_bytes.is_power_of_two() { byte & (self.block_bytes - 1) } else { byte % self.block_bytes }
     }
 }

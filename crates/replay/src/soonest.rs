@@ -1,7 +1,7 @@
 //! What comes soonest, of things that are put in almost in the order in which they come out.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
 
 /// How far from the end a thing is put among those in order; beyond, a heap is quicker.
 const STEPS_MAX: usize = 32;
@@ -10,7 +10,9 @@ const STEPS_MAX: usize = 32;
 /// from it otherwise, and only what is far from its place goes to a heap.
 #[derive(Debug)]
 pub struct Soonest<T> {
-    in_order: VecDeque<T>,
+    /// In order from `start` on; what is before it has been taken.
+    in_order: Vec<T>,
+    start: usize,
     far: BinaryHeap<Reverse<T>>,
 }
 
@@ -19,46 +21,81 @@ where
     T: Ord,
 {
     fn default() -> Self {
-        Soonest { in_order: VecDeque::new(), far: BinaryHeap::new() }
+        Soonest { in_order: Vec::new(), start: 0, far: BinaryHeap::new() }
     }
 }
 
 impl<T: Ord + Copy> Soonest<T> {
-    #[inline]
+    // Always, so that what is put in comes in registers: a processor waits for words that it has just written apart and
+    // reads together.
+    #[inline(always)]
     pub fn push(&mut self, new: T) {
-        let behind = self.in_order.iter().rev().take(STEPS_MAX).take_while(|&&other| other > new).count();
-        if behind < STEPS_MAX {
-            self.in_order.insert(self.in_order.len() - behind, new);
-        } else {
+        let list = &self.in_order[self.start..];
+        if list.len() >= STEPS_MAX && list[list.len() - STEPS_MAX] > new {
             self.far.push(Reverse(new));
+            return;
         }
+        if self.in_order.len() == self.in_order.capacity() {
+            self.make_room();
+        }
+        self.in_order.push(new);
+        let list = &mut self.in_order[self.start..];
+        let mut place = list.len() - 1;
+        while place > 0 && list[place - 1] > new {
+            list[place] = list[place - 1];
+            place -= 1;
+        }
+        list[place] = new;
+    }
+
+    /// Moves what there is to the beginning.
+    #[cold]
+    fn make_room(&mut self) {
+        self.in_order.drain(..self.start);
+        self.start = 0;
+        self.in_order.reserve(self.in_order.len() + STEPS_MAX);
     }
 
     #[inline]
     pub fn first(&self) -> Option<T> {
-        let far = if self.far.is_empty() { None } else { self.far.peek().map(|&Reverse(first)| first) };
-        match (self.in_order.front(), far) {
-            (Some(&near), Some(far)) => Some(near.min(far)),
-            (near, far) => near.copied().or(far),
+        let near = self.in_order.get(self.start).copied();
+        if self.far.is_empty() {
+            return near;
         }
+        near.into_iter().chain(self.far.peek().map(|&Reverse(far)| far)).min()
+    }
+
+    #[inline(always)]
+    pub fn pop(&mut self) -> Option<T> {
+        let near = self.in_order.get(self.start).copied();
+        if let Some(&Reverse(far)) = self.far.peek()
+            && near.is_none_or(|near| far < near)
+        {
+            self.far.pop();
+            return Some(far);
+        }
+        self.start += usize::from(near.is_some());
+        if self.start == self.in_order.len() {
+            self.in_order.clear();
+            self.start = 0;
+        }
+        near
     }
 
     #[inline]
-    pub fn pop(&mut self) -> Option<T> {
-        let far = if self.far.is_empty() { None } else { self.far.peek().map(|&Reverse(first)| first) };
-        match (self.in_order.front(), far) {
-            (Some(&near), Some(far)) if far < near => self.far.pop().map(|Reverse(first)| first),
-            (None, Some(_)) => self.far.pop().map(|Reverse(first)| first),
-            _ => self.in_order.pop_front(),
-        }
+    pub fn is_empty(&self) -> bool {
+        self.in_order.is_empty() && self.far.is_empty()
     }
 
+    #[inline]
     pub fn len(&self) -> usize {
-        self.in_order.len() + self.far.len()
+        self.in_order.len() - self.start + self.far.len()
     }
 
     /// Leaves out what `keep` says no to.
     pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
+        self.in_order.drain(..self.start);
+        self.start = 0;
         self.in_order.retain(&mut keep);
         self.far.retain(|Reverse(one)| keep(one));
     }

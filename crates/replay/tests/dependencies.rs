@@ -219,7 +219,7 @@ fn the_player_waits_for_what_it_must_and_reads_no_further() {
         assert!(read.get() <= at_ms as usize + 2, "{} requests were read at {at_ms} ms", read.get());
     }
     // It is complete 100 times as late as recorded; its answer comes as long after as recorded.
-    player.completed(&first, 100 * MS);
+    player.completed(first.slot, 100 * MS);
     assert_eq!(player.next_due().unwrap(), Due::At(101 * MS));
     let second = player.take(101 * MS).unwrap().unwrap();
     assert_eq!((second.number, second.due_ns), (2, 101 * MS));
@@ -234,13 +234,13 @@ fn as_fast_as_possible_there_is_room_or_there_is_not() {
     let [first, second] = [5, 6].map(|now_ns| player.take(now_ns).unwrap().unwrap());
     assert_eq!(player.next_due().unwrap(), Due::AfterCompletion);
     assert!(player.take(7).unwrap().is_none());
-    player.completed(&second, 8);
+    player.completed(second.slot, 8);
     assert_eq!(player.next_due().unwrap(), Due::At(8));
     let third = player.take(9).unwrap().unwrap();
     assert_eq!((third.number, third.due_ns), (3, 9));
-    player.completed(&third, 10);
+    player.completed(third.slot, 10);
     assert_eq!(player.next_due().unwrap(), Due::AfterCompletion);
-    player.completed(&first, 11);
+    player.completed(first.slot, 11);
     assert_eq!(player.next_due().unwrap(), Due::Never);
     assert!(player.take(12).unwrap().is_none());
 }

@@ -1,6 +1,6 @@
 //! Replay in virtual time: a system under the requests of a recording, issued to the nanosecond when its player says.
 
-use headstack_replay::{Due, Issue, Player, Replay, ReplayError, ReplayMode, Source, in_memory};
+use headstack_replay::{Due, Player, Replay, ReplayError, ReplayMode, Slot, Source, in_memory};
 use headstack_result::{RunResult, Sampling, TooShort};
 use headstack_workload::Recorded;
 
@@ -86,8 +86,8 @@ struct Stage<'r, 't, E> {
     rig: Rig<'r>,
     player: Player<'t, E>,
     is_timed: bool,
-    /// What is under way, by id.
-    under_way: Vec<Issue>,
+    /// The player's name of what is under way, by id.
+    under_way: Vec<Slot>,
     late_arrivals: u64,
     /// Requests had piled up at the last arrival.
     piled_up: bool,
@@ -100,19 +100,19 @@ impl<E: From<SimError> + From<ReplayError>> Stage<'_, '_, E> {
         let mut done = Vec::with_capacity(64);
         while !self.rig.is_over() {
             let event_ns = self.rig.next_event_ns();
-            match self.player.next_due()? {
-                // The system first: what it finishes at this moment makes room for what is issued at it.
-                Due::At(due_ns) if due_ns < event_ns => {
-                    self.issue(due_ns)?;
-                }
-                Due::At(_) | Due::AfterCompletion => {
-                    if event_ns == u64::MAX {
-                        self.rig.never_answers();
-                        break;
-                    }
-                    self.system_event(event_ns, &mut done)?;
-                }
+            let due_ns = match self.player.next_due()? {
+                Due::At(due_ns) => due_ns,
+                Due::AfterCompletion => u64::MAX,
                 Due::Never => break,
+            };
+            // The system first: what it finishes at this moment makes room for what is issued at it.
+            if due_ns < event_ns {
+                self.issue(due_ns)?;
+            } else if event_ns < u64::MAX {
+                self.system_events(due_ns, &mut done)?;
+            } else {
+                self.rig.never_answers();
+                break;
             }
             self.rig.tell(progress, |rig| rig.flights.completed as f64 / requests_max as f64)?;
         }
@@ -122,18 +122,19 @@ impl<E: From<SimError> + From<ReplayError>> Stage<'_, '_, E> {
         Ok(())
     }
 
-    fn system_event(&mut self, at_ns: u64, done: &mut Vec<Completion>) -> Result<(), E> {
-        self.rig.advance(at_ns, done);
-        let places = done.len();
-        for completion in done.drain(..) {
-            self.rig.complete(&completion);
-            self.player.completed(&self.under_way[completion.id as usize], completion.at_ns);
+    #[inline]
+    fn system_events(&mut self, limit_ns: u64, done: &mut Vec<Completion>) -> Result<(), E> {
+        self.rig.advance(limit_ns, done);
+        for completion in done.iter() {
+            self.rig.complete(completion);
+            self.player.completed(self.under_way[completion.id as usize], completion.at_ns);
         }
-        for _ in 0..places {
-            if !self.issue(at_ns)? {
+        for _ in 0..done.len() {
+            if !self.issue(self.rig.now_ns)? {
                 break;
             }
         }
+        done.clear();
         self.rig.settle();
         Ok(())
     }
@@ -151,9 +152,9 @@ impl<E: From<SimError> + From<ReplayError>> Stage<'_, '_, E> {
         let (id, admitted) = self.rig.issue(flight);
         let slot = id as usize;
         if slot == self.under_way.len() {
-            self.under_way.push(issue);
+            self.under_way.push(issue.slot);
         }
-        self.under_way[slot] = issue;
+        self.under_way[slot] = issue.slot;
         let backlog = self.rig.outstanding();
         if let (true, Some(measuring)) = (self.is_timed, &mut self.rig.measuring) {
             self.late_arrivals += u64::from(!admitted);

@@ -6,16 +6,12 @@ use std::mem;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
+use crate::batch::Batch;
 use crate::error::TraceError;
-use crate::meta::Meta;
 use crate::reader::TraceReader;
-use crate::record::Record;
 
 /// Batches that are read before the slowest follower asks for them.
 const AHEAD: usize = 8;
-
-/// Some records, in order of arrival, and what holds for all that were read up to them.
-type Batch = (Arc<Vec<Record>>, Arc<Meta>);
 
 /// Who is given a trace from its beginning to its end. Those of one trace must all go on, or be dropped: the slowest
 /// holds the others up.
@@ -31,8 +27,10 @@ struct Shared {
 
 struct State {
     /// Those that somebody has yet to take, and the number of the first of them.
-    batches: VecDeque<Batch>,
+    batches: VecDeque<Arc<Batch>>,
     first: usize,
+    /// Those that were given back, to be filled again.
+    used: Vec<Batch>,
     /// What each follower takes next; none that has gone.
     places: Vec<Option<usize>>,
     /// How it ended, once it has.
@@ -49,7 +47,8 @@ enum End {
 
 /// Begins to read for so many followers.
 pub(crate) fn followed(reader: TraceReader, followers: usize) -> Vec<Follower> {
-    let state = State { batches: VecDeque::new(), first: 0, places: vec![Some(0); followers], end: None };
+    let (batches, places) = (VecDeque::new(), vec![Some(0); followers]);
+    let state = State { batches, first: 0, used: Vec::new(), places, end: None };
     let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
     let of_thread = shared.clone();
     thread::spawn(move || Reading { shared: of_thread, end: End::Panicked }.go(reader));
@@ -86,8 +85,8 @@ struct Reading {
 impl Reading {
     fn go(mut self, mut reader: TraceReader) {
         let mut meta = Arc::new(reader.meta().clone());
+        let mut records = Vec::new();
         loop {
-            let mut records = Vec::new();
             match reader.next_batch(&mut records) {
                 Ok(true) => {}
                 Ok(false) => return self.end = End::Whole,
@@ -96,6 +95,10 @@ impl Reading {
             if !meta.has_names_of(reader.meta()) {
                 meta = Arc::new(reader.meta().clone());
             }
+            let mut batch = self.shared.state().used.pop().unwrap_or_default();
+            if let Err(error) = batch.fill(&records, &meta) {
+                return self.end = End::Failed(error);
+            }
             let mut state = self.shared.state();
             while state.batches.len() == AHEAD && state.places.iter().any(Option::is_some) {
                 state = self.shared.wait(state);
@@ -103,7 +106,7 @@ impl Reading {
             if state.places.iter().all(Option::is_none) {
                 return;
             }
-            state.batches.push_back((Arc::new(records), meta.clone()));
+            state.batches.push_back(Arc::new(batch));
             self.shared.changed.notify_all();
         }
     }
@@ -117,20 +120,30 @@ impl Drop for Reading {
 }
 
 impl Follower {
-    /// The next records; none at the end.
+    /// Replaces `batch` by the next one; false at the end.
     ///
     /// # Errors
-    /// What cannot be accepted.
-    pub(crate) fn next(&mut self) -> Result<Option<Batch>, TraceError> {
+    /// What cannot be accepted, or replayed.
+    pub(crate) fn next(&mut self, batch: &mut Batch) -> Result<bool, TraceError> {
+        let Some(next) = self.take()? else { return Ok(false) };
+        // The last who takes one has it for himself, and gives another back for it.
+        match Arc::try_unwrap(next) {
+            Ok(next) => self.shared.state().used.push(mem::replace(batch, next)),
+            Err(next) => batch.copy(&next),
+        }
+        Ok(true)
+    }
+
+    fn take(&mut self) -> Result<Option<Arc<Batch>>, TraceError> {
         let mut state = self.shared.state();
         let place = state.places[self.index].expect("it has not gone");
         loop {
-            if let Some(batch) = state.batches.get(place - state.first) {
-                let batch = batch.clone();
+            if let Some(next) = state.batches.get(place - state.first) {
+                let next = next.clone();
                 state.places[self.index] = Some(place + 1);
                 state.forget();
                 self.shared.changed.notify_all();
-                return Ok(Some(batch));
+                return Ok(Some(next));
             }
             match &state.end {
                 None => state = self.shared.wait(state),

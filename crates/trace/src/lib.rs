@@ -8,6 +8,7 @@
 mod ahead;
 #[cfg(feature = "files")]
 pub mod analyze;
+mod batch;
 #[cfg(feature = "files")]
 pub mod caching;
 #[cfg(all(feature = "files", target_os = "linux"))]

@@ -263,6 +263,10 @@ pub(crate) fn merged(paths: &[&Path], mut writer: StoreWriter) -> Result<(StoreW
 const FIRST_LINES: usize = 5;
 
 fn detect(input: &Input) -> Result<Format, TraceError> {
+    // Most of the others read the head as text, which takes milliseconds, and none begins like it.
+    if Format::Parquet.fits(input.head()) {
+        return Ok(Format::Parquet);
+    }
     let fitting = |head: Head<'_>| Format::ALL.into_iter().filter(|format| format.fits(head)).collect::<Vec<Format>>();
     let names = |formats: &[Format]| formats.iter().map(|format| format.name()).collect::<Vec<_>>().join(", ");
     let all = fitting(input.head());

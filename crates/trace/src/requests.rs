@@ -1,11 +1,13 @@
 //! What is replayed of a trace.
 
+use std::mem;
 use std::sync::Arc;
 
 use headstack_workload::Recorded;
 
 #[cfg(feature = "files")]
 use crate::ahead::{Follower, followed};
+use crate::batch::Batch;
 use crate::error::TraceError;
 use crate::meta::{Clock, Meta};
 use crate::reader::TraceReader;
@@ -14,35 +16,37 @@ use crate::record::Record;
 /// The requests of a trace as replays take them.
 pub struct Requests {
     source: Source,
-    /// The first: what it tells is known before a request is asked for.
-    batch: Option<Batch>,
+    batch: Batch,
+    /// The batch is yet to be given: what the first tells is known before a request is asked for.
+    is_full: bool,
     device: Option<u32>,
 }
-
-/// Some records, and what holds for all that were read up to them.
-type Batch = (Arc<Vec<Record>>, Arc<Meta>);
 
 #[allow(clippy::large_enum_variant)] // One a replay.
 enum Source {
     /// Read where it is asked for: the web has no threads.
-    Here(TraceReader),
+    Here(TraceReader, Vec<Record>),
     #[cfg(feature = "files")]
     Elsewhere(Follower),
 }
 
 impl Source {
-    fn next(&mut self) -> Result<Option<Batch>, TraceError> {
+    /// Replaces the batch by the next one; false at the end.
+    fn next(&mut self, batch: &mut Batch) -> Result<bool, TraceError> {
         match self {
-            Source::Here(reader) => {
-                let mut records = Vec::new();
-                let more = reader.next_batch(&mut records)?;
-                Ok(more.then(|| (Arc::new(records), Arc::new(reader.meta().clone()))))
+            Source::Here(reader, records) => {
+                let more = reader.next_batch(records)?;
+                if more {
+                    batch.fill(records, &Arc::new(reader.meta().clone()))?;
+                }
+                Ok(more)
             }
             #[cfg(feature = "files")]
-            Source::Elsewhere(follower) => follower.next(),
+            Source::Elsewhere(follower) => follower.next(batch),
         }
     }
 }
+
 /// Puts the request to a device of that name where it is replayed; nothing where it is left out.
 pub type Placing<'a> = dyn FnMut(&str, Recorded) -> Result<Option<Recorded>, String> + 'a;
 
@@ -52,7 +56,7 @@ impl Requests {
     /// # Errors
     /// What cannot be accepted.
     pub fn of(reader: TraceReader) -> Result<Requests, TraceError> {
-        Requests::begin(Source::Here(reader))
+        Requests::begin(Source::Here(reader, Vec::new()))
     }
 
     /// The same for so many replays, which go on at the same time: a thread reads the trace once for all of them, ahead of
@@ -67,14 +71,15 @@ impl Requests {
     }
 
     fn begin(mut source: Source) -> Result<Requests, TraceError> {
-        let batch = source.next()?;
-        Ok(Requests { source, batch, device: None })
+        let mut batch = Batch::default();
+        let is_full = source.next(&mut batch)?;
+        Ok(Requests { source, batch, is_full, device: None })
     }
 
-    /// The first arrival, where the clock began with the recording.
+    /// The first arrival, where the clock began with the recording; asked before any request is.
     pub fn start_of_recording_ns(&self) -> Option<u64> {
-        let (records, meta) = self.batch.as_ref()?;
-        records.first().filter(|_| meta.clock == Clock::Recording).map(|record| record.arrival_ns)
+        let Batch { requests, meta, .. } = &self.batch;
+        requests.first().filter(|_| self.is_full && meta.clock == Clock::Recording).map(|first| first.arrival_ns)
     }
 
     /// The next of them in place of the old ones; whether there were any.
@@ -83,12 +88,15 @@ impl Requests {
     /// What cannot be accepted, or replayed.
     pub fn next(&mut self, requests: &mut Vec<Recorded>) -> Result<bool, TraceError> {
         requests.clear();
-        let Some((records, meta)) = self.read()? else { return Ok(false) };
-        requests.reserve(records.len());
-        for record in &*records {
-            self.device = Some(of_one_device(record, self.device, &meta)?);
-            requests.push(replayable(record, &meta)?);
+        if !self.read()? {
+            return Ok(false);
         }
+        let Batch { devices, meta, .. } = &self.batch;
+        let first = *self.device.get_or_insert_with(|| devices[0]);
+        if let Some(&other) = devices.iter().find(|&&device| device != first) {
+            return Err(several_devices(first, other, meta));
+        }
+        mem::swap(requests, &mut self.batch.requests);
         Ok(true)
     }
 
@@ -98,42 +106,31 @@ impl Requests {
     /// What cannot be accepted, replayed, or placed.
     pub fn next_placed(&mut self, requests: &mut Vec<Recorded>, place: &mut Placing<'_>) -> Result<bool, TraceError> {
         requests.clear();
-        let Some((records, meta)) = self.read()? else { return Ok(false) };
-        for record in &*records {
-            let placed = place(&meta.devices[record.device as usize].name, replayable(record, &meta)?);
+        if !self.read()? {
+            return Ok(false);
+        }
+        let Batch { requests: read, devices, meta } = &self.batch;
+        for (&recorded, &device) in read.iter().zip(devices) {
+            let placed = place(&meta.devices[device as usize].name, recorded);
             requests.extend(placed.map_err(|message| TraceError::of_file(&meta.origin[0].file, message))?);
         }
         Ok(true)
     }
 
-    fn read(&mut self) -> Result<Option<Batch>, TraceError> {
-        self.batch.take().map_or_else(|| self.source.next(), |first| Ok(Some(first)))
+    /// Whether there is a batch.
+    fn read(&mut self) -> Result<bool, TraceError> {
+        if mem::take(&mut self.is_full) { Ok(true) } else { self.source.next(&mut self.batch) }
     }
 }
 
-/// The device of all requests, for addresses of several mean different places.
-fn of_one_device(record: &Record, device: Option<u32>, meta: &Meta) -> Result<u32, TraceError> {
+/// Addresses of several devices mean different places.
+fn several_devices(one: u32, other: u32, meta: &Meta) -> TraceError {
     let name = |device: u32| &meta.devices[device as usize].name;
-    let first = device.unwrap_or(record.device);
-    if record.device != first {
-        let message = format!(
-            "its requests went to several devices, `{}` and `{}` among them: choose one by the step device=NAME, put \
-             them one after the other by stack=SIZE, or give each a place by map",
-            name(first),
-            name(record.device)
-        );
-        return Err(TraceError::of_file(&meta.origin[0].file, message));
-    }
-    Ok(first)
-}
-
-fn replayable(record: &Record, meta: &Meta) -> Result<Recorded, TraceError> {
-    record.recorded().ok_or_else(|| {
-        let operation = record.operation.name();
-        let message = format!(
-            "it has requests whose operation is `{operation}`: leave them out by the step \
-             kind=read,write,trim,flush, or say what unknown ones are by unknown=read"
-        );
-        TraceError::of_file(&meta.origin[0].file, message)
-    })
+    let message = format!(
+        "its requests went to several devices, `{}` and `{}` among them: choose one by the step device=NAME, put \
+         them one after the other by stack=SIZE, or give each a place by map",
+        name(one),
+        name(other)
+    );
+    TraceError::of_file(&meta.origin[0].file, message)
 }

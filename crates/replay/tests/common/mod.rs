@@ -64,7 +64,7 @@ impl Stage {
                 }
                 Due::At(_) | Due::AfterCompletion => {
                     let (_, issue) = under_way.pop().expect("whoever waits for a completion has a request under way");
-                    player.completed(&issue, completion_ns);
+                    player.completed(issue.slot, completion_ns);
                     continue;
                 }
             };
