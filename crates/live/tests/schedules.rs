@@ -247,9 +247,15 @@ fn errors_of_triggers_and_of_damage_name_the_key_and_what_is_allowed() {
         ),
         (
             &array,
-            "what = \"lose-write\"\nevery = 2\nmember = \"d1\"",
-            "bad.toml:5: fault[0].member: members have no contents of their own",
+            "what = \"misdirect\"\nevery = 2\nmember = \"d1\"\ndistance = \"64KiB\"",
+            "bad.toml:5: fault[0].member: members do not take each other's places",
             &["without this key"],
+        ),
+        (
+            &array,
+            "what = \"corrupt\"\nevery = 2\nmember = \"d1\"\non = \"write\"\nhow = \"zeros\"",
+            "bad.toml:5: fault[0].member: of a member, what lies there can be corrupted",
+            &["rest"],
         ),
         (
             &array,
