@@ -332,19 +332,6 @@ impl Gate {
         told.push(standings);
     }
 
-    /// Changes what a member of an array holds from a byte on, behind everybody's back. Returns how many bytes are others now.
-    ///
-    /// # Errors
-    /// A member that holds nothing, more damage than is kept; what the file system says.
-    pub fn corrupt(&self, member: u32, at_bytes: u64, bytes: &[u8], contents: &Contents) -> Result<u64, LiveError> {
-        let no_array = || LiveError::Asked("the system has no members; an array is allowed".to_owned());
-        let mut kept = self.kept();
-        let corrupt =
-            |members: &mut ArrayMembers, log: &mut UndoLog| members.corrupt(member, at_bytes, bytes, contents, log);
-        let done = self.with_members(&mut kept, contents, corrupt).map_err(LiveError::io("the contents"))?;
-        done.ok_or_else(no_array)?
-    }
-
     /// What members of each group hold otherwise than they should; nothing of what is no array.
     ///
     /// # Errors
