@@ -3,7 +3,6 @@
 
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::common::*;
@@ -28,7 +27,6 @@ const ROWS: u64 = 64;
 /// An array of drives that cache no writes, served, and its client.
 struct Served {
     session: Session,
-    device: Arc<Device>,
     server: Server,
     socket: PathBuf,
     client: Client,
@@ -57,7 +55,7 @@ impl Served {
         let socket = std::env::temp_dir().join(format!("headstack-members-{name}-{}", std::process::id()));
         let server = Server::start(&device, &[Endpoint::Unix(socket.clone())], Security::None).unwrap();
         let client = connect(&socket);
-        Served { session, device, server, socket, client }
+        Served { session, server, socket, client }
     }
 
     fn order(&self, order: Order) -> Value {
@@ -89,8 +87,13 @@ impl Served {
         data
     }
 
-    fn corrupt(&self, member: u32, at_bytes: u64, bytes: &[u8]) -> u64 {
-        self.device.submitter.gate().corrupt(member, at_bytes, bytes, &self.device.contents).unwrap()
+    /// What a member holds from a byte on is otherwise from now on.
+    fn corrupt(&self, member: &str, at_bytes: u64, length_bytes: u64, pattern: &str) {
+        let fault = serde_json::json!({
+            "what": "corrupt", "member": member, "on": "rest", "how": "pattern", "pattern": pattern,
+            "ranges": [{ "offset": at_bytes, "length": length_bytes }],
+        });
+        self.inject(serde_json::from_value(fault).unwrap());
     }
 
     /// What the status says of the only group, once that holds.
@@ -220,8 +223,7 @@ fn a_check_counts_what_a_member_holds_wrong_and_a_repair_makes_it_right_parity()
         fill(&mut served);
         assert_eq!(served.scrub(false), (0, 0));
         // Row 0 has its parity on d3, and its first unit on d0.
-        let others = before(4096, 512)[..100].iter().filter(|byte| **byte != 0xff).count() as u64;
-        assert_eq!(served.corrupt(0, 4096, &[0xff; 100]), others);
+        served.corrupt("d0", 4096, 100, "0xff");
         let read = served.read(4096, 512);
         assert!(read[..100] == [0xff; 100] && read[100..] == before(4096, 512)[100..], "reads are silent");
         let (sectors, differing_bytes) = served.scrub(false);
@@ -245,7 +247,7 @@ fn a_rebuild_spreads_damage_to_a_block_that_nobody_touched() {
     let mut served = Served::new("spread", &spare, 1);
     fill(&mut served);
     // Row 0: its units are on d0, d1 and d2.
-    served.corrupt(0, 0, &[0xff; 512]);
+    served.corrupt("d0", 0, 512, "0xff");
     served.fail("d1");
     served.status(|group| group["state"] == "healthy");
     let (damaged, neighbour) = (served.read(0, 512), served.read(UNIT, 512));
@@ -264,13 +266,13 @@ fn copies_that_differ_are_read_in_turn_until_they_are_repaired() {
     let mirror = format!("level = \"raid1\"\ndrives = [\"d0\", \"d1\"]\nmirror_reads = \"round-robin\"\n{SMALL}");
     let mut served = Served::new("mirror", &mirror, 1);
     served.write(0, &before(0, 65536));
-    assert_eq!(served.corrupt(1, 8192, &[1; 512]), 512);
+    served.corrupt("d1", 8192, 512, "0x01");
     let reads: Vec<bool> = (0..4).map(|_| served.read(8192, 512) == before(8192, 512)).collect();
     assert_eq!(reads, [true, false, true, false]);
     assert_eq!(served.scrub(true), (8, 0));
     assert!((0..4).all(|_| served.read(8192, 512) == before(8192, 512)), "the first copy is trusted");
     // A copy alone serves what it holds.
-    served.corrupt(1, 8192, &[1; 512]);
+    served.corrupt("d1", 8192, 512, "0x01");
     served.fail("d0");
     assert_eq!(served.read(8192, 512), [1; 512]);
     served.stop();
@@ -310,17 +312,21 @@ fn faults_strike_what_a_member_holds() {
 #[test]
 fn what_cannot_be_damaged_or_scrubbed_says_why() {
     let served = Served::new("refusals", &format!("{RAID5}{SMALL}"), 1);
-    let gate = served.device.submitter.gate();
-    let said = gate.corrupt(4, 0, &[0; 512], &served.device.contents).unwrap_err().to_string();
-    assert_eq!(said, "d4: it serves no place now; a member that serves one is allowed");
+    let corrupt = |served: &Served, member: &str| {
+        let text = r#"{"do": "inject", "fault": {"what": "corrupt", "member": "MEMBER", "on": "rest", "how": "ones"}}"#;
+        let order = serde_json::from_str(&text.replace("MEMBER", member)).unwrap();
+        served.session.commander().order(order).unwrap_err().to_string()
+    };
+    let said = corrupt(&served, "d4");
+    assert!(said.contains("d4 serves no place now; a member that serves one is allowed"), "{said}");
     let scrub = || served.session.commander().order(Order::Scrub { group: None, repair: false });
     served.fail("d2");
     assert!(scrub().unwrap_err().to_string().contains("is degraded; one that is whole is allowed"));
     served.stop();
     let draid = "level = \"draid1:2d:1s\"\ndrives = [\"d0..d4\"]\ndrive_size = \"64MiB\"\n";
     let served = Served::new("flat", draid, 1);
-    let said = served.device.submitter.gate().corrupt(0, 0, &[0], &served.device.contents).unwrap_err().to_string();
-    assert!(said.contains("none of group"), "{said}");
+    let said = corrupt(&served, "d0");
+    assert!(said.contains("has no contents of its own; one of a group without records or a pool is allowed"), "{said}");
     let status = served.order(Order::Status);
     assert_eq!(status["mismatches"][0]["differing_bytes"], Value::Null);
     let scrub = served.session.commander().order(Order::Scrub { group: None, repair: false });

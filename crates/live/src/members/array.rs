@@ -4,7 +4,7 @@
 use std::io;
 use std::ops::Range;
 
-use headstack_sim::array::description::{ArrayDescription, Group, Level};
+use headstack_sim::array::description::{ArrayDescription, Group};
 use headstack_sim::array::{Pass, PassKind, Standing};
 use headstack_sim::faults::contents::{Alteration, MemberDamage};
 use headstack_sim::power_cut::Halfway;
@@ -12,7 +12,6 @@ use headstack_workload::Span;
 use serde::Serialize;
 
 use super::{Flat, Members, Served, Unfinished};
-use crate::LiveError;
 use crate::contents::Contents;
 use crate::power::UndoLog;
 
@@ -34,7 +33,6 @@ struct Place {
 #[derive(Debug)]
 struct GroupMembers {
     name: String,
-    level: Level,
     /// None where members have no contents of their own.
     members: Option<Members>,
     /// The last pass that was followed: its number, and how far.
@@ -59,8 +57,6 @@ pub struct GroupMismatches {
 pub struct ArrayMembers {
     groups: Vec<GroupMembers>,
     places: Vec<Place>,
-    /// Names of the members.
-    names: Vec<String>,
 }
 
 /// The contents of a group, where changes are for good.
@@ -117,7 +113,6 @@ impl ArrayMembers {
     pub fn of(array: &ArrayDescription) -> ArrayMembers {
         let group = |group: &Group| GroupMembers {
             name: group.name.clone(),
-            level: group.level,
             members: Members::of(group),
             followed: (0, 0),
             mismatched_sectors: 0,
@@ -129,8 +124,7 @@ impl ArrayMembers {
             Place { group, start_bytes, base_bytes: base_bytes - length_bytes, length_bytes }
         });
         let places = places.collect();
-        let names = array.members.iter().map(|member| member.name.clone()).collect();
-        ArrayMembers { groups: array.groups.iter().map(group).collect(), places, names }
+        ArrayMembers { groups: array.groups.iter().map(group).collect(), places }
     }
 
     /// Something differs.
@@ -230,7 +224,7 @@ impl ArrayMembers {
                 let flat = &mut OfGroup { places: &self.places, group: number, contents, log };
                 let mut held = members.held(slot, how.span, flat)?;
                 how.apply(how.span.start_bytes, &mut held);
-                members.corrupt(slot, how.span.start_bytes, &held, flat).map(drop)
+                members.corrupt(slot, how.span.start_bytes, &held, flat)
             }
             MemberDamage::NotStored { change, span } => {
                 for (_, offset_bytes, part) in parts.into_iter().filter(|(group, ..)| *group == number) {
@@ -245,40 +239,6 @@ impl ArrayMembers {
                 Ok(())
             }
         }
-    }
-
-    /// Changes what a member holds behind everybody's back; returns how many bytes are others now.
-    ///
-    /// # Errors
-    /// Those of the contents; a member that holds nothing; more than is kept of differences.
-    pub fn corrupt(
-        &mut self,
-        member: u32,
-        at_bytes: u64,
-        bytes: &[u8],
-        contents: &Contents,
-        log: &mut UndoLog,
-    ) -> Result<u64, LiveError> {
-        let memory_bytes = self.memory_bytes();
-        let name = self.names.get(member as usize).map_or_else(|| format!("member {member}"), Clone::clone);
-        let asked = |why: String| Err(LiveError::Asked(format!("{name}: {why}")));
-        let place = |group: &GroupMembers| group.members.as_ref().and_then(|members| members.slot_of(member));
-        let found = self.groups.iter().position(|group| place(group).is_some());
-        let Some(number) = found else {
-            let flat: Vec<String> = self.groups.iter().filter(|group| group.members.is_none()).map(called).collect();
-            let but = if flat.is_empty() { String::new() } else { format!(", and none of {}", flat.join(", ")) };
-            return asked(format!("it serves no place now; a member that serves one{but} is allowed"));
-        };
-        let slot = place(&self.groups[number]).expect("just found");
-        let members = self.groups[number].members.as_mut().expect("just found");
-        if memory_bytes + members.memory_for(bytes.len() as u64) > DIFFERENCES_BYTES_MAX {
-            return asked(format!(
-                "damage of {} B is too much; {DIFFERENCES_BYTES_MAX} B are kept in all",
-                bytes.len()
-            ));
-        }
-        let mut flat = OfGroup { places: &self.places, group: number, contents, log };
-        members.corrupt(slot, at_bytes, bytes, &mut flat).map_err(LiveError::io("the contents"))
     }
 
     /// What is there before a power cut's verdicts are carried out of changes that it met half-way: `old` tells what was there
@@ -333,10 +293,6 @@ impl ArrayMembers {
         }
         Ok(())
     }
-}
-
-fn called(group: &GroupMembers) -> String {
-    format!("group {} ({})", group.name, group.level)
 }
 
 /// Sees what a pass has seen since it was followed last.

@@ -2,7 +2,8 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard, RwLock};
+use std::time::Instant;
 
 use headstack_sim::array::Standing;
 use headstack_sim::array::description::ArrayDescription;
@@ -16,6 +17,7 @@ use super::undo::{Change, UndoLog};
 use crate::LiveError;
 use crate::budget::{Budget, Share};
 use crate::contents::Contents;
+use crate::journal::Journal;
 use crate::members::{ArrayMembers, GroupMismatches};
 
 /// Power, and the undo log of the contents that lose something with it.
@@ -34,6 +36,31 @@ pub struct Gate {
     members_differ: AtomicBool,
     /// What the model has said of groups, for whoever looks at members next: the clock waits for nobody.
     standings: Mutex<Vec<Vec<Standing>>>,
+    /// What is kept of everything that happens to contents, if somebody asked for it.
+    journal: RwLock<Option<Journal>>,
+    keeps_journal: bool,
+}
+
+/// A change of contents, as a request asks for it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked<'a> {
+    /// Where.
+    pub span: Span,
+    /// What.
+    pub change: Change<'a>,
+    /// It must be durable when it is acknowledged.
+    pub forced: bool,
+    /// When it was issued.
+    pub issued: Instant,
+}
+
+/// By which numbers a change that was made is known.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Made {
+    /// In the undo log, if there is one.
+    pub undo: Option<u64>,
+    /// In the journal, if there is one.
+    pub journal: Option<u64>,
 }
 
 /// Pre-images, and the memory that they take.
@@ -73,7 +100,12 @@ impl Kept {
 impl Gate {
     /// Power is on. With `keeps_log`, changes can be taken back, for memory of the budget. Members of `array` can come to
     /// hold something of their own.
-    pub fn new(keeps_log: bool, array: Option<&ArrayDescription>, budget: &Budget) -> Gate {
+    pub(crate) fn new(
+        keeps_log: bool,
+        array: Option<&ArrayDescription>,
+        journal: Option<Journal>,
+        budget: &Budget,
+    ) -> Gate {
         let members = array.map(ArrayMembers::of);
         let kept = Kept { log: UndoLog::default(), members, older: Older::default(), share: budget.share() };
         Gate {
@@ -85,7 +117,25 @@ impl Gate {
             cuts: AtomicU32::new(0),
             members_differ: AtomicBool::new(false),
             standings: Mutex::default(),
+            keeps_journal: journal.is_some(),
+            journal: RwLock::new(journal),
         }
+    }
+
+    /// Has the journal say something, if there is one.
+    pub(crate) fn note<T>(&self, say: impl FnOnce(&Journal) -> T) -> Option<T> {
+        if !self.keeps_journal {
+            return None;
+        }
+        self.journal.read().expect("nobody panics with it").as_ref().map(say)
+    }
+
+    /// The journal is whole: nothing more comes.
+    ///
+    /// # Errors
+    /// It could not be written.
+    pub fn finish_journal(&self) -> Result<(), LiveError> {
+        self.journal.write().expect("nobody panics with it").take().map_or(Ok(()), Journal::finish)
     }
 
     /// A fault may come: what it needs is kept from now on.
@@ -115,44 +165,51 @@ impl Gate {
     }
 
     /// Changes contents and has `hand_in` tell the clock of it, as one step: a power cut finds both or neither. It hears
-    /// the change's number in the undo log; of none where there is no log, or no power, which the clock knows. What was
-    /// there before is kept in memory that is taken from `share`.
+    /// the change's numbers; of none where nothing is kept, or there is no power, which the clock knows. What was there before
+    /// is kept in memory that is taken from `share`.
     ///
     /// # Errors
     /// What the file system says: nothing is changed then, and nothing handed in.
-    pub fn change(
+    pub(crate) fn change(
         &self,
         contents: &Contents,
-        span: Span,
-        change: Change<'_>,
+        asked: &Asked<'_>,
         share: &mut Share,
-        hand_in: impl FnOnce(Option<u64>, &mut Share),
+        hand_in: impl FnOnce(Made, &mut Share),
     ) -> io::Result<()> {
-        if !self.keeps_log() {
+        let Asked { span, change, forced, issued } = *asked;
+        let keeps_log = self.keeps_log();
+        if !keeps_log && !self.keeps_journal {
             if self.is_on() {
                 change.apply(contents, span)?;
             }
-            hand_in(None, share);
+            hand_in(Made::default(), share);
             return Ok(());
         }
         let mut kept = self.kept();
-        kept.settle(contents, &self.take_settled())?;
-        let number = if self.is_on() {
-            let differ = self.members_differ();
-            if differ {
-                self.with_members(&mut kept, contents, |_, _| ())?;
+        if keeps_log {
+            kept.settle(contents, &self.take_settled())?;
+        }
+        let mut made = Made::default();
+        if self.is_on() {
+            if keeps_log {
+                let differ = self.members_differ();
+                if differ {
+                    self.with_members(&mut kept, contents, |_, _| ())?;
+                }
+                let number = kept.log.apply(contents, span, change);
+                if let Some(members) = kept.members.as_mut().filter(|_| differ && number.is_ok()) {
+                    members.written(span);
+                    self.members_differ.store(members.differ(), Ordering::Release);
+                }
+                kept.balance(Some(share));
+                made.undo = Some(number?);
+            } else {
+                change.apply(contents, span)?;
             }
-            let number = kept.log.apply(contents, span, change);
-            if let Some(members) = kept.members.as_mut().filter(|_| differ && number.is_ok()) {
-                members.written(span);
-                self.members_differ.store(members.differ(), Ordering::Release);
-            }
-            kept.balance(Some(share));
-            Some(number?)
-        } else {
-            None
-        };
-        hand_in(number, share);
+            made.journal = self.note(|journal| journal.changed(issued, span, change, forced)).flatten();
+        }
+        hand_in(made, share);
         Ok(())
     }
 
@@ -178,6 +235,7 @@ impl Gate {
         }
         let mut kept = self.kept();
         kept.settle(contents, &self.take_settled())?;
+        let places: Vec<Span> = damages.iter().flat_map(damage::places).collect();
         let mut done = Ok(());
         for damage in damages.drain(..) {
             let one = match damage {
@@ -194,7 +252,8 @@ impl Gate {
             done = done.and(one);
         }
         kept.count();
-        done
+        done?;
+        self.note(|journal| journal.became(&places, contents)).unwrap_or(Ok(()))
     }
 
     /// Has what was read be what faults make of it, where it was read: its first byte, and the data.
@@ -227,11 +286,14 @@ impl Gate {
             return Ok(None);
         }
         let mut kept = self.kept();
+        let gone = verdicts.iter().filter(|verdict| verdict.fate != Fate::Durable);
+        let places: Vec<Span> = gone.map(|verdict| verdict.span).collect();
         let mut before = self.take_settled();
         before.append(verdicts);
         let met = self.with_members(&mut kept, contents, |members, log| members.before_cut(halfway, contents, log))?;
         let unfinished = met.transpose()?.unwrap_or_default();
         let lost = kept.settle(contents, &before)?;
+        self.note(|journal| journal.became(&places, contents)).unwrap_or(Ok(()))?;
         self.with_members(&mut kept, contents, |members, log| members.cut(&unfinished, contents, log))?.transpose()?;
         Ok(Some(lost))
     }
@@ -270,19 +332,6 @@ impl Gate {
         told.push(standings);
     }
 
-    /// Changes what a member of an array holds from a byte on, behind everybody's back. Returns how many bytes are others now.
-    ///
-    /// # Errors
-    /// A member that holds nothing, more damage than is kept; what the file system says.
-    pub fn corrupt(&self, member: u32, at_bytes: u64, bytes: &[u8], contents: &Contents) -> Result<u64, LiveError> {
-        let no_array = || LiveError::Asked("the system has no members; an array is allowed".to_owned());
-        let mut kept = self.kept();
-        let corrupt =
-            |members: &mut ArrayMembers, log: &mut UndoLog| members.corrupt(member, at_bytes, bytes, contents, log);
-        let done = self.with_members(&mut kept, contents, corrupt).map_err(LiveError::io("the contents"))?;
-        done.ok_or_else(no_array)?
-    }
-
     /// What members of each group hold otherwise than they should; nothing of what is no array.
     ///
     /// # Errors
@@ -305,9 +354,13 @@ impl Gate {
             members.follow(standing, contents, log)?;
         }
         let done = what(members, log);
+        let changed = log.take_changed_for_good();
         self.members_differ.store(members.differ(), Ordering::Release);
         // What differs is counted, whether or not there was room for it.
         kept.count();
+        if !changed.is_empty() {
+            self.note(|journal| journal.became(&changed, contents)).unwrap_or(Ok(()))?;
+        }
         Ok(Some(done))
     }
 

@@ -102,7 +102,7 @@ pub(super) struct Stretch {
     /// Oldest first, never empty.
     pub versions: Vec<Version>,
     /// What is there are zeros that need no place, once nothing else can come back.
-    gives_back: bool,
+    pub gives_back: bool,
 }
 
 /// Changes to contents in the order in which they were made, as far as they can be taken back.
@@ -112,6 +112,8 @@ pub struct UndoLog {
     stretches: BTreeMap<u64, Stretch>,
     changes: u64,
     pub(super) memory_bytes: u64,
+    /// Where contents were changed for good, for whoever is to be told.
+    changed_for_good: Vec<Span>,
 }
 
 impl UndoLog {
@@ -152,7 +154,13 @@ impl UndoLog {
     pub fn apply_for_good(&mut self, contents: &Contents, span: Span, data: &[u8]) -> io::Result<()> {
         let number = self.apply(contents, span, Change::Data(data))?;
         self.keep(contents, number, span);
+        self.changed_for_good.push(span);
         Ok(())
+    }
+
+    /// Where contents were changed for good since the last call.
+    pub fn take_changed_for_good(&mut self) -> Vec<Span> {
+        std::mem::take(&mut self.changed_for_good)
     }
 
     /// Puts into `into`, which has the contents from `start_bytes` on, what was there before the first of some changes.

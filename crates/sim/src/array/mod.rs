@@ -34,8 +34,7 @@ mod state;
 mod under_way;
 
 pub use check::check;
-pub use outside::Standing;
-pub use pass::{Pass, PassKind, PassState};
+pub use pass::{Pass, PassKind, PassState, Standing};
 pub use state::{Array, ArrayCounters};
 
 use std::cmp::Reverse;

@@ -6,7 +6,7 @@ use headstack_workload::{Kind, Span};
 use super::health::{GroupState, SlotState};
 use super::intent::Intent;
 use super::levels::{Extent, Placing, Tear};
-use super::pass::Pass;
+use super::pass::{Pass, Standing};
 use super::places::{Held, Piece};
 use super::slab::Slab;
 use super::state::{Array, Event};
@@ -14,15 +14,6 @@ use crate::device::Device;
 use crate::flights::Failed;
 use crate::gauges::{DeviceGauge, DeviceHealth, DeviceState, Gauges, GroupHealth, PassGauge};
 use crate::spans::{common, common_with_all, put_in_order};
-
-/// How a group stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standing {
-    /// Of each slot: its member, how often what it held was lost, and below which byte it holds what it should.
-    pub served: Vec<(u32, u32, u64)>,
-    /// The last pass over its stripes since power came.
-    pub pass: Option<Pass>,
-}
 
 impl Array {
     /// How many members there are, spares among them.

@@ -1,4 +1,4 @@
-//! What is known of a pass over the stripes of a group (`passes.rs`).
+//! What is known of a pass over the stripes of a group (`passes.rs`), and how the group stands.
 
 use std::ops::Range;
 
@@ -67,4 +67,13 @@ impl Pass {
     pub(super) fn is_running(&self) -> bool {
         self.state == PassState::Running
     }
+}
+
+/// How a group stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// Of each slot: its member, how often what it held was lost, and below which byte it holds what it should.
+    pub served: Vec<(u32, u32, u64)>,
+    /// The last pass over its stripes since power came.
+    pub pass: Option<Pass>,
 }

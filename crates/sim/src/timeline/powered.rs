@@ -63,6 +63,11 @@ impl<T> Timeline<T> {
         self.power.losses
     }
 
+    /// Some cache can hold acknowledged data that a power cut loses, now or once a battery is down.
+    pub fn may_lose_data(&self) -> bool {
+        self.system().is_some_and(System::may_lose_data)
+    }
+
     /// A power cut would take contents back, or could.
     pub(super) fn may_lose_contents(&self) -> bool {
         matches!(self.machine, Machine::System(_))
