@@ -39,6 +39,7 @@ PLACES = {
     "python": ".csv .json .md .py .pyi .toml .txt .typed",
     "tests": ".py .txt",
     "tests/python/samples": ".json .txt",
+    "tests/python/stores": ".go .lock .mod .py .rs .sum .toml",
     "web": ".css .json .mjs .sh .ts",
 }
 """The folders that files lie in, and how the names of those in each end; the innermost folder counts."""

@@ -1,0 +1,106 @@
+"""Recordings: a store at work on a live device that keeps a journal."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+import headstack as hs
+from headstack.live.filesystems import file_system, made
+from stores.cases import FOLDER, Case
+from stores.programs import command
+
+BEGIN = "begin"
+"""The mark from which on cuts are tried: everything before it is synced."""
+BACKGROUND_S = 0.004
+LATENCY = "constant:50us"
+"""Of the device: long enough that writes overlap."""
+
+Mark = Callable[[str], None]
+
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def sync(folder: Path) -> None:
+    """Of the whole file system, and no other."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        if LIBC.syncfs(descriptor) != 0:
+            raise OSError(ctypes.get_errno(), "syncfs")
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def synced_in_the_background(folder: Path) -> Iterator[None]:
+    """What the kernel's writeback does in half a minute: unsynced data come to the device, in any order."""
+    over = threading.Event()
+
+    def repeat() -> None:
+        while not over.wait(BACKGROUND_S):
+            sync(folder)
+
+    thread = threading.Thread(target=repeat)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def work(case: Case, folder: Path, mark: Mark, pause_s: float = 0) -> int:
+    """Runs a store's transactions, and marks each that it acknowledges, before it goes on; how many those were."""
+    # The interpreter finds this package as it has found it here.
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
+    words = command(case.store, folder, case.settings)
+    count = 0
+    with subprocess.Popen(
+        words, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        for line in process.stdout:
+            mark(line.strip())
+            count += 1
+            # The background has the time to write what each transaction left.
+            time.sleep(pause_s)
+            process.stdin.write("\n")
+            process.stdin.flush()
+        said = process.stderr.read()
+    if process.returncode != 0 or count != case.program.transactions:
+        raise RuntimeError(f"{case.name}: {count} transactions, exit code {process.returncode}: {said.strip()[-500:]}")
+    return count
+
+
+def carried_out(case: Case, file: Path, mark: Mark) -> None:
+    """The whole run on a device behind a file: a new file system, the store's transactions, and the end."""
+    with made(file, case.file_system, case.mount) as root:
+        folder = root / FOLDER
+        folder.mkdir()
+        if case.program.prepare is not None:
+            case.program.prepare(folder)
+        sync(root)
+        mark(BEGIN)
+        with synced_in_the_background(root) if case.background else nullcontext():
+            work(case, folder, mark, BACKGROUND_S if case.background else 0)
+
+
+def size_mib(case: Case) -> int:
+    return max(case.program.image_mib, file_system(case.file_system).least_mib)
+
+
+def recorded(case: Case, journal: Path, scratch: Path) -> None:
+    """Writes the journal of a run."""
+    place = scratch / "fuse"
+    place.mkdir()
+    with hs.serve(LATENCY, size=f"{size_mib(case)}MiB", fuse=str(place), journal=str(journal), realtime=False) as live:
+        carried_out(case, Path(live.files[0]), lambda text: live.order({"do": "mark", "text": text}))
