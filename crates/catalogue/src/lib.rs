@@ -30,7 +30,7 @@ pub use array::{Changes, ResolvedArray};
 pub use blueprint::{Blueprint, Described, Drafter};
 pub use complete::description_to_toml;
 pub use demand::{load_demand, load_scenario, load_workload};
-pub use faults::{faults_of_text, faults_to_toml, load_faults, parse_faults, read_faults};
+pub use faults::{faults_of_text, faults_to_toml, load_faults, load_faults_of_run, parse_faults, read_faults};
 pub use hosts::HostProfile;
 pub use points::{DescribedPoints, Point, Points, Refused};
 pub use resolve::{Derived, Resolved, resolve};

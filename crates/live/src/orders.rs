@@ -1,6 +1,6 @@
 //! What may be asked of a session while it runs: orders, as the control socket and programs give them, and their answers.
 
-use headstack_sim::faults::Fault;
+use headstack_sim::faults::{Fault, Trigger};
 use headstack_workload::DurationNs;
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +17,9 @@ pub enum Order {
         /// How long it lasts; until it is ended, where nothing is said.
         #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
         lasts: Option<DurationNs>,
+        /// Which requests make it strike, from now on, or meet it; all, where nothing is said.
+        #[serde(default, skip_serializing_if = "is_default")]
+        when: Box<Trigger>,
     },
     /// Hangs end: all of them, and what they hold is answered.
     Release,
@@ -30,4 +33,8 @@ pub enum Order {
     Smart,
     /// What was injected so far, each with its proof, and as a schedule file.
     Injections,
+}
+
+fn is_default(when: &Trigger) -> bool {
+    *when == Trigger::default()
 }

@@ -11,11 +11,13 @@ use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
 use headstack_catalogue::faults::{faults_to_toml, read_map};
-use headstack_sim::faults::{FaultsToEnd, Schedule};
+use headstack_sim::faults::contents::{Damage, Spoil};
+use headstack_sim::faults::{FaultsToEnd, Schedule, Timed};
 use headstack_sim::power_cut::{Changed, Verdict};
-use headstack_sim::timeline::{Finished, Listener, Timeline};
+use headstack_sim::timeline::{Finished, Listener, Timeline, Touch};
 use headstack_sim::{Model, Outcome};
 use headstack_workload::Request;
+use memchr::memmem;
 use serde_json::{Value, json};
 
 use crate::LiveError;
@@ -64,6 +66,11 @@ pub trait Answer: std::fmt::Debug + Send {
     /// Tells what became of the request, for which the model `took` so much of the wall's time. On the clock thread: it
     /// must be quick and wait for nobody.
     fn send(self: Box<Self>, outcome: Outcome, took: Duration);
+
+    /// The bytes that a read brings, and where in the system the first of them is: a fault may make others of them.
+    fn data(&mut self) -> Option<(u64, &mut [u8])> {
+        None
+    }
 }
 
 /// A word to another thread, for programs that are no export.
@@ -83,7 +90,7 @@ struct Arrival {
     /// When its data were copied.
     copied: Instant,
     request: Request,
-    changed: Option<Changed>,
+    touch: Touch,
     answer: Box<dyn Answer>,
 }
 
@@ -118,6 +125,11 @@ struct Shared {
     realtime: bool,
     /// What a power cut takes from, once there is an export.
     contents: OnceLock<Contents>,
+    /// What faults look for in what is written.
+    patterns: RwLock<Vec<Box<[u8]>>>,
+    looks_for_patterns: AtomicBool,
+    /// Every request takes no time at all.
+    is_instant: bool,
 }
 
 impl Shared {
@@ -132,6 +144,23 @@ impl Shared {
         }
     }
 
+    /// Which of the patterns that faults look for are in what is written, a bit each.
+    fn patterns_in(&self, change: Change<'_>) -> u64 {
+        let Change::Data(data) = change else { return 0 };
+        if !self.looks_for_patterns.load(Ordering::Acquire) {
+            return 0;
+        }
+        let patterns = self.patterns.read().expect("nobody panics with them");
+        let found = patterns.iter().enumerate().filter(|(_, pattern)| memmem::find(data, pattern).is_some());
+        found.fold(0, |bits, (bit, _)| bits | 1 << bit)
+    }
+
+    /// Faults look for these from now on.
+    fn look_for(&self, patterns: &[Box<[u8]>]) {
+        *self.patterns.write().expect("nobody panics with them") = patterns.to_vec();
+        self.looks_for_patterns.store(!patterns.is_empty(), Ordering::Release);
+    }
+
     /// What is to be said of the session so far.
     fn fidelity(&self, ledger: &Ledger) -> Fidelity {
         let mut path = ledger.path(self.floor_ns.load(Ordering::Relaxed), self.speed);
@@ -144,7 +173,6 @@ impl Shared {
 #[derive(Clone, Debug)]
 pub struct Submitter {
     shared: Arc<Shared>,
-    is_instant: bool,
     floor: Duration,
 }
 
@@ -158,7 +186,7 @@ impl Submitter {
 
     /// Whether every request takes no time at all: exports may answer by themselves then, and only count.
     pub fn is_instant(&self) -> bool {
-        self.is_instant
+        self.shared.is_instant
     }
 
     /// Requests were answered without the clock.
@@ -178,7 +206,7 @@ impl Submitter {
 
     /// Has this thread keep up with the clock, behind it, where answers take any time.
     pub(crate) fn keep_up(&self) {
-        if !self.is_instant {
+        if !self.shared.is_instant {
             be_punctual(Duty::Path, self.shared.realtime);
         }
     }
@@ -190,7 +218,7 @@ impl Submitter {
 
     /// A request was received at `at`; its answer comes from the clock thread.
     pub fn submit(&self, at: Instant, request: Request, answer: Box<dyn Answer>) {
-        self.hand_in(at, request, None, answer);
+        self.hand_in(at, request, Touch::default(), answer);
     }
 
     /// As above, of a request that changes contents, which is `forced` to the media before it is acknowledged or not. What
@@ -206,13 +234,14 @@ impl Submitter {
         share: &mut Share,
         answer: impl FnOnce(&mut Share) -> Box<dyn Answer>,
     ) -> std::io::Result<()> {
+        let holds = self.shared.patterns_in(change);
         self.shared.gate.change(contents, request.span(), change, share, |number, share| {
             let changed = number.map(|number| Changed { number, forced });
-            self.hand_in(at, request, changed, answer(share));
+            self.hand_in(at, request, Touch { changed, holds }, answer(share));
         })
     }
 
-    fn hand_in(&self, at: Instant, request: Request, changed: Option<Changed>, answer: Box<dyn Answer>) {
+    fn hand_in(&self, at: Instant, request: Request, touch: Touch, answer: Box<dyn Answer>) {
         let mut inbox = self.shared.inbox();
         if inbox.closing {
             drop(inbox);
@@ -220,7 +249,7 @@ impl Submitter {
         }
         let copied = Instant::now();
         let issued = at.checked_sub(self.floor).unwrap_or(at);
-        inbox.arrivals.push(Arrival { issued, received: at, copied, request, changed, answer });
+        inbox.arrivals.push(Arrival { issued, received: at, copied, request, touch, answer });
         // The first of a batch wakes the clock; the others find it awake.
         let first = inbox.arrivals.len() == 1;
         drop(inbox);
@@ -260,7 +289,12 @@ impl Commander {
     fn ask(&self, mut order: Order) -> Result<(Value, Option<Ledger>), LiveError> {
         // The clock's thread opens no files.
         if let Order::Inject { fault, .. } = &mut order {
+            if self.shared.is_instant {
+                let why = "everything is answered at once here, and meets no fault: a system that takes time is needed";
+                return Err(LiveError::Asked(why.to_owned()));
+            }
             read_map(fault, Path::new(""))?;
+            self.shared.gate.expect(fault);
         }
         let (answer, heard) = mpsc::channel();
         let over = || LiveError::Asked("the session is over".to_owned());
@@ -279,7 +313,6 @@ impl Commander {
 #[derive(Debug)]
 pub struct Session {
     shared: Arc<Shared>,
-    is_instant: bool,
     clock: JoinHandle<Ledger>,
 }
 
@@ -289,6 +322,8 @@ impl Session {
     /// # Errors
     /// What is impossible in the model; a fault that cannot strike it; a thread that could not be had.
     pub fn start(model: &Model, options: SessionOptions, listener: Option<Listener>) -> Result<Session, LiveError> {
+        let is_instant = matches!(model, Model::Constant(constant) if constant.latency_ns == 0)
+            && options.schedule.faults.is_empty();
         let shared = Arc::new(Shared {
             inbox: Mutex::default(),
             clock: RwLock::default(),
@@ -301,11 +336,15 @@ impl Session {
             speed: options.speed,
             realtime: options.realtime,
             contents: OnceLock::new(),
+            patterns: RwLock::default(),
+            looks_for_patterns: AtomicBool::new(false),
+            is_instant,
         });
-        let is_instant = matches!(model, Model::Constant(constant) if constant.latency_ns == 0);
+        options.schedule.faults.iter().for_each(|timed| shared.gate.expect(&timed.fault));
         let mut timeline = Timeline::new(model, options.seed, listener)?;
         timeline.limit_exposure(options.budget.exposed_bytes_max());
         timeline.follow(&options.schedule)?;
+        shared.look_for(timeline.patterns());
         let clock = Clock {
             timeline,
             wall: Wall::starting_now(options.speed),
@@ -314,6 +353,7 @@ impl Session {
             arrivals: Vec::new(),
             finished: Vec::new(),
             verdicts: Vec::new(),
+            damages: Vec::new(),
             trouble: None,
             awake: Awake::new(),
         };
@@ -321,7 +361,7 @@ impl Session {
             thread::Builder::new().name("headstack-clock".to_owned()).spawn(move || clock.run(options.realtime));
         let clock = spawned.map_err(LiveError::io("the clock's thread"))?;
         *shared.clock.write().expect("nobody panics with it") = Some(clock.thread().clone());
-        Ok(Session { shared, is_instant, clock })
+        Ok(Session { shared, clock })
     }
 
     /// A power cut takes from these bytes what the model says.
@@ -334,7 +374,7 @@ impl Session {
 
     /// Who hands requests in.
     pub fn submitter(&self) -> Submitter {
-        Submitter { shared: Arc::clone(&self.shared), is_instant: self.is_instant, floor: Duration::ZERO }
+        Submitter { shared: Arc::clone(&self.shared), floor: Duration::ZERO }
     }
 
     /// Has its clients watched.
@@ -379,6 +419,8 @@ struct Clock {
     finished: Vec<Finished<Ticket>>,
     /// What has become of changes to contents, while it is told.
     verdicts: Vec<Verdict>,
+    /// What faults have done to contents, while it is done.
+    damages: Vec<Damage>,
     /// Why contents are not what a power cut should have left.
     trouble: Option<String>,
     awake: Awake,
@@ -412,12 +454,12 @@ impl Clock {
             std::mem::swap(&mut inbox.arrivals, &mut self.arrivals);
             inbox.closing
         };
-        for Arrival { issued, received, copied, request, changed, answer } in self.arrivals.drain(..) {
+        for Arrival { issued, received, copied, request, touch, answer } in self.arrivals.drain(..) {
             if closing {
                 answer.send(Outcome::Vanished, Duration::ZERO);
                 continue;
             }
-            self.timeline.arrive(self.wall.model_ns(issued), request, changed, Ticket { answer, received, copied });
+            self.timeline.arrive(self.wall.model_ns(issued), request, touch, Ticket { answer, received, copied });
             self.ledger.outstanding(self.timeline.outstanding());
         }
         closing
@@ -428,6 +470,7 @@ impl Clock {
     fn catch_up(&mut self, now_ns: u64) {
         let mut finished = std::mem::take(&mut self.finished);
         self.timeline.advance(now_ns, &mut finished);
+        self.damage();
         let power_fails = self.timeline.power_cuts() != self.shared.gate.cuts();
         if power_fails {
             let told = finished.extract_if(.., |finished| finished.outcome != Outcome::Vanished);
@@ -438,6 +481,18 @@ impl Clock {
         self.finished = finished;
     }
 
+    /// Does to contents what faults have done, before anybody is answered who would look.
+    fn damage(&mut self) {
+        self.timeline.take_damages(&mut self.damages);
+        if let Some(contents) = self.shared.contents.get()
+            && !self.damages.is_empty()
+            && let Err(error) = self.shared.gate.damage(&mut self.damages, contents, &self.shared.budget)
+        {
+            self.trouble = Some(format!("what faults do to contents could not be done: {error}"));
+        }
+        self.damages.clear();
+    }
+
     /// Follows the timeline where power went or came, and has contents be what it says that they are.
     fn settle(&mut self) {
         let shared = Arc::clone(&self.shared);
@@ -446,6 +501,7 @@ impl Clock {
             shared.gate.close(cuts);
             // Whoever was changing contents has handed that in by now.
             self.take_arrivals();
+            self.damage();
         }
         self.timeline.take_verdicts(&mut self.verdicts);
         if !self.verdicts.is_empty()
@@ -479,12 +535,14 @@ impl Clock {
                 "gauges": self.timeline.gauges(now_ns),
                 "faults": self.timeline.injections().active(),
             })),
-            Order::Inject { fault, lasts } => {
-                let lasts_ns = lasts.map(|lasts| match u64::try_from(lasts.0) {
-                    Ok(ns) if ns > 0 => Ok(ns),
-                    _ => Err(LiveError::Asked(format!("for: {lasts}: more than 0ns is allowed"))),
-                });
-                let (number, at_ns) = self.timeline.inject(now_ns, fault, lasts_ns.transpose()?)?;
+            Order::Inject { fault, lasts, when } => {
+                if let Some(lasts) = lasts.filter(|lasts| lasts.0 <= 0) {
+                    return Err(LiveError::Asked(format!("for: {lasts}: more than 0ns is allowed")));
+                }
+                let timed = Timed { from: None, until: None, lasts, trigger: *when, fault };
+                let injected = self.timeline.inject_at(now_ns, timed);
+                self.shared.look_for(self.timeline.patterns());
+                let (number, at_ns) = injected?;
                 self.settled(now_ns)?;
                 let mut told = json!({ "number": number, "at_ns": at_ns });
                 if let Some(loss) = self.timeline.loss_of(number) {
@@ -514,7 +572,10 @@ impl Clock {
     }
 
     fn answer(&mut self, finished: Finished<Ticket>) {
-        let Finished { ticket, at_ns, arrival_ns, outcome, request, .. } = finished;
+        let Finished { mut ticket, at_ns, arrival_ns, outcome, request, spoils, .. } = finished;
+        if !spoils.is_empty() {
+            self.spoil(&mut ticket, &spoils, outcome);
+        }
         if outcome == Outcome::Vanished {
             return ticket.answer.send(outcome, Duration::ZERO);
         }
@@ -528,6 +589,16 @@ impl Clock {
         self.shared.scene.answered();
         self.ledger.answered(late.as_nanos() as u64, copied.as_nanos() as u64, below_floor);
         self.ledger.served(&request, at_ns - arrival_ns, outcome != Outcome::Done);
+    }
+
+    /// Has a read bring what faults make of what is stored.
+    fn spoil(&mut self, ticket: &mut Ticket, spoils: &[Spoil], outcome: Outcome) {
+        let read = if outcome == Outcome::Done { ticket.answer.data() } else { None };
+        if let Some(contents) = self.shared.contents.get()
+            && let Err(error) = self.shared.gate.spoil(read, spoils, contents)
+        {
+            self.trouble = Some(format!("what faults do to a read could not be done: {error}"));
+        }
     }
 
     /// Until the next event, or until somebody comes.

@@ -104,7 +104,7 @@ fn a_drive_that_drops_out_cuts_its_clients_and_comes_back() {
     let served = Served::new("drop", &model("wd1200bb"), "");
     let mut client = served.client();
     assert_eq!(nbd_read(&mut client, 0).unwrap().0, 0);
-    served.order(Order::Inject { fault: Fault::DropOut, lasts: None });
+    served.order(Order::Inject { fault: Fault::DropOut, lasts: None, when: Box::default() });
     assert!(nbd_read(&mut client, GIB).is_err(), "the connection is cut");
     assert_eq!(served.order(Order::Clear { number: Some(0) })["ended"], 1);
     assert_eq!(nbd_read(&mut served.client(), GIB).unwrap().0, 0);
@@ -115,7 +115,7 @@ fn a_drive_that_drops_out_cuts_its_clients_and_comes_back() {
 fn a_hang_lasts_until_it_is_released() {
     let served = Served::new("hang", &model("wd1200bb"), "");
     let mut client = served.client();
-    served.order(Order::Inject { fault: Fault::Hang { ranges: vec![], kinds: vec![] }, lasts: None });
+    served.order(Order::Inject { fault: Fault::Hang { ranges: vec![], kinds: vec![] }, lasts: None, when: Box::default() });
     let (sent, heard) = mpsc::channel();
     let waiting = thread::spawn(move || sent.send(nbd_read(&mut client, GIB).unwrap()).unwrap());
     // Ten seconds of the model, in which a read of ten milliseconds is not answered.
@@ -164,7 +164,7 @@ fn a_session_with_live_injections_is_replayed_from_its_log() {
     let options = SessionOptions { speed: 20.0, realtime: false, schedule, seed: 3, ..SessionOptions::default() };
     let session = Session::start(&model, options, Some(ours)).unwrap();
     let commander = session.commander();
-    let inject = |fault: Fault, lasts| commander.order(Order::Inject { fault, lasts }).unwrap();
+    let inject = |fault: Fault, lasts| commander.order(Order::Inject { fault, lasts, when: Box::default() }).unwrap();
     load(&session, 120, || {
         let weak = Fault::WeakSectors {
             member: None,

@@ -1,6 +1,7 @@
 //! Live exports: their faults, power, memory and protocol, one matter a file.
 
 mod common;
+mod damage;
 mod fault_sessions;
 mod faults;
 mod media_faults;
@@ -10,3 +11,4 @@ mod power;
 mod schedules;
 mod smart;
 mod stamping;
+mod triggers;

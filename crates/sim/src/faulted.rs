@@ -6,7 +6,7 @@ use headstack_workload::{Kind, Request};
 
 use crate::SimError;
 use crate::drive::Completion;
-use crate::faults::{Fault, Injection, Schedule};
+use crate::faults::{Fault, Injection, Schedule, Unflushed};
 use crate::flights::Outcome;
 use crate::model::Model;
 use crate::power_cut::{Changed, Lost};
@@ -20,9 +20,9 @@ pub struct FaultedSystem {
     /// Requests that nobody will answer, by the load's number. Who asked hears of their end when the system is there again:
     /// then its connection breaks, or its commands time out, and it can go on.
     stranded: Vec<u32>,
-    /// Changes so far; not counted where no power cut is to come.
+    /// Changes so far; not counted where nothing is to take any back.
     changes: Option<u64>,
-    cuts: u32,
+    losses: u32,
     /// Requests of the last moment that were not done, and what became of them.
     undone: Vec<(u32, Outcome)>,
 }
@@ -35,13 +35,19 @@ impl FaultedSystem {
     pub fn new(system: System, description: &SystemDescription, schedule: &Schedule) -> Result<Self, SimError> {
         let mut timeline = Timeline::of(Model::System(description.clone()), system);
         timeline.follow(schedule)?;
-        let cuts_power = schedule.faults.iter().any(|timed| matches!(timed.fault, Fault::PowerCut { .. }));
+        let wrong = |(index, (key, message))| SimError::Fault(format!("fault[{index}].{key}: {message}"));
+        schedule.check_without_contents().map_err(wrong)?;
+        let loses = |fault: &Fault| {
+            let drops = matches!(fault, Fault::Errno { unflushed: Some(Unflushed::Drop), .. });
+            drops || matches!(fault, Fault::PowerCut { .. })
+        };
+        let loses = schedule.faults.iter().any(|timed| loses(&timed.fault));
         Ok(FaultedSystem {
             timeline,
             finished: Vec::new(),
             stranded: Vec::new(),
-            changes: cuts_power.then_some(0),
-            cuts: 0,
+            changes: loses.then_some(0),
+            losses: 0,
             undone: Vec::new(),
         })
     }
@@ -75,6 +81,7 @@ impl FaultedSystem {
         debug_assert!(now_ns <= limit_ns, "something happens until then");
         debug_assert!(self.undone.is_empty(), "every outcome is asked after");
         self.timeline.advance(now_ns, &mut self.finished);
+        self.timeline.forget_damages();
         self.note_losses();
         for Finished { at_ns, started_ns, outcome, ticket: id, .. } in self.finished.drain(..) {
             match outcome {
@@ -82,7 +89,7 @@ impl FaultedSystem {
                     self.stranded.push(id);
                     continue;
                 }
-                Outcome::Failed(_) => self.undone.push((id, outcome)),
+                Outcome::Refused(_) | Outcome::Failed(_) => self.undone.push((id, outcome)),
                 Outcome::Done => {}
             }
             done.push(Completion { at_ns, id, started_ns });
@@ -102,15 +109,15 @@ impl FaultedSystem {
         at.map_or(Outcome::Done, |at| self.undone.remove(at).1)
     }
 
-    /// What a cut took, by the model alone: there are no contents to look at.
+    /// What a cut, or a flush, took, by the model alone: there are no contents to look at.
     fn note_losses(&mut self) {
         if self.changes.is_none() {
             return;
         }
         let mut verdicts = Vec::new();
         self.timeline.take_verdicts(&mut verdicts);
-        if self.timeline.power_cuts() != self.cuts {
-            self.cuts = self.timeline.power_cuts();
+        if self.timeline.losses() != self.losses {
+            self.losses = self.timeline.losses();
             self.timeline.note_lost(&Lost::of_verdicts(verdicts));
         }
     }

@@ -3,6 +3,8 @@
 use headstack_result::Check;
 use headstack_workload::Request;
 
+use crate::faults::Errno;
+
 /// A request that completed in error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failed {
@@ -20,6 +22,8 @@ pub struct Failed {
 pub enum Outcome {
     /// It is done.
     Done,
+    /// A fault had it answered with this error, and nothing of it was done.
+    Refused(Errno),
     /// It failed, at this byte of the system where one is to blame.
     Failed(Option<u64>),
     /// Nobody will ever answer it: the device, its power or the session is gone.
@@ -32,7 +36,9 @@ impl Outcome {
         match (self, other) {
             (Outcome::Vanished, _) | (_, Outcome::Vanished) => Outcome::Vanished,
             (Outcome::Failed(one), Outcome::Failed(two)) => Outcome::Failed(one.into_iter().chain(two).min()),
+            (Outcome::Refused(one), Outcome::Refused(two)) => Outcome::Refused(one.min(two)),
             (Outcome::Done, worse) | (worse, Outcome::Done) => worse,
+            (Outcome::Refused(_), failed) | (failed, Outcome::Refused(_)) => failed,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What can be seen of a system from outside while it serves: what goes on inside, and the health of its devices.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::array::description::Level;
 
@@ -87,7 +87,7 @@ pub struct GroupGauge {
 }
 
 /// How a group is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum GroupHealth {
     /// Every member holds what it should.

@@ -134,7 +134,9 @@ impl Runner<'_> {
             if self.rig.measuring.is_some() {
                 match outcome {
                     Outcome::Done => self.clients.record(owner, &finished(&flight, &completion)),
-                    Outcome::Failed(_) | Outcome::Vanished => self.clients.fail(owner, flight.request.kind as usize),
+                    Outcome::Refused(_) | Outcome::Failed(_) | Outcome::Vanished => {
+                        self.clients.fail(owner, flight.request.kind as usize);
+                    }
                 }
             }
             self.clients.completed(owner, completion.at_ns, |next| issue(&mut self.rig, next));

@@ -12,7 +12,7 @@ use crate::device::{Device, DeviceDescription, Traffic};
 use crate::drive::description::{DriveDescription, Policy};
 use crate::drive::{Completion, InvalidDescription};
 use crate::flights::Failed;
-use crate::gauges::{DeviceHealth, Gauges};
+use crate::gauges::{DeviceHealth, Gauges, GroupHealth};
 use crate::host::Host;
 use crate::link::Upstream;
 use crate::media_defects::Failure;
@@ -290,6 +290,14 @@ impl System {
         match self {
             System::Drive(_) => None,
             System::Array(array) => array.slot_of(member),
+        }
+    }
+
+    /// How the groups of an array are.
+    pub fn group_states(&self) -> Vec<GroupHealth> {
+        match self {
+            System::Drive(_) => Vec::new(),
+            System::Array(array) => array.group_states(),
         }
     }
 

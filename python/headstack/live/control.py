@@ -10,6 +10,9 @@ from typing import Any
 
 from headstack._native import InputError, RunError
 
+TRIGGERS = ("at", "after", "touching", "containing", "while", "state", "every", "once")
+"""Keys of a fault that say which requests make it strike, or meet it."""
+
 PATIENCE_S = 30.0
 """An order is answered between two events of the model; who hears nothing for so long talks to no server."""
 
@@ -50,7 +53,8 @@ class Control:
 
 
 def order_of(words: tuple[str, ...]) -> dict[str, Any]:
-    """An order in words: ``status``, ``inject latency-spike percent=1 time=50ms for=10s``, or its JSON."""
+    """An order in words: ``status``, ``inject latency-spike percent=1 time=50ms for=10s``,
+    ``inject power-cut after=writes:1000``, or its JSON."""
     if len(words) == 1 and words[0].startswith("{"):
         try:
             order = json.loads(words[0])
@@ -65,11 +69,29 @@ def order_of(words: tuple[str, ...]) -> dict[str, Any]:
             raise InputError('order: inject what? For example "inject latency-spike percent=1 time=50ms for=10s"')
         keys = dict(_pair(word) for word in rest[1:])
         lasts = {"for": keys.pop("for")} if "for" in keys else {}
-        return {"do": "inject", "fault": {"what": rest[0], **keys}, **lasts}
+        # Of resets of a link, `every` is a time.
+        chosen = {key: _counted(value) for key, value in keys.items() if key in TRIGGERS and not _is_period(key, value)}
+        when = {"when": chosen} if chosen else {}
+        fault = {key: value for key, value in keys.items() if key not in chosen}
+        return {"do": "inject", "fault": {"what": rest[0], **fault}, **lasts, **when}
+    if name == "mark":
+        return {"do": "mark", "text": " ".join(rest)}
     return {"do": name, **dict(_pair(word) for word in rest)}
 
 
+def _is_period(key: str, value: Any) -> bool:
+    return key == "every" and isinstance(value, str) and ":" not in value
+
+
+def _counted(value: Any) -> Any:
+    """``flush:7`` is the seventh flush."""
+    kind, separator, number = value.partition(":") if isinstance(value, str) else ("", "", "")
+    return {kind: int(number)} if separator and kind.isalpha() and number.isdecimal() else value
+
+
 def _pair(word: str) -> tuple[str, Any]:
+    if word == "once":
+        return word, True
     key, separator, value = word.partition("=")
     if not separator:
         raise InputError(f"order: {word!r} is no KEY=VALUE")

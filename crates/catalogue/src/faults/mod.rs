@@ -1,5 +1,6 @@
-//! Schedules of faults as files: TOML, with maps of GNU ddrescue for the places of bad sectors.
+//! Schedules of faults as files: TOML, with maps of GNU ddrescue for the places of bad sectors, or files of QEMU's blkdebug.
 
+mod blkdebug;
 pub mod ddrescue;
 mod text;
 
@@ -22,6 +23,18 @@ pub fn load_faults(path: &Path, model: &Model) -> Result<Schedule, InputError> {
     parse_faults(&file, &text, path.parent().unwrap_or(Path::new("")), model)
 }
 
+/// As [`load_faults`], of a schedule that strikes where nobody keeps contents: a simulated run.
+///
+/// # Errors
+/// As there.
+pub fn load_faults_of_run(path: &Path, model: &Model) -> Result<Schedule, InputError> {
+    let schedule = load_faults(path, model)?;
+    let file = path.display().to_string();
+    let text = read(path, &file)?;
+    schedule.check_without_contents().map_err(|complaint| complaint_of(&file, &text, complaint))?;
+    Ok(schedule)
+}
+
 /// Reads the schedule at `path` and the map files that it names for whichever model: [`Schedule::check`] says whether all of
 /// it can strike one.
 ///
@@ -38,7 +51,11 @@ pub fn read_faults(path: &Path) -> Result<Schedule, InputError> {
 /// # Errors
 /// What is wrong in it: file, line, key and what is allowed.
 pub fn faults_of_text(file: &str, text: &str, folder: &Path) -> Result<Schedule, InputError> {
-    schedule_of(&Document::parse(file, text)?, folder)
+    if blkdebug::is_blkdebug(text) {
+        return blkdebug::parse(file, text);
+    }
+    let document = Document::parse(file, text)?;
+    schedule_of(&document, folder)
 }
 
 /// Reads the text of `file`, whose map files are in `folder`, for a model.
@@ -46,12 +63,18 @@ pub fn faults_of_text(file: &str, text: &str, folder: &Path) -> Result<Schedule,
 /// # Errors
 /// What is wrong in it: file, line, key and what is allowed.
 pub fn parse_faults(file: &str, text: &str, folder: &Path, model: &Model) -> Result<Schedule, InputError> {
-    let document = Document::parse(file, text)?;
-    let schedule = schedule_of(&document, folder)?;
-    schedule
-        .check(model)
-        .map_err(|(index, (key, message))| document.error(&format!("fault[{index}].{key}"), message))?;
+    let schedule = faults_of_text(file, text, folder)?;
+    schedule.check(model).map_err(|complaint| complaint_of(file, text, complaint))?;
     Ok(schedule)
+}
+
+/// What is wrong with a fault of a schedule that could be read, with its line.
+fn complaint_of(file: &str, text: &str, (index, (key, message)): (usize, (&'static str, String))) -> InputError {
+    let key = format!("fault[{index}].{key}");
+    match Document::parse(file, text) {
+        Ok(document) if !blkdebug::is_blkdebug(text) => document.error(&key, message),
+        _ => InputError { file: file.to_owned(), line: None, key, message },
+    }
 }
 
 fn schedule_of(document: &Document, folder: &Path) -> Result<Schedule, InputError> {

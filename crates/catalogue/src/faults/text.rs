@@ -2,9 +2,13 @@
 
 use std::fmt::Write;
 
+use headstack_sim::faults::contents::{Harm, HarmedRequest};
 use headstack_sim::faults::{Counters, Injection, Log, Meeting, Schedule, Timed};
 use headstack_sim::power_cut::PowerLoss;
 use serde::Serialize;
+
+/// Damages that the comments tell one by one; `injections` has more of them.
+const HARMS_PRINTED: usize = 16;
 
 /// What was injected as a schedule file, under which the same would happen again; its comments are the proof.
 pub fn faults_to_toml(log: &Log) -> String {
@@ -38,6 +42,18 @@ fn comment(injection: &Injection, text: &mut String) {
         let answered = completion_ns.map_or("not answered yet".to_owned(), |ns| format!("answered at {ns} ns"));
         let line = format!("{kind:?} of {length_bytes} B at {offset_bytes}, came at {arrival_ns} ns, {answered}");
         writeln!(text, "# {word}: {line}: {deed:?}").expect(told);
+    }
+    if injection.stated.is_some() && injection.strikes == 0 {
+        writeln!(text, "# it waits for its request").expect(told);
+    }
+    for Harm { at_ns, request, what } in injection.harms.iter().take(HARMS_PRINTED) {
+        let to = request.map_or("what lay there".to_owned(), |HarmedRequest { kind, offset_bytes, length_bytes }| {
+            format!("{kind:?} of {length_bytes} B at {offset_bytes}")
+        });
+        writeln!(text, "# done at {at_ns} ns to {to}: {what:?}").expect(told);
+    }
+    if injection.harmed > HARMS_PRINTED as u64 {
+        writeln!(text, "# and so on: {} in all", injection.harmed).expect(told);
     }
     if let Some(Counters { retried_passes, uncorrectable_errors }) = injection.counters {
         let line = format!("{retried_passes} passes repeated, {uncorrectable_errors} accesses failed");

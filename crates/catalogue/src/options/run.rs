@@ -16,7 +16,7 @@ impl Draft {
         };
         system.check().map_err(|fault| fault.to_string())?;
         if let Some(schedule) = &self.faults {
-            let found = schedule.check(&Model::System(system.clone()));
+            let found = schedule.check(&Model::System(system.clone())).and_then(|()| schedule.check_without_contents());
             found.map_err(|(index, (key, message))| format!("faults: fault[{index}].{key}: {message}"))?;
         }
         match (&self.workload, &self.scenario) {

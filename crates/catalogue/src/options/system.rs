@@ -9,7 +9,7 @@ use headstack_sim::{Model, SystemDescription};
 use headstack_workload::{InputError, Span};
 
 use super::{Draft, positive_ns};
-use crate::{HostProfile, key_error, load_faults, whole as without_key};
+use crate::{HostProfile, key_error, load_faults_of_run, whole as without_key};
 
 pub(super) const POLICIES: [Policy; 5] = Policy::ALL;
 pub(super) const HOSTS: [HostProfile; 9] = HostProfile::ALL;
@@ -165,7 +165,7 @@ impl Draft {
     pub(super) fn set_faults(&mut self, text: &str) -> Result<(), InputError> {
         if text != "none" {
             let model = Model::System(self.system("faults")?.clone());
-            self.faults = Some(load_faults(Path::new(text), &model)?);
+            self.faults = Some(load_faults_of_run(Path::new(text), &model)?);
         }
         Ok(())
     }

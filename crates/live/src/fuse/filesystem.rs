@@ -265,7 +265,10 @@ impl Filesystem for Disks {
     ) {
         let at = Instant::now();
         match self.take(ino, offset, size) {
-            Ok(Some((request, data, share))) => self.submit(at, request, self.replies.data(reply, data, share)),
+            Ok(Some((request, data, share))) => {
+                let reply = self.replies.data(reply, request.offset_bytes, data, share);
+                self.submit(at, request, reply);
+            }
             Ok(None) => reply.data(&[]),
             Err(errno) => reply.error(errno),
         }

@@ -5,7 +5,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use fuser::{Errno, ReplyData, ReplyEmpty, ReplyWrite};
-use headstack_sim::Outcome;
+use headstack_sim::{Outcome, faults};
 
 use crate::LiveError;
 use crate::budget::Share;
@@ -47,6 +47,8 @@ impl Word {
 #[derive(Debug)]
 pub struct Reply {
     word: Word,
+    /// First byte in the system of what was read.
+    start_bytes: u64,
     courier: mpsc::Sender<Option<Word>>,
 }
 
@@ -60,9 +62,26 @@ impl Answer for Reply {
                 drop(self.courier.send(Some(word)));
             }
             (Outcome::Done, word) => word.send(),
+            (Outcome::Refused(errno), word) => word.fail(kernel_errno(errno)),
             // Whoever waits behind a loop device would hang if a vanished drive did not answer.
             (Outcome::Failed(_) | Outcome::Vanished, word) => word.fail(Errno::EIO),
         }
+    }
+
+    fn data(&mut self) -> Option<(u64, &mut [u8])> {
+        match &mut self.word {
+            Word::Data(_, data, _) => Some((self.start_bytes, data)),
+            Word::Written(..) | Word::Done(_) => None,
+        }
+    }
+}
+
+fn kernel_errno(errno: faults::Errno) -> Errno {
+    match errno {
+        faults::Errno::Io => Errno::EIO,
+        faults::Errno::NoSpace => Errno::ENOSPC,
+        faults::Errno::TimedOut => Errno::ETIMEDOUT,
+        faults::Errno::ReadOnly => Errno::EROFS,
     }
 }
 
@@ -120,18 +139,18 @@ pub struct Replies {
 }
 
 impl Replies {
-    /// A read brought `data`, for which `share` was taken.
-    pub fn data(&self, reply: ReplyData, data: Vec<u8>, share: Share) -> Reply {
-        Reply { word: Word::Data(reply, data, share), courier: self.courier.clone() }
+    /// A read brought `data` from `start_bytes` of the system, for which `share` was taken.
+    pub fn data(&self, reply: ReplyData, start_bytes: u64, data: Vec<u8>, share: Share) -> Reply {
+        Reply { word: Word::Data(reply, data, share), start_bytes, courier: self.courier.clone() }
     }
 
     /// So many bytes were written.
     pub fn written(&self, reply: ReplyWrite, bytes: u32) -> Reply {
-        Reply { word: Word::Written(reply, bytes), courier: self.courier.clone() }
+        Reply { word: Word::Written(reply, bytes), start_bytes: 0, courier: self.courier.clone() }
     }
 
     /// It was done.
     pub fn done(&self, reply: ReplyEmpty) -> Reply {
-        Reply { word: Word::Done(reply), courier: self.courier.clone() }
+        Reply { word: Word::Done(reply), start_bytes: 0, courier: self.courier.clone() }
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use headstack_sim::Outcome;
+use headstack_sim::{Outcome, faults};
 use headstack_workload::{Kind, Request};
 
 use super::input::Input;
@@ -42,6 +42,8 @@ pub struct Reply {
     message: Vec<u8>,
     /// First byte of the export in the system's address space.
     start_bytes: u64,
+    /// Where in the export a read is, and how long.
+    read: Option<(u64, u32)>,
     room: Room,
     client: Arc<Client>,
     issued: Issued,
@@ -51,6 +53,11 @@ impl Answer for Reply {
     fn send(self: Box<Self>, outcome: Outcome, took: Duration) {
         let message = match outcome {
             Outcome::Done => self.message,
+            Outcome::Refused(errno) => {
+                let mut message = Vec::new();
+                error(&mut message, self.cookie, self.structured, wire_errno(errno), None);
+                message
+            }
             Outcome::Failed(at) => {
                 let mut message = Vec::new();
                 let at = at.map(|bytes| bytes.saturating_sub(self.start_bytes));
@@ -62,6 +69,25 @@ impl Answer for Reply {
         };
         let (turns, output, room) = (&self.client.turns, self.output, self.room);
         turns.answered(Instant::now(), self.issued, took, message.len(), || output.send(message, room));
+    }
+
+    fn data(&mut self) -> Option<(u64, &mut [u8])> {
+        let (offset_bytes, length_bytes) = self.read?;
+        if self.structured {
+            sparse::put_in_zeros(&mut self.message, self.cookie, offset_bytes, length_bytes);
+        }
+        let from = self.message.len() - length_bytes as usize;
+        Some((self.start_bytes + offset_bytes, &mut self.message[from..]))
+    }
+}
+
+/// An error as the protocol has it: it has none for what took too long, and none for what can only be read but that it is not
+/// permitted.
+fn wire_errno(errno: faults::Errno) -> Errno {
+    match errno {
+        faults::Errno::Io | faults::Errno::TimedOut => Errno::Io,
+        faults::Errno::NoSpace => Errno::NoSpace,
+        faults::Errno::ReadOnly => Errno::NotPermitted,
     }
 }
 
@@ -338,6 +364,7 @@ impl Task<'_> {
             structured: self.terms.structured,
             message,
             start_bytes: self.terms.export.span.start_bytes,
+            read: (self.header.command == command::READ).then_some((self.header.offset_bytes, self.header.length_bytes)),
             room,
         }
     }
@@ -404,12 +431,11 @@ impl Task<'_> {
     fn read(&self, message: &mut Vec<u8>) -> io::Result<()> {
         let (header, contents) = (self.header, &self.device.contents);
         let (length, start) = (header.length_bytes, self.start_bytes());
+        // What a fault puts among zeros needs their place.
+        let may_be_sparse = header.flags & command::FLAG_DF == 0 && !self.device.submitter.gate().spoils_reads();
         if !self.terms.structured || length == 0 {
             self.acknowledge(message);
-        } else if header.flags & command::FLAG_DF == 0
-            && length >= HOLE_BYTES
-            && contents.is_hole(start, u64::from(length))
-        {
+        } else if may_be_sparse && length >= HOLE_BYTES && contents.is_hole(start, u64::from(length)) {
             wire::chunk_header(message, header.cookie, chunk::FLAG_DONE, chunk::OFFSET_HOLE, 12);
             message.extend_from_slice(&header.offset_bytes.to_be_bytes());
             message.extend_from_slice(&length.to_be_bytes());
@@ -421,7 +447,7 @@ impl Task<'_> {
         let from = message.len();
         message.resize(from + length as usize, 0);
         contents.read(start, &mut message[from..])?;
-        if self.terms.structured && length > 0 && header.flags & command::FLAG_DF == 0 {
+        if self.terms.structured && length > 0 && may_be_sparse {
             sparse::leave_out_zeros(message, from, header.cookie, header.offset_bytes);
         }
         Ok(())
@@ -494,7 +520,7 @@ mod tests {
         let client = Scene::new().meet(output.stream(), false);
         let issued = client.turns.arrived(Instant::now(), Instant::now(), 0);
         let message = b"yes".to_vec();
-        let reply = Reply { output, cookie: 7, structured, message, start_bytes: 1 << 20, room, client, issued };
+        let reply = Reply { output, cookie: 7, structured, message, start_bytes: 1 << 20, read: None, room, client, issued };
         Box::new(reply).send(outcome, Duration::ZERO);
         let mut heard = Vec::new();
         std::io::Read::read_to_end(&mut &theirs, &mut heard).expect("an end");

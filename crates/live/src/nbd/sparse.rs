@@ -43,6 +43,30 @@ pub fn leave_out_zeros(message: &mut Vec<u8>, from: usize, cookie: u64, offset_b
     message.shrink_to_fit();
 }
 
+/// Turns a reply without its zeros back into one chunk of data: a fault that comes is for reads that were there before it, too.
+pub fn put_in_zeros(message: &mut Vec<u8>, cookie: u64, offset_bytes: u64, length_bytes: u32) {
+    if message.len() == DATA_HEAD_BYTES + length_bytes as usize {
+        return;
+    }
+    let mut whole = Vec::with_capacity(DATA_HEAD_BYTES + length_bytes as usize);
+    wire::chunk_header(&mut whole, cookie, chunk::FLAG_DONE, chunk::OFFSET_DATA, 8 + length_bytes);
+    whole.extend_from_slice(&offset_bytes.to_be_bytes());
+    whole.resize(DATA_HEAD_BYTES + length_bytes as usize, 0);
+    let mut rest = &message[..];
+    while rest.len() >= DATA_HEAD_BYTES {
+        let kind = u16::from_be_bytes([rest[6], rest[7]]);
+        let length = u32::from_be_bytes(rest[16..20].try_into().expect("four bytes")) as usize;
+        let at = u64::from_be_bytes(rest[20..28].try_into().expect("eight bytes")) - offset_bytes;
+        let (this, others) = rest.split_at(DATA_HEAD_BYTES - 8 + length);
+        if kind == chunk::OFFSET_DATA {
+            let data = &this[DATA_HEAD_BYTES..];
+            whole[DATA_HEAD_BYTES + at as usize..][..data.len()].copy_from_slice(data);
+        }
+        rest = others;
+    }
+    *message = whole;
+}
+
 /// Runs of whole pages of zeros, and what is between them.
 fn runs(data: &[u8], offset_bytes: u64) -> Vec<(Range<usize>, bool)> {
     let mut runs: Vec<(Range<usize>, bool)> = Vec::new();
@@ -114,6 +138,14 @@ mod tests {
             assert_eq!(kinds, wanted, "{pages}");
             let kept = if kinds.contains(&hole) { bytes.len() } else { bytes.len() + 1 };
             assert!(length < 34 + kept, "{pages} takes {length} B");
+            let mut message = Vec::new();
+            wire::chunk_header(&mut message, 7, chunk::FLAG_DONE, chunk::OFFSET_DATA, 8 + bytes.len() as u32);
+            message.extend_from_slice(&offset_bytes.to_be_bytes());
+            message.extend_from_slice(&bytes);
+            let whole = message.clone();
+            leave_out_zeros(&mut message, DATA_HEAD_BYTES, 7, offset_bytes);
+            put_in_zeros(&mut message, 7, offset_bytes, bytes.len() as u32);
+            assert!(message == whole, "{pages}: as it was");
         }
     }
 }

@@ -130,6 +130,8 @@ pub const STATE_HOLE_ZERO: u32 = 3;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Errno {
+    /// It may only be read.
+    NotPermitted = 1,
     /// Input or output error.
     Io = 5,
     /// Not a request that this export takes.

@@ -4,9 +4,12 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
+use headstack_sim::faults::Fault;
+use headstack_sim::faults::contents::{Damage, Spoil};
 use headstack_sim::power_cut::{Fate, Lost, Verdict};
 use headstack_workload::Span;
 
+use super::damage::{self, Older};
 use super::undo::{Change, UndoLog};
 use crate::budget::{Budget, Share};
 use crate::contents::Contents;
@@ -14,8 +17,11 @@ use crate::contents::Contents;
 /// Power, and the undo log of the contents that lose something with it.
 #[derive(Debug)]
 pub struct Gate {
-    /// None where nothing can be lost that a request has done.
-    kept: Option<Mutex<Kept>>,
+    kept: Mutex<Kept>,
+    /// What a request has done can be lost.
+    keeps_log: AtomicBool,
+    /// Reads may bring what is not stored: their replies have room for all of it.
+    spoils_reads: AtomicBool,
     /// What has become of changes, for whoever changes something next: the clock has no time to free pre-images.
     settled: Mutex<Vec<Verdict>>,
     is_on: AtomicBool,
@@ -26,17 +32,24 @@ pub struct Gate {
 #[derive(Debug)]
 struct Kept {
     log: UndoLog,
+    /// For reads that find what was there before.
+    older: Older,
     share: Share,
 }
 
 impl Kept {
     /// The log has grown by what `from` was taken for, or has shrunk.
     fn balance(&mut self, from: Option<&mut Share>) {
-        let (has, needs) = (self.share.bytes(), self.log.memory_bytes());
+        let (has, needs) = (self.share.bytes(), self.log.memory_bytes() + self.older.memory_bytes);
         match from {
             Some(from) if needs > has => self.share.take_over(from, needs - has),
             _ => self.share.shrink(needs),
         }
+    }
+
+    /// What faults have kept has grown, whoever waits for memory.
+    fn count(&mut self, budget: &Budget) {
+        self.balance(Some(&mut budget.share()));
     }
 
     fn settle(&mut self, contents: &Contents, verdicts: &[Verdict]) -> io::Result<Lost> {
@@ -49,8 +62,26 @@ impl Kept {
 impl Gate {
     /// Power is on. With `keeps_log`, changes can be taken back, for memory of the budget.
     pub fn new(keeps_log: bool, budget: &Budget) -> Gate {
-        let kept = keeps_log.then(|| Mutex::new(Kept { log: UndoLog::default(), share: budget.share() }));
-        Gate { kept, settled: Mutex::default(), is_on: AtomicBool::new(true), cuts: AtomicU32::new(0) }
+        let kept = Kept { log: UndoLog::default(), older: Older::default(), share: budget.share() };
+        Gate {
+            kept: Mutex::new(kept),
+            keeps_log: AtomicBool::new(keeps_log),
+            spoils_reads: AtomicBool::new(false),
+            settled: Mutex::default(),
+            is_on: AtomicBool::new(true),
+            cuts: AtomicU32::new(0),
+        }
+    }
+
+    /// A fault may come: what it needs is kept from now on.
+    pub fn expect(&self, fault: &Fault) {
+        self.keeps_log.fetch_or(fault.changes_contents(), Ordering::AcqRel);
+        self.spoils_reads.fetch_or(fault.spoils_reads(), Ordering::AcqRel);
+    }
+
+    /// Reads may bring what is not stored.
+    pub fn spoils_reads(&self) -> bool {
+        self.spoils_reads.load(Ordering::Acquire)
     }
 
     /// Power is on.
@@ -65,7 +96,7 @@ impl Gate {
 
     /// What was there before a change is kept.
     pub fn keeps_log(&self) -> bool {
-        self.kept.is_some()
+        self.keeps_log.load(Ordering::Acquire)
     }
 
     /// Changes contents and has `hand_in` tell the clock of it, as one step: a power cut finds both or neither. It hears
@@ -82,14 +113,14 @@ impl Gate {
         share: &mut Share,
         hand_in: impl FnOnce(Option<u64>, &mut Share),
     ) -> io::Result<()> {
-        let Some(kept) = &self.kept else {
+        if !self.keeps_log() {
             if self.is_on() {
                 change.apply(contents, span)?;
             }
             hand_in(None, share);
             return Ok(());
-        };
-        let mut kept = lock(kept);
+        }
+        let mut kept = self.kept();
         kept.settle(contents, &self.take_settled())?;
         let number = if self.is_on() {
             let number = kept.log.apply(contents, span, change);
@@ -107,9 +138,41 @@ impl Gate {
     /// # Errors
     /// What the file system says.
     pub fn tidy(&self, contents: &Contents) -> io::Result<()> {
-        let Some(kept) = &self.kept else { return Ok(()) };
-        let mut kept = lock(kept);
-        kept.settle(contents, &self.take_settled()).map(drop)
+        if !self.keeps_log() {
+            return Ok(());
+        }
+        self.kept().settle(contents, &self.take_settled()).map(drop)
+    }
+
+    /// Faults have damaged contents: that is done at once.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn damage(&self, damages: &mut Vec<Damage>, contents: &Contents, budget: &Budget) -> io::Result<()> {
+        if !self.keeps_log() {
+            damages.clear();
+            return Ok(());
+        }
+        let mut kept = self.kept();
+        kept.settle(contents, &self.take_settled())?;
+        let Kept { log, older, .. } = &mut *kept;
+        let done = damages.drain(..).try_for_each(|damage| log.damage(contents, &damage, older));
+        kept.count(budget);
+        done
+    }
+
+    /// Has what was read be what faults make of it, where it was read: its first byte, and the data.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn spoil(&self, read: Option<(u64, &mut [u8])>, spoils: &[Spoil], contents: &Contents) -> io::Result<()> {
+        let mut kept = self.kept();
+        let done = read.map_or(Ok(()), |(start_bytes, data)| {
+            damage::spoil(data, start_bytes, spoils, contents, &kept.older)
+        });
+        kept.older.was_read(spoils);
+        kept.balance(None);
+        done
     }
 
     /// What has become of changes: what is lost is taken back at once, and told.
@@ -118,11 +181,11 @@ impl Gate {
     /// What the file system says when contents cannot be what they were.
     pub fn settle(&self, verdicts: &mut Vec<Verdict>, contents: &Contents) -> io::Result<Option<Lost>> {
         let is_lost = verdicts.iter().any(|verdict| verdict.fate != Fate::Durable);
-        let Some(kept) = self.kept.as_ref().filter(|_| is_lost) else {
+        if !is_lost || !self.keeps_log() {
             self.settled.lock().expect("nobody panics with it").append(verdicts);
             return Ok(None);
-        };
-        let mut kept = lock(kept);
+        }
+        let mut kept = self.kept();
         let mut before = self.take_settled();
         before.append(verdicts);
         kept.settle(contents, &before).map(Some)
@@ -132,9 +195,7 @@ impl Gate {
     pub fn close(&self, cuts: u32) {
         self.cuts.store(cuts, Ordering::Release);
         self.is_on.store(false, Ordering::Release);
-        if let Some(kept) = &self.kept {
-            drop(lock(kept));
-        }
+        drop(self.kept());
     }
 
     /// Power is back.
@@ -142,11 +203,11 @@ impl Gate {
         self.is_on.store(true, Ordering::Release);
     }
 
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().expect("nobody panics with the undo log in hand")
+    }
+
     fn take_settled(&self) -> Vec<Verdict> {
         std::mem::take(&mut *self.settled.lock().expect("nobody panics with it"))
     }
-}
-
-fn lock(kept: &Mutex<Kept>) -> MutexGuard<'_, Kept> {
-    kept.lock().expect("nobody panics with the undo log in hand")
 }

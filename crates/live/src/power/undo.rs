@@ -51,7 +51,7 @@ impl Change<'_> {
 
 /// What was in a stretch before a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Before {
+pub(super) enum Before {
     /// Nothing.
     Hole,
     /// Zeros that take their place.
@@ -69,25 +69,25 @@ impl Before {
     }
 
     /// Fills `into` with what is at `from_bytes` of it.
-    fn copy(&self, from_bytes: u64, into: &mut [u8]) {
+    pub(super) fn copy(&self, from_bytes: u64, into: &mut [u8]) {
         match self {
             Before::Hole | Before::Zeros => into.fill(0),
             Before::Bytes(data) => into.copy_from_slice(&data[from_bytes as usize..][..into.len()]),
         }
     }
 
-    fn memory_bytes(&self) -> u64 {
+    pub(super) fn memory_bytes(&self) -> u64 {
         let data = if let Before::Bytes(data) = self { data.capacity() as u64 } else { 0 };
         data + VERSION_BYTES
     }
 }
 
 #[derive(Clone, Debug)]
-struct Version {
-    change: u64,
-    before: Before,
+pub(super) struct Version {
+    pub change: u64,
+    pub before: Before,
     /// It is to be taken back: whether it had been acknowledged.
-    lost: Option<bool>,
+    pub lost: Option<bool>,
 }
 
 impl Version {
@@ -97,10 +97,10 @@ impl Version {
 }
 
 #[derive(Debug)]
-struct Stretch {
-    end_bytes: u64,
+pub(super) struct Stretch {
+    pub end_bytes: u64,
     /// Oldest first, never empty.
-    versions: Vec<Version>,
+    pub versions: Vec<Version>,
     /// What is there are zeros that need no place, once nothing else can come back.
     gives_back: bool,
 }
@@ -111,7 +111,7 @@ pub struct UndoLog {
     /// By their first byte; they do not overlap.
     stretches: BTreeMap<u64, Stretch>,
     changes: u64,
-    memory_bytes: u64,
+    pub(super) memory_bytes: u64,
 }
 
 impl UndoLog {
@@ -178,9 +178,13 @@ impl UndoLog {
     }
 
     /// What change `number` did within `span` is durable, and with it whatever it replaced.
-    fn keep(&mut self, contents: &Contents, number: u64, span: Span) {
+    pub(super) fn keep(&mut self, contents: &Contents, number: u64, span: Span) {
         for start_bytes in self.within(span) {
             let stretch = self.stretch(start_bytes);
+            if stretch.versions.iter().all(|version| version.change != number) {
+                // It was taken back before: what is older is as open as it was.
+                continue;
+            }
             let newer = stretch.versions.partition_point(|version| version.change <= number);
             let freed: u64 = stretch.versions.drain(..newer).map(|version| version.before.memory_bytes()).sum();
             let Stretch { end_bytes, gives_back, .. } = *stretch;
@@ -196,7 +200,7 @@ impl UndoLog {
     }
 
     /// Takes back what is lost of a stretch.
-    fn take_back(&mut self, contents: &Contents, start_bytes: u64, finding: &mut Finding) -> io::Result<()> {
+    pub(super) fn take_back(&mut self, contents: &Contents, start_bytes: u64, finding: &mut Finding) -> io::Result<()> {
         let stretch = self.stretch(start_bytes);
         let span = Span { start_bytes, length_bytes: stretch.end_bytes - start_bytes };
         let before_bytes: u64 = stretch.versions.iter().map(|version| version.before.memory_bytes()).sum();
@@ -248,7 +252,7 @@ impl UndoLog {
         self.memory_bytes
     }
 
-    fn stretch(&mut self, start_bytes: u64) -> &mut Stretch {
+    pub(super) fn stretch(&mut self, start_bytes: u64) -> &mut Stretch {
         self.stretches.get_mut(&start_bytes).expect("a stretch that was just found")
     }
 
@@ -282,7 +286,7 @@ impl UndoLog {
     }
 
     /// Starts of the stretches within a span, of which none reaches over its ends after this.
-    fn within(&mut self, span: Span) -> Vec<u64> {
+    pub(super) fn within(&mut self, span: Span) -> Vec<u64> {
         self.split_at(span.start_bytes);
         self.split_at(end_of(span));
         self.stretches.range(span.start_bytes..end_of(span)).map(|(&start_bytes, _)| start_bytes).collect()
@@ -308,7 +312,7 @@ impl UndoLog {
 
 /// What is found missing.
 #[derive(Default)]
-struct Finding {
+pub(super) struct Finding {
     changes: BTreeSet<u64>,
     spans: Vec<Span>,
 }
@@ -354,7 +358,7 @@ impl Finding {
     }
 }
 
-fn end_of(span: Span) -> u64 {
+pub(super) fn end_of(span: Span) -> u64 {
     span.start_bytes + span.length_bytes
 }
 

@@ -105,7 +105,7 @@ impl Bench {
     }
 
     pub fn inject(&self, fault: Fault, lasts: Option<DurationNs>) -> Value {
-        self.session.commander().order(Order::Inject { fault, lasts }).unwrap()
+        self.session.commander().order(Order::Inject { fault, lasts, when: Box::default() }).unwrap()
     }
 
     /// Cuts the power so often, and judges what is there after each.

@@ -259,14 +259,19 @@ impl GroupState {
         self.gone
     }
 
-    /// How it is, for people; what members lost of it is the array's to say.
-    pub fn gauge(&self, name: &str) -> GroupGauge {
-        let state = match &self.rebuilding {
+    /// How it is.
+    pub fn state(&self) -> GroupHealth {
+        match &self.rebuilding {
             _ if self.gone => GroupHealth::Failed,
             Some(_) => GroupHealth::Rebuilding,
             None if self.is_whole() => GroupHealth::Healthy,
             None => GroupHealth::Degraded,
-        };
+        }
+    }
+
+    /// How it is, for people; what members lost of it is the array's to say.
+    pub fn gauge(&self, name: &str) -> GroupGauge {
+        let state = self.state();
         let rebuilt_bytes = match self.rebuilding.as_ref().map(|rebuilding| self.slots[rebuilding.slot as usize].state)
         {
             Some(SlotState::Filling { done_bytes, .. }) => done_bytes,

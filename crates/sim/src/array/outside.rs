@@ -11,7 +11,7 @@ use super::slab::Slab;
 use super::state::{Array, Event};
 use crate::device::Device;
 use crate::flights::Failed;
-use crate::gauges::{DeviceGauge, DeviceHealth, DeviceState, Gauges};
+use crate::gauges::{DeviceGauge, DeviceHealth, DeviceState, Gauges, GroupHealth};
 use crate::spans::{common, common_with_all, put_in_order};
 
 impl Array {
@@ -54,6 +54,11 @@ impl Array {
     /// A slot of a group holds what it should.
     pub(crate) fn is_whole(&self, (group, slot): (u32, u32)) -> bool {
         self.groups[group as usize].slots[slot as usize].state == SlotState::Whole
+    }
+
+    /// How the groups are.
+    pub(crate) fn group_states(&self) -> Vec<GroupHealth> {
+        self.groups.iter().map(GroupState::state).collect()
     }
 
     /// Acknowledged data can be lost with the power, now or once a battery is down.

@@ -2,10 +2,13 @@
 
 use headstack_workload::{Bytes, DurationNs, Kind, Request, Span};
 
+use super::contents::Corruptor;
+use super::damaging::Damaging;
 use super::{Distribution, Fault, Recovery, RequestKind, Stretch};
 use crate::array::description::{IncidentKind, Member};
 use crate::device::DeviceDescription;
 use crate::drive::description::InterfaceKind;
+use crate::gauges::DeviceHealth;
 use crate::media_defects::{Delay, MediaDefect};
 use crate::model::Model;
 use crate::power_cut::PowerCut;
@@ -68,14 +71,14 @@ impl Subject {
         }
     }
 
-    fn capacity_bytes(&self) -> u64 {
+    pub(super) fn capacity_bytes(&self) -> u64 {
         let (Subject::Constant { capacity_bytes }
         | Subject::Device { capacity_bytes, .. }
         | Subject::Array { capacity_bytes, .. }) = self;
         *capacity_bytes
     }
 
-    fn block_bytes(&self) -> u32 {
+    pub(super) fn block_bytes(&self) -> u32 {
         match self {
             Subject::Constant { .. } => 512,
             Subject::Device { block_bytes, .. } | Subject::Array { block_bytes, .. } => *block_bytes,
@@ -100,6 +103,12 @@ impl Filter {
         self.kinds[request.kind as usize]
             && (self.spans.is_empty()
                 || (request.kind != Kind::Flush && self.spans.iter().any(|span| overlaps(span, start, end))))
+    }
+
+    /// Whether it concerns the place of a request, of whichever kind.
+    pub fn touches(&self, request: &Request) -> bool {
+        let (start, end) = (request.offset_bytes, request.offset_bytes + u64::from(request.length_bytes));
+        self.spans.is_empty() || self.spans.iter().any(|span| overlaps(span, start, end))
     }
 
     /// Whether a byte lies in its ranges.
@@ -161,6 +170,33 @@ pub(crate) enum Effect {
     PowerCut(PowerCut),
     /// It is back.
     PowerOn,
+    /// Requests fail, or their data are damaged.
+    Damaging(Box<Damaging>),
+    /// Data are struck that lie somewhere in these ranges.
+    Rot(Vec<Span>, Corruptor),
+    /// The schedule is in another state.
+    SetState(u32),
+}
+
+impl Effect {
+    /// It is not about single requests: it strikes, and all meet it.
+    pub fn is_event(&self) -> bool {
+        match self {
+            Effect::Spike { .. }
+            | Effect::Hang(_)
+            | Effect::LinkErrors { .. }
+            | Effect::LyingCache
+            | Effect::Damaging(_) => false,
+            Effect::Media { .. }
+            | Effect::DropOut
+            | Effect::Incident(_)
+            | Effect::LinkResets { .. }
+            | Effect::PowerCut(_)
+            | Effect::PowerOn
+            | Effect::Rot(..)
+            | Effect::SetState(_) => true,
+        }
+    }
 }
 
 /// A device, as faults name it.
@@ -189,6 +225,12 @@ impl Known {
             }
         }
     }
+}
+
+/// The devices of a system that runs.
+pub(crate) fn known(devices: &[DeviceHealth]) -> Vec<Known> {
+    let known = |device: &DeviceHealth| Known { name: device.name.clone(), capacity_bytes: device.capacity_bytes };
+    devices.iter().map(known).collect()
 }
 
 /// Turns a fault into what it does. `devices` are the system's, in the order of their numbers.
@@ -267,11 +309,18 @@ pub(crate) fn effect_of(fault: &Fault, subject: &Subject, devices: &[Known]) -> 
             _ => Ok(Effect::PowerCut(PowerCut { tear: *tear, atom_bytes: atom.map(|Bytes(bytes)| bytes) })),
         },
         Fault::PowerOn => Ok(Effect::PowerOn),
+        Fault::SetState { to } => Ok(Effect::SetState(*to)),
+        Fault::Corrupt { .. }
+        | Fault::Misdirect { .. }
+        | Fault::LoseWrite { .. }
+        | Fault::StaleRead { .. }
+        | Fault::ShornWrite { .. }
+        | Fault::Errno { .. } => super::damaging::effect_of(fault, &world),
     }
 }
 
-struct World<'a> {
-    subject: &'a Subject,
+pub(super) struct World<'a> {
+    pub subject: &'a Subject,
     devices: &'a [Known],
 }
 
@@ -316,7 +365,7 @@ impl World<'_> {
         }
     }
 
-    fn filter(&self, ranges: &[Stretch], kinds: &[RequestKind]) -> Result<Filter, Complaint> {
+    pub(super) fn filter(&self, ranges: &[Stretch], kinds: &[RequestKind]) -> Result<Filter, Complaint> {
         let mut wanted = [kinds.is_empty(); 4];
         for kind in Kind::ALL {
             wanted[kind as usize] |= kinds.contains(&kind.into());
@@ -329,7 +378,7 @@ impl World<'_> {
         self.devices.iter().map(|device| device.name.as_str()).collect::<Vec<_>>().join(", ")
     }
 
-    fn member(&self, name: &str) -> Result<u32, Complaint> {
+    pub(super) fn member(&self, name: &str) -> Result<u32, Complaint> {
         if !matches!(self.subject, Subject::Array { .. }) {
             return Err(("member", "the system is not an array; this key is not allowed".to_owned()));
         }
@@ -367,7 +416,7 @@ fn media_kinds(kinds: &[RequestKind], usual: &[RequestKind]) -> Result<[bool; 2]
     Ok([kinds.contains(&RequestKind::Read), kinds.contains(&RequestKind::Write)])
 }
 
-fn share(percent: Option<f64>) -> Result<f64, Complaint> {
+pub(super) fn share(percent: Option<f64>) -> Result<f64, Complaint> {
     let percent = percent.unwrap_or(100.0);
     if percent > 0.0 && percent <= 100.0 {
         Ok(percent / 100.0)
@@ -376,7 +425,7 @@ fn share(percent: Option<f64>) -> Result<f64, Complaint> {
     }
 }
 
-fn positive(key: &'static str, time: DurationNs) -> Result<u64, Complaint> {
+pub(super) fn positive(key: &'static str, time: DurationNs) -> Result<u64, Complaint> {
     u64::try_from(time.0).ok().filter(|&ns| ns > 0).ok_or_else(|| (key, format!("{time}: more than 0ns is allowed")))
 }
 

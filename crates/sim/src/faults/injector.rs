@@ -3,10 +3,14 @@
 use std::collections::HashMap;
 use std::collections::VecDeque;
 
-use headstack_workload::{Kind, Purpose, Random, Request};
+use headstack_workload::{DurationNs, Kind, Purpose, Random, Request, Span};
 
-use super::effect::{Effect, Filter, Known, Subject, effect_of};
-use super::{Counters, Deed, Distribution, Fault, Injection, Log, Meeting, Schedule, Timed};
+use super::contents::{Corruptor, Damage, HARMS_TOLD, Harm, Spoil};
+use super::cues::Waiting;
+use super::damaging::{Coming, Met};
+use super::effect::{Effect, Filter, Subject, effect_of, known};
+use super::trigger::{Choice, Sight};
+use super::{At, Counters, Deed, Distribution, Fault, Injection, Log, Meeting, Schedule, Timed};
 use crate::SimError;
 use crate::array::description::IncidentKind;
 use crate::flights::Outcome;
@@ -24,7 +28,18 @@ const SENDINGS_MAX: u64 = 6;
 struct Planned {
     at_ns: u64,
     until_ns: u64,
-    fault: Fault,
+    timed: Timed,
+}
+
+impl Planned {
+    /// When it ends at the latest, and how long it lasts from when a request has made it strike.
+    fn ends(&self) -> (u64, Option<u64>) {
+        let Timed { trigger, lasts, .. } = &self.timed;
+        match lasts {
+            Some(lasts) if !trigger.is_timed() => (u64::MAX, u64::try_from(lasts.0).ok()),
+            _ => (self.until_ns, None),
+        }
+    }
 }
 
 /// A fault that lasts.
@@ -34,6 +49,9 @@ struct Active {
     until_ns: u64,
     effect: Effect,
     random: Random,
+    choice: Choice,
+    /// Requests that it has chosen, where it holds only some.
+    chosen: Vec<u32>,
     /// What the device had counted when it struck.
     before: Counters,
 }
@@ -56,6 +74,8 @@ pub(crate) struct Way {
     pub later_ns: u64,
     /// It never reaches the system.
     pub end: Option<Outcome>,
+    /// What was not flushed is lost, by the fault of this number.
+    pub drops_unflushed: Option<u32>,
 }
 
 /// What a change asks of the timeline.
@@ -84,17 +104,34 @@ pub enum FaultsToEnd {
 
 /// Faults, those to come and those that are there.
 pub(crate) struct Injector {
-    subject: Subject,
+    pub(super) subject: Subject,
     seed: u64,
     /// A seed for each fault.
-    seeds: Random,
+    pub(super) seeds: Random,
     planned: VecDeque<Planned>,
     active: Vec<Active>,
+    pub(super) waiting: Vec<Waiting>,
+    /// Which requests a fault takes, until it strikes.
+    pub(super) choices: HashMap<u32, Choice>,
+    /// Faults whose last request was answered: when, and which.
+    pub(super) due: VecDeque<(u64, u32)>,
+    /// What is looked for in contents, by the bits of a sight.
+    pub(super) patterns: Vec<Box<[u8]>>,
+    /// Some trigger asks for the state of groups.
+    pub(super) looks_at_health: bool,
+    /// Of the schedule.
+    pub(super) state: u32,
+    /// Changes where nobody numbers them.
+    changes: u64,
     /// What is wrong with the array, by the number of the fault.
     standing: Vec<(u32, Standing)>,
-    log: Vec<Injection>,
+    pub(super) log: Vec<Injection>,
     /// Injections that a request under way has met.
     watched: HashMap<u32, Vec<u32>>,
+    /// What is to be done to contents.
+    damages: Vec<Damage>,
+    /// What the request that came last brings that is not there.
+    spoils: Vec<Spoil>,
     /// Bad checksums that commands met on the link.
     pub resent: u64,
     /// When something changes next.
@@ -110,6 +147,15 @@ impl Injector {
             seeds: Random::new(0, Purpose::Faults),
             planned: VecDeque::new(),
             active: Vec::new(),
+            waiting: Vec::new(),
+            choices: HashMap::new(),
+            due: VecDeque::new(),
+            patterns: Vec::new(),
+            looks_at_health: false,
+            state: 1,
+            changes: 0,
+            damages: Vec::new(),
+            spoils: Vec::new(),
             standing: Vec::new(),
             log: Vec::new(),
             watched: HashMap::new(),
@@ -131,10 +177,14 @@ impl Injector {
             .map_err(|(index, (key, message))| SimError::Fault(format!("fault[{index}].{key}: {message}")))?;
         let planned = |timed: &Timed| {
             let (at_ns, until_ns) = timed.span_ns().expect("checked before");
-            Planned { at_ns, until_ns, fault: timed.fault.clone() }
+            Planned { at_ns, until_ns, timed: timed.clone() }
         };
         self.planned = schedule.faults.iter().map(planned).collect();
         self.planned.make_contiguous().sort_by_key(|planned| planned.at_ns);
+        // Whoever keeps contents looks for all of them from the start.
+        for timed in &schedule.faults {
+            self.bit_of_pattern(timed)?;
+        }
         (self.seed, self.seeds) = (schedule.seed, Random::new(schedule.seed, Purpose::Faults));
         self.look_ahead();
         Ok(())
@@ -143,69 +193,120 @@ impl Injector {
     /// Requests meet nothing.
     #[inline]
     pub fn is_quiet(&self) -> bool {
-        self.active.is_empty() && self.standing.is_empty()
+        self.active.is_empty() && self.standing.is_empty() && self.waiting.is_empty()
     }
 
-    fn look_ahead(&mut self) {
+    pub(super) fn look_ahead(&mut self) {
         let ends = self.active.iter().map(|active| active.until_ns);
+        let waits = self.waiting.iter().map(|waiting| waiting.until_ns);
         let starts = self.planned.front().map(|planned| planned.at_ns);
-        self.next_ns = ends.chain(starts).min().unwrap_or(u64::MAX);
+        let due = self.due.front().map(|(at_ns, _)| *at_ns);
+        self.next_ns = ends.chain(waits).chain(starts).chain(due).min().unwrap_or(u64::MAX);
     }
 
     /// Does the next of what is due at `now_ns`: first what ends, then what strikes, one by one.
     pub fn turn(&mut self, now_ns: u64, system: Option<&mut System>) -> Change {
         let change = if self.active.iter().any(|active| active.until_ns <= now_ns) {
             self.end(now_ns, |active| active.until_ns <= now_ns, system)
+        } else if self.stop_waiting(|waiting| waiting.until_ns <= now_ns) > 0 {
+            Change::default()
+        } else if let Some(&(_, number)) = self.due.front().filter(|(at_ns, _)| *at_ns <= now_ns) {
+            self.due.pop_front();
+            self.begin(now_ns, number, system)
         } else {
-            let Planned { until_ns, fault, .. } = self.planned.pop_front().expect("something is due");
-            self.strike(now_ns, until_ns, fault, system)
+            let planned = self.planned.pop_front().expect("something is due");
+            self.arm(now_ns, planned.ends(), planned.timed, system).1
         };
         self.look_ahead();
         change
     }
 
-    /// A fault strikes now, by order. Returns its number.
+    /// A fault strikes now, or waits for its cue from now on.
+    fn arm(
+        &mut self,
+        now_ns: u64,
+        ends: (u64, Option<u64>),
+        timed: Timed,
+        system: Option<&mut System>,
+    ) -> (u32, Change) {
+        let (number, seed) = self.enter(now_ns, ends, timed, system.as_deref());
+        let until_ns = ends.1.map_or(ends.0, |lasts_ns| now_ns.saturating_add(lasts_ns));
+        let change = seed.map_or(Change::default(), |seed| self.strike(now_ns, until_ns, number, seed, system));
+        (number, change)
+    }
+
+    /// A fault strikes now, by order, or waits for its cue. Returns its number.
     ///
     /// # Errors
     /// One that cannot: the key and what is allowed.
     pub fn inject(
         &mut self,
         now_ns: u64,
-        until_ns: u64,
-        fault: Fault,
+        timed: Timed,
         system: Option<&mut System>,
     ) -> Result<(u32, Change), SimError> {
-        let checked = effect_of(&fault, &self.subject, &known(&devices_of(system.as_deref())));
-        checked.map_err(|(key, message)| SimError::Fault(format!("fault.{key}: {message}")))?;
-        let change = self.strike(now_ns, until_ns, fault, system);
+        let wrong = |(key, message): (&'static str, String)| SimError::Fault(format!("fault.{key}: {message}"));
+        if let Some(At::Time(_)) = timed.trigger.at {
+            return Err(wrong(("at", "an order strikes now; a request such as { flush = 7 } is allowed".to_owned())));
+        }
+        let devices = known(&devices_of(system.as_deref()));
+        let effect = effect_of(&timed.fault, &self.subject, &devices).map_err(wrong)?;
+        timed.trigger.plan(effect.is_event(), &self.subject, Some(0)).map_err(wrong)?;
+        self.bit_of_pattern(&timed)?;
+        let from = DurationNs(now_ns as i64);
+        let at = timed.trigger.at.or_else(|| timed.trigger.is_timed().then_some(At::Time(from)));
+        let mut timed = timed;
+        timed.trigger.at = at;
+        timed.from = (!matches!(at, Some(At::Time(_)))).then_some(from);
+        let (_, until_ns) = timed.span_ns().map_err(wrong)?;
+        let ends = Planned { at_ns: now_ns, until_ns, timed: timed.clone() }.ends();
+        let (number, change) = self.arm(now_ns, ends, timed, system);
         self.look_ahead();
-        let injection = self.log.last().expect("it has been logged");
-        match &injection.refused {
+        match &self.log[number as usize].refused {
             Some(refused) => Err(SimError::Fault(refused.clone())),
-            None => Ok((injection.number, change)),
+            None => Ok((number, change)),
         }
     }
 
-    fn strike(&mut self, now_ns: u64, until_ns: u64, fault: Fault, mut system: Option<&mut System>) -> Change {
-        let number = self.log.len() as u32;
-        let seed = self.seeds.bits();
-        let devices = devices_of(system.as_deref());
-        let ends = (until_ns != u64::MAX).then_some(until_ns);
-        let effect = effect_of(&fault, &self.subject, &known(&devices));
-        let (at_ns, until) = (now_ns, until_ns);
-        let mut injection = Injection {
+    /// What the log says of a fault before it strikes.
+    pub(super) fn entry(&self, number: u32, at_ns: u64, until_ns: u64, timed: Timed) -> Injection {
+        let is_timed = timed.trigger.is_timed();
+        Injection {
             number,
             at_ns,
-            until_ns: ends,
-            fault,
+            until_ns: (until_ns != u64::MAX).then_some(until_ns),
+            fault: timed.fault.clone(),
+            stated: (!is_timed).then_some(timed),
+            strikes: 0,
             refused: None,
             met: 0,
             failed: 0,
             first: None,
             last: None,
+            harms: Vec::new(),
+            harmed: 0,
             counters: None,
             loss: None,
-        };
+        }
+    }
+
+    /// Whether the fault of this number lasts.
+    pub(super) fn is_active(&self, number: u32) -> bool {
+        self.active.iter().any(|active| active.number == number)
+    }
+
+    pub(super) fn strike(
+        &mut self,
+        now_ns: u64,
+        until_ns: u64,
+        number: u32,
+        seed: u64,
+        mut system: Option<&mut System>,
+    ) -> Change {
+        let devices = devices_of(system.as_deref());
+        let fault = self.log[number as usize].fault.clone();
+        let effect = effect_of(&fault, &self.subject, &known(&devices));
+        let (at_ns, until) = (now_ns, until_ns);
         let mut change = Change::default();
         let done = match (effect, &mut system) {
             (Err((key, message)), _) => Err(format!("{key}: {message}")),
@@ -220,9 +321,18 @@ impl Injector {
                 change = self.end(now_ns, is_cut, system.as_deref_mut());
                 if change.restores_power { Ok(()) } else { Err("power is on".to_owned()) }
             }
+            (Ok(Effect::Rot(spans, corruptor)), _) => {
+                self.rot(now_ns, number, &spans, &corruptor, Random::new(seed, Purpose::Faults));
+                Ok(())
+            }
+            (Ok(Effect::SetState(to)), _) => {
+                self.state = to;
+                Ok(())
+            }
             (Ok(Effect::PowerCut(_)), _) if self.is_powerless() => Err("power is off already".to_owned()),
             (Ok(effect), system) => {
                 change.drops = matches!(effect, Effect::DropOut);
+                let choice = self.choices.get(&number).cloned().unwrap_or_else(Choice::all);
                 if let Effect::PowerCut(cut) = effect {
                     change.cuts_power = Some((number, cut, Random::new(seed, Purpose::Faults)));
                 }
@@ -232,17 +342,51 @@ impl Injector {
                 };
                 let before = member.map_or(Counters::default(), |member| counted(&devices, member));
                 let random = Random::new(seed, Purpose::Faults);
-                self.active.push(Active { number, at_ns, until_ns: until, effect, random, before });
+                let chosen = Vec::new();
+                self.active.push(Active { number, at_ns, until_ns: until, effect, random, choice, chosen, before });
                 let set = member.zip(system.as_deref_mut()).map(|(member, system)| self.set_media(member, system));
                 set.unwrap_or(Ok(()))
             }
         };
-        if let Err(refused) = done {
-            self.active.retain(|active| active.number != number);
-            injection.refused = Some(refused);
+        let injection = &mut self.log[number as usize];
+        match done {
+            Ok(()) => {
+                if injection.stated.is_some() {
+                    injection.until_ns = (until_ns != u64::MAX).then_some(until_ns);
+                }
+                injection.strikes += 1;
+            }
+            Err(refused) => {
+                injection.refused = Some(refused);
+                self.active.retain(|active| active.number != number);
+            }
         }
-        self.log.push(injection);
         change
+    }
+
+    /// Data are struck that lie in one of these ranges, or anywhere.
+    fn rot(&mut self, at_ns: u64, number: u32, spans: &[Span], corruptor: &Corruptor, mut random: Random) {
+        let whole = Span { start_bytes: 0, length_bytes: self.subject.capacity_bytes() };
+        let spans = if spans.is_empty() { &[whole][..] } else { spans };
+        let mut at_bytes = random.below(spans.iter().map(|span| span.length_bytes).sum());
+        let chosen = spans.iter().find(|span| {
+            let is_here = at_bytes < span.length_bytes;
+            at_bytes = at_bytes.saturating_sub(span.length_bytes);
+            is_here
+        });
+        let drawn = corruptor.draw(*chosen.expect("it lies in one of them"), &mut random);
+        for (how, what) in drawn {
+            self.damages.push(Damage::Altered { change: None, how });
+            self.harm(number, Harm { at_ns, request: None, what });
+        }
+    }
+
+    fn harm(&mut self, number: u32, harm: Harm) {
+        let injection = &mut self.log[number as usize];
+        injection.harmed += 1;
+        if injection.harms.len() < HARMS_TOLD {
+            injection.harms.push(harm);
+        }
     }
 
     /// What an incident leaves behind, or puts right.
@@ -270,9 +414,22 @@ impl Injector {
             FaultsToEnd::All => true,
             FaultsToEnd::One(number) => active.number == number,
         };
+        for active in self.active.iter().filter(|active| ends(active)) {
+            self.log[active.number as usize].ends_by_order(now_ns);
+        }
         let change = self.end(now_ns, ends, system);
+        let is_meant = |waiting: &Waiting| match which {
+            FaultsToEnd::Hangs => false,
+            FaultsToEnd::All => true,
+            FaultsToEnd::One(number) => waiting.number == number,
+        };
+        let waited: Vec<u32> = self.waiting.iter().filter(|waiting| is_meant(waiting)).map(|one| one.number).collect();
+        for &number in &waited {
+            self.log[number as usize].ends_by_order(now_ns);
+        }
+        let stopped = self.stop_waiting(|waiting| waited.contains(&waiting.number));
         self.look_ahead();
-        (before - self.active.len(), change)
+        (before - self.active.len() + stopped, change)
     }
 
     fn end(&mut self, now_ns: u64, ends: impl Fn(&Active) -> bool, mut system: Option<&mut System>) -> Change {
@@ -283,6 +440,10 @@ impl Injector {
             injection.until_ns = Some(now_ns);
             change.releases |= matches!(over.effect, Effect::Hang(_));
             change.restores_power |= matches!(over.effect, Effect::PowerCut(_));
+            let mut over = over;
+            if let Effect::Damaging(damaging) = &mut over.effect {
+                damaging.end(&mut self.damages);
+            }
             let (Effect::Media { member, .. }, Some(system)) = (over.effect, system.as_deref_mut()) else { continue };
             injection.counters = Some(since(counted(&devices, member), over.before));
             self.set_media(member, system).expect("what was allowed still is");
@@ -303,21 +464,35 @@ impl Injector {
         system.set_media_defects(wanted, all, seed).map_err(|error| error.to_string())
     }
 
-    /// A request comes.
-    pub fn arrives(&mut self, at_ns: u64, id: u32, request: &Request, system: Option<&System>) -> Way {
+    /// A request comes, which is a change of this number where somebody keeps contents.
+    pub fn arrives(
+        &mut self,
+        at_ns: u64,
+        id: u32,
+        request: &Request,
+        (change, sight): (Option<u64>, &Sight),
+        system: Option<&System>,
+    ) -> Way {
         let mut way = Way::default();
         let mut notes = self.met_of_array(request, system);
-        for Active { number, effect, random, .. } in &mut self.active {
+        let (mut harms, mut spent) = (Vec::new(), Vec::new());
+        self.changes += u64::from(change.is_none() && Injector::is_change(request));
+        let change = change.unwrap_or(self.changes);
+        let mut is_wronged = false;
+        for Active { number, effect, random, choice, chosen, .. } in &mut self.active {
             let deed = match effect {
                 Effect::DropOut | Effect::PowerCut(_) => {
                     way.end = Some(Outcome::Vanished);
                     Deed::Lost
                 }
-                Effect::LyingCache if request.kind == Kind::Flush => {
+                Effect::LyingCache if request.kind == Kind::Flush && choice.takes(sight) => {
                     way.end = way.end.or(Some(Outcome::Done));
                     Deed::Answered
                 }
                 Effect::LinkErrors { share, time_out_ns } => {
+                    if !choice.takes(sight) {
+                        continue;
+                    }
                     let sent = (0..SENDINGS_MAX).take_while(|_| random.fraction() < *share).count() as u64;
                     if sent == 0 {
                         continue;
@@ -330,7 +505,7 @@ impl Injector {
                     Deed::SentAgain
                 }
                 Effect::Spike { filter, share, time_ns, distribution } if filter.matches(request) => {
-                    if random.fraction() >= *share {
+                    if !choice.takes(sight) || random.fraction() >= *share {
                         continue;
                     }
                     way.later_ns += match distribution {
@@ -340,18 +515,78 @@ impl Injector {
                     Deed::Delayed
                 }
                 Effect::Media { filter: Some(filter), .. } if filter.matches(request) => Deed::Accessed,
+                Effect::Hang(filter) if !choice.is_all() && filter.matches(request) => {
+                    if choice.takes(sight) {
+                        chosen.push(id);
+                        choice.spend();
+                        self.watched.entry(id).or_default();
+                    }
+                    // It is held when its answer is ready.
+                    continue;
+                }
+                Effect::Damaging(damaging) => {
+                    // Who is answered by somebody else has done nothing that could go wrong.
+                    is_wronged |= way.end.is_some();
+                    let coming = Coming { at_ns, request, sight, change, is_wronged };
+                    let Met { deed, refused, drops_unflushed, damages, spoils, harms: done } =
+                        damaging.meets(&coming, choice, random);
+                    self.damages.extend(damages);
+                    self.spoils.extend(spoils);
+                    harms.extend(done.into_iter().map(|harm| (*number, harm)));
+                    if let Some((errno, time_ns)) = refused {
+                        way.end = Some(Outcome::Refused(errno));
+                        way.later_ns += time_ns;
+                    }
+                    way.drops_unflushed = drops_unflushed.then_some(*number).or(way.drops_unflushed);
+                    if choice.is_spent() && !damaging.outlives_once() {
+                        spent.push(*number);
+                    }
+                    let Some(deed) = deed else { continue };
+                    is_wronged = true;
+                    notes.push((*number, deed));
+                    continue;
+                }
                 _ => continue,
             };
+            choice.spend();
+            if choice.is_spent() {
+                spent.push(*number);
+            }
             notes.push((*number, deed));
         }
         for (number, deed) in notes {
             self.note(number, id, at_ns, request, deed);
         }
+        harms.into_iter().for_each(|(number, harm)| self.harm(number, harm));
         if way.end == Some(Outcome::Vanished) {
             return Way { wait_ns: 0, later_ns: 0, ..way };
         }
         let reaches_ns = self.passes_ns(at_ns + way.wait_ns, id, at_ns, request);
+        // What has met its one request is over; what it did to that one goes on.
+        spent.into_iter().for_each(|number| self.end_spent(at_ns, number));
         Way { wait_ns: reaches_ns - at_ns, ..way }
+    }
+
+    /// Ends what only one request could meet: it holds nothing, and has no part in what the system is told.
+    fn end_spent(&mut self, now_ns: u64, number: u32) {
+        self.active.retain(|active| active.number != number);
+        self.log[number as usize].until_ns = Some(now_ns);
+        self.look_ahead();
+    }
+
+    /// What is to be done to contents.
+    pub fn take_damages(&mut self, into: &mut Vec<Damage>) {
+        into.append(&mut self.damages);
+    }
+
+    /// What the request that came last brings that is not there.
+    pub fn take_spoils(&mut self) -> Vec<Spoil> {
+        std::mem::take(&mut self.spoils)
+    }
+
+    /// What is looked for in contents.
+    pub fn patterns(&self) -> &[Box<[u8]>] {
+        &self.patterns
     }
 
     /// What of the array's troubles a request meets.
@@ -368,7 +603,10 @@ impl Injector {
 
     /// An answer is ready: whether a hang holds it.
     pub fn holds(&mut self, id: u32, came_ns: u64, request: &Request) -> bool {
-        let hangs = |active: &&Active| matches!(&active.effect, Effect::Hang(filter) if filter.matches(request));
+        let hangs = |active: &&Active| {
+            let is_meant = active.choice.is_all() || active.chosen.contains(&id);
+            is_meant && matches!(&active.effect, Effect::Hang(filter) if filter.matches(request))
+        };
         let Some(number) = self.active.iter().find(hangs).map(|active| active.number) else { return false };
         self.note(number, id, came_ns, request, Deed::Held);
         true
@@ -422,18 +660,31 @@ impl Injector {
         }
     }
 
+    /// A request that brought these patterns is answered: some fault may have waited for that.
+    #[inline]
+    pub fn counts(&mut self, request: &Request, holds: u64, at_ns: u64, outcome: Outcome, system: Option<&System>) {
+        if !self.waiting.is_empty() && outcome != Outcome::Vanished {
+            let sight = self.sight(request, holds, system);
+            self.counts_answer(at_ns, &sight);
+        }
+    }
+
     #[cold]
     fn tell(&mut self, id: u32, request: &Request, came_ns: u64, at_ns: u64, outcome: Outcome) {
+        self.active.iter_mut().for_each(|active| active.chosen.retain(|chosen| *chosen != id));
         for number in self.watched.remove(&id).into_iter().flatten() {
             let active = self.active.iter().find(|active| active.number == number);
             let failed = match (outcome, active.map(|active| &active.effect)) {
                 (Outcome::Failed(Some(at)), Some(Effect::Media { filter: Some(filter), .. })) => {
                     Filter::holds(filter, at)
                 }
-                (Outcome::Failed(None), Some(Effect::LinkErrors { .. })) => true,
                 _ => false,
             };
             let injection = &mut self.log[number as usize];
+            // These may be over by now.
+            let was_given_up = matches!((outcome, &injection.fault), (Outcome::Failed(None), Fault::LinkErrors { .. }));
+            let was_refused = matches!((outcome, &injection.fault), (Outcome::Refused(_), Fault::Errno { .. }));
+            let failed = failed || was_given_up || was_refused;
             injection.failed += u64::from(failed);
             // Of requests that come at once, those of one kind to one place fare alike.
             let is_this = |meeting: &Meeting| {
@@ -443,7 +694,7 @@ impl Injector {
             for meeting in [&mut injection.first, &mut injection.last].into_iter().flatten() {
                 if is_this(meeting) {
                     meeting.completion_ns = Some(at_ns);
-                    meeting.deed = if failed { Deed::Failed } else { meeting.deed };
+                    meeting.deed = if failed && !was_refused { Deed::Failed } else { meeting.deed };
                 }
             }
         }
@@ -500,11 +751,6 @@ pub(crate) fn devices_of(system: Option<&System>) -> Vec<DeviceHealth> {
         system.device_health(&mut devices);
     }
     devices
-}
-
-fn known(devices: &[DeviceHealth]) -> Vec<Known> {
-    let known = |device: &DeviceHealth| Known { name: device.name.clone(), capacity_bytes: device.capacity_bytes };
-    devices.iter().map(known).collect()
 }
 
 fn counted(devices: &[DeviceHealth], member: Option<u32>) -> Counters {

@@ -3,7 +3,8 @@
 use headstack_workload::DurationNs;
 use serde::Serialize;
 
-use super::{Fault, RequestKind, Schedule, Timed};
+use super::contents::Harm;
+use super::{At, Fault, RequestKind, Schedule, Timed, Trigger};
 use crate::power_cut::PowerLoss;
 
 /// What a fault made of a request.
@@ -30,6 +31,18 @@ pub enum Deed {
     Degraded,
     /// It was written through a cache that would have kept it.
     WrittenThrough,
+    /// It was answered with an error, and nothing of it was done.
+    Refused,
+    /// It was acknowledged and not stored.
+    NotStored,
+    /// Its first part was stored, and the rest was not.
+    Shorn,
+    /// Its data went to another place, or came from one.
+    Misdirected,
+    /// Its data were altered.
+    Corrupted,
+    /// It brought what had been there before.
+    Stale,
 }
 
 /// A request that met a fault.
@@ -69,6 +82,11 @@ pub struct Injection {
     pub until_ns: Option<u64>,
     /// What.
     pub fault: Fault,
+    /// All that was said of it, where requests make it strike; it waits for them from `at_ns` on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stated: Option<Timed>,
+    /// How often it struck.
+    pub strikes: u64,
     /// What the system said that could not have it.
     pub refused: Option<String>,
     /// Requests that met it.
@@ -79,10 +97,25 @@ pub struct Injection {
     pub first: Option<Meeting>,
     /// The last.
     pub last: Option<Meeting>,
+    /// What it did to data, the first of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub harms: Vec<Harm>,
+    /// How often it did something to data.
+    pub harmed: u64,
     /// What the device counted meanwhile, of a fault of its media.
     pub counters: Option<Counters>,
     /// What a power cut took.
     pub loss: Option<PowerLoss>,
+}
+
+impl Injection {
+    /// Somebody ends it.
+    pub(super) fn ends_by_order(&mut self, now_ns: u64) {
+        self.until_ns = Some(now_ns);
+        if let Some(stated) = &mut self.stated {
+            (stated.until, stated.lasts) = (Some(DurationNs(now_ns as i64)), None);
+        }
+    }
 }
 
 /// Everything that was injected so far.
@@ -98,11 +131,15 @@ impl Log {
     /// The schedule under which the same would happen again.
     pub fn schedule(&self) -> Schedule {
         let time = |ns: u64| DurationNs(ns as i64);
-        let timed = |injection: &Injection| Timed {
-            at: time(injection.at_ns),
-            until: injection.until_ns.map(time),
-            lasts: None,
-            fault: injection.fault.clone(),
+        let timed = |injection: &Injection| match &injection.stated {
+            Some(stated) => stated.clone(),
+            None => Timed {
+                from: None,
+                until: injection.until_ns.map(time),
+                lasts: None,
+                trigger: Trigger { at: Some(At::Time(time(injection.at_ns))), ..Trigger::default() },
+                fault: injection.fault.clone(),
+            },
         };
         Schedule { seed: self.seed, faults: self.injections.iter().map(timed).collect() }
     }

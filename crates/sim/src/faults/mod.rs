@@ -2,16 +2,24 @@
 //!
 //! A fault strikes at a moment of the model and lasts until another, or for ever. Those of the media strike the mechanism
 //! of a device ([`crate::media_defects::MediaDefect`]); the others stand between the system and who asks it
-//! ([`injector`]).
+//! ([`injector`]), some of which damage contents ([`contents`], [`damaging`]). Which requests make a fault strike is its
+//! trigger ([`trigger`]).
 
+pub mod contents;
+mod cues;
+pub(crate) mod damaging;
 pub(crate) mod effect;
 pub(crate) mod injector;
 mod log;
 mod schedule;
+mod stale;
+pub mod trigger;
 
+pub use contents::{Corruption, Distance, Errno, Lasting, Part, Stage, Unflushed};
 pub use injector::FaultsToEnd;
 pub use log::{Counters, Deed, Injection, Log, Meeting};
 pub use schedule::{Schedule, Timed};
+pub use trigger::{At, Count, Every, Nth, Pattern, Trigger};
 
 use std::path::PathBuf;
 
@@ -169,6 +177,112 @@ pub enum Fault {
     },
     /// Power is back.
     PowerOn,
+    /// Data are not what they should be, and nobody is told.
+    Corrupt {
+        /// The member of an array whose data they are.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        member: Option<String>,
+        /// Where in the system's address space.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        ranges: Vec<Stretch>,
+        /// When they are corrupted: as they are written, while they lie there, or as they are read.
+        on: Stage,
+        /// What becomes of them.
+        how: Corruption,
+        /// Bits that are inverted, of each request; one, where nothing is said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        bits: Option<u32>,
+        /// Sectors of 512 bytes that are struck, of each request, one after the other; one, where nothing is said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sectors: Option<u32>,
+        /// What they are filled with.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pattern: Option<Pattern>,
+        /// Share of the requests that meet it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        percent: Option<f64>,
+    },
+    /// Data go to a wrong place, or come from one, and nobody is told.
+    Misdirect {
+        /// The member of an array that takes the wrong place.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        member: Option<String>,
+        /// Where in the system's address space.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        ranges: Vec<Stretch>,
+        /// How far away, forwards or backwards.
+        distance: Distance,
+        /// Share of the requests that meet it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        percent: Option<f64>,
+        /// Writes, where nothing is said.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        kinds: Vec<RequestKind>,
+    },
+    /// Writes are acknowledged and never stored.
+    LoseWrite {
+        /// The member of an array that loses them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        member: Option<String>,
+        /// Where in the system's address space.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        ranges: Vec<Stretch>,
+        /// Share of the writes that meet it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        percent: Option<f64>,
+    },
+    /// Reads bring what was there before the last write, if that came while the fault lasted.
+    StaleRead {
+        /// Where in the system's address space.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        ranges: Vec<Stretch>,
+        /// How long a place is read so.
+        #[serde(default)]
+        lasting: Lasting,
+        /// Share of the reads that meet it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        percent: Option<f64>,
+    },
+    /// Of writes that are acknowledged, only the first part is stored.
+    ShornWrite {
+        /// Where in the system's address space.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        ranges: Vec<Stretch>,
+        /// Which part, down to whole atoms.
+        part: Part,
+        /// Bytes that are written as a whole or not at all; 512, where nothing is said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        atom: Option<Bytes>,
+        /// Share of the writes that meet it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        percent: Option<f64>,
+    },
+    /// Requests fail with an error, and nothing of them is done.
+    Errno {
+        /// Where in the system's address space.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        ranges: Vec<Stretch>,
+        /// Which error.
+        #[serde(default)]
+        errno: Errno,
+        /// What it usually concerns, where nothing is said: writes of ENOSPC, writes and trims of EROFS, all of the others.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        kinds: Vec<RequestKind>,
+        /// How long the error takes; no time, where nothing is said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        time: Option<DurationNs>,
+        /// What a flush that fails does with what was not flushed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        unflushed: Option<Unflushed>,
+        /// Share of the requests that meet it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        percent: Option<f64>,
+    },
+    /// The schedule is in another state from now on, which triggers of others look at.
+    SetState {
+        /// Which.
+        to: u32,
+    },
 }
 
 /// A stretch of bytes: `offset` and `length`, or `lba` and `blocks`.
@@ -268,7 +382,47 @@ impl Fault {
                 | Fault::BatteryFails
                 | Fault::BatteryReturns
                 | Fault::PowerOn
+                | Fault::SetState { .. }
+                | Fault::Corrupt { on: Stage::Rest, .. }
         )
+    }
+
+    /// It changes what is stored, or needs what was there before: whoever keeps contents must be able to take changes back.
+    pub fn changes_contents(&self) -> bool {
+        match self {
+            Fault::Corrupt { .. }
+            | Fault::Misdirect { .. }
+            | Fault::LoseWrite { .. }
+            | Fault::StaleRead { .. }
+            | Fault::ShornWrite { .. }
+            | Fault::Errno { .. } => true,
+            Fault::MediaError { .. }
+            | Fault::WeakSectors { .. }
+            | Fault::FailSlow { .. }
+            | Fault::LatencySpike { .. }
+            | Fault::Hang { .. }
+            | Fault::DropOut
+            | Fault::MemberFails { .. }
+            | Fault::MemberReturns { .. }
+            | Fault::SpareAdded { .. }
+            | Fault::BatteryFails
+            | Fault::BatteryReturns
+            | Fault::LinkErrors { .. }
+            | Fault::LinkResets { .. }
+            | Fault::LyingCache
+            | Fault::PowerCut { .. }
+            | Fault::PowerOn
+            | Fault::SetState { .. } => false,
+        }
+    }
+
+    /// Reads bring what is not stored there.
+    pub fn spoils_reads(&self) -> bool {
+        match self {
+            Fault::Corrupt { on: Stage::Read, .. } | Fault::StaleRead { .. } => true,
+            Fault::Misdirect { kinds, .. } => kinds.contains(&RequestKind::Read),
+            _ => false,
+        }
     }
 
     /// The map file that is still to be read, and the ranges that it adds to.

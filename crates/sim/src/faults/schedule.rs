@@ -1,10 +1,15 @@
 //! Schedules: which fault strikes when.
 
+use std::fmt;
+
 use headstack_workload::DurationNs;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-use super::Fault;
 use super::effect::{Complaint, Known, Subject, effect_of};
+use super::trigger::{Every, PATTERNS_MAX};
+use super::{At, Fault, Pattern, Trigger};
 use crate::model::Model;
 
 /// What goes wrong in a session, and when.
@@ -19,20 +24,94 @@ pub struct Schedule {
     pub faults: Vec<Timed>,
 }
 
-/// A fault with its time.
+/// A fault with what makes it strike.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Written")]
 pub struct Timed {
-    /// When it strikes, in time of the model since the start.
-    pub at: DurationNs,
+    /// From when on requests count, of a fault that strikes at one: a time of the model; the start, where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<DurationNs>,
     /// When it ends; never, where neither this nor `for` is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<DurationNs>,
     /// How long it lasts.
     #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
     pub lasts: Option<DurationNs>,
+    /// When it strikes, and which requests meet it.
+    #[serde(flatten)]
+    pub trigger: Trigger,
     /// What goes wrong.
     #[serde(flatten)]
     pub fault: Fault,
+}
+
+/// A fault as it is written: one word is a number of requests for all faults, but a time for resets of a link.
+#[derive(Deserialize)]
+struct Written {
+    #[serde(default)]
+    from: Option<DurationNs>,
+    #[serde(default)]
+    until: Option<DurationNs>,
+    #[serde(default, rename = "for")]
+    lasts: Option<DurationNs>,
+    #[serde(default)]
+    every: Option<EveryOrTime>,
+    #[serde(flatten)]
+    trigger: Trigger,
+    #[serde(flatten)]
+    fault: Fault,
+}
+
+enum EveryOrTime {
+    Requests(Every),
+    Time(DurationNs),
+}
+
+impl<'de> Deserialize<'de> for EveryOrTime {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct EveryVisitor;
+        impl<'de> Visitor<'de> for EveryVisitor {
+            type Value = EveryOrTime;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number of requests, or of resets of a link a duration such as \"2s\"")
+            }
+
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<EveryOrTime, E> {
+                Every::deserialize(de::value::I64Deserializer::new(number)).map(EveryOrTime::Requests)
+            }
+
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<EveryOrTime, E> {
+                Every::deserialize(de::value::U64Deserializer::new(number)).map(EveryOrTime::Requests)
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<EveryOrTime, E> {
+                DurationNs::deserialize(de::value::StrDeserializer::new(text)).map(EveryOrTime::Time)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<EveryOrTime, A::Error> {
+                Every::deserialize(MapAccessDeserializer::new(map)).map(EveryOrTime::Requests)
+            }
+        }
+        deserializer.deserialize_any(EveryVisitor)
+    }
+}
+
+impl TryFrom<Written> for Timed {
+    type Error = String;
+
+    fn try_from(written: Written) -> Result<Timed, String> {
+        let Written { from, until, lasts, every, mut trigger, mut fault } = written;
+        match (every, &mut fault) {
+            (Some(EveryOrTime::Time(time)), Fault::LinkResets { every, .. }) => *every = Some(time),
+            (Some(EveryOrTime::Time(time)), _) => {
+                return Err(format!("\"{time}\" is not a number of requests: write one, such as 10"));
+            }
+            (Some(EveryOrTime::Requests(number)), _) => trigger.every = Some(number),
+            (None, _) => {}
+        }
+        Ok(Timed { from, until, lasts, trigger, fault })
+    }
 }
 
 impl Timed {
@@ -41,19 +120,30 @@ impl Timed {
     /// # Errors
     /// The key that makes no sense, and what is allowed.
     pub fn span_ns(&self) -> Result<(u64, u64), (&'static str, String)> {
-        let at_ns = u64::try_from(self.at.0).map_err(|_| ("at", format!("{}: 0s or more is allowed", self.at)))?;
+        let (key, at) = match (self.trigger.at, self.from) {
+            (Some(At::Time(_)), Some(_)) => {
+                return Err(("from", "at is a time already; one of the two is allowed".to_owned()));
+            }
+            (None, None) if self.trigger.is_timed() => {
+                let text = "this key is missing: when it strikes, such as \"10s\" or { write = 1000 }, unless others say it";
+                return Err(("at", text.to_owned()));
+            }
+            (Some(At::Time(at)), None) => ("at", at),
+            (_, from) => ("from", from.unwrap_or(DurationNs(0))),
+        };
+        let at_ns = u64::try_from(at.0).map_err(|_| (key, format!("{at}: 0s or more is allowed")))?;
         let (key, until_ns) = match (self.until, self.lasts) {
             (None, None) => return Ok((at_ns, u64::MAX)),
             (Some(_), Some(_)) => return Err(("for", "until says it already; one of the two is allowed".to_owned())),
             (Some(until), None) => ("until", i128::from(until.0)),
-            (None, Some(lasts)) => ("for", i128::from(self.at.0) + i128::from(lasts.0)),
+            (None, Some(lasts)) => ("for", i128::from(at.0) + i128::from(lasts.0)),
         };
         if self.fault.is_momentary() {
             return Err((key, "this fault happens in a moment; the key is not allowed".to_owned()));
         }
         match u64::try_from(until_ns) {
             Ok(until_ns) if until_ns > at_ns => Ok((at_ns, until_ns)),
-            _ => Err((key, format!("ends before it begins; after {} is allowed", self.at))),
+            _ => Err((key, format!("ends before it begins; after {at} is allowed"))),
         }
     }
 }
@@ -71,9 +161,34 @@ impl Schedule {
             timed.span_ns().map_err(|complaint| (index, complaint))?;
             match effect_of(&timed.fault, &subject, &devices) {
                 Err(("member", _)) if grows => {}
-                checked => drop(checked.map_err(|complaint| (index, complaint))?),
+                checked => {
+                    let is_event = checked.map_err(|complaint| (index, complaint))?.is_event();
+                    timed.trigger.plan(is_event, &subject, Some(0)).map_err(|complaint| (index, complaint))?;
+                }
             }
         }
+        if let Some((index, _)) = self.patterns().nth(PATTERNS_MAX) {
+            return Err((index, ("containing", format!("up to {PATTERNS_MAX} patterns are allowed"))));
+        }
         Ok(())
+    }
+
+    /// Whether it can strike where nobody keeps contents, as in a simulated run.
+    ///
+    /// # Errors
+    /// As of [`check`](Self::check).
+    pub fn check_without_contents(&self) -> Result<(), (usize, Complaint)> {
+        match self.patterns().next() {
+            Some((index, _)) => {
+                Err((index, ("containing", "no contents are kept here; live exports have some".to_owned())))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// What its faults look for in contents, with their numbers.
+    fn patterns(&self) -> impl Iterator<Item = (usize, &Pattern)> {
+        let faults = self.faults.iter().enumerate();
+        faults.filter_map(|(index, timed)| Some((index, timed.trigger.containing.as_ref()?)))
     }
 }

@@ -128,6 +128,24 @@ impl Exposure {
         numbers.into_iter().for_each(|number| self.durable(number));
     }
 
+    /// A change is durable that nobody asks after.
+    pub fn stays(&mut self, number: u64, span: Span) {
+        self.verdicts.push(Verdict { number, span, fate: Fate::Durable });
+    }
+
+    /// Acknowledged data are lost where a volatile cache alone has them; power stays on, and what is under way goes on.
+    pub fn drop_acknowledged(&mut self, at_ns: u64, medium: &Medium<'_>) -> PowerLoss {
+        let volatile = self.volatile(medium);
+        let answered = self.exposed.extract_if(.., |_, exposed| exposed.acknowledged_ns.is_some());
+        let answered: Vec<(u64, Exposed)> = answered.collect();
+        for (number, exposed) in answered.iter().rev() {
+            let gone = Fate::Lost { acknowledged: !exposed.failed };
+            decide(*number, exposed.span, &within(&volatile, exposed.span), gone, &mut self.verdicts);
+        }
+        (self.acknowledged_bytes, self.left) = (0, 0);
+        PowerLoss { at_ns, ..PowerLoss::default() }
+    }
+
     /// It came when power was off, and is gone as a whole.
     pub fn refused(&mut self, changed: Changed, span: Span) {
         self.verdicts.push(Verdict { number: changed.number, span, fate: Fate::Lost { acknowledged: false } });

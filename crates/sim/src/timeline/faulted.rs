@@ -3,13 +3,14 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use headstack_workload::Request;
+use headstack_workload::{DurationNs, Request};
 
-use super::{Delivery, Machine, Timeline};
+use super::{Delivery, Machine, Part, Timeline};
 use crate::SimError;
 use crate::drive::Completion;
 use crate::faults::injector::{Change, devices_of};
-use crate::faults::{Fault, FaultsToEnd, Log, Schedule};
+use crate::faults::contents::Damage;
+use crate::faults::{Fault, FaultsToEnd, Log, Schedule, Timed, Trigger};
 use crate::flights::Outcome;
 use crate::gauges::{DeviceHealth, Gauges};
 use crate::system::System;
@@ -84,9 +85,17 @@ impl<T> Timeline<T> {
     /// # Errors
     /// One that cannot strike the system.
     pub fn inject(&mut self, at_ns: u64, fault: Fault, lasts_ns: Option<u64>) -> Result<(u32, u64), SimError> {
+        let lasts = lasts_ns.map(|lasts_ns| DurationNs(lasts_ns.min(i64::MAX as u64) as i64));
+        self.inject_at(at_ns, Timed { from: None, until: None, lasts, trigger: Trigger::default(), fault })
+    }
+
+    /// As above; one with a trigger waits for its requests from then on.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn inject_at(&mut self, at_ns: u64, timed: Timed) -> Result<(u32, u64), SimError> {
         let at_ns = self.free_moment(at_ns);
-        let until_ns = lasts_ns.map_or(u64::MAX, |lasts_ns| at_ns.saturating_add(lasts_ns));
-        let injected = self.injector.inject(at_ns, until_ns, fault, system_of(&mut self.machine));
+        let injected = self.injector.inject(at_ns, timed, system_of(&mut self.machine));
         let number = injected.map(|(number, change)| {
             self.carry_out(at_ns, change);
             number
@@ -137,6 +146,43 @@ impl<T> Timeline<T> {
         }
     }
 
+    /// What is to be done to contents, in order.
+    pub fn take_damages(&mut self, into: &mut Vec<Damage>) {
+        self.injector.take_damages(into);
+    }
+
+    /// Nobody keeps contents.
+    pub(crate) fn forget_damages(&mut self) {
+        self.injector.take_damages(&mut Vec::new());
+    }
+
+    /// What faults look for in contents.
+    pub fn patterns(&self) -> &[Box<[u8]>] {
+        self.injector.patterns()
+    }
+
+    /// A part comes: faults strike that have waited for it.
+    #[cold]
+    pub(super) fn cue(&mut self, at_ns: u64, part: &Request, holds: u64) {
+        let sight = self.injector.sight(part, holds, self.system());
+        for number in self.injector.cued(&sight) {
+            let change = self.injector.begin(at_ns, number, system_of(&mut self.machine));
+            self.carry_out(at_ns, change);
+        }
+        self.look_ahead();
+    }
+
+    /// A part is answered: faults may have waited for that.
+    #[cold]
+    pub(super) fn counts(&mut self, part: &Part, at_ns: u64, outcome: Outcome) {
+        let system = match &self.machine {
+            Machine::System(system) => Some(system),
+            Machine::Constant(..) => None,
+        };
+        self.injector.counts(&part.request, part.holds, at_ns, outcome, system);
+        self.look_ahead();
+    }
+
     /// A part comes while something is wrong.
     #[cold]
     pub(super) fn meets_faults(&mut self, at_ns: u64, id: u32, part: &Request) {
@@ -144,7 +190,15 @@ impl<T> Timeline<T> {
             Machine::System(system) => Some(system),
             Machine::Constant(..) => None,
         };
-        let way = self.injector.arrives(at_ns, id, part, system);
+        let Part { flight, holds, .. } = *self.parts.get_mut(id);
+        let change = self.flights.get_mut(flight).changed.map(|changed| changed.number);
+        let sight = self.injector.sight(part, holds, system);
+        let way = self.injector.arrives(at_ns, id, part, (change, &sight), system);
+        self.flights.get_mut(flight).spoils.extend(self.injector.take_spoils());
+        if let Some(number) = way.drops_unflushed {
+            self.drop_unflushed(at_ns, number);
+        }
+        self.look_ahead();
         if way.later_ns > 0 {
             self.parts.get_mut(id).delivery = Delivery::Later(way.later_ns);
         }

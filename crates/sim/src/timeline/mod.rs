@@ -11,6 +11,7 @@ use headstack_workload::{Kind, Request};
 
 use crate::SimError;
 use crate::drive::Completion;
+use crate::faults::contents::Spoil;
 use crate::faults::injector::Injector;
 use crate::flights::{Failed, Flight as Issued, Outcome};
 use crate::model::Model;
@@ -49,8 +50,25 @@ pub struct Finished<T> {
     pub outcome: Outcome,
     /// What it was.
     pub request: Request,
+    /// What of what it read is not what is stored there.
+    pub spoils: Vec<Spoil>,
     /// What its sender knows it by.
     pub ticket: T,
+}
+
+/// What of a request concerns contents.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Touch {
+    /// What it has done to them that can be taken back.
+    pub changed: Option<Changed>,
+    /// Which of the patterns it brings that faults look for, a bit each by their place in [`Timeline::patterns`].
+    pub holds: u64,
+}
+
+impl From<Option<Changed>> for Touch {
+    fn from(changed: Option<Changed>) -> Touch {
+        Touch { changed, holds: 0 }
+    }
 }
 
 /// A part of a request on its way through the system.
@@ -59,6 +77,7 @@ struct Part {
     flight: u32,
     arrival_ns: u64,
     request: Request,
+    holds: u64,
     delivery: Delivery,
 }
 
@@ -82,6 +101,7 @@ struct Flight<T> {
     changed: Option<Changed>,
     parts: u32,
     outcome: Outcome,
+    spoils: Vec<Spoil>,
     /// Somebody else answered for the system, which never heard of it.
     unheard: bool,
     ticket: T,
@@ -160,23 +180,25 @@ impl<T> Timeline<T> {
 
     /// A request comes at `at_ns`, or as soon after it as nothing else happens: no two requests come at once, and none in
     /// the instant of an event, so that a replay of what the listener heard has no order to guess. Parts of a long request
-    /// come one after the other. `changed` is what it has done to contents that a power cut can take back.
+    /// come one after the other. `touch` is what it has done to contents.
     ///
     /// One that comes while there is no power vanishes.
-    pub fn arrive(&mut self, at_ns: u64, request: Request, changed: Option<Changed>, ticket: T) {
+    pub fn arrive(&mut self, at_ns: u64, request: Request, touch: impl Into<Touch>, ticket: T) {
+        let Touch { changed, holds } = touch.into();
         self.work_up_to(at_ns);
         if !self.power.is_on_since(at_ns) {
             return self.comes_in_vain(at_ns, request, changed, ticket);
         }
-        if let Some(changed) = changed {
+        if let Some(changed) = changed.filter(|_| self.may_lose_contents()) {
             self.exposure.began(changed, request.span());
         }
         let parts = part_count(&request);
         let (arrival_ns, started_ns, outcome, unheard) = (u64::MAX, u64::MAX, Outcome::Done, false);
-        let flight = Flight { arrival_ns, started_ns, request, changed, parts, outcome, unheard, ticket };
+        let spoils = Vec::new();
+        let flight = Flight { arrival_ns, started_ns, request, changed, parts, outcome, spoils, unheard, ticket };
         let flight = self.flights.put(flight);
         for number in 0..parts {
-            self.part_comes(at_ns, flight, &part_of(&request, number));
+            self.part_comes(at_ns, flight, &part_of(&request, number), holds);
         }
     }
 
@@ -185,16 +207,20 @@ impl<T> Timeline<T> {
     pub fn take(&mut self, at_ns: u64, request: Request, changed: Option<Changed>, ticket: T) -> bool {
         debug_assert!(at_ns >= self.last_ns, "time does not go back");
         self.last_ns = at_ns;
+        if !self.injector.is_quiet() {
+            self.cue(at_ns, &request, 0);
+        }
         if let Some(changed) = changed {
             match self.power.is_on() {
                 true => self.exposure.began(changed, request.span()),
                 false => self.exposure.refused(changed, request.span()),
             }
         }
-        let (started_ns, outcome, unheard) = (u64::MAX, Outcome::Done, false);
-        let flight = Flight { arrival_ns: at_ns, started_ns, request, changed, parts: 1, outcome, unheard, ticket };
+        let (arrival_ns, started_ns, outcome, unheard) = (at_ns, u64::MAX, Outcome::Done, false);
+        let spoils = Vec::new();
+        let flight = Flight { arrival_ns, started_ns, request, changed, parts: 1, outcome, spoils, unheard, ticket };
         let flight = self.flights.put(flight);
-        let id = self.parts.put(Part { flight, arrival_ns: at_ns, request, delivery: Delivery::Straight });
+        let id = self.parts.put(Part { flight, arrival_ns, request, holds: 0, delivery: Delivery::Straight });
         if self.injector.is_quiet() {
             return self.submit(at_ns, id, &request);
         }
@@ -202,11 +228,14 @@ impl<T> Timeline<T> {
         true
     }
 
-    fn part_comes(&mut self, at_ns: u64, flight: u32, part: &Request) {
+    fn part_comes(&mut self, at_ns: u64, flight: u32, part: &Request, holds: u64) {
         let at_ns = self.free_moment(at_ns);
+        if !self.injector.is_quiet() {
+            self.cue(at_ns, part, holds);
+        }
         let waiting = self.flights.get_mut(flight);
         waiting.arrival_ns = waiting.arrival_ns.min(at_ns);
-        let id = self.parts.put(Part { flight, arrival_ns: at_ns, request: *part, delivery: Delivery::Straight });
+        let id = self.parts.put(Part { flight, arrival_ns: at_ns, request: *part, holds, delivery: Delivery::Straight });
         if let Some(recorder) = &mut self.recorder {
             recorder.issued(id, &Issued { intended_ns: at_ns, request: *part, client: 0, stream: 0 });
         }
@@ -318,6 +347,9 @@ impl<T> Timeline<T> {
         }
         let part = *self.parts.get_mut(completion.id);
         self.injector.answered(completion.id, &part.request, part.arrival_ns, completion.at_ns, outcome);
+        if !self.injector.is_quiet() {
+            self.counts(&part, completion.at_ns, outcome);
+        }
         let flight = self.flights.get_mut(part.flight);
         debug_assert!(completion.at_ns >= part.arrival_ns, "an answer comes after its request");
         debug_assert!(flight.parts > 0, "every part is answered once");
@@ -333,6 +365,7 @@ impl<T> Timeline<T> {
                 started_ns: flight.started_ns,
                 outcome: flight.outcome,
                 request: flight.request,
+                spoils: flight.spoils,
                 ticket: flight.ticket,
             });
         }

@@ -14,8 +14,10 @@ pub(super) struct Power {
     /// Since when; `None` while there is none.
     on_since_ns: Option<u64>,
     cuts: u32,
+    /// Times that something was taken back: at cuts, and by flushes that drop what they should keep.
+    losses: u32,
     /// The last of them, by its number in the log.
-    last_cut: Option<u32>,
+    last_loss: Option<u32>,
     /// Bytes that are written as a whole or not at all.
     atom_bytes: u64,
 }
@@ -27,7 +29,7 @@ impl Power {
             Model::System(description) => atom_bytes(description),
             Model::Constant(_) => 512,
         };
-        Power { on_since_ns: Some(0), cuts: 0, last_cut: None, atom_bytes }
+        Power { on_since_ns: Some(0), cuts: 0, losses: 0, last_loss: None, atom_bytes }
     }
 
     /// There is.
@@ -54,9 +56,19 @@ impl<T> Timeline<T> {
         self.power.cuts
     }
 
-    /// What the last power cut was found to have taken of the contents.
+    /// How often something was taken back.
+    pub fn losses(&self) -> u32 {
+        self.power.losses
+    }
+
+    /// A power cut would take contents back, or could.
+    pub(super) fn may_lose_contents(&self) -> bool {
+        matches!(self.machine, Machine::System(_))
+    }
+
+    /// What the last loss was found to have taken of the contents.
     pub fn note_lost(&mut self, lost: &Lost) {
-        if let Some(loss) = self.power.last_cut.and_then(|number| self.injector.loss_mut(number)) {
+        if let Some(loss) = self.power.last_loss.and_then(|number| self.injector.loss_mut(number)) {
             loss.found(lost);
         }
     }
@@ -78,8 +90,8 @@ impl<T> Timeline<T> {
             self.exposure.refused(changed, request.span());
         }
         let at_ns = at_ns.max(self.last_ns);
-        let (arrival_ns, started_ns, outcome) = (at_ns, at_ns, Outcome::Vanished);
-        self.finished.push(Finished { arrival_ns, at_ns, started_ns, outcome, request, ticket });
+        let (arrival_ns, started_ns, outcome, spoils) = (at_ns, at_ns, Outcome::Vanished, Vec::new());
+        self.finished.push(Finished { arrival_ns, at_ns, started_ns, outcome, request, spoils, ticket });
     }
 
     /// Power fails: nothing that is under way is ever answered. What is lost of the contents is among the verdicts.
@@ -108,7 +120,25 @@ impl<T> Timeline<T> {
         self.parts = Slots::default();
         self.power.on_since_ns = None;
         self.power.cuts += 1;
-        self.power.last_cut = Some(number);
+        self.note_loss_by(number);
+    }
+
+    fn note_loss_by(&mut self, number: u32) {
+        self.power.losses += 1;
+        self.power.last_loss = Some(number);
+    }
+
+    /// A flush fails, and what volatile caches alone have is lost.
+    pub(super) fn drop_unflushed(&mut self, now_ns: u64, number: u32) {
+        let mut loss = PowerLoss { at_ns: now_ns, ..PowerLoss::default() };
+        if let Machine::System(system) = &self.machine {
+            let volatile = |spans: &[Span], into: &mut Vec<Span>| system.volatile(now_ns, spans, into);
+            let tear_bound = |at_bytes: u64| system.tear_bound(at_bytes);
+            let medium = Medium { volatile: &volatile, tear_bound: &tear_bound, atom_bytes: self.power.atom_bytes };
+            loss = self.exposure.drop_acknowledged(now_ns, &medium);
+        }
+        self.injector.note_loss(number, loss);
+        self.note_loss_by(number);
     }
 
     /// Power is back.
@@ -121,7 +151,13 @@ impl<T> Timeline<T> {
 
     /// What the end of a request means to changes that a power cut could take back.
     pub(super) fn expose(&mut self, flight: &Flight<T>, at_ns: u64) {
-        let Machine::System(system) = &self.machine else { return };
+        let Machine::System(system) = &self.machine else {
+            // Nothing takes back what it has stored.
+            if let Some(changed) = flight.changed {
+                self.exposure.stays(changed.number, flight.request.span());
+            }
+            return;
+        };
         match (flight.changed, flight.outcome) {
             (None, Outcome::Done) if flight.request.kind == Kind::Flush && !flight.unheard => {
                 self.exposure.flushed(flight.arrival_ns);
@@ -134,7 +170,9 @@ impl<T> Timeline<T> {
                 let medium = Medium { volatile: &volatile, tear_bound: &tear_bound, atom_bytes };
                 self.exposure.acknowledged(changed.number, at_ns, system.may_lose_data(), &medium);
             }
-            (Some(changed), Outcome::Failed(_) | Outcome::Vanished) => self.exposure.failed(changed.number, at_ns),
+            (Some(changed), Outcome::Refused(_) | Outcome::Failed(_) | Outcome::Vanished) => {
+                self.exposure.failed(changed.number, at_ns);
+            }
         }
     }
 }

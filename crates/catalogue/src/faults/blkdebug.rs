@@ -1,0 +1,201 @@
+//! Configuration files of QEMU's blkdebug, as far as a device can do what they say.
+//!
+//! Sections `[inject-error]` and `[set-state]`, each with `key = "value"` lines (QEMU's docs/devel/blkdebug.rst). An error is
+//! armed by its event and then meets requests of its `iotype` until `once` or the end; the state machine starts in state 1.
+//! Most events of QEMU happen within its image formats: a device sees none of them, and they are refused by name.
+
+use headstack_sim::faults::{At, Errno, Every, Fault, Nth, RequestKind, Schedule, Stretch, Timed, Trigger};
+use headstack_workload::{DurationNs, InputError};
+
+/// A sector of QEMU.
+const SECTOR_BYTES: u64 = 512;
+
+/// Whether a text is such a file: the first line that is no comment begins one of its sections.
+pub fn is_blkdebug(text: &str) -> bool {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines.next().is_some_and(|line| section_of(line).is_some())
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Section {
+    InjectError,
+    SetState,
+}
+
+fn section_of(line: &str) -> Option<Section> {
+    match line {
+        "[inject-error]" => Some(Section::InjectError),
+        "[set-state]" => Some(Section::SetState),
+        _ => None,
+    }
+}
+
+/// A section and its keys, with their lines.
+struct Rule<'t> {
+    section: Section,
+    line: usize,
+    keys: Vec<(usize, &'t str, &'t str)>,
+}
+
+/// Reads such a file as a schedule.
+///
+/// # Errors
+/// A line that is none of it; what a device cannot do, and what is allowed.
+pub fn parse(file: &str, text: &str) -> Result<Schedule, InputError> {
+    let error = |line: usize, key: &str, message: String| InputError {
+        file: file.to_owned(),
+        line: Some(line),
+        key: key.to_owned(),
+        message,
+    };
+    let mut rules: Vec<Rule<'_>> = Vec::new();
+    for (number, line) in text.lines().enumerate().map(|(index, line)| (index + 1, line.trim())) {
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        if line.starts_with('[') {
+            let section = section_of(line).ok_or_else(|| {
+                error(number, line, "not a section of blkdebug; allowed: [inject-error], [set-state]".to_owned())
+            })?;
+            rules.push(Rule { section, line: number, keys: Vec::new() });
+            continue;
+        }
+        let pair = line.split_once('=').map(|(key, value)| (key.trim(), value.trim().trim_matches('"')));
+        let (Some((key, value)), Some(rule)) = (pair, rules.last_mut()) else {
+            return Err(error(number, "", "neither a section nor a key; lines such as errno = \"5\" are allowed".to_owned()));
+        };
+        rule.keys.push((number, key, value));
+    }
+    let faults = rules.iter().map(|rule| {
+        let told = match rule.section {
+            Section::InjectError => injected(rule),
+            Section::SetState => state_set(rule),
+        };
+        told.map_err(|(line, key, message)| error(line, key, message))
+    });
+    Ok(Schedule { seed: 0, faults: faults.collect::<Result<_, _>>()? })
+}
+
+/// What is wrong: the line, the key and what is allowed.
+type Wrong<'t> = (usize, &'t str, String);
+
+fn injected<'t>(rule: &Rule<'t>) -> Result<Timed, Wrong<'t>> {
+    let (mut event, mut errno, mut iotype, mut ranges) = (None, Errno::Io, None, Vec::new());
+    let mut trigger = Trigger::default();
+    for &(line, key, value) in &rule.keys {
+        let wrong = |message: String| (line, key, message);
+        match key {
+            "event" => event = Some(event_of(value).map_err(wrong)?),
+            "iotype" => iotype = Some(iotype_of(value).map_err(wrong)?),
+            "errno" => errno = errno_of(value).map_err(wrong)?,
+            "sector" => {
+                let sector = number(value).map_err(wrong)?;
+                let start_bytes = sector.checked_mul(SECTOR_BYTES);
+                let start_bytes = start_bytes.ok_or_else(|| wrong(format!("{value} lies beyond every device")))?;
+                ranges = vec![Stretch::of_bytes(start_bytes, SECTOR_BYTES)];
+            }
+            "once" => trigger.once = flag(value).map_err(wrong)?,
+            // Whether QEMU fails a request as it comes or in a callback: who sent it hears the same.
+            "immediately" => drop(flag(value).map_err(wrong)?),
+            "state" => trigger.state = state(value).map_err(wrong)?,
+            _ => {
+                let allowed = "event, iotype, errno, sector, once, immediately, state";
+                return Err(wrong(format!("not a key of [inject-error]; allowed: {allowed}")));
+            }
+        }
+    }
+    let Some(event) = event else { return Err((rule.line, "event", "this key is missing".to_owned())) };
+    trigger.at = event.map(|kind| At::Request(first(kind)));
+    if trigger == Trigger::default() {
+        trigger.at = Some(At::Time(DurationNs(0)));
+    }
+    let kinds = iotype.map_or_else(all_kinds, |kind| vec![kind]);
+    let fault = Fault::Errno { ranges, errno, kinds, time: None, unflushed: None, percent: None };
+    Ok(Timed { from: None, until: None, lasts: None, trigger, fault })
+}
+
+fn state_set<'t>(rule: &Rule<'t>) -> Result<Timed, Wrong<'t>> {
+    let (mut event, mut to) = (None, None);
+    // It happens each time that its event does in its state.
+    let mut trigger = Trigger::default();
+    for &(line, key, value) in &rule.keys {
+        let wrong = |message: String| (line, key, message);
+        match key {
+            "event" => event = Some((line, event_of(value).map_err(wrong)?)),
+            "state" => trigger.state = state(value).map_err(wrong)?,
+            "new_state" => to = Some(number(value).map_err(wrong)?).and_then(|to| u32::try_from(to).ok()),
+            _ => return Err(wrong("not a key of [set-state]; allowed: event, state, new_state".to_owned())),
+        }
+    }
+    let missing = |key| (rule.line, key, "this key is missing".to_owned());
+    let (line, event) = event.ok_or_else(|| missing("event"))?;
+    let Some(kind) = event else { return Err((line, "event", "none never happens; an event is needed".to_owned())) };
+    let to = to.ok_or_else(|| missing("new_state"))?;
+    trigger.every = Some(Every(first(kind)));
+    Ok(Timed { from: None, until: None, lasts: None, trigger, fault: Fault::SetState { to } })
+}
+
+fn all_kinds() -> Vec<RequestKind> {
+    vec![RequestKind::Read, RequestKind::Write, RequestKind::Trim, RequestKind::Flush]
+}
+
+fn first(kind: RequestKind) -> Nth {
+    match kind {
+        RequestKind::Read => Nth::Read(1),
+        RequestKind::Write => Nth::Write(1),
+        RequestKind::Trim => Nth::Trim(1),
+        RequestKind::Flush => Nth::Flush(1),
+    }
+}
+
+/// The kind of request that comes with an event; `None` for `none`, which is from the start.
+fn event_of(event: &str) -> Result<Option<RequestKind>, String> {
+    match event {
+        "none" => Ok(None),
+        "read_aio" => Ok(Some(RequestKind::Read)),
+        "write_aio" | "pwritev" => Ok(Some(RequestKind::Write)),
+        "flush_to_os" | "flush_to_disk" => Ok(Some(RequestKind::Flush)),
+        _ => {
+            let allowed = "read_aio, write_aio, pwritev, flush_to_os, flush_to_disk, none";
+            Err(format!("{event} happens inside QEMU, where a device sees nothing of it; allowed: {allowed}"))
+        }
+    }
+}
+
+fn iotype_of(iotype: &str) -> Result<RequestKind, String> {
+    match iotype {
+        "read" => Ok(RequestKind::Read),
+        "write" => Ok(RequestKind::Write),
+        "discard" => Ok(RequestKind::Trim),
+        "flush" => Ok(RequestKind::Flush),
+        _ => Err(format!("{iotype}: a device sees no such request; allowed: read, write, discard, flush")),
+    }
+}
+
+fn errno_of(errno: &str) -> Result<Errno, String> {
+    match errno {
+        "5" => Ok(Errno::Io),
+        "28" => Ok(Errno::NoSpace),
+        "30" => Ok(Errno::ReadOnly),
+        "110" => Ok(Errno::TimedOut),
+        _ => Err(format!("{errno}: allowed: 5 (EIO), 28 (ENOSPC), 30 (EROFS), 110 (ETIMEDOUT)")),
+    }
+}
+
+fn flag(value: &str) -> Result<bool, String> {
+    match value {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err(format!("{value}: allowed: on, off")),
+    }
+}
+
+fn number(value: &str) -> Result<u64, String> {
+    value.parse().map_err(|_| format!("{value} is not a number; 0 or more are allowed"))
+}
+
+/// State 0 is any.
+fn state(value: &str) -> Result<Option<u32>, String> {
+    let state = u32::try_from(number(value)?).map_err(|_| format!("{value} is too large a state"))?;
+    Ok((state > 0).then_some(state))
+}

@@ -1,0 +1,81 @@
+//! What a device held before it was recorded: an image, or zeros.
+
+use std::fs::File;
+use std::io::{Seek, SeekFrom};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use crate::CrashError;
+
+/// Contents at the start; behind the end of an image are zeros.
+#[derive(Debug, Default)]
+pub struct Base(Option<Image>);
+
+#[derive(Debug)]
+struct Image {
+    path: PathBuf,
+    file: File,
+    size_bytes: u64,
+}
+
+impl Base {
+    /// Zeros.
+    pub fn zeros() -> Base {
+        Base(None)
+    }
+
+    /// What a file or a block device holds, which must not change meanwhile.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn open(path: &Path) -> Result<Base, CrashError> {
+        let failed = CrashError::io(path);
+        let mut file = File::open(path).map_err(&failed)?;
+        let size_bytes = file.seek(SeekFrom::End(0)).map_err(&failed)?;
+        Ok(Base(Some(Image { path: path.to_owned(), file, size_bytes })))
+    }
+
+    /// How large it is; 0 for zeros.
+    pub fn size_bytes(&self) -> u64 {
+        self.0.as_ref().map_or(0, |image| image.size_bytes)
+    }
+
+    /// Another reader of the same.
+    pub(crate) fn again(&self) -> Result<Base, CrashError> {
+        self.0.as_ref().map_or(Ok(Base(None)), |image| Base::open(&image.path))
+    }
+
+    pub(crate) fn read(&self, at_bytes: u64, into: &mut [u8]) -> Result<(), CrashError> {
+        let Some(image) = &self.0 else {
+            into.fill(0);
+            return Ok(());
+        };
+        let there = image.size_bytes.saturating_sub(at_bytes).min(into.len() as u64) as usize;
+        into[there..].fill(0);
+        image.file.read_exact_at(&mut into[..there], at_bytes).map_err(CrashError::io(&image.path))
+    }
+
+    /// Where its data are: holes are left out.
+    pub(crate) fn data(&self) -> Result<Vec<(u64, u64)>, CrashError> {
+        let Some(image) = &self.0 else { return Ok(Vec::new()) };
+        data_of(&image.file, image.size_bytes).map_err(CrashError::io(&image.path))
+    }
+}
+
+/// The extents of a file that hold data; all of it where the file system does not tell.
+pub(crate) fn data_of(file: &File, size_bytes: u64) -> std::io::Result<Vec<(u64, u64)>> {
+    use rustix::fs::{SeekFrom, seek};
+    use rustix::io::Errno;
+    let (mut extents, mut at) = (Vec::new(), 0);
+    while at < size_bytes {
+        let start = match seek(file, SeekFrom::Data(at)) {
+            Ok(start) => start,
+            Err(Errno::NXIO) => break,
+            Err(Errno::INVAL) => return Ok(vec![(0, size_bytes)]),
+            Err(error) => return Err(error.into()),
+        };
+        at = seek(file, SeekFrom::Hole(start))?.min(size_bytes);
+        extents.push((start, at));
+    }
+    Ok(extents)
+}

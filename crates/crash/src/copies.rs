@@ -1,0 +1,143 @@
+//! Journals that are made of recordings: another form of the same, and one of a single state, with all that it takes to have
+//! it again.
+
+use std::path::Path;
+
+use headstack_files::AtomicFile;
+use serde::{Deserialize, Serialize};
+
+use crate::error::refused;
+use crate::image::{Image, parts};
+use crate::journal::JournalWriter;
+use crate::recording::{Event, Fate, Recording, Start, Stored};
+use crate::states::walk::Walk;
+use crate::states::{CrashState, Rules, Torn};
+use crate::{CrashError, Device};
+
+/// What the last mark of a reproducer begins with.
+const STATE: &str = "headstack-crash-state ";
+
+/// Writes a recording as a journal.
+///
+/// # Errors
+/// The recording cannot be read, or the file not written.
+pub fn write_journal(recording: &Recording, path: &Path) -> Result<(), CrashError> {
+    whole(path, &recording.device, |journal| {
+        let (mut changes, mut flushes) = (Vec::new(), Vec::new());
+        for (event, &at_ns) in recording.events.iter().zip(&recording.times_ns) {
+            match *event {
+                Event::Change(number) => changes.push(copied(journal, recording, number)?),
+                Event::Changed(number, fate) => io(path, journal.answered(at_ns, changes[number as usize], fate))?,
+                Event::Flush(_) => flushes.push(io(path, journal.flush(at_ns))?),
+                Event::Flushed(number, fate) => io(path, journal.answered(at_ns, flushes[number as usize], fate))?,
+                Event::Mark(mark) => io(path, journal.mark(at_ns, &recording.marks[mark as usize]))?,
+                Event::PowerOff => io(path, journal.power_off(at_ns))?,
+                Event::PowerOn => io(path, journal.power_on(at_ns))?,
+            }
+        }
+        Ok(())
+    })
+}
+
+/// A state with what is to be said of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reproduced {
+    /// The state, in the numbers of the reproducer.
+    pub state: CrashState,
+    /// What the device promises.
+    pub rules: Rules,
+    /// The check that it violates, as it was named.
+    pub check: String,
+    /// What that said.
+    pub message: String,
+}
+
+/// Writes a journal that holds what is durable in a state, what is open, the marks before it, and the state: nothing else is
+/// needed to have it again. `image` goes through the same recording and is brought into another state by this.
+///
+/// # Errors
+/// The recording cannot be read, or the file not written.
+pub fn write_reproducer(image: &mut Image, found: &Reproduced, path: &Path) -> Result<(), CrashError> {
+    let recording = image.recording();
+    let mut walk = Walk::default();
+    while walk.events < found.state.events {
+        walk.step(&recording, |_, _| {});
+    }
+    let missing = walk.open.iter().map(|open| open.change).collect();
+    image.take(&CrashState { events: found.state.events, missing, torn: Vec::new() })?;
+    let device = Device { start: Start::Zeros, ..recording.device.clone() };
+    whole(path, &device, |journal| {
+        for (start, end) in image.data()? {
+            for (at, length) in parts(start, end) {
+                let mut data = vec![0; length];
+                image.read(at, &mut data)?;
+                let number = io(path, journal.write(0, at, &data, false))?;
+                io(path, journal.answered(0, number, Fate::Acknowledged))?;
+            }
+        }
+        let flush = io(path, journal.flush(0))?;
+        io(path, journal.answered(0, flush, Fate::Acknowledged))?;
+        for mark in &recording.marks[..walk.marks] {
+            io(path, journal.mark(0, mark))?;
+        }
+        let before = flush as u32;
+        for open in &walk.open {
+            let number = copied(journal, &recording, open.change)?;
+            if open.has_failed {
+                io(path, journal.answered(0, number, Fate::Failed(EIO)))?;
+            }
+        }
+        let renamed = |change: u32| {
+            let place = walk.open.iter().position(|open| open.change == change);
+            before + place.expect("a state names what is open") as u32
+        };
+        let state = CrashState {
+            // Two events for each write and the flush before, one for each mark and each change that is open.
+            events: 2 * before as usize + 2 + walk.marks + walk.open.len() + walk.failed(),
+            missing: found.state.missing.iter().map(|&change| renamed(change)).collect(),
+            torn: found.state.torn.iter().map(|torn| Torn { change: renamed(torn.change), ..torn.clone() }).collect(),
+        };
+        let said = serde_json::to_string(&Reproduced { state, ..found.clone() }).expect("it has text and numbers only");
+        io(path, journal.mark(0, &format!("{STATE}{said}")))
+    })
+}
+
+/// The state of a reproducer; nothing where a recording is none.
+///
+/// # Errors
+/// What it says of the state is nothing that was written so.
+pub fn reproduced(recording: &Recording) -> Result<Option<Reproduced>, CrashError> {
+    let Some(said) = recording.marks.last().and_then(|mark| mark.strip_prefix(STATE)) else { return Ok(None) };
+    let found: Reproduced = serde_json::from_str(said)
+        .map_err(|error| CrashError::of(recording.path(), format!("its state cannot be read: {error}")))?;
+    Ok(Some(found))
+}
+
+/// An input or output error.
+const EIO: u16 = 5;
+
+/// A journal that has its name when it is whole.
+fn whole(
+    path: &Path,
+    device: &Device,
+    write: impl FnOnce(&JournalWriter) -> Result<(), CrashError>,
+) -> Result<(), CrashError> {
+    let file = AtomicFile::create(path).map_err(refused)?;
+    let draft = file.draft().ok_or_else(|| CrashError::of(path, "a journal is a regular file, which this is not"))?;
+    let journal = JournalWriter::create(draft, device)?;
+    write(&journal)?;
+    io(path, journal.finish())?;
+    file.finish().map_err(refused)
+}
+
+fn copied(journal: &JournalWriter, recording: &Recording, number: u32) -> Result<u64, CrashError> {
+    let change = &recording.changes[number as usize];
+    let mut data = vec![0; if matches!(change.stored, Stored::Data { .. }) { change.length_bytes as usize } else { 0 }];
+    recording.read(number, 0, &mut data)?;
+    journal.copied(change, &data).map_err(CrashError::io(recording.path()))
+}
+
+fn io<T>(path: &Path, done: std::io::Result<T>) -> Result<T, CrashError> {
+    done.map_err(CrashError::io(path))
+}

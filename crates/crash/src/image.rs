@@ -1,0 +1,266 @@
+//! A file that holds what a device holds after a crash.
+//!
+//! One file goes from state to state: only what differs is written. What it should hold is in a second file beside it, so that
+//! what a check writes there can be taken back, which its time of change betrays.
+
+use std::fs::{File, FileTimes, OpenOptions};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use rustix::fs::{FallocateFlags, fallocate, statvfs};
+
+use crate::CrashError;
+use crate::base::{Base, data_of};
+use crate::recording::{Recording, Stored};
+use crate::states::extents::{Extents, Range, Version};
+use crate::states::walk::Walk;
+use crate::states::{CrashState, Rules};
+
+/// What is copied and compared at a time.
+const PART_BYTES: u64 = 256 << 10;
+/// What is written has this time, a second after the beginning of all: a check that writes changes it, however soon it comes.
+const WRITTEN_AT: Duration = Duration::from_secs(1);
+/// Memory as a file system.
+const MEMORY: &str = "/dev/shm";
+
+/// The image of a device that power failed on.
+#[derive(Debug)]
+pub struct Image {
+    recording: Arc<Recording>,
+    base: Base,
+    atom_bytes: u64,
+    path: PathBuf,
+    /// What checks see, and may write to.
+    shown: File,
+    /// What it should hold.
+    kept: File,
+    walk: Walk,
+    durable: Extents,
+    /// What lies over what is durable.
+    over: Extents,
+    /// What the files hold.
+    held: Extents,
+}
+
+impl Image {
+    /// An image in a folder that others do not use, of what the device held at the start.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn create(folder: &Path, recording: Arc<Recording>, base: &Base, rules: &Rules) -> Result<Image, CrashError> {
+        let (path, kept_path) = (folder.join("image"), folder.join("kept"));
+        let new = |path: &Path| {
+            let mut options = OpenOptions::new();
+            options.read(true).write(true).create_new(true).mode(0o600).open(path).map_err(CrashError::io(path))
+        };
+        let (shown, kept) = (new(&path)?, new(&kept_path)?);
+        // It has no name that anybody could find.
+        std::fs::remove_file(&kept_path).map_err(CrashError::io(&kept_path))?;
+        let image = Image {
+            atom_bytes: rules.atom(&recording),
+            recording,
+            base: base.again()?,
+            path,
+            shown,
+            kept,
+            walk: Walk::default(),
+            durable: Extents::default(),
+            over: Extents::default(),
+            held: Extents::default(),
+        };
+        for file in [&image.shown, &image.kept] {
+            file.set_len(image.recording.device.capacity_bytes).map_err(CrashError::io(&image.path))?;
+        }
+        let capacity_bytes = image.recording.device.capacity_bytes;
+        for (start, end) in image.base.data()? {
+            image.write((start, end.min(capacity_bytes)), None)?;
+        }
+        image.date()?;
+        Ok(image)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What it goes through.
+    pub(crate) fn recording(&self) -> Arc<Recording> {
+        Arc::clone(&self.recording)
+    }
+
+    /// Brings it into a state.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn take(&mut self, state: &CrashState) -> Result<(), CrashError> {
+        let mut touched: Vec<Range> = self.over.iter().map(|(range, _)| range).collect();
+        if state.events < self.walk.events {
+            self.walk = Walk::default();
+            self.durable.clear();
+            touched = self.held.iter().map(|(range, _)| range).collect();
+        }
+        while self.walk.events < state.events {
+            let durable = &mut self.durable;
+            self.walk.step(&self.recording, |change, ranges| {
+                for &range in ranges {
+                    durable.put(range, change);
+                    touched.push(range);
+                }
+            });
+        }
+        self.over = state.overlay(&self.recording, self.atom_bytes, &self.walk.open);
+        touched.extend(self.over.iter().map(|(range, _)| range));
+        for range in merged(touched) {
+            self.renew(range)?;
+        }
+        self.date()
+    }
+
+    /// Puts back what a check has changed; false where it has changed nothing.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn restore(&mut self) -> Result<bool, CrashError> {
+        let failed = CrashError::io(&self.path);
+        let capacity_bytes = self.recording.device.capacity_bytes;
+        let metadata = self.shown.metadata().map_err(&failed)?;
+        let is_dated = (metadata.mtime(), metadata.mtime_nsec()) == (WRITTEN_AT.as_secs() as i64, 0);
+        if is_dated && metadata.len() == capacity_bytes {
+            return Ok(false);
+        }
+        self.put_back()?;
+        Ok(true)
+    }
+
+    /// Compares all that either file holds, and writes what should be there.
+    fn put_back(&self) -> Result<(), CrashError> {
+        let failed = CrashError::io(&self.path);
+        let capacity_bytes = self.recording.device.capacity_bytes;
+        self.shown.set_len(capacity_bytes).map_err(&failed)?;
+        let mut ranges = data_of(&self.shown, capacity_bytes).map_err(&failed)?;
+        ranges.extend(data_of(&self.kept, capacity_bytes).map_err(&failed)?);
+        let (mut shown, mut kept) = (vec![0; PART_BYTES as usize], vec![0; PART_BYTES as usize]);
+        for (start, end) in merged(ranges) {
+            for (at, length) in parts(start, end) {
+                let (shown, kept) = (&mut shown[..length], &mut kept[..length]);
+                self.shown.read_exact_at(shown, at).map_err(&failed)?;
+                self.kept.read_exact_at(kept, at).map_err(&failed)?;
+                if shown != kept {
+                    self.shown.write_all_at(kept, at).map_err(&failed)?;
+                }
+            }
+        }
+        self.date()
+    }
+
+    /// Where it holds data, of the state that it was brought into.
+    pub(crate) fn data(&self) -> Result<Vec<Range>, CrashError> {
+        data_of(&self.kept, self.recording.device.capacity_bytes).map_err(CrashError::io(&self.path))
+    }
+
+    /// Reads from the state that it was brought into, whatever a check has done to it since.
+    pub(crate) fn read(&self, at_bytes: u64, into: &mut [u8]) -> Result<(), CrashError> {
+        self.kept.read_exact_at(into, at_bytes).map_err(CrashError::io(&self.path))
+    }
+
+    /// Writes what a range should hold where it holds something else.
+    fn renew(&mut self, range: Range) -> Result<(), CrashError> {
+        let mut wanted = Vec::new();
+        for (part, over) in self.over.parts(range) {
+            match over {
+                Some(change) => wanted.push((part, Some(change))),
+                None => wanted.extend(self.durable.parts(part)),
+            }
+        }
+        for (part, version) in wanted {
+            for (part, held) in self.held.parts(part) {
+                if held != version {
+                    self.write(part, version)?;
+                    match version {
+                        Some(change) => self.held.put(part, change),
+                        None => self.held.remove(part),
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a version of a range to both files.
+    fn write(&self, (start, end): Range, version: Version) -> Result<(), CrashError> {
+        let is_zeros = match version {
+            None => self.base.size_bytes() <= start,
+            Some(change) => self.recording.changes[change as usize].stored.is_zeros(),
+        };
+        if is_zeros {
+            let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+            for file in [&self.shown, &self.kept] {
+                fallocate(file, hole, start, end - start).map_err(|error| CrashError::io(&self.path)(error.into()))?;
+            }
+            return Ok(());
+        }
+        let mut data = vec![0; (end - start).min(PART_BYTES) as usize];
+        for (at, length) in parts(start, end) {
+            let data = &mut data[..length];
+            match version {
+                None => self.base.read(at, data)?,
+                Some(change) => {
+                    self.recording.read(change, at - self.recording.changes[change as usize].offset_bytes, data)?;
+                }
+            }
+            for file in [&self.shown, &self.kept] {
+                file.write_all_at(data, at).map_err(CrashError::io(&self.path))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn date(&self) -> Result<(), CrashError> {
+        let times = FileTimes::new().set_modified(SystemTime::UNIX_EPOCH + WRITTEN_AT);
+        self.shown.set_times(times).map_err(CrashError::io(&self.path))
+    }
+}
+
+impl Drop for Image {
+    fn drop(&mut self) {
+        // Nothing can be done about it here.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Where so many images are kept: in memory if they have room there.
+pub fn folder_for(recording: &Recording, base: &Base, images: u64) -> Result<PathBuf, CrashError> {
+    let mut written = Extents::default();
+    for (number, change) in recording.changes.iter().enumerate() {
+        if matches!(change.stored, Stored::Data { .. }) && change.length_bytes > 0 {
+            written.put((change.offset_bytes, change.offset_bytes + change.length_bytes), number as u32);
+        }
+    }
+    let sum = |ranges: &mut dyn Iterator<Item = Range>| -> u64 { ranges.map(|(start, end)| end - start).sum() };
+    let of_one = sum(&mut written.iter().map(|(range, _)| range)) + sum(&mut base.data()?.into_iter());
+    let room = statvfs(MEMORY).map_or(0, |memory| memory.f_bavail * memory.f_frsize);
+    // Both files of an image, and as much again for what checks copy; half of the room is left to others.
+    let is_in_memory = 3 * images * of_one < room / 2;
+    Ok(if is_in_memory { MEMORY.into() } else { std::env::temp_dir() })
+}
+
+/// Ranges without overlaps, in order.
+fn merged(mut ranges: Vec<Range>) -> Vec<Range> {
+    ranges.sort_unstable();
+    let mut merged: Vec<Range> = Vec::with_capacity(ranges.len());
+    for (start, end) in ranges {
+        match merged.last_mut() {
+            Some(last) if start <= last.1 => last.1 = last.1.max(end),
+            _ => merged.push((start, end)),
+        }
+    }
+    merged
+}
+
+/// Parts of a range that are read at a time.
+pub(crate) fn parts(start: u64, end: u64) -> impl Iterator<Item = (u64, usize)> {
+    (start..end).step_by(PART_BYTES as usize).map(move |at| (at, (end - at).min(PART_BYTES) as usize))
+}

@@ -1,0 +1,20 @@
+//! What a crash may leave of what was written.
+//!
+//! A [`Recording`] holds what a device was sent and when it answered: a journal of a live export ([`journal`]) or a log of
+//! dm-log-writes ([`dmlog`]). This crate knows which contents the device may have after power fails at any moment of it,
+//! and brings an image into such a state. It does not know models, clocks or clients.
+
+mod base;
+mod copies;
+pub mod dmlog;
+mod error;
+mod image;
+pub mod journal;
+mod recording;
+pub mod states;
+
+pub use base::Base;
+pub use copies::{Reproduced, reproduced, write_journal, write_reproducer};
+pub use error::CrashError;
+pub use image::{Image, folder_for};
+pub use recording::{Change, Device, Ending, Event, Fate, Recording, Start, Stored};

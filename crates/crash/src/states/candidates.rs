@@ -1,0 +1,200 @@
+//! States of one window, a few of a kind at a time.
+
+use rand_core::Rng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::state::{CrashState, Kept, Member, Tear, runs};
+
+/// How states are chosen. One or two missing or surviving writes find nearly everything, so these come first; before all of a kind
+/// are tried in any window, each window has a few of all kinds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// All there, and none; all states of small windows.
+    Ends,
+    /// The first ones are there, the others are not.
+    Prefixes(Share),
+    /// One is missing.
+    Missing(Share),
+    /// One is there.
+    Surviving(Share),
+    /// One is torn, and those after it are there, or are not.
+    Torn(Share),
+    /// Two are missing.
+    Pairs,
+    /// All that there are, in windows that are not too large.
+    All,
+    /// Drawn.
+    Drawn,
+}
+
+/// How many of a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Share {
+    Few,
+    Every,
+}
+
+impl Stage {
+    pub(crate) const ALL: [Stage; 12] = [
+        Stage::Ends,
+        Stage::Missing(Share::Few),
+        Stage::Prefixes(Share::Few),
+        Stage::Surviving(Share::Few),
+        Stage::Torn(Share::Few),
+        Stage::Missing(Share::Every),
+        Stage::Prefixes(Share::Every),
+        Stage::Surviving(Share::Every),
+        Stage::Torn(Share::Every),
+        Stage::Pairs,
+        Stage::All,
+        Stage::Drawn,
+    ];
+}
+
+/// A window with at most so many states is gone through at once.
+pub(crate) const SMALL: f64 = 16.0;
+/// Windows in which all pairs are tried have at most so many changes.
+const PAIRED_MAX: usize = 16;
+/// A few.
+const FEW: usize = 4;
+/// Tears of one write.
+const TEARS: u64 = 8;
+
+/// The states of a stage in a window.
+pub(crate) fn candidates(
+    stage: Stage,
+    events: usize,
+    members: &[Member],
+    exhaust_max: f64,
+    random: &mut Xoshiro256PlusPlus,
+) -> Vec<CrashState> {
+    let count = members.len();
+    let state = |is_there: &dyn Fn(usize) -> bool| {
+        CrashState::of(events, members, |place| if is_there(place) { Kept::All } else { Kept::Nothing })
+    };
+    let outcomes: f64 = members.iter().map(Member::outcomes).product();
+    match stage {
+        Stage::Ends if outcomes <= SMALL => all(events, members),
+        Stage::Ends => vec![state(&|_| true), state(&|_| false)],
+        Stage::Prefixes(share) => {
+            chosen(count, share, random).into_iter().map(|first| state(&|place| place < first)).collect()
+        }
+        Stage::Missing(share) => {
+            chosen(count, share, random).into_iter().map(|one| state(&|place| place != one)).collect()
+        }
+        Stage::Surviving(share) => {
+            chosen(count, share, random).into_iter().map(|one| state(&|place| place == one)).collect()
+        }
+        Stage::Torn(share) => torn(events, members, share, random),
+        Stage::Pairs if count <= PAIRED_MAX => (0..count)
+            .flat_map(|one| (one + 1..count).map(move |two| (one, two)))
+            .map(|(one, two)| state(&|place| place != one && place != two))
+            .collect(),
+        Stage::All if outcomes <= exhaust_max => all(events, members),
+        Stage::Pairs | Stage::All => Vec::new(),
+        Stage::Drawn => (0..FEW).map(|_| drawn(events, members, random)).collect(),
+    }
+}
+
+/// Some of so many, or every one.
+fn chosen(count: usize, share: Share, random: &mut Xoshiro256PlusPlus) -> Vec<usize> {
+    if share == Share::Every || count <= FEW {
+        return (0..count).collect();
+    }
+    (0..FEW).map(|_| below(count as u64, random) as usize).collect()
+}
+
+/// Every state: the outcomes of the members as digits.
+fn all(events: usize, members: &[Member]) -> Vec<CrashState> {
+    let outcomes: Vec<u64> = members.iter().map(|member| member.outcomes() as u64).collect();
+    let count: u64 = outcomes.iter().product();
+    let digits = |mut number: u64| -> Vec<u64> {
+        let digit = |&outcomes: &u64| {
+            let digit = number % outcomes;
+            number /= outcomes;
+            digit
+        };
+        outcomes.iter().map(digit).collect()
+    };
+    (0..count)
+        .map(|number| {
+            let digits = digits(number);
+            CrashState::of(events, members, |place| members[place].outcome(digits[place]))
+        })
+        .collect()
+}
+
+/// One write is torn; those after it are there, or are not.
+fn torn(events: usize, members: &[Member], share: Share, random: &mut Xoshiro256PlusPlus) -> Vec<CrashState> {
+    let torn: Vec<usize> = (0..members.len()).filter(|&place| members[place].tear != Tear::None).collect();
+    let few = chosen(torn.len(), share, random);
+    let mut states = Vec::new();
+    for one in few.into_iter().map(|place| torn[place]) {
+        for kept in tears(&members[one], share, random) {
+            for are_there in [true, false] {
+                states.push(CrashState::of(events, members, |place| match place.cmp(&one) {
+                    std::cmp::Ordering::Less => Kept::All,
+                    std::cmp::Ordering::Equal => kept.clone(),
+                    std::cmp::Ordering::Greater if are_there => Kept::All,
+                    std::cmp::Ordering::Greater => Kept::Nothing,
+                }));
+            }
+        }
+    }
+    states
+}
+
+/// Ways in which a write may be torn: halves first.
+fn tears(member: &Member, share: Share, random: &mut Xoshiro256PlusPlus) -> Vec<Kept> {
+    let half = member.atoms / 2;
+    let mut tears = vec![Kept::Atoms(vec![(0, half)])];
+    if member.tear == Tear::Any {
+        tears.push(Kept::Atoms(vec![(half, member.atoms)]));
+    }
+    if share == Share::Every {
+        let atoms = u64::from(member.atoms);
+        tears.extend(
+            (1..TEARS)
+                .map(|part| part * atoms / TEARS)
+                .filter(|&end| end > 0)
+                .map(|end| Kept::Atoms(vec![(0, end as u32)])),
+        );
+        tears.push(Kept::Atoms(vec![(0, member.atoms - 1)]));
+        if member.tear == Tear::Any {
+            tears.push(Kept::Atoms(vec![(1, member.atoms)]));
+            tears.push(Kept::Atoms(runs(member.atoms, |atom| atom % 2 == 0)));
+            tears.extend((0..TEARS).map(|_| drawn_tear(member, random)));
+        }
+    }
+    tears
+}
+
+fn drawn_tear(member: &Member, random: &mut Xoshiro256PlusPlus) -> Kept {
+    match member.tear {
+        Tear::None => Kept::All,
+        Tear::Prefix => match below(u64::from(member.atoms), random) as u32 {
+            0 => Kept::Nothing,
+            end => Kept::Atoms(vec![(0, end)]),
+        },
+        Tear::Any => match runs(member.atoms, |_| random.next_u64() >> 63 == 1) {
+            kept if kept.is_empty() => Kept::Nothing,
+            kept if kept == [(0, member.atoms)] => Kept::All,
+            kept => Kept::Atoms(kept),
+        },
+    }
+}
+
+/// Some are missing: few, half or most; some are torn.
+fn drawn(events: usize, members: &[Member], random: &mut Xoshiro256PlusPlus) -> CrashState {
+    let missing_of_8 = [1, 4, 7][below(3, random) as usize];
+    CrashState::of(events, members, |place| match below(8, random) {
+        draw if draw < missing_of_8 => Kept::Nothing,
+        _ if below(8, random) == 0 => drawn_tear(&members[place], random),
+        _ => Kept::All,
+    })
+}
+
+/// A number below another. That some come a 2^-60th more often makes no difference here.
+fn below(end: u64, random: &mut Xoshiro256PlusPlus) -> u64 {
+    random.next_u64() % end.max(1)
+}

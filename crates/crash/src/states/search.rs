@@ -1,0 +1,299 @@
+//! Going through the states that crashes may leave.
+
+use std::collections::VecDeque;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use rand_core::SeedableRng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rustc_hash::FxHashSet;
+use serde::{Deserialize, Serialize};
+use twox_hash::XxHash3_64;
+
+use super::candidates::{SMALL, Stage, candidates};
+use super::extents::Extents;
+use super::hashes::Hashes;
+use super::state::{CrashState, Member, Rules};
+use super::walk::{Walk, Window, windows};
+use crate::CrashError;
+use crate::base::Base;
+use crate::recording::{Event, Recording};
+
+/// What is to be searched.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Asked {
+    /// What the device promises.
+    #[serde(default)]
+    pub rules: Rules,
+    /// From where on crashes are tried.
+    #[serde(default)]
+    pub from: From,
+    /// Of what is drawn.
+    #[serde(default)]
+    pub seed: u64,
+}
+
+/// From where on crashes are tried.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum From {
+    /// From the first mark on; from the beginning where there is none.
+    #[default]
+    FirstMark,
+    /// From the beginning.
+    Beginning,
+    /// From the first mark of this text on.
+    Mark(String),
+}
+
+/// Windows with at most so many states are gone through completely.
+const EXHAUST_MAX: f64 = 1024.0;
+/// Windows that are visited in their order in time, so that contents are carried forward; which they are is a matter of what is
+/// likely to be found there.
+const BATCH: usize = 64;
+/// So many rounds of drawing have found nothing new: there is little left.
+const VAIN_ROUNDS_MAX: u32 = 16;
+
+/// How much of what there is was tried.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Coverage {
+    /// States that were handed out: no two have the same contents and the same marks.
+    pub states: u64,
+    /// States that were left out since their contents had been there.
+    pub duplicates: u64,
+    /// Subsets of open changes that were tried, torn ones among them, each once.
+    pub subsets: u64,
+    /// Those that there are.
+    pub possible: f64,
+    /// Moments at which crashes were tried.
+    pub windows: u64,
+    /// Those of which all subsets were.
+    pub whole_windows: u64,
+    /// Changes that were open at once, at most.
+    pub largest_window: u64,
+}
+
+/// The states that crashes may leave, in an order that a seed decides.
+#[derive(Debug)]
+pub struct Search {
+    recording: Arc<Recording>,
+    asked: Asked,
+    windows: Vec<Window>,
+    /// Places in `windows`, the most interesting in the first batch.
+    order: Vec<usize>,
+    is_whole: Vec<bool>,
+    stage: usize,
+    place: usize,
+    round: u64,
+    vain_rounds: u32,
+    states_before_round: u64,
+    waiting: VecDeque<CrashState>,
+    scene: Scene,
+    contents: FxHashSet<u64>,
+    subsets: FxHashSet<u64>,
+    coverage: Coverage,
+}
+
+/// A moment of a recording, with the hash of what is durable then.
+#[derive(Debug)]
+struct Scene {
+    walk: Walk,
+    durable: Extents,
+    sum: u64,
+    hashes: Hashes,
+}
+
+impl Search {
+    /// Over what a device held at the start.
+    ///
+    /// # Errors
+    /// There is no such mark; an atom is no multiple of a block.
+    pub fn new(recording: Arc<Recording>, base: &Base, asked: Asked) -> Result<Search, CrashError> {
+        let atom_bytes = asked.rules.atom(&recording);
+        let block_bytes = u64::from(recording.device.block_bytes);
+        if !atom_bytes.is_multiple_of(block_bytes) {
+            let message =
+                format!("its blocks have {block_bytes} bytes, and an atom of {atom_bytes} is no multiple of them");
+            return Err(CrashError::of(recording.path(), message));
+        }
+        let windows = windows(&recording, first_event(&recording, &asked.from)?);
+        let mut search = Search {
+            order: order(&windows, asked.seed),
+            is_whole: vec![false; windows.len()],
+            stage: 0,
+            place: 0,
+            round: 0,
+            vain_rounds: 0,
+            states_before_round: 0,
+            waiting: VecDeque::new(),
+            scene: Scene::new(Hashes::new(base.again()?)),
+            contents: FxHashSet::default(),
+            subsets: FxHashSet::default(),
+            coverage: Coverage { windows: windows.len() as u64, ..Coverage::default() },
+            recording,
+            asked,
+            windows,
+        };
+        search.count()?;
+        Ok(search)
+    }
+
+    /// What was tried so far.
+    pub fn coverage(&self) -> Coverage {
+        self.coverage
+    }
+
+    /// The next state; nothing where all were, or what is drawn has brought nothing new for a while.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn next_state(&mut self) -> Result<Option<CrashState>, CrashError> {
+        loop {
+            while let Some(state) = self.waiting.pop_front() {
+                if self.subsets.insert(hash_of(&state)) {
+                    self.coverage.subsets += 1;
+                    if self.contents.insert(self.scene.hash(&self.recording, &self.asked.rules, &state)?) {
+                        self.coverage.states += 1;
+                        return Ok(Some(state));
+                    }
+                    self.coverage.duplicates += 1;
+                }
+            }
+            if !self.go_on()? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Goes to the next window; false where there is none.
+    fn go_on(&mut self) -> Result<bool, CrashError> {
+        if self.place == self.order.len() {
+            self.place = 0;
+            let is_last = self.stage + 1 == Stage::ALL.len();
+            if is_last {
+                self.round += 1;
+                let is_vain = self.coverage.states == self.states_before_round;
+                self.vain_rounds = if is_vain { self.vain_rounds + 1 } else { 0 };
+                self.states_before_round = self.coverage.states;
+            } else {
+                self.stage += 1;
+            }
+            if self.vain_rounds > VAIN_ROUNDS_MAX || self.is_whole.iter().all(|&is_whole| is_whole) {
+                return Ok(false);
+            }
+        }
+        let number = self.order[self.place];
+        self.place += 1;
+        if self.is_whole[number] {
+            return Ok(true);
+        }
+        let events = self.windows[number].events;
+        self.scene.go_to(&self.recording, events)?;
+        let members = self.asked.rules.members(&self.recording, &self.scene.walk.open);
+        let stage = Stage::ALL[self.stage];
+        let drawn = hash_of(&(self.asked.seed, self.stage, number, self.round));
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(drawn);
+        let states = candidates(stage, events, &members, EXHAUST_MAX, &mut random);
+        let outcomes: f64 = members.iter().map(Member::outcomes).product();
+        let is_whole = match stage {
+            Stage::Ends => outcomes <= SMALL,
+            Stage::All => outcomes <= EXHAUST_MAX,
+            Stage::Prefixes(_)
+            | Stage::Missing(_)
+            | Stage::Surviving(_)
+            | Stage::Torn(_)
+            | Stage::Pairs
+            | Stage::Drawn => false,
+        };
+        if is_whole {
+            self.is_whole[number] = true;
+            self.coverage.whole_windows += 1;
+        }
+        self.waiting.extend(states.into_iter().map(|state| self.asked.rules.lawful(&members, state)));
+        Ok(true)
+    }
+
+    /// Counts what there is.
+    fn count(&mut self) -> Result<(), CrashError> {
+        let mut walk = Walk::default();
+        for window in &self.windows {
+            while walk.events < window.events {
+                walk.step(&self.recording, |_, _| {});
+            }
+            let members = self.asked.rules.members(&self.recording, &walk.open);
+            self.coverage.possible += self.asked.rules.possible(&members);
+            self.coverage.largest_window = self.coverage.largest_window.max(members.len() as u64);
+        }
+        Ok(())
+    }
+}
+
+impl Scene {
+    fn new(hashes: Hashes) -> Scene {
+        Scene { walk: Walk::default(), durable: Extents::default(), sum: 0, hashes }
+    }
+
+    fn go_to(&mut self, recording: &Recording, events: usize) -> Result<(), CrashError> {
+        if events < self.walk.events {
+            self.walk = Walk::default();
+            self.durable.clear();
+            self.sum = 0;
+        }
+        let mut settled = Vec::new();
+        while self.walk.events < events {
+            self.walk.step(recording, |change, ranges| settled.extend(ranges.iter().map(|&range| (range, change))));
+            for (range, change) in settled.drain(..) {
+                for (part, held) in self.durable.parts(range) {
+                    self.sum = self.sum.wrapping_sub(self.hashes.of(recording, part, held)?);
+                }
+                self.sum = self.sum.wrapping_add(self.hashes.of(recording, range, Some(change))?);
+                self.durable.put(range, change);
+            }
+        }
+        Ok(())
+    }
+
+    /// Of the contents, and of how many marks they have to answer for.
+    fn hash(&mut self, recording: &Recording, rules: &Rules, state: &CrashState) -> Result<u64, CrashError> {
+        let mut sum = self.sum;
+        for (range, change) in state.overlay(recording, rules.atom(recording), &self.walk.open).iter() {
+            for (part, held) in self.durable.parts(range) {
+                sum = sum.wrapping_sub(self.hashes.of(recording, part, held)?);
+            }
+            sum = sum.wrapping_add(self.hashes.of(recording, range, Some(change))?);
+        }
+        Ok(hash_of(&(sum, self.walk.marks)))
+    }
+}
+
+/// The event behind which crashes are tried.
+fn first_event(recording: &Recording, from: &From) -> Result<usize, CrashError> {
+    let mark = |is_it: &dyn Fn(&str) -> bool| {
+        let is_it = |event: &Event| matches!(event, Event::Mark(mark) if is_it(&recording.marks[*mark as usize]));
+        recording.events.iter().position(is_it).map(|place| place + 1)
+    };
+    match from {
+        From::Beginning => Ok(0),
+        From::FirstMark => Ok(mark(&|_| true).unwrap_or(0)),
+        From::Mark(text) => {
+            mark(&|mark| mark == text).ok_or_else(|| CrashError::of(recording.path(), format!("has no mark {text:?}")))
+        }
+    }
+}
+
+/// The most interesting windows first, but within a batch in their order in time.
+fn order(windows: &[Window], seed: u64) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..windows.len()).collect();
+    order.sort_by_key(|&place| (u32::MAX - windows[place].interest, hash_of(&(seed, place))));
+    for batch in order.chunks_mut(BATCH) {
+        batch.sort_unstable();
+    }
+    order
+}
+
+fn hash_of(value: &impl Hash) -> u64 {
+    let mut hasher = XxHash3_64::with_seed(0);
+    value.hash(&mut hasher);
+    hasher.finish()
+}

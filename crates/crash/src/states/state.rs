@@ -1,0 +1,218 @@
+//! A state that a crash may leave, and which of them a device allows.
+
+use serde::{Deserialize, Serialize};
+
+use super::extents::{Extents, Range};
+use super::walk::Open;
+use crate::recording::{Recording, Stored};
+
+/// Where a write may have stopped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tear {
+    /// Nowhere: it is there as a whole, or not at all.
+    #[default]
+    None,
+    /// Behind any atom: the first ones are there.
+    Prefix,
+    /// Anywhere: any of its atoms are there.
+    Any,
+}
+
+/// What the device promises, beside what its flushes do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Rules {
+    /// Where writes stop.
+    pub tear: Tear,
+    /// What is there as a whole or not at all, aligned to multiples of itself; 0 for a block of the device.
+    pub atom_bytes: u64,
+    /// Where regions begin within each of which changes survive in the order in which they were sent; nothing where the device
+    /// keeps no order.
+    pub regions: Vec<u64>,
+}
+
+impl Default for Rules {
+    fn default() -> Rules {
+        Rules { tear: Tear::None, atom_bytes: 0, regions: Vec::new() }
+    }
+}
+
+/// A write of which some atoms are there.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Torn {
+    /// Which.
+    pub change: u32,
+    /// The atoms that are there, counted from its first: from the one, and up to but not the other.
+    pub kept: Vec<(u32, u32)>,
+}
+
+/// A state after a crash: all that is durable by then, and of what is open all but what is named.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CrashState {
+    /// Events that have happened.
+    pub events: usize,
+    /// Open changes of which nothing is there, by their numbers in order.
+    pub missing: Vec<u32>,
+    /// Those of which a part is there, in order.
+    pub torn: Vec<Torn>,
+}
+
+/// What may be of an open change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Member {
+    pub(crate) change: u32,
+    pub(crate) tear: Tear,
+    /// Atoms that it touches; one where it cannot be torn.
+    pub(crate) atoms: u32,
+    region: usize,
+}
+
+/// What is there of a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Kept {
+    Nothing,
+    Atoms(Vec<(u32, u32)>),
+    All,
+}
+
+impl Rules {
+    /// The bytes of an atom.
+    pub(crate) fn atom(&self, recording: &Recording) -> u64 {
+        self.atom_bytes.max(u64::from(recording.device.block_bytes))
+    }
+
+    /// What may be of each open change.
+    pub(crate) fn members(&self, recording: &Recording, open: &[Open]) -> Vec<Member> {
+        open.iter().map(|open| self.member(recording, open)).collect()
+    }
+
+    fn member(&self, recording: &Recording, open: &Open) -> Member {
+        let change = &recording.changes[open.change as usize];
+        let (start, end) = (change.offset_bytes, change.offset_bytes + change.length_bytes);
+        let unit = |bytes: u64| end.div_ceil(bytes) - start / bytes;
+        let is_atomic = recording.device.atomic_bytes > 0 && unit(u64::from(recording.device.atomic_bytes)) == 1;
+        // What failed may be there as any mixture, whatever the device promises of what does not.
+        let tear = if open.has_failed { Tear::Any } else { self.tear };
+        let is_whole = tear == Tear::None || change.stored == Stored::Trim || (is_atomic && !open.has_failed);
+        let atoms = if is_whole { 1 } else { u32::try_from(unit(self.atom(recording))).unwrap_or(u32::MAX) };
+        let region = self.regions.partition_point(|&from| from <= start);
+        Member { change: open.change, tear: if atoms == 1 { Tear::None } else { tear }, atoms, region }
+    }
+
+    /// A state as the device can leave it: behind what is missing or torn, nothing of the same region is there.
+    pub(crate) fn lawful(&self, members: &[Member], mut state: CrashState) -> CrashState {
+        if self.regions.is_empty() {
+            return state;
+        }
+        let mut is_over = vec![false; self.regions.len() + 1];
+        for member in members {
+            let is_missing = state.missing.binary_search(&member.change);
+            let torn = state.torn.iter().position(|torn| torn.change == member.change);
+            if is_over[member.region] {
+                torn.map(|place| state.torn.remove(place));
+                if let Err(place) = is_missing {
+                    state.missing.insert(place, member.change);
+                }
+            } else {
+                is_over[member.region] = is_missing.is_ok() || torn.is_some();
+            }
+        }
+        state
+    }
+
+    /// How many subsets of the open changes there are, torn ones among them.
+    pub(crate) fn possible(&self, members: &[Member]) -> f64 {
+        if self.regions.is_empty() {
+            return members.iter().map(Member::outcomes).product();
+        }
+        let mut of_regions = vec![1.0; self.regions.len() + 1];
+        for member in members {
+            of_regions[member.region] += member.outcomes() - 1.0;
+        }
+        of_regions.iter().product()
+    }
+}
+
+impl Member {
+    /// In how many ways it may be there.
+    pub(crate) fn outcomes(&self) -> f64 {
+        match self.tear {
+            Tear::None => 2.0,
+            Tear::Prefix => f64::from(self.atoms) + 1.0,
+            Tear::Any => f64::from(self.atoms).exp2(),
+        }
+    }
+
+    /// One of the ways, of which the first is that nothing is there, and the last that all is.
+    pub(crate) fn outcome(&self, number: u64) -> Kept {
+        let atoms = u64::from(self.atoms);
+        match self.tear {
+            _ if number == 0 => Kept::Nothing,
+            Tear::None => Kept::All,
+            Tear::Prefix if number == atoms => Kept::All,
+            Tear::Prefix => Kept::Atoms(vec![(0, number as u32)]),
+            Tear::Any if number == u64::MAX >> (64 - atoms) => Kept::All,
+            Tear::Any => Kept::Atoms(runs(self.atoms, |atom| number >> atom & 1 == 1)),
+        }
+    }
+}
+
+/// Runs of the atoms for which something is so.
+pub(crate) fn runs(atoms: u32, mut is_kept: impl FnMut(u32) -> bool) -> Vec<(u32, u32)> {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for atom in 0..atoms {
+        if is_kept(atom) {
+            match runs.last_mut() {
+                Some(run) if run.1 == atom => run.1 += 1,
+                _ => runs.push((atom, atom + 1)),
+            }
+        }
+    }
+    runs
+}
+
+impl CrashState {
+    /// The state in which of each member is there what is said of it.
+    pub(crate) fn of(events: usize, members: &[Member], mut kept: impl FnMut(usize) -> Kept) -> CrashState {
+        let mut state = CrashState { events, ..CrashState::default() };
+        for (place, member) in members.iter().enumerate() {
+            match kept(place) {
+                Kept::Nothing => state.missing.push(member.change),
+                Kept::Atoms(kept) => state.torn.push(Torn { change: member.change, kept }),
+                Kept::All => {}
+            }
+        }
+        state
+    }
+
+    /// What it has of the open changes, over what is durable: the last change of each range.
+    pub(crate) fn overlay(&self, recording: &Recording, atom_bytes: u64, open: &[Open]) -> Extents {
+        let mut over = Extents::default();
+        for open in open {
+            if self.missing.binary_search(&open.change).is_ok() {
+                continue;
+            }
+            let torn = self.torn.iter().find(|torn| torn.change == open.change);
+            for &left in &open.left {
+                match torn {
+                    None => over.put(left, open.change),
+                    Some(torn) => {
+                        let first = recording.changes[open.change as usize].offset_bytes / atom_bytes;
+                        for &(from, to) in &torn.kept {
+                            let kept: Range =
+                                ((first + u64::from(from)) * atom_bytes, (first + u64::from(to)) * atom_bytes);
+                            let both = (kept.0.max(left.0), kept.1.min(left.1));
+                            if both.0 < both.1 {
+                                over.put(both, open.change);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        over
+    }
+}

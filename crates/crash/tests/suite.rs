@@ -1,0 +1,6 @@
+//! All tests of the crate's outside.
+
+mod dmlog;
+mod journal;
+mod states;
+mod support;

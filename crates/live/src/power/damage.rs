@@ -1,0 +1,192 @@
+//! What faults do to contents: changes that were not stored, or not as they were sent, and older data that reads find.
+//!
+//! A fault is known when its request reaches the clock, and by then others may have changed the same place. So damage is
+//! done to what a change has left there, which the undo log knows, and not to what is there now.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use headstack_sim::faults::contents::{Alteration, Damage, Spoil};
+use headstack_workload::Span;
+
+use super::undo::{Before, Change, Finding, UndoLog, end_of};
+use crate::contents::Contents;
+
+/// Data that were there before changes, for reads that find them.
+#[derive(Debug, Default)]
+pub struct Older {
+    /// By the change that replaced them.
+    data: BTreeMap<u64, Replaced>,
+    /// Memory that they take.
+    pub memory_bytes: u64,
+}
+
+/// What a change replaced.
+#[derive(Debug, Default)]
+struct Replaced {
+    /// Parts by their first bytes.
+    parts: Vec<(u64, Vec<u8>)>,
+    /// Reads under way that want it.
+    awaited: u32,
+    /// No other read will.
+    is_forgotten: bool,
+}
+
+impl Older {
+    /// Fills in what is at `start_bytes` what was there before a change, as far as that is kept.
+    fn copy(&self, change: u64, span: Span, start_bytes: u64, into: &mut [u8]) {
+        for (at_bytes, data) in self.data.get(&change).iter().flat_map(|replaced| &replaced.parts) {
+            let from = (*at_bytes).max(span.start_bytes).max(start_bytes);
+            let to = (at_bytes + data.len() as u64).min(end_of(span)).min(start_bytes + into.len() as u64);
+            if from < to {
+                let there = &data[(from - at_bytes) as usize..(to - at_bytes) as usize];
+                into[(from - start_bytes) as usize..(to - start_bytes) as usize].copy_from_slice(there);
+            }
+        }
+    }
+
+    fn drop_unneeded(&mut self, change: u64) {
+        let is_unneeded = |replaced: &Replaced| replaced.is_forgotten && replaced.awaited == 0;
+        if self.data.get(&change).is_some_and(is_unneeded) {
+            let gone = self.data.remove(&change).expect("it was seen");
+            self.memory_bytes -= gone.parts.iter().map(|(_, data)| data.len() as u64).sum::<u64>();
+        }
+    }
+
+    /// A read has been answered that wanted this.
+    pub fn was_read(&mut self, spoils: &[Spoil]) {
+        for change in spoils.iter().filter_map(Spoil::change) {
+            if let Some(replaced) = self.data.get_mut(&change) {
+                replaced.awaited -= 1;
+            }
+            self.drop_unneeded(change);
+        }
+    }
+}
+
+impl UndoLog {
+    /// Does damage to contents.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn damage(&mut self, contents: &Contents, damage: &Damage, older: &mut Older) -> io::Result<()> {
+        match damage {
+            Damage::Undone { change, span } => self.undo(contents, *change, *span),
+            Damage::Altered { change: Some(change), how } => self.alter(contents, *change, how),
+            Damage::Altered { change: None, how } => altered(contents, how),
+            Damage::Astray { change, span, to_bytes } => {
+                let data = self.left_by(contents, *change, *span)?;
+                self.undo(contents, *change, *span)?;
+                let elsewhere = Span { start_bytes: *to_bytes, length_bytes: span.length_bytes };
+                // It is on the media, beneath every cache.
+                let number = self.apply(contents, elsewhere, Change::Data(&data))?;
+                self.keep(contents, number, elsewhere);
+                Ok(())
+            }
+            Damage::Kept { change, span } => {
+                for start_bytes in self.within(*span) {
+                    let stretch = self.stretch(start_bytes);
+                    let mut data = vec![0; (stretch.end_bytes - start_bytes) as usize];
+                    let Some(version) = stretch.versions.iter().find(|version| version.change == *change) else {
+                        continue;
+                    };
+                    version.before.copy(0, &mut data);
+                    older.memory_bytes += data.len() as u64;
+                    older.data.entry(*change).or_default().parts.push((start_bytes, data));
+                }
+                Ok(())
+            }
+            Damage::Awaited { change } => {
+                older.data.entry(*change).or_default().awaited += 1;
+                Ok(())
+            }
+            Damage::Forgotten { change } => {
+                if let Some(replaced) = older.data.get_mut(change) {
+                    replaced.is_forgotten = true;
+                }
+                older.drop_unneeded(*change);
+                Ok(())
+            }
+        }
+    }
+
+    /// What a change did there is taken back, and only that.
+    fn undo(&mut self, contents: &Contents, change: u64, span: Span) -> io::Result<()> {
+        for start_bytes in self.within(span) {
+            let versions = &mut self.stretch(start_bytes).versions;
+            let Some(version) = versions.iter_mut().find(|version| version.change == change) else { continue };
+            version.lost = Some(false);
+            self.take_back(contents, start_bytes, &mut Finding::default())?;
+        }
+        Ok(())
+    }
+
+    /// What a change has left there is altered.
+    fn alter(&mut self, contents: &Contents, change: u64, how: &Alteration) -> io::Result<()> {
+        for start_bytes in self.within(how.span) {
+            let stretch = self.stretch(start_bytes);
+            let length_bytes = stretch.end_bytes - start_bytes;
+            let Some(at) = stretch.versions.iter().position(|version| version.change == change) else { continue };
+            let Some(newer) = stretch.versions.get_mut(at + 1) else {
+                altered(contents, &Alteration { span: Span { start_bytes, length_bytes }, with: how.part(start_bytes) })?;
+                continue;
+            };
+            let mut data = vec![0; length_bytes as usize];
+            newer.before.copy(0, &mut data);
+            how.apply(start_bytes, &mut data);
+            let was_bytes = newer.before.memory_bytes();
+            newer.before = Before::Bytes(data);
+            let is_bytes = newer.before.memory_bytes();
+            self.memory_bytes = self.memory_bytes + is_bytes - was_bytes;
+        }
+        Ok(())
+    }
+
+    /// What a change has left there.
+    fn left_by(&mut self, contents: &Contents, change: u64, span: Span) -> io::Result<Vec<u8>> {
+        let mut data = vec![0; span.length_bytes as usize];
+        contents.read(span.start_bytes, &mut data)?;
+        for start_bytes in self.within(span) {
+            let stretch = self.stretch(start_bytes);
+            let end_bytes = stretch.end_bytes;
+            let at = stretch.versions.iter().position(|version| version.change == change);
+            if let Some(newer) = at.and_then(|at| stretch.versions.get(at + 1)) {
+                let place = (start_bytes - span.start_bytes) as usize..(end_bytes - span.start_bytes) as usize;
+                newer.before.copy(0, &mut data[place]);
+            }
+        }
+        Ok(data)
+    }
+}
+
+/// Alters what lies there now.
+fn altered(contents: &Contents, how: &Alteration) -> io::Result<()> {
+    let mut data = vec![0; how.span.length_bytes as usize];
+    contents.read(how.span.start_bytes, &mut data)?;
+    how.apply(how.span.start_bytes, &mut data);
+    contents.write(how.span.start_bytes, &data)
+}
+
+/// Has `data`, which were read at `start_bytes`, be what a fault makes of them.
+///
+/// # Errors
+/// What the file system says.
+pub fn spoil(
+    data: &mut [u8],
+    start_bytes: u64,
+    spoils: &[Spoil],
+    contents: &Contents,
+    older: &Older,
+) -> io::Result<()> {
+    for spoil in spoils {
+        match spoil {
+            Spoil::Altered(how) => how.apply(start_bytes, data),
+            Spoil::From { span, from_bytes } => {
+                let at = (span.start_bytes - start_bytes) as usize;
+                contents.read(*from_bytes, &mut data[at..at + span.length_bytes as usize])?;
+            }
+            Spoil::Before { span, change } => older.copy(*change, *span, start_bytes, data),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,139 @@
+//! Faults that wait for a request before they strike.
+
+use headstack_workload::{Kind, Random, Request};
+
+use super::Timed;
+use super::effect::{effect_of, known};
+use super::injector::{Change, Injector, devices_of};
+use super::trigger::{Cue, PATTERNS_MAX, Sight, bit_of};
+use crate::SimError;
+use crate::system::System;
+
+/// A fault that waits for its cue.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    pub number: u32,
+    /// When it has waited long enough.
+    pub until_ns: u64,
+    lasts_ns: Option<u64>,
+    cue: Cue,
+    /// Of what is drawn each time that it strikes.
+    seeds: Random,
+}
+
+impl Waiting {
+    pub fn new(number: u32, cue: Cue, (until_ns, lasts_ns): (u64, Option<u64>), seeds: Random) -> Waiting {
+        Waiting { number, until_ns, lasts_ns, cue, seeds }
+    }
+}
+
+impl Injector {
+    /// The bit of what a fault looks for in contents; that of an earlier one that looks for the same.
+    ///
+    /// # Errors
+    /// Too many.
+    pub(super) fn bit_of_pattern(&mut self, timed: &Timed) -> Result<Option<u32>, SimError> {
+        let Some(pattern) = &timed.trigger.containing else { return Ok(None) };
+        let bytes = pattern.bytes();
+        let found = self.patterns.iter().position(|known| **known == *bytes).unwrap_or_else(|| {
+            self.patterns.push(bytes.into());
+            self.patterns.len() - 1
+        });
+        if found >= PATTERNS_MAX {
+            self.patterns.pop();
+            return Err(SimError::Fault(format!("containing: up to {PATTERNS_MAX} patterns are allowed")));
+        }
+        Ok(Some(found as u32))
+    }
+
+    /// What triggers look at.
+    pub fn sight(&self, request: &Request, holds: u64, system: Option<&System>) -> Sight {
+        let asks = self.looks_at_health;
+        let states = system.filter(|_| asks).map(System::group_states).unwrap_or_default();
+        let health = states.into_iter().fold(0, |bits, state| bits | bit_of(state));
+        Sight { kind: request.kind, span: request.span(), holds, health, state: self.state }
+    }
+
+    /// A request comes: the faults that strike because of it, before it meets anything.
+    pub fn cued(&mut self, sight: &Sight) -> Vec<u32> {
+        let comes = self.waiting.iter_mut().filter(|waiting| !waiting.cue.when_answered);
+        comes.filter_map(|waiting| waiting.cue.sees(sight).then_some(waiting.number)).collect()
+    }
+
+    /// A request was answered at `at_ns`: what strikes because of that does so as soon as all that happens then has.
+    pub(super) fn counts_answer(&mut self, at_ns: u64, sight: &Sight) {
+        let answered = self.waiting.iter_mut().filter(|waiting| waiting.cue.when_answered);
+        let cued: Vec<u32> =
+            answered.filter_map(|waiting| waiting.cue.sees(sight).then_some(waiting.number)).collect();
+        if !cued.is_empty() {
+            self.due.extend(cued.into_iter().map(|number| (at_ns, number)));
+            self.look_ahead();
+        }
+    }
+
+    /// A fault that waited strikes, unless it lasts already.
+    pub fn begin(&mut self, now_ns: u64, number: u32, system: Option<&mut System>) -> Change {
+        let Some(at) = self.waiting.iter().position(|waiting| waiting.number == number) else {
+            return Change::default();
+        };
+        if self.is_active(number) {
+            return Change::default();
+        }
+        let waiting = &mut self.waiting[at];
+        let until_ns = waiting.lasts_ns.map_or(waiting.until_ns, |lasts_ns| now_ns.saturating_add(lasts_ns));
+        let seed = waiting.seeds.bits();
+        if !waiting.cue.repeats {
+            self.waiting.remove(at);
+        }
+        let change = self.strike(now_ns, until_ns, number, seed, system);
+        self.look_ahead();
+        change
+    }
+
+    /// Faults that have waited long enough wait no more; whether there were some.
+    pub(super) fn stop_waiting(&mut self, over: impl Fn(&Waiting) -> bool) -> usize {
+        let before = self.waiting.len();
+        self.waiting.retain(|waiting| !over(waiting));
+        before - self.waiting.len()
+    }
+
+    /// Takes a fault in from `now_ns` on: its number, and the seed with which it strikes at once if it waits for nothing.
+    pub(super) fn enter(
+        &mut self,
+        now_ns: u64,
+        (until_ns, lasts_ns): (u64, Option<u64>),
+        timed: Timed,
+        system: Option<&System>,
+    ) -> (u32, Option<u64>) {
+        let number = self.log.len() as u32;
+        let seed = self.seeds.bits();
+        let effect = effect_of(&timed.fault, &self.subject, &known(&devices_of(system)));
+        // What cannot be says so when it strikes.
+        let is_event = effect.is_ok_and(|effect| effect.is_event());
+        let pattern = self.bit_of_pattern(&timed).unwrap_or_default();
+        self.looks_at_health |= timed.trigger.health.is_some();
+        let planned = timed.trigger.plan(is_event, &self.subject, pattern);
+        self.log.push(self.entry(number, now_ns, until_ns, timed));
+        match planned {
+            Ok((Some(cue), choice)) => {
+                let seeds = Random::new(seed, headstack_workload::Purpose::Faults);
+                self.waiting.push(Waiting::new(number, cue, (until_ns, lasts_ns), seeds));
+                self.choices.insert(number, choice);
+                (number, None)
+            }
+            Ok((None, choice)) => {
+                self.choices.insert(number, choice);
+                (number, Some(seed))
+            }
+            Err((key, message)) => {
+                self.log[number as usize].refused = Some(format!("{key}: {message}"));
+                (number, None)
+            }
+        }
+    }
+
+    /// A request does something to contents, or nobody needs to know of it.
+    pub(super) fn is_change(request: &Request) -> bool {
+        matches!(request.kind, Kind::Write | Kind::Trim)
+    }
+}

@@ -1,0 +1,291 @@
+//! Faults of single requests that fail them, or damage what they write or read.
+
+use headstack_workload::{Bytes, Kind, Random, Request, Span};
+
+use super::contents::{
+    Corruption, Corruptor, Damage, Errno, Harm, HarmDone, HarmedRequest, Lasting, Part, SECTOR_BYTES, Spoil, Stage,
+    Unflushed,
+};
+use super::effect::{Complaint, Effect, Filter, World, positive, share};
+use super::stale::Places;
+use super::trigger::{Choice, Sight};
+use super::{Deed, Fault, RequestKind, Stretch};
+
+/// Which requests meet it, and what it does to them.
+#[derive(Clone, Debug)]
+pub(crate) struct Damaging {
+    filter: Filter,
+    share: f64,
+    wrong: Wrong,
+}
+
+#[derive(Clone, Debug)]
+enum Wrong {
+    Refused { errno: Errno, time_ns: u64, unflushed: Unflushed },
+    NotStored,
+    Shorn { part: Part, atom_bytes: u64 },
+    Misdirected { distance_bytes: i64, capacity_bytes: u64 },
+    Corrupted(Corruptor),
+    Stale { lasting: Lasting, places: Places },
+}
+
+/// A request that comes, with what a fault needs to know of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Coming<'a> {
+    pub at_ns: u64,
+    pub request: &'a Request,
+    pub sight: &'a Sight,
+    /// Its number in the undo log; where nobody keeps contents, any.
+    pub change: u64,
+    /// Another fault has failed or damaged it: of several, a request meets the first.
+    pub is_wronged: bool,
+}
+
+/// What a request has met.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Met {
+    pub deed: Option<Deed>,
+    /// It is refused, after so long.
+    pub refused: Option<(Errno, u64)>,
+    /// What was not flushed is lost.
+    pub drops_unflushed: bool,
+    pub damages: Vec<Damage>,
+    pub spoils: Vec<Spoil>,
+    pub harms: Vec<Harm>,
+}
+
+impl Damaging {
+    /// What a request meets; nothing where it has no deed.
+    pub fn meets(&mut self, coming: &Coming<'_>, choice: &mut Choice, random: &mut Random) -> Met {
+        let Coming { request, sight, change, is_wronged, .. } = *coming;
+        let mut met = Met::default();
+        let changes = matches!(request.kind, Kind::Write | Kind::Trim);
+        if let Wrong::Stale { places, .. } = &mut self.wrong
+            && changes
+        {
+            // Writes are what makes data old.
+            if self.filter.touches(request) {
+                places.written(request.span(), change, request.kind == Kind::Write, &mut met.damages);
+            }
+            return met;
+        }
+        if !self.filter.matches(request) || !self.can_strike(request) {
+            return met;
+        }
+        // Who has read old data once goes on doing so.
+        let is_bound = matches!(&self.wrong, Wrong::Stale { places, .. } if places.sticks(request.span()));
+        if !is_bound && (!choice.takes(sight) || random.fraction() >= self.share) {
+            return met;
+        }
+        // What it draws does not depend on other faults.
+        if is_wronged {
+            return met;
+        }
+        choice.spend();
+        self.strike(coming, random, &mut met);
+        met
+    }
+
+    /// Whether there is something that it could do.
+    fn can_strike(&self, request: &Request) -> bool {
+        match &self.wrong {
+            Wrong::Refused { .. } => true,
+            Wrong::NotStored | Wrong::Shorn { .. } | Wrong::Corrupted(_) => request.length_bytes > 0,
+            Wrong::Misdirected { distance_bytes, capacity_bytes } => {
+                let end = |to: u64| to.checked_add(u64::from(request.length_bytes));
+                let to = request.offset_bytes.checked_add_signed(*distance_bytes);
+                to.and_then(end).is_some_and(|end| end <= *capacity_bytes) && request.length_bytes > 0
+            }
+            Wrong::Stale { places, .. } => !places.within(request.span()).is_empty(),
+        }
+    }
+
+    fn strike(&mut self, coming: &Coming<'_>, random: &mut Random, met: &mut Met) {
+        let Coming { at_ns, request, change, .. } = *coming;
+        let span = request.span();
+        let (at_bytes, length_bytes) = (span.start_bytes, span.length_bytes);
+        let harmed = Some(HarmedRequest::from(request));
+        let harm = |what: HarmDone| Harm { at_ns, request: harmed, what };
+        met.deed = Some(match &mut self.wrong {
+            Wrong::Refused { errno, time_ns, unflushed } => {
+                if matches!(request.kind, Kind::Write | Kind::Trim) {
+                    met.damages.push(Damage::Undone { change, span });
+                }
+                met.drops_unflushed = request.kind == Kind::Flush && *unflushed == Unflushed::Drop;
+                met.refused = Some((*errno, *time_ns));
+                Deed::Refused
+            }
+            Wrong::NotStored => {
+                met.damages.push(Damage::Undone { change, span });
+                met.harms.push(harm(HarmDone::NotStored { at_bytes, length_bytes }));
+                Deed::NotStored
+            }
+            Wrong::Shorn { part, atom_bytes } => {
+                let stored = length_bytes * u64::from(part.numerator) / u64::from(part.denominator);
+                let stored = stored / *atom_bytes * *atom_bytes;
+                let (at_bytes, length_bytes) = (at_bytes + stored, length_bytes - stored);
+                met.damages.push(Damage::Undone { change, span: Span { start_bytes: at_bytes, length_bytes } });
+                met.harms.push(harm(HarmDone::NotStored { at_bytes, length_bytes }));
+                Deed::Shorn
+            }
+            Wrong::Misdirected { distance_bytes, .. } => {
+                let other = at_bytes.checked_add_signed(*distance_bytes).expect("it was seen that it can be");
+                if request.kind == Kind::Read {
+                    met.spoils.push(Spoil::From { span, from_bytes: other });
+                    met.harms.push(harm(HarmDone::ReadElsewhere { at_bytes, length_bytes, from_bytes: other }));
+                } else {
+                    met.damages.push(Damage::Astray { change, span, to_bytes: other });
+                    met.harms.push(harm(HarmDone::StoredElsewhere { at_bytes, length_bytes, to_bytes: other }));
+                }
+                Deed::Misdirected
+            }
+            Wrong::Corrupted(corruptor) => {
+                for (how, what) in corruptor.draw(span, random) {
+                    match request.kind {
+                        Kind::Read => met.spoils.push(Spoil::Altered(how)),
+                        Kind::Write | Kind::Trim | Kind::Flush => {
+                            met.damages.push(Damage::Altered { change: Some(change), how });
+                        }
+                    }
+                    met.harms.push(harm(what));
+                }
+                Deed::Corrupted
+            }
+            Wrong::Stale { lasting, places } => {
+                met.spoils = places.within(span);
+                for spoil in &met.spoils {
+                    let Spoil::Before { span: Span { start_bytes: at_bytes, length_bytes }, .. } = *spoil else {
+                        continue;
+                    };
+                    met.harms.push(harm(HarmDone::Stale { at_bytes, length_bytes }));
+                    met.damages.extend(spoil.change().map(|change| Damage::Awaited { change }));
+                }
+                places.read(span, *lasting == Lasting::Once, &mut met.damages);
+                Deed::Stale
+            }
+        });
+    }
+
+    /// It is over.
+    pub fn end(&mut self, damages: &mut Vec<Damage>) {
+        if let Wrong::Stale { places, .. } = &mut self.wrong {
+            places.end(damages);
+        }
+    }
+
+    /// It goes on when its one request has met it, for others that follow from that.
+    pub fn outlives_once(&self) -> bool {
+        matches!(self.wrong, Wrong::Stale { .. })
+    }
+}
+
+/// Turns a fault of contents, or of single requests, into what it does.
+///
+/// # Errors
+/// A key whose value cannot be, and what is allowed.
+pub(super) fn effect_of(fault: &Fault, world: &World<'_>) -> Result<Effect, Complaint> {
+    let usual = |kinds: &[RequestKind], usual: &[RequestKind]| {
+        if kinds.is_empty() { usual.to_vec() } else { kinds.to_vec() }
+    };
+    let (reads, writes) = (&[RequestKind::Read][..], &[RequestKind::Write][..]);
+    let damaging = |ranges: &[Stretch], kinds: &[RequestKind], percent: Option<f64>, wrong: Wrong| {
+        let filter = world.filter(ranges, kinds)?;
+        Ok(Effect::Damaging(Box::new(Damaging { filter, share: share(percent)?, wrong })))
+    };
+    match fault {
+        Fault::Corrupt { member, ranges, on, how, bits, sectors, pattern, percent } => {
+            no_member(member.as_deref(), world)?;
+            let corruptor = corruptor(*how, *bits, *sectors, pattern.as_ref())?;
+            match on {
+                Stage::Rest if percent.is_some() => {
+                    Err(("percent", "data that lie there are struck once; the key is not allowed".to_owned()))
+                }
+                Stage::Rest => Ok(Effect::Rot(world.filter(ranges, &[])?.spans, corruptor)),
+                Stage::Read => damaging(ranges, reads, *percent, Wrong::Corrupted(corruptor)),
+                Stage::Write => damaging(ranges, writes, *percent, Wrong::Corrupted(corruptor)),
+            }
+        }
+        Fault::Misdirect { member, ranges, distance, percent, kinds } => {
+            no_member(member.as_deref(), world)?;
+            if kinds.iter().any(|kind| matches!(kind, RequestKind::Trim | RequestKind::Flush)) {
+                return Err(("kinds", "only data go astray; allowed: read, write".to_owned()));
+            }
+            let (block, capacity_bytes) = (i64::from(world.subject.block_bytes()), world.subject.capacity_bytes());
+            if distance.0 == 0 || distance.0 % block != 0 || distance.0.unsigned_abs() >= capacity_bytes {
+                let text = format!("{distance}: whole blocks of {block} B within the system are allowed");
+                return Err(("distance", text));
+            }
+            let wrong = Wrong::Misdirected { distance_bytes: distance.0, capacity_bytes };
+            damaging(ranges, &usual(kinds, writes), *percent, wrong)
+        }
+        Fault::LoseWrite { member, ranges, percent } => {
+            no_member(member.as_deref(), world)?;
+            damaging(ranges, writes, *percent, Wrong::NotStored)
+        }
+        Fault::StaleRead { ranges, lasting, percent } => {
+            damaging(ranges, reads, *percent, Wrong::Stale { lasting: *lasting, places: Places::default() })
+        }
+        Fault::ShornWrite { ranges, part, atom, percent } => {
+            let atom_bytes = atom.map_or(SECTOR_BYTES, |Bytes(bytes)| bytes);
+            if !atom_bytes.is_power_of_two() || !(SECTOR_BYTES..=65536).contains(&atom_bytes) {
+                let text = format!("{atom_bytes} B is not the size of an atom; a power of two from 512 B to 64 KiB is allowed");
+                return Err(("atom", text));
+            }
+            damaging(ranges, writes, *percent, Wrong::Shorn { part: *part, atom_bytes })
+        }
+        Fault::Errno { ranges, errno, kinds, time, unflushed, percent } => {
+            let kinds = match errno {
+                Errno::Io | Errno::TimedOut => kinds.clone(),
+                Errno::NoSpace => usual(kinds, writes),
+                Errno::ReadOnly => usual(kinds, &[RequestKind::Write, RequestKind::Trim]),
+            };
+            let flushes = kinds.is_empty() || kinds.contains(&RequestKind::Flush);
+            if unflushed.is_some() && !flushes {
+                return Err(("unflushed", "no flush is among its kinds; the key is not allowed".to_owned()));
+            }
+            let time_ns = time.map_or(Ok(0), |time| positive("time", time))?;
+            let wrong = Wrong::Refused { errno: *errno, time_ns, unflushed: unflushed.unwrap_or_default() };
+            damaging(ranges, &kinds, *percent, wrong)
+        }
+        _ => unreachable!("only these come here"),
+    }
+}
+
+fn no_member(member: Option<&str>, world: &World<'_>) -> Result<(), Complaint> {
+    let Some(name) = member else { return Ok(()) };
+    world.member(name)?;
+    Err(("member", "members have no contents of their own here; without this key the array's are damaged".to_owned()))
+}
+
+fn corruptor(
+    how: Corruption,
+    bits: Option<u32>,
+    sectors: Option<u32>,
+    pattern: Option<&super::Pattern>,
+) -> Result<Corruptor, Complaint> {
+    let count = match (how, bits, sectors) {
+        (Corruption::BitFlip, bits, None) => ("bits", bits),
+        (Corruption::BitFlip, _, Some(_)) => {
+            return Err(("sectors", "bits are inverted one by one; bits is allowed".to_owned()));
+        }
+        (Corruption::Zeros | Corruption::Ones | Corruption::Pattern, None, sectors) => ("sectors", sectors),
+        (Corruption::Zeros | Corruption::Ones | Corruption::Pattern, Some(_), _) => {
+            return Err(("bits", "whole sectors are struck; sectors is allowed".to_owned()));
+        }
+    };
+    match (how, pattern) {
+        (Corruption::Pattern, None) => {
+            return Err(("pattern", "this key is missing: some text, or 0x and hexadecimal digits".to_owned()));
+        }
+        (Corruption::BitFlip | Corruption::Zeros | Corruption::Ones, Some(_)) => {
+            return Err(("pattern", "how is not pattern; this key is not allowed".to_owned()));
+        }
+        (Corruption::Pattern, Some(_)) | (Corruption::BitFlip | Corruption::Zeros | Corruption::Ones, None) => {}
+    }
+    let (key, count) = (count.0, count.1.unwrap_or(1));
+    // As many as a request of 32 MiB has sectors.
+    if !(1..=65536).contains(&count) {
+        return Err((key, format!("{count}: 1 to 65536 are allowed")));
+    }
+    Ok(Corruptor { how, count: u64::from(count), pattern: pattern.cloned() })
+}

@@ -1,0 +1,115 @@
+//! Places that were written while reads of older data may come: what was there before, by the change that replaced it.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use headstack_workload::Span;
+
+use super::contents::{Damage, PLACES_MAX, Spoil};
+
+/// Older data that one fault keeps; beyond, it forgets the oldest.
+const KEPT_BYTES_MAX: u64 = 16 << 20;
+
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    end_bytes: u64,
+    change: u64,
+    /// A read has found the older data here, and others shall.
+    sticks: bool,
+}
+
+/// Places, by their first byte; they do not overlap.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Places {
+    places: BTreeMap<u64, Place>,
+    /// Changes with their bytes as they came, the oldest first.
+    kept: VecDeque<(u64, u64)>,
+    kept_bytes: u64,
+}
+
+impl Places {
+    /// A change is made there; `is_write` has its older data kept.
+    pub fn written(&mut self, span: Span, change: u64, is_write: bool, damages: &mut Vec<Damage>) {
+        self.clear(span);
+        if is_write && span.length_bytes <= KEPT_BYTES_MAX {
+            let end_bytes = span.start_bytes + span.length_bytes;
+            self.places.insert(span.start_bytes, Place { end_bytes, change, sticks: false });
+            self.kept.push_back((change, span.length_bytes));
+            self.kept_bytes += span.length_bytes;
+            damages.push(Damage::Kept { change, span });
+        }
+        self.forget_excess(damages);
+    }
+
+    /// What a read of a span finds of older data.
+    pub fn within(&self, span: Span) -> Vec<Spoil> {
+        let end_bytes = span.start_bytes + span.length_bytes;
+        let overlapping = self.places.range(..end_bytes).filter(|(_, place)| place.end_bytes > span.start_bytes);
+        let spoil = |(&start, place): (&u64, &Place)| {
+            let start_bytes = start.max(span.start_bytes);
+            let length_bytes = place.end_bytes.min(end_bytes) - start_bytes;
+            Spoil::Before { span: Span { start_bytes, length_bytes }, change: place.change }
+        };
+        overlapping.map(spoil).collect()
+    }
+
+    /// Whether every place that a read touches has been read so before.
+    pub fn sticks(&self, span: Span) -> bool {
+        let end_bytes = span.start_bytes + span.length_bytes;
+        let mut overlapping = self.places.range(..end_bytes).filter(|(_, place)| place.end_bytes > span.start_bytes);
+        overlapping.any(|(_, place)| place.sticks)
+    }
+
+    /// A read has found older data there: the next one finds none, or the same.
+    pub fn read(&mut self, span: Span, is_once: bool, damages: &mut Vec<Damage>) {
+        if is_once {
+            self.clear(span);
+            return self.forget_excess(damages);
+        }
+        let end_bytes = span.start_bytes + span.length_bytes;
+        for place in self.places.range_mut(..end_bytes).map(|(_, place)| place) {
+            place.sticks |= place.end_bytes > span.start_bytes;
+        }
+    }
+
+    /// The fault is over.
+    pub fn end(&mut self, damages: &mut Vec<Damage>) {
+        self.places.clear();
+        self.forget_excess(damages);
+    }
+
+    fn clear(&mut self, span: Span) {
+        let end_bytes = span.start_bytes + span.length_bytes;
+        let overlapping = self.places.range(..end_bytes).filter(|(_, place)| place.end_bytes > span.start_bytes);
+        for start in overlapping.map(|(&start, _)| start).collect::<Vec<_>>() {
+            let place = self.places.remove(&start).expect("it was seen");
+            if start < span.start_bytes {
+                self.places.insert(start, Place { end_bytes: span.start_bytes, ..place });
+            }
+            if place.end_bytes > end_bytes {
+                self.places.insert(end_bytes, place);
+            }
+        }
+    }
+
+    /// Gives up the oldest where there is too much, and what no place needs any more.
+    fn forget_excess(&mut self, damages: &mut Vec<Damage>) {
+        while self.kept.len() > PLACES_MAX || self.kept_bytes > KEPT_BYTES_MAX {
+            let &(oldest, _) = self.kept.front().expect("there is too much");
+            self.places.retain(|_, place| place.change != oldest);
+            self.drop_unneeded(damages);
+        }
+        self.drop_unneeded(damages);
+    }
+
+    fn drop_unneeded(&mut self, damages: &mut Vec<Damage>) {
+        while let Some(&(change, length_bytes)) = self.kept.front()
+            && self.places.values().all(|place| place.change != change)
+        {
+            self.kept.pop_front();
+            self.kept_bytes -= length_bytes;
+            if self.kept.iter().all(|(other, _)| *other != change) {
+                damages.push(Damage::Forgotten { change });
+            }
+        }
+    }
+}
