@@ -17,7 +17,7 @@ in place of a value is swept.
 # Loading ``typing`` takes as long as starting Python.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from headstack import arrays, drives, prices, scenarios, studies, workloads
+    from headstack import arrays, crash, drives, prices, scenarios, studies, workloads
     from headstack._native import InputError, RunError, catalogue_hash
     from headstack.array import Array
     from headstack.cache_lab import CacheLab, caches
@@ -77,7 +77,7 @@ _HELD = {
     "workload": ("Workload",),
 }
 _MODULE_OF = {name: module for module, names in _HELD.items() for name in names}
-_MODULES = ("arrays", "drives", "prices", "scenarios", "studies", "workloads")
+_MODULES = ("arrays", "crash", "drives", "prices", "scenarios", "studies", "workloads")
 
 
 def __getattr__(name: str) -> object:
@@ -123,6 +123,7 @@ __all__ = [
     "characterize",
     "choose",
     "compare",
+    "crash",
     "crystal",
     "curve",
     "drives",

@@ -8,8 +8,10 @@ mod base;
 mod copies;
 pub mod dmlog;
 mod error;
+pub mod ext4;
 mod image;
 pub mod journal;
+mod opening;
 mod recording;
 pub mod states;
 

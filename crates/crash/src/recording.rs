@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use crate::{CrashError, dmlog, journal};
+use crate::CrashError;
 
 /// The device that was recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -139,48 +139,6 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Reads the events of a journal or of a log of dm-log-writes, whichever it is.
-    ///
-    /// # Errors
-    /// It is neither, or says something impossible.
-    ///
-    /// ```
-    /// # let path = std::env::temp_dir().join(format!("headstack-doc-{}", std::process::id()));
-    /// use headstack_crash::journal::JournalWriter;
-    /// use headstack_crash::{Device, Fate, Recording, Start};
-    ///
-    /// let device = Device {
-    ///     capacity_bytes: 1 << 20,
-    ///     block_bytes: 512,
-    ///     atomic_bytes: 0,
-    ///     has_volatile_cache: true,
-    ///     start: Start::Zeros,
-    /// };
-    /// let journal = JournalWriter::create(&path, &device)?;
-    /// let write = journal.write(1_000, 4096, &[7; 512], false)?;
-    /// journal.answered(2_000, write, Fate::Acknowledged)?;
-    /// journal.mark(3_000, "one block is there")?;
-    /// journal.finish()?;
-    ///
-    /// let recording = Recording::open(&path)?;
-    /// assert_eq!((recording.changes.len(), recording.marks.len()), (1, 1));
-    /// # std::fs::remove_file(&path)?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn open(path: &Path) -> Result<Recording, CrashError> {
-        let file = File::open(path).map_err(CrashError::io(path))?;
-        let mut magic = [0; 8];
-        match file.read_exact_at(&mut magic, 0) {
-            Ok(()) if magic == journal::MAGIC => journal::read(path, file),
-            Ok(()) if u64::from_le_bytes(magic) == dmlog::MAGIC => dmlog::read(path, file),
-            Ok(()) => Err(CrashError::of(path, "is neither a journal of headstack nor a log of dm-log-writes")),
-            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
-                Err(CrashError::of(path, "is too short for a journal"))
-            }
-            Err(error) => Err(CrashError::io(path)(error)),
-        }
-    }
-
     pub(crate) fn new(path: &Path, file: File, device: Device) -> Recording {
         Recording {
             device,
@@ -218,6 +176,11 @@ impl Recording {
     pub(crate) fn marked(&mut self, at_ns: u64, text: String) {
         self.marks.push(text);
         self.happened(at_ns, Event::Mark(self.marks.len() as u32 - 1));
+    }
+
+    /// The device is as large as the image that it held at the start, where the recording does not say how large it is.
+    pub fn grow_to(&mut self, capacity_bytes: u64) {
+        self.device.capacity_bytes = self.device.capacity_bytes.max(capacity_bytes);
     }
 
     /// Reads bytes of the file itself.

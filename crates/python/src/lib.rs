@@ -7,6 +7,7 @@ mod blueprint;
 mod caching;
 mod capture;
 mod catalogue;
+mod crash;
 mod error;
 mod field;
 mod files;
@@ -55,6 +56,8 @@ mod _native {
         parse_range, read_fit, read_study, scenario_ids, scenario_toml, scenario_with_clients, scenario_writes,
         system_size, volume_ids, workload_ids, workload_toml,
     };
+    #[pymodule_export]
+    use super::crash::{CrashImage, CrashRecording, CrashSearch, crash_folder, ext4_files};
     #[pymodule_export]
     use super::error::{InputError, RunError};
     #[pymodule_export]

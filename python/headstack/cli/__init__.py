@@ -55,6 +55,7 @@ COMMANDS = {
     "compare": "compare",
     "inspect": "inspect",
     "study": "studies",
+    "crash": "crash",
     "fit": "fits",
     "characterize": "prediction",
     "predict": "prediction",

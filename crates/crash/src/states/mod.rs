@@ -11,5 +11,5 @@ mod search;
 pub(crate) mod state;
 pub(crate) mod walk;
 
-pub use search::{Asked, Coverage, From, Search};
+pub use search::{Asked, Coverage, From, Moment, Search};
 pub use state::{CrashState, Rules, Tear, Torn};

@@ -93,6 +93,22 @@ pub struct Search {
     contents: FxHashSet<u64>,
     subsets: FxHashSet<u64>,
     coverage: Coverage,
+    moments: Vec<Moment>,
+}
+
+/// A window: a moment at which crashes are tried.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Moment {
+    /// Events that have happened.
+    pub events: usize,
+    /// When.
+    pub at_ns: u64,
+    /// Marks that were made.
+    pub marks: usize,
+    /// Changes that are open.
+    pub open: usize,
+    /// Subsets of these, torn ones among them.
+    pub possible: f64,
 }
 
 /// A moment of a recording, with the hash of what is durable then.
@@ -131,11 +147,12 @@ impl Search {
             contents: FxHashSet::default(),
             subsets: FxHashSet::default(),
             coverage: Coverage { windows: windows.len() as u64, ..Coverage::default() },
+            moments: Vec::with_capacity(windows.len()),
             recording,
             asked,
             windows,
         };
-        search.count()?;
+        search.count();
         Ok(search)
     }
 
@@ -214,18 +231,31 @@ impl Search {
         Ok(true)
     }
 
+    /// The windows, in order.
+    pub fn moments(&self) -> &[Moment] {
+        &self.moments
+    }
+
     /// Counts what there is.
-    fn count(&mut self) -> Result<(), CrashError> {
+    fn count(&mut self) {
         let mut walk = Walk::default();
         for window in &self.windows {
             while walk.events < window.events {
                 walk.step(&self.recording, |_, _| {});
             }
             let members = self.asked.rules.members(&self.recording, &walk.open);
-            self.coverage.possible += self.asked.rules.possible(&members);
-            self.coverage.largest_window = self.coverage.largest_window.max(members.len() as u64);
+            let last = walk.events.saturating_sub(1);
+            let moment = Moment {
+                events: walk.events,
+                at_ns: self.recording.times_ns.get(last).copied().unwrap_or(0),
+                marks: walk.marks,
+                open: members.len(),
+                possible: self.asked.rules.possible(&members),
+            };
+            self.coverage.possible += moment.possible;
+            self.coverage.largest_window = self.coverage.largest_window.max(moment.open as u64);
+            self.moments.push(moment);
         }
-        Ok(())
     }
 }
 

@@ -52,7 +52,8 @@ impl Walk {
             }
             Event::Changed(change, fate) => {
                 let is_now = recording.changes[change as usize].is_forced || !recording.device.has_volatile_cache;
-                let Some(open) = self.open.iter_mut().find(|open| open.change == change) else { return };
+                let Ok(place) = self.open.binary_search_by_key(&change, |open| open.change) else { return };
+                let open = &mut self.open[place];
                 match fate {
                     Fate::Failed(_) => open.has_failed = true,
                     Fate::Acknowledged => open.acknowledged_at = Some(at),
@@ -97,6 +98,17 @@ impl Walk {
         }
         open.retain(|open| !open.left.is_empty());
         self.open = open;
+    }
+}
+
+impl Recording {
+    /// The changes that a crash behind so many events may take, by their numbers in order.
+    pub fn open_after(&self, events: usize) -> Vec<u32> {
+        let mut walk = Walk::default();
+        while walk.events < events.min(self.events.len()) {
+            walk.step(self, |_, _| {});
+        }
+        walk.open.iter().map(|open| open.change).collect()
     }
 }
 

@@ -1,0 +1,278 @@
+//! Crash states for Python: recordings, the search through their states, and images.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use headstack_crash::ext4::{Files, read_files};
+use headstack_crash::states::{Asked, CrashState, Rules, Search};
+use headstack_crash::{
+    Base, CrashError, Ending, Event, Fate, Image, Recording, Reproduced, Start, Stored, dmlog, folder_for, reproduced,
+    write_journal, write_reproducer,
+};
+use pyo3::exceptions::PyOSError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use serde::Serialize;
+
+use crate::error::{RunError, input_error, json_error};
+
+/// What the kernel refuses is its error, what cannot be is bad input.
+fn crash_error(error: CrashError) -> PyErr {
+    match error.number {
+        None => input_error(error),
+        Some(number) => PyOSError::new_err((number, error.message, error.file)),
+    }
+}
+
+fn json(value: &impl Serialize) -> PyResult<String> {
+    serde_json::to_string(value).map_err(json_error)
+}
+
+fn base_of(base: Option<&Path>) -> PyResult<Base> {
+    base.map_or(Ok(Base::zeros()), |path| Base::open(path).map_err(crash_error))
+}
+
+/// What a device was sent, and how it answered.
+#[pyclass(frozen)]
+pub struct CrashRecording(Arc<Recording>);
+
+/// What a recording is, in words and figures.
+#[derive(Serialize)]
+struct Described<'a> {
+    capacity_bytes: u64,
+    block_bytes: u32,
+    atomic_bytes: u32,
+    has_volatile_cache: bool,
+    image: Option<&'a str>,
+    events: usize,
+    changes: usize,
+    trims: usize,
+    forced: usize,
+    failed: usize,
+    data_bytes: u64,
+    flushes: u32,
+    marks: usize,
+    power_cuts: usize,
+    span_ns: u64,
+    is_finished: bool,
+    left_bytes: u64,
+}
+
+/// A change as Python tells of it.
+#[derive(Serialize)]
+struct Told {
+    number: u32,
+    what: &'static str,
+    offset_bytes: u64,
+    length_bytes: u64,
+    is_forced: bool,
+    is_metadata: bool,
+    submitted_ns: u64,
+    event: usize,
+}
+
+#[pymethods]
+impl CrashRecording {
+    /// Of a journal or a log of dm-log-writes, of a device at least as large as the image that it began with.
+    #[new]
+    fn new(py: Python<'_>, path: PathBuf, base: Option<PathBuf>) -> PyResult<CrashRecording> {
+        let mut recording = py.detach(|| Recording::open(&path)).map_err(crash_error)?;
+        recording.grow_to(base_of(base.as_deref())?.size_bytes());
+        Ok(CrashRecording(Arc::new(recording)))
+    }
+
+    /// What it is, as JSON.
+    fn described(&self) -> PyResult<String> {
+        let recording = &*self.0;
+        let count = |is_it: &dyn Fn(&Event) -> bool| recording.events.iter().filter(|event| is_it(event)).count();
+        let changes = &recording.changes;
+        let ends_ns = recording.times_ns.iter().max().copied().unwrap_or(0);
+        json(&Described {
+            capacity_bytes: recording.device.capacity_bytes,
+            block_bytes: recording.device.block_bytes,
+            atomic_bytes: recording.device.atomic_bytes,
+            has_volatile_cache: recording.device.has_volatile_cache,
+            image: match &recording.device.start {
+                Start::Zeros => None,
+                Start::Image(name) => Some(name),
+            },
+            events: recording.events.len(),
+            changes: changes.len(),
+            trims: changes.iter().filter(|change| change.stored == Stored::Trim).count(),
+            forced: changes.iter().filter(|change| change.is_forced).count(),
+            failed: count(&|event| {
+                matches!(event, Event::Changed(_, Fate::Failed(_)) | Event::Flushed(_, Fate::Failed(_)))
+            }),
+            data_bytes: changes
+                .iter()
+                .filter(|change| matches!(change.stored, Stored::Data { .. }))
+                .map(|change| change.length_bytes)
+                .sum(),
+            flushes: recording.flushes,
+            marks: recording.marks.len(),
+            power_cuts: count(&|event| *event == Event::PowerOff),
+            span_ns: ends_ns - recording.times_ns.first().copied().unwrap_or(ends_ns),
+            is_finished: recording.ending == Ending::Whole,
+            left_bytes: match recording.ending {
+                Ending::Whole | Ending::Unfinished => 0,
+                Ending::CutOff { left_bytes, .. } => left_bytes,
+            },
+        })
+    }
+
+    /// The changes that a crash behind so many events may take.
+    fn open_after(&self, events: usize) -> Vec<u32> {
+        self.0.open_after(events)
+    }
+
+    /// The marks before a crash behind so many events.
+    fn marks_before(&self, events: usize) -> Vec<String> {
+        let made = self.0.events.iter().take(events).filter(|event| matches!(event, Event::Mark(_))).count();
+        self.0.marks[..made].to_vec()
+    }
+
+    /// When the last of so many events was.
+    fn time_of(&self, events: usize) -> u64 {
+        self.0.times_ns.get(events.saturating_sub(1)).copied().unwrap_or(0)
+    }
+
+    /// Changes by their numbers, as JSON.
+    fn told(&self, numbers: Vec<u32>) -> PyResult<String> {
+        let told = |number: u32| {
+            let change =
+                self.0.changes.get(number as usize).ok_or_else(|| input_error(format!("{number}: no change")))?;
+            let event = self.0.events.iter().position(|event| *event == Event::Change(number));
+            Ok(Told {
+                number,
+                what: match change.stored {
+                    Stored::Data { .. } => "write",
+                    Stored::Zeros => "zeros",
+                    Stored::Trim => "trim",
+                },
+                offset_bytes: change.offset_bytes,
+                length_bytes: change.length_bytes,
+                is_forced: change.is_forced,
+                is_metadata: change.is_metadata,
+                submitted_ns: change.submitted_ns,
+                event: event.expect("each change is sent by an event"),
+            })
+        };
+        json(&numbers.into_iter().map(told).collect::<PyResult<Vec<Told>>>()?)
+    }
+
+    /// The state that a reproducer is of, as JSON; nothing for other recordings.
+    fn reproduced(&self) -> PyResult<Option<String>> {
+        reproduced(&self.0).map_err(crash_error)?.map(|found| json(&found)).transpose()
+    }
+
+    /// Writes it as a journal.
+    fn write_journal(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        py.detach(|| write_journal(&self.0, &path)).map_err(crash_error)
+    }
+
+    /// Writes it as a log of dm-log-writes, without the changes that failed, the number of which is returned.
+    fn write_dm_log(&self, py: Python<'_>, path: PathBuf) -> PyResult<u64> {
+        py.detach(|| dmlog::write(&self.0, &path)).map_err(crash_error)
+    }
+}
+
+/// The states that crashes may leave, one after the other.
+#[pyclass(frozen)]
+pub struct CrashSearch(Mutex<Search>);
+
+impl CrashSearch {
+    fn search(&self) -> MutexGuard<'_, Search> {
+        self.0.lock().expect("nobody panics with it")
+    }
+}
+
+#[pymethods]
+impl CrashSearch {
+    /// Of a recording over an image, by what is asked as JSON.
+    #[new]
+    fn new(py: Python<'_>, recording: &CrashRecording, base: Option<PathBuf>, asked: &str) -> PyResult<CrashSearch> {
+        let asked: Asked = serde_json::from_str(asked).map_err(json_error)?;
+        let base = base_of(base.as_deref())?;
+        let search = py.detach(|| Search::new(Arc::clone(&recording.0), &base, asked)).map_err(crash_error)?;
+        Ok(CrashSearch(Mutex::new(search)))
+    }
+
+    /// The next state as JSON; nothing where there is none that is new.
+    fn next_state(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        let state = py.detach(|| self.search().next_state()).map_err(crash_error)?;
+        state.map(|state| json(&state)).transpose()
+    }
+
+    /// How much was tried, as JSON.
+    fn coverage(&self) -> PyResult<String> {
+        json(&self.search().coverage())
+    }
+
+    /// The moments at which crashes are tried, as JSON.
+    fn moments(&self) -> PyResult<String> {
+        json(&self.search().moments())
+    }
+}
+
+/// The image of a device that power failed on.
+#[pyclass(frozen)]
+pub struct CrashImage(Mutex<Image>);
+
+impl CrashImage {
+    fn image(&self) -> MutexGuard<'_, Image> {
+        self.0.lock().expect("nobody panics with it")
+    }
+}
+
+#[pymethods]
+impl CrashImage {
+    /// In a folder that nobody else uses.
+    #[new]
+    fn new(folder: PathBuf, recording: &CrashRecording, base: Option<PathBuf>, rules: &str) -> PyResult<CrashImage> {
+        let rules: Rules = serde_json::from_str(rules).map_err(json_error)?;
+        let base = base_of(base.as_deref())?;
+        let image = Image::create(&folder, Arc::clone(&recording.0), &base, &rules).map_err(crash_error)?;
+        Ok(CrashImage(Mutex::new(image)))
+    }
+
+    /// Where it is.
+    #[getter]
+    fn path(&self) -> PathBuf {
+        self.image().path().to_owned()
+    }
+
+    /// Brings it into a state.
+    fn take(&self, py: Python<'_>, state: &str) -> PyResult<()> {
+        let state: CrashState = serde_json::from_str(state).map_err(json_error)?;
+        py.detach(|| self.image().take(&state)).map_err(crash_error)
+    }
+
+    /// Puts back what a check has changed; false where it has changed nothing.
+    fn restore(&self, py: Python<'_>) -> PyResult<bool> {
+        py.detach(|| self.image().restore()).map_err(crash_error)
+    }
+
+    /// Writes a journal of one state, with all that it takes to have it again.
+    fn reproduce(&self, py: Python<'_>, found: &str, path: PathBuf) -> PyResult<()> {
+        let found: Reproduced = serde_json::from_str(found).map_err(json_error)?;
+        py.detach(|| write_reproducer(&mut self.image(), &found, &path)).map_err(crash_error)
+    }
+}
+
+/// Where images are kept: in memory if so many have room there.
+#[pyfunction]
+pub fn crash_folder(recording: &CrashRecording, base: Option<PathBuf>, images: u64) -> PyResult<PathBuf> {
+    folder_for(&recording.0, &base_of(base.as_deref())?, images).map_err(crash_error)
+}
+
+/// What files of an ext4 file system hold. Raises `RunError` where it is damaged, `InputError` where it has what is not known.
+#[pyfunction]
+pub fn ext4_files(py: Python<'_>, image: PathBuf, paths: Vec<String>) -> PyResult<Vec<Option<Py<PyBytes>>>> {
+    match py.detach(|| read_files(&image, &paths)).map_err(crash_error)? {
+        Files::Read(files) => {
+            Ok(files.into_iter().map(|file| file.map(|data| PyBytes::new(py, &data).unbind())).collect())
+        }
+        Files::Damaged(why) => Err(RunError::new_err(why)),
+        Files::Unknown(why) => Err(input_error(why)),
+    }
+}

@@ -1,0 +1,188 @@
+"""Checks: what looks at the image of a device after a crash, and says whether something is wrong."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sqlite3
+import subprocess
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from headstack import _native
+from headstack._native import InputError, RunError
+
+Function = Callable[[str, list[str]], object]
+"""Looks at an image with the marks made before the crash; raises, or returns a message, where something is wrong."""
+
+MESSAGE_MAX = 500
+"""Of what a check says, at most so much is kept: its end."""
+NOT_RUN = (126, 127)
+"""What shells answer for a command that cannot be carried out."""
+REPAIRED = 3
+"""Bits of e2fsck's exit code that say that all is well by now."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """A check with the name that repeats it."""
+
+    name: str
+    look: Callable[[str, list[str], Path], object]
+    """As a ``Function``, with a folder of its own for what it needs."""
+
+    def violated(self, image: str, marks: list[str], folder: Path) -> str | None:
+        """What is wrong with an image. Raises ``RunError`` where the check cannot be carried out."""
+        try:
+            said = self.look(image, marks, folder)
+        except (RunError, KeyboardInterrupt):
+            raise
+        except Exception as error:
+            said = str(error) or type(error).__name__
+        return None if said is None or said is True else one_line(str(said))
+
+
+def check_of(given: str | Function) -> Check:
+    """The check that is meant: a function, the name of a check, or a command."""
+    if callable(given):
+        function = given
+        name = getattr(given, "__qualname__", type(given).__name__)
+        return Check(name, lambda image, marks, folder: function(image, marks))
+    if given == "ext4":
+        needs("e2fsck", given)
+        return Check(given, ext4)
+    if given.startswith("sqlite:"):
+        path, _, query = given.removeprefix("sqlite:").partition("?")
+        if not path.startswith("/"):
+            raise InputError(f"check: {given!r} names no file; sqlite:/app.db means /app.db in the ext4 file system")
+        return Check(given, lambda image, marks, folder: sqlite(image, marks, folder, path, query))
+    if "{device}" not in given:
+        raise InputError(
+            f"check: {given!r} has no {{device}}, which stands for the image; "
+            "other checks are ext4, sqlite:/PATH and sqlite:/PATH?QUERY"
+        )
+    return Check(given, lambda image, marks, folder: command(given, image, marks, folder))
+
+
+def acknowledged(marks: Iterable[str], there: Iterable[object], word: str = "") -> None:
+    """Raises where something is not there that was acknowledged: a mark that begins with ``word``, without it.
+
+    >>> hs.crash.acknowledged(["begin", "commit 1", "commit 2"], [1, 2, 3], "commit ")
+    >>> hs.crash.acknowledged(["commit 1", "commit 2"], [1], "commit ")
+    Traceback (most recent call last):
+    ...
+    AssertionError: acknowledged and not there: 2
+    """
+    has = {str(one) for one in there}
+    lost = [mark.removeprefix(word) for mark in marks if mark.startswith(word) and mark.removeprefix(word) not in has]
+    if lost:
+        shown = ", ".join(lost[:3]) + (f" and {len(lost) - 3} more" if len(lost) > 3 else "")
+        raise AssertionError(f"acknowledged and not there: {shown}")
+
+
+def command(text: str, image: str, marks: list[str], folder: Path) -> str | None:
+    """Carries out a shell command; the marks are in the file that ``HEADSTACK_MARKS`` names, one a line."""
+    noted = folder / "marks"
+    noted.write_text("".join(f"{mark}\n" for mark in marks), encoding="utf-8")
+    done = subprocess.run(
+        text.replace("{device}", shlex.quote(image)),
+        shell=True,
+        env=os.environ | {"HEADSTACK_MARKS": str(noted)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+    )
+    said = done.stdout.decode(errors="replace").strip()
+    if done.returncode in NOT_RUN:
+        raise RunError(f"the check cannot be carried out: {one_line(said) or text}")
+    if done.returncode == 0:
+        return None
+    ended = f"ended by signal {-done.returncode}" if done.returncode < 0 else f"exit code {done.returncode}"
+    return f"{said} ({ended})" if said else ended
+
+
+def ext4(image: str, marks: list[str], folder: Path) -> str | None:
+    """Whether e2fsck replays the journal and finds nothing that a person would have to decide."""
+    done = e2fsck("-fp", image)
+    return None if done.returncode & ~REPAIRED == 0 else f"e2fsck: {said_of(done)}"
+
+
+def sqlite(image: str, marks: list[str], folder: Path, path: str, query: str) -> str | None:
+    """Whether SQLite opens a database with its log and finds it whole; with a query, whether all marks are in its first
+    column."""
+    names = (path, f"{path}-wal", f"{path}-journal")
+    copies = [folder / Path(name).name for name in names]
+    problem = fetch(image, names, copies)
+    if problem is not None:
+        return problem
+    if not copies[0].exists():
+        return f"{path} is not there"
+    connection = sqlite3.connect(copies[0])
+    try:
+        found = [row[0] for row in connection.execute("PRAGMA integrity_check")]
+        if found != ["ok"]:
+            return "; ".join(found[:3])
+        if query:
+            acknowledged(marks, (row[0] for row in connection.execute(query)))
+    finally:
+        connection.close()
+        copies[0].with_name(f"{copies[0].name}-shm").unlink(missing_ok=True)
+    return None
+
+
+def fetch(image: str, names: tuple[str, ...], copies: list[Path]) -> str | None:
+    """Copies files of the ext4 file system in an image; those that are not there have no copy afterwards. What keeps it
+    from being read is returned."""
+    for copy in copies:
+        copy.unlink(missing_ok=True)
+    try:
+        files = _native.ext4_files(image, list(names))
+    except InputError:
+        return fetch_repaired(image, names, copies)
+    except RunError as error:
+        return f"ext4: {error}"
+    for copy, data in zip(copies, files, strict=True):
+        if data is not None:
+            copy.write_bytes(data)
+    return None
+
+
+def fetch_repaired(image: str, names: tuple[str, ...], copies: list[Path]) -> str | None:
+    """The same by the programs of e2fsprogs, where the file system has what only they know."""
+    for program in ("e2fsck", "debugfs"):
+        needs(program, "sqlite")
+    done = e2fsck("-fy", image)
+    if done.returncode & ~REPAIRED:
+        return f"e2fsck: {said_of(done)}"
+    asked = "".join(f'dump "{name}" "{copy}"\n' for name, copy in zip(names, copies, strict=True))
+    subprocess.run(["debugfs", "-f", "-", image], input=asked.encode(), capture_output=True, check=False)
+    return None
+
+
+def e2fsck(how: str, image: str) -> subprocess.CompletedProcess[bytes]:
+    """Repairs the file system in an image."""
+    return subprocess.run(["e2fsck", how, image], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+
+
+def said_of(done: subprocess.CompletedProcess[bytes]) -> str:
+    """What e2fsck complains of, without its heads."""
+    lines = (done.stdout + done.stderr).decode(errors="replace").splitlines()
+    told = [line.strip() for line in lines if line.strip() and not line.startswith(("e2fsck ", "Pass "))]
+    return " ".join(told) or f"exit code {done.returncode}"
+
+
+def needs(program: str, check: str) -> None:
+    """Raises ``InputError`` where a program is not installed; those of e2fsprogs may be where only root looks."""
+    if shutil.which(program) is None:
+        os.environ["PATH"] = f"{os.environ['PATH']}:/usr/sbin:/sbin"
+    if shutil.which(program) is None:
+        raise InputError(f"check: {check} needs {program}, which is not installed")
+
+
+def one_line(text: str) -> str:
+    """The end of a text, on one line."""
+    joined = " ".join(text.split())
+    return joined if len(joined) <= MESSAGE_MAX else f"... {joined[-MESSAGE_MAX:]}"

@@ -1,0 +1,106 @@
+"""The least that fails: which missing, surviving and torn writes it takes, and how early."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+State = dict[str, Any]
+Fails = Callable[[State], bool]
+
+
+def minimized(
+    state: State, open_after: Callable[[int], list[int]], event_of: Callable[[int], int], fails: Fails
+) -> State:
+    """The state with the fewest missing and torn writes, at the earliest crash, that still fails."""
+    found = state
+    # A tear is told of where nothing else does.
+    for torn in list(found["torn"]):
+        whole = found | {"torn": [one for one in found["torn"] if one is not torn]}
+        absent = whole | {"missing": sorted([*found["missing"], torn["change"]])}
+        found = next((easier for easier in (whole, absent) if fails(easier)), found)
+    if found["missing"]:
+        found = found | {"missing": ddmin(found["missing"], lambda missing: fails(found | {"missing": missing}))}
+    found = found | {"torn": [least_torn(found, torn, fails) for torn in found["torn"]]}
+    return earliest(found, event_of, fails)
+
+
+def needed(state: State, open_after: Callable[[int], list[int]], fails: Fails) -> list[int]:
+    """Open writes that have to be there for a minimal state to fail: the others may be missing as well."""
+    gone = {*state["missing"], *(torn["change"] for torn in state["torn"])}
+    surviving = [change for change in open_after(state["events"]) if change not in gone]
+
+    def only(kept: Sequence[int]) -> State:
+        return state | {"missing": sorted({*state["missing"], *surviving} - set(kept))}
+
+    return ddmin(surviving, lambda kept: fails(only(kept)))
+
+
+def ddmin(given: Sequence[int], fails: Callable[[list[int]], bool]) -> list[int]:
+    """Zeller's minimisation: none of what is left can be left out."""
+    left = list(given)
+    if not left or fails([]):
+        return []
+    parts = 2
+    while len(left) >= 2:
+        size = -(-len(left) // parts)
+        chunks = [left[at : at + size] for at in range(0, len(left), size)]
+        smaller = next((chunk for chunk in chunks if fails(chunk)), None)
+        if smaller is not None:
+            left, parts = smaller, 2
+            continue
+        rests = ([one for one in left if one not in set(chunk)] for chunk in chunks) if parts > 2 else ()
+        smaller = next((rest for rest in rests if fails(rest)), None)
+        if smaller is not None:
+            left, parts = smaller, max(parts - 1, 2)
+        elif parts >= len(left):
+            break
+        else:
+            parts = min(2 * parts, len(left))
+    return left
+
+
+def least_torn(state: State, torn: dict[str, Any], fails: Fails) -> dict[str, Any]:
+    """A torn write of which as much as possible is there."""
+
+    def with_kept(kept: list[list[int]]) -> State:
+        others = [torn | {"kept": kept} if one is torn else one for one in state["torn"]]
+        return state | {"torn": others}
+
+    best: list[list[int]] = torn["kept"]
+    last = best[-1][1] if best else 0
+    # Gaps between what is there are closed one by one.
+    gaps = list(zip([0, *(end for _, end in best)], [begin for begin, _ in best], strict=False))
+    for begin, end in gaps:
+        if begin < end:
+            closed = joined([*best, [begin, end]])
+            if closed != [[0, last]] or len(gaps) > 1:
+                best = closed if fails(with_kept(closed)) else best
+    return torn | {"kept": best}
+
+
+def joined(runs: list[list[int]]) -> list[list[int]]:
+    """Runs in order, those that touch as one."""
+    whole: list[list[int]] = []
+    for begin, end in sorted(runs):
+        if whole and begin <= whole[-1][1]:
+            whole[-1][1] = max(end, whole[-1][1])
+        else:
+            whole.append([begin, end])
+    return whole
+
+
+def earliest(state: State, event_of: Callable[[int], int], fails: Fails) -> State:
+    """The same at the first crash at which it fails, as far as bisection finds it: from then on it fails."""
+    changes = [*state["missing"], *(torn["change"] for torn in state["torn"])]
+    if not changes:
+        return state
+    # Each write that is named has to have been sent.
+    low, high = 1 + max(event_of(change) for change in changes), state["events"]
+    while low < high:
+        middle = (low + high) // 2
+        if fails(state | {"events": middle}):
+            high = middle
+        else:
+            low = middle + 1
+    return state | {"events": high}

@@ -1,0 +1,55 @@
+"""A finding once more, from its reproducer alone."""
+
+from __future__ import annotations
+
+import json
+import os
+from functools import partial
+from pathlib import Path
+
+from headstack import _native
+from headstack._native import InputError
+from headstack.atomic_files import write_all
+from headstack.crash.checks import Function, check_of
+from headstack.crash.recording import Recording
+
+PART_BYTES = 1 << 20
+
+
+def replayed(recording: Recording, check: str | Function | None = None, output: str | None = None) -> str | None:
+    """What a check finds in the state of a reproducer, its own check unless another is given; the image as the crash
+    leaves it goes to ``output``. Raises ``InputError`` where the recording is no reproducer."""
+    import tempfile
+
+    found = recording.reproduced
+    if found is None:
+        raise InputError(f"{recording.path}: is no reproducer; crash explore writes them")
+    looks = check_of(found["check"] if check is None else check)
+    folder = _native.crash_folder(recording.native, recording.base, 1)
+    with tempfile.TemporaryDirectory(prefix="headstack-crash-", dir=folder) as name:
+        image = _native.CrashImage(name, recording.native, recording.base, json.dumps(found["rules"]))
+        image.take(json.dumps(found["state"]))
+        if output is not None:
+            write_all([(output, partial(copy, image.path))])
+        own = Path(name, "check")
+        own.mkdir()
+        return looks.violated(str(image.path), recording.native.marks_before(found["state"]["events"]), own)
+
+
+def copy(image: Path, to: Path) -> None:
+    """Copies an image with its holes."""
+    with image.open("rb") as source, to.open("wb") as target:
+        size = os.fstat(source.fileno()).st_size
+        target.truncate(size)
+        at = 0
+        while at < size:
+            try:
+                at = os.lseek(source.fileno(), at, os.SEEK_DATA)
+            except OSError:
+                # There is nothing but a hole behind it.
+                return
+            end = os.lseek(source.fileno(), at, os.SEEK_HOLE)
+            while at < end:
+                part = os.pread(source.fileno(), min(PART_BYTES, end - at), at)
+                os.pwrite(target.fileno(), part, at)
+                at += len(part)

@@ -1,0 +1,381 @@
+"""The explorer of crash states: what it finds in small stores on a raw device, and in SQLite on ext4."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sqlite3
+import struct
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+import headstack as hs
+from conftest import Headstack, needs_program
+
+SECTOR = 512
+FLUSH, FUA, DISCARD, MARK = 1, 2, 4, 8
+
+
+@dataclass
+class Log:
+    """A log of dm-log-writes, as the kernel writes it."""
+
+    entries: list[bytes] = field(default_factory=list)
+
+    def write(self, sector: int, data: bytes, flags: int = 0) -> None:
+        self.entries.append(struct.pack("<QQQQ", sector, len(data) // SECTOR, flags, 0).ljust(SECTOR, b"\0") + data)
+
+    def flush(self) -> None:
+        self.write(0, b"", FLUSH)
+
+    def mark(self, text: str) -> None:
+        head = struct.pack("<QQQQ", 0, 0, MARK, len(text)) + text.encode()
+        self.entries.append(head.ljust(SECTOR, b"\0"))
+
+    def to(self, path: Path) -> Path:
+        head = struct.pack("<QQQI", 0x6A736677736872, 1, len(self.entries), SECTOR).ljust(SECTOR, b"\0")
+        path.write_bytes(head + b"".join(self.entries))
+        return path
+
+
+def block(text: str) -> bytes:
+    return text.encode().ljust(SECTOR, b"\0")
+
+
+def store(transactions: int, orders: bool, syncs: bool) -> Log:
+    """A store whose sector 0 says how many records there are, each of two sectors behind it. One that ``orders``
+    flushes between records and their count, one that ``syncs`` before it acknowledges."""
+    log = Log()
+    log.write(0, block("0"))
+    log.flush()
+    log.mark("begin")
+    for number in range(1, transactions + 1):
+        log.write(2 * number, block(f"record {number}"))
+        log.write(2 * number + 1, block(f"more {number}"))
+        if orders:
+            log.flush()
+        log.write(0, block(str(number)))
+        if syncs:
+            log.flush()
+        log.mark(f"commit {number}")
+    return log
+
+
+def sectors(path: str) -> list[str]:
+    data = Path(path).read_bytes()
+    return [data[at : at + SECTOR].rstrip(b"\0").decode() for at in range(0, len(data), SECTOR)]
+
+
+def check(path: str, marks: list[str]) -> str | None:
+    """Its records are there, and those that were acknowledged are counted."""
+    held = sectors(path)
+    count = int(held[0])
+    for number in range(1, count + 1):
+        if held[2 * number : 2 * number + 2] != [f"record {number}", f"more {number}"]:
+            return f"record {number} is damaged"
+    hs.crash.acknowledged(marks, range(1, count + 1), "commit ")
+    return None
+
+
+def test_what_is_correct_is_not_found_and_all_of_it_is_tried(tmp_path: Path) -> None:
+    found = hs.crash.open(store(5, True, True).to(tmp_path / "log")).explore(check, budget=None, jobs=2)
+    assert not found, str(found)
+    assert found.findings == []
+    assert found.ended_by == "complete"
+    # Two open records, or an open count, before and after each mark.
+    assert found.coverage.whole_windows == found.coverage.windows
+    assert found.coverage.subsets == found.coverage.possible
+    assert "nothing found" in str(found)
+
+
+def test_a_missing_flush_is_found_and_the_write_that_it_takes_is_named(tmp_path: Path) -> None:
+    recording = hs.crash.open(store(3, False, True).to(tmp_path / "log"))
+    found = recording.explore(check, budget=None, jobs=2)
+    assert found
+    damaged = [finding for finding in found.findings if "damaged" in finding.message]
+    assert len(damaged) == 6, "two records for each commit"
+    for finding in damaged:
+        [missing] = finding.missing
+        [count] = finding.needed or []
+        assert (missing.length_bytes, count.offset_bytes) == (SECTOR, 0)
+        assert missing.offset_bytes // SECTOR // 2 == int(finding.message.split()[1])
+        # As early as it fails: the count was just sent.
+        assert finding.marks == missing.offset_bytes // SECTOR // 2
+        assert f"missing: write {missing.number} of 512B at byte {missing.offset_bytes:,}" in str(found)
+
+
+def test_what_was_acknowledged_and_is_lost_is_found(tmp_path: Path) -> None:
+    found = hs.crash.open(store(3, True, False).to(tmp_path / "log")).explore(check, budget=None, jobs=2)
+    assert {finding.message for finding in found.findings} == {
+        f"acknowledged and not there: {number}" for number in (1, 2, 3)
+    }
+    for finding in found.findings:
+        assert finding.last_mark == f"commit {finding.message[-1]}"
+        assert [missing.offset_bytes for missing in finding.missing] == [0]
+
+
+def large(tmp_path: Path) -> Path:
+    """One window of 40 writes."""
+    log = Log()
+    log.write(0, block("0"))
+    log.flush()
+    log.mark("begin")
+    for number in range(1, 41):
+        log.write(number, block(f"{number}"))
+    return log.to(tmp_path / "large")
+
+
+def needs_three(path: str, marks: list[str]) -> str | None:
+    held = sectors(path) + [""] * 41
+    return "9 without 3 and 5" if held[9] and not held[3] and not held[5] else None
+
+
+def test_the_same_seed_finds_the_same_whatever_the_number_of_jobs(tmp_path: Path) -> None:
+    recording = hs.crash.open(large(tmp_path))
+    first, second = (recording.explore(needs_three, budget=600, jobs=jobs, seed=7) for jobs in (1, 3))
+    assert first.coverage == second.coverage
+    assert first.coverage.states == 600
+    assert (first.violations, first.findings) == (second.violations, second.findings)
+    [finding] = first.findings
+    assert [missing.offset_bytes // SECTOR for missing in finding.missing] == [3, 5]
+    assert [there.offset_bytes // SECTOR for there in finding.needed or []] == [9]
+    assert finding.count == first.violations
+    other = recording.explore(needs_three, budget=600, jobs=2, seed=8)
+    assert other.violations != first.violations, "another seed draws others"
+
+
+def test_an_exploration_goes_on_where_it_was_ended(tmp_path: Path) -> None:
+    recording, state = hs.crash.open(large(tmp_path)), tmp_path / "state.json"
+    whole = recording.explore(needs_three, budget=400, jobs=2)
+    for budget in (100, 250, 400):
+        part = recording.explore(needs_three, budget=budget, jobs=2, state=state)
+        assert part.coverage.states == budget
+    assert (part.violations, part.findings, part.coverage) == (whole.violations, whole.findings, whole.coverage)
+    with pytest.raises(hs.InputError, match="of another recording, check, seed or device"):
+        recording.explore(needs_three, budget=400, seed=1, state=state)
+
+
+def torn(path: str, marks: list[str]) -> str | None:
+    data = Path(path).read_bytes()[SECTOR : 9 * SECTOR]
+    halves = {data[: 4 * SECTOR].count(b"n"), data[4 * SECTOR :].count(b"n")}
+    return None if len(halves) == 1 else "one half is new"
+
+
+def test_writes_are_torn_where_the_device_may_tear_them(tmp_path: Path) -> None:
+    log = Log()
+    log.write(0, block("0"))
+    log.write(1, b"o" * 8 * SECTOR)
+    log.flush()
+    log.mark("begin")
+    log.write(1, b"n" * 8 * SECTOR)
+    recording = hs.crash.open(log.to(tmp_path / "log"))
+    assert not recording.explore(torn, budget=None)
+    assert not recording.explore(torn, budget=None, tear="any", atom="8KiB")
+    for tear, states in (("prefix", 9), ("any", 256)):
+        found = recording.explore(torn, budget=None, tear=tear, jobs=2)
+        assert found.coverage.states == states
+        [finding, *_] = found.findings
+        assert finding.missing == []
+        assert finding.torn[0].kept is not None
+        assert "atoms" in str(found)
+    with pytest.raises(hs.InputError, match="an atom of 700 is no multiple"):
+        recording.explore(torn, tear="any", atom="700")
+
+
+def test_a_check_that_takes_its_process_with_it_has_found_something(tmp_path: Path) -> None:
+    def dies(path: str, marks: list[str]) -> None:
+        if sectors(path)[2] != "record 1":
+            os.kill(os.getpid(), signal.SIGBUS)
+
+    found = hs.crash.open(store(2, False, True).to(tmp_path / "log")).explore(dies, budget=None, jobs=2)
+    [finding, *_] = found.findings
+    assert finding.message == "the check was ended by SIGBUS"
+    assert [missing.offset_bytes for missing in finding.missing] == [2 * SECTOR]
+
+
+def test_a_check_may_write_to_its_image(tmp_path: Path) -> None:
+    seen = tmp_path / "seen"
+
+    def writes(path: str, marks: list[str]) -> None:
+        with seen.open("a") as file:
+            file.write(str(hash(tuple(sectors(path)))) + "\n")
+        with Path(path).open("r+b") as image:
+            image.seek(random.randrange(6) * SECTOR)
+            image.write(b"x" * SECTOR)
+
+    def reads(path: str, marks: list[str]) -> None:
+        with seen.open("a") as file:
+            file.write(str(hash(tuple(sectors(path)))) + "\n")
+
+    recording = hs.crash.open(store(6, False, False).to(tmp_path / "log"))
+    recording.explore(reads, budget=80, jobs=1)
+    without, _ = seen.read_text(), seen.write_text("")
+    recording.explore(writes, budget=80, jobs=1)
+    assert seen.read_text() == without, "a state is what it is, whoever wrote to the one before"
+
+
+def test_a_check_that_cannot_be_carried_out_finds_nothing(tmp_path: Path) -> None:
+    recording = hs.crash.open(store(2, True, True).to(tmp_path / "log"))
+    with pytest.raises(hs.RunError, match="the check cannot be carried out"):
+        recording.explore("./no-such-check {device}")
+    with pytest.raises(hs.InputError, match=r"has no \{device\}"):
+        recording.explore("./check.sh")
+    with pytest.raises(hs.InputError, match="fails on the end of the recording, from which nothing is missing: always"):
+        recording.explore(lambda path, marks: "always")
+    with pytest.raises(hs.InputError, match="has no mark"):
+        recording.explore(check, start="none such")
+
+
+CHECK = """#!/usr/bin/env python3
+import os, sys
+data = open(sys.argv[1], "rb").read()
+count = int(data[:512].rstrip(b"\\0"))
+marks = open(os.environ["HEADSTACK_MARKS"]).read().split("\\n")
+if f"commit {count + 1}" in marks:
+    print("lost", count + 1)
+    sys.exit(1)
+"""
+
+
+def test_commands_explore_and_replay(headstack: Headstack, tmp_path: Path) -> None:
+    (tmp_path / "check.py").write_text(CHECK)
+    (tmp_path / "check.py").chmod(0o755)
+    store(2, True, False).to(tmp_path / "lost.log")
+    store(2, True, True).to(tmp_path / "kept.log")
+    words = ("--check", "./check.py {device}", "--budget", "40")
+    kept = headstack("crash", "explore", "kept.log", *words)
+    assert (kept.returncode, "nothing found" in kept.stdout) == (0, True), kept.stdout + kept.stderr
+    assert not (tmp_path / "kept.log.crashes").exists()
+    lost = headstack("crash", "explore", "lost.log", *words, "--json", "found.json")
+    assert lost.returncode == 1, lost.stderr
+    assert "1. lost 1 (exit code 1)" in lost.stdout
+    said = json.loads((tmp_path / "found.json").read_text())
+    reproducer = said["findings"][0]["reproducer"]
+    assert f"headstack crash replay {reproducer}" in lost.stdout
+    # It needs nothing else.
+    (tmp_path / "lost.log").unlink()
+    again = headstack("crash", "replay", reproducer, "-o", "broken.img")
+    assert (again.returncode, again.stdout) == (1, "lost 1 (exit code 1)\n")
+    assert sectors(str(tmp_path / "broken.img"))[:1] == ["0"]
+    assert headstack("crash", "replay", reproducer, "--check", "true {device}").returncode == 0
+    unable = headstack("crash", "explore", "kept.log", "--check", "./none {device}")
+    assert (unable.returncode, "cannot be carried out" in unable.stderr) == (2, True)
+    assert headstack("crash", "replay", "kept.log").returncode == 2
+
+
+def test_commands_show_and_convert(headstack: Headstack, tmp_path: Path) -> None:
+    log = store(3, True, True).to(tmp_path / "a.log")
+    shown = headstack("crash", "show", "a.log")
+    assert "10 changes (0 trims, 0 forced)" in shown.stdout
+    assert "7 flushes, 4 marks" in shown.stdout
+    assert headstack("crash", "convert", "a.log", "-o", "a.journal").returncode == 0
+    assert headstack("crash", "convert", "a.journal", "-o", "b.log").returncode == 0
+    # The kernel's own mark ends a log.
+    body, end = (tmp_path / "b.log").read_bytes()[SECTOR:], Log()
+    end.mark("dm-log-writes-end")
+    assert body == log.read_bytes()[SECTOR:] + end.entries[0]
+    cut = (tmp_path / "a.journal").read_bytes()[:-100]
+    (tmp_path / "cut.journal").write_bytes(cut)
+    assert "it ends within a record" in headstack("crash", "show", "cut.journal").stdout
+    states = json.loads(headstack("crash", "show", "a.log", "--json", "-").stdout)
+    assert sum(window["possible"] for window in states["windows"]) == pytest.approx(
+        json.loads(headstack("crash", "show", "a.journal", "--json", "-").stdout)["windows"][0]["possible"]
+        + sum(window["possible"] for window in states["windows"][1:])
+    )
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An ext4 image with a database in WAL mode, whose log has room for what comes; and the log as it becomes."""
+    for program in ("mkfs.ext4", "debugfs", "e2fsck"):
+        os.environ["PATH"] += ":/usr/sbin:/sbin"
+        needs_program(program)
+    folder = tmp_path_factory.mktemp("database")
+    (folder / "files").mkdir()
+    path = folder / "files" / "app.db"
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA page_size = 1024")
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA wal_autocheckpoint = 0")
+    connection.execute("CREATE TABLE t (id, text)")
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    grown = []
+    wal = path.with_name("app.db-wal")
+    for number in range(1, 5):
+        connection.execute("INSERT INTO t VALUES (?, ?)", (number, "x" * 1500))
+        grown.append(wal.read_bytes())
+    (folder / "files" / "app.db").write_bytes(path.read_bytes())
+    lengths = [len(data) for data in grown]
+    (folder / "wal").write_bytes(grown[-1])
+    (folder / "lengths").write_text(json.dumps(lengths))
+    # What is there has no valid head, and no holes.
+    wal.write_bytes(b"x" * lengths[-1])
+    path.with_name("app.db-shm").unlink()
+    subprocess.run(
+        ["mkfs.ext4", "-q", "-d", folder / "files", folder / "image", "32M"], check=True, capture_output=True
+    )
+    connection.close()
+    return folder
+
+
+def blocks_of(image: Path, name: str) -> list[int]:
+    said = subprocess.run(["debugfs", "-R", f"blocks {name}", image], capture_output=True, text=True, check=True).stdout
+    return [int(number) for number in said.split()]
+
+
+def sqlite_log(folder: Path, flushes: Iterable[bool]) -> Log:
+    """Transactions of the database as they come to the device; whether each is flushed before it is acknowledged."""
+    image, data = folder / "image", (folder / "wal").read_bytes()
+    size = 1024 << int.from_bytes(image.read_bytes()[1024 + 24 : 1024 + 28], "little")
+    places = blocks_of(image, "/app.db-wal")
+    log, start = Log(), 0
+    log.mark("begin")
+    for number, (end, is_flushed) in enumerate(
+        zip(json.loads((folder / "lengths").read_text()), flushes, strict=True), 1
+    ):
+        for block_of_file in range(start // size, -(-end // size)):
+            page = data[block_of_file * size : min((block_of_file + 1) * size, end)].ljust(size, b"\0")
+            log.write(places[block_of_file] * size // SECTOR, page)
+        start = end
+        if is_flushed:
+            log.flush()
+        log.mark(str(number))
+    return log
+
+
+QUERY = "sqlite:/app.db?SELECT id FROM t UNION SELECT 'begin'"
+
+
+def test_sqlite_in_ext4_loses_what_was_not_flushed(database: Path, tmp_path: Path) -> None:
+    kept = hs.crash.open(sqlite_log(database, [True] * 4).to(tmp_path / "kept"))
+    found = kept.explore(QUERY, base=database / "image", budget=None, jobs=2, tear="any")
+    assert not found, str(found)
+    assert found.coverage.states > 20
+    lost = hs.crash.open(sqlite_log(database, [True, True, False, True]).to(tmp_path / "lost"))
+    found = lost.explore(QUERY, base=database / "image", budget=200, jobs=2)
+    assert "acknowledged and not there: 3" in {finding.message for finding in found.findings}, str(found)
+    assert all("/app.db-wal" in missing.files for finding in found.findings for missing in finding.missing)
+    assert not lost.explore("sqlite:/app.db", base=database / "image", budget=200, jobs=2), "it is whole all the same"
+
+
+def test_e2fsck_looks_at_ext4(database: Path, tmp_path: Path) -> None:
+    image = (database / "image").read_bytes()
+    log = Log()
+    log.mark("begin")
+    # The superblock, torn by a device with sectors of 512 bytes, has another checksum.
+    superblock = bytearray(image[1024:2048])
+    superblock[120:136] = b"a new label".ljust(16, b"\0")
+    (tmp_path / "labelled").write_bytes(image)
+    subprocess.run(["tune2fs", "-L", "a new label", tmp_path / "labelled"], check=True, capture_output=True)
+    log.write(2, (tmp_path / "labelled").read_bytes()[1024:2048])
+    recording = hs.crash.open(log.to(tmp_path / "log"))
+    assert not recording.explore("ext4", base=database / "image", budget=None)
+    found = recording.explore("ext4", base=database / "image", budget=None, tear="any")
+    assert found, str(found)
+    assert found.findings[0].torn[0].files == ("the superblock",)
