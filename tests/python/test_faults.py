@@ -11,6 +11,7 @@ import pytest
 import headstack as hs
 from conftest import CHEETAH, Headstack
 from headstack import _native
+from headstack.live.control import order_of
 from headstack.runs import specify
 from headstack.sweeps import Plan
 
@@ -80,3 +81,54 @@ def test_chunks_of_a_sweep_carry_their_schedules(files: Path) -> None:
 def test_a_schedule_in_a_study_is_a_setting(files: Path) -> None:
     (spec,) = specify(CHEETAH, None, {"faults": str(files / "cut.toml")})
     assert spec["faults"]["fault"][0]["what"] == "power-cut"
+
+
+def test_requests_make_faults_strike_in_runs(tmp_path: Path) -> None:
+    schedule = tmp_path / "moments.toml"
+    schedule.write_text(
+        '[[fault]]\nwhat = "errno"\nevery = 10\n\n'
+        '[[fault]]\nwhat = "lose-write"\nat = { write = 5 }\nonce = true\n\n'
+        '[[fault]]\nwhat = "latency-spike"\ntime = "10ms"\nafter = { requests = 900 }\n'
+    )
+    asked: dict[str, Any] = {"warm_up": 0, "depth": 4, "read": 50, "requests": 1000, "faults": str(schedule)}
+    first, again = (json.loads(hs.run(CHEETAH, **asked).to_json())[0] for _ in range(2))
+    assert first == again
+    refused, lost, late = first["faults"]
+    assert refused["met"] == refused["failed"] == sum(kind["errors"] for kind in first["kinds"].values())
+    assert refused["met"] == pytest.approx(100, abs=2)
+    assert lost["met"] == 1
+    assert late["met"] == pytest.approx(100, abs=8)
+
+
+def test_what_needs_contents_is_refused_where_there_are_none(tmp_path: Path, headstack: Headstack) -> None:
+    (tmp_path / "pattern.toml").write_text('[[fault]]\nwhat = "lose-write"\ncontaining = "COMMIT"\n')
+    refused = headstack("run", CHEETAH, "--faults", str(tmp_path / "pattern.toml"))
+    assert refused.returncode == 2
+    assert "pattern.toml:3: fault[0].containing: no contents are kept here" in refused.stderr
+
+
+def test_blkdebugs_files_are_schedules(tmp_path: Path, headstack: Headstack) -> None:
+    (tmp_path / "blkdebug.conf").write_text('[inject-error]\nevent = "read_aio"\niotype = "read"\nonce = "on"\n')
+    run = headstack(
+        "run", CHEETAH, "--requests", "50", "--faults", str(tmp_path / "blkdebug.conf"), "--warm-up", "0", "--json", "-"
+    )
+    assert run.returncode in (0, 1), run.stderr
+    (fault,) = json.loads(run.stdout)[0]["faults"]
+    assert (fault["met"], fault["failed"]) == (1, 1)
+
+
+def test_orders_in_words_say_which_requests() -> None:
+    assert order_of(("inject", "power-cut", "after=writes:1000", "tear=track", "for=1s")) == {
+        "do": "inject",
+        "fault": {"what": "power-cut", "tear": "track"},
+        "for": "1s",
+        "when": {"after": {"writes": 1000}},
+    }
+    assert order_of(("inject", "errno", "at=flush:7", "once", "every=3", "touching=0..1MiB")) == {
+        "do": "inject",
+        "fault": {"what": "errno"},
+        "when": {"at": {"flush": 7}, "once": True, "every": 3, "touching": "0..1MiB"},
+    }
+    resets = order_of(("inject", "link-resets", "time=1ms", "every=2s"))
+    assert resets == {"do": "inject", "fault": {"what": "link-resets", "time": "1ms", "every": "2s"}}
+    assert order_of(("mark", "transaction", "17")) == {"do": "mark", "text": "transaction 17"}

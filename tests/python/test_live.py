@@ -547,3 +547,22 @@ def test_an_order_after_the_end_is_refused(tmp_path: Path) -> None:
     live.stop()
     with pytest.raises(hs.InputError, match="the session is over"):
         live.order({"do": "status"})
+
+
+def test_a_mark_is_in_the_journal_when_it_is_answered(tmp_path: Path, headstack: Headstack) -> None:
+    asked = ("constant:1ms", "--size", "1MiB", "--journal", "j", "--control", "c")
+    with served(tmp_path, *asked) as process:
+        client = Client(tmp_path / "s")
+        client.send(1, 4096, 4096, b"abcd" * 1024, cookie=1)
+        assert client.reply() == (1, 0)
+        marked = headstack("ctl", str(tmp_path / "c"), "mark", "transaction", "17")
+        assert marked.returncode == 0, marked.stderr
+        assert json.loads(marked.stdout)["at_ns"] > 0
+        journal = (tmp_path / "j").read_bytes()
+        assert journal.startswith(b"hs-crash")
+        assert 0 < journal.find(b"abcd" * 1024) < journal.find(b"transaction 17")
+        ended(process)
+    assert len((tmp_path / "j").read_bytes()) == len(journal) + 48, "and the word that this is the end"
+    refused = headstack("serve", "constant:1ms", "--data", "discard", "--journal", "k", "--run", "true")
+    assert refused.returncode == 2
+    assert "journal: contents that are discarded have none" in refused.stderr

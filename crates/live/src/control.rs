@@ -41,6 +41,11 @@ enum Line {
 enum ServerOrder {
     /// Prometheus' text.
     Metrics,
+    /// A line of text for the journal; the answer is given when it is in the file.
+    Mark {
+        /// It.
+        text: String,
+    },
     /// The end.
     Stop,
 }
@@ -138,6 +143,7 @@ fn obey(line: &[u8], commander: &Commander, stop_was_asked: &AtomicBool) -> Resu
     let order = order.or_else(|_| serde_json::from_slice::<Order>(line).map(Line::Clock));
     match order.map_err(|error| LiveError::Asked(format!("order: {error}")))? {
         Line::Server(ServerOrder::Metrics) => Ok(Value::String(prometheus(&commander.figures()?))),
+        Line::Server(ServerOrder::Mark { text }) => Ok(json!({ "at_ns": commander.mark(&text)? })),
         Line::Server(ServerOrder::Stop) => {
             stop_was_asked.store(true, Ordering::Relaxed);
             Ok(Value::Null)

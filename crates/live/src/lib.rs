@@ -14,6 +14,7 @@ mod event_loop;
 pub mod fidelity;
 pub mod floor;
 pub mod fuse;
+pub mod journal;
 pub mod ledger;
 pub mod nbd;
 pub mod orders;

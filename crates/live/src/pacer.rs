@@ -16,7 +16,7 @@ use headstack_sim::faults::{FaultsToEnd, Schedule, Timed};
 use headstack_sim::power_cut::{Changed, Verdict};
 use headstack_sim::timeline::{Finished, Listener, Timeline, Touch};
 use headstack_sim::{Model, Outcome};
-use headstack_workload::Request;
+use headstack_workload::{Kind, Request};
 use memchr::memmem;
 use serde_json::{Value, json};
 
@@ -24,10 +24,11 @@ use crate::LiveError;
 use crate::budget::{Budget, Share};
 use crate::contents::Contents;
 use crate::fidelity::Fidelity;
+use crate::journal::{Journal, JournalPlan};
 use crate::ledger::Ledger;
 use crate::orders::Order;
 use crate::power::Change;
-use crate::power::gate::Gate;
+use crate::power::gate::{Asked, Gate};
 use crate::smart;
 use crate::stream::Stream;
 use crate::telemetry::{self, Figures};
@@ -47,6 +48,8 @@ pub struct SessionOptions {
     pub schedule: Schedule,
     /// Memory for requests under way and what a power cut takes back.
     pub budget: Budget,
+    /// Everything that happens to contents is kept there.
+    pub journal: Option<JournalPlan>,
 }
 
 impl Default for SessionOptions {
@@ -57,6 +60,7 @@ impl Default for SessionOptions {
             realtime: true,
             schedule: Schedule::default(),
             budget: Budget::of_this_machine(),
+            journal: None,
         }
     }
 }
@@ -91,6 +95,8 @@ struct Arrival {
     copied: Instant,
     request: Request,
     touch: Touch,
+    /// Its number in the journal.
+    journal: Option<u64>,
     answer: Box<dyn Answer>,
 }
 
@@ -153,6 +159,12 @@ impl Shared {
         let patterns = self.patterns.read().expect("nobody panics with them");
         let found = patterns.iter().enumerate().filter(|(_, pattern)| memmem::find(data, pattern).is_some());
         found.fold(0, |bits, (bit, _)| bits | 1 << bit)
+    }
+
+    /// The journal cannot be written any more.
+    fn journal_trouble(&self) -> Option<String> {
+        let is_broken = self.gate.note(Journal::is_broken).unwrap_or(false);
+        is_broken.then(|| "the journal cannot be written any more".to_owned())
     }
 
     /// Faults look for these from now on.
@@ -218,7 +230,14 @@ impl Submitter {
 
     /// A request was received at `at`; its answer comes from the clock thread.
     pub fn submit(&self, at: Instant, request: Request, answer: Box<dyn Answer>) {
-        self.hand_in(at, request, Touch::default(), answer);
+        let is_flush = request.kind == Kind::Flush;
+        let noted = if is_flush { self.gate().note(|journal| journal.flush(self.issued(at))) } else { None };
+        self.hand_in(at, request, (Touch::default(), noted.flatten()), answer);
+    }
+
+    /// When what was received at `at` was issued.
+    fn issued(&self, at: Instant) -> Instant {
+        at.checked_sub(self.floor).unwrap_or(at)
     }
 
     /// As above, of a request that changes contents, which is `forced` to the media before it is acknowledged or not. What
@@ -235,21 +254,22 @@ impl Submitter {
         answer: impl FnOnce(&mut Share) -> Box<dyn Answer>,
     ) -> std::io::Result<()> {
         let holds = self.shared.patterns_in(change);
-        self.shared.gate.change(contents, request.span(), change, share, |number, share| {
-            let changed = number.map(|number| Changed { number, forced });
-            self.hand_in(at, request, Touch { changed, holds }, answer(share));
+        let asked = Asked { span: request.span(), change, forced, issued: self.issued(at) };
+        self.shared.gate.change(contents, &asked, share, |made, share| {
+            let changed = made.undo.map(|number| Changed { number, forced });
+            self.hand_in(at, request, (Touch { changed, holds }, made.journal), answer(share));
         })
     }
 
-    fn hand_in(&self, at: Instant, request: Request, touch: Touch, answer: Box<dyn Answer>) {
+    fn hand_in(&self, at: Instant, request: Request, (touch, journal): (Touch, Option<u64>), answer: Box<dyn Answer>) {
         let mut inbox = self.shared.inbox();
         if inbox.closing {
             drop(inbox);
             return answer.send(Outcome::Vanished, Duration::ZERO);
         }
         let copied = Instant::now();
-        let issued = at.checked_sub(self.floor).unwrap_or(at);
-        inbox.arrivals.push(Arrival { issued, received: at, copied, request, touch, answer });
+        let issued = self.issued(at);
+        inbox.arrivals.push(Arrival { issued, received: at, copied, request, touch, journal, answer });
         // The first of a batch wakes the clock; the others find it awake.
         let first = inbox.arrivals.len() == 1;
         drop(inbox);
@@ -272,6 +292,15 @@ impl Commander {
     /// What is wrong with the order; a session that is over.
     pub fn order(&self, order: Order) -> Result<Value, LiveError> {
         if order == Order::Status { Ok(self.figures()?.status) } else { Ok(self.ask(order)?.0) }
+    }
+
+    /// Notes a line of text in the journal, and returns when it is in the file: its moment of the model.
+    ///
+    /// # Errors
+    /// No journal is kept; it cannot be written.
+    pub fn mark(&self, text: &str) -> Result<u64, LiveError> {
+        let marked = self.shared.gate.note(|journal| journal.mark(text));
+        marked.unwrap_or_else(|| Err(LiveError::Asked("mark: no journal is kept; give --journal FILE".to_owned())))
     }
 
     /// What is going on, with what was counted.
@@ -323,14 +352,22 @@ impl Session {
     /// What is impossible in the model; a fault that cannot strike it; a thread that could not be had.
     pub fn start(model: &Model, options: SessionOptions, listener: Option<Listener>) -> Result<Session, LiveError> {
         let is_instant = matches!(model, Model::Constant(constant) if constant.latency_ns == 0)
-            && options.schedule.faults.is_empty();
+            && options.schedule.faults.is_empty()
+            && options.journal.is_none();
+        let wall = Wall::starting_now(options.speed);
+        let mut timeline = Timeline::new(model, options.seed, listener)?;
+        timeline.limit_exposure(options.budget.exposed_bytes_max());
+        timeline.follow(&options.schedule)?;
+        let may_lose_data = timeline.may_lose_data();
+        let begin = |plan: &JournalPlan| Journal::create(model, may_lose_data, plan, wall, &options.budget);
+        let journal = options.journal.as_ref().map(begin).transpose()?;
         let shared = Arc::new(Shared {
             inbox: Mutex::default(),
             clock: RwLock::default(),
             floor_ns: AtomicU64::new(0),
             has_news: AtomicBool::new(false),
             at_once: AtomicU64::new(0),
-            gate: Gate::new(matches!(model, Model::System(_)), &options.budget),
+            gate: Gate::new(matches!(model, Model::System(_)), journal, &options.budget),
             budget: options.budget.clone(),
             scene: Scene::new(),
             speed: options.speed,
@@ -341,13 +378,10 @@ impl Session {
             is_instant,
         });
         options.schedule.faults.iter().for_each(|timed| shared.gate.expect(&timed.fault));
-        let mut timeline = Timeline::new(model, options.seed, listener)?;
-        timeline.limit_exposure(options.budget.exposed_bytes_max());
-        timeline.follow(&options.schedule)?;
         shared.look_for(timeline.patterns());
         let clock = Clock {
             timeline,
-            wall: Wall::starting_now(options.speed),
+            wall,
             shared: Arc::clone(&shared),
             ledger: Ledger::new(),
             arrivals: Vec::new(),
@@ -406,6 +440,8 @@ struct Ticket {
     /// When the answer could leave at the soonest, and when its data were copied.
     received: Instant,
     copied: Instant,
+    /// Its number in the journal.
+    journal: Option<u64>,
 }
 
 struct Clock {
@@ -454,12 +490,13 @@ impl Clock {
             std::mem::swap(&mut inbox.arrivals, &mut self.arrivals);
             inbox.closing
         };
-        for Arrival { issued, received, copied, request, touch, answer } in self.arrivals.drain(..) {
+        for Arrival { issued, received, copied, request, touch, journal, answer } in self.arrivals.drain(..) {
             if closing {
                 answer.send(Outcome::Vanished, Duration::ZERO);
                 continue;
             }
-            self.timeline.arrive(self.wall.model_ns(issued), request, touch, Ticket { answer, received, copied });
+            let ticket = Ticket { answer, received, copied, journal };
+            self.timeline.arrive(self.wall.model_ns(issued), request, touch, ticket);
             self.ledger.outstanding(self.timeline.outstanding());
         }
         closing
@@ -499,6 +536,7 @@ impl Clock {
         let cuts = self.timeline.power_cuts();
         if cuts != shared.gate.cuts() {
             shared.gate.close(cuts);
+            shared.gate.note(|journal| journal.power(self.wall.model_ns(Instant::now()), false));
             // Whoever was changing contents has handed that in by now.
             self.take_arrivals();
             self.damage();
@@ -518,6 +556,7 @@ impl Clock {
         }
         self.verdicts.clear();
         if self.timeline.has_power() && !shared.gate.is_on() {
+            shared.gate.note(|journal| journal.power(self.wall.model_ns(Instant::now()), true));
             shared.gate.open();
         }
     }
@@ -530,7 +569,7 @@ impl Clock {
                 "model_ns": now_ns,
                 "outstanding": self.timeline.outstanding(),
                 "power": self.timeline.has_power(),
-                "trouble": self.trouble,
+                "trouble": self.trouble.clone().or_else(|| self.shared.journal_trouble()),
                 "memory": self.shared.budget.gauge(),
                 "gauges": self.timeline.gauges(now_ns),
                 "faults": self.timeline.injections().active(),
@@ -578,6 +617,9 @@ impl Clock {
         }
         if outcome == Outcome::Vanished {
             return ticket.answer.send(outcome, Duration::ZERO);
+        }
+        if let Some(number) = ticket.journal {
+            self.shared.gate.note(|journal| journal.ends(at_ns, number, outcome));
         }
         let due = self.wall.at(at_ns).expect("what is finished has a time");
         let below_floor = due < ticket.received;

@@ -20,6 +20,7 @@ use crate::device::{Device, Export};
 use crate::fidelity::Fidelity;
 use crate::floor;
 use crate::fuse::{Mount, attach_loop, detach_loop};
+use crate::journal::JournalPlan;
 use crate::nbd::{Endpoint, Limits, SOCKET_MODE, Security, Server, Tls};
 use crate::pacer::{Commander, Session, SessionOptions};
 use crate::witness::Witness;
@@ -77,6 +78,8 @@ pub struct ServiceOptions {
     pub floor_ns: Option<u64>,
     /// A file that says what goes wrong, and when.
     pub faults: Option<PathBuf>,
+    /// A file for everything that happens to the contents.
+    pub journal: Option<PathBuf>,
     /// A socket for orders.
     pub control: Option<PathBuf>,
     /// A port that answers HTTP with Prometheus' text.
@@ -103,6 +106,7 @@ impl ServiceOptions {
             memory_bytes: None,
             floor_ns: None,
             faults: None,
+            journal: None,
             control: None,
             metrics: None,
         }
@@ -177,7 +181,10 @@ impl Service {
         let fuse_floor_ns = if options.fuse.is_none() { 0 } else { floor_of(model, options, floor::measure_fuse)? };
         let budget = options.memory_bytes.map_or_else(Budget::of_this_machine, Budget::new);
         let (speed, seed, realtime) = (options.speed, options.seed, options.realtime);
-        let session = Session::start(model, SessionOptions { speed, seed, realtime, schedule, budget }, listener)?;
+        let journal = options.journal.as_deref().map(|path| journal_plan(path, options, &contents, capacity_bytes));
+        let journal = journal.transpose()?;
+        let session = SessionOptions { speed, seed, realtime, schedule, budget, journal };
+        let session = Session::start(model, session, listener)?;
         let device = Device::of(&session, exports, contents);
         let by = |floor_ns| {
             let submitter = session.submitter().with_floor_ns(floor_ns);
@@ -243,6 +250,7 @@ impl Service {
         self.witness.stop();
         self.device.submitter.gate().tidy(&self.device.contents).map_err(LiveError::io("the contents"))?;
         self.device.contents.sync().map_err(LiveError::io("the contents"))?;
+        self.device.submitter.gate().finish_journal()?;
         unmounted.map(|()| fidelity)
     }
 }
@@ -289,6 +297,26 @@ fn floor_of(
     };
     let wall_ns = (model_ns as f64 / options.speed) as u64;
     options.floor_ns.map_or_else(|| measure(options.realtime, wall_ns.clamp(FLASH_NS, 10_000_000)), Ok)
+}
+
+/// What the journal says of contents at the start: that they are zeros, or where they are.
+fn journal_plan(
+    path: &Path,
+    options: &ServiceOptions,
+    contents: &Contents,
+    capacity_bytes: u64,
+) -> Result<JournalPlan, LiveError> {
+    let image = match &options.keeping {
+        Keeping::Memory => None,
+        Keeping::File(file) | Keeping::Adopted(file) => {
+            (!contents.is_hole(0, capacity_bytes)).then(|| file.display().to_string())
+        }
+        Keeping::Discard(_) => {
+            let why = "journal: contents that are discarded have none; --data memory or a FILE is allowed";
+            return Err(LiveError::Asked(why.to_owned()));
+        }
+    };
+    Ok(JournalPlan { path: path.to_owned(), image })
 }
 
 fn endpoints_of(options: &ServiceOptions) -> Vec<Endpoint> {

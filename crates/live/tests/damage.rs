@@ -2,9 +2,11 @@
 //! and nothing else.
 
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::common::*;
+use headstack_live::journal::JournalPlan;
 use headstack_live::nbd::client::Client;
 use headstack_live::nbd::wire::{Header, command};
 use headstack_live::nbd::{Endpoint, Security, Server};
@@ -21,8 +23,9 @@ use serde_json::Value;
 const BLOCK: usize = 4096;
 
 /// A served device, and a client that waits for each answer.
-struct Bench {
-    parts: Option<(Session, Server)>,
+pub struct Bench {
+    pub parts: Option<(Session, Server)>,
+    pub device: Arc<Device>,
     client: Client,
     socket: PathBuf,
     cookie: u64,
@@ -30,8 +33,18 @@ struct Bench {
 
 impl Bench {
     fn new(name: &str, model: &Model, faults: &str) -> Bench {
+        Bench::journaled(name, model, faults, None)
+    }
+
+    /// One that keeps a journal.
+    pub fn journaled(name: &str, model: &Model, faults: &str, journal: Option<JournalPlan>) -> Bench {
+        Bench::at_speed(name, model, faults, (50.0, journal))
+    }
+
+    /// One whose model goes so much faster than the wall.
+    pub fn at_speed(name: &str, model: &Model, faults: &str, (speed, journal): (f64, Option<JournalPlan>)) -> Bench {
         let schedule = schedule(model, faults);
-        let options = SessionOptions { speed: 50.0, realtime: false, schedule, ..SessionOptions::default() };
+        let options = SessionOptions { speed, realtime: false, schedule, journal, ..SessionOptions::default() };
         let session = Session::start(model, options, None).unwrap();
         let (length_bytes, block_bytes) = match model {
             Model::System(system) => (system.capacity_bytes(), system.block_bytes()),
@@ -43,20 +56,54 @@ impl Bench {
         let device = Device::of(&session, vec![export], Contents::in_memory(length_bytes).unwrap());
         let socket = std::env::temp_dir().join(format!("headstack-damage-{name}-{}", std::process::id()));
         let server = Server::start(&device, &[Endpoint::Unix(socket.clone())], Security::None).unwrap();
-        let client = Client::connect(Stream::socket_of(UnixStream::connect(&socket).unwrap()), "").unwrap();
-        Bench { parts: Some((session, server)), client, socket, cookie: 0 }
+        let client = client_of(&socket);
+        Bench { parts: Some((session, server)), device, client, socket, cookie: 0 }
     }
 
     fn ask(&mut self, command: u16, offset_bytes: u64, data: &mut [u8]) -> u32 {
+        self.try_to((command, 0), offset_bytes, data).unwrap()
+    }
+
+    /// Asks for something with flags, and returns the error; none where the connection broke, after which it has another.
+    pub fn try_to(&mut self, (command, flags): (u16, u16), offset_bytes: u64, data: &mut [u8]) -> Option<u32> {
         self.cookie += 1;
         let length_bytes = data.len() as u32;
-        let header = Header { flags: 0, command, cookie: self.cookie, offset_bytes, length_bytes };
+        let header = Header { flags, command, cookie: self.cookie, offset_bytes, length_bytes };
         let payload: &[u8] = if command == command::WRITE { data } else { &[] };
-        self.client.send(&header, payload).unwrap();
         let brings = command == command::READ;
-        let (cookie, error) = self.client.receive(|_| if brings { data } else { &mut [] }).unwrap();
-        assert_eq!(cookie, self.cookie);
-        error
+        let sent = self.client.send(&header, payload);
+        match sent.and_then(|()| self.client.receive(|_| if brings { data } else { &mut [] })) {
+            Ok((cookie, error)) => {
+                assert_eq!(cookie, self.cookie);
+                Some(error)
+            }
+            Err(_) => {
+                while !self.device.has_power() {
+                    std::thread::sleep(std::time::Duration::from_millis(1));
+                }
+                self.client = client_of(&self.socket);
+                None
+            }
+        }
+    }
+
+    /// How many writes of a block are answered in a time, so many under way at once.
+    pub fn writes_at_depth(&mut self, depth: u64, time: std::time::Duration) -> u64 {
+        let (begun, data, mut sent, mut answered) = (std::time::Instant::now(), block(1), 0, 0);
+        while answered < sent || begun.elapsed() < time {
+            while sent < answered + depth && begun.elapsed() < time {
+                let offset_bytes = sent % 2048 * BLOCK as u64;
+                let length_bytes = BLOCK as u32;
+                let header = Header { flags: 0, command: command::WRITE, cookie: sent, offset_bytes, length_bytes };
+                self.client.send(&header, &data).unwrap();
+                sent += 1;
+            }
+            if answered < sent {
+                assert_eq!(self.client.receive(|_| &mut []).unwrap().1, 0);
+                answered += 1;
+            }
+        }
+        answered
     }
 
     fn write(&mut self, offset_bytes: u64, data: &[u8]) -> u32 {
@@ -88,8 +135,12 @@ impl Drop for Bench {
     }
 }
 
+fn client_of(socket: &Path) -> Client {
+    Client::connect(Stream::socket_of(UnixStream::connect(socket).unwrap()), "").unwrap()
+}
+
 /// A block that nobody else writes.
-fn block(number: u64) -> Vec<u8> {
+pub fn block(number: u64) -> Vec<u8> {
     (0..BLOCK as u64 / 8).flat_map(|word| (number << 20 | word << 1 | 1).to_le_bytes()).collect()
 }
 
@@ -167,7 +218,8 @@ fn a_clients_books_and_the_proof_give_what_is_stored() {
 
 #[test]
 fn what_is_read_wrong_is_stored_right() {
-    let text = "[[fault]]\nat = \"0s\"\nwhat = \"corrupt\"\non = \"read\"\nhow = \"bit-flip\"\nbits = 2\npercent = 50.0\n";
+    let text =
+        "[[fault]]\nat = \"0s\"\nwhat = \"corrupt\"\non = \"read\"\nhow = \"bit-flip\"\nbits = 2\npercent = 50.0\n";
     let mut bench = Bench::new("read", &constant(), text);
     for number in 0..64 {
         bench.write(number * BLOCK as u64, &block(number));
@@ -193,7 +245,8 @@ fn what_is_read_wrong_is_stored_right() {
 
 #[test]
 fn a_misdirected_read_brings_what_is_elsewhere() {
-    let text = "[[fault]]\nat = { read = 2 }\nonce = true\nwhat = \"misdirect\"\nkinds = [\"read\"]\ndistance = \"-4KiB\"\n";
+    let text =
+        "[[fault]]\nat = { read = 2 }\nonce = true\nwhat = \"misdirect\"\nkinds = [\"read\"]\ndistance = \"-4KiB\"\n";
     let mut bench = Bench::new("elsewhere", &constant(), text);
     (0..2).for_each(|number| assert_eq!(bench.write(number * BLOCK as u64, &block(number)), 0));
     let read: Vec<Vec<u8>> = (0..3).map(|_| bench.read(BLOCK as u64, BLOCK)).collect();
@@ -237,24 +290,30 @@ fn a_refused_write_is_not_stored_and_its_error_is_told() {
 
 #[test]
 fn a_flush_that_fails_keeps_what_was_not_flushed_or_drops_it() {
-    for (unflushed, left) in [("keep", 2), ("drop", 1)] {
+    const WRITES: u64 = 200;
+    let place = |number: u64| number * 7919 % 20_000 * (4 << 20);
+    for (unflushed, drops) in [("keep", false), ("drop", true)] {
         let text = format!(
-            "[[fault]]\nat = {{ flush = 2 }}\nonce = true\nwhat = \"errno\"\nkinds = [\"flush\"]\nunflushed = \"{unflushed}\"\n"
+            "[[fault]]\nat = {{ flush = 2 }}\nonce = true\nwhat = \"errno\"\nkinds = [\"flush\"]\n\
+             unflushed = \"{unflushed}\"\n"
         );
-        // A cache that answers writes at once, and takes its time.
-        let mut bench = Bench::new(unflushed, &model("wd1200bb"), &text);
-        bench.write(0, &block(1));
+        // A cache that answers writes at once, and takes a second or so until they are all on the disk.
+        let mut bench = Bench::at_speed(unflushed, &model("wd1200bb"), &text, (2.0, None));
+        bench.write(512 << 20, &block(1));
         assert_eq!(bench.ask(command::FLUSH, 0, &mut []), 0);
-        bench.write(0, &block(2));
+        (0..WRITES).for_each(|number| assert_eq!(bench.write(place(number), &block(number)), 0));
         assert_eq!(bench.ask(command::FLUSH, 0, &mut []), 5);
+        let loss = bench.injections()[0]["loss"].clone();
         assert_eq!(bench.ask(command::FLUSH, 0, &mut []), 0, "{unflushed}: the error is told once");
-        assert!(bench.read(0, BLOCK) == block(left), "{unflushed}");
-        let loss = &bench.injections()[0]["loss"];
-        if left == 1 {
-            assert_eq!((number(loss, "lost_writes"), number(loss, "lost_bytes")), (1, BLOCK as u64));
-        } else {
-            assert!(loss.is_null());
+        assert!(bench.read(512 << 20, BLOCK) == block(1), "{unflushed}: it was flushed");
+        let lost = loss["lost"].as_array().cloned().unwrap_or_default();
+        let is_lost = |at: u64| lost.iter().any(|extent| number(extent, "at_bytes") == at);
+        for number in 0..WRITES {
+            let wanted = if is_lost(place(number)) { vec![0; BLOCK] } else { block(number) };
+            assert!(bench.read(place(number), BLOCK) == wanted, "{unflushed}: {number}");
         }
+        assert_eq!(!lost.is_empty(), drops, "{unflushed}");
+        assert_eq!(loss["lost_writes"].as_u64().unwrap_or(0), lost.len() as u64, "{unflushed}");
     }
 }
 

@@ -115,7 +115,11 @@ fn a_drive_that_drops_out_cuts_its_clients_and_comes_back() {
 fn a_hang_lasts_until_it_is_released() {
     let served = Served::new("hang", &model("wd1200bb"), "");
     let mut client = served.client();
-    served.order(Order::Inject { fault: Fault::Hang { ranges: vec![], kinds: vec![] }, lasts: None, when: Box::default() });
+    served.order(Order::Inject {
+        fault: Fault::Hang { ranges: vec![], kinds: vec![] },
+        lasts: None,
+        when: Box::default(),
+    });
     let (sent, heard) = mpsc::channel();
     let waiting = thread::spawn(move || sent.send(nbd_read(&mut client, GIB).unwrap()).unwrap());
     // Ten seconds of the model, in which a read of ten milliseconds is not answered.

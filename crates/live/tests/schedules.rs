@@ -180,3 +180,159 @@ fn a_map_of_ddrescue_is_media_errors_with_its_own_lines() {
     assert_eq!((error.file.ends_with("disk.map"), error.line), (true, Some(2)), "{error}");
     fs::remove_dir_all(&folder).unwrap();
 }
+
+#[test]
+fn errors_of_triggers_and_of_damage_name_the_key_and_what_is_allowed() {
+    let (drive, array) = (model("wd1200bb"), model("md-raid5-8x2tb"));
+    let cases: &[(&Model, &str, &str, &[&str])] = &[
+        (&drive, "what = \"errno\"", "bad.toml:2: fault[0].at: this key is missing", &["write = 1000"]),
+        (&drive, "what = \"errno\"\nat = { flushs = 7 }", "bad.toml:4: fault[0].at", &["did you mean `flush`", "trim"]),
+        (&drive, "what = \"errno\"\nat = 7", "bad.toml:4: fault[0].at: invalid type: integer `7`", &["{ flush = 7 }"]),
+        (&drive, "what = \"errno\"\nat = { flush = 0 }", "bad.toml:4: fault[0].at: 0 is no number", &["1 or more"]),
+        (&drive, "what = \"errno\"\nafter = { write = 7 }", "bad.toml:4: fault[0].after", &["`writes`"]),
+        (
+            &drive,
+            "what = \"errno\"\nafter = { writes = 7 }\nat = { write = 7 }",
+            "bad.toml:4: fault[0].after: at counts requests already",
+            &["one of the two"],
+        ),
+        (&drive, "what = \"errno\"\nevery = \"2s\"", "bad.toml:4: fault[0].every: \"2s\" is not a number", &["10"]),
+        (&drive, "what = \"errno\"\nevery = 0", "bad.toml:4: fault[0].every: 0 is no number of requests", &[]),
+        (
+            &drive,
+            "what = \"power-cut\"\nafter = { writes = 9 }\nevery = 2",
+            "bad.toml:5: fault[0].every: at or after says when",
+            &[],
+        ),
+        (&drive, "what = \"errno\"\ntouching = \"1TB..2TB\"", "bad.toml:4: fault[0].touching: ", &["120"]),
+        (
+            &drive,
+            "what = \"errno\"\ncontaining = \"0x123\"",
+            "bad.toml:4: fault[0].containing: \"0x123\" is not",
+            &["0x"],
+        ),
+        (
+            &drive,
+            "what = \"errno\"\ntouching = \"0..1MiB\"\nat = { flush = 1 }",
+            "bad.toml:5: fault[0].at: a flush has no place",
+            &["touching"],
+        ),
+        (
+            &drive,
+            "what = \"errno\"\nwhile = \"rebuilding\"",
+            "bad.toml:4: fault[0].while: the system is not an array",
+            &[],
+        ),
+        (
+            &array,
+            "what = \"errno\"\nwhile = \"building\"",
+            "bad.toml:4: fault[0].while: unknown value",
+            &["rebuilding"],
+        ),
+        (
+            &drive,
+            "what = \"errno\"\nat = \"1s\"\nfrom = \"2s\"",
+            "bad.toml:5: fault[0].from: at is a time already",
+            &[],
+        ),
+        (&drive, "what = \"errno\"\nevery = 2\nerrno = \"EPERM\"", "bad.toml:5: fault[0].errno: ", &["EROFS"]),
+        (
+            &drive,
+            "what = \"errno\"\nevery = 2\nkinds = [\"write\"]\nunflushed = \"drop\"",
+            "bad.toml:6: fault[0].unflushed: no flush",
+            &[],
+        ),
+        (
+            &array,
+            "what = \"lose-write\"\nevery = 2\nmember = \"d1\"",
+            "bad.toml:5: fault[0].member: members have no contents of their own",
+            &["without this key"],
+        ),
+        (
+            &array,
+            "what = \"lose-write\"\nevery = 2\nmember = \"d9\"",
+            "bad.toml:5: fault[0].member: no member",
+            &["d7"],
+        ),
+        (
+            &drive,
+            "what = \"misdirect\"\nevery = 2\ndistance = \"100B\"",
+            "bad.toml:5: fault[0].distance: 100B: whole blocks",
+            &["512 B"],
+        ),
+        (
+            &drive,
+            "what = \"misdirect\"\nevery = 2\ndistance = \"far\"",
+            "bad.toml:5: fault[0].distance: \"far\" is not",
+            &[],
+        ),
+        (
+            &drive,
+            "what = \"shorn-write\"\nevery = 2\npart = \"8/3\"",
+            "bad.toml:5: fault[0].part: \"8/3\" is not a part",
+            &[],
+        ),
+        (
+            &drive,
+            "what = \"corrupt\"\nevery = 2\non = \"write\"\nhow = \"zeros\"\nbits = 3",
+            "bad.toml:7: fault[0].bits: whole sectors",
+            &["sectors"],
+        ),
+        (
+            &drive,
+            "what = \"corrupt\"\nevery = 2\non = \"write\"\nhow = \"pattern\"",
+            "bad.toml:2: fault[0].pattern: this key is missing",
+            &[],
+        ),
+        (
+            &drive,
+            "what = \"corrupt\"\nat = \"1s\"\non = \"rest\"\nhow = \"zeros\"\nfor = \"1s\"",
+            "bad.toml:7: fault[0].for: this fault happens in a moment",
+            &[],
+        ),
+    ];
+    for (model, keys, begins, contains) in cases {
+        let error = parse(&format!("seed = 1\n[[fault]]\n{keys}\n"), model).expect_err(keys);
+        assert!(error.starts_with(begins), "{keys}\n  {error}\n  {begins}");
+        for part in *contains {
+            assert!(error.contains(part), "{error}: no {part}");
+        }
+    }
+    let looks = "[[fault]]\nwhat = \"lose-write\"\ncontaining = \"x\"\n";
+    let schedule = parse(looks, &drive).unwrap();
+    let (index, (key, message)) = schedule.check_without_contents().unwrap_err();
+    assert_eq!((index, key, message.as_str()), (0, "containing", "no contents are kept here; live exports have some"));
+}
+
+#[test]
+fn files_of_blkdebug_are_read_where_a_device_can_do_it() {
+    let drive = model("wd1200bb");
+    let text = "# of QEMU\n[inject-error]\nevent = \"read_aio\"\niotype = \"read\"\nerrno = \"5\"\nsector = \"2048\"\n\
+                once = \"on\"\nimmediately = \"off\"\n\n[set-state]\nstate = \"1\"\nevent = \"flush_to_disk\"\n\
+                new_state = \"2\"\n[inject-error]\nevent = \"none\"\nstate = \"2\"\niotype = \"write\"\nerrno = \"28\"\n";
+    let ours = "[[fault]]\nat = { read = 1 }\nonce = true\nwhat = \"errno\"\nkinds = [\"read\"]\n\
+                ranges = [{ offset = 1048576, length = 512 }]\n\
+                [[fault]]\nwhat = \"set-state\"\nto = 2\nstate = 1\nevery = { flush = 1 }\n\
+                [[fault]]\nwhat = \"errno\"\nerrno = \"ENOSPC\"\nkinds = [\"write\"]\nstate = 2\n";
+    assert_eq!(parse(text, &drive).unwrap(), parse(ours, &drive).unwrap());
+    for (text, told) in [
+        ("[inject-error]\nevent = \"l2_update\"\n", "bad.toml:2: event: l2_update happens inside QEMU"),
+        (
+            "[inject-error]\nevent = \"none\"\niotype = \"block-status\"\n",
+            "bad.toml:3: iotype: block-status: a device sees no",
+        ),
+        ("[inject-error]\nevent = \"none\"\nerrno = \"12\"\n", "bad.toml:3: errno: 12: allowed: 5 (EIO), 28"),
+        ("[inject-error]\nerrno = \"5\"\n", "bad.toml:1: event: this key is missing"),
+        (
+            "[inject-error]\nevent = \"none\"\nspeed = \"5\"\n",
+            "bad.toml:3: speed: not a key of [inject-error]; allowed: event",
+        ),
+        ("[set-state]\nevent = \"none\"\nnew_state = \"2\"\n", "bad.toml:2: event: none never happens"),
+        ("[set-state]\nevent = \"read_aio\"\n", "bad.toml:1: new_state: this key is missing"),
+        ("[inject-error]\nnonsense\n", "bad.toml:2: neither a section nor a key"),
+        ("[inject-error]\nevent = \"none\"\n[suspend]\n", "bad.toml:3: [suspend]: not a section of blkdebug"),
+    ] {
+        let error = parse(text, &drive).expect_err(text);
+        assert!(error.starts_with(told), "{text}\n  {error}\n  {told}");
+    }
+}

@@ -4,6 +4,7 @@ mod common;
 mod damage;
 mod fault_sessions;
 mod faults;
+mod journal;
 mod media_faults;
 mod memory;
 mod nbd;

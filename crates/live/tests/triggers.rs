@@ -55,7 +55,10 @@ fn at_strikes_at_the_nth_request_and_lasts_and_once_takes_it_alone() {
     assert_eq!(with("at = { flush = 2 }\nonce = true"), ["done", "done", "done", "EIO", "done", "done"]);
     assert_eq!(with("at = { request = 5 }"), ["done", "done", "done", "done", "done", "EIO"]);
     assert_eq!(with("at = { write = 1 }\nfor = \"3ms\""), ["done", "EIO", "done", "done", "done", "done"]);
-    assert_eq!(with("at = { write = 1 }\nfrom = \"5ms\"\nfor = \"3ms\""), ["done", "done", "done", "EIO", "done", "done"]);
+    assert_eq!(
+        with("at = { write = 1 }\nfrom = \"5ms\"\nfor = \"3ms\""),
+        ["done", "done", "done", "EIO", "done", "done"]
+    );
 }
 
 #[test]
@@ -141,7 +144,8 @@ fn states_lead_from_one_fault_to_the_next() {
 
 #[test]
 fn a_pattern_chooses_the_writes_that_bring_it() {
-    let text = fault("what = \"lose-write\"\ncontaining = \"0x6865\"") + &fault("what = \"errno\"\ncontaining = \"journal\"");
+    let text =
+        fault("what = \"lose-write\"\ncontaining = \"0x6865\"") + &fault("what = \"errno\"\ncontaining = \"journal\"");
     let mut session: Timeline<u32> = Timeline::new(&constant(), 1, None).unwrap();
     session.follow(&schedule(&constant(), &text)).unwrap();
     assert_eq!(session.patterns().iter().map(|pattern| &pattern[..]).collect::<Vec<_>>(), [&b"he"[..], b"journal"]);
@@ -177,7 +181,8 @@ fn what_was_injected_is_a_schedule_under_which_equal_requests_meet_the_same() {
     assert!(told.contains("writes = 9"), "{told}");
     let again = log_of(&told, &requests);
     let proof = |log: &Log| {
-        let of = |injection: &headstack_sim::faults::Injection| (injection.met, injection.failed, injection.harms.clone());
+        let of =
+            |injection: &headstack_sim::faults::Injection| (injection.met, injection.failed, injection.harms.clone());
         let mut proofs: Vec<_> = log.injections.iter().map(of).collect();
         proofs.sort_by_key(|(met, failed, harms)| (*met, *failed, harms.len()));
         proofs

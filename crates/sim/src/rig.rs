@@ -237,7 +237,9 @@ impl<'a> Rig<'a> {
     fn fail(&mut self, flight: &Flight, completion: &Completion, outcome: Outcome) {
         match (&mut self.recorder, outcome) {
             (Some(recorder), Outcome::Vanished) => recorder.vanished(completion.id),
-            (Some(recorder), Outcome::Done | Outcome::Refused(_) | Outcome::Failed(_)) => recorder.completed(completion),
+            (Some(recorder), Outcome::Done | Outcome::Refused(_) | Outcome::Failed(_)) => {
+                recorder.completed(completion)
+            }
             (None, _) => {}
         }
         if let Some(measuring) = &mut self.measuring {

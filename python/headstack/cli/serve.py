@@ -17,7 +17,7 @@ import click
 from headstack import signals
 from headstack._native import InputError, format_bytes
 from headstack.cli.completing import FILE, FOLDER, SYSTEM, Among
-from headstack.cli.files import OUTPUT, SOURCE, check_kept
+from headstack.cli.files import KEPT, OUTPUT, SOURCE, check_kept
 from headstack.cli.output import Outputs
 from headstack.cli.runs import Command
 from headstack.cli.varying import option_of
@@ -78,6 +78,9 @@ def system_options(command: Command) -> Command:
 @click.option("--speed", default=1.0, metavar="N", show_default=True, help="0.1 is ten times slower than real time.")
 @click.option("--floor", metavar="TIME", help="What the path costs, if it is not to be measured at the start.")
 @click.option("--faults", type=SOURCE, metavar="FILE.toml", help='What goes wrong, and when: see the page "Faults".')
+@click.option(
+    "--journal", type=KEPT, metavar="FILE", help="Keep each write, flush and trim with its data and its end, and marks."
+)
 @click.option("--realtime/--no-realtime", default=True, show_default=True, help="Ask for SCHED_FIFO.")
 @click.option("--control", metavar="SOCKET", type=FILE, help='Take orders there: "headstack ctl", "headstack top".')
 @click.option("--metrics", metavar="[HOST:]PORT", help="Answer HTTP with Prometheus' text.")
@@ -274,6 +277,8 @@ def ctl(socket: str, words: tuple[str, ...]) -> None:
     \b
     headstack ctl /tmp/c status
     headstack ctl /tmp/c metrics
+    headstack ctl /tmp/c inject errno kinds='["flush"]' at=flush:7 once
+    headstack ctl /tmp/c mark transaction 17
     headstack ctl /tmp/c stop
 
     An order is a word and KEY=VALUE pairs, or its JSON. The answer is printed as JSON, or as the text that it is.

@@ -60,6 +60,8 @@ class Serving:
     realtime: bool = True
     floor: str | None = None
     faults: str | None = None
+    journal: str | None = None
+    """A file for every write, flush and trim with its data and its end, and for marks."""
     control: str | None = None
     metrics: str | None = None
     record: str | None = None
@@ -229,6 +231,7 @@ def options_of(serving: Serving, capacity: int) -> dict[str, Any]:
         "memory_bytes": memory_bytes(serving),
         "floor_ns": None if serving.floor is None else duration_ns("floor", serving.floor),
         "faults": serving.faults,
+        "journal": serving.journal,
         "control": serving.control,
         "metrics": None if serving.metrics is None else address("metrics", serving.metrics),
     }

@@ -62,7 +62,11 @@ pub fn parse(file: &str, text: &str) -> Result<Schedule, InputError> {
         }
         let pair = line.split_once('=').map(|(key, value)| (key.trim(), value.trim().trim_matches('"')));
         let (Some((key, value)), Some(rule)) = (pair, rules.last_mut()) else {
-            return Err(error(number, "", "neither a section nor a key; lines such as errno = \"5\" are allowed".to_owned()));
+            return Err(error(
+                number,
+                "",
+                "neither a section nor a key; lines such as errno = \"5\" are allowed".to_owned(),
+            ));
         };
         rule.keys.push((number, key, value));
     }

@@ -364,7 +364,8 @@ impl Task<'_> {
             structured: self.terms.structured,
             message,
             start_bytes: self.terms.export.span.start_bytes,
-            read: (self.header.command == command::READ).then_some((self.header.offset_bytes, self.header.length_bytes)),
+            read: (self.header.command == command::READ)
+                .then_some((self.header.offset_bytes, self.header.length_bytes)),
             room,
         }
     }
@@ -520,7 +521,8 @@ mod tests {
         let client = Scene::new().meet(output.stream(), false);
         let issued = client.turns.arrived(Instant::now(), Instant::now(), 0);
         let message = b"yes".to_vec();
-        let reply = Reply { output, cookie: 7, structured, message, start_bytes: 1 << 20, read: None, room, client, issued };
+        let reply =
+            Reply { output, cookie: 7, structured, message, start_bytes: 1 << 20, read: None, room, client, issued };
         Box::new(reply).send(outcome, Duration::ZERO);
         let mut heard = Vec::new();
         std::io::Read::read_to_end(&mut &theirs, &mut heard).expect("an end");

@@ -64,6 +64,18 @@ impl Older {
     }
 }
 
+/// Where damage changes contents.
+pub fn places(damage: &Damage) -> Vec<Span> {
+    match damage {
+        Damage::Undone { span, .. } => vec![*span],
+        Damage::Altered { how, .. } => vec![how.span],
+        Damage::Astray { span, to_bytes, .. } => {
+            vec![*span, Span { start_bytes: *to_bytes, length_bytes: span.length_bytes }]
+        }
+        Damage::Kept { .. } | Damage::Awaited { .. } | Damage::Forgotten { .. } => Vec::new(),
+    }
+}
+
 impl UndoLog {
     /// Does damage to contents.
     ///
@@ -73,7 +85,12 @@ impl UndoLog {
         match damage {
             Damage::Undone { change, span } => self.undo(contents, *change, *span),
             Damage::Altered { change: Some(change), how } => self.alter(contents, *change, how),
-            Damage::Altered { change: None, how } => altered(contents, how),
+            Damage::Altered { change: None, how } => {
+                for start_bytes in self.within(how.span) {
+                    self.stretch(start_bytes).gives_back = false;
+                }
+                altered(contents, how)
+            }
             Damage::Astray { change, span, to_bytes } => {
                 let data = self.left_by(contents, *change, *span)?;
                 self.undo(contents, *change, *span)?;
@@ -128,7 +145,12 @@ impl UndoLog {
             let length_bytes = stretch.end_bytes - start_bytes;
             let Some(at) = stretch.versions.iter().position(|version| version.change == change) else { continue };
             let Some(newer) = stretch.versions.get_mut(at + 1) else {
-                altered(contents, &Alteration { span: Span { start_bytes, length_bytes }, with: how.part(start_bytes) })?;
+                // Zeros that were to give back their place are none any more.
+                stretch.gives_back = false;
+                altered(
+                    contents,
+                    &Alteration { span: Span { start_bytes, length_bytes }, with: how.part(start_bytes) },
+                )?;
                 continue;
             };
             let mut data = vec![0; length_bytes as usize];

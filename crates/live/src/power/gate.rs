@@ -2,7 +2,8 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard, RwLock};
+use std::time::Instant;
 
 use headstack_sim::faults::Fault;
 use headstack_sim::faults::contents::{Damage, Spoil};
@@ -11,8 +12,10 @@ use headstack_workload::Span;
 
 use super::damage::{self, Older};
 use super::undo::{Change, UndoLog};
+use crate::LiveError;
 use crate::budget::{Budget, Share};
 use crate::contents::Contents;
+use crate::journal::Journal;
 
 /// Power, and the undo log of the contents that lose something with it.
 #[derive(Debug)]
@@ -26,6 +29,31 @@ pub struct Gate {
     settled: Mutex<Vec<Verdict>>,
     is_on: AtomicBool,
     cuts: AtomicU32,
+    /// What is kept of everything that happens to contents, if somebody asked for it.
+    journal: RwLock<Option<Journal>>,
+    keeps_journal: bool,
+}
+
+/// A change of contents, as a request asks for it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked<'a> {
+    /// Where.
+    pub span: Span,
+    /// What.
+    pub change: Change<'a>,
+    /// It must be durable when it is acknowledged.
+    pub forced: bool,
+    /// When it was issued.
+    pub issued: Instant,
+}
+
+/// By which numbers a change that was made is known.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Made {
+    /// In the undo log, if there is one.
+    pub undo: Option<u64>,
+    /// In the journal, if there is one.
+    pub journal: Option<u64>,
 }
 
 /// Pre-images, and the memory that they take.
@@ -61,7 +89,7 @@ impl Kept {
 
 impl Gate {
     /// Power is on. With `keeps_log`, changes can be taken back, for memory of the budget.
-    pub fn new(keeps_log: bool, budget: &Budget) -> Gate {
+    pub(crate) fn new(keeps_log: bool, journal: Option<Journal>, budget: &Budget) -> Gate {
         let kept = Kept { log: UndoLog::default(), older: Older::default(), share: budget.share() };
         Gate {
             kept: Mutex::new(kept),
@@ -70,7 +98,25 @@ impl Gate {
             settled: Mutex::default(),
             is_on: AtomicBool::new(true),
             cuts: AtomicU32::new(0),
+            keeps_journal: journal.is_some(),
+            journal: RwLock::new(journal),
         }
+    }
+
+    /// Has the journal say something, if there is one.
+    pub(crate) fn note<T>(&self, say: impl FnOnce(&Journal) -> T) -> Option<T> {
+        if !self.keeps_journal {
+            return None;
+        }
+        self.journal.read().expect("nobody panics with it").as_ref().map(say)
+    }
+
+    /// The journal is whole: nothing more comes.
+    ///
+    /// # Errors
+    /// It could not be written.
+    pub fn finish_journal(&self) -> Result<(), LiveError> {
+        self.journal.write().expect("nobody panics with it").take().map_or(Ok(()), Journal::finish)
     }
 
     /// A fault may come: what it needs is kept from now on.
@@ -100,36 +146,43 @@ impl Gate {
     }
 
     /// Changes contents and has `hand_in` tell the clock of it, as one step: a power cut finds both or neither. It hears
-    /// the change's number in the undo log; of none where there is no log, or no power, which the clock knows. What was
-    /// there before is kept in memory that is taken from `share`.
+    /// the change's numbers; of none where nothing is kept, or there is no power, which the clock knows. What was there before
+    /// is kept in memory that is taken from `share`.
     ///
     /// # Errors
     /// What the file system says: nothing is changed then, and nothing handed in.
-    pub fn change(
+    pub(crate) fn change(
         &self,
         contents: &Contents,
-        span: Span,
-        change: Change<'_>,
+        asked: &Asked<'_>,
         share: &mut Share,
-        hand_in: impl FnOnce(Option<u64>, &mut Share),
+        hand_in: impl FnOnce(Made, &mut Share),
     ) -> io::Result<()> {
-        if !self.keeps_log() {
+        let Asked { span, change, forced, issued } = *asked;
+        let keeps_log = self.keeps_log();
+        if !keeps_log && !self.keeps_journal {
             if self.is_on() {
                 change.apply(contents, span)?;
             }
-            hand_in(None, share);
+            hand_in(Made::default(), share);
             return Ok(());
         }
         let mut kept = self.kept();
-        kept.settle(contents, &self.take_settled())?;
-        let number = if self.is_on() {
-            let number = kept.log.apply(contents, span, change);
-            kept.balance(Some(share));
-            Some(number?)
-        } else {
-            None
-        };
-        hand_in(number, share);
+        if keeps_log {
+            kept.settle(contents, &self.take_settled())?;
+        }
+        let mut made = Made::default();
+        if self.is_on() {
+            if keeps_log {
+                let number = kept.log.apply(contents, span, change);
+                kept.balance(Some(share));
+                made.undo = Some(number?);
+            } else {
+                change.apply(contents, span)?;
+            }
+            made.journal = self.note(|journal| journal.changed(issued, span, change, forced)).flatten();
+        }
+        hand_in(made, share);
         Ok(())
     }
 
@@ -156,9 +209,11 @@ impl Gate {
         let mut kept = self.kept();
         kept.settle(contents, &self.take_settled())?;
         let Kept { log, older, .. } = &mut *kept;
+        let places: Vec<Span> = damages.iter().flat_map(damage::places).collect();
         let done = damages.drain(..).try_for_each(|damage| log.damage(contents, &damage, older));
         kept.count(budget);
-        done
+        done?;
+        self.note(|journal| journal.became(&places, contents)).unwrap_or(Ok(()))
     }
 
     /// Has what was read be what faults make of it, where it was read: its first byte, and the data.
@@ -167,9 +222,8 @@ impl Gate {
     /// What the file system says.
     pub fn spoil(&self, read: Option<(u64, &mut [u8])>, spoils: &[Spoil], contents: &Contents) -> io::Result<()> {
         let mut kept = self.kept();
-        let done = read.map_or(Ok(()), |(start_bytes, data)| {
-            damage::spoil(data, start_bytes, spoils, contents, &kept.older)
-        });
+        let done =
+            read.map_or(Ok(()), |(start_bytes, data)| damage::spoil(data, start_bytes, spoils, contents, &kept.older));
         kept.older.was_read(spoils);
         kept.balance(None);
         done
@@ -186,9 +240,13 @@ impl Gate {
             return Ok(None);
         }
         let mut kept = self.kept();
+        let gone = verdicts.iter().filter(|verdict| verdict.fate != Fate::Durable);
+        let places: Vec<Span> = gone.map(|verdict| verdict.span).collect();
         let mut before = self.take_settled();
         before.append(verdicts);
-        kept.settle(contents, &before).map(Some)
+        let lost = kept.settle(contents, &before)?;
+        self.note(|journal| journal.became(&places, contents)).unwrap_or(Ok(()))?;
+        Ok(Some(lost))
     }
 
     /// Power failed, for the `cuts`th time: contents do not change any more, and whoever was changing them has told the clock.

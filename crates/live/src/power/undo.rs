@@ -102,7 +102,7 @@ pub(super) struct Stretch {
     /// Oldest first, never empty.
     pub versions: Vec<Version>,
     /// What is there are zeros that need no place, once nothing else can come back.
-    gives_back: bool,
+    pub gives_back: bool,
 }
 
 /// Changes to contents in the order in which they were made, as far as they can be taken back.

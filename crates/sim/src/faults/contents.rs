@@ -388,9 +388,7 @@ impl Corruptor {
             (Corruption::BitFlip, _) => return self.flips(span, random),
             (Corruption::Zeros, _) => With::Byte(0),
             (Corruption::Ones, _) => With::Byte(0xFF),
-            (Corruption::Pattern, pattern) => {
-                With::Bytes(pattern.as_ref().expect("checked before").bytes().into())
-            }
+            (Corruption::Pattern, pattern) => With::Bytes(pattern.as_ref().expect("checked before").bytes().into()),
         };
         let sectors = span.length_bytes.div_ceil(SECTOR_BYTES);
         let count = self.count.min(sectors);

@@ -63,8 +63,7 @@ impl Injector {
     /// A request was answered at `at_ns`: what strikes because of that does so as soon as all that happens then has.
     pub(super) fn counts_answer(&mut self, at_ns: u64, sight: &Sight) {
         let answered = self.waiting.iter_mut().filter(|waiting| waiting.cue.when_answered);
-        let cued: Vec<u32> =
-            answered.filter_map(|waiting| waiting.cue.sees(sight).then_some(waiting.number)).collect();
+        let cued: Vec<u32> = answered.filter_map(|waiting| waiting.cue.sees(sight).then_some(waiting.number)).collect();
         if !cued.is_empty() {
             self.due.extend(cued.into_iter().map(|number| (at_ns, number)));
             self.look_ahead();

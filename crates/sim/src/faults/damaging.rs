@@ -228,7 +228,9 @@ pub(super) fn effect_of(fault: &Fault, world: &World<'_>) -> Result<Effect, Comp
         Fault::ShornWrite { ranges, part, atom, percent } => {
             let atom_bytes = atom.map_or(SECTOR_BYTES, |Bytes(bytes)| bytes);
             if !atom_bytes.is_power_of_two() || !(SECTOR_BYTES..=65536).contains(&atom_bytes) {
-                let text = format!("{atom_bytes} B is not the size of an atom; a power of two from 512 B to 64 KiB is allowed");
+                let text = format!(
+                    "{atom_bytes} B is not the size of an atom; a power of two from 512 B to 64 KiB is allowed"
+                );
                 return Err(("atom", text));
             }
             damaging(ranges, writes, *percent, Wrong::Shorn { part: *part, atom_bytes })

@@ -125,7 +125,8 @@ impl Timed {
                 return Err(("from", "at is a time already; one of the two is allowed".to_owned()));
             }
             (None, None) if self.trigger.is_timed() => {
-                let text = "this key is missing: when it strikes, such as \"10s\" or { write = 1000 }, unless others say it";
+                let text =
+                    "this key is missing: when it strikes, such as \"10s\" or { write = 1000 }, unless others say it";
                 return Err(("at", text.to_owned()));
             }
             (Some(At::Time(at)), None) => ("at", at),

@@ -235,7 +235,8 @@ impl<T> Timeline<T> {
         }
         let waiting = self.flights.get_mut(flight);
         waiting.arrival_ns = waiting.arrival_ns.min(at_ns);
-        let id = self.parts.put(Part { flight, arrival_ns: at_ns, request: *part, holds, delivery: Delivery::Straight });
+        let id =
+            self.parts.put(Part { flight, arrival_ns: at_ns, request: *part, holds, delivery: Delivery::Straight });
         if let Some(recorder) = &mut self.recorder {
             recorder.issued(id, &Issued { intended_ns: at_ns, request: *part, client: 0, stream: 0 });
         }

@@ -7,6 +7,7 @@ use super::{Delivery, Finished, Flight, Machine, Timeline};
 use crate::flights::Outcome;
 use crate::model::Model;
 use crate::power_cut::{Changed, Lost, Medium, PowerCut, PowerLoss, Verdict, atom_bytes};
+use crate::system::System;
 
 /// Whether there is power.
 #[derive(Debug)]
@@ -59,6 +60,11 @@ impl<T> Timeline<T> {
     /// How often something was taken back.
     pub fn losses(&self) -> u32 {
         self.power.losses
+    }
+
+    /// Some cache can hold acknowledged data that a power cut loses, now or once a battery is down.
+    pub fn may_lose_data(&self) -> bool {
+        self.system().is_some_and(System::may_lose_data)
     }
 
     /// A power cut would take contents back, or could.

@@ -1,0 +1,177 @@
+//! The journal of an export: each change and flush that came, how it ended, and marks, in the order of the contents.
+//!
+//! A change is noted in the step that makes it, under the lock of the [gate](crate::power::gate), and its end just before it
+//! is told. What a power cut or a fault makes of contents is noted as changes of the device's own, so that the whole journal,
+//! replayed, is what is there.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use headstack_crash::journal::JournalWriter;
+use headstack_crash::{Device, Fate, Start};
+use headstack_sim::power_cut::{atom_bytes, joined};
+use headstack_sim::{Model, Outcome, faults};
+use headstack_workload::Span;
+
+use crate::LiveError;
+use crate::budget::{Budget, Share};
+use crate::contents::Contents;
+use crate::power::Change;
+use crate::wall::Wall;
+
+/// Errors as Linux numbers them.
+const EIO: u16 = 5;
+const ENOSPC: u16 = 28;
+const EROFS: u16 = 30;
+const ETIMEDOUT: u16 = 110;
+
+/// Data that are copied at a time.
+const CHUNK_BYTES: u64 = 1 << 20;
+
+/// A journal that is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JournalPlan {
+    /// Its file.
+    pub path: PathBuf,
+    /// What holds what the contents are at the start; zeros, if nothing does.
+    pub image: Option<String>,
+}
+
+/// A journal of a session. What cannot be written any more is said once, at the end.
+#[derive(Debug)]
+pub struct Journal {
+    writer: JournalWriter,
+    block_bytes: u64,
+    wall: Wall,
+    is_broken: AtomicBool,
+    /// What it keeps in memory until it is written.
+    _share: Share,
+}
+
+impl Journal {
+    /// Begins one of a session of this model, which may lose acknowledged data with the power.
+    ///
+    /// # Errors
+    /// A place where no file can be.
+    pub fn create(
+        model: &Model,
+        may_lose_data: bool,
+        plan: &JournalPlan,
+        wall: Wall,
+        budget: &Budget,
+    ) -> Result<Journal, LiveError> {
+        let (capacity_bytes, block_bytes, atomic_bytes) = match model {
+            Model::Constant(constant) => (constant.capacity_bytes, 512, 0),
+            Model::System(system) => {
+                (system.capacity_bytes(), system.block_bytes(), u32::try_from(atom_bytes(system)).unwrap_or(0))
+            }
+        };
+        let has_volatile_cache = may_lose_data;
+        let start = plan.image.clone().map_or(Start::Zeros, Start::Image);
+        let device = Device { capacity_bytes, block_bytes, atomic_bytes, has_volatile_cache, start };
+        let writer = JournalWriter::create(&plan.path, &device).map_err(|error| LiveError::Asked(error.to_string()))?;
+        let mut share = budget.share();
+        share.take_over(&mut budget.share(), JournalWriter::MEMORY_BYTES as u64);
+        let block_bytes = u64::from(block_bytes);
+        Ok(Journal { writer, block_bytes, wall, is_broken: AtomicBool::new(false), _share: share })
+    }
+
+    /// A change was made; its number.
+    pub(crate) fn changed(&self, issued: Instant, span: Span, change: Change<'_>, is_forced: bool) -> Option<u64> {
+        let at_ns = self.wall.model_ns(issued);
+        let Span { start_bytes, length_bytes } = span;
+        self.kept(match change {
+            Change::Data(data) => self.writer.write(at_ns, start_bytes, data, is_forced),
+            Change::Fill => self.writer.zeros(at_ns, start_bytes, length_bytes, is_forced),
+            Change::Zero => self.writer.trim(at_ns, start_bytes, length_bytes, is_forced),
+        })
+    }
+
+    /// A flush came; its number.
+    pub(crate) fn flush(&self, issued: Instant) -> Option<u64> {
+        self.kept(self.writer.flush(self.wall.model_ns(issued)))
+    }
+
+    /// A change or a flush ends; who has vanished gets no answer.
+    pub(crate) fn ends(&self, at_ns: u64, number: u64, outcome: Outcome) {
+        let fate = match outcome {
+            Outcome::Done => Fate::Acknowledged,
+            Outcome::Failed(_) => Fate::Failed(EIO),
+            Outcome::Refused(errno) => Fate::Failed(match errno {
+                faults::Errno::Io => EIO,
+                faults::Errno::NoSpace => ENOSPC,
+                faults::Errno::TimedOut => ETIMEDOUT,
+                faults::Errno::ReadOnly => EROFS,
+            }),
+            Outcome::Vanished => return,
+        };
+        self.kept(self.writer.answered(at_ns, number, fate));
+    }
+
+    /// Contents are what they are in these places, by the device's own doing.
+    ///
+    /// # Errors
+    /// What the file system says of the contents.
+    pub(crate) fn became(&self, spans: &[Span], contents: &Contents) -> io::Result<()> {
+        let at_ns = self.wall.model_ns(Instant::now());
+        let mut data = Vec::new();
+        // A device stores blocks, whatever was struck of one.
+        let whole = |span: &Span| {
+            let start_bytes = span.start_bytes / self.block_bytes * self.block_bytes;
+            let end_bytes = (span.start_bytes + span.length_bytes).next_multiple_of(self.block_bytes);
+            Span { start_bytes, length_bytes: end_bytes - start_bytes }
+        };
+        for span in joined(spans.iter().map(whole).collect()) {
+            let end_bytes = span.start_bytes + span.length_bytes;
+            for start_bytes in (span.start_bytes..end_bytes).step_by(CHUNK_BYTES as usize) {
+                let length_bytes = CHUNK_BYTES.min(end_bytes - start_bytes);
+                let number = if contents.is_hole(start_bytes, length_bytes) {
+                    self.kept(self.writer.zeros(at_ns, start_bytes, length_bytes, true))
+                } else {
+                    data.resize(length_bytes as usize, 0);
+                    contents.read(start_bytes, &mut data)?;
+                    self.kept(self.writer.write(at_ns, start_bytes, &data, true))
+                };
+                if let Some(number) = number {
+                    self.kept(self.writer.answered(at_ns, number, Fate::Acknowledged));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Power is there, or is not, from this moment of the model on.
+    pub(crate) fn power(&self, at_ns: u64, is_on: bool) {
+        self.kept(if is_on { self.writer.power_on(at_ns) } else { self.writer.power_off(at_ns) });
+    }
+
+    /// Notes a line of text, and returns when it is in the file.
+    ///
+    /// # Errors
+    /// It is no line, or the file cannot be written.
+    pub fn mark(&self, text: &str) -> Result<u64, LiveError> {
+        let at_ns = self.wall.model_ns(Instant::now());
+        self.writer.mark(at_ns, text).map_err(|error| LiveError::Asked(format!("mark: {error}")))?;
+        Ok(at_ns)
+    }
+
+    /// Writes what is left.
+    ///
+    /// # Errors
+    /// The file could not be written, now or before.
+    pub fn finish(self) -> Result<(), LiveError> {
+        self.writer.finish().map_err(|error| LiveError::Asked(error.to_string()))
+    }
+
+    /// It cannot be written any more.
+    pub fn is_broken(&self) -> bool {
+        self.is_broken.load(Ordering::Relaxed)
+    }
+
+    /// The session goes on without a journal that cannot be written; its end says so.
+    fn kept<T>(&self, written: io::Result<T>) -> Option<T> {
+        written.inspect_err(|_| self.is_broken.store(true, Ordering::Relaxed)).ok()
+    }
+}
