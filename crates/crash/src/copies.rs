@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::refused;
 use crate::image::{Image, parts};
 use crate::journal::JournalWriter;
-use crate::recording::{Event, Fate, Recording, Start, Stored};
+use crate::recording::{Change, Event, Fate, Recording, Start, Stored};
+use crate::states::state::Kept;
 use crate::states::walk::Walk;
 use crate::states::{CrashState, Rules, Torn};
 use crate::{CrashError, Device};
@@ -81,23 +82,32 @@ pub fn write_reproducer(image: &mut Image, found: &Reproduced, path: &Path) -> R
         for mark in &recording.marks[..walk.marks] {
             io(path, journal.mark(0, mark))?;
         }
-        let before = flush as u32;
+        let mut events = 2 * flush as usize + 2 + walk.marks;
+        let atom_bytes = found.rules.atom(&recording);
+        let mut state = CrashState::default();
         for open in &walk.open {
-            let number = copied(journal, &recording, open.change)?;
-            if open.has_failed {
-                io(path, journal.answered(0, number, Fate::Failed(EIO)))?;
+            // What lies beneath something durable is left out, which may leave parts.
+            for &range in &open.left {
+                let change = Change {
+                    offset_bytes: range.0,
+                    length_bytes: range.1 - range.0,
+                    ..recording.changes[open.change as usize].clone()
+                };
+                let number = copied_part(journal, &recording, open.change, &change)?;
+                if open.has_failed {
+                    io(path, journal.answered(0, number, Fate::Failed(EIO)))?;
+                }
+                events += 1 + usize::from(open.has_failed);
+                // The flush has a number, too.
+                let part = (number - 1) as u32;
+                match found.state.kept_of(&recording, atom_bytes, open.change, range) {
+                    Kept::All => {}
+                    Kept::Nothing => state.missing.push(part),
+                    Kept::Atoms(kept) => state.torn.push(Torn { change: part, kept }),
+                }
             }
         }
-        let renamed = |change: u32| {
-            let place = walk.open.iter().position(|open| open.change == change);
-            before + place.expect("a state names what is open") as u32
-        };
-        let state = CrashState {
-            // Two events for each write and the flush before, one for each mark and each change that is open.
-            events: 2 * before as usize + 2 + walk.marks + walk.open.len() + walk.failed(),
-            missing: found.state.missing.iter().map(|&change| renamed(change)).collect(),
-            torn: found.state.torn.iter().map(|torn| Torn { change: renamed(torn.change), ..torn.clone() }).collect(),
-        };
+        state.events = events;
         let said = serde_json::to_string(&Reproduced { state, ..found.clone() }).expect("it has text and numbers only");
         io(path, journal.mark(0, &format!("{STATE}{said}")))
     })
@@ -133,9 +143,16 @@ fn whole(
 
 fn copied(journal: &JournalWriter, recording: &Recording, number: u32) -> Result<u64, CrashError> {
     let change = &recording.changes[number as usize];
-    let mut data = vec![0; if matches!(change.stored, Stored::Data { .. }) { change.length_bytes as usize } else { 0 }];
-    recording.read(number, 0, &mut data)?;
-    journal.copied(change, &data).map_err(CrashError::io(recording.path()))
+    copied_part(journal, recording, number, change)
+}
+
+/// Copies what a change does in a range of its own.
+fn copied_part(journal: &JournalWriter, recording: &Recording, number: u32, part: &Change) -> Result<u64, CrashError> {
+    let length_bytes = if matches!(part.stored, Stored::Data { .. }) { part.length_bytes } else { 0 };
+    let mut data = vec![0; length_bytes as usize];
+    let from_bytes = part.offset_bytes - recording.changes[number as usize].offset_bytes;
+    recording.read(number, from_bytes, &mut data)?;
+    journal.copied(part, &data).map_err(CrashError::io(recording.path()))
 }
 
 fn io<T>(path: &Path, done: std::io::Result<T>) -> Result<T, CrashError> {

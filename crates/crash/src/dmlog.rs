@@ -164,7 +164,8 @@ fn entry(recording: &mut Recording, at_bytes: u64, size_bytes: u64) -> Result<Op
 }
 
 /// Writes a recording as the kernel would have logged it: what is durable in the order of the flushes, then what never became
-/// durable. What failed is no part of such a log; how many these are is returned.
+/// durable. What failed is no part of such a log; how many these are is returned. Nor is a power failure: what a device took back
+/// then is a change like any other.
 ///
 /// # Errors
 /// A mark is longer than a sector has room for; the file cannot be written.

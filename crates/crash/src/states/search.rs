@@ -133,7 +133,8 @@ impl Search {
                 format!("its blocks have {block_bytes} bytes, and an atom of {atom_bytes} is no multiple of them");
             return Err(CrashError::of(recording.path(), message));
         }
-        let windows = windows(&recording, first_event(&recording, &asked.from)?);
+        let keeps_order = !asked.rules.regions.is_empty();
+        let windows = windows(&recording, first_event(&recording, &asked.from)?, keeps_order);
         let mut search = Search {
             order: order(&windows, asked.seed),
             is_whole: vec![false; windows.len()],

@@ -188,6 +188,25 @@ impl CrashState {
         state
     }
 
+    /// What is there of a range of an open change, in atoms of that range.
+    pub(crate) fn kept_of(&self, recording: &Recording, atom_bytes: u64, change: u32, range: Range) -> Kept {
+        if self.missing.binary_search(&change).is_ok() {
+            return Kept::Nothing;
+        }
+        let Some(torn) = self.torn.iter().find(|torn| torn.change == change) else { return Kept::All };
+        let before = range.0 / atom_bytes - recording.changes[change as usize].offset_bytes / atom_bytes;
+        let atoms = range.1.div_ceil(atom_bytes) - range.0 / atom_bytes;
+        let is_there = |atom: u32| {
+            let atom = before as u32 + atom;
+            torn.kept.iter().any(|&(from, to)| from <= atom && atom < to)
+        };
+        match runs(atoms as u32, is_there) {
+            kept if kept.is_empty() => Kept::Nothing,
+            kept if kept == [(0, atoms as u32)] => Kept::All,
+            kept => Kept::Atoms(kept),
+        }
+    }
+
     /// What it has of the open changes, over what is durable: the last change of each range.
     pub(crate) fn overlay(&self, recording: &Recording, atom_bytes: u64, open: &[Open]) -> Extents {
         let mut over = Extents::default();

@@ -78,11 +78,6 @@ impl Walk {
         }
     }
 
-    /// Open changes that failed.
-    pub(crate) fn failed(&self) -> usize {
-        self.open.iter().filter(|open| open.has_failed).count()
-    }
-
     /// Those of the open ones become durable: what was sent before and lies beneath them makes no difference any more.
     fn settle(&mut self, is_durable: impl Fn(&Open) -> bool, durable: &mut impl FnMut(u32, &[Range])) {
         let (settled, mut open): (Vec<Open>, Vec<Open>) =
@@ -122,8 +117,9 @@ pub(crate) struct Window {
     pub(crate) interest: u32,
 }
 
-/// The windows of a recording from an event on.
-pub(crate) fn windows(recording: &Recording, from: usize) -> Vec<Window> {
+/// The windows of a recording from an event on. Where a device keeps order, what becomes durable by itself may be there without
+/// what came before, as it could not until then.
+pub(crate) fn windows(recording: &Recording, from: usize, keeps_order: bool) -> Vec<Window> {
     let (mut windows, mut walk, mut interest) = (Vec::new(), Walk::default(), Interest::default());
     // Whether something is possible or promised that was not in the window before.
     let mut has_more = true;
@@ -132,12 +128,14 @@ pub(crate) fn windows(recording: &Recording, from: usize) -> Vec<Window> {
             has_more = true;
         }
         let (before, was_on) = (interest.of(&walk), !walk.is_off);
-        let mut ends = matches!(event, Event::Mark(_) | Event::PowerOff);
-        walk.step(recording, |_, _| ends = true);
+        let mut settles = false;
+        walk.step(recording, |_, _| settles = true);
+        let ends = settles || matches!(event, Event::Mark(_) | Event::PowerOff);
         if ends && has_more && was_on && events >= from {
             windows.push(Window { events, interest: before });
             has_more = false;
         }
+        has_more |= settles && keeps_order;
         match event {
             Event::Change(change) => {
                 interest.sent(recording, *change);
