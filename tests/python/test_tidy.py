@@ -33,6 +33,7 @@ PLACES = {
     "crates/trace/samples": ".txt .csv .iolog .bin .blktrace .blkparse .trace .0 .1",
     "crates/trace/tests/fixtures": ".parquet",
     "docs": ".css .ipynb .json .md .png .py .rst",
+    "examples": ".py .yml Dockerfile",
     "fuzz": ".lock .rs .sh .toml",
     "fuzz/seeds": "any",
     "packaging": ".py",

@@ -80,12 +80,13 @@ def _tool(*command: str | Path, allowed: tuple[int, ...] = (0,)) -> str:
 
 
 @contextmanager
-def looped(file: Path) -> Iterator[str]:
-    """A block device made of a file, past the page cache. Raises ``RunError`` where the machine has none to give."""
+def looped(file: Path, *, direct: bool) -> Iterator[str]:
+    """A block device made of a file; ``direct`` passes the page cache by, as a device's writes do. Raises ``RunError``
+    where the machine has none to give."""
     if os.geteuid() != 0:
         raise RunError("loop devices and mounts need root")
     try:
-        device = _tool("losetup", "--find", "--show", "--direct-io=on", file).strip()
+        device = _tool("losetup", "--find", "--show", f"--direct-io={'on' if direct else 'off'}", file).strip()
     except OSError as error:
         raise RunError(f"no loop device: {error}") from None
     try:
@@ -110,7 +111,7 @@ def mounted(device: str, kind: str, options: str = "") -> Iterator[Path]:
 @contextmanager
 def made(file: Path, kind: str, options: str = "") -> Iterator[Path]:
     """A new file system on the device behind a file, mounted. What is made of it is synced before it is handed over."""
-    with looped(file) as device:
+    with looped(file, direct=True) as device:
         _tool(*file_system(kind).make, device)
         with mounted(device, kind, options) as folder:
             _tool("sync", "-f", folder)
@@ -134,7 +135,7 @@ def left(image: Path, kind: str) -> Iterator[Path]:
             _tool("debugfs", "-R", f"rdump / {name}", image)
             yield Path(name)
         return
-    with looped(image) as device, _mounted_again(device, kind) as folder:
+    with looped(image, direct=False) as device, _mounted_again(device, kind) as folder:
         yield folder
 
 
