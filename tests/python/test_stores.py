@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,8 +12,10 @@ import pytest
 
 import headstack as hs
 from conftest import lacks
+from headstack.live.filesystems import PATH
 from stores.apart import apart
 from stores.cases import Case, cases, named
+from stores.exploring import lacks_of, tried
 from stores.files import packed
 from stores.model import COUNT, contents, written
 from stores.programs import STORES
@@ -121,6 +124,45 @@ def test_files_without_their_contents_are_told(tmp_path: Path) -> None:
     with pytest.raises(BrokenError, match="zeros: a hole in the record at byte 0"):
         log.read(tmp_path, {"checksum": False})
     assert log.read(tmp_path, {"checksum": True}) == {}
+
+
+def test_an_image_is_read_without_a_mount(tmp_path: Path) -> None:
+    case = named("G2")
+    for program in ("mkfs.ext4", "e2fsck", "debugfs"):
+        if shutil.which(program, path=PATH) is None:
+            lacks("programs", f"{program} is not installed")
+    (tmp_path / "root" / "store").mkdir(parents=True)
+    work(case, tmp_path / "root" / "store", lambda number: None)
+    image = tmp_path / "image"
+
+    def make() -> None:
+        command = ["mkfs.ext4", "-q", "-F", "-d", str(tmp_path / "root"), str(image), "16M"]
+        subprocess.run(command, env=os.environ | {"PATH": PATH}, check=True)
+
+    make()
+    case.check(image, ["begin", *map(str, range(1, 25))])
+    with pytest.raises(BrokenError, match="lost: 25 transactions were acknowledged, 24 are there"):
+        case.check(image, ["25"])
+    (tmp_path / "root" / "store" / "base.db").write_bytes(b"no data base at all" * 100)
+    make()
+    with pytest.raises(BrokenError, match="unopened: file is not a database"):
+        case.check(image, ["begin"])
+    with pytest.raises(BrokenError, match="corrupt: file is not a database"):
+        case.check(image, ["1"])
+    image.write_bytes(bytes(16 << 20))
+    with pytest.raises(BrokenError, match="no file system: e2fsck: exit code 8"):
+        case.check(image, ["1"])
+
+
+@pytest.mark.parametrize("name", ["G2", "S1", "S17"])
+def test_the_quickest_cases(name: str) -> None:
+    """A store that keeps its promise, one that is asked for none, and a program that forgets a sync."""
+    case = named(name)
+    if (lack := lacks_of(case)) is not None:
+        lacks("kernel", lack)
+    outcome = tried(case, "120", seed=1)
+    assert outcome.is_as_expected, f"{outcome.verdict}: {outcome.kinds} in {outcome.states} states"
+    assert outcome.states >= 100
 
 
 def test_every_row_says_what_is_expected() -> None:

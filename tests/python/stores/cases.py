@@ -27,7 +27,7 @@ class Case:
     settings: dict[str, Any] = field(default_factory=dict)
     file_system: str = "ext4"
     mount: str = ""
-    background: bool = True
+    background_ms: float = 4
     torn: int = 0
     """Pieces of so many bytes, of which any may be there; 0 where writes are whole or absent."""
     must: frozenset[Kind] = frozenset()

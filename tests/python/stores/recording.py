@@ -12,15 +12,17 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import headstack as hs
+from headstack.live.control import Control
 from headstack.live.filesystems import file_system, made
 from stores.cases import FOLDER, Case
 from stores.programs import command
 
-BEGIN = "begin"
+BEGIN = "ready"
 """The mark from which on cuts are tried: everything before it is synced."""
-BACKGROUND_S = 0.004
-LATENCY = "constant:50us"
-"""Of the device: long enough that writes overlap."""
+DRIVE = "wd1200bb"
+"""A disk whose write cache is volatile, and which writes sector by sector."""
+SPEED = 50
+"""Its times are not what is tested."""
 
 Mark = Callable[[str], None]
 
@@ -39,12 +41,12 @@ def sync(folder: Path) -> None:
 
 
 @contextmanager
-def synced_in_the_background(folder: Path) -> Iterator[None]:
+def synced_in_the_background(folder: Path, every_s: float) -> Iterator[None]:
     """What the kernel's writeback does in half a minute: unsynced data come to the device, in any order."""
     over = threading.Event()
 
     def repeat() -> None:
-        while not over.wait(BACKGROUND_S):
+        while not over.wait(every_s):
             sync(folder)
 
     thread = threading.Thread(target=repeat)
@@ -90,8 +92,9 @@ def carried_out(case: Case, file: Path, mark: Mark) -> None:
             case.program.prepare(folder)
         sync(root)
         mark(BEGIN)
-        with synced_in_the_background(root) if case.background else nullcontext():
-            work(case, folder, mark, BACKGROUND_S if case.background else 0)
+        every_s = case.background_ms / 1e3
+        with synced_in_the_background(root, every_s) if every_s else nullcontext():
+            work(case, folder, mark, every_s / 2)
 
 
 def size_mib(case: Case) -> int:
@@ -102,5 +105,9 @@ def recorded(case: Case, journal: Path, scratch: Path) -> None:
     """Writes the journal of a run."""
     place = scratch / "fuse"
     place.mkdir()
-    with hs.serve(LATENCY, size=f"{size_mib(case)}MiB", fuse=str(place), journal=str(journal), realtime=False) as live:
-        carried_out(case, Path(live.files[0]), lambda text: live.order({"do": "mark", "text": text}))
+    part = f"{DRIVE}@0..{size_mib(case)}MiB"
+    served = hs.serve(
+        part, speed=SPEED, fuse=str(place), control=str(scratch / "control"), journal=str(journal), realtime=False
+    )
+    with served as live, Control(scratch / "control") as control:
+        carried_out(case, Path(live.files[0]), lambda text: control.order({"do": "mark", "text": text}))
