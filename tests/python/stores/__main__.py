@@ -48,7 +48,9 @@ def lacking(case: Case) -> str | None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make crash-stores", description=__doc__)
-    parser.add_argument("--budget", default="10s", help="for the states of a case; not for its recording")
+    parser.add_argument(
+        "--budget", help="for the states of each case, a time or a number; its own, mostly 10s, by default"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("names", nargs="*", metavar="CASE", help="of tests/python/stores/cases.toml; all by default")
     asked = parser.parse_args()
@@ -62,7 +64,7 @@ def main() -> int:
         if (lack := lacking(case)) is not None:
             print(f"{case.name:12} skipped: {lack}", flush=True)
             continue
-        outcome = tried(case, asked.budget, asked.seed)
+        outcome = tried(case, asked.budget or case.budget, asked.seed)
         print(f"{line(outcome)}\n{row(outcome)}", flush=True)
         if not outcome.is_as_expected:
             unexpected.append(case.name)

@@ -30,6 +30,7 @@ class Case:
     background_ms: float = 4
     torn: int = 0
     """Pieces of so many bytes, of which any may be there; 0 where writes are whole or absent."""
+    budget: str = "10s"
     must: frozenset[Kind] = frozenset()
     may: frozenset[Kind] = frozenset()
 
