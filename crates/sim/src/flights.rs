@@ -2,8 +2,7 @@
 
 use headstack_result::Check;
 use headstack_workload::Request;
-
-use crate::faults::Errno;
+use serde::{Deserialize, Serialize};
 
 /// A request that completed in error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +14,24 @@ pub struct Failed {
     pub at_bytes: u64,
     /// It could not be written.
     pub write: bool,
+}
+
+/// An error as operating systems number it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Errno {
+    /// Input or output error.
+    #[default]
+    #[serde(rename = "EIO")]
+    Io,
+    /// No space is left.
+    #[serde(rename = "ENOSPC")]
+    NoSpace,
+    /// It took too long.
+    #[serde(rename = "ETIMEDOUT")]
+    TimedOut,
+    /// It can only be read.
+    #[serde(rename = "EROFS")]
+    ReadOnly,
 }
 
 /// What became of a request.

@@ -21,24 +21,6 @@ pub const HARMS_TOLD: usize = 1 << 16;
 /// Places with older data that one fault remembers; beyond, it forgets the oldest.
 pub const PLACES_MAX: usize = 4096;
 
-/// An error as operating systems number it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Errno {
-    /// Input or output error.
-    #[default]
-    #[serde(rename = "EIO")]
-    Io,
-    /// No space is left.
-    #[serde(rename = "ENOSPC")]
-    NoSpace,
-    /// It took too long.
-    #[serde(rename = "ETIMEDOUT")]
-    TimedOut,
-    /// It can only be read.
-    #[serde(rename = "EROFS")]
-    ReadOnly,
-}
-
 /// What a flush that fails does with what it should have made durable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -5,27 +5,10 @@ use headstack_workload::{Kind, Random, Request};
 use super::Timed;
 use super::effect::{effect_of, known};
 use super::injector::{Change, Injector, devices_of};
-use super::trigger::{Cue, PATTERNS_MAX, Sight, bit_of};
+use super::trigger::{PATTERNS_MAX, Sight, bit_of};
+use super::waiting::Waiting;
 use crate::SimError;
 use crate::system::System;
-
-/// A fault that waits for its cue.
-#[derive(Debug)]
-pub(super) struct Waiting {
-    pub number: u32,
-    /// When it has waited long enough.
-    pub until_ns: u64,
-    lasts_ns: Option<u64>,
-    cue: Cue,
-    /// Of what is drawn each time that it strikes.
-    seeds: Random,
-}
-
-impl Waiting {
-    pub fn new(number: u32, cue: Cue, (until_ns, lasts_ns): (u64, Option<u64>), seeds: Random) -> Waiting {
-        Waiting { number, until_ns, lasts_ns, cue, seeds }
-    }
-}
 
 impl Injector {
     /// The bit of what a fault looks for in contents; that of an earlier one that looks for the same.
@@ -111,7 +94,7 @@ impl Injector {
         let is_event = effect.is_ok_and(|effect| effect.is_event());
         let pattern = self.bit_of_pattern(&timed).unwrap_or_default();
         self.looks_at_health |= timed.trigger.health.is_some();
-        let planned = timed.trigger.plan(is_event, &self.subject, pattern);
+        let planned = timed.trigger.plan(is_event, self.subject.extent(), pattern);
         self.log.push(self.entry(number, now_ns, until_ns, timed));
         match planned {
             Ok((Some(cue), choice)) => {

@@ -3,13 +3,12 @@
 use headstack_workload::{Bytes, Kind, Random, Request, Span};
 
 use super::contents::{
-    Corruption, Corruptor, Damage, Errno, Harm, HarmDone, HarmedRequest, Lasting, Part, SECTOR_BYTES, Spoil, Stage,
-    Unflushed,
+    Corruption, Corruptor, Damage, Harm, HarmDone, HarmedRequest, Lasting, Part, SECTOR_BYTES, Spoil, Stage, Unflushed,
 };
-use super::effect::{Complaint, Effect, Filter, World, positive, share};
+use super::filter::{Complaint, Filter, positive, share};
 use super::stale::Places;
 use super::trigger::{Choice, Sight};
-use super::{Deed, Fault, RequestKind, Stretch};
+use super::{Deed, Errno, Fault, RequestKind, Stretch};
 
 /// Which requests meet it, and what it does to them.
 #[derive(Clone, Debug)]
@@ -55,6 +54,76 @@ pub(crate) struct Met {
 }
 
 impl Damaging {
+    /// What a fault of contents, or of single requests, does to a system of so many bytes, in blocks of so many. `filter` says
+    /// which requests some ranges and kinds mean.
+    ///
+    /// # Errors
+    /// A key whose value cannot be, and what is allowed.
+    pub fn of(
+        fault: &Fault,
+        (capacity_bytes, block_bytes): (u64, u32),
+        filter: &dyn Fn(&[Stretch], &[RequestKind]) -> Result<Filter, Complaint>,
+    ) -> Result<Damaging, Complaint> {
+        let usual = |kinds: &[RequestKind], usual: &[RequestKind]| {
+            if kinds.is_empty() { usual.to_vec() } else { kinds.to_vec() }
+        };
+        let (reads, writes) = (&[RequestKind::Read][..], &[RequestKind::Write][..]);
+        let damaging = |ranges: &[Stretch], kinds: &[RequestKind], percent: Option<f64>, wrong: Wrong| {
+            Ok(Damaging { filter: filter(ranges, kinds)?, share: share(percent)?, wrong })
+        };
+        match fault {
+            Fault::Corrupt { ranges, on, how, bits, sectors, pattern, percent, .. } => {
+                let corruptor = corruptor(*how, *bits, *sectors, pattern.as_ref())?;
+                match on {
+                    Stage::Rest => unreachable!("it is about no request"),
+                    Stage::Read => damaging(ranges, reads, *percent, Wrong::Corrupted(corruptor)),
+                    Stage::Write => damaging(ranges, writes, *percent, Wrong::Corrupted(corruptor)),
+                }
+            }
+            Fault::Misdirect { ranges, distance, percent, kinds, .. } => {
+                if kinds.iter().any(|kind| matches!(kind, RequestKind::Trim | RequestKind::Flush)) {
+                    return Err(("kinds", "only data go astray; allowed: read, write".to_owned()));
+                }
+                let block = i64::from(block_bytes);
+                if distance.0 == 0 || distance.0 % block != 0 || distance.0.unsigned_abs() >= capacity_bytes {
+                    let text = format!("{distance}: whole blocks of {block} B within the system are allowed");
+                    return Err(("distance", text));
+                }
+                let wrong = Wrong::Misdirected { distance_bytes: distance.0, capacity_bytes };
+                damaging(ranges, &usual(kinds, writes), *percent, wrong)
+            }
+            Fault::LoseWrite { ranges, percent, .. } => damaging(ranges, writes, *percent, Wrong::NotStored),
+            Fault::StaleRead { ranges, lasting, percent } => {
+                damaging(ranges, reads, *percent, Wrong::Stale { lasting: *lasting, places: Places::default() })
+            }
+            Fault::ShornWrite { ranges, part, atom, percent } => {
+                let atom_bytes = atom.map_or(SECTOR_BYTES, |Bytes(bytes)| bytes);
+                if !atom_bytes.is_power_of_two() || !(SECTOR_BYTES..=65536).contains(&atom_bytes) {
+                    let text = format!(
+                        "{atom_bytes} B is not the size of an atom; a power of two from 512 B to 64 KiB is allowed"
+                    );
+                    return Err(("atom", text));
+                }
+                damaging(ranges, writes, *percent, Wrong::Shorn { part: *part, atom_bytes })
+            }
+            Fault::Errno { ranges, errno, kinds, time, unflushed, percent } => {
+                let kinds = match errno {
+                    Errno::Io | Errno::TimedOut => kinds.clone(),
+                    Errno::NoSpace => usual(kinds, writes),
+                    Errno::ReadOnly => usual(kinds, &[RequestKind::Write, RequestKind::Trim]),
+                };
+                let flushes = kinds.is_empty() || kinds.contains(&RequestKind::Flush);
+                if unflushed.is_some() && !flushes {
+                    return Err(("unflushed", "no flush is among its kinds; the key is not allowed".to_owned()));
+                }
+                let time_ns = time.map_or(Ok(0), |time| positive("time", time))?;
+                let wrong = Wrong::Refused { errno: *errno, time_ns, unflushed: unflushed.unwrap_or_default() };
+                damaging(ranges, &kinds, *percent, wrong)
+            }
+            _ => unreachable!("only these come here"),
+        }
+    }
+
     /// What a request meets; nothing where it has no deed.
     pub fn meets(&mut self, coming: &Coming<'_>, choice: &mut Choice, random: &mut Random) -> Met {
         let Coming { request, sight, change, is_wronged, .. } = *coming;
@@ -179,87 +248,11 @@ impl Damaging {
     }
 }
 
-/// Turns a fault of contents, or of single requests, into what it does.
+/// What corrupts data so.
 ///
 /// # Errors
-/// A key whose value cannot be, and what is allowed.
-pub(super) fn effect_of(fault: &Fault, world: &World<'_>) -> Result<Effect, Complaint> {
-    let usual = |kinds: &[RequestKind], usual: &[RequestKind]| {
-        if kinds.is_empty() { usual.to_vec() } else { kinds.to_vec() }
-    };
-    let (reads, writes) = (&[RequestKind::Read][..], &[RequestKind::Write][..]);
-    let damaging = |ranges: &[Stretch], kinds: &[RequestKind], percent: Option<f64>, wrong: Wrong| {
-        let filter = world.filter(ranges, kinds)?;
-        Ok(Effect::Damaging(Box::new(Damaging { filter, share: share(percent)?, wrong })))
-    };
-    match fault {
-        Fault::Corrupt { member, ranges, on, how, bits, sectors, pattern, percent } => {
-            no_member(member.as_deref(), world)?;
-            let corruptor = corruptor(*how, *bits, *sectors, pattern.as_ref())?;
-            match on {
-                Stage::Rest if percent.is_some() => {
-                    Err(("percent", "data that lie there are struck once; the key is not allowed".to_owned()))
-                }
-                Stage::Rest => Ok(Effect::Rot(world.filter(ranges, &[])?.spans, corruptor)),
-                Stage::Read => damaging(ranges, reads, *percent, Wrong::Corrupted(corruptor)),
-                Stage::Write => damaging(ranges, writes, *percent, Wrong::Corrupted(corruptor)),
-            }
-        }
-        Fault::Misdirect { member, ranges, distance, percent, kinds } => {
-            no_member(member.as_deref(), world)?;
-            if kinds.iter().any(|kind| matches!(kind, RequestKind::Trim | RequestKind::Flush)) {
-                return Err(("kinds", "only data go astray; allowed: read, write".to_owned()));
-            }
-            let (block, capacity_bytes) = (i64::from(world.subject.block_bytes()), world.subject.capacity_bytes());
-            if distance.0 == 0 || distance.0 % block != 0 || distance.0.unsigned_abs() >= capacity_bytes {
-                let text = format!("{distance}: whole blocks of {block} B within the system are allowed");
-                return Err(("distance", text));
-            }
-            let wrong = Wrong::Misdirected { distance_bytes: distance.0, capacity_bytes };
-            damaging(ranges, &usual(kinds, writes), *percent, wrong)
-        }
-        Fault::LoseWrite { member, ranges, percent } => {
-            no_member(member.as_deref(), world)?;
-            damaging(ranges, writes, *percent, Wrong::NotStored)
-        }
-        Fault::StaleRead { ranges, lasting, percent } => {
-            damaging(ranges, reads, *percent, Wrong::Stale { lasting: *lasting, places: Places::default() })
-        }
-        Fault::ShornWrite { ranges, part, atom, percent } => {
-            let atom_bytes = atom.map_or(SECTOR_BYTES, |Bytes(bytes)| bytes);
-            if !atom_bytes.is_power_of_two() || !(SECTOR_BYTES..=65536).contains(&atom_bytes) {
-                let text = format!(
-                    "{atom_bytes} B is not the size of an atom; a power of two from 512 B to 64 KiB is allowed"
-                );
-                return Err(("atom", text));
-            }
-            damaging(ranges, writes, *percent, Wrong::Shorn { part: *part, atom_bytes })
-        }
-        Fault::Errno { ranges, errno, kinds, time, unflushed, percent } => {
-            let kinds = match errno {
-                Errno::Io | Errno::TimedOut => kinds.clone(),
-                Errno::NoSpace => usual(kinds, writes),
-                Errno::ReadOnly => usual(kinds, &[RequestKind::Write, RequestKind::Trim]),
-            };
-            let flushes = kinds.is_empty() || kinds.contains(&RequestKind::Flush);
-            if unflushed.is_some() && !flushes {
-                return Err(("unflushed", "no flush is among its kinds; the key is not allowed".to_owned()));
-            }
-            let time_ns = time.map_or(Ok(0), |time| positive("time", time))?;
-            let wrong = Wrong::Refused { errno: *errno, time_ns, unflushed: unflushed.unwrap_or_default() };
-            damaging(ranges, &kinds, *percent, wrong)
-        }
-        _ => unreachable!("only these come here"),
-    }
-}
-
-fn no_member(member: Option<&str>, world: &World<'_>) -> Result<(), Complaint> {
-    let Some(name) = member else { return Ok(()) };
-    world.member(name)?;
-    Err(("member", "members have no contents of their own here; without this key the array's are damaged".to_owned()))
-}
-
-fn corruptor(
+/// Keys that do not belong together.
+pub(super) fn corruptor(
     how: Corruption,
     bits: Option<u32>,
     sectors: Option<u32>,

@@ -1,9 +1,10 @@
 //! What a fault does, in the numbers of the system that it strikes; and what is wrong with one that cannot strike it.
 
-use headstack_workload::{Bytes, DurationNs, Kind, Request, Span};
+use headstack_workload::{Bytes, Kind, Span};
 
-use super::contents::Corruptor;
-use super::damaging::Damaging;
+use super::contents::{Corruptor, Stage};
+use super::damaging::{self, Damaging};
+use super::filter::{Complaint, Filter, positive, share};
 use super::{Distribution, Fault, Recovery, RequestKind, Stretch};
 use crate::array::description::{IncidentKind, Member};
 use crate::device::DeviceDescription;
@@ -17,9 +18,6 @@ use crate::system::SystemDescription;
 /// Linux gives a SCSI or ATA command 30 s (`SD_TIMEOUT` of drivers/scsi/sd.h), and tries five times more
 /// (`SD_MAX_RETRIES`).
 const TIME_OUT_NS: u64 = 30_000_000_000;
-
-/// What is wrong with a key of a fault.
-pub(crate) type Complaint = (&'static str, String);
 
 /// What faults strike.
 #[derive(Debug)]
@@ -71,6 +69,11 @@ impl Subject {
         }
     }
 
+    /// What triggers need to know of it: its bytes, those of a block, and whether it is an array.
+    pub fn extent(&self) -> (u64, u32, bool) {
+        (self.capacity_bytes(), self.block_bytes(), matches!(self, Subject::Array { .. }))
+    }
+
     pub(super) fn capacity_bytes(&self) -> u64 {
         let (Subject::Constant { capacity_bytes }
         | Subject::Device { capacity_bytes, .. }
@@ -78,47 +81,12 @@ impl Subject {
         *capacity_bytes
     }
 
-    pub(super) fn block_bytes(&self) -> u32 {
+    fn block_bytes(&self) -> u32 {
         match self {
             Subject::Constant { .. } => 512,
             Subject::Device { block_bytes, .. } | Subject::Array { block_bytes, .. } => *block_bytes,
         }
     }
-}
-
-/// Which requests a fault concerns.
-#[derive(Clone, Debug)]
-pub(crate) struct Filter {
-    /// By `Kind as usize`.
-    kinds: [bool; 4],
-    /// Where; everywhere if empty.
-    pub spans: Vec<Span>,
-}
-
-impl Filter {
-    /// Whether it concerns a request. A flush is everywhere: where ranges are named, it is not meant.
-    pub fn matches(&self, request: &Request) -> bool {
-        let start = request.offset_bytes;
-        let end = start + u64::from(request.length_bytes);
-        self.kinds[request.kind as usize]
-            && (self.spans.is_empty()
-                || (request.kind != Kind::Flush && self.spans.iter().any(|span| overlaps(span, start, end))))
-    }
-
-    /// Whether it concerns the place of a request, of whichever kind.
-    pub fn touches(&self, request: &Request) -> bool {
-        let (start, end) = (request.offset_bytes, request.offset_bytes + u64::from(request.length_bytes));
-        self.spans.is_empty() || self.spans.iter().any(|span| overlaps(span, start, end))
-    }
-
-    /// Whether a byte lies in its ranges.
-    pub fn holds(&self, at_bytes: u64) -> bool {
-        self.spans.is_empty() || self.spans.iter().any(|span| overlaps(span, at_bytes, at_bytes + 1))
-    }
-}
-
-fn overlaps(span: &Span, start: u64, end: u64) -> bool {
-    start < span.start_bytes + span.length_bytes && span.start_bytes < end
 }
 
 /// What a fault does.
@@ -310,17 +278,24 @@ pub(crate) fn effect_of(fault: &Fault, subject: &Subject, devices: &[Known]) -> 
         },
         Fault::PowerOn => Ok(Effect::PowerOn),
         Fault::SetState { to } => Ok(Effect::SetState(*to)),
-        Fault::Corrupt { .. }
-        | Fault::Misdirect { .. }
-        | Fault::LoseWrite { .. }
-        | Fault::StaleRead { .. }
-        | Fault::ShornWrite { .. }
-        | Fault::Errno { .. } => super::damaging::effect_of(fault, &world),
+        Fault::Corrupt { member, ranges, on: Stage::Rest, how, bits, sectors, pattern, percent } => {
+            world.no_member(member.as_deref())?;
+            if percent.is_some() {
+                return Err(("percent", "data that lie there are struck once; the key is not allowed".to_owned()));
+            }
+            let corruptor = damaging::corruptor(*how, *bits, *sectors, pattern.as_ref())?;
+            Ok(Effect::Rot(world.filter(ranges, &[])?.spans, corruptor))
+        }
+        Fault::Corrupt { member, .. } | Fault::Misdirect { member, .. } | Fault::LoseWrite { member, .. } => {
+            world.no_member(member.as_deref())?;
+            world.damaging(fault)
+        }
+        Fault::StaleRead { .. } | Fault::ShornWrite { .. } | Fault::Errno { .. } => world.damaging(fault),
     }
 }
 
-pub(super) struct World<'a> {
-    pub subject: &'a Subject,
+struct World<'a> {
+    subject: &'a Subject,
     devices: &'a [Known],
 }
 
@@ -353,7 +328,7 @@ impl World<'_> {
         let filter = number.is_none().then(|| {
             let mut kinds = [false; 4];
             (kinds[Kind::Read as usize], kinds[Kind::Write as usize]) = (reads, writes);
-            Filter { kinds, spans }
+            Filter::new(kinds, spans)
         });
         Ok(Effect::Media { member: number, media_defects, filter })
     }
@@ -365,20 +340,33 @@ impl World<'_> {
         }
     }
 
-    pub(super) fn filter(&self, ranges: &[Stretch], kinds: &[RequestKind]) -> Result<Filter, Complaint> {
+    fn damaging(&self, fault: &Fault) -> Result<Effect, Complaint> {
+        let filter = |ranges: &[Stretch], kinds: &[RequestKind]| self.filter(ranges, kinds);
+        let extent = (self.subject.capacity_bytes(), self.subject.block_bytes());
+        Ok(Effect::Damaging(Box::new(Damaging::of(fault, extent, &filter)?)))
+    }
+
+    fn no_member(&self, member: Option<&str>) -> Result<(), Complaint> {
+        let Some(name) = member else { return Ok(()) };
+        self.member(name)?;
+        let why = "members have no contents of their own here; without this key the array's are damaged";
+        Err(("member", why.to_owned()))
+    }
+
+    fn filter(&self, ranges: &[Stretch], kinds: &[RequestKind]) -> Result<Filter, Complaint> {
         let mut wanted = [kinds.is_empty(); 4];
         for kind in Kind::ALL {
             wanted[kind as usize] |= kinds.contains(&kind.into());
         }
         let spans = spans(ranges, self.subject.capacity_bytes(), self.subject.block_bytes())?;
-        Ok(Filter { kinds: wanted, spans })
+        Ok(Filter::new(wanted, spans))
     }
 
     fn names(&self) -> String {
         self.devices.iter().map(|device| device.name.as_str()).collect::<Vec<_>>().join(", ")
     }
 
-    pub(super) fn member(&self, name: &str) -> Result<u32, Complaint> {
+    fn member(&self, name: &str) -> Result<u32, Complaint> {
         if !matches!(self.subject, Subject::Array { .. }) {
             return Err(("member", "the system is not an array; this key is not allowed".to_owned()));
         }
@@ -414,19 +402,6 @@ fn media_kinds(kinds: &[RequestKind], usual: &[RequestKind]) -> Result<[bool; 2]
     }
     let kinds = if kinds.is_empty() { usual } else { kinds };
     Ok([kinds.contains(&RequestKind::Read), kinds.contains(&RequestKind::Write)])
-}
-
-pub(super) fn share(percent: Option<f64>) -> Result<f64, Complaint> {
-    let percent = percent.unwrap_or(100.0);
-    if percent > 0.0 && percent <= 100.0 {
-        Ok(percent / 100.0)
-    } else {
-        Err(("percent", format!("{percent} is not a share; more than 0 and up to 100 are allowed")))
-    }
-}
-
-pub(super) fn positive(key: &'static str, time: DurationNs) -> Result<u64, Complaint> {
-    u64::try_from(time.0).ok().filter(|&ns| ns > 0).ok_or_else(|| (key, format!("{time}: more than 0ns is allowed")))
 }
 
 fn spans(ranges: &[Stretch], capacity_bytes: u64, block_bytes: u32) -> Result<Vec<Span>, Complaint> {

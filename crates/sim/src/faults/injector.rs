@@ -6,10 +6,11 @@ use std::collections::VecDeque;
 use headstack_workload::{DurationNs, Kind, Purpose, Random, Request, Span};
 
 use super::contents::{Corruptor, Damage, HARMS_TOLD, Harm, Spoil};
-use super::cues::Waiting;
 use super::damaging::{Coming, Met};
-use super::effect::{Effect, Filter, Subject, effect_of, known};
+use super::effect::{Effect, Subject, effect_of, known};
+use super::filter::Filter;
 use super::trigger::{Choice, Sight};
+use super::waiting::Waiting;
 use super::{At, Counters, Deed, Distribution, Fault, Injection, Log, Meeting, Schedule, Timed};
 use crate::SimError;
 use crate::array::description::IncidentKind;
@@ -251,7 +252,7 @@ impl Injector {
         }
         let devices = known(&devices_of(system.as_deref()));
         let effect = effect_of(&timed.fault, &self.subject, &devices).map_err(wrong)?;
-        timed.trigger.plan(effect.is_event(), &self.subject, Some(0)).map_err(wrong)?;
+        timed.trigger.plan(effect.is_event(), self.subject.extent(), Some(0)).map_err(wrong)?;
         self.bit_of_pattern(&timed)?;
         let from = DurationNs(now_ns as i64);
         let at = timed.trigger.at.or_else(|| timed.trigger.is_timed().then_some(At::Time(from)));

@@ -8,16 +8,21 @@
 pub mod contents;
 mod cues;
 pub(crate) mod damaging;
+mod deed;
 pub(crate) mod effect;
+mod filter;
 pub(crate) mod injector;
 mod log;
 mod schedule;
 mod stale;
 pub mod trigger;
+mod waiting;
 
-pub use contents::{Corruption, Distance, Errno, Lasting, Part, Stage, Unflushed};
+pub use crate::flights::Errno;
+pub use contents::{Corruption, Distance, Lasting, Part, Stage, Unflushed};
+pub use deed::Deed;
 pub use injector::FaultsToEnd;
-pub use log::{Counters, Deed, Injection, Log, Meeting};
+pub use log::{Counters, Injection, Log, Meeting};
 pub use schedule::{Schedule, Timed};
 pub use trigger::{At, Count, Every, Nth, Pattern, Trigger};
 

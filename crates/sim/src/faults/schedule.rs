@@ -7,7 +7,8 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-use super::effect::{Complaint, Known, Subject, effect_of};
+use super::effect::{Known, Subject, effect_of};
+use super::filter::Complaint;
 use super::trigger::{Every, PATTERNS_MAX};
 use super::{At, Fault, Pattern, Trigger};
 use crate::model::Model;
@@ -164,7 +165,7 @@ impl Schedule {
                 Err(("member", _)) if grows => {}
                 checked => {
                     let is_event = checked.map_err(|complaint| (index, complaint))?.is_event();
-                    timed.trigger.plan(is_event, &subject, Some(0)).map_err(|complaint| (index, complaint))?;
+                    timed.trigger.plan(is_event, subject.extent(), Some(0)).map_err(|complaint| (index, complaint))?;
                 }
             }
         }

@@ -7,7 +7,6 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::effect::{Complaint, Subject};
 use crate::gauges::GroupHealth;
 
 /// Patterns that one session looks for at most: a bit each tells which a write brings.
@@ -350,7 +349,8 @@ impl Trigger {
         *self == only_at && !matches!(self.at, Some(At::Request(_)))
     }
 
-    /// What a fault waits for, and what then meets it. `is_event` is one that is not about single requests; `pattern` is
+    /// What a fault waits for, and what then meets it. `is_event` is one that is not about single requests; the system has this
+    /// capacity and blocks of this size, and may be an array; `pattern` is
     /// the bit of what it looks for.
     ///
     /// # Errors
@@ -358,14 +358,14 @@ impl Trigger {
     pub(crate) fn plan(
         &self,
         is_event: bool,
-        subject: &Subject,
+        (capacity_bytes, block_bytes, is_array): (u64, u32, bool),
         pattern: Option<u32>,
-    ) -> Result<(Option<Cue>, Choice), Complaint> {
+    ) -> Result<(Option<Cue>, Choice), (&'static str, String)> {
         let span = self.touching.as_ref().map(|text| {
-            let span = Span::parse(text, subject.capacity_bytes(), subject.block_bytes());
+            let span = Span::parse(text, capacity_bytes, block_bytes);
             span.map_err(|message| ("touching", message))
         });
-        if self.health.is_some() && !matches!(subject, Subject::Array { .. }) {
+        if self.health.is_some() && !is_array {
             return Err(("while", "the system is not an array; this key is not allowed".to_owned()));
         }
         let conditions = Conditions { span: span.transpose()?, pattern, health: self.health, state: self.state };

@@ -1,0 +1,23 @@
+//! A fault that waits for a request before it strikes.
+
+use headstack_workload::Random;
+
+use super::trigger::Cue;
+
+/// A fault that waits for its cue.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    pub number: u32,
+    /// When it has waited long enough.
+    pub until_ns: u64,
+    pub lasts_ns: Option<u64>,
+    pub cue: Cue,
+    /// Of what is drawn each time that it strikes.
+    pub seeds: Random,
+}
+
+impl Waiting {
+    pub fn new(number: u32, cue: Cue, (until_ns, lasts_ns): (u64, Option<u64>), seeds: Random) -> Waiting {
+        Waiting { number, until_ns, lasts_ns, cue, seeds }
+    }
+}
