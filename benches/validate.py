@@ -32,6 +32,7 @@ TESTS = {
     "power cuts": cargo_test("headstack-live", "suite", "power::", "--ignored"),
     "sampling errors": cargo_test("headstack-catalogue", "suite", "sampling::", "--ignored"),
     "live verdicts": cargo_test("headstack-live", "verdict", "what_a_verdict_states", "--ignored"),
+    "crash tests of stores": ["env", "PYTHONPATH=tests/python", sys.executable, "-m", "stores"],
     "inverse studies": [sys.executable, "benches/fits.py"],
     "twins of hidden devices": [*HEADSTACK, "twin", "validate", "--family", "disk", "--devices", "12", "--seed", "3"],
     "devices of no family": [*HEADSTACK, "twin", "validate", "--family", "strangers", "--devices", "12", "--seed", "3"],

@@ -33,12 +33,14 @@ PLACES = {
     "crates/trace/samples": ".txt .csv .iolog .bin .blktrace .blkparse .trace .0 .1",
     "crates/trace/tests/fixtures": ".parquet",
     "docs": ".css .ipynb .json .md .png .py .rst",
+    "examples": ".py .yml Dockerfile",
     "fuzz": ".lock .rs .sh .toml",
     "fuzz/seeds": "any",
     "packaging": ".py",
     "python": ".csv .json .md .py .pyi .toml .txt .typed",
     "tests": ".py .txt",
     "tests/python/samples": ".json .txt",
+    "tests/python/stores": ".go .lock .mod .py .rs .sum .toml",
     "web": ".css .json .mjs .sh .ts",
 }
 """The folders that files lie in, and how the names of those in each end; the innermost folder counts."""

@@ -253,7 +253,7 @@ impl Search {
                 open: members.len(),
                 possible: self.asked.rules.possible(&members),
             };
-            self.coverage.possible += moment.possible;
+            self.coverage.possible = (self.coverage.possible + moment.possible).min(f64::MAX);
             self.coverage.largest_window = self.coverage.largest_window.max(moment.open as u64);
             self.moments.push(moment);
         }

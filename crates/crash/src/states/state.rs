@@ -123,16 +123,17 @@ impl Rules {
         state
     }
 
-    /// How many subsets of the open changes there are, torn ones among them.
+    /// How many subsets of the open changes there are, torn ones among them; the largest number for more than that, since
+    /// JSON has no infinity.
     pub(crate) fn possible(&self, members: &[Member]) -> f64 {
         if self.regions.is_empty() {
-            return members.iter().map(Member::outcomes).product();
+            return members.iter().map(Member::outcomes).product::<f64>().min(f64::MAX);
         }
         let mut of_regions = vec![1.0; self.regions.len() + 1];
         for member in members {
             of_regions[member.region] += member.outcomes() - 1.0;
         }
-        of_regions.iter().product()
+        of_regions.iter().product::<f64>().min(f64::MAX)
     }
 }
 

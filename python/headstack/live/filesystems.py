@@ -1,0 +1,157 @@
+"""File systems on a live device: how one is made and mounted, and how what a crash left of it is read."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from headstack._native import InputError, RunError
+
+PATH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
+PATIENCE_S = 60
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+"""Where files are written that nobody keeps."""
+MOUNTS_MAX = 3
+"""So often is a mount tried: another process may only just be looking at the device."""
+
+
+class UnreadableError(Exception):
+    """A file system that its own recovery does not bring back."""
+
+
+@dataclass(frozen=True)
+class FileSystem:
+    """How one is made, and with which options what is left of it is mounted; `least_mib` is the smallest that its maker
+    takes."""
+
+    make: tuple[str, ...]
+    reading: str
+    least_mib: int
+
+
+FILE_SYSTEMS = {
+    # A small journal, which is gone through several times, and nothing that is written later without being asked for.
+    "ext4": FileSystem(
+        (
+            "mkfs.ext4",
+            "-q",
+            "-F",
+            "-b",
+            "1024",
+            "-J",
+            "size=4",
+            "-E",
+            "nodiscard,lazy_itable_init=0,lazy_journal_init=0",
+        ),
+        "",
+        16,
+    ),
+    "btrfs": FileSystem(("mkfs.btrfs", "-q", "-f", "-K", "-M"), "", 64),
+    # An image has the same identity as the device that it is a state of.
+    "xfs": FileSystem(("mkfs.xfs", "-q", "-f", "-K"), "nouuid", 304),
+}
+
+
+def file_system(kind: str) -> FileSystem:
+    """The one of this name. Raises ``InputError`` for others."""
+    if kind not in FILE_SYSTEMS:
+        raise InputError(f"file system: {kind!r} is unknown; allowed: {', '.join(FILE_SYSTEMS)}")
+    return FILE_SYSTEMS[kind]
+
+
+def _tool(*command: str | Path, allowed: tuple[int, ...] = (0,)) -> str:
+    """Runs a program of the system to its end; what it says. Raises ``OSError`` where it refuses."""
+    found = shutil.which(str(command[0]), path=PATH)
+    if found is None:
+        raise RunError(f"{command[0]} is not installed")
+    done = subprocess.run([found, *map(str, command[1:])], capture_output=True, text=True, timeout=PATIENCE_S)
+    if done.returncode not in allowed:
+        # e2fsck names itself on standard error, and says what is wrong on the other.
+        said = " ".join(f"{done.stderr} {done.stdout}".split())
+        raise OSError(f"{command[0]}: exit code {done.returncode}: {said[:300]}")
+    return done.stdout
+
+
+@contextmanager
+def looped(file: Path, *, direct: bool) -> Iterator[str]:
+    """A block device made of a file; ``direct`` passes the page cache by, as a device's writes do. Raises ``RunError``
+    where the machine has none to give."""
+    if os.geteuid() != 0:
+        raise RunError("loop devices and mounts need root")
+    try:
+        device = _tool("losetup", "--find", "--show", f"--direct-io={'on' if direct else 'off'}", file).strip()
+    except OSError as error:
+        raise RunError(f"no loop device: {error}") from None
+    try:
+        yield device
+    finally:
+        _tool("losetup", "--detach", device)
+
+
+@contextmanager
+def mounted(device: str, kind: str, options: str = "") -> Iterator[Path]:
+    """The folder in which a device is mounted."""
+    with tempfile.TemporaryDirectory(prefix="headstack-mount-") as name:
+        # Data bases run as users of their own, who have to reach it.
+        os.chmod(name, 0o755)
+        _tool("mount", "-t", kind, "-o", ",".join(filter(None, ("noatime", options))), device, name)
+        try:
+            yield Path(name)
+        finally:
+            _tool("umount", name)
+
+
+@contextmanager
+def made(file: Path, kind: str, options: str = "") -> Iterator[Path]:
+    """A new file system on the device behind a file, mounted. What is made of it is synced before it is handed over."""
+    with looped(file, direct=True) as device:
+        _tool(*file_system(kind).make, device)
+        with mounted(device, kind, options) as folder:
+            _tool("sync", "-f", folder)
+            yield folder
+
+
+@contextmanager
+def left(image: Path, kind: str) -> Iterator[Path]:
+    """What lies in an image after the file system's own recovery. Raises `UnreadableError` where that fails.
+
+    ext4 is recovered and read by its tools, for which nobody has to be root; others are mounted.
+    """
+    if kind == "ext4":
+        with tempfile.TemporaryDirectory(prefix="headstack-left-", dir=MEMORY) as name:
+            os.chmod(name, 0o755)
+            try:
+                # 1: something was put right, which after a crash it may have to be.
+                _tool("e2fsck", "-fy", image, allowed=(0, 1))
+            except OSError as error:
+                raise UnreadableError(str(error)) from None
+            _tool("debugfs", "-R", f"rdump / {name}", image)
+            yield Path(name)
+        return
+    with looped(image, direct=False) as device, _mounted_again(device, kind) as folder:
+        yield folder
+
+
+@contextmanager
+def _mounted_again(device: str, kind: str) -> Iterator[Path]:
+    for attempt in range(1, MOUNTS_MAX + 1):
+        mount = mounted(device, kind, file_system(kind).reading)
+        try:
+            folder = mount.__enter__()
+        except OSError as error:
+            if attempt == MOUNTS_MAX:
+                raise UnreadableError(str(error)) from None
+            time.sleep(0.05 * attempt)
+            continue
+        try:
+            yield folder
+        finally:
+            mount.__exit__(None, None, None)
+        return

@@ -1,0 +1,76 @@
+"""The table of cases."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from headstack.live.filesystems import UnreadableError, left
+from stores.apart import apart
+from stores.programs import STORES, Store
+from stores.verdicts import BrokenError, Kind, judge
+
+FOLDER = "store"
+"""Of the file system; what a store keeps lies in it."""
+TABLE = Path(__file__).with_name("cases.toml")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A row of it."""
+
+    name: str
+    store: str
+    settings: dict[str, Any] = field(default_factory=dict)
+    file_system: str = "ext4"
+    mount: str = ""
+    background_ms: float = 4
+    torn: int = 0
+    """Pieces of so many bytes, of which any may be there; 0 where writes are whole or absent."""
+    budget: str = "10s"
+    must: frozenset[Kind] = frozenset()
+    may: frozenset[Kind] = frozenset()
+
+    @property
+    def program(self) -> Store:
+        return STORES[self.store]
+
+    def __str__(self) -> str:
+        settings = " ".join(f"{name}={value}" for name, value in self.settings.items())
+        torn = f"torn at {self.torn} bytes" if self.torn else ""
+        words = (self.store, settings, "" if self.file_system == "ext4" else self.file_system, self.mount, torn)
+        return " ".join(filter(None, words))
+
+    def check(self, image: Path, marks: Sequence[str]) -> None:
+        """Raises `BrokenError` for what an image does not keep of what the marks say was acknowledged."""
+        acknowledged = max((int(mark) for mark in marks if mark.isdecimal()), default=0)
+        try:
+            with left(image, self.file_system) as root:
+                rows = apart(lambda: self.program.read(root / FOLDER, self.settings))
+        except UnreadableError as error:
+            raise BrokenError(Kind.NO_FILE_SYSTEM, str(error)) from None
+        except BrokenError as broken:
+            if acknowledged == 0 and broken.kind in (Kind.CORRUPT, Kind.DIED):
+                raise BrokenError(Kind.UNOPENED, broken.what) from None
+            raise
+        judge(rows, acknowledged, self.program.transactions)
+
+    def verdict(self, seen: set[Kind]) -> str:
+        """What the kinds that were seen mean."""
+        if wrong := seen - self.must - self.may:
+            return "wrong: " + ", ".join(sorted(wrong))
+        if missed := self.must - seen:
+            return ("missed: " if missed == self.must else "not seen: ") + ", ".join(sorted(missed))
+        return "found" if self.must else "none"
+
+
+def cases() -> list[Case]:
+    rows = tomllib.loads(TABLE.read_text(encoding="utf-8"))["case"]
+    return [Case(**row | {k: frozenset(map(Kind, row.get(k, []))) for k in ("must", "may")}) for row in rows]
+
+
+def named(name: str) -> Case:
+    return next(case for case in cases() if case.name == name)

@@ -1,0 +1,101 @@
+"""A case from its recording to its verdict."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import headstack as hs
+from headstack.live.filesystems import MEMORY, PATH, file_system
+from stores.cases import Case
+from stores.programs import command
+from stores.recording import BEGIN, recorded
+from stores.verdicts import BrokenError, Kind
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a case. `kinds` counts what was wrong with states, with those by which findings were reduced."""
+
+    case: Case
+    states: int
+    possible: float | None
+    largest_window: int
+    findings: int
+    kinds: Counter[Kind]
+    recording_s: float
+    seconds: float
+
+    @property
+    def verdict(self) -> str:
+        return self.case.verdict(set(self.kinds))
+
+    @property
+    def is_as_expected(self) -> bool:
+        return self.verdict in ("found", "none")
+
+
+def lacks_of(case: Case) -> str | None:
+    """What this machine lacks of what a case needs."""
+    if os.geteuid() != 0:
+        return "loop devices and mounts need root"
+    for device in ("/dev/fuse", "/dev/loop-control"):
+        if not os.access(device, os.R_OK | os.W_OK):
+            return f"no {device}"
+    maker = file_system(case.file_system).make[0]
+    if shutil.which(maker, path=PATH) is None:
+        return f"{maker} is not installed"
+    try:
+        command(case.store, Path("/"), case.settings)
+    except hs.RunError as error:
+        return str(error)
+    return None
+
+
+def tried(case: Case, budget: str, seed: int) -> Outcome:
+    """Records a case, and tries what power cuts may leave of it."""
+    started_s = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="headstack-case-", dir=MEMORY) as name:
+        folder = Path(name)
+        recorded(case, folder / "journal", folder)
+        recorded_s = time.monotonic()
+        kinds = folder / "kinds"
+        kinds.touch()
+
+        def check(path: str, marks: Sequence[str]) -> None:
+            try:
+                case.check(Path(path), marks)
+            except BrokenError as broken:
+                # Findings are put together by what is missing; a kind that is rarer would not be among them.
+                with kinds.open("a", encoding="utf-8") as file:
+                    file.write(f"{broken.kind}\n")
+                raise
+
+        # btrfs knows devices by what is written on them: it takes two images of one file system for one.
+        jobs = 1 if case.file_system == "btrfs" else None
+        exploration = hs.crash.open(folder / "journal").explore(
+            check,
+            budget=budget,
+            tear="any" if case.torn else "none",
+            atom=str(case.torn) if case.torn else None,
+            start=BEGIN,
+            jobs=jobs,
+            seed=seed,
+        )
+        coverage = exploration.coverage
+        return Outcome(
+            case,
+            coverage.states,
+            coverage.possible,
+            coverage.largest_window,
+            len(exploration.findings),
+            Counter(map(Kind, kinds.read_text(encoding="utf-8").splitlines())),
+            recorded_s - started_s,
+            time.monotonic() - started_s,
+        )

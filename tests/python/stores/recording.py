@@ -1,0 +1,113 @@
+"""Recordings: a store at work on a live device that keeps a journal."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+import headstack as hs
+from headstack.live.control import Control
+from headstack.live.filesystems import file_system, made
+from stores.cases import FOLDER, Case
+from stores.programs import command
+
+BEGIN = "ready"
+"""The mark from which on cuts are tried: everything before it is synced."""
+DRIVE = "wd1200bb"
+"""A disk whose write cache is volatile, and which writes sector by sector."""
+SPEED = 50
+"""Its times are not what is tested."""
+
+Mark = Callable[[str], None]
+
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def sync(folder: Path) -> None:
+    """Of the whole file system, and no other."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        if LIBC.syncfs(descriptor) != 0:
+            raise OSError(ctypes.get_errno(), "syncfs")
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def synced_in_the_background(folder: Path, every_s: float) -> Iterator[None]:
+    """What the kernel's writeback does in half a minute: unsynced data come to the device, in any order."""
+    over = threading.Event()
+
+    def repeat() -> None:
+        while not over.wait(every_s):
+            sync(folder)
+
+    thread = threading.Thread(target=repeat)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def work(case: Case, folder: Path, mark: Mark, pause_s: float = 0) -> int:
+    """Runs a store's transactions, and marks each that it acknowledges, before it goes on; how many those were."""
+    # The interpreter finds this package as it has found it here.
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
+    words = command(case.store, folder, case.settings)
+    count = 0
+    with subprocess.Popen(
+        words, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        for line in process.stdout:
+            mark(line.strip())
+            count += 1
+            # The background has the time to write what each transaction left.
+            time.sleep(pause_s)
+            process.stdin.write("\n")
+            process.stdin.flush()
+        said = process.stderr.read()
+    if process.returncode != 0 or count != case.program.transactions:
+        raise RuntimeError(f"{case.name}: {count} transactions, exit code {process.returncode}: {said.strip()[-500:]}")
+    return count
+
+
+def carried_out(case: Case, file: Path, mark: Mark) -> None:
+    """The whole run on a device behind a file: a new file system, the store's transactions, and the end."""
+    with made(file, case.file_system, case.mount) as root:
+        folder = root / FOLDER
+        folder.mkdir()
+        if case.program.prepare is not None:
+            case.program.prepare(folder)
+        sync(root)
+        mark(BEGIN)
+        every_s = case.background_ms / 1e3
+        with synced_in_the_background(root, every_s) if every_s else nullcontext():
+            work(case, folder, mark, every_s / 2)
+
+
+def size_mib(case: Case) -> int:
+    return max(case.program.image_mib, file_system(case.file_system).least_mib)
+
+
+def recorded(case: Case, journal: Path, scratch: Path) -> None:
+    """Writes the journal of a run."""
+    place = scratch / "fuse"
+    place.mkdir()
+    part = f"{DRIVE}@0..{size_mib(case)}MiB"
+    served = hs.serve(
+        part, speed=SPEED, fuse=str(place), control=str(scratch / "control"), journal=str(journal), realtime=False
+    )
+    with served as live, Control(scratch / "control") as control:
+        carried_out(case, Path(live.files[0]), lambda text: control.order({"do": "mark", "text": text}))
