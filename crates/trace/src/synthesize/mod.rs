@@ -143,7 +143,7 @@ pub fn synthesize(
     let (requests_max, latest_ns) = match options.length {
         Length::Times(times) => (((learnt_requests as f64 * times).round() as u64).max(1), LATEST_NS),
         Length::Requests(requests) => (requests, LATEST_NS),
-        Length::Ns(ns) if mean_gap_ns == 0 && clients.is_none() => {
+        Length::Ns(ns) if mean_gap_ns == 0 => {
             let message = format!("a trace whose requests all come at once has no rate: {ns} ns would never pass");
             return Err(refused("length", message));
         }

@@ -280,6 +280,13 @@ fn what_cannot_be_is_refused() {
     for (field, options) in wrong {
         assert_eq!(synthesize(&open, &options, &path, &mut |_| true).unwrap_err().field, field);
     }
+    // Clients or not, what all comes at once fills no time.
+    let at_once: Vec<Record> = closed(8, 8).iter().map(|one| Record { response_ns: 1_000, ..*one }).collect();
+    let other = Folder::new("at-once");
+    let at_once = other.store(&at_once);
+    let opened = || TraceReader::open(&[&at_once], &ReadOptions::default());
+    let options = Options { length: Length::Ns(1_000_000), ..SAME };
+    assert_eq!(synthesize(&opened, &options, &path, &mut |_| true).unwrap_err().field, "length");
     // Who stops it is left nothing, whether it learns or writes.
     for stop_at in [0, 100] {
         let stopped =
