@@ -179,7 +179,7 @@ fn closed_loop(
                 command: if is_read { command::READ } else { command::WRITE },
                 cookie: slot as u64,
                 offset_bytes: request.offset_bytes,
-                length_bytes: request.length_bytes,
+                length_bytes: u64::from(request.length_bytes),
             };
             let length = request.length_bytes as usize;
             issued[slot] = (Instant::now(), if is_read { length } else { 0 });

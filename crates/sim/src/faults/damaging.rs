@@ -11,6 +11,9 @@ use super::stale::Places;
 use super::trigger::{Choice, Sight};
 use super::{Deed, Errno, Fault, RequestKind, Stretch};
 
+/// Says which requests some ranges and kinds mean.
+type Filtering<'a> = dyn Fn(&[Stretch], &[RequestKind]) -> Result<Filter, Complaint> + 'a;
+
 /// Which requests meet it, and what it does to them.
 #[derive(Clone, Debug)]
 pub(crate) struct Damaging {
@@ -80,7 +83,7 @@ impl Damaging {
         fault: &Fault,
         member: Option<u32>,
         (capacity_bytes, block_bytes): (u64, u32),
-        filter: &dyn Fn(&[Stretch], &[RequestKind]) -> Result<Filter, Complaint>,
+        filter: &Filtering<'_>,
     ) -> Result<Damaging, Complaint> {
         let usual = |kinds: &[RequestKind], usual: &[RequestKind]| {
             if kinds.is_empty() { usual.to_vec() } else { kinds.to_vec() }

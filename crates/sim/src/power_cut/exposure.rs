@@ -154,8 +154,10 @@ impl Exposure {
     /// Acknowledged data are lost where a volatile cache alone has them; power stays on, and what is under way goes on.
     pub fn drop_acknowledged(&mut self, at_ns: u64, medium: &Medium<'_>) -> PowerLoss {
         let volatile = self.volatile(medium);
-        let answered = self.exposed.extract_if(.., |_, exposed| exposed.acknowledged_ns.is_some());
-        let answered: Vec<(u64, Exposed)> = answered.collect();
+        let exposed = std::mem::take(&mut self.exposed);
+        let (answered, under_way): (BTreeMap<_, _>, _) =
+            exposed.into_iter().partition(|(_, exposed)| exposed.acknowledged_ns.is_some());
+        self.exposed = under_way;
         for (number, exposed) in answered.iter().rev() {
             let gone = Fate::Lost { acknowledged: !exposed.failed };
             decide(*number, exposed.span, &within(&volatile, exposed.span), gone, &mut self.verdicts);
