@@ -100,7 +100,10 @@ mod tests {
             let parts = parts_of(whole);
             let mut end = whole.start_bytes;
             for part in &parts {
-                assert!(part.start_bytes == end && (end == whole.start_bytes || end % CUT_BYTES == 0), "{part:?}");
+                assert!(
+                    part.start_bytes == end && (end == whole.start_bytes || end.is_multiple_of(CUT_BYTES)),
+                    "{part:?}"
+                );
                 assert!(part.length_bytes <= PART_BYTES_MAX, "{part:?}");
                 let is_kept = part.length_bytes <= headstack_sim::power_cut::CHANGE_BYTES_MAX;
                 assert!(parts.len() == 1 || !is_kept, "{part:?} of {}", parts.len());
