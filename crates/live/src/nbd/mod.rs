@@ -9,6 +9,7 @@ mod input;
 mod negotiation;
 mod output;
 mod parts;
+mod reply;
 mod requests;
 mod server;
 mod sparse;
@@ -16,7 +17,7 @@ pub mod tls;
 pub mod wire;
 
 pub use negotiation::Security;
-pub use requests::Reply;
+pub use reply::Reply;
 pub use server::{Endpoint, Limits, SOCKET_MODE, Server};
 pub(crate) use server::{allow_many_files, unix_listener};
 pub use tls::Tls;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use headstack_sim::Outcome;
 use headstack_workload::Span;
 
-use super::requests::Reply;
+use super::reply::Reply;
 use super::wire::Errno;
 use crate::pacer::Answer;
 
@@ -92,6 +92,8 @@ impl Answer for Part {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nbd::reply::tests::{heard, told};
+    use crate::nbd::wire::Framing;
 
     #[test]
     fn parts_are_the_whole_in_order_and_each_is_more_than_an_undo_log_keeps() {
@@ -111,5 +113,28 @@ mod tests {
             }
             assert_eq!(end, whole.start_bytes + whole.length_bytes);
         }
+    }
+
+    #[test]
+    fn parts_are_answered_once_with_the_worst_that_became_of_one() {
+        let all = |outcomes: [Outcome; 3]| {
+            heard(Framing::Simple, |reply| {
+                let parts = Parts::new(reply, 3);
+                outcomes.into_iter().for_each(|outcome| parts.part().send(outcome, Duration::ZERO));
+            })
+        };
+        let failed = told(Framing::Simple, Outcome::Failed(None));
+        assert_eq!(all([Outcome::Done; 3]), b"yes");
+        assert_eq!(all([Outcome::Done, Outcome::Failed(None), Outcome::Done]), failed);
+        assert_eq!(all([Outcome::Failed(None), Outcome::Vanished, Outcome::Done]), b"");
+        // Two that were handed in, and one that could not be: the last answer tells it.
+        let full = heard(Framing::Simple, |reply| {
+            let parts = Parts::new(reply, 3);
+            parts.part().send(Outcome::Done, Duration::ZERO);
+            parts.refuse(Errno::NoSpace, 1);
+            parts.part().send(Outcome::Done, Duration::ZERO);
+        });
+        let errno = (Errno::NoSpace as u32).to_be_bytes();
+        assert_eq!(full, [&failed[..4], &errno, &failed[8..]].concat());
     }
 }

@@ -3,15 +3,15 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use headstack_sim::{Outcome, faults};
 use headstack_workload::{Kind, Request, Span};
 
 use super::input::Input;
 use super::negotiation::Terms;
 use super::output::{Output, Room};
 use super::parts::{PART_BYTES_MAX, Parts, parts_of};
+use super::reply::{Reply, error};
 use super::sparse;
 use super::wire::{self, Errno, Framing, Header, To, chunk, command};
 use crate::budget::Share;
@@ -34,85 +34,6 @@ const HOLE_BYTES: u32 = 64 << 10;
 const EXTENTS_MAX: usize = 4096;
 /// A payload that says which contexts are wanted is no longer than this: there is one context.
 const CONTEXTS_BYTES_MAX: u64 = 8 + 4 * 16;
-
-/// How a reply looks.
-#[derive(Debug)]
-pub struct Reply {
-    output: Arc<Output>,
-    to: To,
-    /// The message, if all is well.
-    message: Vec<u8>,
-    /// First byte of the export in the system's address space.
-    start_bytes: u64,
-    /// How much a read brings.
-    read_bytes: Option<u32>,
-    room: Room,
-    client: Arc<Client>,
-    issued: Issued,
-}
-
-impl Answer for Reply {
-    fn send(self: Box<Self>, outcome: Outcome, took: Duration) {
-        let message = match outcome {
-            Outcome::Done => self.message,
-            Outcome::Refused(errno) => {
-                let mut message = Vec::new();
-                error(&mut message, self.to, wire_errno(errno), None);
-                message
-            }
-            Outcome::Failed(at) => {
-                let mut message = Vec::new();
-                let at = at.map(|bytes| bytes.saturating_sub(self.start_bytes));
-                error(&mut message, self.to, Errno::Io, at);
-                message
-            }
-            // A client that waits would wait forever.
-            Outcome::Vanished => return self.output.cut(),
-        };
-        let (turns, output, room) = (&self.client.turns, self.output, self.room);
-        turns.answered(Instant::now(), self.issued, took, message.len(), || output.send(message, room));
-    }
-
-    fn data(&mut self) -> Option<(u64, &mut [u8])> {
-        let length_bytes = self.read_bytes?;
-        if self.to.framing.has_chunks() {
-            sparse::put_in_zeros(&mut self.message, self.to, length_bytes);
-        }
-        let from = self.message.len() - length_bytes as usize;
-        Some((self.start_bytes + self.to.offset_bytes, &mut self.message[from..]))
-    }
-}
-
-/// An error as the protocol has it: it has none for what took too long, and none for what can only be read but that it is not
-/// permitted.
-fn wire_errno(errno: faults::Errno) -> Errno {
-    match errno {
-        faults::Errno::Io | faults::Errno::TimedOut => Errno::Io,
-        faults::Errno::NoSpace => Errno::NoSpace,
-        faults::Errno::ReadOnly => Errno::NotPermitted,
-    }
-}
-
-impl Reply {
-    /// Tells the client that it cannot be.
-    pub fn refuse(self, errno: Errno) {
-        let mut message = Vec::new();
-        error(&mut message, self.to, errno, None);
-        let (turns, output, room) = (&self.client.turns, self.output, self.room);
-        turns.answered(Instant::now(), self.issued, Duration::ZERO, message.len(), || output.send(message, room));
-    }
-}
-
-fn error(into: &mut Vec<u8>, to: To, errno: Errno, at_bytes: Option<u64>) {
-    if !to.framing.has_chunks() {
-        return wire::simple(into, to.cookie, errno as u32);
-    }
-    let (kind, length) = if at_bytes.is_some() { (chunk::ERROR_OFFSET, 14) } else { (chunk::ERROR, 6) };
-    wire::chunk_header(into, to, chunk::FLAG_DONE, kind, length);
-    into.extend_from_slice(&(errno as u32).to_be_bytes());
-    into.extend_from_slice(&0u16.to_be_bytes());
-    into.extend(at_bytes.into_iter().flat_map(u64::to_be_bytes));
-}
 
 /// A connection whose client has chosen an export.
 pub struct Requests<'d> {
@@ -575,78 +496,5 @@ fn errno_of(failure: &io::Error) -> Errno {
     match failure.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => Errno::NoSpace,
         _ => Errno::Io,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::os::unix::net::UnixStream;
-
-    use std::time::Duration;
-
-    use super::*;
-    use crate::budget::Budget;
-    use crate::stream::{Patience, Stream};
-    use crate::witness::Scene;
-
-    /// What a client reads of a reply to cookie 7 of an export that begins at 1 MiB.
-    fn told(framing: Framing, outcome: Outcome) -> Vec<u8> {
-        heard(framing, |reply| Box::new(reply).send(outcome, Duration::ZERO))
-    }
-
-    /// What a client reads of what `answer` does with such a reply.
-    fn heard(framing: Framing, answer: impl FnOnce(Reply)) -> Vec<u8> {
-        let (ours, theirs) = UnixStream::pair().expect("sockets");
-        let budget = Budget::new(0);
-        let patience = Patience { stall: Duration::from_secs(10), budget: budget.clone() };
-        let output = Output::new(Stream::socket_of(ours), patience);
-        let room = output.reserve(3, budget.share()).expect("room");
-        let client = Scene::new().meet(output.stream(), false);
-        let issued = client.turns.arrived(Instant::now(), Instant::now(), 0);
-        let message = b"yes".to_vec();
-        let to = To { framing, cookie: 7, offset_bytes: 0 };
-        answer(Reply { output, to, message, start_bytes: 1 << 20, read_bytes: None, room, client, issued });
-        let mut heard = Vec::new();
-        std::io::Read::read_to_end(&mut &theirs, &mut heard).expect("an end");
-        heard
-    }
-
-    #[test]
-    fn a_failure_is_told_with_its_place_where_that_can_be_said() {
-        assert_eq!(told(Framing::Structured, Outcome::Done), b"yes");
-        assert_eq!(told(Framing::Structured, Outcome::Vanished), b"");
-        let [io, cookie] = [5u32.to_be_bytes().to_vec(), 7u64.to_be_bytes().to_vec()];
-        let simple = [&wire::SIMPLE_REPLY_MAGIC.to_be_bytes()[..], &io, &cookie].concat();
-        assert_eq!(told(Framing::Simple, Outcome::Failed(Some((1 << 20) + 512))), simple);
-        let chunk = |kind: u16, length: u32| {
-            let head = [&wire::STRUCTURED_REPLY_MAGIC.to_be_bytes()[..], &1u16.to_be_bytes(), &kind.to_be_bytes()];
-            [&head.concat()[..], &cookie, &length.to_be_bytes(), &io, &[0, 0]].concat()
-        };
-        assert_eq!(told(Framing::Structured, Outcome::Failed(None)), chunk(chunk::ERROR, 6));
-        let placed = [&chunk(chunk::ERROR_OFFSET, 14)[..], &512u64.to_be_bytes()].concat();
-        assert_eq!(told(Framing::Structured, Outcome::Failed(Some((1 << 20) + 512))), placed, "within the export");
-    }
-
-    #[test]
-    fn parts_are_answered_once_with_the_worst_that_became_of_one() {
-        let all = |outcomes: [Outcome; 3]| {
-            heard(Framing::Simple, |reply| {
-                let parts = Parts::new(reply, 3);
-                outcomes.into_iter().for_each(|outcome| parts.part().send(outcome, Duration::ZERO));
-            })
-        };
-        let failed = told(Framing::Simple, Outcome::Failed(None));
-        assert_eq!(all([Outcome::Done; 3]), b"yes");
-        assert_eq!(all([Outcome::Done, Outcome::Failed(None), Outcome::Done]), failed);
-        assert_eq!(all([Outcome::Failed(None), Outcome::Vanished, Outcome::Done]), b"");
-        // Two that were handed in, and one that could not be: the last answer tells it.
-        let full = heard(Framing::Simple, |reply| {
-            let parts = Parts::new(reply, 3);
-            parts.part().send(Outcome::Done, Duration::ZERO);
-            parts.refuse(Errno::NoSpace, 1);
-            parts.part().send(Outcome::Done, Duration::ZERO);
-        });
-        let errno = (Errno::NoSpace as u32).to_be_bytes();
-        assert_eq!(full, [&failed[..4], &errno, &failed[8..]].concat());
     }
 }
