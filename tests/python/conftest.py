@@ -29,7 +29,7 @@ Headstack = Callable[..., subprocess.CompletedProcess[str]]
 Attach = Callable[[Path], str]
 
 
-NEEDS = ("root", "loop", "programs", "kernel", "data")
+NEEDS = ("root", "loop", "programs", "kernel", "data", "stores")
 """What a machine may lack, as ``HEADSTACK_REQUIRE`` names it: a list such as ``loop,root``."""
 
 

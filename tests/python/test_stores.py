@@ -36,7 +36,7 @@ def prefixes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     try:
         work(case, there, lambda number: copied(there, folder / number))
     except hs.RunError as error:
-        lacks("programs", str(error))
+        lacks("stores", str(error))
     yield case, folder
     shutil.rmtree(folder)
 

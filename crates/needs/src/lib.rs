@@ -21,10 +21,12 @@ pub enum Need {
     Kernel,
     /// Files that are not part of this repository.
     Data,
+    /// A store that `make crash-stores` installs or builds.
+    Stores,
 }
 
 impl Need {
-    const ALL: [Need; 5] = [Need::Root, Need::Loop, Need::Programs, Need::Kernel, Need::Data];
+    const ALL: [Need; 6] = [Need::Root, Need::Loop, Need::Programs, Need::Kernel, Need::Data, Need::Stores];
 
     /// As `HEADSTACK_REQUIRE` names it.
     fn name(self) -> &'static str {
@@ -34,6 +36,7 @@ impl Need {
             Need::Programs => "programs",
             Need::Kernel => "kernel",
             Need::Data => "data",
+            Need::Stores => "stores",
         }
     }
 }
