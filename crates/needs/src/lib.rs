@@ -78,7 +78,7 @@ mod tests {
     fn what_is_required_is_named() {
         for need in Need::ALL {
             assert!(!requires("", need));
-            assert!(requires("loop, root,programs,kernel,data", need));
+            assert!(requires("loop, root,programs,kernel,data,stores", need));
         }
         assert!(requires("loop,root", Need::Loop) && !requires("loop,root", Need::Kernel));
         assert!(std::panic::catch_unwind(|| requires("loops", Need::Loop)).is_err());
