@@ -7,7 +7,7 @@ use super::state::{CrashState, Kept, Member, Tear, runs};
 
 /// How states are chosen. One or two missing or surviving writes find nearly everything, so these come first; before all of a kind
 /// are tried in any window, each window has a few of all kinds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Stage {
     /// All there, and none; all states of small windows.
     Ends,
@@ -28,19 +28,24 @@ pub(crate) enum Stage {
 }
 
 /// How many of a kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Share {
     Few,
     Every,
 }
 
 impl Stage {
-    pub(crate) const ALL: [Stage; 12] = [
+    /// A few of each kind. Who says that writes tear looks for what that does.
+    pub(crate) const FIRST: [Stage; 5] = [
         Stage::Ends,
+        Stage::Torn(Share::Few),
         Stage::Missing(Share::Few),
         Stage::Prefixes(Share::Few),
         Stage::Surviving(Share::Few),
-        Stage::Torn(Share::Few),
+    ];
+
+    /// What follows.
+    pub(crate) const THEN: [Stage; 7] = [
         Stage::Missing(Share::Every),
         Stage::Prefixes(Share::Every),
         Stage::Surviving(Share::Every),

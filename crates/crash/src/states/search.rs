@@ -83,9 +83,10 @@ pub struct Search {
     /// Places in `windows`, the most interesting in the first batch.
     order: Vec<usize>,
     is_whole: Vec<bool>,
-    stage: usize,
+    /// What a round does in which window.
+    visits: Vec<(Stage, usize)>,
     place: usize,
-    round: u64,
+    round: usize,
     vain_rounds: u32,
     states_before_round: u64,
     waiting: VecDeque<CrashState>,
@@ -135,10 +136,11 @@ impl Search {
         }
         let keeps_order = !asked.rules.regions.is_empty();
         let windows = windows(&recording, first_event(&recording, &asked.from)?, keeps_order);
+        let order = order(&windows, asked.seed);
         let mut search = Search {
-            order: order(&windows, asked.seed),
+            visits: first_visits(&order),
+            order,
             is_whole: vec![false; windows.len()],
-            stage: 0,
             place: 0,
             round: 0,
             vain_rounds: 0,
@@ -184,24 +186,26 @@ impl Search {
         }
     }
 
+    /// The next round: whatever follows in all windows, at last drawing again. False where there is nothing more to expect.
+    fn next_round(&mut self) -> bool {
+        self.place = 0;
+        if let Some(&stage) = Stage::THEN.get(self.round) {
+            self.visits = self.order.iter().map(|&number| (stage, number)).collect();
+        } else {
+            let is_vain = self.coverage.states == self.states_before_round;
+            self.vain_rounds = if is_vain { self.vain_rounds + 1 } else { 0 };
+            self.states_before_round = self.coverage.states;
+        }
+        self.round += 1;
+        self.vain_rounds <= VAIN_ROUNDS_MAX && !self.is_whole.iter().all(|&is_whole| is_whole)
+    }
+
     /// Goes to the next window; false where there is none.
     fn go_on(&mut self) -> Result<bool, CrashError> {
-        if self.place == self.order.len() {
-            self.place = 0;
-            let is_last = self.stage + 1 == Stage::ALL.len();
-            if is_last {
-                self.round += 1;
-                let is_vain = self.coverage.states == self.states_before_round;
-                self.vain_rounds = if is_vain { self.vain_rounds + 1 } else { 0 };
-                self.states_before_round = self.coverage.states;
-            } else {
-                self.stage += 1;
-            }
-            if self.vain_rounds > VAIN_ROUNDS_MAX || self.is_whole.iter().all(|&is_whole| is_whole) {
-                return Ok(false);
-            }
+        if self.place == self.visits.len() && !self.next_round() {
+            return Ok(false);
         }
-        let number = self.order[self.place];
+        let (stage, number) = self.visits[self.place];
         self.place += 1;
         if self.is_whole[number] {
             return Ok(true);
@@ -209,8 +213,7 @@ impl Search {
         let events = self.windows[number].events;
         self.scene.go_to(&self.recording, events)?;
         let members = self.asked.rules.members(&self.recording, &self.scene.walk.open);
-        let stage = Stage::ALL[self.stage];
-        let drawn = hash_of(&(self.asked.seed, self.stage, number, self.round));
+        let drawn = hash_of(&(self.asked.seed, stage, number, self.round));
         let mut random = Xoshiro256PlusPlus::seed_from_u64(drawn);
         let states = candidates(stage, events, &members, EXHAUST_MAX, &mut random);
         let outcomes: f64 = members.iter().map(Member::outcomes).product();
@@ -311,6 +314,15 @@ fn first_event(recording: &Recording, from: &From) -> Result<usize, CrashError> 
             mark(&|mark| mark == text).ok_or_else(|| CrashError::of(recording.path(), format!("has no mark {text:?}")))
         }
     }
+}
+
+/// A few of each kind, in one batch of windows after the other: where a state is dear, the most interesting windows have had some
+/// of all kinds before time is over.
+fn first_visits(order: &[usize]) -> Vec<(Stage, usize)> {
+    let in_batch = |batch: &[usize]| -> Vec<(Stage, usize)> {
+        Stage::FIRST.iter().flat_map(|&stage| batch.iter().map(move |&number| (stage, number))).collect()
+    };
+    order.chunks(BATCH).flat_map(in_batch).collect()
 }
 
 /// The most interesting windows first, but within a batch in their order in time.
