@@ -14,8 +14,8 @@ mod requests;
 mod server;
 mod sparse;
 pub mod tls;
-pub mod wire;
 
+pub use headstack_nbd as wire;
 pub use negotiation::Security;
 pub use reply::Reply;
 pub use server::{Endpoint, Limits, SOCKET_MODE, Server};

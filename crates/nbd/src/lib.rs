@@ -1,4 +1,9 @@
-//! The numbers of the NBD protocol (NetworkBlockDevice/nbd, doc/proto.md) and the messages made of them. All are big-endian.
+//! The numbers of the NBD protocol (NetworkBlockDevice/nbd, doc/proto.md), the messages made of them, and the addresses of
+//! exports: what servers and clients have in common. All numbers are big-endian.
+
+mod address;
+
+pub use address::{Address, Place};
 
 /// First words of a server.
 pub const MAGIC: u64 = 0x4e42_444d_4147_4943;
@@ -61,6 +66,7 @@ pub mod reply {
     pub const ERR_TLS_REQD: u32 = (1 << 31) + 5;
     pub const ERR_UNKNOWN: u32 = (1 << 31) + 6;
     pub const ERR_SHUTDOWN: u32 = (1 << 31) + 7;
+    pub const ERR_BLOCK_SIZE_REQD: u32 = (1 << 31) + 8;
     pub const ERR_TOO_BIG: u32 = (1 << 31) + 9;
     pub const ERR_EXT_HEADER_REQD: u32 = (1 << 31) + 10;
 }
@@ -78,6 +84,7 @@ pub mod info {
 #[allow(missing_docs)] // They are named as in the protocol.
 pub mod transmission {
     pub const HAS_FLAGS: u16 = 1;
+    pub const READ_ONLY: u16 = 1 << 1;
     pub const SEND_FLUSH: u16 = 1 << 2;
     pub const SEND_FUA: u16 = 1 << 3;
     pub const ROTATIONAL: u16 = 1 << 4;
