@@ -82,6 +82,11 @@ impl Buffers {
         unsafe { self.memory.as_ptr().add(index * self.stride_bytes) }
     }
 
+    /// Bytes of each slot's.
+    pub fn each_bytes(&self) -> usize {
+        self.stride_bytes
+    }
+
     /// Where `length` bytes of the slot go or come from. A request longer than a buffer, whose contents nobody looks at,
     /// runs over the whole memory, as often as it takes.
     #[inline]

@@ -1,6 +1,5 @@
 //! What is measured.
 
-use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
 use headstack_driver::End;
@@ -75,14 +74,7 @@ const SLOTS_MAX: u32 = 65_536;
 impl Job {
     /// The targets as one address space.
     pub fn target_map(&self) -> TargetMap {
-        let file = |target: &Arc<Target>| {
-            let is_device = target.kind() == TargetKind::BlockDevice;
-            target.fd().map(|fd| (fd.as_raw_fd(), self.bytes_of(target), is_device))
-        };
-        match self.targets.iter().map(file).collect::<Option<Vec<_>>>() {
-            Some(files) => TargetMap::new(files),
-            None => TargetMap::nowhere(self.capacity_bytes()),
-        }
+        TargetMap::of_each(&self.targets, |target| self.bytes_of(target))
     }
 
     fn capacity_bytes(&self) -> u64 {
@@ -118,6 +110,13 @@ impl Job {
         if let Some(small) = self.targets.iter().find(|target| self.bytes_of(target) < u64::from(longest)) {
             let message = format!("requests of {longest} bytes have no room in its {} bytes", small.capacity_bytes());
             return Err(LoadError::Target { target: small.name().to_owned(), message });
+        }
+        if let Some((target, most)) = self.targets.iter().find_map(|target| {
+            let most = target.export()?.terms().maximum_bytes;
+            (longest > most).then_some((target, most))
+        }) {
+            let message = format!("its server takes requests of up to {most} bytes; {longest} are asked for");
+            return Err(LoadError::Target { target: target.name().to_owned(), message });
         }
         let verified_bytes = u64::from(self.depth()) * u64::from(longest);
         if self.verify != Verify::No && verified_bytes > VERIFIED_BYTES_MAX {

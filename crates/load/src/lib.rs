@@ -15,6 +15,7 @@ pub mod integrity;
 mod job;
 mod log;
 mod measured;
+mod nbd;
 mod newer_calls;
 mod phase;
 mod probe;

@@ -32,3 +32,10 @@ pub unsafe fn getrandom(bytes: *mut libc::c_void, length: size_t, flags: c_uint)
     // SAFETY: the caller's promise.
     unsafe { libc::syscall(libc::SYS_getrandom, bytes, length, flags) as ssize_t }
 }
+
+/// # Safety
+/// As of `libc::memfd_create`.
+pub unsafe fn memfd_create(name: *const c_char, flags: c_uint) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { libc::syscall(libc::SYS_memfd_create, name, flags) as c_int }
+}

@@ -291,7 +291,7 @@ impl<'a> Rig<'a> {
 
     /// Times how long handing requests over takes, where the engine hands over before it waits.
     pub fn time_handing_over(&mut self) {
-        if matches!(self.engine, Engine::Ring(_)) {
+        if matches!(self.engine, Engine::Ring(_) | Engine::Nbd(_)) {
             self.handing_over = Some(Box::new(std::array::from_fn(|_| LatencyHistogram::new())));
         }
     }
@@ -653,6 +653,11 @@ impl<'a> Rig<'a> {
             Contents::Stamped(stamping) => Some(stamping.finish()),
             Contents::Any | Contents::Fresh | Contents::Pattern(_) => None,
         }
+    }
+
+    /// Flushes data and metadata of the targets, while nothing is under way; 0 or the first negative error number.
+    pub fn flush(&mut self) -> i32 {
+        self.engine.flush(&self.map)
     }
 
     /// The engine, to be ended.

@@ -1,10 +1,11 @@
 //! The files that a job works on as one address space: one after another, or striped.
 
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::RawFd;
 use std::sync::Arc;
 
 use headstack_workload::Request;
 
+use crate::nbd::Export;
 use crate::target::{Target, TargetKind};
 
 /// Files as one address space. Whoever makes it keeps the files open for as long as it is used.
@@ -16,17 +17,53 @@ pub struct TargetMap {
     stripe_bytes: Option<u64>,
 }
 
+/// Where requests to a piece go.
+#[derive(Clone, Debug)]
+pub enum At {
+    /// An open file.
+    File(RawFd),
+    /// An open block device, which knows trims.
+    Device(RawFd),
+    /// An export of an NBD server.
+    Export(Arc<Export>),
+    /// It stores nothing.
+    Nowhere,
+}
+
 /// A file's share of the address space.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Piece {
-    /// The open file.
-    pub fd: RawFd,
+    /// Where its requests go.
+    pub at: At,
     /// Where it begins in the whole.
     pub start_bytes: u64,
     /// Its size.
     pub length_bytes: u64,
-    /// Whether it is a block device, which knows trims.
-    pub is_device: bool,
+}
+
+impl Piece {
+    /// The open file, to the kernel; none has the number -1.
+    #[inline]
+    pub fn fd(&self) -> RawFd {
+        match &self.at {
+            At::File(fd) | At::Device(fd) => *fd,
+            At::Export(_) | At::Nowhere => -1,
+        }
+    }
+
+    /// Whether it is a block device.
+    #[inline]
+    pub fn is_device(&self) -> bool {
+        matches!(self.at, At::Device(_))
+    }
+
+    /// The export of an NBD server that it is.
+    pub fn export(&self) -> Option<&Arc<Export>> {
+        match &self.at {
+            At::Export(export) => Some(export),
+            At::File(_) | At::Device(_) | At::Nowhere => None,
+        }
+    }
 }
 
 /// Where a request goes.
@@ -39,13 +76,13 @@ pub struct TargetPlace {
 }
 
 impl TargetMap {
-    /// Files of these sizes: (open file, size, whether it is a block device).
-    pub fn new(files: impl IntoIterator<Item = (RawFd, u64, bool)>) -> TargetMap {
+    /// Files of these sizes.
+    pub fn new(files: impl IntoIterator<Item = (At, u64)>) -> TargetMap {
         let mut capacity_bytes = 0;
-        let piece = |(fd, length_bytes, is_device)| {
+        let piece = |(at, length_bytes)| {
             let start_bytes = capacity_bytes;
             capacity_bytes = u64::saturating_add(capacity_bytes, length_bytes);
-            Piece { fd, start_bytes, length_bytes, is_device }
+            Piece { at, start_bytes, length_bytes }
         };
         let pieces = files.into_iter().map(piece).collect();
         TargetMap { pieces, capacity_bytes, stripe_bytes: None }
@@ -53,15 +90,14 @@ impl TargetMap {
 
     /// The whole blocks of `block_bytes` that targets have, one target after another; nowhere if one of them stores nothing.
     pub fn of(targets: &[Arc<Target>], block_bytes: u32) -> TargetMap {
-        let file = |target: &Arc<Target>| {
-            let is_device = target.kind() == TargetKind::BlockDevice;
-            target.fd().map(|fd| (fd.as_raw_fd(), target.whole_bytes(block_bytes), is_device))
-        };
-        match targets.iter().map(file).collect::<Option<Vec<_>>>() {
-            Some(files) => TargetMap::new(files),
-            None => TargetMap::nowhere(
-                targets.iter().fold(0, |sum, target| sum.saturating_add(target.whole_bytes(block_bytes))),
-            ),
+        TargetMap::of_each(targets, |target| target.whole_bytes(block_bytes))
+    }
+
+    /// What `bytes_of` says of each target, one after another; nowhere if one of them stores nothing.
+    pub fn of_each(targets: &[Arc<Target>], bytes_of: impl Fn(&Target) -> u64) -> TargetMap {
+        match targets.iter().any(|target| target.kind() == TargetKind::Null) {
+            false => TargetMap::new(targets.iter().map(|target| (target.at(), bytes_of(target)))),
+            true => TargetMap::nowhere(targets.iter().fold(0, |sum, target| sum.saturating_add(bytes_of(target)))),
         }
     }
 
@@ -71,10 +107,7 @@ impl TargetMap {
         let smallest_bytes = targets.iter().map(|target| target.capacity_bytes()).min().unwrap_or(0);
         let stripe = u64::from(stripe_bytes.max(1));
         let length_bytes = smallest_bytes.min(length_bytes) / stripe * stripe;
-        let file = |target: &Arc<Target>| {
-            let fd = target.fd().map_or(-1, |fd| fd.as_raw_fd());
-            (fd, length_bytes, target.kind() == TargetKind::BlockDevice)
-        };
+        let file = |target: &Arc<Target>| (target.at(), length_bytes);
         TargetMap { stripe_bytes: Some(stripe), ..TargetMap::new(targets.iter().map(file)) }
     }
 
@@ -124,7 +157,7 @@ mod tests {
 
     #[test]
     fn files_lie_one_after_another_and_requests_stay_within_one() {
-        let map = TargetMap::new([(3, 8192, false), (4, 4096, true), (5, 16_384, false)]);
+        let map = TargetMap::new([(At::File(3), 8192), (At::Device(4), 4096), (At::File(5), 16_384)]);
         assert_eq!(map.capacity_bytes(), 28_672);
         let place = |offset, length| map.place(&read(offset, length));
         assert_eq!(place(0, 4096), TargetPlace { piece: 0, offset_bytes: 0 });

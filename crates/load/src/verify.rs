@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use headstack_jobfiles::Verify;
+use headstack_nbd::transmission;
 use headstack_result::{RunResult, StreamResult, SystemRecord};
 use headstack_workload::Request;
 use serde_json::{Value, json};
@@ -271,7 +272,8 @@ pub(crate) fn pass(
         own_buffers: true,
         verification: None,
     };
-    let threads = if target.is_rotational() == Some(true) {
+    let is_of_one = target.export().is_some_and(|export| !export.can(transmission::CAN_MULTI_CONN));
+    let threads = if target.is_rotational() == Some(true) || is_of_one {
         1
     } else {
         std::thread::available_parallelism().map_or(1, |count| count.get().min(reads.threads_max)) as u64

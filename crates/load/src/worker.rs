@@ -7,7 +7,7 @@ use headstack_workload::{Generator, Request, WarmUp};
 
 use crate::LoadError;
 use crate::clock::LOOK_NS;
-use crate::engine::{Wait, flush};
+use crate::engine::Wait;
 use crate::flow::Turns;
 use crate::job::{Job, JobEnd};
 use crate::rig::{Rig, WarmedUp};
@@ -56,7 +56,7 @@ pub fn work(job: &Job, rig: &mut Rig) -> Result<LoopStats, LoadError> {
     if rig.is_ended_by_error {
         loop_stats.notes.push(format!("{} ended at its first error: continue_on_error lets it go on", job.name));
     } else if job.flushes_at_end && job.writes() && rig.drain()? {
-        let result = flush(&job.target_map(), true);
+        let result = rig.flush();
         if result < 0 {
             let why = std::io::Error::from_raw_os_error(-result);
             loop_stats.notes.push(format!("{}: the flush at its end failed: {why}", job.target()));

@@ -1,5 +1,6 @@
 //! Handing requests to the kernel and hearing of their end.
 
+mod nbd;
 mod null;
 mod psync;
 mod ring;
@@ -16,10 +17,12 @@ use crate::clock::Clock;
 use crate::target_map::TargetMap;
 use crate::waker::Waker;
 
+pub use nbd::Nbd;
 pub use null::{Null, WHOLE};
 pub use psync::Psync;
 pub use ring::Ring;
-pub use system_calls::{carry_out, flush, trim};
+pub use system_calls::{carry_out, trim};
+use system_calls::flush;
 
 /// How requests are handed over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,6 +82,8 @@ pub enum Engine {
     Ring(Ring),
     /// System calls.
     Psync(Psync),
+    /// Exports of NBD servers.
+    Nbd(Nbd),
     /// Nothing.
     Null(Null),
 }
@@ -89,6 +94,9 @@ impl Engine {
     /// # Errors
     /// When the kernel refuses what it needs.
     pub fn new(kind: EngineKind, setup: Setup, waker: &Waker) -> Result<Engine, LoadError> {
+        if !matches!(kind, EngineKind::Null { .. }) && setup.map.pieces().iter().any(|piece| piece.export().is_some()) {
+            return Ok(Engine::Nbd(Self::new_nbd(kind, setup, waker)?));
+        }
         match kind {
             EngineKind::Null { service_ns } => Ok(Engine::Null(Null::new(setup, vec![service_ns])?)),
             EngineKind::Psync => Ok(Engine::Psync(Psync::new(setup)?)),
@@ -107,12 +115,28 @@ impl Engine {
         }
     }
 
+    fn new_nbd(kind: EngineKind, setup: Setup, waker: &Waker) -> Result<Nbd, LoadError> {
+        match Nbd::new(setup.clone(), kind != EngineKind::Psync, waker) {
+            Err(LoadError::Io { action: ring::SETUP, source, .. }) if kind == EngineKind::Auto => {
+                let mut nbd = Nbd::new(setup, false, waker)?;
+                nbd.instead_of = Some(format!("io_uring is not available ({source})"));
+                Ok(nbd)
+            }
+            other => other,
+        }
+    }
+
     /// What results say of it.
     pub fn describe(&self) -> String {
         match self {
             Engine::Ring(_) => "requests were handed over by io_uring".to_owned(),
             Engine::Psync(Psync { instead_of: Some(why), .. }) => format!("{why}: requests were handed over by psync"),
             Engine::Psync(_) => "requests were handed over by psync".to_owned(),
+            Engine::Nbd(nbd) => {
+                let why = nbd.instead_of.as_ref().map_or_else(String::new, |why| format!("{why}: "));
+                let way = if nbd.is_by_ring() { "io_uring" } else { "system calls" };
+                format!("{why}requests were sent to the NBD server, and replies awaited by {way}")
+            }
             Engine::Null(_) => "requests were answered by the null engine, which stores nothing".to_owned(),
         }
     }
@@ -123,6 +147,7 @@ impl Engine {
         match self {
             Engine::Ring(ring) => ring.prepare(slot, request),
             Engine::Psync(psync) => psync.prepare(slot, request),
+            Engine::Nbd(nbd) => nbd.prepare(slot, request),
             Engine::Null(null) => null.prepare(slot, request),
         }
     }
@@ -130,8 +155,10 @@ impl Engine {
     /// Hands over what was taken without waiting, for whoever wants to know when that was done.
     #[inline]
     pub fn hand_over(&mut self) {
-        if let Engine::Ring(ring) = self {
-            ring.hand_over();
+        match self {
+            Engine::Ring(ring) => ring.hand_over(),
+            Engine::Nbd(nbd) => nbd.hand_over(),
+            Engine::Psync(_) | Engine::Null(_) => {}
         }
     }
 
@@ -140,6 +167,7 @@ impl Engine {
     pub fn has_handed_over(&mut self) -> bool {
         match self {
             Engine::Ring(ring) => ring.has_handed_over(),
+            Engine::Nbd(nbd) => nbd.has_handed_over(),
             Engine::Psync(_) | Engine::Null(_) => false,
         }
     }
@@ -154,6 +182,7 @@ impl Engine {
         match self {
             Engine::Ring(ring) => ring.drive(wait, done),
             Engine::Psync(psync) => psync.drive(wait, done),
+            Engine::Nbd(nbd) => nbd.drive(wait, done),
             Engine::Null(null) => null.drive(wait, clock, done),
         }
     }
@@ -164,7 +193,16 @@ impl Engine {
         match self {
             Engine::Ring(ring) => ring.buffers(),
             Engine::Psync(psync) => psync.buffers(),
+            Engine::Nbd(nbd) => nbd.buffers(),
             Engine::Null(null) => null.buffers(),
+        }
+    }
+
+    /// Flushes data and metadata of all that is in `map`, while nothing is under way; 0 or the first negative error number.
+    pub fn flush(&mut self, map: &TargetMap) -> i32 {
+        match self {
+            Engine::Nbd(nbd) => nbd.flush(),
+            Engine::Ring(_) | Engine::Psync(_) | Engine::Null(_) => flush(map, true),
         }
     }
 

@@ -12,7 +12,7 @@ use super::{Done, Setup, Wait};
 use crate::LoadError;
 use crate::buffers::{Buffers, Memory};
 use crate::clock::{SPIN_NS, now_ns};
-use crate::target_map::{TargetMap, TargetPlace};
+use crate::target_map::{Piece, TargetMap, TargetPlace};
 use crate::waker::Waker;
 
 /// The action that fails where io_uring is not to be had.
@@ -80,7 +80,7 @@ impl Ring {
         // A flush takes an entry a file; ahead of the trims, all slots of entries do.
         let entries = (setup.slots + 1).max(setup.map.pieces().len() as u32).clamp(1, ENTRIES_MAX);
         let ring = set_up(entries).map_err(failed(SETUP))?;
-        let fds: Vec<i32> = setup.map.pieces().iter().map(|piece| piece.fd).collect();
+        let fds: Vec<i32> = setup.map.pieces().iter().map(Piece::fd).collect();
         ring.submitter().register_files(&fds).map_err(failed("register files"))?;
         // A convenience of Linux 5.18: without it each call looks its ring up.
         let _ = ring.submitter().register_ring_fd();
@@ -193,7 +193,7 @@ impl Ring {
         }
         let TargetPlace { piece, offset_bytes } = self.map.place(request);
         let length = u64::from(request.length_bytes);
-        let entry = if !self.map.pieces()[piece].is_device {
+        let entry = if !self.map.pieces()[piece].is_device() {
             opcode::Fallocate::new(Fixed(piece as u32), length).offset(offset_bytes).mode(PUNCH_HOLE).build()
         } else {
             let mut command = [0; 16];
@@ -265,39 +265,14 @@ impl Ring {
     /// is nothing to do.
     #[inline]
     fn look(&mut self) -> Result<(), LoadError> {
-        let queue = self.ring.submission();
-        let idle = queue.is_empty() && !queue.taskrun() && !queue.cq_overflow();
-        drop(queue);
-        if idle { Ok(()) } else { self.enter(0, None) }
+        if is_idle(&mut self.ring) { Ok(()) } else { self.enter(0, None) }
     }
 
     /// Hands over what is queued and waits for `want` completions, at most for so long.
     #[inline]
     fn enter(&mut self, want: usize, at_most: Option<&Timespec>) -> Result<(), LoadError> {
         (self.taken, self.batch) = (0, FIRST_BATCH);
-        loop {
-            // What the kernel deferred is done only when asked for, also by those who wait for nothing.
-            let result = match at_most {
-                Some(time) => self.ring.submitter().submit_with_args(want, &SubmitArgs::new().timespec(time)),
-                None => self.ring.submit_and_wait(want),
-            };
-            match result {
-                Ok(_) => return Ok(()),
-                Err(error) => match error.raw_os_error() {
-                    Some(libc::ETIME) => return Ok(()),
-                    Some(libc::EINTR) => {}
-                    // No room for completions or requests until some of them are reaped.
-                    Some(libc::EBUSY | libc::EAGAIN) => return Ok(()),
-                    _ => {
-                        return Err(LoadError::Io {
-                            target: self.name.clone(),
-                            action: "io_uring_enter",
-                            source: error,
-                        });
-                    }
-                },
-            }
-        }
+        enter(&self.ring, want, at_most, &self.name)
     }
 
     #[inline]
@@ -356,7 +331,7 @@ impl Ring {
         for (slot, request) in self.trims_by_calls.drain(..) {
             let TargetPlace { piece, offset_bytes } = self.map.place(&request);
             let piece = &self.map.pieces()[piece];
-            done.push(Done { slot, result: trim(piece.fd, piece.is_device, offset_bytes, request.length_bytes) });
+            done.push(Done { slot, result: trim(piece.fd(), piece.is_device(), offset_bytes, request.length_bytes) });
         }
     }
 
@@ -373,8 +348,39 @@ impl Drop for Ring {
     }
 }
 
+/// Whether a ring has nothing to hand over, and the kernel has deferred nothing.
+#[inline]
+pub(super) fn is_idle(ring: &mut IoUring) -> bool {
+    let queue = ring.submission();
+    queue.is_empty() && !queue.taskrun() && !queue.cq_overflow()
+}
+
+/// Hands over what is queued and waits for `want` completions, at most for so long.
+#[inline]
+pub(super) fn enter(ring: &IoUring, want: usize, at_most: Option<&Timespec>, name: &str) -> Result<(), LoadError> {
+    loop {
+        // What the kernel deferred is done only when asked for, also by those who wait for nothing.
+        let result = match at_most {
+            Some(time) => ring.submitter().submit_with_args(want, &SubmitArgs::new().timespec(time)),
+            None => ring.submit_and_wait(want),
+        };
+        match result {
+            Ok(_) => return Ok(()),
+            Err(error) => match error.raw_os_error() {
+                Some(libc::ETIME) => return Ok(()),
+                Some(libc::EINTR) => {}
+                // No room for completions or requests until some of them are reaped.
+                Some(libc::EBUSY | libc::EAGAIN) => return Ok(()),
+                _ => {
+                    return Err(LoadError::Io { target: name.to_owned(), action: "io_uring_enter", source: error });
+                }
+            },
+        }
+    }
+}
+
 /// The best ring that this kernel has.
-fn set_up(entries: u32) -> io::Result<IoUring> {
+pub(super) fn set_up(entries: u32) -> io::Result<IoUring> {
     let deferring = IoUring::builder().setup_single_issuer().setup_defer_taskrun().setup_taskrun_flag().build(entries);
     match deferring {
         // Kernels before 6.1 know no such flags.
@@ -388,6 +394,7 @@ mod tests {
     use headstack_needs::{Need, lacks};
 
     use super::*;
+    use crate::target_map::At;
 
     /// `rw_flags` of `struct io_uring_sqe`.
     fn rw_flags(entry: &squeue::Entry) -> i32 {
@@ -399,7 +406,7 @@ mod tests {
     #[test]
     fn writes_with_fua_ask_for_stable_storage_whatever_their_buffers() {
         const { assert!(size_of::<squeue::Entry>() == 64) };
-        let map = TargetMap::new([(0, 1 << 20, false)]);
+        let map = TargetMap::new([(At::File(0), 1 << 20)]);
         let setup = Setup { map, slots: 1, longest_bytes: 4096, own_buffers: false, name: "a file".to_owned() };
         let mut ring = match Ring::new(setup, &Waker::new().unwrap()) {
             Err(LoadError::Io { action: SETUP, source, .. }) => {

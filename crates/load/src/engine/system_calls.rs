@@ -23,6 +23,12 @@ pub unsafe fn carry_out(map: &TargetMap, request: &Request, memory: &Memory) -> 
     }
     let TargetPlace { piece, offset_bytes } = map.place(request);
     let piece = &map.pieces()[piece];
+    if let (Some(export), Memory::One(buffer)) = (piece.export(), memory) {
+        // SAFETY: the caller's promise.
+        let into = unsafe { std::slice::from_raw_parts_mut(*buffer, request.length_bytes as usize) };
+        return export.carry_out(&Request { offset_bytes, ..*request }, into);
+    }
+    let fd = piece.fd();
     let offset = offset_bytes as libc::off_t;
     let one;
     let data: &[libc::iovec] = match memory {
@@ -36,12 +42,12 @@ pub unsafe fn carry_out(map: &TargetMap, request: &Request, memory: &Memory) -> 
     // SAFETY: the caller's promise for the memory; the file is open for as long as the map is used.
     let result = unsafe {
         match request.kind {
-            Kind::Read => libc::preadv(piece.fd, data.as_ptr(), count, offset),
+            Kind::Read => libc::preadv(fd, data.as_ptr(), count, offset),
             Kind::Write => {
                 let flags = if request.force_unit_access { libc::RWF_DSYNC } else { 0 };
-                newer_calls::pwritev2(piece.fd, data.as_ptr(), count, offset, flags)
+                newer_calls::pwritev2(fd, data.as_ptr(), count, offset, flags)
             }
-            _ => return trim(piece.fd, piece.is_device, offset_bytes, request.length_bytes),
+            _ => return trim(fd, piece.is_device(), offset_bytes, request.length_bytes),
         }
     };
     if result < 0 { last_error() } else { result as i32 }
@@ -66,7 +72,7 @@ pub fn trim(fd: i32, is_device: bool, offset_bytes: u64, length_bytes: u32) -> i
 pub fn flush(map: &TargetMap, with_metadata: bool) -> i32 {
     for piece in map.pieces() {
         // SAFETY: take a number.
-        let result = unsafe { if with_metadata { libc::fsync(piece.fd) } else { libc::fdatasync(piece.fd) } };
+        let result = unsafe { if with_metadata { libc::fsync(piece.fd()) } else { libc::fdatasync(piece.fd()) } };
         if result < 0 {
             return last_error();
         }

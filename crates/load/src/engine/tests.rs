@@ -9,6 +9,7 @@ use headstack_needs::{Need, lacks};
 use headstack_workload::{Kind, Request};
 
 use super::*;
+use crate::target_map::At;
 
 /// An empty file that is gone when it is closed.
 fn file() -> File {
@@ -21,7 +22,7 @@ fn request(kind: Kind, length_bytes: u32, force_unit_access: bool) -> Request {
 }
 
 fn setup(fds: &[RawFd], slots: u32) -> Setup {
-    let map = TargetMap::new(fds.iter().map(|&fd| (fd, 1 << 20, false)));
+    let map = TargetMap::new(fds.iter().map(|&fd| (At::File(fd), 1 << 20)));
     Setup { map, slots, longest_bytes: 4096, own_buffers: false, name: "files".to_owned() }
 }
 

@@ -12,7 +12,7 @@ use super::{Access, Opened, Permission, kernel, open_failure, openers, refused};
 use crate::LoadError;
 
 /// What is told where the machine has no libblkid.
-const NO_SECOND_OPINION: &str =
+pub(super) const NO_SECOND_OPINION: &str =
     "libblkid.so.1 is not on this machine: what the device carried was judged by headstack's own table alone";
 
 /// Opens the block device `number` under the path `path`.
@@ -48,7 +48,11 @@ pub(super) fn open(path: &str, number: Number, access: &Access, permission: &Per
         _ => failure(error),
     })?;
     check_same(path, &claim, number)?;
-    check_signatures(path, &claim, &block, &permission.signatures)?;
+    let length_bytes = kernel::capacity_bytes(&claim).map_err(|error| open_failure(path, error, false))?;
+    let partitions = block.partitions();
+    let inside = partitions.iter().filter_map(|part| Some((part.name.as_str(), part.extent_bytes()?)));
+    let whole = (block.name.as_str(), (0, length_bytes));
+    check_signatures(path, &claim, std::iter::once(whole).chain(inside), &permission.signatures)?;
     if kernel::is_read_only(&claim).map_err(failure)? {
         return Err(refused(path, "is read-only, set so by blockdev --setro or by the drive's write protection"));
     }
@@ -127,15 +131,17 @@ fn check_named(path: &str, block: &Block, machine: &Machine, destroy: &[String])
     ))
 }
 
-/// Fails where the device carries what `allowed` does not name, by our own table or by libblkid's.
-fn check_signatures(path: &str, device: &File, block: &Block, allowed: &[String]) -> Result<(), LoadError> {
-    let length_bytes = kernel::capacity_bytes(device).map_err(|error| open_failure(path, error, false))?;
-    let partitions = block.partitions();
-    let inside = partitions.iter().filter_map(|part| Some((part.name.as_str(), part.extent_bytes()?)));
-    let whole = (block.name.as_str(), (0, length_bytes));
+/// Fails where one of a device's parts, each with its name, begin and length, carries what `allowed` does not name, by our
+/// own table or by libblkid's.
+pub(super) fn check_signatures<'n>(
+    path: &str,
+    device: &File,
+    parts: impl Iterator<Item = (&'n str, (u64, u64))>,
+    allowed: &[String],
+) -> Result<(), LoadError> {
     // Names, where each is, and of which device.
     let mut found: Vec<(String, u64, &str)> = Vec::new();
-    for (name, (from_bytes, length_bytes)) in std::iter::once(whole).chain(inside) {
+    for (name, (from_bytes, length_bytes)) in parts {
         let unread = |error: io::Error| {
             refused(path, format!("{name} cannot be searched for file systems ({error}), so that it is not written"))
         };

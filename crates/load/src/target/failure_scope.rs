@@ -2,7 +2,7 @@
 
 use std::io;
 
-use headstack_workload::Request;
+use headstack_workload::{Kind, Request};
 use headstack_workload::quantity::format_bytes;
 
 use super::{Target, TargetKind, kernel};
@@ -33,7 +33,7 @@ impl Target {
     pub fn classify(&self, request: &Request, errno: i32) -> FailureScope {
         let error = io::Error::from_raw_os_error(errno);
         let what = match request.kind {
-            headstack_workload::Kind::Flush => "flush".to_owned(),
+            Kind::Flush => "flush".to_owned(),
             kind => format!(
                 "{} of {} at byte {}",
                 kind.name(),
@@ -51,8 +51,13 @@ impl Target {
             }
             libc::EACCES | libc::EPERM | libc::EBADF => "such requests are not allowed".to_owned(),
             libc::EFBIG => "it lies beyond the largest size that is allowed".to_owned(),
+            libc::EOPNOTSUPP if request.kind == Kind::Write => "the target has no writes with FUA".to_owned(),
             libc::EOPNOTSUPP => format!("the target has no {}", request.kind.name()),
             libc::EINVAL => self.invalid(request),
+            libc::EMSGSIZE if let Some(export) = self.export() => {
+                format!("its server takes requests of up to {}", format_bytes(export.terms().maximum_bytes.into()))
+            }
+            libc::EPROTO if self.export().is_some() => "what its server sends is no reply of NBD".to_owned(),
             // The block layer's word for most of what a drive can say, and for a drive that is no more.
             _ if self.has_vanished() => "the device has vanished".to_owned(),
             libc::ENODATA | libc::EILSEQ => {
@@ -67,7 +72,7 @@ impl Target {
         match self.kind {
             TargetKind::File => "the file system is full: the file has places that were never written".to_owned(),
             // Thin volumes and drives that do not have what they promise.
-            TargetKind::BlockDevice | TargetKind::Null => "the device has no room left behind it".to_owned(),
+            TargetKind::BlockDevice | TargetKind::Export | TargetKind::Null => "the device has no room left behind it".to_owned(),
         }
     }
 
@@ -88,7 +93,7 @@ impl Target {
         if self.has_vanished() {
             return "the device has vanished".to_owned();
         }
-        let device = self.opened.as_ref().and_then(|opened| opened.block.as_ref());
+        let device = self.opened().and_then(|opened| opened.block.as_ref());
         match device.and_then(|block| block.disk().attribute_u64("queue/logical_block_size")) {
             Some(now_bytes) if self.kind == TargetKind::BlockDevice && now_bytes > block_bytes => {
                 format!("its blocks are of {now_bytes} bytes by now, and were of {block_bytes}")
@@ -101,7 +106,7 @@ impl Target {
     }
 
     fn has_vanished(&self) -> bool {
-        let Some(opened) = &self.opened else { return false };
+        let Some(opened) = self.opened() else { return false };
         match self.kind {
             TargetKind::BlockDevice => {
                 // What is gone has no size; a number that sysfs lost, or gave away, is not this device's.
@@ -109,7 +114,7 @@ impl Target {
                     || opened.block.as_ref().is_some_and(|block| !block.is_present())
             }
             TargetKind::File => opened.block.as_ref().is_some_and(|block| !block.is_present()),
-            TargetKind::Null => false,
+            TargetKind::Export | TargetKind::Null => false,
         }
     }
 }

@@ -1,11 +1,12 @@
-//! What is measured: files and block devices, opened so that nobody's data are lost.
+//! What is measured: files, block devices and exports of NBD servers, opened so that nobody's data are lost.
 //!
 //! Reading asks for nothing. Writing a block device takes its name or serial number, and that nothing is known to need
-//! what is on it; writing a file that exists takes a word too.
+//! what is on it; writing an export takes its address or name; writing a file that exists takes a word too.
 
 mod create;
 mod describe;
 mod device;
+mod export;
 mod failure_scope;
 mod file;
 mod in_use;
@@ -28,12 +29,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use headstack_jobfiles::Sync;
+use headstack_nbd::{Address, transmission};
 use headstack_workload::quantity::format_bytes;
 use serde_json::Value;
 
 use crate::LoadError;
 use crate::clock::Time;
 use crate::engine::trim;
+use crate::nbd::Export;
+use crate::target_map::At;
 use in_use::Uses;
 use machine::{Block, Machine, Number, Object};
 
@@ -57,7 +61,7 @@ pub struct Permission {
     /// It may be written, as far as the rest allows.
     pub write: bool,
     /// Block devices whose contents may be lost: kernel names, paths (such as `/dev/disk/by-id/...`), serial numbers or
-    /// world wide names.
+    /// world wide names; exports, by their address or name.
     pub destroy: Vec<String>,
     /// What may be found on a device and be overwritten all the same, as `blkid` names it: `ext4`, `gpt`.
     pub signatures: Vec<String>,
@@ -75,6 +79,8 @@ pub enum TargetKind {
     File,
     /// A disk, a partition or a mapping.
     BlockDevice,
+    /// An export of an NBD server.
+    Export,
     /// Nothing: every request is complete at once.
     Null,
 }
@@ -85,6 +91,7 @@ impl TargetKind {
         match self {
             TargetKind::File => "file",
             TargetKind::BlockDevice => "block device",
+            TargetKind::Export => "NBD export",
             TargetKind::Null => "null",
         }
     }
@@ -125,14 +132,24 @@ struct Opened {
     notes: Vec<String>,
 }
 
-/// A file or block device, open. It is closed, and free for others, when this is dropped.
+/// What is behind a target.
+enum Behind {
+    /// A file or device of this machine.
+    Kernel(Opened),
+    /// An export, and what makes figures of it mean less.
+    Server(Arc<Export>, Vec<String>),
+    /// Nothing.
+    Nothing,
+}
+
+/// A file, block device or export, open. It is closed, and free for others, when this is dropped.
 ///
 /// A device that is written is held exclusively: jobs of one run share one `Target`.
 pub struct Target {
     name: String,
     kind: TargetKind,
     time: Time,
-    opened: Option<Opened>,
+    behind: Behind,
     capacity_bytes: u64,
     is_writable: bool,
     writes_are_durable: bool,
@@ -142,7 +159,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// Opens a file or block device as `permission` allows, for reading where it does not say otherwise: past the page
+    /// Opens a file, block device or export (`nbd://...`) as `permission` allows, for reading where it does not say otherwise: past the page
     /// cache (`direct`), and with writes that are complete when they are on stable storage (`sync`).
     ///
     /// A file that is created or grown is written through first; `progress` is told the share that is done, between 0
@@ -159,6 +176,9 @@ impl Target {
         permission: &Permission,
         progress: &dyn Fn(f64) -> bool,
     ) -> Result<Target, LoadError> {
+        if Address::is_meant(path) {
+            return Target::open_export(path, sync, permission, 1);
+        }
         let access = Access { direct, sync };
         let (opened, resolved) = match fs::canonicalize(path) {
             Ok(resolved) => (open_existing(path, &resolved, &access, permission, progress)?, resolved),
@@ -183,11 +203,37 @@ impl Target {
             name: path.to_owned(),
             kind,
             time: Time::Wall,
-            opened: Some(opened),
+            behind: Behind::Kernel(opened),
             capacity_bytes,
             is_writable: permission.write,
             writes_are_durable: sync != Sync::No,
             description,
+            given_up: AtomicBool::new(false),
+        })
+    }
+
+    /// Opens an export of an NBD server by its address (`nbd://host:port/export`, `nbd+unix:///export?socket=PATH`), to
+    /// which each thread that measures it has `connections`.
+    ///
+    /// # Errors
+    /// When its server does not answer or does not have it, it has no size; when it is written and `permission` does not
+    /// allow that, it is read-only, or it carries what `permission` does not name.
+    pub fn open_export(
+        name: &str,
+        sync: Sync,
+        permission: &Permission,
+        connections: u32,
+    ) -> Result<Target, LoadError> {
+        let (export, notes) = export::open(name, sync != Sync::No, permission, connections)?;
+        Ok(Target {
+            name: name.to_owned(),
+            kind: TargetKind::Export,
+            time: Time::Wall,
+            capacity_bytes: export.terms().capacity_bytes,
+            is_writable: permission.write,
+            writes_are_durable: sync != Sync::No,
+            description: export::describe(name, &export, sync, permission.write, &notes),
+            behind: Behind::Server(Arc::new(export), notes),
             given_up: AtomicBool::new(false),
         })
     }
@@ -199,7 +245,7 @@ impl Target {
             name: "null".to_owned(),
             kind: TargetKind::Null,
             time: Time::Wall,
-            opened: None,
+            behind: Behind::Nothing,
             capacity_bytes,
             is_writable: true,
             writes_are_durable: false,
@@ -225,7 +271,32 @@ impl Target {
         self.given_up.load(Ordering::Relaxed)
     }
 
-    /// The path it was opened by; `null` for the one that does nothing.
+    /// Where requests to it go.
+    pub(crate) fn at(&self) -> At {
+        match (&self.behind, self.kind) {
+            (Behind::Kernel(opened), TargetKind::BlockDevice) => At::Device(opened.file.as_raw_fd()),
+            (Behind::Kernel(opened), _) => At::File(opened.file.as_raw_fd()),
+            (Behind::Server(export, _), _) => At::Export(Arc::clone(export)),
+            (Behind::Nothing, _) => At::Nowhere,
+        }
+    }
+
+    fn opened(&self) -> Option<&Opened> {
+        match &self.behind {
+            Behind::Kernel(opened) => Some(opened),
+            Behind::Server(..) | Behind::Nothing => None,
+        }
+    }
+
+    /// The export that it is.
+    pub(crate) fn export(&self) -> Option<&Arc<Export>> {
+        match &self.behind {
+            Behind::Server(export, _) => Some(export),
+            Behind::Kernel(_) | Behind::Nothing => None,
+        }
+    }
+
+    /// The path or address it was opened by; `null` for the one that does nothing.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -235,9 +306,9 @@ impl Target {
         self.kind
     }
 
-    /// The descriptor; `None` for the target that does nothing.
+    /// The descriptor; `None` for an export, and for the target that does nothing.
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
-        self.opened.as_ref().map(|opened| opened.file.as_fd())
+        self.opened().map(|opened| opened.file.as_fd())
     }
 
     /// Its size, when it was opened.
@@ -283,29 +354,44 @@ impl Target {
 
     /// What offsets and lengths of direct requests are multiples of: the logical block.
     pub fn block_bytes(&self) -> u32 {
-        self.opened.as_ref().map_or(1, |opened| opened.block_bytes)
+        match &self.behind {
+            Behind::Kernel(opened) => opened.block_bytes,
+            Behind::Server(export, _) => export.terms().minimum_bytes,
+            Behind::Nothing => 1,
+        }
     }
 
     /// What the device writes at once; smaller writes make it read first.
     pub fn physical_block_bytes(&self) -> u32 {
-        self.opened.as_ref().map_or(1, |opened| opened.physical_block_bytes)
+        match &self.behind {
+            Behind::Kernel(opened) => opened.physical_block_bytes,
+            Behind::Server(export, _) => export.terms().preferred_bytes,
+            Behind::Nothing => 1,
+        }
     }
 
     /// What addresses of direct requests' memory are multiples of.
     pub fn memory_align_bytes(&self) -> u32 {
-        self.opened.as_ref().map_or(1, |opened| opened.memory_align_bytes)
+        self.opened().map_or(1, |opened| opened.memory_align_bytes)
     }
 
-    /// Whether the device, or the one that the file is on, has platters, as the kernel believes; `None` where it does not
-    /// tell.
+    /// Whether the device, or the one that the file is on, has platters, as the kernel or the export's server believes; `None`
+    /// where it does not tell.
     pub fn is_rotational(&self) -> Option<bool> {
-        let disk = self.opened.as_ref()?.block.as_ref()?.disk();
+        if let Some(export) = self.export() {
+            return export.can(transmission::ROTATIONAL).then_some(true);
+        }
+        let disk = self.opened()?.block.as_ref()?.disk();
         disk.attribute_u64("queue/rotational").map(|flag| flag != 0)
     }
 
     /// What makes figures of it mean less than they seem to, one line each.
     pub fn notes(&self) -> &[String] {
-        self.opened.as_ref().map_or(&[], |opened| &opened.notes)
+        match &self.behind {
+            Behind::Kernel(opened) => &opened.notes,
+            Behind::Server(_, notes) => notes,
+            Behind::Nothing => &[],
+        }
     }
 
     /// What somebody needs to judge figures of it, as JSON: its path and what that led to, its kind, sizes and blocks,
@@ -339,7 +425,7 @@ impl Target {
     }
 
     fn written(&self) -> Option<&Opened> {
-        self.opened.as_ref().filter(|_| self.is_writable)
+        self.opened().filter(|_| self.is_writable)
     }
 
     /// Empties the page cache of what it holds of the target, as far as that is written.
@@ -347,25 +433,28 @@ impl Target {
     /// # Errors
     /// When the kernel refuses: of a device, to all but root.
     pub(crate) fn forget_cached(&self) -> io::Result<()> {
-        match (&self.opened, self.kind) {
+        match (self.opened(), self.kind) {
             (Some(opened), TargetKind::File) => kernel::forget_file(&opened.file),
             (Some(opened), TargetKind::BlockDevice) => kernel::forget_device(&opened.file),
             _ => Ok(()),
         }
     }
 
-    /// Discards all that is on a block device, so that a solid-state drive knows of no data any more. `progress` is told
-    /// the share that is done, between 0 and 1, and answers whether to go on.
+    /// Discards all that is on a block device or export, so that a solid-state drive knows of no data any more. `progress`
+    /// is told the share that is done, between 0 and 1, and answers whether to go on.
     ///
     /// # Errors
-    /// When it is not a block device, was not opened for writing, or knows no discard. `LoadError::Stopped` when `progress`
+    /// When it is a file or nothing, was not opened for writing, or knows no discard. `LoadError::Stopped` when `progress`
     /// said so: a part is discarded then.
     pub fn discard(&self, progress: &dyn Fn(f64) -> bool) -> Result<(), LoadError> {
-        let fd = match (&self.opened, self.kind) {
-            (Some(opened), TargetKind::BlockDevice) if self.is_writable => opened.file.as_raw_fd(),
-            (_, TargetKind::BlockDevice) => return Err(refused(&self.name, "is open for reading")),
-            _ => return Err(refused(&self.name, "is not a block device: it has nothing to discard")),
-        };
+        let at = self.at();
+        match &at {
+            At::File(_) | At::Nowhere => {
+                return Err(refused(&self.name, "is not a block device: it has nothing to discard"));
+            }
+            At::Device(_) | At::Export(_) if !self.is_writable => return Err(refused(&self.name, "is open for reading")),
+            At::Device(_) | At::Export(_) => {}
+        }
         let (mut at_bytes, mut looked) = (0, Instant::now());
         while at_bytes < self.capacity_bytes {
             if looked.elapsed() >= LOOK_EVERY {
@@ -376,7 +465,12 @@ impl Target {
                 return Err(LoadError::Stopped);
             }
             let length_bytes = DISCARD_BYTES.min(self.capacity_bytes - at_bytes);
-            let source = match -trim(fd, true, at_bytes, length_bytes as u32) {
+            let result = match &at {
+                At::Export(export) => export.trim(at_bytes, length_bytes as u32),
+                At::Device(fd) | At::File(fd) => trim(*fd, true, at_bytes, length_bytes as u32),
+                At::Nowhere => 0,
+            };
+            let source = match -result {
                 0 => {
                     at_bytes += length_bytes;
                     continue;

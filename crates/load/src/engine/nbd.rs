@@ -1,0 +1,542 @@
+//! Exports of NBD servers: requests go out in one call for as many as there are, and replies are received by io_uring, or
+//! by system calls where that is missing.
+//!
+//! A send completes at once or not at all as long as the socket has room, so that a ring would spare no call: it is made
+//! beside the ring, in order, and the ring waits for replies, and for room where there is none.
+
+use std::io;
+use std::os::fd::RawFd;
+use std::sync::Arc;
+
+use headstack_nbd::Header;
+use headstack_workload::{Kind, Request};
+use io_uring::types::{Fd, Timespec};
+use io_uring::{IoUring, opcode, squeue};
+
+use super::{Done, Setup, Wait, ring};
+use crate::LoadError;
+use crate::buffers::{Buffers, Memory};
+use crate::clock::{SPIN_NS, now_ns};
+use crate::nbd::{Connection, Export, Landing, Pending, Replies, command_of};
+use crate::target_map::{TargetMap, TargetPlace};
+use crate::waker::Waker;
+
+/// `IORING_RECVSEND_POLL_FIRST` of `linux/io_uring.h`: nothing is tried before something is there. Linux 5.19.
+const POLL_FIRST: u16 = 1;
+/// `IOV_MAX` of Linux.
+const PIECES_MAX: usize = 1024;
+/// What is told of replies that are no NBD.
+const NO_REPLY: i32 = libc::EPROTO;
+
+/// Marks of completions beside the number of the connection.
+const ROOM: u64 = 1 << 32;
+const WAKE: u64 = 1 << 33;
+
+/// Requests to exports.
+pub struct Nbd {
+    /// None where system calls wait.
+    ring: Option<IoUring>,
+    /// Whether the kernel's ring knows [`POLL_FIRST`].
+    polls_first: bool,
+    lanes: Vec<Lane>,
+    /// The lanes of each export are so many; the next request to it goes over this one of them.
+    lanes_each: usize,
+    next: Vec<usize>,
+    map: TargetMap,
+    /// By slot: what is under way, and over which lane.
+    pending: Vec<Pending>,
+    lane_of: Vec<u32>,
+    buffers: Buffers,
+    /// Requests that ended without having been sent, or with their connection.
+    ended: Vec<Done>,
+    events: Vec<(u64, i32)>,
+    waker_fd: RawFd,
+    name: String,
+    /// Why this way to wait was chosen where another was meant.
+    pub instead_of: Option<String>,
+}
+
+/// One connection.
+struct Lane {
+    export: Arc<Export>,
+    connection: Option<Connection>,
+    fd: RawFd,
+    replies: Replies,
+    outgoing: Outgoing,
+    /// Requests whose replies are awaited.
+    awaited: u32,
+    /// The ring waits for replies, of so many bytes at most, or for room to send.
+    receiving: Option<usize>,
+    awaits_room: bool,
+    /// The last receive had room for more: nothing is there now.
+    is_drained: bool,
+    broken: Option<i32>,
+}
+
+/// Requests that the socket has not taken yet.
+#[derive(Default)]
+struct Outgoing {
+    headers: Vec<u8>,
+    /// Payloads, each with where in the headers it belongs.
+    payloads: Vec<(usize, libc::iovec)>,
+    /// Bytes of both, and how many of them are sent.
+    total: usize,
+    sent: usize,
+}
+
+// SAFETY: the addresses are within memory that the engine keeps.
+unsafe impl Send for Outgoing {}
+
+impl Nbd {
+    /// An engine for the calling thread, whose waits end when `waker` is called; with `by_ring` io_uring waits.
+    ///
+    /// # Errors
+    /// Under the action [`ring::SETUP`] when io_uring is not available; when there is no memory, or no connection.
+    pub fn new(setup: Setup, by_ring: bool, waker: &Waker) -> Result<Nbd, LoadError> {
+        let failed = |action| {
+            let target = setup.name.clone();
+            move |source| LoadError::Io { target, action, source }
+        };
+        let exports = exports(&setup.map, &setup.name)?;
+        let lanes_each = exports.iter().map(|export| export.connections()).max().unwrap_or(1) as usize;
+        let count = exports.len() * lanes_each;
+        let ring = match by_ring {
+            true => Some(ring::set_up((2 * count as u32 + 2).next_power_of_two()).map_err(failed(ring::SETUP))?),
+            false => None,
+        };
+        let buffers = Buffers::new(setup.slots, setup.longest_bytes, setup.own_buffers).map_err(failed("allocate"))?;
+        let mut nbd = Nbd {
+            polls_first: ring.as_ref().is_some_and(|ring| ring.params().is_setup_single_issuer()),
+            ring,
+            lanes: Vec::with_capacity(count),
+            lanes_each,
+            next: vec![0; exports.len()],
+            pending: (0..setup.slots).map(|_| Pending::NONE).collect(),
+            lane_of: vec![0; setup.slots as usize],
+            map: setup.map,
+            buffers,
+            ended: Vec::new(),
+            events: Vec::new(),
+            waker_fd: waker.fd(),
+            name: setup.name,
+            instead_of: None,
+        };
+        for export in exports {
+            for _ in 0..lanes_each {
+                let connection = export.take()?;
+                nbd.lanes.push(Lane::new(Arc::clone(&export), connection, setup.own_buffers));
+            }
+        }
+        nbd.await_waker();
+        Ok(nbd)
+    }
+
+    /// Whether io_uring waits.
+    pub fn is_by_ring(&self) -> bool {
+        self.ring.is_some()
+    }
+
+    #[inline]
+    pub fn prepare(&mut self, slot: u32, request: &Request) {
+        let TargetPlace { piece, offset_bytes } = self.map.place(request);
+        let within = self.next[piece];
+        self.next[piece] = if within + 1 == self.lanes_each { 0 } else { within + 1 };
+        let index = piece * self.lanes_each + within;
+        let lane = &mut self.lanes[index];
+        let Some(connection) = lane.connection.as_mut().filter(|_| lane.broken.is_none()) else {
+            self.ended.push(Done { slot, result: -libc::ENOTCONN });
+            return;
+        };
+        if let Some(errno) = lane.export.refuses(request) {
+            self.ended.push(Done { slot, result: -errno });
+            return;
+        }
+        let (command, flags) = command_of(request, lane.export.is_durable());
+        let cookie = connection.cookie(slot);
+        let header = Header { flags, command, cookie, offset_bytes, length_bytes: request.length_bytes.into() };
+        let Memory::One(memory) = self.buffers.memory(slot, 0) else { unreachable!("nothing has room") };
+        let payload = if request.kind == Kind::Write { request.length_bytes } else { 0 };
+        lane.outgoing.add(&header.to_bytes(connection.framing()), self.buffers.memory(slot, payload), payload);
+        lane.awaited += 1;
+        let request = Request { offset_bytes, ..*request };
+        self.pending[slot as usize] = Pending::new(cookie, request, memory, self.buffers.each_bytes());
+        self.lane_of[slot as usize] = index as u32;
+    }
+
+    /// Sends what was taken, as far as the sockets have room.
+    #[inline]
+    pub fn hand_over(&mut self) {
+        for index in 0..self.lanes.len() {
+            let lane = &mut self.lanes[index];
+            if !lane.awaits_room && !lane.outgoing.is_empty() {
+                self.send(index);
+            }
+        }
+    }
+
+    /// Whether nothing that was taken is still to be sent.
+    #[inline]
+    pub fn has_handed_over(&self) -> bool {
+        self.lanes.iter().all(|lane| lane.outgoing.is_empty())
+    }
+
+    fn send(&mut self, index: usize) {
+        let lane = &mut self.lanes[index];
+        if let Err(errno) = lane.outgoing.send(lane.fd) {
+            self.cut(index, errno);
+        }
+    }
+
+    /// The connection is of no use any more: what is under way over it ends, as soon as the kernel writes nowhere for it.
+    #[cold]
+    fn cut(&mut self, index: usize, errno: i32) {
+        let lane = &mut self.lanes[index];
+        let errno = *lane.broken.get_or_insert(errno);
+        lane.outgoing = Outgoing::default();
+        if let Some(connection) = &lane.connection {
+            connection.cut();
+        }
+        if lane.receiving.is_some() {
+            return;
+        }
+        lane.awaited = 0;
+        for (slot, one) in self.pending.iter_mut().enumerate() {
+            if one.cookie != 0 && self.lane_of[slot] as usize == index {
+                one.cookie = 0;
+                self.ended.push(Done { slot: slot as u32, result: -errno });
+            }
+        }
+    }
+
+    #[inline]
+    pub fn drive(&mut self, wait: Wait, done: &mut Vec<Done>) -> Result<(), LoadError> {
+        self.hand_over();
+        done.append(&mut self.ended);
+        match wait {
+            Wait::One if done.is_empty() => self.pass(None, done),
+            Wait::Until(at_ns) if done.is_empty() => {
+                let left_ns = at_ns.saturating_sub(now_ns());
+                self.pass(Some(left_ns.saturating_sub(SPIN_NS)), done)?;
+                // Whoever was woken long before looks first whether to go on.
+                while done.is_empty() && (1..=SPIN_NS).contains(&at_ns.saturating_sub(now_ns())) {
+                    self.pass(Some(0), done)?;
+                }
+                Ok(())
+            }
+            _ => self.pass(Some(0), done),
+        }
+    }
+
+    /// Waits until something comes, at most for so long, and takes what has come.
+    #[inline]
+    fn pass(&mut self, at_most_ns: Option<u64>, done: &mut Vec<Done>) -> Result<(), LoadError> {
+        if self.ring.is_some() { self.pass_by_ring(at_most_ns)? } else { self.pass_by_calls(at_most_ns, done)? }
+        let mut events = std::mem::take(&mut self.events);
+        for (data, result) in events.drain(..) {
+            if data & WAKE != 0 {
+                Waker::drain(self.waker_fd);
+                self.await_waker();
+            } else if data & ROOM != 0 {
+                let index = data as u32 as usize;
+                self.lanes[index].awaits_room = false;
+                self.send(index);
+            } else {
+                self.received(data as usize, result, done);
+            }
+        }
+        self.events = events;
+        done.append(&mut self.ended);
+        Ok(())
+    }
+
+    #[inline]
+    fn pass_by_ring(&mut self, at_most_ns: Option<u64>) -> Result<(), LoadError> {
+        for index in 0..self.lanes.len() {
+            self.await_lane(index);
+        }
+        let Some(ring) = &mut self.ring else { return Ok(()) };
+        match at_most_ns {
+            None => ring::enter(ring, 1, None, &self.name)?,
+            Some(0) if ring::is_idle(ring) => {}
+            Some(0) => ring::enter(ring, 0, None, &self.name)?,
+            Some(ns) => {
+                let most = Timespec::new().sec(ns / 1_000_000_000).nsec((ns % 1_000_000_000) as u32);
+                ring::enter(ring, 1, Some(&most), &self.name)?;
+            }
+        }
+        self.events.extend(ring.completion().map(|entry| (entry.user_data(), entry.result())));
+        Ok(())
+    }
+
+    /// Has the ring wait for what the lane needs.
+    #[inline]
+    fn await_lane(&mut self, index: usize) {
+        let lane = &mut self.lanes[index];
+        if lane.receiving.is_none() && lane.awaited > 0 {
+            let Landing { memory, room, is_whole } = lane.replies.landing(&mut self.pending);
+            lane.receiving = Some(room);
+            let flags = if is_whole { libc::MSG_WAITALL } else { 0 };
+            let first = if self.polls_first && lane.is_drained { POLL_FIRST } else { 0 };
+            let receive = opcode::Recv::new(Fd(lane.fd), memory, room as u32).flags(flags).ioprio(first);
+            self.push(&receive.build().user_data(index as u64));
+        }
+        let lane = &mut self.lanes[index];
+        if !lane.outgoing.is_empty() && !lane.awaits_room {
+            lane.awaits_room = true;
+            let room = opcode::PollAdd::new(Fd(lane.fd), libc::POLLOUT as u32).build();
+            self.push(&room.user_data(index as u64 | ROOM));
+        }
+    }
+
+    fn await_waker(&mut self) {
+        if self.ring.is_some() {
+            let wake = opcode::PollAdd::new(Fd(self.waker_fd), libc::POLLIN as u32).build();
+            self.push(&wake.user_data(WAKE));
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, entry: &squeue::Entry) {
+        let Some(ring) = &mut self.ring else { return };
+        // SAFETY: buffers and the replies' memory stay until nothing is received any more, see `drop`. There is room for
+        // one entry of each kind a lane.
+        unsafe { ring.submission().push(entry) }.expect("an entry of each kind");
+    }
+
+    fn pass_by_calls(&mut self, at_most_ns: Option<u64>, done: &mut Vec<Done>) -> Result<(), LoadError> {
+        let waits_for = |lane: &Lane| {
+            let receives = if lane.awaited > 0 { libc::POLLIN } else { 0 };
+            receives | if lane.outgoing.is_empty() { 0 } else { libc::POLLOUT }
+        };
+        let polled = |fd, events| libc::pollfd { fd, events, revents: 0 };
+        // A negative descriptor is not looked at: a server that hangs up would end every wait.
+        let lanes = self.lanes.iter().map(|lane| match waits_for(lane) {
+            0 => polled(-1, 0),
+            events => polled(lane.fd, events),
+        });
+        let mut polls: Vec<libc::pollfd> = std::iter::once(polled(self.waker_fd, libc::POLLIN)).chain(lanes).collect();
+        let most = at_most_ns.map(|ns| libc::timespec {
+            tv_sec: (ns / 1_000_000_000) as libc::time_t,
+            tv_nsec: (ns % 1_000_000_000) as libc::c_long,
+        });
+        let most = most.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+        // SAFETY: arrays and a time that live until the call returns.
+        let ready = unsafe { libc::ppoll(polls.as_mut_ptr(), polls.len() as libc::nfds_t, most, std::ptr::null()) };
+        if ready < 0 {
+            let source = io::Error::last_os_error();
+            return match source.kind() {
+                io::ErrorKind::Interrupted => Ok(()),
+                _ => Err(LoadError::Io { target: self.name.clone(), action: "ppoll", source }),
+            };
+        }
+        if polls[0].revents != 0 {
+            self.events.push((WAKE, 0));
+        }
+        for (index, poll) in polls[1..].iter().enumerate() {
+            if poll.revents & libc::POLLOUT != 0 {
+                self.events.push((index as u64 | ROOM, 0));
+            }
+            if poll.revents & !libc::POLLOUT != 0 {
+                self.receive_now(index, done);
+            }
+        }
+        Ok(())
+    }
+
+    fn receive_now(&mut self, index: usize, done: &mut Vec<Done>) {
+        let lane = &mut self.lanes[index];
+        let Landing { memory, room, .. } = lane.replies.landing(&mut self.pending);
+        lane.receiving = Some(room);
+        // SAFETY: memory that the buffers or the replies keep.
+        let bytes = unsafe { libc::recv(lane.fd, memory.cast(), room, libc::MSG_DONTWAIT) };
+        let result = if bytes < 0 { -last_error() } else { bytes as i32 };
+        self.received(index, result, done);
+    }
+
+    /// So many bytes came over a lane, or an error.
+    #[inline]
+    fn received(&mut self, index: usize, result: i32, done: &mut Vec<Done>) {
+        let lane = &mut self.lanes[index];
+        let room = lane.receiving.take().unwrap_or(0);
+        if let Some(errno) = lane.broken {
+            return self.cut(index, errno);
+        }
+        match result {
+            0 => self.cut(index, libc::ECONNRESET),
+            bytes if bytes > 0 => {
+                lane.is_drained = (bytes as usize) < room;
+                let before = done.len();
+                let taken = lane.replies.took(bytes as usize, &mut self.pending, done);
+                lane.awaited -= (done.len() - before) as u32;
+                if taken.is_err() {
+                    self.cut(index, NO_REPLY);
+                }
+            }
+            error if matches!(-error, libc::EAGAIN | libc::EINTR) => {}
+            error => self.cut(index, -error),
+        }
+    }
+
+    /// Has the servers bring to stable storage what they have answered, while nothing is under way; 0 or the first
+    /// negative error number.
+    pub fn flush(&mut self) -> i32 {
+        let flush =
+            Request { kind: Kind::Flush, offset_bytes: 0, length_bytes: 0, force_unit_access: false, ordered: false };
+        for piece in self.map.pieces() {
+            let Some(export) = piece.export() else { continue };
+            let lane = self.lanes.iter_mut().find(|lane| Arc::ptr_eq(&lane.export, export));
+            let result = lane.map_or(0, |lane| {
+                // Whoever is asked takes the connection that is idle.
+                export.give_back(lane.connection.take());
+                let result = export.carry_out(&flush, &mut []);
+                lane.connection = export.take().ok();
+                lane.fd = lane.connection.as_ref().map_or(-1, Connection::fd);
+                result
+            });
+            if result < 0 {
+                return result;
+            }
+        }
+        0
+    }
+
+    pub fn buffers(&mut self) -> &mut Buffers {
+        &mut self.buffers
+    }
+}
+
+impl Drop for Nbd {
+    /// Gives connections back over which nothing is under way. The others are cut, so that nothing is received any more
+    /// into memory that is freed.
+    fn drop(&mut self) {
+        for lane in &mut self.lanes {
+            let is_clean = lane.broken.is_none() && lane.awaited == 0 && lane.receiving.is_none();
+            let is_clean = is_clean && lane.outgoing.is_empty() && lane.replies.is_at_rest();
+            if !is_clean && let Some(connection) = &lane.connection {
+                connection.cut();
+            } else if let Some(connection) = lane.connection.take() {
+                lane.export.give_back(Some(connection));
+            }
+        }
+        while let Some(ring) = &mut self.ring
+            && self.lanes.iter().any(|lane| lane.receiving.is_some())
+        {
+            // What is received over a connection that was cut ends at once.
+            if ring::enter(ring, 1, None, &self.name).is_err() {
+                break;
+            }
+            for entry in ring.completion() {
+                if let Some(lane) = self.lanes.get_mut(entry.user_data() as usize) {
+                    lane.receiving = None;
+                }
+            }
+        }
+        for lane in &mut self.lanes {
+            if lane.connection.take().is_some() {
+                lane.export.give_back(None);
+            }
+        }
+    }
+}
+
+impl Lane {
+    fn new(export: Arc<Export>, connection: Connection, keeps: bool) -> Lane {
+        Lane {
+            export,
+            fd: connection.fd(),
+            replies: Replies::new(connection.framing(), keeps),
+            connection: Some(connection),
+            outgoing: Outgoing::default(),
+            awaited: 0,
+            receiving: None,
+            awaits_room: false,
+            is_drained: true,
+            broken: None,
+        }
+    }
+}
+
+impl Outgoing {
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.headers.is_empty()
+    }
+
+    #[inline]
+    fn add(&mut self, header: &[u8], memory: Memory, payload: u32) {
+        self.headers.extend_from_slice(header);
+        self.total += header.len() + payload as usize;
+        let at = self.headers.len();
+        match memory {
+            _ if payload == 0 => {}
+            Memory::One(data) => {
+                self.payloads.push((at, libc::iovec { iov_base: data.cast(), iov_len: payload as usize }));
+            }
+            Memory::Many(pieces) => self.payloads.extend(pieces.iter().map(|&piece| (at, piece))),
+        }
+    }
+
+    /// Sends as much as the socket has room for.
+    fn send(&mut self, fd: RawFd) -> Result<(), i32> {
+        while !self.is_empty() {
+            let pieces = self.unsent();
+            // SAFETY: zeros are a message without anything.
+            let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+            message.msg_iov = pieces.as_ptr().cast_mut();
+            message.msg_iovlen = pieces.len() as _;
+            // SAFETY: the pieces are within the headers and buffers, which stay until the call returns.
+            let sent = unsafe { libc::sendmsg(fd, &raw const message, libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL) };
+            if sent < 0 {
+                match last_error() {
+                    libc::EINTR => continue,
+                    libc::EAGAIN | libc::ENOBUFS => return Ok(()),
+                    errno => return Err(errno),
+                }
+            }
+            self.sent += sent as usize;
+            if self.sent == self.total {
+                self.headers.clear();
+                self.payloads.clear();
+                (self.total, self.sent) = (0, 0);
+            }
+        }
+        Ok(())
+    }
+
+    /// What is still to be sent, in order, as far as one call takes it.
+    fn unsent(&self) -> Vec<libc::iovec> {
+        let mut pieces = Vec::with_capacity(PIECES_MAX.min(2 * self.payloads.len() + 1));
+        let mut skip = self.sent;
+        let mut add = |piece: libc::iovec| {
+            let here = skip.min(piece.iov_len);
+            skip -= here;
+            if here < piece.iov_len && pieces.len() < PIECES_MAX {
+                // SAFETY: less than its length.
+                let iov_base = unsafe { piece.iov_base.cast::<u8>().add(here) }.cast();
+                pieces.push(libc::iovec { iov_base, iov_len: piece.iov_len - here });
+            }
+        };
+        let of = |bytes: &[u8]| libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+        let mut from = 0;
+        for &(at, payload) in &self.payloads {
+            add(of(&self.headers[from..at]));
+            add(payload);
+            from = at;
+        }
+        add(of(&self.headers[from..]));
+        pieces
+    }
+}
+
+/// The exports that a job's address space consists of.
+fn exports(map: &TargetMap, name: &str) -> Result<Vec<Arc<Export>>, LoadError> {
+    let exports = map.pieces().iter().map(|piece| piece.export().cloned()).collect::<Option<Vec<_>>>();
+    exports.ok_or_else(|| LoadError::Target {
+        target: name.to_owned(),
+        message: "exports of NBD servers and files are not measured as one; name jobs for each".to_owned(),
+    })
+}
+
+fn last_error() -> i32 {
+    io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)
+}

@@ -1,0 +1,258 @@
+//! An export that is measured: what it is, and the connections to it.
+
+use std::fmt;
+use std::sync::Mutex;
+
+use headstack_nbd::{Address, Framing, Header, transmission};
+use headstack_workload::{Kind, Request};
+use serde_json::{Value, json};
+
+use super::replies::{Pending, Replies};
+use super::{Connection, command_of};
+use crate::LoadError;
+
+/// Payload that every server takes, where it does not say how much (doc/proto.md).
+const MAXIMUM_BYTES: u32 = 32 << 20;
+
+/// What a server says of an export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// Its size.
+    pub capacity_bytes: u64,
+    /// What it can do ([`transmission`]).
+    pub flags: u16,
+    /// What offsets and lengths are multiples of.
+    pub minimum_bytes: u32,
+    /// What they had better be multiples of.
+    pub preferred_bytes: u32,
+    /// The longest payload.
+    pub maximum_bytes: u32,
+}
+
+impl Default for Terms {
+    /// Those of a server that tells nothing.
+    fn default() -> Terms {
+        Terms { capacity_bytes: 0, flags: 0, minimum_bytes: 1, preferred_bytes: 4096, maximum_bytes: MAXIMUM_BYTES }
+    }
+}
+
+/// What an export can do, as results name it.
+const ABILITIES: [(u16, &str); 9] = [
+    (transmission::READ_ONLY, "read-only"),
+    (transmission::SEND_FLUSH, "flush"),
+    (transmission::SEND_FUA, "fua"),
+    (transmission::ROTATIONAL, "rotational"),
+    (transmission::SEND_TRIM, "trim"),
+    (transmission::SEND_WRITE_ZEROES, "write-zeroes"),
+    (transmission::SEND_DF, "df"),
+    (transmission::CAN_MULTI_CONN, "multi-conn"),
+    (transmission::SEND_CACHE, "cache"),
+];
+
+/// An export of a server, and the connections to it that nobody uses now: a server may end with the last of them.
+pub struct Export {
+    address: Address,
+    /// As it was named.
+    name: String,
+    terms: Terms,
+    framing: Framing,
+    /// Each thread has so many connections.
+    connections: u32,
+    is_written: bool,
+    /// Every write is on stable storage when it ends.
+    is_durable: bool,
+    idle: Mutex<Idle>,
+}
+
+struct Idle {
+    connections: Vec<Connection>,
+    in_use: u32,
+}
+
+impl fmt::Debug for Export {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.debug_struct("Export").field("name", &self.name).field("terms", &self.terms).finish_non_exhaustive()
+    }
+}
+
+impl Export {
+    /// Connects to the export `name`, which is to be written or not; each thread that measures it has `connections`.
+    ///
+    /// # Errors
+    /// A name that is no address, a server that does not answer or does not have it, what it does not allow.
+    pub fn open(name: &str, is_written: bool, is_durable: bool, connections: u32) -> Result<Export, LoadError> {
+        let refused = |message: String| LoadError::Target { target: name.to_owned(), message };
+        let address = Address::parse(name).map_err(refused)?;
+        let (connection, agreed) = Connection::open(&address).map_err(refused)?;
+        let export = Export {
+            address,
+            name: name.to_owned(),
+            terms: agreed.terms,
+            framing: agreed.framing,
+            connections: connections.max(1),
+            is_written,
+            is_durable,
+            idle: Mutex::new(Idle { connections: vec![connection], in_use: 0 }),
+        };
+        if is_written && export.can(transmission::READ_ONLY) {
+            return Err(refused("is read-only: its server exports it so".to_owned()));
+        }
+        if is_durable && is_written && !export.can(transmission::SEND_FUA) {
+            return Err(refused(
+                "its server knows no FUA, by which each write would be on stable storage: flush instead".to_owned(),
+            ));
+        }
+        if export.connections > 1 && is_written && !export.can(transmission::CAN_MULTI_CONN) {
+            return Err(export.one_connection());
+        }
+        Ok(export)
+    }
+
+    /// What the server says of it.
+    pub fn terms(&self) -> &Terms {
+        &self.terms
+    }
+
+    /// Whether it can do this ([`transmission`]).
+    pub fn can(&self, flag: u16) -> bool {
+        self.terms.flags & flag != 0
+    }
+
+    /// What each thread has.
+    pub fn connections(&self) -> u32 {
+        self.connections
+    }
+
+    /// Whether every write is on stable storage when it ends.
+    pub fn is_durable(&self) -> bool {
+        self.is_durable
+    }
+
+    /// The error number of a request that the protocol does not allow to be sent.
+    pub fn refuses(&self, request: &Request) -> Option<i32> {
+        let needed = match request.kind {
+            Kind::Trim => transmission::SEND_TRIM,
+            Kind::Flush => transmission::SEND_FLUSH,
+            Kind::Write if request.force_unit_access => transmission::SEND_FUA,
+            Kind::Read | Kind::Write => 0,
+        };
+        if needed != 0 && !self.can(needed) {
+            return Some(libc::EOPNOTSUPP);
+        }
+        let carries = matches!(request.kind, Kind::Read | Kind::Write);
+        (carries && request.length_bytes > self.terms.maximum_bytes).then_some(libc::EMSGSIZE)
+    }
+
+    /// Names that allow it to be overwritten: its address, as it was given, and the export's own.
+    pub fn is_named(&self, given: &str) -> bool {
+        let given = given.trim();
+        given == self.name
+            || (!given.is_empty() && given == self.address.export)
+            || Address::parse(given).is_ok_and(|address| address == self.address)
+    }
+
+    /// A connection for one thread: one that nobody uses, or another.
+    ///
+    /// # Errors
+    /// When there is no other, or it is to another export by now.
+    pub fn take(&self) -> Result<Connection, LoadError> {
+        let mut idle = self.idle.lock().expect("nobody panics with it");
+        let connection = match idle.connections.pop() {
+            Some(connection) => connection,
+            None if idle.in_use > 0 && self.is_written && !self.can(transmission::CAN_MULTI_CONN) => {
+                return Err(self.one_connection());
+            }
+            None => self.connect()?,
+        };
+        idle.in_use += 1;
+        Ok(connection)
+    }
+
+    fn connect(&self) -> Result<Connection, LoadError> {
+        let (connection, agreed) = Connection::open(&self.address).map_err(|message| self.refused(message))?;
+        if agreed.terms != self.terms || agreed.framing != self.framing {
+            return Err(self.refused("is another export than it was when it was opened".to_owned()));
+        }
+        Ok(connection)
+    }
+
+    /// Ends the use of a connection, over which nothing is under way: `None` of one that is of no use any more.
+    pub fn give_back(&self, connection: Option<Connection>) {
+        let mut idle = self.idle.lock().expect("nobody panics with it");
+        idle.in_use -= 1;
+        idle.connections.extend(connection);
+    }
+
+    /// Carries out a request that is no write by itself, outside of what is measured; the bytes read, or the negative
+    /// error number.
+    pub fn carry_out(&self, request: &Request, into: &mut [u8]) -> i32 {
+        if let Some(errno) = self.refuses(request) {
+            return -errno;
+        }
+        let Ok(mut connection) = self.take() else { return -libc::ENOTCONN };
+        let outcome = exchange(&mut connection, request, into);
+        self.give_back(outcome.is_ok().then_some(connection));
+        outcome.unwrap_or_else(|errno| -errno)
+    }
+
+    /// Discards a range; 0 or the negative error number.
+    pub fn trim(&self, offset_bytes: u64, length_bytes: u32) -> i32 {
+        let trim = Request { kind: Kind::Trim, offset_bytes, length_bytes, force_unit_access: false, ordered: false };
+        self.carry_out(&trim, &mut [])
+    }
+
+    /// What results say of it.
+    pub fn describe(&self) -> Value {
+        let can = ABILITIES.iter().filter(|(flag, _)| self.can(*flag)).map(|(_, name)| *name).collect::<Vec<_>>();
+        json!({
+            "name": self.address.export,
+            "server": self.address.place.to_string(),
+            "replies": match self.framing {
+                Framing::Simple => "simple",
+                Framing::Structured => "structured",
+                Framing::Extended => "extended",
+            },
+            "can": can,
+            "maximum_bytes": self.terms.maximum_bytes,
+            "connections": self.connections,
+        })
+    }
+
+    fn one_connection(&self) -> LoadError {
+        self.refused(
+            "its server does not promise that several connections see the same data (no multi-conn), so that it is \
+             written over one alone: one thread, --connections 1"
+                .to_owned(),
+        )
+    }
+
+    fn refused(&self, message: String) -> LoadError {
+        LoadError::Target { target: self.name.clone(), message }
+    }
+}
+
+/// A request and its reply, over a connection on which nothing else is under way; an error number of the connection, after
+/// which it is of no use.
+fn exchange(connection: &mut Connection, request: &Request, into: &mut [u8]) -> Result<i32, i32> {
+    debug_assert!(request.kind != Kind::Write && (request.kind != Kind::Read || into.len() >= request.length_bytes as usize));
+    let number = |error: std::io::Error| error.raw_os_error().unwrap_or(libc::EIO);
+    let (command, flags) = command_of(request, false);
+    let (cookie, framing) = (connection.cookie(0), connection.framing());
+    let (offset_bytes, length_bytes) = (request.offset_bytes, request.length_bytes.into());
+    connection
+        .send(&Header { flags, command, cookie, offset_bytes, length_bytes }.to_bytes(framing))
+        .map_err(number)?;
+    let mut pending = [Pending::new(cookie, *request, into.as_mut_ptr(), into.len())];
+    let mut replies = Replies::new(framing, true);
+    let mut done = Vec::new();
+    while done.is_empty() {
+        let landing = replies.landing(&mut pending);
+        // SAFETY: a part of the replies' own memory or of `into`, both borrowed here alone.
+        let room = unsafe { std::slice::from_raw_parts_mut(landing.memory, landing.room) };
+        match connection.receive(room).map_err(number)? {
+            0 => return Err(libc::ECONNRESET),
+            bytes => replies.took(bytes, &mut pending, &mut done).map_err(|_| libc::EPROTO)?,
+        }
+    }
+    if replies.is_at_rest() { Ok(done[0].result) } else { Err(libc::EPROTO) }
+}

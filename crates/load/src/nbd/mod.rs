@@ -1,0 +1,26 @@
+//! The client's side of NBD: finding an export, agreeing on how to talk, and reading replies. [`engine`](crate::engine)
+//! hands requests over.
+
+mod connection;
+mod export;
+mod handshake;
+mod replies;
+
+pub use connection::Connection;
+pub use export::{Export, Terms};
+pub use replies::{Landing, Pending, Replies};
+
+use headstack_nbd::command;
+use headstack_workload::{Kind, Request};
+
+/// What a request is to a server: its command, and its flags. `durable` has every write be on stable storage when it ends.
+pub fn command_of(request: &Request, durable: bool) -> (u16, u16) {
+    let is_durable = request.kind == Kind::Write && (durable || request.force_unit_access);
+    let flags = if is_durable { command::FLAG_FUA } else { 0 };
+    match request.kind {
+        Kind::Read => (command::READ, flags),
+        Kind::Write => (command::WRITE, flags),
+        Kind::Trim => (command::TRIM, flags),
+        Kind::Flush => (command::FLUSH, flags),
+    }
+}

@@ -1,0 +1,357 @@
+//! Replies as their bytes come in, in whatever pieces.
+//!
+//! Short replies are received together, as many as the socket has, into a place of their own; what they carry is copied
+//! where somebody looks at it. A long one's data are received where they belong.
+
+use headstack_nbd::{self as wire, Framing, chunk};
+use headstack_workload::{Kind, Request};
+
+use crate::engine::Done;
+
+/// Room for replies that are received together.
+const STAGING_BYTES: usize = 128 << 10;
+/// Data of which so much is still to come are received where they belong: a call of its own costs less than the copy.
+const DIRECT_BYTES: usize = 16 << 10;
+/// Bytes of a simple reply's header.
+const SIMPLE_BYTES: usize = 16;
+/// Errors are told in less.
+const ERROR_BYTES_MAX: usize = 8 << 10;
+
+/// A request under way.
+pub struct Pending {
+    /// What its reply is known by; 0 where none is awaited.
+    pub cookie: u64,
+    /// What it is, by the export's own offsets.
+    pub request: Request,
+    /// Where its data are. What reads bring and nobody looks at may be longer than the room, and is then put into its begin
+    /// again and again.
+    pub memory: *mut u8,
+    /// Bytes there.
+    pub room: usize,
+    received: u32,
+    error: i32,
+}
+
+// SAFETY: memory that the engine's buffers, or a borrow of the caller's, keep; whoever has the value has it alone.
+unsafe impl Send for Pending {}
+
+impl Pending {
+    /// Nothing.
+    pub const NONE: Pending = Pending {
+        cookie: 0,
+        request: Request {
+            kind: Kind::Flush,
+            offset_bytes: 0,
+            length_bytes: 0,
+            force_unit_access: false,
+            ordered: false,
+        },
+        memory: std::ptr::null_mut(),
+        room: 0,
+        received: 0,
+        error: 0,
+    };
+
+    /// A request that awaits its reply. `memory` has `room` bytes until then, which nobody else touches who minds them.
+    pub fn new(cookie: u64, request: Request, memory: *mut u8, room: usize) -> Pending {
+        Pending { cookie, request, memory, room, received: 0, error: 0 }
+    }
+
+    /// It has come back.
+    fn end(&mut self, slot: u32) -> Done {
+        self.cookie = 0;
+        let result = match (self.error, self.request.kind) {
+            (0, Kind::Read) => self.received as i32,
+            (0, Kind::Write) => self.request.length_bytes as i32,
+            (0, Kind::Trim | Kind::Flush) => 0,
+            (error, _) => -error,
+        };
+        Done { slot, result }
+    }
+}
+
+/// Where the next bytes go.
+pub struct Landing {
+    /// Where they begin.
+    pub memory: *mut u8,
+    /// How many there may be.
+    pub room: usize,
+    /// Whether all of them are awaited, since nobody can go on with less.
+    pub is_whole: bool,
+}
+
+/// The server broke the protocol: nothing that it sends can be told apart any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Garbled;
+
+/// Data of a read that are to come.
+#[derive(Clone, Copy)]
+struct Data {
+    slot: u32,
+    /// Where they go, from the begin of the request.
+    at: u32,
+    left: u32,
+    /// Whether the reply ends with them.
+    is_last: bool,
+}
+
+/// What replies of one connection have come to.
+pub struct Replies {
+    framing: Framing,
+    staging: Box<[u8]>,
+    start: usize,
+    end: usize,
+    data: Option<Data>,
+    /// Whether data are looked at.
+    keeps: bool,
+    /// Bytes that are received beside those that are awaited: none where data are long, so that they are not received
+    /// with the header before them.
+    ahead: usize,
+}
+
+/// A header, read.
+struct Chunk {
+    cookie: u64,
+    kind: u16,
+    is_last: bool,
+    header_bytes: usize,
+    length: u64,
+}
+
+impl Chunk {
+    /// Reads one; `None` where it is not all here.
+    fn parse(here: &[u8], framing: Framing) -> Option<Chunk> {
+        let header_bytes = framing.chunk_bytes();
+        let here = here.get(..header_bytes)?;
+        Some(Chunk {
+            cookie: long(here, 8),
+            kind: half(here, 6),
+            is_last: half(here, 4) & chunk::FLAG_DONE != 0,
+            header_bytes,
+            length: if framing == Framing::Extended { long(here, 24) } else { word(here, 16).into() },
+        })
+    }
+}
+
+fn half(bytes: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([bytes[at], bytes[at + 1]])
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+}
+
+fn long(bytes: &[u8], at: usize) -> u64 {
+    u64::from_be_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+}
+
+impl Replies {
+    /// Nothing has come. With `keeps`, what reads bring is put where they want it.
+    pub fn new(framing: Framing, keeps: bool) -> Replies {
+        let staging = vec![0; STAGING_BYTES].into_boxed_slice();
+        Replies { framing, staging, start: 0, end: 0, data: None, keeps, ahead: STAGING_BYTES }
+    }
+
+    /// Whether all that came was of whole replies.
+    pub fn is_at_rest(&self) -> bool {
+        self.start == self.end && self.data.is_none()
+    }
+
+    /// Where the next bytes from the server go.
+    pub fn landing(&mut self, pending: &mut [Pending]) -> Landing {
+        if let Some(data) = self.data
+            && (data.left as usize) >= DIRECT_BYTES
+        {
+            let one = &pending[data.slot as usize];
+            let (at, left) = (data.at as usize, data.left as usize);
+            if at + left <= one.room {
+                // SAFETY: within the room, as was just compared.
+                return Landing { memory: unsafe { one.memory.add(at) }, room: left, is_whole: true };
+            }
+            return Landing { memory: one.memory, room: left.min(one.room), is_whole: true };
+        }
+        self.staging.copy_within(self.start..self.end, 0);
+        (self.start, self.end) = (0, self.end - self.start);
+        let awaited = match self.data {
+            Some(data) => data.left as usize,
+            None => self.header_bytes().saturating_sub(self.end).max(SIMPLE_BYTES),
+        };
+        let room = (self.staging.len() - self.end).min(awaited + self.ahead);
+        Landing { memory: self.staging[self.end..].as_mut_ptr(), room, is_whole: false }
+    }
+
+    /// What stands before data: of a chunk, with the place where they belong.
+    fn header_bytes(&self) -> usize {
+        match self.framing {
+            Framing::Simple => SIMPLE_BYTES,
+            Framing::Structured | Framing::Extended => self.framing.chunk_bytes() + 8,
+        }
+    }
+
+    /// So many bytes have come to where [`landing`](Self::landing) said; adds to `done` the requests that have ended.
+    ///
+    /// # Errors
+    /// A server that breaks the protocol.
+    pub fn took(&mut self, bytes: usize, pending: &mut [Pending], done: &mut Vec<Done>) -> Result<(), Garbled> {
+        match &mut self.data {
+            Some(data) if data.left as usize >= DIRECT_BYTES => {
+                data.at += bytes as u32;
+                data.left -= bytes as u32;
+                pending[data.slot as usize].received += bytes as u32;
+            }
+            _ => self.end += bytes,
+        }
+        loop {
+            if let Some(data) = self.data {
+                if data.left > 0 && !self.put(data, pending) {
+                    return Ok(());
+                }
+                let Some(Data { slot, is_last, .. }) = self.data.take() else { return Ok(()) };
+                if is_last {
+                    done.push(pending[slot as usize].end(slot));
+                }
+            } else if !self.take_header(pending, done)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Puts data that are here to where they belong; whether these were all.
+    fn put(&mut self, mut data: Data, pending: &mut [Pending]) -> bool {
+        let here = (self.end - self.start).min(data.left as usize);
+        let one = &mut pending[data.slot as usize];
+        if self.keeps && here > 0 {
+            let from = self.staging[self.start..self.start + here].as_ptr();
+            debug_assert!(data.at as usize + here <= one.room);
+            // SAFETY: requests whose data are looked at have room for all of them, and `at` and `left` are within the
+            // request; the two places are of different allocations.
+            unsafe { std::ptr::copy_nonoverlapping(from, one.memory.add(data.at as usize), here) };
+        }
+        self.start += here;
+        data.at += here as u32;
+        data.left -= here as u32;
+        one.received += here as u32;
+        let is_whole = data.left == 0;
+        self.data = Some(data);
+        is_whole
+    }
+
+    /// Takes the header of a reply, and what is not data; whether it was all here.
+    fn take_header(&mut self, pending: &mut [Pending], done: &mut Vec<Done>) -> Result<bool, Garbled> {
+        let here = &self.staging[self.start..self.end];
+        if here.len() < 4 {
+            return Ok(false);
+        }
+        match (word(here, 0), self.framing) {
+            (wire::SIMPLE_REPLY_MAGIC, Framing::Simple | Framing::Structured) => self.take_simple(pending, done),
+            (wire::STRUCTURED_REPLY_MAGIC, Framing::Structured) | (wire::EXTENDED_REPLY_MAGIC, Framing::Extended) => {
+                match Chunk::parse(here, self.framing) {
+                    Some(chunk) => self.take_chunk(&chunk, pending, done),
+                    None => Ok(false),
+                }
+            }
+            _ => Err(Garbled),
+        }
+    }
+
+    fn take_simple(&mut self, pending: &mut [Pending], done: &mut Vec<Done>) -> Result<bool, Garbled> {
+        let here = &self.staging[self.start..self.end];
+        if here.len() < SIMPLE_BYTES {
+            return Ok(false);
+        }
+        let (error, slot) = (word(here, 4), find(long(here, 8), pending)?);
+        self.start += SIMPLE_BYTES;
+        let one = &mut pending[slot as usize];
+        one.error = if error == 0 { 0 } else { number(error) };
+        if error != 0 || one.request.kind != Kind::Read {
+            done.push(one.end(slot));
+            return Ok(true);
+        }
+        let left = one.request.length_bytes;
+        self.await_data(Data { slot, at: 0, left, is_last: true });
+        Ok(true)
+    }
+
+    /// Data follow. Where they are long, those after them are likely to be long too.
+    fn await_data(&mut self, data: Data) {
+        self.ahead = if data.left as usize >= 2 * DIRECT_BYTES { 0 } else { STAGING_BYTES };
+        self.data = Some(data);
+    }
+
+    fn take_chunk(
+        &mut self,
+        chunk: &Chunk,
+        pending: &mut [Pending],
+        done: &mut Vec<Done>,
+    ) -> Result<bool, Garbled> {
+        let slot = find(chunk.cookie, pending)?;
+        let one = &mut pending[slot as usize];
+        let here = &self.staging[self.start + chunk.header_bytes..self.end];
+        // Data begin behind the place they belong to.
+        let awaited = if chunk.kind == chunk::OFFSET_DATA { 8 } else { chunk.length as usize };
+        if chunk.kind != chunk::OFFSET_DATA && chunk.length > ERROR_BYTES_MAX as u64 {
+            return Err(Garbled);
+        }
+        if here.len() < awaited {
+            return Ok(false);
+        }
+        match chunk.kind {
+            chunk::NONE if chunk.length == 0 => {}
+            chunk::OFFSET_DATA => {
+                let length = chunk.length.checked_sub(8).ok_or(Garbled)?;
+                let (at, left) = within(&one.request, long(here, 0), length)?;
+                self.start += chunk.header_bytes + 8;
+                self.await_data(Data { slot, at, left, is_last: chunk.is_last });
+                return Ok(true);
+            }
+            chunk::OFFSET_HOLE if chunk.length == 12 => {
+                let (at, length) = within(&one.request, long(here, 0), word(here, 8).into())?;
+                if self.keeps {
+                    debug_assert!(at as usize + length as usize <= one.room);
+                    // SAFETY: as in `put`.
+                    unsafe { one.memory.add(at as usize).write_bytes(0, length as usize) };
+                }
+                one.received += length;
+            }
+            kind if kind & (1 << 15) != 0 => {
+                let told = if here.len() >= 4 && chunk.length >= 4 { word(here, 0) } else { 0 };
+                one.error = number(told);
+            }
+            _ => return Err(Garbled),
+        }
+        self.start += chunk.header_bytes + awaited;
+        if chunk.is_last {
+            done.push(one.end(slot));
+        }
+        Ok(true)
+    }
+}
+
+/// The slot of the request that a reply is to.
+#[inline]
+fn find(cookie: u64, pending: &[Pending]) -> Result<u32, Garbled> {
+    let slot = cookie as u32;
+    match pending.get(slot as usize) {
+        Some(one) if cookie != 0 && one.cookie == cookie => Ok(slot),
+        _ => Err(Garbled),
+    }
+}
+
+/// Where a part of a read belongs, from its begin.
+fn within(request: &Request, offset_bytes: u64, length: u64) -> Result<(u32, u32), Garbled> {
+    let at = offset_bytes.checked_sub(request.offset_bytes).ok_or(Garbled)?;
+    let end = at.checked_add(length).ok_or(Garbled)?;
+    let fits = request.kind == Kind::Read && end <= u64::from(request.length_bytes) && length > 0;
+    if fits { Ok((at as u32, length as u32)) } else { Err(Garbled) }
+}
+
+/// An error of the protocol as Linux numbers it, which is the same for those that there are.
+fn number(error: u32) -> i32 {
+    match i32::try_from(error) {
+        Ok(error) if (1..4096).contains(&error) => error,
+        _ => libc::EIO,
+    }
+}
+
+
+
