@@ -22,7 +22,7 @@ def load_system(system: str | os.PathLike[str], changes: Mapping[str, str] | Non
         resolved = json.loads(_native.load_system(name, changes or {}))
     except InputError:
         path = os.fspath(system)
-        if path.startswith("/dev/") or (os.path.isfile(path) and not name.endswith(".toml")):
+        if path.startswith(("/dev/", "nbd:", "nbd+unix:")) or (os.path.isfile(path) and not name.endswith(".toml")):
             message = f"{path}: this is a real file or device; headstack measure {path} measures it"
             raise InputError(message) from None
         raise

@@ -283,6 +283,16 @@ fn engines_stand_for_rings_calls_or_nothing() {
 }
 
 #[test]
+fn exports_are_named_by_their_address() {
+    let uri = "nbd+unix:///a?socket=/run/s";
+    let file = job(&format!("ioengine=nbd\nuri={uri}\ndirectory=/tmp\niodepth=32\nsize=1m\nrw=randrw\n"));
+    assert_eq!((file.engine, file.slots, file.file_bytes), (JobEngine::Ring, 32, None));
+    assert_eq!(file.targets, [uri]);
+    let with_port = job("ioengine=nbd\nuri=nbd://localhost:10809/x\nsize=1m\n");
+    assert_eq!(with_port.targets, ["nbd://localhost:10809/x"]);
+}
+
+#[test]
 fn flags_of_files_and_writes_are_kept() {
     let written = job("buffered=0\nsync=dsync\nfdatasync=8\nunlink=1\ninvalidate=0\nrandseed=0x89\n");
     assert_eq!((written.direct, written.sync, written.workload.flush_every), (true, Sync::Data, 8));

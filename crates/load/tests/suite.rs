@@ -3,6 +3,7 @@
 mod bench;
 mod conditioning;
 mod engine;
+mod nbd;
 mod phase;
 mod replay;
 mod scenario;

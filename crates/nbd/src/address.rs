@@ -7,8 +7,7 @@ use std::path::PathBuf;
 pub const PORT: u16 = 10_809;
 
 /// What URIs of exports begin with.
-const SCHEMES: [&str; 8] =
-    ["nbd", "nbd+unix", "nbd+vsock", "nbd+ssh", "nbds", "nbds+unix", "nbds+vsock", "nbds+ssh"];
+const SCHEMES: [&str; 8] = ["nbd", "nbd+unix", "nbd+vsock", "nbd+ssh", "nbds", "nbds+unix", "nbds+vsock", "nbds+ssh"];
 
 /// Where a server listens.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -403,10 +403,11 @@ fn record_of(name: &str, targets: &[&Arc<Target>]) -> SystemRecord {
         several => {
             let all = several.iter().map(|target| target.description().clone()).collect::<Vec<_>>();
             let are = |kind| several.iter().all(|one| one.kind() == kind);
-            let kind = match (are(TargetKind::BlockDevice), are(TargetKind::Null)) {
-                (true, _) => "block devices",
-                (_, true) => TargetKind::Null.name(),
-                _ => "files",
+            let kind = match () {
+                () if are(TargetKind::BlockDevice) => "block devices",
+                () if are(TargetKind::Export) => "NBD exports",
+                () if are(TargetKind::Null) => TargetKind::Null.name(),
+                () => "files",
             };
             SystemRecord::new(name, kind, json!({ "targets": all }))
         }

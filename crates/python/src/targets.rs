@@ -1,4 +1,4 @@
-//! Files and devices as Python opens them, and all that are open: whoever asks twice for the end waits for none.
+//! Files, devices and exports as Python opens them, and all that are open: whoever asks twice for the end waits for none.
 
 use std::sync::{Arc, Mutex, Weak};
 
@@ -24,6 +24,13 @@ pub struct TargetAsked {
     overwrite: bool,
     /// The size of a target that stores nothing; `path` is what results call it.
     null_bytes: Option<u64>,
+    /// Of an export: connections of each thread.
+    #[serde(default = "one")]
+    connections: u32,
+}
+
+fn one() -> u32 {
+    1
 }
 
 impl TargetAsked {
@@ -42,6 +49,15 @@ impl TargetAsked {
             create_bytes: self.create_bytes,
             overwrite: self.overwrite,
         };
+        if Target::is_export(&self.path) {
+            return Target::open_export(&self.path, self.sync, &permission, self.connections);
+        }
+        if self.connections != 1 {
+            return Err(LoadError::Target {
+                target: self.path.clone(),
+                message: "is no export of an NBD server: --connections has nothing to count".to_owned(),
+            });
+        }
         Target::open(&self.path, self.direct, self.sync, &permission, progress)
     }
 }

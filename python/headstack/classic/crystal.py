@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from headstack._native import Field, InputError, format_bytes
 from headstack.classic.outcome import NOTHING_ALLOWED, Outcome, at_least, joined, own_file, part_of, requests
-from headstack.measurement import Access, Opened, Progress, Step, is_null
+from headstack.measurement import Access, Opened, Progress, Step, is_export, is_null
 from headstack.results import Results
 from headstack.values import choice, duration_ns, percent, size_bytes
 
@@ -184,6 +184,8 @@ def _not_writing(path: str, access: Access) -> str | None:
     """Why tests that write are left out; ``None`` where they are allowed."""
     if is_null(path) or access.destroy or access.overwrite or (access.create is not None and not os.path.exists(path)):
         return None
+    if is_export(path):
+        return "an export is written only with --destroy and its address"
     if path.startswith("/dev/"):
         return "a device is written only with --destroy and its name"
     return "a file that exists is written only with --overwrite"

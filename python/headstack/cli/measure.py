@@ -22,7 +22,7 @@ from headstack.cli.traces import Decorator
 from headstack.cli.varying import option_of
 from headstack.cli.verify import print_verified, verdict, verify_options, verifying_of
 from headstack.jobfiles import JobResults, measure_file
-from headstack.measurement import MEASURED_OPTIONS, Access, is_null, measure_target
+from headstack.measurement import MEASURED_OPTIONS, Access, is_export, is_null, measure_target
 from headstack.results import Results
 from headstack.system import load_system
 
@@ -94,7 +94,8 @@ def measure() -> None:
 def load(targets: tuple[str, ...], workload: str | None, **given: Any) -> int:
     """Measure TARGET under a workload, or by one of the tests listed below.
 
-    TARGET is a file or a block device; or "null", which stores nothing and answers at once ("null:2ms": after 2 ms), to
+    TARGET is a file, a block device or an export of an NBD server (nbd://HOST:PORT/NAME, nbd+unix:///NAME?socket=PATH);
+    or "null", which stores nothing and answers at once ("null:2ms": after 2 ms), to
     measure what measuring costs. Workloads, options and results are those of "headstack run"; 10 seconds are measured
     unless a length is given. In an open loop (--rate) response times count from the moment at which a request was to
     be made, whether or not the system could take it.
@@ -102,8 +103,8 @@ def load(targets: tuple[str, ...], workload: str | None, **given: Any) -> int:
     A scenario runs as long as it states, on TARGET; where it names LUNs, TARGET is one of them, and --lun says where
     each of the others is.
 
-    Reading asks for nothing. A workload that writes takes --destroy with the device's name or serial number, and is
-    refused while anybody uses the device; a file is written where it was created by --create, or with --overwrite.
+    Reading asks for nothing. A workload that writes takes --destroy with the device's name or serial number, or
+    the export's address, and is refused while anybody uses the device; a file is written where it was created by --create, or with --overwrite.
 
     With --verify, writes carry stamps and reads are checked; a ledger, in the current folder unless --ledger says
     otherwise, knows what was written, so that "headstack measure verify TARGET" can judge it later, also after a
@@ -144,7 +145,7 @@ def load(targets: tuple[str, ...], workload: str | None, **given: Any) -> int:
 
 def refuse_simulated(target: str, access: Access) -> None:
     """Points who names a system of the catalogue to the command that simulates it."""
-    if is_null(target) or os.path.lexists(target) or access.create is not None:
+    if is_null(target) or is_export(target) or os.path.lexists(target) or access.create is not None:
         return
     try:
         load_system(target)

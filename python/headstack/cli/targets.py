@@ -34,7 +34,7 @@ EXIT_FAILED, EXIT_IN_USE, EXIT_RUN = 1, 1, 3
 def permission_options(command: Command) -> Command:
     """What may be done to a real target, and by which system calls."""
     decorators = [
-        click.option("--destroy", metavar="NAME|SERIAL", multiple=True, help="A device whose contents may be lost."),
+        click.option("--destroy", metavar="NAME|SERIAL", multiple=True, help="What may be lost: a device, an export."),
         click.option("--signature", "over", metavar="NAME", multiple=True, help="What on it may be overwritten: ext4."),
         click.option("--create", metavar="SIZE", help="Create the file, of this size, where there is none."),
         click.option("--overwrite", is_flag=True, help="A file that exists may be written."),
@@ -45,6 +45,13 @@ def permission_options(command: Command) -> Command:
             type=Among(ENGINES),
             default="auto",
             help="How requests are handed over.",
+        ),
+        click.option(
+            "--connections",
+            metavar="N",
+            default="1",
+            help="To an NBD server: connections of each thread.",
+            show_default=True,
         ),
     ]
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
@@ -81,6 +88,7 @@ def access_of(given: dict[str, Any]) -> Access:
         engine=given.pop("engine"),
         threads=whole("threads", given.pop("threads", "1")),
         slots=whole("slots", given.pop("slots", str(SLOTS))),
+        connections=whole("connections", given.pop("connections")),
     )
 
 

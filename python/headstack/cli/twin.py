@@ -154,12 +154,12 @@ def opened(name: str, access: Any, write: bool) -> Any:
     """The device: real where there is a file or device of the name, else a simulated one in virtual time."""
     from dataclasses import replace
 
-    from headstack.measurement import is_null
+    from headstack.measurement import is_export, is_null
     from headstack.twin.device import RealDevice, SimulatedDevice
 
     if is_null(name) and name != "null":
         raise InputError(f"{name}: a null target has no service time here; null alone answers at once")
-    if is_null(name) or (os.path.lexists(name) and not name.endswith(".toml")):
+    if is_null(name) or is_export(name) or (os.path.lexists(name) and not name.endswith(".toml")):
         targets = _native.Targets(json.dumps([replace(access, write=write).asked(name)]))
         return RealDevice(targets, may_write=write)
     if os.path.dirname(name) and not name.endswith(".toml"):

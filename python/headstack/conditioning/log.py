@@ -50,6 +50,8 @@ def identity(described: Mapping[str, Any]) -> dict[str, Any]:
         device = description.get("device", {})
         telling = next((key for key in ("serial", "backing_file", "name") if device.get(key)), "name")
         known |= {key: device[key] for key in (telling, "model", "start_bytes") if device.get(key) is not None}
+    elif described["kind"] == "NBD export":
+        known |= {key: description["export"][key] for key in ("server", "name")}
     return known
 
 

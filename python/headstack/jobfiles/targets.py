@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from headstack._native import InputError
-from headstack.measurement import NULL_BYTES, Access, is_null
+from headstack.measurement import NULL_BYTES, Access, is_export, is_null
 from headstack.values import duration_ns
 
 if TYPE_CHECKING:
@@ -101,10 +101,10 @@ class Places:
         self.asked[self._numbers[key]]["write"] |= writes(job)
 
     def _check(self) -> None:
-        written = [asked["path"] for asked in self.asked if asked["write"] and asked["path"].startswith("/dev/")]
+        written = [asked["path"] for asked in self.asked if asked["write"] and (asked["path"].startswith("/dev/") or is_export(asked["path"]))]
         twice = next((path for path in written if written.count(path) > 1), None)
         if twice is not None:
-            raise InputError(f"{twice}: jobs write it in several ways (direct, sync); a device is written in one")
+            raise InputError(f"{twice}: jobs write it in several ways (direct, sync); it is written in one")
 
     def of_phase(self, phase: Phase) -> list[list[int]]:
         """The numbers of each job's targets."""

@@ -1,10 +1,11 @@
-"""Measuring real files and block devices: the same workloads, options and results as in simulation."""
+"""Measuring real files, block devices and exports of NBD servers: the same workloads, options and results as in simulation."""
 
 from __future__ import annotations
 
 import itertools
 import json
 import os
+import re
 import stat
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -33,6 +34,12 @@ TIME = "10s"
 SLOTS = 1024
 """Requests with the system at a time in an open loop; those that come when all are taken wait in the host."""
 
+EXPORT = re.compile(r"nbds?(\+[a-z]+)?://", re.IGNORECASE)
+"""How addresses of exports begin."""
+
+CONNECTIONS_MAX = 64
+"""Connections of a thread to an export: more than servers have threads for."""
+
 BY_HAND = "stopped by hand"
 """How results call an interruption."""
 NO_LIMITS: dict[str, int | None] = {"requests": None, "bytes": None, "time_ns": None}
@@ -53,7 +60,7 @@ class Access:
     write: bool = False
     """The workload writes; said by ``measure`` itself."""
     destroy: tuple[str, ...] = ()
-    """Block devices whose contents may be lost, by name or serial number."""
+    """Block devices whose contents may be lost, by name or serial number; exports, by address or name."""
     over: tuple[str, ...] = ()
     """Signatures that may be overwritten, such as ``ext4``."""
     create: str | None = None
@@ -68,6 +75,8 @@ class Access:
     """Threads among which the requests outstanding, or the rate, are divided."""
     slots: int = SLOTS
     """Open loop: requests with the system at a time."""
+    connections: int = 1
+    """Of an export: connections of each thread."""
 
     def asked(self, path: str) -> dict[str, Any]:
         """The target as the compiled part opens it.
@@ -84,7 +93,13 @@ class Access:
             "create_bytes": None if self.create is None else size_bytes("create", self.create),
             "overwrite": self.overwrite,
             "null_bytes": NULL_BYTES if is_null(path) else None,
+            "connections": self._connections(),
         }
+
+    def _connections(self) -> int:
+        if not 1 <= self.connections <= CONNECTIONS_MAX:
+            raise InputError(f"connections: {self.connections} is not allowed; 1 to {CONNECTIONS_MAX} is")
+        return self.connections
 
     def engine_of(self, path: str) -> Any:
         """How requests are handed over.
@@ -107,12 +122,17 @@ def is_null(path: str) -> bool:
     return path == "null" or path.startswith("null:")
 
 
+def is_export(path: str) -> bool:
+    """Whether this is the address of an export: ``nbd://host:port/name``, ``nbd+unix:///name?socket=PATH``."""
+    return EXPORT.match(path) is not None
+
+
 def is_target(system: object) -> bool:
-    """Whether a system is a real file or device rather than one of the catalogue or a description."""
+    """Whether a system is a real file, device or export rather than one of the catalogue or a description."""
     if not isinstance(system, str | os.PathLike):
         return False
     path = os.fspath(system)
-    if is_null(path) or path.startswith("/dev/"):
+    if is_null(path) or is_export(path) or path.startswith("/dev/"):
         return True
     if path.endswith(".toml"):
         return False
@@ -136,6 +156,7 @@ def measure(
     engine: str = "auto",
     threads: int = 1,
     slots: int = SLOTS,
+    connections: int = 1,
     verify: str = "no",
     ledger: str | os.PathLike[str] | None = None,
     resume: bool = False,
@@ -143,11 +164,11 @@ def measure(
     progress: Progress | None = None,
     **options: Unpack[Options],
 ) -> Results:
-    """Measures a file or block device under every workload and combination of options, one after the other.
+    """Measures a file, block device or export (``nbd://host:port/name``) under every workload and combination of options, one after the other.
 
     Workloads and options are those of ``run``; 10 seconds are measured unless ``requests``, ``time`` or ``confidence``
     says otherwise. Reading asks for nothing. A workload that writes takes ``destroy`` with the device's name or serial
-    number, or for a file that exists ``overwrite``. ``verify`` is ``stamp``, ``stamp_and_read`` or ``check``, with a
+    number, or an export's address, or for a file that exists ``overwrite``. ``verify`` is ``stamp``, ``stamp_and_read`` or ``check``, with a
     ``ledger`` that outlives the process where a file is named (see ``Verifying``). ``progress`` hears of the course as
     a dictionary. An interruption (Ctrl-C) ends it and keeps what was measured: ``ended_early`` in the table of results.
 
@@ -166,6 +187,7 @@ def measure(
         engine=engine,
         threads=threads,
         slots=slots,
+        connections=connections,
     )
     verifying = Verifying(verify, None if ledger is None else os.fspath(ledger), resume)
     return measure_target(os.fspath(target), workload, access, options, progress, verifying, luns)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,5 +51,7 @@ class Verifying:
 
 
 def ledger_of(path: str) -> Path:
-    """Where the ledger of a target is kept unless somebody says otherwise: in the current folder, by its name."""
-    return Path(f"{Path(path).name}.ledger")
+    """Where the ledger of a target is kept unless somebody says otherwise: in the current folder, by its name; an
+    address is one, with what is no letter left out."""
+    name = re.sub(r"[^\w.]+", "-", path) if "://" in path else Path(path).name
+    return Path(f"{name}.ledger")

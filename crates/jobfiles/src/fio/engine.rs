@@ -1,17 +1,22 @@
 //! fio's engines, and which of them stand for what.
 
+use headstack_nbd::Address;
 use headstack_workload::document::{InputError, nearest};
 
 use super::settings::{Remarks, Settings};
 use crate::JobEngine;
 
 /// Engines that keep several requests under way.
-const RING: &[&str] = &["io_uring", "libaio", "linuxaio", "posixaio", "solarisaio", "windowsaio", "guasi", "syslet-rw"];
+const RING: &[&str] =
+    &["io_uring", "libaio", "linuxaio", "posixaio", "solarisaio", "windowsaio", "guasi", "syslet-rw", NBD];
+
+/// The engine for exports of NBD servers, whose target is no file but the option `uri`.
+const NBD: &str = "nbd";
 
 /// Engines whose calls return when the request is complete.
 const PSYNC: &[&str] = &["psync", "sync", "vsync", "pvsync", "pvsync2", "mmap", "splice"];
 
-/// Engines that do something else than reading and writing files and block devices.
+/// Engines that do something else than reading and writing files, block devices and exports of NBD servers.
 const OTHERS: &[&str] = &[
     "cpp_null",
     "cpuio",
@@ -49,7 +54,6 @@ const OTHERS: &[&str] = &[
     "librpma_gpspm_server",
     "libzbc",
     "mtd",
-    "nbd",
     "net",
     "netsplice",
     "nfs",
@@ -60,6 +64,24 @@ const OTHERS: &[&str] = &[
     "sg",
     "xnvme",
 ];
+
+/// The address of the export that a job of the engine nbd works on; `None` of other engines.
+///
+/// # Errors
+/// When it names none.
+pub(super) fn export(name: &str, settings: &Settings) -> Result<Option<String>, InputError> {
+    let Some(setting) = settings.get("ioengine").filter(|setting| setting.value.trim() == NBD) else {
+        return Ok(None);
+    };
+    match settings.text("uri").map(str::trim).filter(|uri| !uri.is_empty()) {
+        Some(uri) if Address::is_meant(uri) => Ok(Some(uri.to_owned())),
+        Some(uri) => {
+            let message = format!("{uri:?} is no address of an export; nbd://HOST:PORT/EXPORT is allowed");
+            Err(settings.error(&["uri"], message))
+        }
+        None => Err(setting.error(format!("job [{name}] names no export; uri=nbd://HOST:PORT/EXPORT does"))),
+    }
+}
 
 /// The engine of the job `name`.
 ///

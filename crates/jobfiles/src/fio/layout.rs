@@ -1,7 +1,9 @@
 //! The files of a job, and the part of them that is used.
 
+use headstack_nbd::Address;
 use headstack_workload::document::InputError;
 
+use super::engine;
 use super::settings::{Remarks, Settings};
 use super::values::{self, Amount};
 use crate::{Extent, Part};
@@ -40,7 +42,11 @@ impl Layout {
         remarks: &mut Remarks,
     ) -> Result<Layout, InputError> {
         let stated = settings.within("nrfiles", 1, 1, FILES_MAX)?;
-        let names = match settings.text("filename") {
+        let export = engine::export(job, settings)?;
+        let directory = settings.text("directory").filter(|_| export.is_none());
+        let names = match export.as_deref().or(settings.text("filename")) {
+            // Its colons are its own.
+            Some(uri) if export.is_some() => Names::Stated(vec![uri.to_owned()]),
             Some(names) if !names.is_empty() => Names::Stated(list(names)),
             // A job that bears the name of a device means it.
             _ if stated == 1 && job.starts_with("/dev/") => Names::Stated(vec![job.to_owned()]),
@@ -62,7 +68,7 @@ impl Layout {
         }
         let layout = Layout {
             names,
-            directories: settings.text("directory").map(list).unwrap_or_default(),
+            directories: directory.map(list).unwrap_or_default(),
             files,
             copies,
             size: settings.amount("size")?.filter(|size| *size != Amount::Bytes(0)),
@@ -139,7 +145,7 @@ impl Layout {
 
     /// The size that each file of the copy is to have.
     pub(super) fn file_bytes(&self, start: Extent, targets: &[String]) -> Option<u64> {
-        if targets.iter().all(|target| target.starts_with("/dev/")) {
+        if targets.iter().all(|target| target.starts_with("/dev/") || Address::is_meant(target)) {
             return None;
         }
         let (Some(total), Extent::Bytes(start)) = (self.total_bytes(), start) else {

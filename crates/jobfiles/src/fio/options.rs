@@ -350,13 +350,14 @@ const ENGINES: &[Group] = &[
         Not("belongs to a test that is built into fio"),
         "block numruns dir threads device-names load prep test-duration threads-per-queue",
     ),
+    Group(Kind::Text, Done, "uri"),
     Group(Kind::Flag, Not(ENGINE), "listen pingpong"),
     Group(
         Kind::Text,
         Not(ENGINE),
         "readfua writefua sg_write_mode stream_id cmd_type write_mode verify_mode deallocate cdw12 cdw13 \
          md_per_io_size pi_act pi_chk apptag apptag_mask hostname port protocol nodelay interface ttl window_size mss \
-         uri cpuload cpuchunks cpumode exit_on_io_done program arguments grace_time std_redirect stat_type bindname \
+         cpuload cpuchunks cpumode exit_on_io_done program arguments grace_time std_redirect stat_type bindname \
          verb clustername pool clientname conf busy_poll touch_objects rbdname volume brick single-instance donorname \
          inplace skip_bad namenode chunk_size use_direct single_instance namenode_port http_host http_user http_pass \
          https http_mode http_s3_region http_s3_key http_s3_keyid http_s3_security_token http_s3_sse_customer_key \

@@ -21,8 +21,8 @@ pub use nbd::Nbd;
 pub use null::{Null, WHOLE};
 pub use psync::Psync;
 pub use ring::Ring;
-pub use system_calls::{carry_out, trim};
 use system_calls::flush;
+pub use system_calls::{carry_out, trim};
 
 /// How requests are handed over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

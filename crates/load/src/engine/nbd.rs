@@ -230,7 +230,11 @@ impl Nbd {
     /// Waits until something comes, at most for so long, and takes what has come.
     #[inline]
     fn pass(&mut self, at_most_ns: Option<u64>, done: &mut Vec<Done>) -> Result<(), LoadError> {
-        if self.ring.is_some() { self.pass_by_ring(at_most_ns)? } else { self.pass_by_calls(at_most_ns, done)? }
+        if self.ring.is_some() {
+            self.pass_by_ring(at_most_ns)?
+        } else {
+            self.pass_by_calls(at_most_ns, done)?
+        }
         let mut events = std::mem::take(&mut self.events);
         for (data, result) in events.drain(..) {
             if data & WAKE != 0 {

@@ -128,8 +128,12 @@ impl Export {
         self.is_durable
     }
 
-    /// The error number of a request that the protocol does not allow to be sent.
+    /// The error number of a request that is not to be sent: the protocol does not allow it, or nobody allowed writing.
     pub fn refuses(&self, request: &Request) -> Option<i32> {
+        // Of a file, the kernel would see to that.
+        if !self.is_written && matches!(request.kind, Kind::Write | Kind::Trim) {
+            return Some(libc::EBADF);
+        }
         let needed = match request.kind {
             Kind::Trim => transmission::SEND_TRIM,
             Kind::Flush => transmission::SEND_FLUSH,
@@ -234,7 +238,9 @@ impl Export {
 /// A request and its reply, over a connection on which nothing else is under way; an error number of the connection, after
 /// which it is of no use.
 fn exchange(connection: &mut Connection, request: &Request, into: &mut [u8]) -> Result<i32, i32> {
-    debug_assert!(request.kind != Kind::Write && (request.kind != Kind::Read || into.len() >= request.length_bytes as usize));
+    debug_assert!(
+        request.kind != Kind::Write && (request.kind != Kind::Read || into.len() >= request.length_bytes as usize)
+    );
     let number = |error: std::io::Error| error.raw_os_error().unwrap_or(libc::EIO);
     let (command, flags) = command_of(request, false);
     let (cookie, framing) = (connection.cookie(0), connection.framing());

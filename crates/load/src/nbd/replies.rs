@@ -278,12 +278,7 @@ impl Replies {
         self.data = Some(data);
     }
 
-    fn take_chunk(
-        &mut self,
-        chunk: &Chunk,
-        pending: &mut [Pending],
-        done: &mut Vec<Done>,
-    ) -> Result<bool, Garbled> {
+    fn take_chunk(&mut self, chunk: &Chunk, pending: &mut [Pending], done: &mut Vec<Done>) -> Result<bool, Garbled> {
         let slot = find(chunk.cookie, pending)?;
         let one = &mut pending[slot as usize];
         let here = &self.staging[self.start + chunk.header_bytes..self.end];
@@ -353,5 +348,122 @@ fn number(error: u32) -> i32 {
     }
 }
 
+#[cfg(test)]
+mod tests {
+    use headstack_nbd::{To, chunk_header, simple};
+    use proptest::prelude::*;
 
+    use super::*;
 
+    const SLOTS: usize = 3;
+    const FRAMINGS: [Framing; 3] = [Framing::Simple, Framing::Structured, Framing::Extended];
+
+    fn read(slot: usize, length_bytes: u32, memory: &mut [u8]) -> Pending {
+        let offset_bytes = (slot as u64) << 32;
+        let request =
+            Request { kind: Kind::Read, offset_bytes, length_bytes, force_unit_access: false, ordered: false };
+        Pending::new(1 << 32 | slot as u64, request, memory.as_mut_ptr(), memory.len())
+    }
+
+    /// What a server says to a read of the slot, in one chunk or two.
+    fn reply(framing: Framing, slot: usize, data: &[u8], cut: usize) -> Vec<u8> {
+        let (cookie, offset_bytes) = (1 << 32 | slot as u64, (slot as u64) << 32);
+        let mut said = Vec::new();
+        if framing == Framing::Simple {
+            simple(&mut said, cookie, 0);
+            said.extend(data);
+            return said;
+        }
+        let to = To { framing, cookie, offset_bytes };
+        for (from, part) in [(cut, &data[cut..]), (0, &data[..cut])] {
+            if !part.is_empty() {
+                chunk_header(&mut said, to, 0, chunk::OFFSET_DATA, 8 + part.len() as u32);
+                said.extend((offset_bytes + from as u64).to_be_bytes());
+                said.extend(part);
+            }
+        }
+        chunk_header(&mut said, to, chunk::FLAG_DONE, chunk::NONE, 0);
+        said
+    }
+
+    /// Has the replies take what was said, at most so many bytes at a time, over and over.
+    fn take(
+        replies: &mut Replies,
+        said: &[u8],
+        pieces: &[usize],
+        pending: &mut [Pending],
+    ) -> Result<Vec<Done>, Garbled> {
+        let (mut at, mut done) = (0, Vec::new());
+        for most in pieces.iter().cycle() {
+            if at == said.len() {
+                break;
+            }
+            let landing = replies.landing(pending);
+            let bytes = landing.room.min(*most).min(said.len() - at);
+            // SAFETY: as many bytes as there is room for.
+            unsafe { std::ptr::copy_nonoverlapping(said[at..].as_ptr(), landing.memory, bytes) };
+            at += bytes;
+            replies.took(bytes, pending, &mut done)?;
+        }
+        Ok(done)
+    }
+
+    proptest! {
+        #[test]
+        fn replies_are_the_same_in_whatever_pieces_they_come(
+            framing in prop::sample::select(&FRAMINGS[..]),
+            lengths in prop::collection::vec(1usize..60_000, SLOTS),
+            order in Just([2usize, 0, 1]),
+            cut in 0.0..1.0f64,
+            pieces in prop::collection::vec(1usize..200_000, 1..8),
+        ) {
+            let datas: Vec<Vec<u8>> =
+                lengths.iter().enumerate().map(|(slot, &length)| (0..length).map(|at| (at * 7 + slot) as u8).collect()).collect();
+            let mut memory: Vec<Vec<u8>> = lengths.iter().map(|&length| vec![0; length]).collect();
+            let mut pending: Vec<Pending> =
+                memory.iter_mut().enumerate().map(|(slot, memory)| read(slot, memory.len() as u32, memory)).collect();
+            let cut_of = |length: usize| (length as f64 * cut) as usize;
+            let said: Vec<u8> =
+                order.iter().flat_map(|&slot| reply(framing, slot, &datas[slot], cut_of(lengths[slot]))).collect();
+            let mut replies = Replies::new(framing, true);
+            let done = take(&mut replies, &said, &pieces, &mut pending).unwrap();
+            prop_assert!(replies.is_at_rest());
+            let ended: Vec<_> = done.iter().map(|one| (one.slot as usize, one.result as usize)).collect();
+            prop_assert_eq!(ended, order.map(|slot| (slot, lengths[slot])).to_vec());
+            prop_assert_eq!(memory, datas);
+        }
+
+        #[test]
+        fn no_bytes_of_a_server_do_harm(
+            framing in prop::sample::select(&FRAMINGS[..]),
+            mut said in prop::collection::vec(any::<u8>(), 1..300),
+            kind in any::<u16>(),
+            pieces in prop::collection::vec(1usize..64, 1..4),
+        ) {
+            // Of a chunk of the request, so that more than its first word is looked at.
+            let mut head = Vec::new();
+            chunk_header(&mut head, To { framing, cookie: 1 << 32, offset_bytes: 0 }, 0, kind, said.len() as u32);
+            said.splice(0..0, head);
+            let mut memory = vec![0; 64];
+            let mut pending = vec![read(0, 64, &mut memory)];
+            let _ = take(&mut Replies::new(framing, true), &said, &pieces, &mut pending);
+        }
+    }
+
+    #[test]
+    fn what_is_no_reply_to_a_request_under_way_is_garbled() {
+        for framing in FRAMINGS {
+            let mut memory = vec![0; 4096];
+            let mut pending = vec![read(0, 4096, &mut memory)];
+            let whole = reply(framing, 0, &[1; 4096], 0);
+            let again = [&whole[..], &whole].concat();
+            let twice = take(&mut Replies::new(framing, true), &again, &[1000], &mut pending);
+            assert_eq!(twice.err(), Some(Garbled), "{framing:?}: the second is to nobody");
+            let mut pending = vec![read(0, 4096, &mut memory)];
+            if framing != Framing::Simple {
+                let longer = reply(framing, 0, &[1; 4097], 0);
+                assert_eq!(take(&mut Replies::new(framing, true), &longer, &[1000], &mut pending).err(), Some(Garbled));
+            }
+        }
+    }
+}

@@ -19,8 +19,9 @@ use crate::newer_calls;
 
 const MIB: u64 = 1 << 20;
 
-/// Where signatures are looked for, from the start: all that is near it, and the copies of btrfs.
-const LOOKED_AT: [(u64, u64); 3] = [(0, 8 * MIB), (64 * MIB, MIB), (256 << 30, MIB)];
+/// Where signatures are looked for, from the start: all that is near it, and the copies of ext4 and btrfs.
+const LOOKED_AT: [(u64, u64); 6] =
+    [(0, 9 * MIB), (32 * MIB, MIB), (64 * MIB, MIB), (128 * MIB, MIB), (32 << 30, MIB), (256 << 30, MIB)];
 /// And so much of the end.
 const END_BYTES: u64 = 4 * MIB;
 

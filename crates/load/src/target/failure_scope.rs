@@ -2,8 +2,8 @@
 
 use std::io;
 
-use headstack_workload::{Kind, Request};
 use headstack_workload::quantity::format_bytes;
+use headstack_workload::{Kind, Request};
 
 use super::{Target, TargetKind, kernel};
 use crate::buffers::ALIGN_BYTES;
@@ -54,8 +54,9 @@ impl Target {
             libc::EOPNOTSUPP if request.kind == Kind::Write => "the target has no writes with FUA".to_owned(),
             libc::EOPNOTSUPP => format!("the target has no {}", request.kind.name()),
             libc::EINVAL => self.invalid(request),
-            libc::EMSGSIZE if let Some(export) = self.export() => {
-                format!("its server takes requests of up to {}", format_bytes(export.terms().maximum_bytes.into()))
+            libc::EMSGSIZE if self.export().is_some() => {
+                let most = self.export().map_or(0, |export| export.terms().maximum_bytes);
+                format!("its server takes requests of up to {}", format_bytes(most.into()))
             }
             libc::EPROTO if self.export().is_some() => "what its server sends is no reply of NBD".to_owned(),
             // The block layer's word for most of what a drive can say, and for a drive that is no more.
@@ -72,7 +73,9 @@ impl Target {
         match self.kind {
             TargetKind::File => "the file system is full: the file has places that were never written".to_owned(),
             // Thin volumes and drives that do not have what they promise.
-            TargetKind::BlockDevice | TargetKind::Export | TargetKind::Null => "the device has no room left behind it".to_owned(),
+            TargetKind::BlockDevice | TargetKind::Export | TargetKind::Null => {
+                "the device has no room left behind it".to_owned()
+            }
         }
     }
 

@@ -176,7 +176,7 @@ impl Target {
         permission: &Permission,
         progress: &dyn Fn(f64) -> bool,
     ) -> Result<Target, LoadError> {
-        if Address::is_meant(path) {
+        if Target::is_export(path) {
             return Target::open_export(path, sync, permission, 1);
         }
         let access = Access { direct, sync };
@@ -218,12 +218,7 @@ impl Target {
     /// # Errors
     /// When its server does not answer or does not have it, it has no size; when it is written and `permission` does not
     /// allow that, it is read-only, or it carries what `permission` does not name.
-    pub fn open_export(
-        name: &str,
-        sync: Sync,
-        permission: &Permission,
-        connections: u32,
-    ) -> Result<Target, LoadError> {
+    pub fn open_export(name: &str, sync: Sync, permission: &Permission, connections: u32) -> Result<Target, LoadError> {
         let (export, notes) = export::open(name, sync != Sync::No, permission, connections)?;
         Ok(Target {
             name: name.to_owned(),
@@ -236,6 +231,11 @@ impl Target {
             behind: Behind::Server(Arc::new(export), notes),
             given_up: AtomicBool::new(false),
         })
+    }
+
+    /// Whether this is meant as the address of an export.
+    pub fn is_export(name: &str) -> bool {
+        Address::is_meant(name)
     }
 
     /// A target of that size that does nothing.
@@ -452,7 +452,9 @@ impl Target {
             At::File(_) | At::Nowhere => {
                 return Err(refused(&self.name, "is not a block device: it has nothing to discard"));
             }
-            At::Device(_) | At::Export(_) if !self.is_writable => return Err(refused(&self.name, "is open for reading")),
+            At::Device(_) | At::Export(_) if !self.is_writable => {
+                return Err(refused(&self.name, "is open for reading"));
+            }
             At::Device(_) | At::Export(_) => {}
         }
         let (mut at_bytes, mut looked) = (0, Instant::now());
