@@ -1,8 +1,8 @@
 """What a request over NBD costs its client, against fio's engine nbd: `nbd_client.py [ROUNDS]` prints JSON.
 
-Both ask one server, one after the other, at the same depth and block size; the server answers after a fixed time, so that
-both make as many requests a second. Processor time is the client's own process, of user and system. What starting takes is
-left out: each client runs for a short and a longer time, and the differences count.
+Both ask one server, one after the other, at the same depth and block size; the server answers after a fixed time, so
+that both make as many requests a second. Processor time is the client's own process, of user and system. What starting
+takes is left out: each client runs for a short and a longer time, and the differences count.
 """
 
 import json
@@ -17,7 +17,7 @@ from pathlib import Path
 CAPACITY_BYTES = 256 << 20
 SHORT_S, LONG_S = 1, 4
 HEADSTACK = [sys.executable, "-c", "from headstack.cli import main; main()"]
-WORKLOADS = [("read", "4KiB", 32), ("write", "4KiB", 32), ("read", "64KiB", 16), ("read", "4KiB", 1)]
+WORKLOADS = [("read", 4096, 32), ("write", 4096, 32), ("read", 65536, 16), ("read", 4096, 1)]
 SERVERS = {
     "headstack serve, 1 ms": [*HEADSTACK, "serve", "constant:1ms", "--size", str(CAPACITY_BYTES), "-q"],
     "nbdkit memory": ["nbdkit", "-f", "memory", str(CAPACITY_BYTES)],
@@ -34,10 +34,10 @@ def asked(command: list[str]) -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def by_fio(uri: str, kind: str, size: str, depth: int, seconds: int, out: Path) -> tuple[float, int]:
+def by_fio(uri: str, kind: str, size: int, depth: int, seconds: int, out: Path) -> tuple[float, int]:
     """Seconds of processor time, and requests."""
     rw = {"read": "randread", "write": "randwrite"}[kind]
-    load = [f"--rw={rw}", f"--bs={size}", f"--iodepth={depth}", f"--size={CAPACITY_BYTES}", "--thread"]
+    load = [f"--rw={rw}", f"--bs={size}", f"--iodepth={depth}", f"--size={CAPACITY_BYTES}"]
     timed = ["--time_based", f"--runtime={seconds}", "--output-format=json", f"--output={out}"]
     used_s = asked(["fio", "--name=nbd", "--ioengine=nbd", f"--uri={uri}", *load, *timed])
     text = out.read_text()
@@ -45,26 +45,26 @@ def by_fio(uri: str, kind: str, size: str, depth: int, seconds: int, out: Path) 
     return used_s, job["read"]["total_ios"] + job["write"]["total_ios"]
 
 
-def by_headstack(uri: str, kind: str, size: str, depth: int, seconds: int, out: Path) -> tuple[float, int]:
+def by_headstack(uri: str, kind: str, size: int, depth: int, seconds: int, out: Path) -> tuple[float, int]:
     """The same."""
     share = {"read": "100", "write": "0"}[kind]
-    load = ["--size", size, "--read", share, "--random", "100", "--depth", str(depth), "--time", f"{seconds}s"]
+    load = ["--size", str(size), "--read", share, "--random", "100", "--depth", str(depth), "--time", f"{seconds}s"]
     used_s = asked([*HEADSTACK, "measure", uri, *load, "--destroy", uri, "-q", "--json", str(out)])
-    [result] = json.loads(out.read_text())["results"]
+    [result] = json.loads(out.read_text())
     return used_s, sum(kind["count"] for kind in result["kinds"].values())
 
 
 CLIENTS = {"headstack": by_headstack, "fio": by_fio}
 
 
-def one_round(client: str, uri: str, workload: tuple[str, str, int], out: Path) -> tuple[float, float]:
+def one_round(client: str, uri: str, workload: tuple[str, int, int], out: Path) -> tuple[float, float]:
     """Requests a second, and microseconds of processor time for each."""
     short_s, few = CLIENTS[client](uri, *workload, SHORT_S, out)
     long_s, many = CLIENTS[client](uri, *workload, LONG_S, out)
     return (many - few) / (LONG_S - SHORT_S), (long_s - short_s) * 1e6 / (many - few)
 
 
-def compare(server: str, uri: str, workload: tuple[str, str, int], rounds: int, out: Path) -> dict[str, object]:
+def compare(server: str, uri: str, workload: tuple[str, int, int], rounds: int, out: Path) -> dict[str, object]:
     """Medians of alternating rounds."""
     seen: dict[str, list[tuple[float, float]]] = {name: [] for name in CLIENTS}
     for _ in range(rounds):
@@ -84,7 +84,9 @@ def main(rounds: int) -> None:
         for number, (name, command) in enumerate(SERVERS.items()):
             socket = Path(folder) / f"socket-{number}"
             where = ["-U", str(socket)] if command[0] == "nbdkit" else ["--nbd", f"unix:{socket}"]
-            server = subprocess.Popen([*command[:2], *where, *command[2:]] if command[0] == "nbdkit" else [*command, *where])
+            server = subprocess.Popen(
+                [*command[:2], *where, *command[2:]] if command[0] == "nbdkit" else [*command, *where]
+            )
             try:
                 while not socket.exists():
                     time.sleep(0.05)

@@ -104,7 +104,8 @@ def load(targets: tuple[str, ...], workload: str | None, **given: Any) -> int:
     each of the others is.
 
     Reading asks for nothing. A workload that writes takes --destroy with the device's name or serial number, or
-    the export's address, and is refused while anybody uses the device; a file is written where it was created by --create, or with --overwrite.
+    the export's address, and is refused while anybody uses the device; a file is written where it was created by
+    --create, or with --overwrite.
 
     With --verify, writes carry stamps and reads are checked; a ledger, in the current folder unless --ledger says
     otherwise, knows what was written, so that "headstack measure verify TARGET" can judge it later, also after a

@@ -101,7 +101,11 @@ class Places:
         self.asked[self._numbers[key]]["write"] |= writes(job)
 
     def _check(self) -> None:
-        written = [asked["path"] for asked in self.asked if asked["write"] and (asked["path"].startswith("/dev/") or is_export(asked["path"]))]
+        written = [
+            asked["path"]
+            for asked in self.asked
+            if asked["write"] and (asked["path"].startswith("/dev/") or is_export(asked["path"]))
+        ]
         twice = next((path for path in written if written.count(path) > 1), None)
         if twice is not None:
             raise InputError(f"{twice}: jobs write it in several ways (direct, sync); it is written in one")

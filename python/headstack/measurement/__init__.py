@@ -1,4 +1,4 @@
-"""Measuring real files, block devices and exports of NBD servers: the same workloads, options and results as in simulation."""
+"""Measuring files, block devices and exports of NBD servers: workloads, options and results are those of simulation."""
 
 from __future__ import annotations
 
@@ -164,13 +164,15 @@ def measure(
     progress: Progress | None = None,
     **options: Unpack[Options],
 ) -> Results:
-    """Measures a file, block device or export (``nbd://host:port/name``) under every workload and combination of options, one after the other.
+    """Measures a file, block device or export (``nbd://host:port/name``) under every workload and combination of
+    options, one after the other.
 
     Workloads and options are those of ``run``; 10 seconds are measured unless ``requests``, ``time`` or ``confidence``
     says otherwise. Reading asks for nothing. A workload that writes takes ``destroy`` with the device's name or serial
-    number, or an export's address, or for a file that exists ``overwrite``. ``verify`` is ``stamp``, ``stamp_and_read`` or ``check``, with a
-    ``ledger`` that outlives the process where a file is named (see ``Verifying``). ``progress`` hears of the course as
-    a dictionary. An interruption (Ctrl-C) ends it and keeps what was measured: ``ended_early`` in the table of results.
+    number or an export's address, or for a file that exists ``overwrite``. ``verify`` is ``stamp``, ``stamp_and_read``
+    or ``check``, with a ``ledger`` that outlives the process where a file is named (see ``Verifying``). ``progress``
+    hears of the course as a dictionary. An interruption (Ctrl-C) ends it and keeps what was measured: ``ended_early``
+    in the table of results.
 
     A scenario may stand in place of a workload, with its own length. Of the LUNs that it names, ``luns`` says by name
     which files or devices they are, all but the one that is ``target``.

@@ -1,5 +1,6 @@
 //! Handing requests to the kernel and hearing of their end.
 
+mod done;
 mod nbd;
 mod null;
 mod psync;
@@ -17,6 +18,7 @@ use crate::clock::Clock;
 use crate::target_map::TargetMap;
 use crate::waker::Waker;
 
+pub use done::Done;
 pub use nbd::Nbd;
 pub use null::{Null, WHOLE};
 pub use psync::Psync;
@@ -40,15 +42,6 @@ pub enum EngineKind {
         /// From the request to its end.
         service_ns: u64,
     },
-}
-
-/// A request that the kernel is done with.
-#[derive(Clone, Copy, Debug)]
-pub struct Done {
-    /// Which it was.
-    pub slot: u32,
-    /// Bytes transferred, or the negative error number.
-    pub result: i32,
 }
 
 /// For what an engine waits.

@@ -5,10 +5,12 @@ mod connection;
 mod export;
 mod handshake;
 mod replies;
+mod terms;
 
 pub use connection::Connection;
-pub use export::{Export, Terms};
+pub use export::Export;
 pub use replies::{Landing, Pending, Replies};
+pub use terms::Terms;
 
 use headstack_nbd::command;
 use headstack_workload::{Kind, Request};
