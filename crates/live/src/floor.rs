@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Instant;
 
+use headstack_nbd::{Header, command};
 use headstack_sim::{Constant, Model};
 use headstack_workload::Span;
 
@@ -17,7 +18,6 @@ use crate::contents::Contents;
 use crate::device::{Device, Export};
 use crate::fuse::Mount;
 use crate::nbd::client::Client;
-use crate::nbd::wire::{Header, command};
 use crate::nbd::{Security, serve};
 use crate::pacer::{Session, SessionOptions};
 use crate::stream::Stream;

@@ -2,8 +2,9 @@
 
 use std::io;
 
+use headstack_nbd::{self as wire, Framing, Header, option, reply};
+
 use super::input::Input;
-use super::wire::{self, Framing, Header, option, reply};
 use crate::stream::Stream;
 
 /// A connection to a server.

@@ -3,8 +3,9 @@
 use std::io;
 use std::time::Instant;
 
+use headstack_nbd::{self as wire, Framing, info, option, option_reply, reply, transmission};
+
 use super::tls::Tls;
-use super::wire::{self, Framing, info, option, option_reply, reply, transmission};
 use crate::device::{Device, Export};
 use crate::stream::Stream;
 

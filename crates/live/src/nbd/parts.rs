@@ -3,11 +3,11 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use headstack_nbd::Errno;
 use headstack_sim::Outcome;
 use headstack_workload::Span;
 
 use super::reply::Reply;
-use super::wire::Errno;
 use crate::pacer::Answer;
 
 /// The longest request that a model is asked at a time. Even the half of it is more than an undo log keeps, so that a trim in
@@ -93,7 +93,7 @@ impl Answer for Part {
 mod tests {
     use super::*;
     use crate::nbd::reply::tests::{heard, told};
-    use crate::nbd::wire::Framing;
+    use headstack_nbd::Framing;
 
     #[test]
     fn parts_are_the_whole_in_order_and_each_is_more_than_an_undo_log_keeps() {

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use headstack_nbd::{self as wire, Errno, To, chunk};
 use headstack_sim::{Outcome, faults};
 
 use super::output::{Output, Room};
 use super::sparse;
-use super::wire::{self, Errno, To, chunk};
 use crate::pacer::Answer;
 use crate::witness::{Client, Issued};
 
@@ -102,9 +102,9 @@ pub mod tests {
 
     use super::*;
     use crate::budget::Budget;
-    use crate::nbd::wire::Framing;
     use crate::stream::{Patience, Stream};
     use crate::witness::Scene;
+    use headstack_nbd::Framing;
 
     /// What a client reads of a reply to cookie 7 of an export that begins at 1 MiB.
     pub fn told(framing: Framing, outcome: Outcome) -> Vec<u8> {

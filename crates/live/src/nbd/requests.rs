@@ -5,6 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
+use headstack_nbd::{self as wire, Errno, Framing, Header, To, chunk, command};
 use headstack_workload::{Kind, Request, Span};
 
 use super::input::Input;
@@ -13,7 +14,6 @@ use super::output::{Output, Room};
 use super::parts::{PART_BYTES_MAX, Parts, parts_of};
 use super::reply::{Reply, error};
 use super::sparse;
-use super::wire::{self, Errno, Framing, Header, To, chunk, command};
 use crate::budget::Share;
 use crate::device::Device;
 use crate::pacer::Answer;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::wire::{self, To, chunk};
+use headstack_nbd::{self as wire, To, chunk};
 
 /// Runs of zeros are made of pages of the export, whole ones.
 const PAGE_BYTES: u64 = 4096;
@@ -92,7 +92,7 @@ fn runs(data: &[u8], offset_bytes: u64) -> Vec<(Range<usize>, bool)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nbd::wire::Framing;
+    use headstack_nbd::Framing;
 
     /// The reply to a read of `data`, and what a client makes of it.
     fn told(data: &[u8], offset_bytes: u64) -> (usize, Vec<u8>, Vec<u16>) {
