@@ -157,7 +157,7 @@ impl AllHosts {
                     high_ns += high * share;
                 }
                 too_short @ Known::TooShort(_) => {
-                    sampling.mean = too_short.clone();
+                    sampling.mean = *too_short;
                     return sampling;
                 }
             }
