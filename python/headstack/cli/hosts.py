@@ -17,11 +17,11 @@ from headstack.cli.jobfiles import ARGUMENTS, AskedJobs, asked_jobs
 from headstack.columns import is_plain
 from headstack.hosts.asked import Asked
 from headstack.hosts.host import Host, fio_clients, hosts_of, with_targets
+from headstack.hosts.joined import HostResults
 from headstack.hosts.link import ssh_link
 from headstack.hosts.session import Open, Session
 from headstack.jobfiles import JobFile
 from headstack.measurement import Access, Progress
-from headstack.results import Results
 from headstack.runs import swept
 from headstack.values import duration_ns
 
@@ -90,7 +90,7 @@ class AskedHosts:
         luns: Mapping[str, str],
         options: Mapping[str, list[str]],
         progress: Progress | None,
-    ) -> tuple[Results, list[str]]:
+    ) -> tuple[HostResults, list[str]]:
         """Measures; also what is not done as job files ask, and what else hosts have to say."""
         file = None if self.jobs is None else self.jobs.file
         targets = self.targets if self.jobs is None else self.jobs.places

@@ -23,6 +23,7 @@ from headstack.cli.targets import access_of, access_options, course, ending, err
 from headstack.cli.traces import Decorator
 from headstack.cli.varying import option_of
 from headstack.cli.verify import print_verified, verdict, verify_options, verifying_of
+from headstack.hosts.joined import HostResults
 from headstack.jobfiles import JobResults, measure_file
 from headstack.measurement import MEASURED_OPTIONS, Access, is_null, measure_target
 from headstack.results import Results
@@ -205,7 +206,7 @@ def measure_from_hosts(hosts: AskedHosts, workload: str | None, given: dict[str,
     places = luns_of(given.pop("lun"))
     remarks: list[str] = []
 
-    def work(options: dict[str, list[str]], tell: Callable[[dict[str, Any]], object] | None) -> Results:
+    def work(options: dict[str, list[str]], tell: Callable[[dict[str, Any]], object] | None) -> HostResults:
         results, told = hosts.measure(demands(workload), access, places, options, tell)
         remarks.extend(told)
         return results
@@ -213,7 +214,7 @@ def measure_from_hosts(hosts: AskedHosts, workload: str | None, given: dict[str,
     results, _ = carry_out(given, work, partial(print_results, with_streams=True))
     for remark in remarks:
         print(f"headstack: {remark}", file=sys.stderr)
-    return verdict(results, continue_on_error=goes_on)
+    return verdict(results.together(), continue_on_error=goes_on)
 
 
 def demands(workload: str | None) -> list[str] | None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from headstack import _native
 from headstack.hosts.clock import Ahead, Reading, ahead_at
 from headstack.jobfiles.targets import called
-from headstack.results import Results
+from headstack.results import SHOWN_STREAMS, Results, Shown, described
 
 HOSTS_TOLD = 8
 """So many hosts have a remark of their own on their clocks."""
@@ -124,15 +124,41 @@ class _Placed:
         )
 
 
-def joined(rounds: Sequence[Round], measured: Sequence[Measured], swept: Sequence[str]) -> Results:
-    """For each round a run of all hosts together, and then that of each."""
-    results: Results | None = None
+class HostResults(Results):
+    """For each round a run of all hosts together, whose streams are the hosts, and then that of each."""
+
+    def __init__(self, native: _native.Results, swept: Sequence[str], rounds: Sequence[int]) -> None:
+        super().__init__(native, swept)
+        self._rounds = list(rounds)
+        """The runs of all hosts together."""
+
+    def together(self) -> Results:
+        """The runs of all hosts together, which say what any of them failed in."""
+        return self.chosen(self._rounds)
+
+    def shown_streams(self) -> tuple[list[Shown], list[list[str]]]:
+        """The hosts of each run of all together, with what is known of their clocks."""
+        columns = [column for column in SHOWN_STREAMS if column.name != "system"]
+        columns = [replace(column, heading="host") if column.name == "stream" else column for column in columns]
+        rows = [
+            stream | {"run": run + 1, "facts": described(stream["facts"])}
+            for run in self._rounds
+            for stream in self.streams_of(run)
+        ]
+        return columns, [[column.format(row[column.name]) for column in columns] for row in rows]
+
+
+def joined(rounds: Sequence[Round], measured: Sequence[Measured], swept: Sequence[str]) -> HostResults:
+    """What all rounds have come to."""
+    results: _native.Results | None = None
+    together = []
     for number, one in enumerate(rounds):
         found = _round(number, one, measured)
         if found is not None:
-            results = Results(found, swept) if results is None else results.and_others(Results(found, swept))
+            together.append(0 if results is None else len(results))
+            results = found if results is None else results.and_(found)
     assert results is not None, "some host has measured something"
-    return results
+    return HostResults(results, swept, together)
 
 
 def _round(number: int, one: Round, measured: Sequence[Measured]) -> _native.Results | None:
@@ -142,6 +168,7 @@ def _round(number: int, one: Round, measured: Sequence[Measured]) -> _native.Res
     lost = {host.host: host.lost for host in measured if host.lost is not None and host.lost.round <= number}
     words = [loss.told(host, number) for host, loss in lost.items()]
     there = {part.host for part in placed}
+    done = [host for host in measured if host.host not in there and host.lost is None]
     first: dict[str, Any] = json.loads(placed[0].part.whole)
     asked = {
         "name": called([host.host for host in measured]),
@@ -149,7 +176,11 @@ def _round(number: int, one: Round, measured: Sequence[Measured]) -> _native.Res
         "clients": None,
         "interval_ns": first["intervals"][0]["duration_ns"] if first["intervals"] else None,
         "ended_early": one.ended_early or ("; ".join(words) or None),
-        "notes": [*words, *_of_clocks(placed)],
+        "notes": [
+            *words,
+            *(f"{host.host}: was done after {len(host.parts)} runs" for host in done),
+            *_of_clocks(placed),
+        ],
         "runs": [
             {"host": part.host, "began_ns": part.began_ns, "facts": part.facts(), "result": part.part.whole}
             for part in placed

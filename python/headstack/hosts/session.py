@@ -14,10 +14,9 @@ from headstack._native import InputError, RunError
 from headstack.hosts.agent import hello
 from headstack.hosts.clock import TRIPS, Reading, Trip, reading_of
 from headstack.hosts.host import Host
-from headstack.hosts.joined import Lost, Measured, Part, Round, joined
+from headstack.hosts.joined import HostResults, Lost, Measured, Part, Round, joined
 from headstack.hosts.link import Heard, Link, Said
 from headstack.measurement import BY_HAND, Progress
-from headstack.results import Results
 
 HELLO_S = 60.0
 """So long may it take until an agent says hello: ssh gives up sooner, and a slow machine loads Python."""
@@ -104,7 +103,7 @@ class Session:
         progress: Progress | None,
         ready_within_s: float,
         swept: Sequence[str] = (),
-    ) -> tuple[Results, list[str]]:
+    ) -> tuple[HostResults, list[str]]:
         """Measures what is asked of each host, by its name; also the remarks of the agents.
 
         A host that fails is told of, and left behind. Raises ``InputError`` where one is of another build, and where
@@ -112,7 +111,7 @@ class Session:
         """
         self._progress = progress
         self._wait(State.CALLED, min(HELLO_S, ready_within_s), "did not answer in time")
-        for far in self._in(State.PREPARING):
+        for far in self._in(State.PREPARING) if not self._wishes else []:
             far.link.say({"measure": asked[far.host.name]})
         self._wait(State.PREPARING, ready_within_s, "was not ready in time")
         while (ready := self._in(State.READY)) and not self._wishes:
@@ -132,8 +131,10 @@ class Session:
         lead_ns = max(int(LEAD_S * 1e9), *(8 * far.readings[-1].error_ns for far in fars))
         start_ns = time.monotonic_ns() + lead_ns
         self._rounds.append(Round(start_ns))
+        for far in self._fars.values():
+            far.now = None
         for far in fars:
-            far.state, far.now = State.RUNNING, None
+            far.state = State.RUNNING
             far.link.say({"start": start_ns + far.readings[-1].ahead_ns})
         self._wait(State.RUNNING, None, "")
 
@@ -276,11 +277,13 @@ class Session:
         """All hosts in one view: the sum of their counts, and what each has done."""
         if self._progress is None:
             return
-        hosts = [far for far in self._fars.values() if far.now is not None or far.state is State.MISSING]
-        there = [far.now for far in hosts if far.now is not None and far.state is not State.MISSING]
+        hosts = [far for far in self._fars.values() if far.now is not None or not far.is_there]
+        there = [far.now for far in hosts if far.now is not None and far.is_there]
         if not there:
             return
-        summed = {name: sum(now[name] for now in there) for name in ("completed", "bytes", "response_s", "errors")}
+        # What a host had done before it was missing stays done.
+        done = [far.now for far in hosts if far.now is not None]
+        summed = {name: sum(now[name] for now in done) for name in ("completed", "bytes", "response_s", "errors")}
         self._progress(
             {
                 **summed,
@@ -291,7 +294,7 @@ class Session:
                 "under_way": sum(now["under_way"] for now in there),
                 "ending": any(now["ending"] for now in there) and self._wishes > 0,
                 "hosts": [
-                    (far.host.name, None if far.state is State.MISSING or far.now is None else far.now["completed"])
+                    (far.host.name, far.now["completed"] if far.is_there and far.now is not None else None)
                     for far in hosts
                 ],
             }
