@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import json
 import os
 import shutil
@@ -18,6 +19,8 @@ from typing import Any
 import pytest
 
 from conftest import lacks, needs_program
+from headstack.hosts import clock, link
+from headstack.hosts import host as names_of_hosts
 from headstack.hosts.agent import hello
 
 REMOTE = f"{sys.executable} -m headstack"
@@ -346,6 +349,16 @@ def test_every_step_of_a_sweep_begins_together(shell: str, tmp_path: Path, none_
         counters = {counter["name"]: counter["value"] for counter in together["counters"]}
         assert 0 < counters["common_window_requests"] <= together["kinds"]["read"]["count"]
         assert 0 < counters["common_window_ns"] <= together["duration_ns"]
+
+
+def test_names_and_clocks_are_as_their_examples_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for module in (clock, names_of_hosts, link):
+        done = doctest.testmod(module, extraglobs={"Path": Path})
+        assert done.attempted > 0
+        assert done.failed == 0
+    names = [one.name for one in names_of_hosts.hosts_of("a,a,root@b:22,b:23,[fe80::1]:22")]
+    assert names == ["a", "a#2", "b:22", "b:23", "fe80::1"]
 
 
 def test_job_files_of_fio_are_carried_out_by_their_clients(shell: str, tmp_path: Path, none_left: None) -> None:
