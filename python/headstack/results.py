@@ -145,7 +145,7 @@ def _fact(name: str, value: float, count: int) -> str:
         return f"{_per_s(value)} {words.removesuffix(' per s')}/s{mean}"
     if words.endswith(" bytes"):
         return f"{words} {_native.format_bytes(round(value))}{mean}"
-    for unit in ("s", "ms"):
+    for unit in ("s", "ms", "us"):
         if words.endswith(f" {unit}"):
             return f"{words.removesuffix(unit)}{_figure(value)} {unit}{mean}"
     return f"{words} {_figure(value)}{mean}"

@@ -43,6 +43,11 @@ def exit_code() -> int:
     return 128 + (_heard[0] if _heard else signal.SIGINT)
 
 
+def wishes() -> int:
+    """How often somebody has asked for the end."""
+    return len(_heard)
+
+
 @contextmanager
 def held() -> Iterator[None]:
     """Within it, or a function that it decorates, the signals end measurements and not the command."""

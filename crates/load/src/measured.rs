@@ -154,26 +154,32 @@ fn join_depths(result: &mut RunResult, all: &[Measured]) {
     };
 }
 
-/// Intervals of several threads by the time they begin at, to the nearest interval of the thread that began first: most
-/// begin within microseconds of each other, some after a delay or a longer warm-up.
 fn join_intervals(result: &mut RunResult, all: &[Measured], began_ns: u64, interval_ns: Option<u64>) {
+    let each = all.iter().flat_map(|one| one.result.intervals.iter());
+    let since_began = each.map(|interval| (interval.start_ns.saturating_sub(began_ns), interval));
+    result.intervals = joined_intervals(since_began, interval_ns);
+}
+
+/// Intervals of several, each with when it begins on the time that they share, to the nearest interval of the one that
+/// began first: most begin within microseconds of each other, some after a delay or a longer warm-up.
+pub fn joined_intervals<'a>(
+    each: impl Iterator<Item = (u64, &'a Interval)> + Clone,
+    interval_ns: Option<u64>,
+) -> Vec<Interval> {
     let interval_ns = interval_ns.unwrap_or(u64::MAX).max(1);
-    let each = || all.iter().flat_map(|one| one.result.intervals.iter());
-    let Some(first_ns) = each().map(|interval| interval.start_ns).min() else { return };
+    let Some(first_ns) = each.clone().map(|(start_ns, _)| start_ns).min() else { return Vec::new() };
     let mut joined: BTreeMap<u64, (Interval, LatencyHistogram)> = BTreeMap::new();
-    for interval in each() {
-        let index = (interval.start_ns - first_ns).saturating_add(interval_ns / 2) / interval_ns;
-        let (sum, response) = joined.entry(index).or_insert_with(|| {
-            let start_ns = interval.start_ns.saturating_sub(began_ns);
-            (Interval { start_ns, ..Interval::default() }, LatencyHistogram::new())
-        });
+    for (start_ns, interval) in each {
+        let index = (start_ns - first_ns).saturating_add(interval_ns / 2) / interval_ns;
+        let (sum, response) = joined
+            .entry(index)
+            .or_insert_with(|| (Interval { start_ns, ..Interval::default() }, LatencyHistogram::new()));
         sum.count += interval.count;
         sum.bytes += interval.bytes;
         sum.duration_ns = sum.duration_ns.max(interval.duration_ns);
         response.merge(&interval.response.open());
     }
-    let stored = joined.into_values().map(|(sum, response)| Interval { response: response.store(), ..sum });
-    result.intervals = stored.collect();
+    joined.into_values().map(|(sum, response)| Interval { response: response.store(), ..sum }).collect()
 }
 
 /// What several threads know of the mean of all: they share devices, so that what one finds slow others do too, and errors

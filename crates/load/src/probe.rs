@@ -11,6 +11,7 @@ use crate::rig::{Rig, WorkerSpec, buffer_bytes};
 use crate::target::Target;
 use crate::target_map::TargetMap;
 use crate::threads::{WorkerContext, measure, run_workers};
+use crate::together::Start;
 use crate::worker::LoopStats;
 use crate::{LoadError, Progress};
 
@@ -67,7 +68,7 @@ pub fn probe(
             carry_out(probe, rig, &mut answers)
         })
     };
-    run_workers(vec![work], targets, time, progress)?;
+    run_workers(vec![work], targets, time, Start::AtOnce, progress)?;
     // What was not asked any more, or never came back, ends the list.
     Ok(answers.into_iter().map_while(|answer| answer).collect())
 }

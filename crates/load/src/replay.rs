@@ -22,6 +22,7 @@ use crate::rig::{Ended, Rig, SLOTS_MAX, VERIFIED_BYTES, VERIFIED_SLOTS_MAX, Work
 use crate::target::Target;
 use crate::target_map::TargetMap;
 use crate::threads::{WorkerContext, measure, run_workers};
+use crate::together::Start;
 use crate::verification::{Verification, begin, end};
 use crate::worker::LoopStats;
 use crate::{LoadError, Progress};
@@ -153,7 +154,7 @@ where
         scope.spawn(move || read_ahead(source, stencil, full, empty));
         let recording = Recording { batches, give_back, block_bytes };
         let play = |context: &WorkerContext| play(&worker, &replay, recording, context, sink, spec.realtime);
-        run_workers(vec![play], &spec.targets, time, progress)
+        run_workers(vec![play], &spec.targets, time, Start::Together, progress)
     })?;
     let mut record = json!(replay);
     record["writes"] = json!(spec.writes);

@@ -16,6 +16,7 @@ use crate::rig::WorkerSpec;
 use crate::spec::Spec;
 use crate::target::Target;
 use crate::threads::{WorkerContext, measure, run_workers};
+use crate::together::Start;
 use crate::verification::{LedgerPlace, Verification, begin};
 use crate::verify::finish;
 use crate::worker::work;
@@ -73,7 +74,7 @@ pub fn run_logged(
         }
     });
     let targets: Vec<Arc<Target>> = spec.jobs.iter().flat_map(|job| job.targets.iter().map(Arc::clone)).collect();
-    let (measured, ran) = run_workers(works.collect(), &targets, time, progress)?;
+    let (measured, ran) = run_workers(works.collect(), &targets, time, Start::Together, progress)?;
     let mut result = join(&spec.system, &spec.workload, spec.seed, &measured, &ran);
     result.offered_per_s = offered_per_s(spec);
     if spec.tells_streams {

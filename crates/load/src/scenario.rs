@@ -17,6 +17,7 @@ use crate::rig::{Ended, Rig, SLOTS_MAX, VERIFIED_BYTES, VERIFIED_SLOTS_MAX, Warm
 use crate::target::Target;
 use crate::target_map::TargetMap;
 use crate::threads::{WorkerContext, measure, run_workers};
+use crate::together::Start;
 use crate::verification::{Verification, begin, end};
 use crate::worker::LoopStats;
 use crate::{LoadError, Progress};
@@ -89,7 +90,7 @@ pub fn play_scenario(spec: &ScenarioSpec, progress: &mut dyn FnMut(&Progress) ->
         Ok((measured, reported.expect("what was measured was played")))
     };
     let time = Target::common_time(&targets)?;
-    let (played, ran) = run_workers(vec![play], &targets, time, progress)?;
+    let (played, ran) = run_workers(vec![play], &targets, time, Start::Together, progress)?;
     let (measured, reports): (Vec<Measured>, Vec<ClientsReport>) = played.into_iter().unzip();
     let record = serde_json::to_value(scenario).expect("scenarios are plain data");
     let mut result = join(&spec.system, &record, spec.seed, &measured, &ran);

@@ -12,6 +12,7 @@ use crate::measured::{Measured, Ran, gather};
 use crate::progress::{Progress, WorkerProgress};
 use crate::rig::{Rig, WorkerSpec};
 use crate::target::Target;
+use crate::together::Start;
 use crate::usage::Usage;
 use crate::waker::Waker;
 use crate::watch::watched;
@@ -32,8 +33,8 @@ pub struct WorkerContext<'a> {
     clock: &'a Clock,
 }
 
-/// Carries out each work in a thread of its own, all at the same time, as long as `progress` says so and nobody else needs
-/// those of `targets` that are written; what they came to, in their order.
+/// Carries out each work in a thread of its own, all at the same time, which is when `start` says, as long as `progress`
+/// says so and nobody else needs those of `targets` that are written; what they came to, in their order.
 ///
 /// # Errors
 /// The first work's that failed.
@@ -41,6 +42,7 @@ pub fn run_workers<T: Send, E: From<LoadError> + Send>(
     works: Vec<impl FnOnce(&WorkerContext) -> Result<T, E> + Send>,
     targets: &[Arc<Target>],
     time: Time,
+    start: Start,
     progress: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<(Vec<T>, Ran), E> {
     calibrate_tsc();
@@ -70,6 +72,10 @@ pub fn run_workers<T: Send, E: From<LoadError> + Send>(
                     results.lock().expect("nobody panics with the lock").push((index, outcome));
                 });
             }
+            if !start.wait(&own) {
+                ran.by_somebody = true;
+                stop.store(true, Ordering::Relaxed);
+            }
             barrier.wait();
             own.begin();
             ran.began_ns = own.now_ns();
@@ -93,6 +99,7 @@ pub fn run_workers<T: Send, E: From<LoadError> + Send>(
     ran.in_use = in_use;
     // Whoever is first past the barrier begins the run, be the one who watches still asleep.
     ran.began_ns = ran.began_ns.min(began.into_inner());
+    start.tell(ran.began_ns);
     let mut results = results.into_inner().expect("nobody panics with the lock");
     results.sort_by_key(|&(index, _)| index);
     let measured = results.into_iter().map(|(_, result)| result).collect::<Result<Vec<_>, _>>()?;

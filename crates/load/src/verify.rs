@@ -29,6 +29,7 @@ use crate::stamping::Checked;
 use crate::target::Target;
 use crate::target_map::TargetMap;
 use crate::threads::{WorkerContext, measure, run_workers};
+use crate::together::Start;
 use crate::verification::{Verification, end, open_ledger};
 use crate::worker::LoopStats;
 use crate::{LoadError, Progress};
@@ -295,7 +296,7 @@ pub(crate) fn pass(
             Ok::<_, LoadError>(measured)
         }
     });
-    run_workers(works.collect(), targets, Time::Wall, progress)
+    run_workers(works.collect(), targets, Time::Wall, Start::AtOnce, progress)
 }
 
 /// One thread's part of a pass.

@@ -11,6 +11,7 @@ mod crash;
 mod error;
 mod field;
 mod files;
+mod hosts;
 mod interruptible;
 mod jobs;
 mod live;
@@ -65,6 +66,8 @@ mod _native {
     #[pymodule_export]
     use super::files::{AtomicFile, Outputs, is_stdout, written_through};
     #[pymodule_export]
+    use super::hosts::{begin_together, clock_ns, join_hosts};
+    #[pymodule_export]
     use super::interruptible::ask_to_end;
     #[pymodule_export]
     use super::jobs::{
@@ -114,6 +117,7 @@ mod _native {
         module.add("LEVELS", tuple(module, &LevelName::forms())?)?;
         module.add("OPTIONS", pyo3::types::PyTuple::new(module.py(), headstack_catalogue::options::OPTIONS)?)?;
         module.add("POLICIES", tuple(module, &Policy::ALL)?)?;
+        module.add("RESULT_SCHEMA", headstack_result::SCHEMA_VERSION)?;
         module.add("HOSTS", tuple(module, &HostProfile::ALL)?)?;
         module.add("READ_AHEADS", tuple(module, &ReadAhead::ALL)?)?;
         module.add("WRITE_CACHES", tuple(module, &WriteCache::ALL)?)?;

@@ -75,7 +75,14 @@ def _pass_on(future: Answer, begun: Any) -> None:
 
 @contextmanager
 def connected(name: str) -> Iterator[Cluster]:
-    """The cluster of ``dask://HOST:PORT``.
+    """The cluster of ``dask://HOST:PORT``. Raises as ``client_of``."""
+    with client_of(name) as (distributed, client):
+        yield Cluster(distributed, client, name)
+
+
+@contextmanager
+def client_of(name: str) -> Iterator[tuple[Any, Any]]:
+    """The module ``distributed``, and a client of the cluster of ``dask://HOST:PORT``.
 
     Raises ``InputError`` when nobody answers there, it has no worker, or one of another build than this process.
     """
@@ -102,4 +109,4 @@ def connected(name: str) -> Iterator[Cluster]:
         for worker, build in others.items():
             more = f" (and {len(others) - 1} more)" if len(others) > 1 else ""
             raise InputError(f"executor: worker {worker}{more} has headstack {build}, where {engine()} is needed")
-        yield Cluster(distributed, client, name)
+        yield distributed, client

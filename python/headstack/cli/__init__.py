@@ -42,6 +42,7 @@ COMMANDS = {
     "sweep": "sweep",
     "sweep-merge": "sweep",
     "measure": "measure",
+    "measure-agent": "hosts",
     "serve": "serve",
     "top": "serve",
     "ctl": "serve",

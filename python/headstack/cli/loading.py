@@ -68,11 +68,13 @@ class Implied(Late):
 
 
 def every(command: click.Command, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """A command and all below it, each with its words. A hidden one is what its group does without being told."""
+    """A command and all below it, each with its words. A hidden one is what its group does without being told; others
+    that are hidden are for programs alone, and left out."""
     yield words, command
     if isinstance(command, click.Group):
         context = click.Context(command)
         for name in command.list_commands(context):
             found = command.get_command(context, name)
-            if found is not None:
+            is_implied = isinstance(command, Implied) and name == command.implied
+            if found is not None and (is_implied or not found.hidden):
                 yield from every(found, words if found.hidden else (*words, name))

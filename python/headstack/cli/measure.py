@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from functools import partial, reduce
 from typing import Any, TypeVar
@@ -13,6 +14,7 @@ from headstack import signals
 from headstack._native import InputError
 from headstack.cli.completing import DEMAND
 from headstack.cli.files import OUTPUT, SOURCE, check_sources
+from headstack.cli.hosts import AskedHosts, asked_hosts, hosts_options
 from headstack.cli.jobfiles import AskedJobs, asked_jobs, exit_code, job_options
 from headstack.cli.loading import Implied
 from headstack.cli.output import Outputs, print_results, report_options, wide_option
@@ -21,6 +23,7 @@ from headstack.cli.targets import access_of, access_options, course, ending, err
 from headstack.cli.traces import Decorator
 from headstack.cli.varying import option_of
 from headstack.cli.verify import print_verified, verdict, verify_options, verifying_of
+from headstack.hosts.joined import HostResults
 from headstack.jobfiles import JobResults, measure_file
 from headstack.measurement import MEASURED_OPTIONS, Access, is_export, is_null, measure_target
 from headstack.results import Results
@@ -48,6 +51,7 @@ def measured(command: Command) -> Command:
         ),
         click.option("--lun", "lun", metavar="NAME=PATH", multiple=True, help="Where another LUN of a scenario is."),
         *(option_of(option) for option in MEASURED_OPTIONS),
+        hosts_options,
         job_options,
         access_options,
         error_option,
@@ -115,7 +119,11 @@ def load(targets: tuple[str, ...], workload: str | None, **given: Any) -> int:
 
     Ctrl-C, a full disk or a vanished device end a measurement; what was measured until then is kept.
 
+    With --hosts a,b,c all of that is done by each of these hosts at the same time, on its own TARGET of that name or
+    the one that --target gives it; runs begin on all of them at one moment, and a host that fails is left behind.
+
     \b
+    headstack measure --hosts a,root@b:2222 --target b=/dev/sdc /dev/sdb --size 4KiB --depth 1,8
     headstack measure --fio job.fio [TARGET...]
     headstack measure --fio -- --name=x --rw=randread --filename=/dev/sdb --runtime=10
     headstack measure --icf FILE.icf TARGET...
@@ -124,6 +132,9 @@ def load(targets: tuple[str, ...], workload: str | None, **given: Any) -> int:
     do what other programs' job files say; a TARGET replaces those that the file names. Files that do not exist are
     created as the file asks. What is not done as it asks is told on stderr, by line and option.
     """
+    hosts = asked_hosts(targets, workload, given)
+    if hosts is not None:
+        return measure_from_hosts(hosts, workload, given)
     asked = asked_jobs(targets, workload, given)
     access, goes_on = access_of(given), given.pop("continue_on_error")
     if asked is not None:
@@ -188,6 +199,24 @@ def measure_job_file(asked: AskedJobs, given: dict[str, Any], access: Access, go
     results, to_stdout = carry_out(given, work)
     asked.tell(results, to_stdout)
     return exit_code(results, ending(results, continue_on_error=True)) or failed_code(results.failures(), goes_on)
+
+
+def measure_from_hosts(hosts: AskedHosts, workload: str | None, given: dict[str, Any]) -> int:
+    """Measures the same, or what each has been given, from many hosts."""
+    access, goes_on = access_of(given), given.pop("continue_on_error")
+    hosts.refuse_others(given, access)
+    places = luns_of(given.pop("lun"))
+    remarks: list[str] = []
+
+    def work(options: dict[str, list[str]], tell: Callable[[dict[str, Any]], object] | None) -> HostResults:
+        results, told = hosts.measure(demands(workload), access, places, options, tell)
+        remarks.extend(told)
+        return results
+
+    results, _ = carry_out(given, work, partial(print_results, with_streams=True))
+    for remark in remarks:
+        print(f"headstack: {remark}", file=sys.stderr)
+    return verdict(results.together(), continue_on_error=goes_on)
 
 
 def demands(workload: str | None) -> list[str] | None:

@@ -127,6 +127,23 @@ def code_of(ended: str) -> int:
     return signals.exit_code() if ended == BY_HAND else EXIT_RUN
 
 
+HOSTS_SHOWN = 6
+"""So many hosts have their own rate in a line; of more, the slowest and the fastest have."""
+
+
+def _of_hosts(hosts: list[tuple[str, int | None]], last: dict[str, Any], passed: float) -> list[str]:
+    """What each host does, of a measurement from several."""
+    if len(hosts) < 2:
+        return []
+    rates = [(n, None if done is None else (done - (last["hosts"].get(n) or 0)) / passed) for n, done in hosts]
+    if len(hosts) > HOSTS_SHOWN:
+        there = sorted(((rate, name) for name, rate in rates if rate is not None))
+        missing = len(rates) - len(there)
+        ends = [f"{name} {rate:,.0f}" for rate, name in (there[:1] + there[-1:])]
+        return [f"{len(hosts)} hosts: {' to '.join(ends)}", *([f"{missing} missing"] if missing else [])]
+    return [f"{name} {'missing' if rate is None else f'{rate:,.0f}'}" for name, rate in rates]
+
+
 @contextmanager
 def course(quiet: bool) -> Iterator[Callable[[dict[str, Any]], object] | None]:
     """Shows the course of measurements on stderr: a line that is rewritten on a terminal, else one now and then."""
@@ -141,7 +158,7 @@ def course(quiet: bool) -> Iterator[Callable[[dict[str, Any]], object] | None]:
 
 def _lines(on_terminal: bool) -> Callable[[dict[str, Any]], object]:
     shown_at, ending_at = time.monotonic(), 0.0
-    last = {"at": shown_at, "completed": 0, "bytes": 0, "response_s": 0.0, "run": -1}
+    last: dict[str, Any] = {"at": shown_at, "completed": 0, "bytes": 0, "response_s": 0.0, "run": -1, "hosts": {}}
     clear = "\r\x1b[K" if on_terminal else ""
     every = SHOW_EVERY_S if on_terminal else 10 * SHOW_EVERY_S
 
@@ -156,7 +173,7 @@ def _lines(on_terminal: bool) -> Callable[[dict[str, Any]], object]:
                 print(f"{clear}headstack: {told}", file=sys.stderr, flush=True)
             return
         if now["run"] != last["run"]:
-            last.update(at=at, completed=0, bytes=0, response_s=0.0, run=now["run"])
+            last.update(at=at, completed=0, bytes=0, response_s=0.0, run=now["run"], hosts={})
         # Of many short runs, one now and then is shown.
         passed = at - last["at"]
         if at - shown_at < every or passed < LEAST_S:
@@ -171,9 +188,11 @@ def _lines(on_terminal: bool) -> Callable[[dict[str, Any]], object]:
             parts.append(f"{left_s:,.0f} s left")
         if now["runs"] > 1:
             parts.append(f"run {now['run'] + 1} of {now['runs']}")
+        parts += _of_hosts(now.get("hosts", []), last, passed)
         if now["errors"]:
             parts.append(f"{now['errors']} errors")
         last.update(at=at, completed=now["completed"], bytes=now["bytes"], response_s=now["response_s"])
+        last["hosts"] = dict(now.get("hosts", []))
         line = f"headstack: {', '.join(parts)}"
         print(f"{clear}{line}", end="" if on_terminal else "\n", file=sys.stderr, flush=True)
 

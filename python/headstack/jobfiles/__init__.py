@@ -286,8 +286,10 @@ def measure_file(
     options: dict[str, str],
     progress: Callable[[dict[str, Any]], object] | None,
     status: Status | None = None,
+    keep: Callable[[Results], object] | None = None,
 ) -> JobResults:
-    """As ``measure_jobs``, of a file that is read; ``status`` hears of what there is so far."""
+    """As ``measure_jobs``, of a file that is read; ``status`` hears of what there is so far, and ``keep`` is given what
+    each phase has come to as soon as it is over."""
     for option in OPTIONS:
         if option.name in options and option.name not in ("seed", "interval"):
             raise InputError(f"{option.name}: {file.source} states its own; leave the option out")
@@ -336,10 +338,13 @@ def measure_file(
         if status is not None:
             status.begin()
         try:
-            return opened.measure_phase(json.dumps(changed), tell, log)
+            results = opened.measure_phase(json.dumps(changed), tell, log)
         finally:
             heard(index, phase)
             logs.end(index)
+        if keep is not None:
+            keep(Results(results))
+        return results
 
     try:
         course.follow(places.phases, carry_out)

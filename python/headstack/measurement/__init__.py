@@ -8,7 +8,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Unpack
@@ -244,17 +244,41 @@ def measure_target(
     luns: Mapping[str, str] = MappingProxyType({}),
 ) -> Results:
     """Opens a target and measures it; ``luns`` as in ``measure``."""
-    values = {name: texts(options[name]) for name in options}
-    given = several(workload)
-    scenario = scenario_of(given)
+    scenario = scenario_of(several(workload))
     if scenario is not None:
-        check(values, [scenario])
         if verifying != NOTHING:
             raise InputError(f"verify: {scenario.name} is a scenario; name a workload")
-        return measure_scenario(path, scenario, luns, access, values, progress)
+        return scenario_measured(path, scenario, luns, access, options, progress)
     if luns:
         raise InputError("lun: only scenarios name LUNs; leave the option out")
-    demands = workloads_of(given)
+    opened, steps = prepared(path, workload, access, options, verifying)
+    return opened.measure(steps, progress, swept(options))
+
+
+def scenario_measured(
+    path: str,
+    scenario: Scenario,
+    luns: Mapping[str, str],
+    access: Access,
+    options: Mapping[str, Any],
+    progress: Progress | None,
+) -> Results:
+    """Plays a scenario; the rest as in ``measure``."""
+    values = {name: texts(options[name]) for name in options}
+    check(values, [scenario])
+    return measure_scenario(path, scenario, luns, access, values, progress)
+
+
+def prepared(
+    path: str,
+    workload: Demand | Iterable[Demand] | None,
+    access: Access,
+    options: Mapping[str, Any],
+    verifying: Verifying = NOTHING,
+) -> tuple[Opened, list[Step]]:
+    """Opens a target, and says what is to be measured on it."""
+    values = {name: texts(options[name]) for name in options}
+    demands = workloads_of(workload)
     refuse_others(values, demands)
     writing = any(writes(demand or one_size_of(values)) for demand in demands)
     opened = Opened([path], access, writing, verifying.checked(writing))
@@ -264,7 +288,7 @@ def measure_target(
         for point in itertools.product(*(values[option.name] for option in ordered)):
             chosen = {option.name: text for option, text in zip(ordered, point, strict=True)}
             steps.append(_step(path, opened.described[0], demand or one_size(chosen), chosen))
-    return opened.measure(steps, progress, swept(options))
+    return opened, steps
 
 
 def scenario_of(given: Iterable[Demand | None]) -> Scenario | None:
@@ -333,6 +357,11 @@ def _step(path: str, described: Mapping[str, Any], demand: Workload, chosen: Map
     )
 
 
+def _numbered(progress: Progress, run: int, runs: int) -> Progress:
+    """The progress of one run among several."""
+    return lambda now: progress(now | {"run": run, "runs": runs})
+
+
 @dataclass(frozen=True)
 class Step:
     """One measurement on a target that is open."""
@@ -378,6 +407,14 @@ class Opened:
     ) -> Results:
         """One step after the other; ``log`` keeps their requests one by one."""
         return self._carry_out([self._run([step]) for step in steps], progress, swept, log)
+
+    def each(self, steps: Sequence[Step], progress: Progress | None = None) -> Iterator[Results]:
+        """As ``measure``, with what each step has come to as soon as it is over."""
+        for number, step in enumerate(steps):
+            tell = None if progress is None else _numbered(progress, number, len(steps))
+            yield self._carry_out([self._run([step])], tell, (), None)
+            if self.ended is not None:
+                return
 
     def measure_together(
         self, steps: Sequence[Step], progress: Progress | None = None, log: _native.RequestLog | None = None

@@ -27,6 +27,7 @@ from headstack.report.figures import (
 from headstack.report.looks import DASHES
 from headstack.report.taken_up import asked_of
 from headstack.report.words import headline, of_course, of_curves, of_most, of_percentiles, unit_of
+from headstack.scenario import Scenario
 
 if TYPE_CHECKING:
     from headstack.results import Results, Row, Shown
@@ -130,7 +131,7 @@ def saturation(results: Results) -> Lines:
         )
         for name, runs in curves.items()
     ]
-    load = "clients" if results.streams_of(0) else "requests outstanding"
+    load = "clients" if _has_clients(results, 0) else "requests outstanding"
     said = [MEANS, *([f"Numbers at points: {load}."] if _is_closed(results) else [])]
     said += [KNEE] if knees else []
     at_first = " and ".join(knee.curve for knee in knees.values() if knee.at_first_point)
@@ -255,9 +256,14 @@ def _chosen(results: Results) -> tuple[dict[str, int], str]:
     return named, f"Of each curve the run nearest to its knee, or else under the heaviest load.{rest}"
 
 
+def _has_clients(results: Results, run: int) -> bool:
+    """Whether streams are those of a scenario; those of job files are jobs, and hosts may be streams too."""
+    return bool(results.streams_of(run)) and isinstance(results.workload(run), Scenario)
+
+
 def _named(results: Results, curve: str, run: int, curves: int) -> str:
     row = results[run]
-    unit = "clients" if results.streams_of(run) else "outstanding"
+    unit = "clients" if _has_clients(results, run) else "outstanding"
     load = f"{row['depth']} {unit}" if row["depth"] is not None else ""
     if row["rate_per_s"] is not None:
         load = f"{row['rate_per_s']:.4g} IO/s offered"

@@ -1,0 +1,345 @@
+//! What several hosts have measured at the same time, joined on a time that they share.
+//!
+//! Counts and histograms are whole numbers, and those of all are the sums of the hosts' own. The rate of all is of all
+//! requests over the time from the first start to the last end, as of several threads of one host; where hosts did not
+//! measure all of that time together, [`Common`] says what they came to while they did.
+
+use headstack_result::{
+    Check, Counter, DepthResult, Fact, Interval, Known, Mode, RunResult, Sampling, StreamResult, SystemRecord, TooShort,
+};
+use headstack_workload::GENERATOR_NAME;
+use serde_json::{Value, json};
+
+use crate::measured::joined_intervals;
+
+/// What one host has measured.
+pub struct HostRun {
+    /// Its name.
+    pub host: String,
+    /// When it began, on the time that all hosts share, in ns since some moment before.
+    pub began_ns: u64,
+    /// How that is known, and what its clock does: named figures.
+    pub facts: Vec<Fact>,
+    /// The rest, with times since it began.
+    pub result: RunResult,
+}
+
+/// A host of which there is nothing.
+pub struct Missing {
+    /// Its name.
+    pub host: String,
+    /// Since when, and how far it had come: named figures.
+    pub facts: Vec<Fact>,
+}
+
+/// Hosts that were to measure at the same time.
+pub struct AllHosts {
+    /// What results call all of them together.
+    pub name: String,
+    /// Those that have something to show for it.
+    pub runs: Vec<HostRun>,
+    /// The others.
+    pub missing: Vec<Missing>,
+    /// Length of the intervals that results are also kept for.
+    pub interval_ns: Option<u64>,
+    /// Why the measurement as a whole is not what it was to be.
+    pub ended_early: Option<String>,
+    /// Remarks for the reader.
+    pub notes: Vec<String>,
+}
+
+/// The time in which all hosts measured, and what came back in it.
+struct Common {
+    duration_ns: u64,
+    requests: u64,
+    bytes: u64,
+}
+
+impl AllHosts {
+    /// All hosts as one result, and that of each under its own name. `None` where no host has any.
+    pub fn joined(self) -> Option<(RunResult, Vec<RunResult>)> {
+        let first = self.runs.first()?;
+        let system = SystemRecord::new(self.name.as_str(), "hosts", json!({ "hosts": self.systems() }));
+        let seed = first.result.seed;
+        let mut all = RunResult::new(Mode::Measured, system, self.workload(), seed, GENERATOR_NAME);
+        let origin_ns = self.runs.iter().map(|run| run.began_ns).min().unwrap_or(0);
+        // A host that never left its warm-up has nothing to say of when.
+        let spans = || self.runs.iter().filter(|run| run.result.duration_ns > 0).map(|run| run.span(origin_ns));
+        all.start_ns = spans().map(|(start_ns, _)| start_ns).min().unwrap_or(0);
+        all.duration_ns = spans().map(|(_, end_ns)| end_ns).max().unwrap_or(all.start_ns) - all.start_ns;
+        for run in &self.runs {
+            let one = &run.result;
+            all.kinds.merge(&one.kinds);
+            all.late_arrivals += one.late_arrivals;
+            all.backlog += one.backlog;
+            all.saturated |= one.saturated;
+        }
+        all.offered_per_s = self.runs.iter().map(|run| run.result.offered_per_s).sum();
+        all.depth = self.depth(all.duration_ns);
+        all.sampling = self.sampling();
+        let each = self.runs.iter().flat_map(|run| {
+            let later_ns = run.began_ns - origin_ns;
+            run.result.intervals.iter().map(move |interval| (later_ns + interval.start_ns, interval))
+        });
+        all.intervals = joined_intervals(each, self.interval_ns);
+        all.streams = self.streams();
+        all.checks = self.checks(&all);
+        all.notes.clone_from(&self.notes);
+        if let Some(common) = self.common(origin_ns) {
+            all.notes.extend(common.told(&all, self.runs.len()));
+            all.counters = common.counters();
+        } else if self.runs.len() > 1 {
+            all.notes.push("at no time did all hosts measure together: there is no rate of all of them".to_owned());
+        }
+        let own = self.runs.iter().find_map(|run| Some(format!("{}: {}", run.host, run.result.ended_early.as_ref()?)));
+        all.ended_early = self.ended_early.or(own);
+        let named = |run: HostRun| {
+            let mut one = run.result;
+            one.system.name = format!("{}:{}", run.host, one.system.name);
+            one
+        };
+        Some((all, self.runs.into_iter().map(named).collect()))
+    }
+
+    fn systems(&self) -> Vec<Value> {
+        let one = |run: &HostRun| {
+            let SystemRecord { name, kind, description, .. } = &run.result.system;
+            json!({ "host": run.host, "name": name, "kind": kind, "description": **description })
+        };
+        self.runs.iter().map(one).collect()
+    }
+
+    /// What all hosts put the system under: where they do the same, so many times as much of it.
+    fn workload(&self) -> Value {
+        let mut each = self.runs.iter().map(|run| &run.result.workload);
+        let Some(first) = each.next() else { return Value::Null };
+        if !each.all(|other| other == first) {
+            let each = self.runs.iter().map(|run| json!({ "host": run.host, "workload": run.result.workload }));
+            let names = self.runs.iter().filter_map(|run| run.result.workload["name"].as_str());
+            return json!({ "name": names.collect::<Vec<_>>().join(", "), "hosts": each.collect::<Vec<_>>() });
+        }
+        let mut workload = first.clone();
+        for place in ["/arrivals/closed/outstanding", "/run_length/requests"] {
+            if let Some(number) = workload.pointer_mut(place)
+                && let Some(count) = number.as_u64()
+            {
+                *number = (count * self.runs.len() as u64).into();
+            }
+        }
+        if let Some(rate) = workload.pointer_mut("/arrivals/open/rate_per_s")
+            && let Some(per_s) = rate.as_f64()
+        {
+            *rate = (per_s * self.runs.len() as f64).into();
+        }
+        workload
+    }
+
+    fn depth(&self, duration_ns: u64) -> DepthResult {
+        let weight = |run: &HostRun| run.result.duration_ns as f64 / (duration_ns as f64).max(1.0);
+        DepthResult {
+            mean: self.runs.iter().map(|run| run.result.depth.mean * weight(run)).sum(),
+            max: self.runs.iter().map(|run| run.result.depth.max).sum(),
+            time_at_depth_ns: Vec::new(),
+        }
+    }
+
+    /// What is known of the mean of all: hosts share the system, so that what one finds slow others do too, and errors
+    /// add up in the worst case.
+    fn sampling(&self) -> Sampling {
+        let mut sampling = Sampling::nothing(TooShort::SeveralThreads);
+        let total: f64 = self.runs.iter().map(|run| run.result.count() as f64).sum();
+        let (mut low_ns, mut high_ns) = (0.0, 0.0);
+        for HostRun { result, .. } in self.runs.iter().filter(|run| run.result.count() > 0) {
+            let share = result.count() as f64 / total;
+            match &result.sampling.mean {
+                Known::Between { low_ns: low, high_ns: high } => {
+                    low_ns += low * share;
+                    high_ns += high * share;
+                }
+                too_short @ Known::TooShort(_) => {
+                    sampling.mean = *too_short;
+                    return sampling;
+                }
+            }
+            sampling.warm_up_requests += result.sampling.warm_up_requests;
+        }
+        if total > 0.0 {
+            sampling.mean = Known::Between { low_ns, high_ns };
+        }
+        sampling
+    }
+
+    /// A stream for each host, those that are missing too.
+    fn streams(&self) -> Vec<StreamResult> {
+        let there = self.runs.iter().map(|run| StreamResult {
+            name: run.host.clone(),
+            kinds: run.result.kinds.clone(),
+            facts: run.facts.clone(),
+        });
+        let missing = self.missing.iter().map(|one| StreamResult {
+            name: one.host.clone(),
+            facts: one.facts.clone(),
+            ..StreamResult::default()
+        });
+        there.chain(missing).collect()
+    }
+
+    /// That nothing is lost or counted twice, and what each host found of itself.
+    fn checks(&self, all: &RunResult) -> Vec<Check> {
+        let sum = |of: fn(&RunResult) -> u64| self.runs.iter().map(|run| of(&run.result)).sum::<u64>();
+        let hosts = (sum(RunResult::count), sum(RunResult::bytes), sum(|one| one.response().count()));
+        let joined = (all.count(), all.bytes(), all.response().count());
+        let added = Check {
+            name: "all = the sum of the hosts".to_owned(),
+            passed: hosts == joined,
+            detail: format!("{} requests, {} bytes, {} response times", joined.0, joined.1, joined.2),
+        };
+        let failed = self.runs.iter().flat_map(|run| {
+            run.result.checks.iter().filter(|check| !check.passed).map(|check| Check {
+                name: format!("{}: {}", run.host, check.name),
+                passed: false,
+                detail: check.detail.clone(),
+            })
+        });
+        std::iter::once(added).chain(failed).collect()
+    }
+
+    /// What came back while all hosts measured, by their intervals; of one that the time cuts, its share.
+    fn common(&self, origin_ns: u64) -> Option<Common> {
+        let spans = || self.runs.iter().map(|run| run.span(origin_ns));
+        let from_ns = spans().map(|(start_ns, _)| start_ns).max()?;
+        let to_ns = spans().map(|(_, end_ns)| end_ns).min()?;
+        if from_ns >= to_ns || self.runs.iter().any(|run| run.result.intervals.is_empty()) {
+            return None;
+        }
+        let mut common = Common { duration_ns: to_ns - from_ns, requests: 0, bytes: 0 };
+        for run in &self.runs {
+            for interval in &run.result.intervals {
+                let Interval { start_ns, duration_ns, count, bytes, .. } = *interval;
+                let start_ns = run.began_ns - origin_ns + start_ns;
+                let inside_ns = (start_ns + duration_ns).min(to_ns).saturating_sub(start_ns.max(from_ns));
+                let share = |amount: u64| u128::from(amount) * u128::from(inside_ns) / u128::from(duration_ns.max(1));
+                // No more than what the interval has.
+                common.requests += share(count) as u64;
+                common.bytes += share(bytes) as u64;
+            }
+        }
+        Some(common)
+    }
+}
+
+impl HostRun {
+    /// From when to when it measured.
+    fn span(&self, origin_ns: u64) -> (u64, u64) {
+        let start_ns = self.began_ns - origin_ns + self.result.start_ns;
+        (start_ns, start_ns + self.result.duration_ns)
+    }
+}
+
+impl Common {
+    fn counters(&self) -> Vec<Counter> {
+        let counter = |name: &str, value| Counter { name: name.to_owned(), value };
+        vec![
+            counter("common_window_ns", self.duration_ns),
+            counter("common_window_requests", self.requests),
+            counter("common_window_bytes", self.bytes),
+        ]
+    }
+
+    fn told(&self, all: &RunResult, hosts: usize) -> Option<String> {
+        let seconds = self.duration_ns as f64 / 1e9;
+        (hosts > 1).then(|| {
+            format!(
+                "all {hosts} hosts measured together for {seconds:.3} of {:.3} s: {:.1} IO/s and {:.2} MB/s in that time, \
+                 by their intervals",
+                all.duration_ns as f64 / 1e9,
+                self.requests as f64 / seconds,
+                self.bytes as f64 / 1e6 / seconds,
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A host that measures from 100 ms after it began, so many intervals of 100 ms with 10 requests each, which take
+    /// 1, 2, ... 10 times `unit_ns`.
+    fn host(name: &str, began_ms: u64, intervals: u64, unit_ns: u64) -> HostRun {
+        let system = SystemRecord::new("/dev/sdb", "block device", json!({ "host": name }));
+        let workload = json!({ "name": "w", "arrivals": { "closed": { "outstanding": 8 } } });
+        let mut result = RunResult::new(Mode::Measured, system, workload, 1, GENERATOR_NAME);
+        (result.start_ns, result.duration_ns) = (100_000_000, intervals * 100_000_000);
+        for index in 0..intervals {
+            let mut response = headstack_result::LatencyHistogram::new();
+            for times in 1..=10 {
+                result.kinds.read.count += 1;
+                result.kinds.read.bytes += 4096;
+                result.kinds.read.response.record(times * unit_ns);
+                response.record(times * unit_ns);
+            }
+            result.intervals.push(Interval {
+                start_ns: 100_000_000 * (1 + index),
+                duration_ns: 100_000_000,
+                count: 10,
+                bytes: 40_960,
+                response: response.store(),
+            });
+        }
+        HostRun { host: name.to_owned(), began_ns: began_ms * 1_000_000, facts: Vec::new(), result }
+    }
+
+    fn all(runs: Vec<HostRun>) -> AllHosts {
+        let missing = vec![Missing { host: "c".to_owned(), facts: Vec::new() }];
+        AllHosts {
+            name: "a, b, c".to_owned(),
+            runs,
+            missing,
+            interval_ns: Some(100_000_000),
+            ended_early: None,
+            notes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_hosts_measured_adds_up_to_the_last_request() {
+        let (joined, each) = all(vec![host("a", 1000, 10, 1000), host("b", 1000, 10, 7001)]).joined().unwrap();
+        let mut union = each[0].response();
+        union.merge(&each[1].response());
+        assert_eq!(joined.response(), union);
+        assert_eq!((joined.count(), joined.bytes()), (200, 200 * 4096));
+        assert!(joined.passed(), "{:?}", joined.checks);
+        let names: Vec<_> = joined.streams.iter().map(|stream| stream.name.as_str()).collect();
+        assert_eq!(names, ["a", "b", "c"]);
+        assert_eq!(each[1].system.name, "b:/dev/sdb");
+        assert_eq!(joined.workload["arrivals"]["closed"]["outstanding"], 16);
+        let counts: Vec<_> = joined.intervals.iter().map(|interval| interval.count).collect();
+        assert_eq!(counts, [20; 10]);
+        assert_eq!(RunResult::from_json(&joined.to_json().unwrap()).unwrap(), joined);
+    }
+
+    #[test]
+    fn a_host_that_began_later_is_moved_and_the_time_of_all_is_told_apart() {
+        // b measures from 250 ms after a did, for 1 s: 750 ms are common, with 75 requests of each.
+        let (joined, _) = all(vec![host("a", 1000, 10, 1000), host("b", 1250, 10, 1000)]).joined().unwrap();
+        assert_eq!((joined.start_ns, joined.duration_ns), (100_000_000, 1_250_000_000));
+        let counters: Vec<_> = joined.counters.iter().map(|counter| counter.value).collect();
+        assert_eq!(counters, [750_000_000, 150, 150 * 4096]);
+        assert!(joined.notes[0].contains("for 0.750 of 1.250 s: 200.0 IO/s"), "{:?}", joined.notes);
+        assert_eq!(joined.intervals.iter().map(|interval| interval.count).sum::<u64>(), 200);
+        let (apart, _) = all(vec![host("a", 1000, 2, 1000), host("b", 5000, 2, 1000)]).joined().unwrap();
+        assert!(apart.counters.is_empty() && apart.notes[0].starts_with("at no time"), "{:?}", apart.notes);
+    }
+
+    #[test]
+    fn what_ended_one_host_is_told_of_all() {
+        let mut b = host("b", 1000, 1, 1000);
+        b.result.ended_early = Some("no space".to_owned());
+        b.result.checks.push(Check { name: "in = out".to_owned(), passed: false, detail: "1, 2".to_owned() });
+        let (joined, _) = all(vec![host("a", 1000, 2, 1000), b]).joined().unwrap();
+        assert_eq!(joined.ended_early.as_deref(), Some("b: no space"));
+        assert!(joined.checks.iter().any(|check| check.name == "b: in = out" && !check.passed));
+        assert!(all(Vec::new()).joined().is_none());
+    }
+}

@@ -1,0 +1,173 @@
+"""``headstack measure --hosts``: which hosts measure, how they are reached, and the agent that they run."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import click
+
+from headstack import signals
+from headstack._native import InputError
+from headstack.cli.jobfiles import ARGUMENTS, AskedJobs, asked_jobs
+from headstack.columns import is_plain
+from headstack.hosts.asked import Asked
+from headstack.hosts.host import Host, fio_clients, hosts_of, with_targets
+from headstack.hosts.joined import HostResults
+from headstack.hosts.link import ssh_link
+from headstack.hosts.session import Open, Session
+from headstack.jobfiles import JobFile
+from headstack.measurement import Access, Progress
+from headstack.runs import swept
+from headstack.values import duration_ns
+
+Command = Callable[..., Any]
+
+DASK = "dask://"
+SSH, REMOTE, READY_WITHIN = "ssh", "headstack", "10min"
+
+
+def hosts_options(command: Command) -> Command:
+    """Which hosts, and the ways to them."""
+    many = "Measure from these hosts at the same time, by ssh; HOST=FILE.fio gives one a job file of its own."
+    decorators = [
+        click.option("--hosts", metavar="HOST,...|@FILE|dask://HOST:PORT", help=many),
+        click.option("--target", metavar="HOST=PATH", multiple=True, help="A target of one host's own."),
+        click.option("--ssh-command", metavar="COMMAND", help=f"What leads to a host.  [default: {SSH}]"),
+        click.option(
+            "--remote-command", metavar="COMMAND", help=f"What headstack is called there.  [default: {REMOTE}]"
+        ),
+        click.option(
+            "--ready-within",
+            metavar="TIME",
+            help=f"A host that is not ready by then stays out.  [default: {READY_WITHIN}]",
+        ),
+    ]
+    return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
+
+
+@dataclass(frozen=True)
+class AskedHosts:
+    """Hosts on the command line."""
+
+    hosts: list[Host]
+    """None where a cluster knows them."""
+    cluster: str | None
+    targets: list[str]
+    own_targets: tuple[str, ...]
+    jobs: AskedJobs | None
+    """The job file of all hosts that have none of their own."""
+    files: Mapping[str, JobFile]
+    """Those of hosts that have."""
+    ssh: str
+    remote: str
+    ready_within_s: float
+
+    def refuse_others(self, given: dict[str, Any], access: Access) -> None:
+        """Refuses options that only one host alone has, or that job files state themselves."""
+        for name in ("verify", "ledger", "resume"):
+            if given.pop(name):
+                raise InputError(
+                    f"--{name}: hosts that share a system do not know of each other's writes; leave it out"
+                )
+        jobs = self.jobs
+        if jobs is not None:
+            alone = {"output-format": jobs.format, "status-interval": jobs.status_s, "parse-only": jobs.parse_only}
+            for name, value in alone.items():
+                if value:
+                    raise InputError(f"--{name}: is of one host alone; leave it out, or --hosts")
+        for file in [*self.files.values(), *([] if jobs is None else [jobs.file])]:
+            AskedJobs(file, [], None, None).refuse_others(given, access)
+
+    def measure(
+        self,
+        demands: Sequence[str] | None,
+        access: Access,
+        luns: Mapping[str, str],
+        options: Mapping[str, list[str]],
+        progress: Progress | None,
+    ) -> tuple[HostResults, list[str]]:
+        """Measures; also what is not done as job files ask, and what else hosts have to say."""
+        file = None if self.jobs is None else self.jobs.file
+        targets = self.targets if self.jobs is None else self.jobs.places
+        asked = Asked(targets, demands, access, options, luns, file, self.files)
+        with self._reached() as (hosts, open_link):
+            told = asked.of_each(hosts)
+            session = Session(hosts, open_link, tell)
+            try:
+                results, remarks = session.measure(told, progress, self.ready_within_s, swept(options))
+            finally:
+                session.close()
+        of_files = [remark for one in [file, *self.files.values()] if one is not None for remark in one.remarks]
+        return results, [*dict.fromkeys(of_files), *remarks]
+
+    @contextmanager
+    def _reached(self) -> Iterator[tuple[list[Host], Open]]:
+        """The hosts, and what opens a way to one."""
+        if self.cluster is None:
+            yield self.hosts, lambda host, heard: ssh_link(host, self.ssh, self.remote, heard)
+            return
+        from headstack.hosts.cluster import workers
+
+        with workers(self.cluster) as (hosts, open_link):
+            yield with_targets(hosts, self.own_targets), open_link
+
+
+def tell(remark: str) -> None:
+    """What happens meanwhile, on stderr, in place of a line of progress."""
+    clear = "" if is_plain(sys.stderr) else "\r\x1b[K"
+    print(f"{clear}headstack: {remark}", file=sys.stderr, flush=True)
+
+
+def asked_hosts(words: tuple[str, ...], workload: str | None, given: dict[str, Any]) -> AskedHosts | None:
+    """Takes the options for hosts, and for job files where there are hosts, out of those of a command; ``None`` where
+    no host is named."""
+    text, own_targets = given.pop("hosts"), given.pop("target")
+    ways = {name: given.pop(name) for name in ("ssh_command", "remote_command", "ready_within")}
+    clients: list[Host] = []
+    if given["fio"] == ARGUMENTS:
+        clients, rest = fio_clients(words)
+        if clients:
+            words = tuple(rest)
+            if words:
+                raise InputError(f"{words[0]}: beside --client, job files alone are taken")
+            given["fio"] = None
+    if text is None and not clients:
+        for name, value in {"target": own_targets, **ways}.items():
+            if value:
+                raise InputError(f"--{name.replace('_', '-')}: belongs to --hosts; name some")
+        return None
+    if text is not None and clients:
+        raise InputError("--hosts, --client: only one of them can be given")
+    cluster = text if text is not None and text.startswith(DASK) else None
+    hosts = clients or ([] if cluster else with_targets(hosts_of(text), own_targets))
+    hosts = with_targets(hosts, own_targets) if clients else hosts
+    files = {host.name: JobFile.fio(host.job_file) for host in hosts if host.job_file is not None}
+    jobs = asked_jobs(words, workload, given)
+    without = [host.name for host in hosts if host.name not in files]
+    if files and without and jobs is None:
+        raise InputError(f"--hosts: {without[0]} has no job file; give it one, or --fio FILE.fio for all")
+    return AskedHosts(
+        hosts=hosts,
+        cluster=cluster,
+        targets=list(words),
+        own_targets=own_targets,
+        jobs=jobs,
+        files=files,
+        ssh=ways["ssh_command"] or SSH,
+        remote=ways["remote_command"] or REMOTE,
+        ready_within_s=duration_ns("--ready-within", ways["ready_within"] or READY_WITHIN) / 1e9,
+    )
+
+
+@click.command(hidden=True)
+@signals.held()
+def measure_agent() -> None:
+    """Measure as ``headstack measure --hosts`` on another machine says, on stdin and stdout."""
+    from headstack.hosts.agent import serve
+
+    serve()
