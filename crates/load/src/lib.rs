@@ -32,6 +32,7 @@ mod stamping;
 mod target;
 mod target_map;
 mod threads;
+pub mod trees;
 mod usage;
 mod verification;
 mod verify;

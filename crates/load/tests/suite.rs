@@ -6,4 +6,5 @@ mod engine;
 mod phase;
 mod replay;
 mod scenario;
+mod trees;
 mod verify;
