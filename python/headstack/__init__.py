@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from headstack.drive import Drive, import_disksim
     from headstack.inspection import inspect
     from headstack.jobfiles import JobFile, JobResults, measure_jobs, run_jobs
+    from headstack.jobfiles.trees import measure_files, verify_files
     from headstack.live import Live, Serving, serve
     from headstack.measurement import Access, measure, verify
     from headstack.predictor import Characterization, Environment, characterize, load_environment, predict
@@ -62,6 +63,7 @@ _HELD = {
     "drive": ("Drive", "import_disksim"),
     "inspection": ("inspect",),
     "jobfiles": ("JobFile", "JobResults", "measure_jobs", "run_jobs"),
+    "jobfiles.trees": ("measure_files", "verify_files"),
     "live": ("Live", "Serving", "serve"),
     "measurement": ("Access", "measure", "verify"),
     "predictor": ("Characterization", "Environment", "characterize", "load_environment", "predict"),
@@ -134,6 +136,7 @@ __all__ = [
     "latency",
     "load_environment",
     "measure",
+    "measure_files",
     "measure_jobs",
     "predict",
     "prefill",
@@ -149,6 +152,7 @@ __all__ = [
     "synthesize_scenario",
     "validate",
     "verify",
+    "verify_files",
     "workloads",
     "zones",
 ]

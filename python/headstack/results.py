@@ -110,6 +110,21 @@ SHOWN = (
 )
 
 
+SHOWN_OPERATIONS = (
+    Shown("run", name="workload", format=_text, is_text=True, rank=0),
+    Shown("operation", name="operation", format=_text, is_text=True, rank=0),
+    Shown("count", name="count", format=_text, rank=3),
+    Shown("errors", name="errors", format=_text, rank=4),
+    Shown("per s", name="per_s", format=_per_s, rank=0),
+    Shown("MB/s", name="mb_per_s", format=_ms, rank=3),
+    Shown("mean\nms", name="mean_ms", format=_ms, rank=0),
+    Shown("p50\nms", name="p50_ms", format=_ms, rank=2),
+    Shown("p99\nms", name="p99_ms", format=_ms, rank=1),
+    Shown("max\nms", name="max_ms", format=_ms, rank=4),
+)
+"""Operations on files and folders."""
+
+
 SHOWN_STREAMS = (
     Shown("run", name="run", format=_text, rank=0),
     Shown("system", name="system", format=_text, is_text=True, rank=2),
@@ -276,6 +291,23 @@ class Results:
         True
         """
         return self._native.streams()
+
+    def operations(self) -> _native.Table:
+        """Operations on files and folders: a row for each run and kind.
+
+        >>> results = hs.run("cheetah-x15-36lp", requests=100)
+        >>> len(results.operations())
+        0
+        """
+        return self._native.operations()
+
+    def operations_of(self, index: int) -> list[Row]:
+        """The operations on files and folders of one run, by kind.
+
+        >>> hs.run("cheetah-x15-36lp", requests=100).operations_of(0)
+        []
+        """
+        return self._native.operations_of(index)
 
     def facts(self) -> _native.Table:
         """What streams keep of their own, such as frames dropped: a row for each run, stream and figure.
@@ -585,6 +617,15 @@ class Results:
             if len(streams) > 1 or any(stream["facts"] for stream in streams):
                 rows += [stream | {"run": run + 1, "facts": described(stream["facts"])} for stream in streams]
         return list(SHOWN_STREAMS), [[column.format(row[column.name]) for column in SHOWN_STREAMS] for row in rows]
+
+    def shown_operations(self) -> tuple[list[Shown], list[list[str]]]:
+        """As ``shown``, a row for each kind of operation on files and folders.
+
+        >>> hs.run("cheetah-x15-36lp", requests=100).shown_operations()[1]
+        []
+        """
+        rows = [row for run in range(len(self)) for row in self.operations_of(run)]
+        return list(SHOWN_OPERATIONS), [[column.format(row[column.name]) for column in SHOWN_OPERATIONS] for row in rows]
 
     def _repr_html_(self) -> str:
         columns, rows = self.shown()

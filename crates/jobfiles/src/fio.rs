@@ -124,7 +124,7 @@ fn translate(sections: Vec<Section>, source: &str, mut remarks: Remarks) -> Resu
     remarks.list.sort_by_key(|remark| remark.line);
     let ends_with_first = plan.ends_with_first;
     let phases = plan.phases.into_iter().map(|jobs| Phase { jobs, ends_with_first, ..Phase::default() }).collect();
-    Ok(JobFile { phases, remarks: remarks.list, global })
+    Ok(JobFile { phases, remarks: remarks.list, global, ..JobFile::default() })
 }
 
 /// Keeps a setting as written; one that is stated again replaces the first.

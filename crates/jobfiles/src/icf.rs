@@ -78,7 +78,7 @@ pub fn read(file: &str, text: &str) -> Result<JobFile, InputError> {
     if !setup.description.is_empty() {
         global.push(("description".to_owned(), setup.description));
     }
-    Ok(JobFile { phases, remarks, global })
+    Ok(JobFile { phases, remarks, global, ..JobFile::default() })
 }
 
 /// The section TEST SETUP.

@@ -9,12 +9,14 @@ mod demand;
 pub mod fio;
 pub mod icf;
 mod layout;
+pub mod trees;
 pub mod vdbench;
 
 use serde::{Deserialize, Serialize};
 
 pub use curve::{CurvePoint, curve_rate_per_s};
 pub use demand::{Demand, Simulation};
+pub use trees::TreePhase;
 
 use headstack_workload::quantity::format_bytes;
 use headstack_workload::{Span, Workload};
@@ -24,6 +26,9 @@ use headstack_workload::{Span, Workload};
 pub struct JobFile {
     /// One after another.
     pub phases: Vec<Phase>,
+    /// Loads on files in folders, one after another; a file has these or the others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tree_phases: Vec<TreePhase>,
     /// What is not done as the file asks, in order of lines.
     pub remarks: Vec<Remark>,
     /// What the file states for all of its jobs, as written: what fio prints as `global options`.

@@ -1,4 +1,5 @@
-//! vdbench's parameter files: storage, workload and run definitions (`sd`, `wd`, `rd`).
+//! vdbench's parameter files: storage, workload and run definitions (`sd`, `wd`, `rd`), and those of files in folders
+//! (`fsd`, `fwd`: [`trees`]).
 //!
 //! A run definition becomes a [`Phase`](super::Phase) for each of the runs it stands for: its `for...` lists from the
 //! outermost to the innermost, then its rates, and for `iorate=curve` a run without a limit and the points of the
@@ -10,6 +11,7 @@ mod definitions;
 mod job;
 mod runs;
 mod scan;
+mod trees;
 mod values;
 mod words;
 
@@ -89,9 +91,7 @@ struct Definitions {
     default_storage: Storage,
     default_load: Load,
     default_run: RunDefinition,
-    is_concatenated: bool,
-    verify: Verify,
-    remarks: Vec<Remark>,
+    general: Generals,
     section: Section,
     /// Whether the parameters that follow are those of a `default`.
     in_default: bool,
@@ -103,8 +103,8 @@ struct Definitions {
 /// `$size`. `include` reads a file that the file includes, given its name as written.
 ///
 /// # Errors
-/// The first parameter that vdbench would not accept, or that asks for something else than a load on storage (file
-/// systems, replays), with what is allowed.
+/// The first parameter that vdbench would not accept, or that asks for something else than a load on storage or on files
+/// in folders (replays), with what is allowed.
 pub fn read(
     file: &str,
     text: &str,
@@ -112,6 +112,9 @@ pub fn read(
     include: &dyn Fn(&str) -> std::io::Result<String>,
 ) -> Result<JobFile, InputError> {
     let parameters = scan::parameters(file, text, substitutes, include)?;
+    if parameters.iter().any(|parameter| parameter.keyword == "fsd") {
+        return trees::read(file, &parameters);
+    }
     let mut definitions = Definitions {
         storages: Vec::new(),
         loads: Vec::new(),
@@ -119,9 +122,7 @@ pub fn read(
         default_storage: Storage::new(),
         default_load: Load::new(),
         default_run: RunDefinition::new(),
-        is_concatenated: false,
-        verify: Verify::No,
-        remarks: Vec::new(),
+        general: Generals::default(),
         section: Section::General,
         in_default: false,
     };
@@ -139,87 +140,28 @@ pub fn read(
         return Err(nothing());
     }
     let phases = runs::phases(&mut definitions)?;
-    let mut remarks = definitions.remarks;
-    remarks.sort_by_key(|remark| remark.line);
-    Ok(JobFile { phases, remarks, global: Vec::new() })
+    Ok(JobFile { phases, remarks: definitions.general.in_order(), ..JobFile::default() })
 }
 
-impl Definitions {
-    fn take(&mut self, parameter: &Parameter) -> Result<(), InputError> {
-        let next = match parameter.keyword.as_str() {
-            "fsd" | "fwd" => {
-                return Err(parameter.error("file system workloads (fsd, fwd) are not supported; sd, wd and rd are"));
-            }
-            "rg" => {
-                return Err(parameter.error("traces are not replayed from here; import and replay the trace itself"));
-            }
-            "rd" => Some(Section::Run),
-            "wd" => Some(Section::Load),
-            "sd" => Some(Section::Storage),
-            "hd" | "host" => Some(Section::Host),
-            _ => None,
-        };
-        // In later definitions the same keywords refer to earlier ones.
-        if let Some(next) = next.filter(|next| *next >= self.section) {
-            self.section = next;
-            return self.begin(parameter);
-        }
-        let default = self.in_default;
-        let not_done = match self.section {
-            Section::General => return self.set_general(parameter),
-            Section::Host if parameter.keyword == "system" && parameter.raw != "localhost" => {
-                Some("requests are issued by this host alone")
-            }
-            Section::Host => None,
-            Section::Storage => match self.storages.last_mut().filter(|_| !default) {
-                Some(storage) => storage.set(parameter)?,
-                None => self.default_storage.set(parameter)?,
-            },
-            Section::Load => match self.loads.last_mut().filter(|_| !default) {
-                Some(load) => load.set(parameter)?,
-                None => self.default_load.set(parameter)?,
-            },
-            Section::Run => match self.runs.last_mut().filter(|_| !default) {
-                Some(run) => run.set(parameter)?,
-                None => self.default_run.set(parameter)?,
-            },
-        };
-        not_done.into_iter().for_each(|message| self.remark(parameter, message));
-        Ok(())
-    }
+/// What general parameters state, and what is not done as a file asks.
+#[derive(Default)]
+struct Generals {
+    is_concatenated: bool,
+    verify: Verify,
+    remarks: Vec<Remark>,
+}
 
-    /// Begins a definition, as a copy of its `default`.
-    fn begin(&mut self, parameter: &Parameter) -> Result<(), InputError> {
-        let name = parameter.word()?.to_owned();
-        self.in_default = name == "default";
-        if self.in_default || self.section == Section::Host {
-            return Ok(());
-        }
-        let place = Some(parameter.clone());
-        let is_known = match self.section {
-            Section::Storage => self.storages.iter().any(|known| known.name == name),
-            Section::Load => self.loads.iter().any(|known| known.name == name),
-            _ => self.runs.iter().any(|known| known.name == name),
-        };
-        if is_known {
-            return Err(parameter.error(format!("{name:?} is defined before; each name is allowed once")));
-        }
-        match self.section {
-            Section::Storage => self.storages.push(Storage { name, place, ..self.default_storage.clone() }),
-            Section::Load => self.loads.push(Load { name, place, ..self.default_load.clone() }),
-            _ => self.runs.push(RunDefinition { name, place, ..self.default_run.clone() }),
-        }
-        Ok(())
-    }
-
-    fn set_general(&mut self, parameter: &Parameter) -> Result<(), InputError> {
+impl Generals {
+    fn set(&mut self, parameter: &Parameter) -> Result<(), InputError> {
         let keyword = parameter.keyword.as_str();
         let cut =
             |(name, _): &&(&str, General)| name.starts_with(keyword) || *name == "dedup" && keyword.starts_with(name);
         let exact = GENERAL.iter().find(|(name, _)| *name == keyword);
         let Some((_, meaning)) = exact.or_else(|| GENERAL.iter().find(cut)) else {
             let names: Vec<&str> = GENERAL.iter().map(|(name, _)| *name).collect();
-            return Err(parameter.error(format!("unknown keyword; allowed: hd, sd, wd, rd, {}", names.join(", "))));
+            return Err(
+                parameter.error(format!("unknown keyword; allowed: hd, sd, wd, fsd, fwd, rd, {}", names.join(", ")))
+            );
         };
         match meaning {
             General::Nothing => {}
@@ -250,6 +192,79 @@ impl Definitions {
             option: parameter.keyword.clone(),
             message: message.to_owned(),
         });
+    }
+
+    /// What is not done as the file asks, in order of lines.
+    fn in_order(mut self) -> Vec<Remark> {
+        self.remarks.sort_by_key(|remark| remark.line);
+        self.remarks
+    }
+}
+
+impl Definitions {
+    fn take(&mut self, parameter: &Parameter) -> Result<(), InputError> {
+        let next = match parameter.keyword.as_str() {
+            "fwd" => return Err(parameter.error("works on a tree of files; fsd=NAME,anchor=... comes before it")),
+            "rg" => {
+                return Err(parameter.error("traces are not replayed from here; import and replay the trace itself"));
+            }
+            "rd" => Some(Section::Run),
+            "wd" => Some(Section::Load),
+            "sd" => Some(Section::Storage),
+            "hd" | "host" => Some(Section::Host),
+            _ => None,
+        };
+        // In later definitions the same keywords refer to earlier ones.
+        if let Some(next) = next.filter(|next| *next >= self.section) {
+            self.section = next;
+            return self.begin(parameter);
+        }
+        let default = self.in_default;
+        let not_done = match self.section {
+            Section::General => return self.general.set(parameter),
+            Section::Host if parameter.keyword == "system" && parameter.raw != "localhost" => {
+                Some("requests are issued by this host alone")
+            }
+            Section::Host => None,
+            Section::Storage => match self.storages.last_mut().filter(|_| !default) {
+                Some(storage) => storage.set(parameter)?,
+                None => self.default_storage.set(parameter)?,
+            },
+            Section::Load => match self.loads.last_mut().filter(|_| !default) {
+                Some(load) => load.set(parameter)?,
+                None => self.default_load.set(parameter)?,
+            },
+            Section::Run => match self.runs.last_mut().filter(|_| !default) {
+                Some(run) => run.set(parameter)?,
+                None => self.default_run.set(parameter)?,
+            },
+        };
+        not_done.into_iter().for_each(|message| self.general.remark(parameter, message));
+        Ok(())
+    }
+
+    /// Begins a definition, as a copy of its `default`.
+    fn begin(&mut self, parameter: &Parameter) -> Result<(), InputError> {
+        let name = parameter.word()?.to_owned();
+        self.in_default = name == "default";
+        if self.in_default || self.section == Section::Host {
+            return Ok(());
+        }
+        let place = Some(parameter.clone());
+        let is_known = match self.section {
+            Section::Storage => self.storages.iter().any(|known| known.name == name),
+            Section::Load => self.loads.iter().any(|known| known.name == name),
+            _ => self.runs.iter().any(|known| known.name == name),
+        };
+        if is_known {
+            return Err(parameter.error(format!("{name:?} is defined before; each name is allowed once")));
+        }
+        match self.section {
+            Section::Storage => self.storages.push(Storage { name, place, ..self.default_storage.clone() }),
+            Section::Load => self.loads.push(Load { name, place, ..self.default_load.clone() }),
+            _ => self.runs.push(RunDefinition { name, place, ..self.default_run.clone() }),
+        }
+        Ok(())
     }
 
     /// `count=(start,count)` stands for as many storage definitions, numbered in name and lun.

@@ -8,4 +8,5 @@ mod fio;
 mod fio_language;
 mod icf;
 mod job_files;
+mod trees;
 mod vdbench;

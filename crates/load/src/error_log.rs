@@ -8,7 +8,7 @@ use crate::target::{FailureScope, Target};
 use crate::target_map::{TargetMap, TargetPlace};
 
 /// The first failures are told one by one.
-const TOLD: usize = 4;
+pub const TOLD: usize = 4;
 
 /// Failures of a job.
 #[derive(Clone, Debug, Default)]

@@ -35,6 +35,7 @@ mod target;
 mod target_map;
 mod threads;
 mod together;
+pub mod trees;
 mod usage;
 mod verification;
 mod verify;

@@ -33,6 +33,22 @@ pub struct WorkerContext<'a> {
     clock: &'a Clock,
 }
 
+impl<'a> WorkerContext<'a> {
+    /// Waits until all threads can begin, and begins; the clock is that of the run.
+    pub fn ready(&self) -> &'a Clock {
+        set_timer_slack();
+        self.barrier.wait();
+        self.clock.begin();
+        self.began.fetch_min(self.clock.now_ns(), Ordering::Relaxed);
+        self.clock
+    }
+
+    /// Where its counts are told.
+    pub fn live(&self) -> &'a WorkerProgress {
+        self.live
+    }
+}
+
 /// Carries out each work in a thread of its own, all at the same time, which is when `start` says, as long as `progress`
 /// says so and nobody else needs those of `targets` that are written; what they came to, in their order.
 ///

@@ -7,4 +7,5 @@ mod nbd;
 mod phase;
 mod replay;
 mod scenario;
+mod trees;
 mod verify;

@@ -31,6 +31,7 @@ mod synthesis;
 mod table;
 mod targets;
 mod trace;
+mod trees;
 mod validate;
 
 use pyo3::prelude::*;
@@ -102,6 +103,8 @@ mod _native {
         trace_analyze, trace_analyze_part, trace_course, trace_export, trace_export_formats, trace_format_lines,
         trace_formats, trace_import, trace_info, trace_merge_parts, trace_parts, trace_split, trace_volumes,
     };
+    #[pymodule_export]
+    use super::trees::{measure_trees, verify_tree};
     #[pymodule_export]
     use super::validate::validate;
 

@@ -262,11 +262,11 @@ impl Targets {
 }
 
 /// Hears how far a measurement is, and says whether it goes on.
-type GoesOn<'a> = dyn FnMut(&Progress) -> bool + 'a;
+pub(crate) type GoesOn<'a> = dyn FnMut(&Progress) -> bool + 'a;
 
 /// Carries out measurements one after the other; `progress` hears of each now and then. What was measured until an
 /// interruption, or until one that could not begin, is kept.
-fn one_by_one<R: Send, E: Display + Send>(
+pub(crate) fn one_by_one<R: Send, E: Display + Send>(
     py: Python<'_>,
     asked: Vec<Asked>,
     runs: Vec<R>,

@@ -17,8 +17,8 @@ use crate::error::{input_error, json_error};
 use crate::field::Field;
 use crate::table::{Table, columns, dict, fields_of};
 use headstack_result::tables::{
-    Asked, BIN_COLUMNS, Bin, FACT_COLUMNS, FactRow, INTERVAL_COLUMNS, IntervalRow, NS_PER_MS, RUN_COLUMNS, Row,
-    STREAM_COLUMNS, StreamRow,
+    Asked, BIN_COLUMNS, Bin, FACT_COLUMNS, FactRow, INTERVAL_COLUMNS, IntervalRow, NS_PER_MS, OPERATION_COLUMNS,
+    OperationRow, RUN_COLUMNS, Row, STREAM_COLUMNS, StreamRow,
 };
 
 /// The results of runs, in the order in which they were asked for.
@@ -182,6 +182,23 @@ impl Results {
         Table::new(columns(STREAM_COLUMNS, &rows))
     }
 
+    /// Operations on files and folders: one row for each run and kind.
+    fn operations(&self) -> Table {
+        let mut rows = Vec::new();
+        for (run, Row { result, .. }) in self.rows.iter().enumerate() {
+            rows.extend(result.operations.iter().map(|operation| OperationRow::new(run, result, operation)));
+        }
+        Table::new(columns(OPERATION_COLUMNS, &rows))
+    }
+
+    /// Those of one run as dicts.
+    fn operations_of<'py>(&self, py: Python<'py>, index: isize) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let run = self.place(index)?;
+        let result = &self.rows[run].result;
+        let cells = |operation| dict(py, OPERATION_COLUMNS, &OperationRow::new(run, result, operation));
+        result.operations.iter().map(cells).collect()
+    }
+
     /// The figures of the streams' own, such as frames dropped: one row for each run, stream and figure.
     fn facts(&self) -> Table {
         let mut rows = Vec::new();
@@ -302,6 +319,7 @@ pub fn result_fields() -> Vec<(&'static str, Vec<Field>)> {
         ("results", fields_of(RUN_COLUMNS)),
         ("intervals", fields_of(INTERVAL_COLUMNS)),
         ("streams", fields_of(STREAM_COLUMNS)),
+        ("operations", fields_of(OPERATION_COLUMNS)),
         ("facts", fields_of(FACT_COLUMNS)),
         ("histograms", fields_of(BIN_COLUMNS)),
     ]

@@ -136,6 +136,23 @@ impl StreamResult {
     }
 }
 
+/// What became of one kind of operation on files and folders, such as `create` or `getattr`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct OperationResult {
+    /// Its name.
+    pub name: String,
+    /// Operations that ended without error.
+    pub count: u64,
+    /// Operations that failed: neither in `count` nor in the histogram.
+    pub errors: u64,
+    /// Bytes they moved.
+    pub bytes: u64,
+    /// End minus the moment at which it was meant to begin.
+    pub response: LatencyHistogram,
+}
+
 /// A named figure.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

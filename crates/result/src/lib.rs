@@ -33,7 +33,7 @@ pub use fault_record::{FaultRecord, LossRecord};
 pub use fidelity::Fidelity;
 pub use histogram::{LatencyHistogram, MAX_BINNED_NS, StoredHistogram};
 pub use integrity::Integrity;
-pub use kinds::{Fact, Finished, Interval, KindResult, Kinds, StreamResult};
+pub use kinds::{Fact, Finished, Interval, KindResult, Kinds, OperationResult, StreamResult};
 pub use measuring::{Measuring, piles_up};
 pub use model_error::{ModelError, Range};
 pub use run_result::RunResult;

@@ -5,7 +5,8 @@ use serde_json::Value;
 
 use crate::{
     Check, Component, Counter, DepthResult, Energy, FaultRecord, Fidelity, Integrity, Interval, Kinds,
-    LatencyHistogram, Mode, ModelError, SCHEMA_VERSION, Sampling, StreamResult, SystemRecord, TooShort,
+    LatencyHistogram, Mode, ModelError, OperationResult, SCHEMA_VERSION, Sampling, StreamResult, SystemRecord,
+    TooShort,
 };
 
 /// The outcome of one run: one system under one workload with one seed.
@@ -48,6 +49,9 @@ pub struct RunResult {
     pub counters: Vec<Counter>,
     /// The same requests by stream, where the workload is a scenario.
     pub streams: Vec<StreamResult>,
+    /// Operations on files and folders by kind, where the workload is of these; reads and writes are among `kinds` too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub operations: Vec<OperationResult>,
     /// Electricity and heat, where the devices state what they take.
     pub energy: Option<Energy>,
     /// How faithfully a recording was replayed, where the run is a replay.
@@ -96,6 +100,7 @@ impl RunResult {
             components: Vec::new(),
             counters: Vec::new(),
             streams: Vec::new(),
+            operations: Vec::new(),
             energy: None,
             fidelity: None,
             data_loss: None,

@@ -91,7 +91,7 @@ mod tests {
             json!({"name": "link", "servers": 1, "busy_ns": 50_000_000, "waited_ns": 7})
         );
         assert_eq!(value["checks"][0], json!({"name": "conserved", "passed": true, "detail": "400 = 400"}));
-        assert_eq!((&value["mode"], &value["schema"]), (&json!("simulated"), &json!(5)));
+        assert_eq!((&value["mode"], &value["schema"]), (&json!("simulated"), &json!(6)));
         assert_eq!(value["offered_per_s"], Value::Null);
     }
 
@@ -99,8 +99,8 @@ mod tests {
     fn texts_that_are_no_result_are_refused() {
         let good = filled().to_json().unwrap();
         for (from, to, complaint) in [
-            ("\"schema\":5", "\"schema\":6", "result: schema 6: this build reads schemas 1 to 5"),
-            ("\"schema\":5", "\"scheme\":3", "result: missing field `schema`"),
+            ("\"schema\":6", "\"schema\":7", "result: schema 7: this build reads schemas 1 to 6"),
+            ("\"schema\":6", "\"scheme\":3", "result: missing field `schema`"),
             ("\"seed\"", "\"sead\"", "result: unknown field `sead`"),
             ("\"mode\":\"simulated\"", "\"mode\":\"guessed\"", "result: unknown variant `guessed`"),
             ("\"count\":300", "\"count\":300.5", "result: invalid type: floating point"),

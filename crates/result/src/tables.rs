@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use crate::columns::{Column, count, figure, flag, text};
 use crate::{
-    CurvePoint, Fact, Fidelity, Interval, Known, LatencyHistogram, ModelError, Range, RunResult, StreamResult,
+    CurvePoint, Fact, Fidelity, Interval, Known, LatencyHistogram, ModelError, OperationResult, Range, RunResult,
+    StreamResult,
 };
 
 /// Nanoseconds in a millisecond.
@@ -427,6 +428,50 @@ pub static STREAM_COLUMNS: &[Column<StreamRow>] = &[
     figure("mean_ms", "ms", "mean response time", |row| Some(row.response.mean_ns() / NS_PER_MS)),
     figure("p99_ms", "ms", "99th percentile of the response times", |row| {
         Some(row.response.quantile_ns(0.99)? as f64 / NS_PER_MS)
+    }),
+];
+
+/// One kind of operation on files and folders, of a run.
+pub struct OperationRow {
+    run: u64,
+    workload: Option<String>,
+    duration_ns: u64,
+    operation: OperationResult,
+}
+
+impl OperationRow {
+    /// The row of one kind of a run's.
+    pub fn new(run: usize, result: &RunResult, operation: &OperationResult) -> Self {
+        let workload = result.workload["name"].as_str().map(str::to_owned);
+        OperationRow { run: run as u64, workload, duration_ns: result.duration_ns, operation: operation.clone() }
+    }
+
+    fn per_s(&self, amount: u64) -> Option<f64> {
+        (self.duration_ns > 0).then(|| amount as f64 / (self.duration_ns as f64 / 1e9))
+    }
+
+    fn quantile_ms(&self, q: f64) -> Option<f64> {
+        Some(self.operation.response.quantile_ns(q)? as f64 / NS_PER_MS)
+    }
+}
+
+/// One row a kind of operation.
+pub static OPERATION_COLUMNS: &[Column<OperationRow>] = &[
+    count("run", "", "place of the run, from 0", |row| Some(row.run)),
+    text("workload", "", "the run's name", |row| row.workload.clone()),
+    text("operation", "", "what was done", |row| Some(row.operation.name.clone())),
+    count("count", "operations", "operations that ended without error", |row| Some(row.operation.count)),
+    count("errors", "operations", "operations that failed", |row| Some(row.operation.errors)),
+    figure("per_s", "1/s", "operations that ended a second", |row| row.per_s(row.operation.count)),
+    figure("mb_per_s", "10^6 bytes/s", "bytes moved a second", |row| {
+        Some(row.per_s(row.operation.bytes)? / BYTES_PER_MB)
+    }),
+    figure("mean_ms", "ms", "mean response time", |row| Some(row.operation.response.mean_ns() / NS_PER_MS)),
+    figure("p50_ms", "ms", "median of the response times", |row| row.quantile_ms(0.5)),
+    figure("p99_ms", "ms", "99th percentile of the response times", |row| row.quantile_ms(0.99)),
+    figure("p999_ms", "ms", "99.9th percentile of the response times", |row| row.quantile_ms(0.999)),
+    figure("max_ms", "ms", "longest response time", |row| {
+        (row.operation.count > 0).then(|| row.operation.response.max_ns() as f64 / NS_PER_MS)
     }),
 ];
 

@@ -91,7 +91,9 @@ class AskedJobs:
     def refuse_others(self, given: dict[str, Any], access: Access | None = None) -> None:
         """Refuses options for what the job file states itself."""
         own = [name for name in STATED if given.get(name) is not None]
-        own += [name for name in OF_WORKLOADS if given.get(name)]
+        # Of trees of files, a ledger is kept where somebody says so.
+        of_workloads = [name for name in OF_WORKLOADS if not (self.file.tree_phases and name == "ledger")]
+        own += [name for name in of_workloads if given.get(name)]
         if access is not None:
             used = {"buffered": access.buffered, "engine": access.engine != "auto"}
             own += [name for name, is_used in used.items() if is_used]
@@ -177,7 +179,9 @@ def asked_jobs(words: tuple[str, ...], workload: str | None, given: dict[str, An
         variables = [word for word in words if is_variable(word)]
         places = [word for word in words if not is_variable(word)]
         file = JobFile.vdbench(paths["vdbench"], **dict(word.split("=", 1) for word in variables))
-    check_sources(*(places or names_of(file.phases)))
+    # Trees grow in folders, which may not be there yet.
+    if not file.tree_phases:
+        check_sources(*(places or names_of(file.phases)))
     if readonly:
         file.refuse_writes()
     if minimal:

@@ -25,9 +25,11 @@ from headstack.cli.varying import option_of
 from headstack.cli.verify import print_verified, verdict, verify_options, verifying_of
 from headstack.hosts.joined import HostResults
 from headstack.jobfiles import JobResults, measure_file
+from headstack.jobfiles.trees import TreeResults, measure_files
 from headstack.measurement import MEASURED_OPTIONS, Access, is_export, is_null, measure_target
 from headstack.results import Results
 from headstack.system import load_system
+from headstack.values import whole
 
 R = TypeVar("R", bound=Results)
 
@@ -186,6 +188,8 @@ def measure_job_file(asked: AskedJobs, given: dict[str, Any], access: Access, go
     if asked.parse_only:
         asked.tell_remarks(asked.file.remarks)
         return 0
+    if asked.file.tree_phases:
+        return measure_trees(asked, given, goes_on)
     file = asked.file.going_on() if goes_on else asked.file
     status = asked.status()
 
@@ -217,6 +221,28 @@ def measure_from_hosts(hosts: AskedHosts, workload: str | None, given: dict[str,
     for remark in remarks:
         print(f"headstack: {remark}", file=sys.stderr)
     return verdict(results.together(), continue_on_error=goes_on)
+
+
+def measure_trees(asked: AskedJobs, given: dict[str, Any], goes_on: bool) -> int:
+    """Measures loads on files in folders, phase after phase."""
+    if asked.format is not None:
+        raise InputError("--output-format: fio's formats have no operations on files in folders; --json has")
+
+    ledger = given.pop("ledger")
+
+    def work(options: dict[str, list[str]], show: Callable[[dict[str, Any]], object] | None) -> TreeResults:
+        for name, values in options.items():
+            if name != "seed" or len(values) > 1:
+                raise InputError(f"{name}: {asked.file.source} states its own; leave the option out")
+        [seed] = options.get("seed", ["1"])
+        return measure_files(asked.file, asked.places, seed=whole("seed", seed), ledger=ledger, progress=show)
+
+    asked.tell_remarks(asked.file.remarks)
+    results, _ = carry_out(given, work, lambda results: print_results(results, with_streams=True))
+    for run in range(len(results)):
+        for finding in (results.integrity(run) or {}).get("findings", ()):
+            print(f"headstack: {finding}", file=sys.stderr)
+    return verdict(results, continue_on_error=goes_on)
 
 
 def demands(workload: str | None) -> list[str] | None:

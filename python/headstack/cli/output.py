@@ -72,7 +72,11 @@ def say(sentences: str) -> None:
 def print_results(results: Results, with_streams: bool = False, limit: str | None = None) -> None:
     """The table of results, that of the streams of scenarios, and what has to be said about them: of a ``limit`` on
     response times, how many drives keep it."""
-    print_table(*results.shown(limit))
+    operations, done = results.shown_operations()
+    if done:
+        print_table(operations, done)
+    else:
+        print_table(*results.shown(limit))
     if with_streams:
         columns, rows = results.shown_streams()
         if rows:

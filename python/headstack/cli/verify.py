@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from functools import reduce
 from typing import Any
@@ -15,6 +16,7 @@ from headstack.cli.files import KEPT, OUTPUT, SOURCE, check_kept
 from headstack.cli.output import Outputs, print_table, say, wide_option
 from headstack.cli.targets import Command, course, ending
 from headstack.columns import Figures, Names, Prose
+from headstack.jobfiles.trees import verify_files
 from headstack.measurement import ENGINES
 from headstack.measurement import verify as verify_target
 from headstack.measurement.verifying import Verifying, ledger_of
@@ -95,7 +97,7 @@ def verify(
 ) -> int:
     """Read what a run with --verify has written to TARGET, and judge it.
 
-    TARGET is a file or a block device; it is only read. The ledger that the run has left says what must be there,
+    TARGET is a file or a block device, or a folder with a tree of files; it is only read. The ledger that the run has left says what must be there,
     whether the run ended by itself, was killed or lost power. Without it the stamps alone tell damage and misplaced
     data, but not whether something newer was lost.
 
@@ -107,8 +109,20 @@ def verify(
     if ledger is None and not stamps and ledger_of(target).exists():
         ledger = str(ledger_of(target))
     outputs = Outputs({"json_path": json_path}, {"json": Results.to_json})
+    if os.path.isdir(target):
+        return verify_folder(target, ledger, power_loss, outputs, quiet)
     with course(quiet) as show:
         results = verify_target(target, ledger=ledger, buffered=buffered, engine=engine, progress=show)
+    outputs.write(results, lambda: print_pass(results, target, ledger))
+    return verdict(results, power_loss)
+
+
+def verify_folder(target: str, ledger: str | None, power_loss: bool, outputs: Outputs, quiet: bool) -> int:
+    """Judges a tree of files, which has no meaning without the ledger of its run."""
+    if ledger is None:
+        raise InputError(f"{target}: is a folder: --ledger is needed, which the run on its tree of files has kept")
+    with course(quiet) as show:
+        results = verify_files(target, ledger, power_loss=power_loss, progress=show)
     outputs.write(results, lambda: print_pass(results, target, ledger))
     return verdict(results, power_loss)
 

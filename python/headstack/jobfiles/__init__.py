@@ -41,6 +41,8 @@ class JobFile:
     """What is not done as the file asks, a line each, with the file's line and the option's name."""
     options: dict[str, str] = field(default_factory=dict)
     """What the file states for all of its jobs, as written."""
+    tree_phases: tuple[Phase, ...] = ()
+    """Loads on files in folders, one after another: a file has these or ``phases``."""
 
     @classmethod
     def fio(cls, path: str | os.PathLike[str], sections: Iterable[str] = ()) -> JobFile:
@@ -117,6 +119,8 @@ class JobFile:
             for job in phase["jobs"]:
                 if writes(job):
                     raise InputError(f"{self.source}: readonly: job {job['name']} writes or trims; reads are allowed")
+        for phase in self.tree_phases:
+            raise InputError(f"{self.source}: readonly: {phase['name']} uses a tree of files, which is made and marked")
 
     def going_on(self) -> JobFile:
         """The same, whose jobs all go on after errors.
@@ -133,9 +137,10 @@ class JobFile:
     def _of(cls, source: str, program: str, text: str) -> JobFile:
         read = json.loads(text)
         remarks = tuple(_remark(source, remark) for remark in read["remarks"])
-        if not read["phases"]:
+        trees = tuple(read.get("tree_phases", ()))
+        if not read["phases"] and not trees:
             raise InputError(f"{source}: there is no job in it")
-        return cls(source, program, tuple(read["phases"]), remarks, dict(read["global"]))
+        return cls(source, program, tuple(read["phases"]), remarks, dict(read["global"]), trees)
 
 
 def _remark(source: str, remark: dict[str, Any]) -> str:
@@ -272,9 +277,11 @@ def measure_jobs(
     >>> hs.measure_jobs("job.fio", "null:100us")[0]["requests"]
     50
     """
+    jobs = file if isinstance(file, JobFile) else JobFile.load(file)
+    if jobs.tree_phases:
+        raise InputError(f"{jobs.source}: its loads are on files in folders; use measure_files")
     access = Access(destroy=tuple(destroy), over=tuple(over), create=create, overwrite=overwrite)
     given = [targets] if isinstance(targets, str | os.PathLike) else list(targets)
-    jobs = file if isinstance(file, JobFile) else JobFile.load(file)
     options = {"seed": str(seed)} | ({} if interval is None else {"interval": interval})
     return measure_file(jobs, [os.fspath(target) for target in given], access, options, progress)
 
@@ -456,6 +463,8 @@ def run_file(
     file: JobFile, systems: System | Iterable[System], options: Any, progress: Progress | None = None
 ) -> JobResults:
     """As ``run_jobs``, of a file that is read."""
+    if file.tree_phases:
+        raise InputError(f"{file.source}: loads on files in folders are measured, not simulated; use headstack measure")
     values = {name: texts(options[name]) for name in options}
     check(values, [])
     refuse(values, file)

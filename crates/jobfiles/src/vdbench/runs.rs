@@ -55,7 +55,7 @@ pub(super) fn phases(definitions: &mut Definitions) -> Result<Vec<Phase>, InputE
         }
         remarks.extend(remarks_on(definitions, run, place, &loads));
     }
-    definitions.remarks.extend(remarks);
+    definitions.general.remarks.extend(remarks);
     Ok(phases)
 }
 
@@ -121,11 +121,11 @@ fn loads(definitions: &Definitions, run: &RunDefinition, place: &Parameter) -> R
 }
 
 /// Only an asterisk at the end stands for anything.
-fn matches(wanted: &str, name: &str) -> bool {
+pub(super) fn matches(wanted: &str, name: &str) -> bool {
     wanted.strip_suffix('*').map_or(wanted == name, |beginning| name.starts_with(beginning))
 }
 
-fn names<T>(known: &[T], name: impl Fn(&T) -> &String) -> String {
+pub(super) fn names<T>(known: &[T], name: impl Fn(&T) -> &String) -> String {
     known.iter().map(|one| name(one).as_str()).collect::<Vec<_>>().join(", ")
 }
 
@@ -258,12 +258,12 @@ impl Runner<'_> {
                 }
             }
             let place = load.place.as_ref().unwrap_or(self.place);
-            if load.threads.is_some() && !self.definitions.is_concatenated {
+            if load.threads.is_some() && !self.definitions.general.is_concatenated {
                 return Err(
                     place.error("threads in a workload definition need concatenatesds=yes; those of an sd are meant")
                 );
             }
-            let parts: Vec<Vec<&Storage>> = match self.definitions.is_concatenated {
+            let parts: Vec<Vec<&Storage>> = match self.definitions.general.is_concatenated {
                 true => vec![storages],
                 false => storages.into_iter().map(|storage| vec![storage]).collect(),
             };
@@ -346,7 +346,7 @@ impl Runner<'_> {
             place,
             share_percent: *share_percent,
             threads: *threads,
-            verify: self.definitions.verify,
+            verify: self.definitions.general.verify,
         };
         Ok(Job { group: Some(*group), ..job(&placed)? })
     }

@@ -16,6 +16,8 @@ const SIZES_MAX: u64 = 4_096;
 pub(super) struct OpenFlags {
     pub(super) direct: bool,
     pub(super) sync: Sync,
+    /// Whether what was written is flushed when it is closed.
+    pub(super) fsync: bool,
 }
 
 impl OpenFlags {
@@ -27,8 +29,9 @@ impl OpenFlags {
                 "o_direct" | "directio" | "f_nocache" | "0x4000" => flags.direct = true,
                 "o_dsync" | "o_rsync" | "o_sync" | "0x1000" => flags.sync = Sync::Data,
                 "0x101000" => flags.sync = Sync::File,
+                "fsync" => flags.fsync = true,
                 // These act when a file is opened or closed.
-                "fsync" | "clear_cache" | "clearcache" | "directio_off" => {}
+                "clear_cache" | "clearcache" | "directio_off" => {}
                 _ => {
                     let allowed = "o_direct, directio, o_dsync, o_rsync, o_sync, fsync";
                     return Err(parameter.error(format!("{word:?} is not allowed; {allowed} are")));

@@ -47,7 +47,7 @@ pub(super) enum Word {
 use Word::{NotDone, Nothing, Refused};
 
 const REPLAY: Word = Refused("traces are not replayed from here; import and replay the trace itself");
-const FILE_SYSTEM: Word = Refused("file system workloads (fsd, fwd) are not supported; sd, wd and rd are");
+const FILE_SYSTEM: Word = Refused("belongs to runs on trees of files; the file defines none by fsd=NAME,anchor=...");
 const HITS: Word = NotDone("cache hits are not forced: requests go where the rest of the definition sends them");
 const CONTENTS: Word = NotDone("what is written is not chosen by the file");
 const COMMANDS: Word = NotDone("commands are not executed");

@@ -314,7 +314,8 @@ fn read_header(header: &[u8]) -> Result<(Layout, u64), String> {
 }
 
 /// A random number for a run.
-fn random_run() -> io::Result<u64> {
+/// A random number for a run.
+pub(crate) fn random_run() -> io::Result<u64> {
     let mut bytes = [0; 8];
     // SAFETY: the kernel writes at most the 8 bytes that `bytes` has.
     let count = unsafe { newer_calls::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };

@@ -4,12 +4,13 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
+use std::sync::atomic::AtomicU64;
 
 use super::ledger::{Counters, Entry};
 
 /// Zeroed memory that is only ever touched through atomics. Pages take room when they are first written.
 #[derive(Debug)]
-pub(super) struct Mapping {
+pub(crate) struct Mapping {
     begin: NonNull<u8>,
     bytes: usize,
 }
@@ -21,7 +22,7 @@ unsafe impl Sync for Mapping {}
 
 impl Mapping {
     /// Maps the first `bytes` of `file`, or as much memory.
-    pub(super) fn new(file: Option<&File>, bytes: u64) -> io::Result<Mapping> {
+    pub(crate) fn new(file: Option<&File>, bytes: u64) -> io::Result<Mapping> {
         let bytes = usize::try_from(bytes).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
         let (kind, descriptor) = match file {
             Some(file) => (libc::MAP_SHARED, file.as_raw_fd()),
@@ -46,6 +47,14 @@ impl Mapping {
         unsafe { self.begin.add(place).cast::<Entry>().as_ref() }
     }
 
+    /// Word `index` of those that begin at byte `at`.
+    pub(crate) fn word(&self, at: usize, index: usize) -> &AtomicU64 {
+        let place = at + index * size_of::<AtomicU64>();
+        assert!(place + size_of::<AtomicU64>() <= self.bytes && place.is_multiple_of(align_of::<AtomicU64>()));
+        // SAFETY: as for entries.
+        unsafe { self.begin.add(place).cast::<AtomicU64>().as_ref() }
+    }
+
     /// The counters, which begin at byte `at`.
     pub(super) fn counters(&self, at: usize) -> &Counters {
         assert!(at + size_of::<Counters>() <= self.bytes && at.is_multiple_of(align_of::<Counters>()));
@@ -54,7 +63,7 @@ impl Mapping {
     }
 
     /// Waits until the file has what the memory has.
-    pub(super) fn sync(&self) -> io::Result<()> {
+    pub(crate) fn sync(&self) -> io::Result<()> {
         // SAFETY: exactly the mapping.
         match unsafe { libc::msync(self.begin.as_ptr().cast(), self.bytes, libc::MS_SYNC) } {
             0 => Ok(()),

@@ -66,8 +66,11 @@ use crate::error::LoadError;
 
 pub use history::Outcome;
 pub use ledger::Ledger;
+pub(crate) use ledger::random_run;
+pub(crate) use mapping::Mapping;
 pub use report::{Class, FINDINGS, Finding, IntegrityReport, Severity, Tally};
 pub use scan::{Scanner, recognise};
+pub(crate) use stamp::{Found, Generation, Stamp, examine};
 pub use stamper::{Expectation, Stamper, Ticket};
 
 /// How a target is divided: units that are written as a whole, of sectors that carry a stamp each.

@@ -34,7 +34,7 @@ const MASK: u64 = 0xe703_7ed1_a0b4_28db;
 /// How often a unit was written or trimmed, modulo 2^32; compared by distance, as TCP's sequence numbers are.
 /// 0 is what was there before the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub(super) struct Generation(pub u32);
+pub(crate) struct Generation(pub u32);
 
 impl Generation {
     pub(super) const NONE: Generation = Generation(0);
@@ -56,7 +56,7 @@ impl Generation {
 
 /// What a sector says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stamp {
+pub(crate) struct Stamp {
     pub run: u64,
     pub offset: u64,
     pub request: u64,
@@ -69,7 +69,7 @@ pub(super) struct Stamp {
 
 /// What a sector is found to hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(crate) enum Found {
     /// A whole stamp of this run, where it belongs.
     Own(Stamp),
     /// A whole stamp of this run that belongs elsewhere.
@@ -106,7 +106,7 @@ fn word(sector: &[u8], index: usize) -> u64 {
 
 impl Stamp {
     /// Writes the stamp and its data over `sector`.
-    pub(super) fn write(&self, sector: &mut [u8]) {
+    pub(crate) fn write(&self, sector: &mut [u8]) {
         let Some((header, data)) = sector.split_at_mut_checked(HEADER_BYTES) else { return };
         let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
         let words = [
@@ -144,7 +144,7 @@ impl Stamp {
 }
 
 /// What `sector`, read at `offset`, holds, seen by the run `run`; by any run for `None`.
-pub(super) fn examine(sector: &[u8], offset: u64, run: Option<u64>) -> Found {
+pub(crate) fn examine(sector: &[u8], offset: u64, run: Option<u64>) -> Found {
     let Some((header, data)) = sector.split_at_checked(HEADER_BYTES) else { return Found::Foreign };
     let seed = word(header, 7);
     if word(header, 0) != MAGIC || XxHash3_64::oneshot(&header[..HEADER_BYTES - 8]) != seed {

@@ -1,0 +1,246 @@
+//! Runs on trees as phases: which loads run on which trees, how often, and at which rate.
+
+use headstack_workload::InputError;
+use headstack_workload::quantity::format_bytes;
+
+use super::Definitions;
+use super::definitions::{Folder, FolderRun, Load, Override};
+use crate::Verify;
+use crate::trees::{Tree, TreeLoad, TreePhase};
+use crate::vdbench::runs::{matches, names};
+use crate::vdbench::scan::Parameter;
+
+/// More of them are a mistake in a file.
+const PHASES_MAX: usize = 10_000;
+
+/// All runs of a file, in order.
+pub(super) fn phases(definitions: &Definitions) -> Result<Vec<TreePhase>, InputError> {
+    let mut phases = Vec::new();
+    for run in &definitions.runs {
+        let Some(place) = &run.place else { continue };
+        if run.rates.is_empty() && !run.formats_alone {
+            return Err(place.error("it has no fwdrate; fwdrate=max or a number is needed"));
+        }
+        if run.interval_ns == 0 || run.elapsed_ns < run.interval_ns {
+            return Err(place.error("elapsed must be at least the interval, which is not 0"));
+        }
+        for overrides in combinations(run, place)? {
+            for rate in if run.rates.is_empty() { &[None][..] } else { &run.rates } {
+                if phases.len() >= PHASES_MAX {
+                    return Err(place.error(format!("the file stands for more than {PHASES_MAX} runs")));
+                }
+                phases.push(phase(definitions, run, place, &overrides, *rate)?);
+            }
+        }
+    }
+    Ok(phases)
+}
+
+/// Every combination of the lists of a run, the first list outermost.
+fn combinations(run: &FolderRun, place: &Parameter) -> Result<Vec<Vec<Override>>, InputError> {
+    let mut all: Vec<Vec<Override>> = vec![Vec::new()];
+    for (keyword, values) in &run.loops {
+        if all.len().saturating_mul(values.len()) > PHASES_MAX {
+            return Err(place.error(format!("{keyword} multiplies the runs to more than {PHASES_MAX}")));
+        }
+        let with = |known: Vec<Override>| {
+            values.iter().map(move |value| known.iter().cloned().chain([value.clone()]).collect()).collect::<Vec<_>>()
+        };
+        all = all.into_iter().flat_map(with).collect();
+    }
+    Ok(all)
+}
+
+fn phase(
+    definitions: &Definitions,
+    run: &FolderRun,
+    place: &Parameter,
+    overrides: &[Override],
+    rate_per_s: Option<f64>,
+) -> Result<TreePhase, InputError> {
+    let (mut trees, mut loads): (Vec<Tree>, Vec<TreeLoad>) = (Vec::new(), Vec::new());
+    for wanted in &run.loads {
+        let found = loads.len();
+        for load in definitions.loads.iter().filter(|load| matches(wanted, &load.name)) {
+            add(definitions, run, load, overrides, &mut trees, &mut loads)?;
+        }
+        if loads.len() == found {
+            return Err(place.error(format!(
+                "there is no fwd={wanted}; allowed: {}",
+                names(&definitions.loads, |load| &load.name)
+            )));
+        }
+    }
+    if loads.is_empty() {
+        return Err(place.error("it has no load; fwd=NAME is needed"));
+    }
+    for tree in &trees {
+        if tree.members().is_none() {
+            return Err(place.error(format!("the tree {} has more files than can be counted", tree.name)));
+        }
+    }
+    share(&mut loads, place)?;
+    if run.formats_alone {
+        loads.clear();
+    }
+    Ok(TreePhase {
+        name: name(run, overrides, rate_per_s),
+        trees,
+        loads,
+        format: run.format,
+        rate_per_s,
+        process: run.process,
+        time_ns: run.elapsed_ns,
+        warm_up_ns: run.warm_up_ns,
+        interval_ns: run.interval_ns,
+        verify: definitions.general.verify != Verify::No,
+    })
+}
+
+/// A load on each of its trees.
+fn add(
+    definitions: &Definitions,
+    run: &FolderRun,
+    load: &Load,
+    overrides: &[Override],
+    trees: &mut Vec<Tree>,
+    loads: &mut Vec<TreeLoad>,
+) -> Result<(), InputError> {
+    let place = load.place.as_ref().or(run.place.as_ref());
+    let error = |message: String| match place {
+        Some(place) => place.error(message),
+        None => InputError { file: String::new(), line: None, key: "fwd".to_owned(), message },
+    };
+    let known = || names(&definitions.folders, |folder| &folder.tree.name);
+    let find = |name: &String| -> Vec<&Folder> {
+        definitions.folders.iter().filter(|folder| matches(name, &folder.tree.name)).collect()
+    };
+    let place_of =
+        |trees: &mut Vec<Tree>, folder: &Folder| match trees.iter().position(|tree| tree.name == folder.tree.name) {
+            Some(index) => index,
+            None => {
+                trees.push(changed_tree(&folder.tree, overrides));
+                trees.len() - 1
+            }
+        };
+    let to_tree = match &load.to_folder {
+        Some(name) => match find(name).first() {
+            Some(folder) => Some(place_of(trees, folder)),
+            None => return Err(error(format!("there is no fsd={name}; allowed: {}", known()))),
+        },
+        None => None,
+    };
+    if load.folders.is_empty() {
+        return Err(error("it has no tree; fsd=NAME is needed".to_owned()));
+    }
+    for wanted in &load.folders {
+        let folders = find(wanted);
+        if folders.is_empty() {
+            return Err(error(format!("there is no fsd={wanted}; allowed: {}", known())));
+        }
+        for folder in folders {
+            let tree = place_of(trees, folder);
+            let open = run.open.or(load.open).unwrap_or(folder.open);
+            let mut one = TreeLoad {
+                name: if load.folders.len() > 1 || wanted.ends_with('*') {
+                    format!("{} {}", load.name, folder.tree.name)
+                } else {
+                    load.name.clone()
+                },
+                tree,
+                to_tree,
+                operation: load.operation,
+                read_percent: load.read_percent,
+                files: load.files,
+                requests: load.requests,
+                sizes: load.sizes.clone(),
+                threads: load.threads,
+                share_percent: load.skew_percent,
+                requests_per_file: load.stop_after,
+                direct: open.direct,
+                sync: open.sync,
+                flushes_at_close: open.fsync,
+            };
+            overrides.iter().for_each(|value| change(&mut one, value));
+            one.check().map_err(error)?;
+            loads.push(one);
+        }
+    }
+    Ok(())
+}
+
+fn changed_tree(tree: &Tree, overrides: &[Override]) -> Tree {
+    let mut tree = tree.clone();
+    for value in overrides {
+        match *value {
+            Override::Depth(depth) => tree.depth = depth,
+            Override::Width(width) => tree.width = width,
+            Override::Files(files) => tree.files = files,
+            Override::Size(bytes) => tree.sizes = vec![(bytes, 100.0)],
+            Override::Total(bytes) => tree.total_bytes = Some(bytes),
+            Override::Used(bytes) => tree.used_bytes = Some(bytes),
+            Override::Operation(_) | Override::Threads(_) | Override::Transfer(_) | Override::ReadPercent(_) => {}
+        }
+    }
+    tree
+}
+
+fn change(load: &mut TreeLoad, value: &Override) {
+    match *value {
+        Override::Operation(operation) => load.operation = operation,
+        Override::Threads(threads) => load.threads = threads,
+        Override::Transfer(bytes) => load.sizes = vec![(bytes, 100.0)],
+        Override::ReadPercent(percent) => load.read_percent = Some(percent),
+        Override::Depth(_)
+        | Override::Width(_)
+        | Override::Files(_)
+        | Override::Size(_)
+        | Override::Total(_)
+        | Override::Used(_) => {}
+    }
+}
+
+/// Loads without a share have what the others leave, evenly.
+fn share(loads: &mut [TreeLoad], place: &Parameter) -> Result<(), InputError> {
+    let sum: f64 = loads.iter().filter_map(|load| load.share_percent).sum();
+    let without = loads.iter().filter(|load| load.share_percent.is_none()).count();
+    let is_whole = (sum - 100.0).abs() < 1e-4;
+    if without == loads.len() || is_whole && without == 0 {
+        return Ok(());
+    }
+    if sum > 100.0 || without == 0 || is_whole {
+        return Err(
+            place.error(format!("the skew of its loads sums to {sum}; 100 is allowed, or less where some have none"))
+        );
+    }
+    for load in loads.iter_mut().filter(|load| load.share_percent.is_none()) {
+        load.share_percent = Some((100.0 - sum) / without as f64);
+    }
+    Ok(())
+}
+
+/// As vdbench names runs and their loops.
+fn name(run: &FolderRun, overrides: &[Override], rate_per_s: Option<f64>) -> String {
+    let text = |value: &Override| match value {
+        Override::Operation(operation) => format!("operation={}", operation.name()),
+        Override::Depth(depth) => format!("depth={depth}"),
+        Override::Width(width) => format!("width={width}"),
+        Override::Files(files) => format!("files={files}"),
+        Override::Size(bytes) => format!("size={}", format_bytes(*bytes)),
+        Override::Total(bytes) => format!("totalsize={}", format_bytes(*bytes)),
+        Override::Used(bytes) => format!("wss={}", format_bytes(*bytes)),
+        Override::Threads(threads) => format!("threads={threads}"),
+        Override::Transfer(bytes) => format!("xfersize={}", format_bytes(u64::from(*bytes))),
+        Override::ReadPercent(percent) => format!("rdpct={percent}"),
+    };
+    let mut name = run.name.clone();
+    for ((_, values), value) in run.loops.iter().zip(overrides) {
+        if values.len() > 1 {
+            name += &format!(" {}", text(value));
+        }
+    }
+    if run.rates.len() > 1 {
+        name += &rate_per_s.map_or(" fwdrate=max".to_owned(), |rate| format!(" fwdrate={rate}"));
+    }
+    name
+}

@@ -1,0 +1,100 @@
+//! System calls on names below an open folder.
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+
+/// `RESOLVE_NO_SYMLINKS` and `RESOLVE_BENEATH` of `openat2(2)`.
+const RESOLVE: u64 = 0x04 | 0x08;
+
+/// `struct open_how` of `openat2(2)`.
+#[repr(C)]
+struct OpenHow {
+    flags: u64,
+    mode: u64,
+    resolve: u64,
+}
+
+fn name(path: &str) -> io::Result<CString> {
+    CString::new(path).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))
+}
+
+fn done(returned: libc::c_int) -> io::Result<()> {
+    if returned < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Opens what is below `folder`, through no symbolic link.
+///
+/// # Errors
+/// What the kernel says; `ENOSYS` before Linux 5.6.
+pub fn open(folder: BorrowedFd, path: &str, flags: libc::c_int) -> io::Result<OwnedFd> {
+    let path = name(path)?;
+    let mode = if flags & libc::O_CREAT != 0 { 0o644 } else { 0 };
+    let how = OpenHow { flags: (flags | libc::O_CLOEXEC) as u64, mode, resolve: RESOLVE };
+    // SAFETY: a string that ends, and a structure of the size that is stated, both alive during the call.
+    let fd = unsafe {
+        libc::syscall(libc::SYS_openat2, folder.as_raw_fd(), path.as_ptr(), &raw const how, size_of::<OpenHow>())
+    };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: a new descriptor, which becomes this value's own.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
+}
+
+/// Makes a folder.
+pub fn mkdir(folder: BorrowedFd, path: &str) -> io::Result<()> {
+    let path = name(path)?;
+    // SAFETY: a string that ends, alive during the call; so in all calls below.
+    done(unsafe { libc::mkdirat(folder.as_raw_fd(), path.as_ptr(), 0o755) })
+}
+
+/// Removes a file, or an empty folder.
+pub fn remove(folder: BorrowedFd, path: &str, is_folder: bool) -> io::Result<()> {
+    let path = name(path)?;
+    let flags = if is_folder { libc::AT_REMOVEDIR } else { 0 };
+    // SAFETY: as above.
+    done(unsafe { libc::unlinkat(folder.as_raw_fd(), path.as_ptr(), flags) })
+}
+
+/// Whether it is a plain file, and how long it is.
+pub fn status(folder: BorrowedFd, path: &str) -> io::Result<(bool, u64)> {
+    let path = name(path)?;
+    let mut status = std::mem::MaybeUninit::<libc::stat>::zeroed();
+    // SAFETY: as above; the kernel fills the structure, and zeros are a valid one.
+    let status = unsafe {
+        done(libc::fstatat(folder.as_raw_fd(), path.as_ptr(), status.as_mut_ptr(), libc::AT_SYMLINK_NOFOLLOW))?;
+        status.assume_init()
+    };
+    Ok((status.st_mode & libc::S_IFMT == libc::S_IFREG, status.st_size as u64))
+}
+
+/// Whether it may be read.
+pub fn access(folder: BorrowedFd, path: &str) -> io::Result<()> {
+    let path = name(path)?;
+    // SAFETY: as above.
+    done(unsafe { libc::faccessat(folder.as_raw_fd(), path.as_ptr(), libc::R_OK, 0) })
+}
+
+/// Sets both times of a file to now.
+pub fn touch(folder: BorrowedFd, path: &str) -> io::Result<()> {
+    let path = name(path)?;
+    // SAFETY: as above; no times mean now.
+    done(unsafe { libc::utimensat(folder.as_raw_fd(), path.as_ptr(), std::ptr::null(), libc::AT_SYMLINK_NOFOLLOW) })
+}
+
+/// Moves a file to where there is none.
+pub fn rename(from: BorrowedFd, path: &str, to: BorrowedFd, new: &str) -> io::Result<()> {
+    const RENAME_NOREPLACE: libc::c_uint = 1;
+    let (path, new) = (name(path)?, name(new)?);
+    // SAFETY: as above.
+    done(unsafe {
+        crate::newer_calls::renameat2(from.as_raw_fd(), path.as_ptr(), to.as_raw_fd(), new.as_ptr(), RENAME_NOREPLACE)
+    })
+}
+
+/// Closes a file, and hears what its file system says to that.
+pub fn close(file: OwnedFd) -> io::Result<()> {
+    // SAFETY: the descriptor is this value's own, which it gives up.
+    done(unsafe { libc::close(std::os::fd::IntoRawFd::into_raw_fd(file)) })
+}

@@ -1,0 +1,237 @@
+//! What files hold: noise that nobody can compress, or a stamp in every sector that says where it belongs.
+//!
+//! The stamp is that of `integrity`: its place is the offset in the file, its request the number of the file, its
+//! generation that of the visit.
+
+use headstack_result::Integrity;
+use headstack_workload::{Purpose, Random};
+
+use super::shape::SECTOR_BYTES;
+use super::states::Expected;
+use crate::integrity::{Found, Generation, Stamp, examine};
+
+/// Transfers begin on pages, which suits every device.
+const ALIGN_BYTES: usize = 4096;
+/// The first findings are told one by one.
+const TOLD: usize = 32;
+const SECTOR: usize = SECTOR_BYTES as usize;
+
+/// Memory for one transfer.
+pub struct Buffer {
+    bytes: Vec<u8>,
+    start: usize,
+}
+
+impl Buffer {
+    /// So long, full of noise.
+    pub fn new(length: usize, seed: u64) -> Buffer {
+        let mut bytes = vec![0; length + ALIGN_BYTES];
+        let mut noise = Random::new(seed, Purpose::Choices);
+        bytes.chunks_exact_mut(8).for_each(|word| word.copy_from_slice(&noise.bits().to_le_bytes()));
+        let start = bytes.as_ptr().align_offset(ALIGN_BYTES);
+        Buffer { bytes, start }
+    }
+
+    /// The first `length` bytes.
+    pub fn of(&mut self, length: usize) -> &mut [u8] {
+        &mut self.bytes[self.start..self.start + length]
+    }
+
+    /// Makes its first words unlike those of any write before, so that no storage holds the same twice.
+    pub fn renew(&mut self, length: usize, random: &mut Random) {
+        for sector in self.of(length).chunks_mut(SECTOR) {
+            let word = random.bits().to_le_bytes();
+            let length = sector.len().min(word.len());
+            sector[..length].copy_from_slice(&word[..length]);
+        }
+    }
+}
+
+/// Which file of which tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Belongs {
+    /// The tree's random number.
+    pub tree: u64,
+    /// The file's number.
+    pub file: u64,
+}
+
+impl Belongs {
+    /// Stamps each sector of what is written at `offset`.
+    pub fn stamp(self, bytes: &mut [u8], offset: u64, generation: u32) {
+        let request_bytes = bytes.len() as u32;
+        for (sector, place) in bytes.chunks_exact_mut(SECTOR).zip((offset..).step_by(SECTOR)) {
+            let stamp = Stamp {
+                run: self.tree,
+                offset: place,
+                request: self.file,
+                request_offset: offset,
+                request_bytes,
+                generation: Generation(generation),
+                unit_bytes: SECTOR as u32,
+                sector_bytes: SECTOR as u32,
+            };
+            stamp.write(sector);
+        }
+    }
+
+    /// Judges each sector of what was read at `offset` of a file.
+    pub fn check(self, bytes: &[u8], offset: u64, expected: Expected, path: &str, judged: &mut Judged) {
+        let Expected { state, is_sure, .. } = expected;
+        for (sector, place) in bytes.chunks_exact(SECTOR).zip((offset..).step_by(SECTOR)) {
+            judged.told.checked += 1;
+            let expected = || format!("expected generation {} to {}", state.whole, state.latest);
+            match examine(sector, place, Some(self.tree)) {
+                Found::Own(stamp) if stamp.request != self.file => {
+                    judged.told.misplaced += 1;
+                    judged.damaged(path, place, &format!("holds what was written to file number {}", stamp.request));
+                }
+                Found::Own(stamp) if stamp.generation.0 < state.whole => {
+                    judged.told.stale += 1;
+                    judged.lost(path, place, &format!("holds generation {}, {}", stamp.generation.0, expected()));
+                }
+                Found::Own(stamp) if stamp.generation.0 > state.latest => judged.told.ahead += 1,
+                Found::Own(_) => judged.told.intact += 1,
+                Found::Misplaced(stamp) => {
+                    judged.told.misplaced += 1;
+                    judged.damaged(path, place, &format!("holds what was written at byte {}", stamp.offset));
+                }
+                Found::Corrupt { bits, .. } => {
+                    judged.told.corrupt += 1;
+                    let bits = bits.map_or("its stamp is broken".to_owned(), |bits| format!("{bits} bits differ"));
+                    judged.damaged(path, place, &bits);
+                }
+                Found::Zeros if !is_sure => judged.told.unwritten += 1,
+                Found::Zeros => {
+                    judged.told.zeros += 1;
+                    judged.lost(path, place, &format!("holds zeros, {}", expected()));
+                }
+                Found::OtherRun(_) | Found::Foreign => {
+                    judged.told.foreign += 1;
+                    judged.damaged(path, place, "holds what headstack did not write there");
+                }
+            }
+        }
+    }
+}
+
+/// What was found, and where.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    /// As results tell of it.
+    pub told: Integrity,
+}
+
+impl Default for Judged {
+    fn default() -> Judged {
+        Judged { told: Integrity { block_bytes: SECTOR as u32, ..Integrity::default() } }
+    }
+}
+
+impl Judged {
+    fn find(&mut self, path: &str, place: u64, what: &str) {
+        if self.told.findings.len() < TOLD {
+            self.told.findings.push(format!("{path}, byte {place}: {what}"));
+        }
+    }
+
+    fn damaged(&mut self, path: &str, place: u64, what: &str) {
+        self.told.damaged += 1;
+        self.find(path, place, what);
+    }
+
+    fn lost(&mut self, path: &str, place: u64, what: &str) {
+        self.told.lost += 1;
+        self.find(path, place, what);
+    }
+
+    /// A file that is to be there and is not, or has another length: all that is missing of it is lost.
+    pub fn lost_file(&mut self, path: &str, missing_bytes: u64, what: &str) {
+        let sectors = (missing_bytes / SECTOR_BYTES).max(1);
+        self.told.checked += sectors;
+        self.told.zeros += sectors;
+        self.told.lost += sectors;
+        if self.told.findings.len() < TOLD {
+            self.told.findings.push(format!("{path}: {what}"));
+        }
+    }
+
+    /// A file that nobody made, or that was removed and is there again.
+    pub fn returned_file(&mut self, path: &str) {
+        self.told.checked += 1;
+        self.told.stale += 1;
+        self.told.lost += 1;
+        if self.told.findings.len() < TOLD {
+            self.told.findings.push(format!("{path}: is there, though it was removed or never made"));
+        }
+    }
+
+    /// What could not be read.
+    pub fn unreadable(&mut self, path: &str, place: u64, bytes: u64, error: &std::io::Error) {
+        let sectors = (bytes / SECTOR_BYTES).max(1);
+        self.told.checked += sectors;
+        self.told.unreadable += sectors;
+        self.told.damaged += sectors - 1;
+        self.damaged(path, place, &format!("cannot be read: {error}"));
+    }
+
+    /// Adds what another thread found.
+    pub fn merge(&mut self, other: Judged) {
+        let (own, other) = (&mut self.told, other.told);
+        own.checked += other.checked;
+        own.intact += other.intact;
+        own.ahead += other.ahead;
+        own.stale += other.stale;
+        own.misplaced += other.misplaced;
+        own.corrupt += other.corrupt;
+        own.zeros += other.zeros;
+        own.unwritten += other.unwritten;
+        own.foreign += other.foreign;
+        own.unreadable += other.unreadable;
+        own.damaged += other.damaged;
+        own.lost += other.lost;
+        own.findings.extend(other.findings);
+        own.findings.truncate(TOLD);
+        own.cannot_tell.extend(other.cannot_tell);
+        own.cannot_tell.dedup();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::states::FileState;
+    use super::*;
+
+    const OWN: Belongs = Belongs { tree: 77, file: 5 };
+    const STATE: FileState = FileState { exists: true, is_full: true, is_unknown: false, whole: 3, latest: 4 };
+    const SURE: Expected = Expected { state: STATE, is_sure: true, is_unknown: false };
+
+    fn judged(change: impl FnOnce(&mut Vec<u8>)) -> Integrity {
+        let mut bytes = vec![0; 4 * SECTOR];
+        OWN.stamp(&mut bytes, 8_192, 3);
+        OWN.stamp(&mut bytes[SECTOR..2 * SECTOR], 8_192 + SECTOR_BYTES, 4);
+        change(&mut bytes);
+        let mut judged = Judged::default();
+        OWN.check(&bytes, 8_192, SURE, "f", &mut judged);
+        judged.told
+    }
+
+    #[test]
+    fn each_way_to_be_wrong_is_told_from_the_others() {
+        let good = judged(|_| {});
+        assert_eq!((good.checked, good.intact, good.faults()), (4, 4, 0));
+        let flipped = judged(|bytes| bytes[100] ^= 4);
+        assert_eq!((flipped.corrupt, flipped.damaged), (1, 1));
+        assert_eq!(flipped.findings, ["f, byte 8192: 1 bits differ"]);
+        let zeroed = judged(|bytes| bytes[SECTOR..2 * SECTOR].fill(0));
+        assert_eq!((zeroed.zeros, zeroed.lost), (1, 1));
+        let old = judged(|bytes| OWN.stamp(&mut bytes[..SECTOR], 8_192, 2));
+        assert_eq!((old.stale, old.lost), (1, 1));
+        let elsewhere = judged(|bytes| OWN.stamp(&mut bytes[..SECTOR], 0, 3));
+        assert_eq!((elsewhere.misplaced, elsewhere.damaged), (1, 1));
+        let other = judged(|bytes| Belongs { file: 6, ..OWN }.stamp(&mut bytes[..SECTOR], 8_192, 3));
+        assert_eq!((other.misplaced, other.damaged), (1, 1));
+        let foreign = judged(|bytes| Belongs { tree: 78, ..OWN }.stamp(&mut bytes[..SECTOR], 8_192, 3));
+        assert_eq!((foreign.foreign, foreign.damaged), (1, 1));
+    }
+}

@@ -1,0 +1,121 @@
+//! The words of a tree's members: in memory, or in a file that outlives the process.
+//!
+//! A ledger is a file of words of 64 bits behind a header of a page: one a file, one a folder, and one a file of what is
+//! on stable storage. A word is stored before what it tells of is begun (that somebody works on the member) and after it
+//! ended, so that at any instruction the words are true, or say that nobody knows.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::atomic::AtomicU64;
+
+use twox_hash::XxHash3_64;
+
+use super::place::Place;
+use super::shape::Shape;
+use crate::LoadError;
+use crate::integrity::Mapping;
+
+const MAGIC: u64 = u64::from_le_bytes(*b"hstrees1");
+const HEADER_BYTES: u64 = 4096;
+const WORD_BYTES: u64 = 8;
+
+/// Words of files, of folders, and of what is on stable storage of files.
+#[derive(Debug)]
+pub struct Words {
+    mapping: Mapping,
+    at: usize,
+    files: usize,
+    folders: usize,
+    /// Open, so that nobody else has it.
+    _file: Option<File>,
+}
+
+fn failed(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> LoadError {
+    move |source| LoadError::Io { target: path.display().to_string(), action, source }
+}
+
+fn refused(path: &Path, message: &str) -> LoadError {
+    LoadError::Target { target: path.display().to_string(), message: message.to_owned() }
+}
+
+/// What a ledger says that it is of.
+fn header(place: &Place, shape: &Shape) -> Vec<u8> {
+    let mut words = vec![MAGIC, place.id(), shape.files(), shape.folders(), place.hash()];
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    words.push(XxHash3_64::oneshot(&bytes));
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+impl Words {
+    /// All 0, in memory.
+    ///
+    /// # Errors
+    /// The system has no such amount of memory.
+    pub fn in_memory(shape: &Shape) -> io::Result<Words> {
+        let (files, folders) = (shape.files() as usize, shape.folders() as usize);
+        let bytes = (2 * shape.files() + shape.folders()).max(1) * WORD_BYTES;
+        Ok(Words { mapping: Mapping::new(None, bytes)?, at: 0, files, folders, _file: None })
+    }
+
+    /// In a file: a new one, all 0, or that which an earlier run has left of this very tree. Also whether it was there.
+    ///
+    /// # Errors
+    /// A file that is no ledger, or that of another tree; one that another process has; a file system that is full.
+    pub fn in_file(path: &Path, place: &Place, shape: &Shape) -> Result<(Words, bool), LoadError> {
+        let mut options = OpenOptions::new();
+        let (file, is_old) = match options.read(true).write(true).create_new(true).open(path) {
+            Ok(file) => (file, false),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                (OpenOptions::new().read(true).write(true).open(path).map_err(failed(path, "open"))?, true)
+            }
+            Err(error) => return Err(failed(path, "create")(error)),
+        };
+        if file.try_lock().is_err() {
+            return Err(refused(path, "is used by another headstack at the moment"));
+        }
+        let (files, folders) = (shape.files() as usize, shape.folders() as usize);
+        let bytes = HEADER_BYTES + (2 * shape.files() + shape.folders()) * WORD_BYTES;
+        let expected = header(place, shape);
+        if is_old {
+            let mut found = vec![0; expected.len()];
+            let is_read = file.read_exact_at(&mut found, 0).is_ok();
+            if !is_read || found[..8] != expected[..8] {
+                return Err(refused(path, "is no ledger of a tree of files"));
+            }
+            if found != expected || file.metadata().map_err(failed(path, "stat"))?.len() != bytes {
+                return Err(refused(path, "is the ledger of another tree: remove it, or name another"));
+            }
+        } else {
+            // Room for all of it, so that a full file system is an error now and no SIGBUS later.
+            // SAFETY: the descriptor is open.
+            let code = unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, bytes as libc::off_t) };
+            if code != 0 {
+                return Err(failed(path, "give it room")(io::Error::from_raw_os_error(code)));
+            }
+            file.write_all_at(&expected, 0).map_err(failed(path, "write"))?;
+        }
+        let mapping = Mapping::new(Some(&file), bytes).map_err(failed(path, "map"))?;
+        Ok((Words { mapping, at: HEADER_BYTES as usize, files, folders, _file: Some(file) }, is_old))
+    }
+
+    /// A file's.
+    pub fn file(&self, file: u64) -> &AtomicU64 {
+        assert!((file as usize) < self.files);
+        self.mapping.word(self.at, file as usize)
+    }
+
+    /// A folder's.
+    pub fn folder(&self, folder: u64) -> &AtomicU64 {
+        assert!((folder as usize) < self.folders);
+        self.mapping.word(self.at, self.files + folder as usize)
+    }
+
+    /// What is on stable storage of a file.
+    pub fn durable(&self, file: u64) -> &AtomicU64 {
+        assert!((file as usize) < self.files);
+        self.mapping.word(self.at, self.files + self.folders + file as usize)
+    }
+}

@@ -1,0 +1,99 @@
+//! Which member a load works on next.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use headstack_jobfiles::trees::Order;
+use headstack_workload::Random;
+
+/// So often a member is drawn at random before all are looked at in turn.
+const DRAWS: usize = 64;
+
+/// What the threads of a load have in common.
+pub struct Picker {
+    order: Order,
+    count: u64,
+    next: AtomicU64,
+}
+
+/// What comes of a look for a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Picked<T> {
+    /// This one is taken.
+    Member(u64, T),
+    /// None is as wanted at the moment.
+    None,
+    /// Each has had its turn.
+    Done,
+}
+
+impl Picker {
+    /// Of so many members.
+    pub fn new(order: Order, count: u64) -> Picker {
+        Picker { order, count, next: AtomicU64::new(0) }
+    }
+
+    /// The next member that `take` takes.
+    pub fn pick<T>(&self, random: &mut Random, mut take: impl FnMut(u64) -> Option<T>) -> Picked<T> {
+        if self.count == 0 {
+            return Picked::None;
+        }
+        match self.order {
+            Order::Random => {
+                for _ in 0..DRAWS {
+                    let member = random.below(self.count);
+                    if let Some(taken) = take(member) {
+                        return Picked::Member(member, taken);
+                    }
+                }
+                self.look_at_all(random.below(self.count), take)
+            }
+            Order::Sequential => {
+                for _ in 0..self.count {
+                    let member = self.next.fetch_add(1, Ordering::Relaxed) % self.count;
+                    if let Some(taken) = take(member) {
+                        return Picked::Member(member, taken);
+                    }
+                }
+                Picked::None
+            }
+            Order::Once => loop {
+                let member = self.next.fetch_add(1, Ordering::Relaxed);
+                if member >= self.count {
+                    return Picked::Done;
+                }
+                if let Some(taken) = take(member) {
+                    return Picked::Member(member, taken);
+                }
+            },
+        }
+    }
+
+    fn look_at_all<T>(&self, first: u64, mut take: impl FnMut(u64) -> Option<T>) -> Picked<T> {
+        let found = (first..self.count).chain(0..first).find_map(|member| take(member).map(|taken| (member, taken)));
+        found.map_or(Picked::None, |(member, taken)| Picked::Member(member, taken))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use headstack_workload::Purpose;
+
+    use super::*;
+
+    #[test]
+    fn members_have_their_turns() {
+        let mut random = Random::new(1, Purpose::Choices);
+        let any = |member: u64| (member != 2).then_some(());
+        let mut some = |picker: &Picker| (0..5).map(|_| picker.pick(&mut random, any)).collect::<Vec<_>>();
+        let of = |members: &[u64]| members.iter().map(|member| Picked::Member(*member, ())).collect::<Vec<_>>();
+        assert_eq!(some(&Picker::new(Order::Sequential, 4)), of(&[0, 1, 3, 0, 1]));
+        let mut once = of(&[0, 1, 3]);
+        once.extend([Picked::Done, Picked::Done]);
+        assert_eq!(some(&Picker::new(Order::Once, 4)), once);
+        let drawn = some(&Picker::new(Order::Random, 4));
+        assert!(drawn.iter().all(|picked| matches!(picked, Picked::Member(0 | 1 | 3, ()))), "{drawn:?}");
+        let picker = Picker::new(Order::Random, 4);
+        assert_eq!(picker.pick(&mut random, |_| None::<()>), Picked::None);
+        assert_eq!(picker.pick(&mut random, |member| (member == 3).then_some(())), Picked::Member(3, ()));
+    }
+}

@@ -1,0 +1,219 @@
+//! The folder that a tree grows in: ours alone, by a file that says so.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+
+use headstack_files::is_among_devices;
+use headstack_jobfiles::trees::Tree;
+use serde::{Deserialize, Serialize};
+use twox_hash::XxHash3_64;
+
+use super::calls;
+use super::shape::Shape;
+use crate::LoadError;
+use crate::integrity::random_run;
+
+/// In the anchor of each tree: who made it, and what it looks like.
+pub const MARKER: &str = ".headstack-tree";
+/// What a new file system has in its root.
+const LOST_AND_FOUND: &str = "lost+found";
+/// Generations of a session of its own: so many visits that write to a file are told apart.
+const GENERATIONS: u32 = 1 << 14;
+
+/// What the marker says.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Marked {
+    headstack_tree: u32,
+    /// A random number, in every stamp of the tree.
+    id: u64,
+    /// How often the tree was used.
+    sessions: u32,
+    seed: u64,
+    stamped: bool,
+    tree: Tree,
+}
+
+/// An anchor that is open, and nobody else's until it is dropped.
+#[derive(Debug)]
+pub struct Place {
+    name: String,
+    folder: File,
+    marker: File,
+    marked: Marked,
+    is_new: bool,
+}
+
+/// What was removed of a tree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Removed {
+    /// Files.
+    pub files: u64,
+    /// Folders.
+    pub folders: u64,
+}
+
+impl Place {
+    /// Opens the anchor of a tree, or makes it where its parent is there.
+    ///
+    /// # Errors
+    /// A folder that holds what headstack did not make, a name that is no folder or lies among devices, a tree that
+    /// another process uses.
+    pub fn open(tree: &Tree, seed: u64, stamped: bool) -> Result<Place, LoadError> {
+        let path = Path::new(&tree.anchor);
+        let refused = |message: String| LoadError::Target { target: tree.anchor.clone(), message };
+        let failed = |action| move |source| LoadError::Io { target: tree.anchor.clone(), action, source };
+        match fs::symlink_metadata(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => fs::create_dir(path).map_err(failed("create"))?,
+            Err(error) => return Err(failed("open")(error)),
+            Ok(found) if found.is_dir() => {}
+            Ok(_) => {
+                return Err(refused("is no folder; the folder is needed that a tree of files grows in".to_owned()));
+            }
+        }
+        let whole = fs::canonicalize(path).map_err(failed("open"))?;
+        if is_among_devices(&whole) {
+            return Err(refused("lies among the devices, where no tree of files grows".to_owned()));
+        }
+        let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
+        let folder = OpenOptions::new().read(true).custom_flags(flags).open(&whole).map_err(failed("open"))?;
+        let others = fs::read_dir(&whole)
+            .and_then(|members| {
+                members.map(|member| member.map(|member| member.file_name())).collect::<io::Result<Vec<_>>>()
+            })
+            .map_err(failed("read"))?;
+        let is_ours = others.iter().any(|name| name == MARKER);
+        if let Some(other) = others.iter().find(|name| !is_ours && *name != LOST_AND_FOUND) {
+            return Err(refused(format!(
+                "holds {other:?}, which headstack did not make: a tree grows in a folder of its own, empty or not there yet"
+            )));
+        }
+        let flags = libc::O_RDWR | if is_ours { 0 } else { libc::O_CREAT | libc::O_EXCL };
+        let marker = File::from(calls::open(folder.as_fd(), MARKER, flags).map_err(failed("open its marker"))?);
+        if let Err(error) = marker.try_lock() {
+            return Err(match error {
+                fs::TryLockError::WouldBlock => refused("is used by another headstack at the moment".to_owned()),
+                fs::TryLockError::Error(source) => failed("lock")(source),
+            });
+        }
+        let new = || -> Result<Marked, LoadError> {
+            let id = random_run().map_err(failed("getrandom"))?;
+            Ok(Marked { headstack_tree: 1, id, sessions: 0, seed, stamped, tree: tree.clone() })
+        };
+        let marked = if is_ours { read_marker(&marker, &tree.anchor)? } else { new()? };
+        let mut place = Place { name: tree.anchor.clone(), folder, marker, marked, is_new: !is_ours };
+        place.marked.sessions += 1;
+        place.write_marker()?;
+        Ok(place)
+    }
+
+    /// Opens the anchor of a tree that an earlier run has made, to look at it.
+    ///
+    /// # Errors
+    /// A folder without a tree, or one that another process uses.
+    pub fn of(anchor: &str) -> Result<Place, LoadError> {
+        let refused = |message: String| LoadError::Target { target: anchor.to_owned(), message };
+        let failed = |action| move |source| LoadError::Io { target: anchor.to_owned(), action, source };
+        let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
+        let folder = OpenOptions::new().read(true).custom_flags(flags).open(anchor).map_err(failed("open"))?;
+        let marker = match calls::open(folder.as_fd(), MARKER, libc::O_RDONLY) {
+            Ok(marker) => File::from(marker),
+            Err(_) => return Err(refused(format!("holds no tree of headstack's: there is no {MARKER} in it"))),
+        };
+        if marker.try_lock().is_err() {
+            return Err(refused("is used by another headstack at the moment".to_owned()));
+        }
+        let marked = read_marker(&marker, anchor)?;
+        Ok(Place { name: anchor.to_owned(), folder, marker, marked, is_new: false })
+    }
+
+    fn write_marker(&self) -> Result<(), LoadError> {
+        let text = serde_json::to_string(&self.marked).expect("a marker is plain data") + "\n";
+        let written = self.marker.write_all_at(text.as_bytes(), 0);
+        written.and_then(|()| self.marker.set_len(text.len() as u64)).map_err(|source| self.failed("write", source))
+    }
+
+    /// Takes this shape from now on, once the tree before it is removed.
+    ///
+    /// # Errors
+    /// The marker cannot be written.
+    pub fn become_of(&mut self, tree: &Tree, seed: u64, stamped: bool) -> Result<(), LoadError> {
+        self.marked = Marked { seed, stamped, tree: tree.clone(), ..self.marked.clone() };
+        self.write_marker()
+    }
+
+    /// The shape of what it holds.
+    pub fn shape(&self) -> Option<Shape> {
+        Shape::new(&self.marked.tree, self.marked.seed, self.marked.stamped)
+    }
+
+    /// Whether a tree of this kind grows in it, or none yet.
+    pub fn is_of(&self, tree: &Tree, seed: u64, stamped: bool) -> bool {
+        let Marked { seed: known_seed, stamped: known_stamped, tree: known, .. } = &self.marked;
+        let as_known =
+            |tree: &Tree| Tree { anchor: String::new(), name: String::new(), used_bytes: None, ..tree.clone() };
+        *known_seed == seed && *known_stamped == stamped && as_known(known) == as_known(tree)
+    }
+
+    /// Whether it was made by this process.
+    pub fn is_new(&self) -> bool {
+        self.is_new
+    }
+
+    /// The random number that its stamps bear.
+    pub fn id(&self) -> u64 {
+        self.marked.id
+    }
+
+    /// A number that only a place with this tree has.
+    pub fn hash(&self) -> u64 {
+        let known = Marked { sessions: 0, ..self.marked.clone() };
+        XxHash3_64::oneshot(serde_json::to_string(&known).expect("a marker is plain data").as_bytes())
+    }
+
+    /// The last generation before those of this session.
+    pub fn generation(&self) -> u32 {
+        self.marked.sessions.wrapping_mul(GENERATIONS)
+    }
+
+    /// The anchor.
+    pub fn folder(&self) -> BorrowedFd<'_> {
+        self.folder.as_fd()
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether its files carry stamps.
+    pub fn is_stamped(&self) -> bool {
+        self.marked.stamped
+    }
+
+    /// An error about the anchor.
+    pub fn refused(&self, message: &str) -> LoadError {
+        LoadError::Target { target: self.name.clone(), message: message.to_owned() }
+    }
+
+    /// An error of a system call on the anchor.
+    pub fn failed(&self, action: &'static str, source: io::Error) -> LoadError {
+        LoadError::Io { target: self.name.clone(), action, source }
+    }
+}
+
+fn read_marker(mut marker: &File, anchor: &str) -> Result<Marked, LoadError> {
+    let mut text = String::new();
+    marker.read_to_string(&mut text).map_err(|source| LoadError::Io {
+        target: anchor.to_owned(),
+        action: "read its marker",
+        source,
+    })?;
+    serde_json::from_str(&text).map_err(|error| LoadError::Target {
+        target: anchor.to_owned(),
+        message: format!("{MARKER} in it is damaged ({error}): look at the folder, and remove it if it is not needed"),
+    })
+}

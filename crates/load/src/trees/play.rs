@@ -1,0 +1,263 @@
+//! A phase of loads on trees, from the format to the result.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use headstack_jobfiles::trees::{Format, Operation, Tree, TreePhase};
+use headstack_result::RunResult;
+
+use super::format::{self, Goes};
+use super::pace::Paces;
+use super::pick::Picker;
+use super::place::Place;
+use super::shape::{SECTOR_BYTES, Shape};
+use super::states::States;
+use super::tell::{judged_alone, told};
+use super::worker::{Common, Done, Grown, Worker};
+use crate::clock::Time;
+use crate::threads::{WorkerContext, run_workers};
+use crate::together::Start;
+use crate::{LoadError, Progress};
+
+/// Loads on trees, and what decides on them.
+#[derive(Clone, Debug)]
+pub struct TreeSpec {
+    /// What is done.
+    pub phase: TreePhase,
+    /// Seed of sizes, choices and arrivals.
+    pub seed: u64,
+    /// Where it is kept what was written, so that it can be judged after a crash: of several trees, with their names
+    /// behind it.
+    pub ledger: Option<PathBuf>,
+}
+
+/// Makes or finds the trees, puts the loads on them, and checks what was written where that is asked for; `progress` hears
+/// of all of it and says whether to go on.
+///
+/// # Errors
+/// A folder that headstack did not make, a tree that is not what an earlier run left, what cannot be made. What fails
+/// under the load is counted.
+pub fn play_trees(spec: &TreeSpec, progress: &mut dyn FnMut(&Progress) -> bool) -> Result<RunResult, LoadError> {
+    let TreeSpec { phase, seed, .. } = spec;
+    spec.check()?;
+    let mut notes = Vec::new();
+    let began = std::time::Instant::now();
+    let trees = with_progress(progress, |goes| {
+        phase.trees.iter().map(|tree| grown(spec, tree, &mut notes, goes)).collect::<Result<Vec<_>, _>>()
+    })?;
+    if phase.format != Format::No {
+        let files: u64 = trees.iter().map(|tree| tree.shape.files()).sum();
+        notes.push(format!("the trees, {files} files, were made ready in {:.2} s", began.elapsed().as_secs_f64()));
+    }
+    let paces = Paces::new(phase, *seed)?;
+    let (dones, ran) = load(spec, &trees, &paces, progress)?;
+    let mut result = told(spec, &paces, dones, &ran, notes);
+    if phase.verify && !phase.loads.is_empty() {
+        let checked = with_progress(progress, |goes| {
+            trees.iter().map(|tree| format::check(tree, false, goes)).collect::<Result<Vec<_>, _>>()
+        });
+        let integrity = result.integrity.get_or_insert_default();
+        match checked {
+            Ok(all) => {
+                let mut judged = super::contents::Judged { told: std::mem::take(integrity) };
+                all.into_iter().for_each(|one| judged.merge(one));
+                *integrity = judged.told;
+            }
+            Err(LoadError::Stopped) => integrity.cannot_tell.push("the check at the end was stopped".to_owned()),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(result)
+}
+
+/// Has `work` ask `progress`, which other threads may not.
+fn with_progress<T: Send>(
+    progress: &mut dyn FnMut(&Progress) -> bool,
+    work: impl FnOnce(Goes) -> Result<T, LoadError> + Send,
+) -> Result<T, LoadError> {
+    let state = Mutex::new((0.0, true));
+    let began = std::time::Instant::now();
+    std::thread::scope(|scope| {
+        let seen = &state;
+        let worker = scope.spawn(move || {
+            work(&|share| {
+                let mut seen = seen.lock().expect("nobody panics with it");
+                seen.0 = share;
+                seen.1
+            })
+        });
+        while !worker.is_finished() {
+            std::thread::park_timeout(std::time::Duration::from_millis(20));
+            let share = state.lock().expect("nobody panics with it").0;
+            let now = Progress { elapsed_ns: began.elapsed().as_nanos() as u64, share, ..Progress::default() };
+            let goes_on = progress(&now);
+            state.lock().expect("nobody panics with it").1 &= goes_on;
+        }
+        worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+impl TreeSpec {
+    fn ledger_of(&self, tree: &Tree) -> Option<PathBuf> {
+        let path = self.ledger.as_ref()?;
+        match self.phase.trees.len() {
+            1 => Some(path.clone()),
+            _ => Some(PathBuf::from(format!("{}.{}", path.display(), tree.name))),
+        }
+    }
+
+    /// What cannot be, before anything is touched.
+    ///
+    /// # Errors
+    /// Loads on trees of files without a size, direct requests that no device takes, moves of stamped files.
+    pub fn check(&self) -> Result<(), LoadError> {
+        let phase = &self.phase;
+        for load in &phase.loads {
+            let refused = |message: String| Err(LoadError::Job { job: load.name.clone(), message });
+            let tree = &phase.trees[load.tree];
+            load.check().map_err(|message| LoadError::Job { job: load.name.clone(), message })?;
+            let moves_data = matches!(load.operation, Operation::Read | Operation::Write | Operation::Copy);
+            if moves_data && tree.sizes.is_empty() {
+                return refused(format!("the files of {} have no size; sizes=... is needed", tree.name));
+            }
+            let is_whole = |bytes: u64| bytes.is_multiple_of(SECTOR_BYTES);
+            let all_whole = tree.sizes.iter().all(|(bytes, _)| is_whole(*bytes));
+            if load.direct && moves_data && !all_whole {
+                return refused("goes past the page cache: files of a multiple of 512 bytes are needed".to_owned());
+            }
+            if phase.verify && !load.sizes.iter().all(|(bytes, _)| is_whole(u64::from(*bytes))) {
+                return refused("is verified: requests of a multiple of 512 bytes are needed".to_owned());
+            }
+            if phase.verify && load.operation == Operation::Move {
+                return refused(
+                    "files that are moved keep the stamps of their tree: they cannot be verified".to_owned(),
+                );
+            }
+            if let Some(other) = load.to_tree.map(|other| &phase.trees[other]) {
+                let shape = |tree| Shape::new(tree, self.seed, phase.verify);
+                if shape(tree) != shape(other) {
+                    return refused(format!(
+                        "{} and {} differ: a copy needs trees of one shape",
+                        tree.name, other.name
+                    ));
+                }
+            }
+            if tree.files == 0 && !matches!(load.operation, Operation::Mkdir | Operation::Rmdir) {
+                return refused(format!("the tree {} has no files; files=... is needed", tree.name));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Judges what a run on the tree in `anchor` has left, by the ledger that it kept.
+///
+/// # Errors
+/// A folder without a tree, the ledger of another, what cannot be read.
+pub fn verify_tree(
+    anchor: &str,
+    ledger: &Path,
+    power_was_lost: bool,
+    progress: &mut dyn FnMut(&Progress) -> bool,
+) -> Result<RunResult, LoadError> {
+    let place = Place::of(anchor)?;
+    let shape = place.shape().ok_or_else(|| place.refused("has more files than can be counted"))?;
+    if !place.is_stamped() {
+        return Err(place.refused("holds files without stamps: validate=yes has them written"));
+    }
+    if !ledger.exists() {
+        return Err(LoadError::Target {
+            target: ledger.display().to_string(),
+            message: "is not there; the ledger is needed that the run has kept (--ledger)".to_owned(),
+        });
+    }
+    let (states, _) = States::in_file(ledger, &place, &shape)?;
+    let tree = Grown { place, shape, states };
+    let began = std::time::Instant::now();
+    let judged = with_progress(progress, |goes| format::check(&tree, power_was_lost, goes))?;
+    Ok(judged_alone(&tree, judged, began.elapsed()))
+}
+
+/// A tree as the phase wants it before its loads begin.
+fn grown(spec: &TreeSpec, tree: &Tree, notes: &mut Vec<String>, goes: Goes) -> Result<Grown, LoadError> {
+    let TreeSpec { phase, seed, .. } = spec;
+    let (seed, stamped) = (*seed, phase.verify);
+    let uncounted =
+        || LoadError::Target { target: tree.anchor.clone(), message: "has more files than can be counted".to_owned() };
+    let mut place = Place::open(tree, seed, stamped)?;
+    let removes = matches!(phase.format, Format::Anew | Format::Folders | Format::Clean);
+    if removes && !place.is_new() {
+        let old = place.shape().ok_or_else(uncounted)?;
+        let removed = format::remove(&place, &old, goes)?;
+        if removed.files + removed.folders > 0 {
+            notes.push(format!("{}: removed {} files, {} folders", place.name(), removed.files, removed.folders));
+        }
+        place.become_of(tree, seed, stamped)?;
+    } else if !place.is_of(tree, seed, stamped) {
+        let message = "holds a tree of another shape, seed or stamp: format=yes makes it anew".to_owned();
+        return Err(LoadError::Target { target: tree.anchor.clone(), message });
+    }
+    let shape = Shape::new(tree, seed, stamped).ok_or_else(uncounted)?;
+    if stamped && tree.sizes.iter().any(|(bytes, _)| bytes % SECTOR_BYTES != 0) {
+        notes.push(format!("{}: sizes are rounded up to whole sectors, each of which carries a stamp", tree.name));
+    }
+    let (states, is_known) = match spec.ledger_of(tree) {
+        Some(path) => States::in_file(&path, &place, &shape)?,
+        None => {
+            let states = States::in_memory(&shape, place.generation());
+            (states.map_err(|source| place.failed("keep in mind its members", source))?, false)
+        }
+    };
+    let grown = Grown { place, shape, states };
+    match (removes, is_known) {
+        (true, _) => grown.states.forget(&grown.shape, grown.place.generation()),
+        (false, true) => grown.states.take_up(&grown.shape),
+        (false, false) => format::look(&grown, goes)?,
+    }
+    match phase.format {
+        Format::Anew | Format::Restart => format::make(&grown, true, stamped, goes)?,
+        Format::Folders => format::make(&grown, false, stamped, goes)?,
+        Format::No | Format::Clean => {}
+    }
+    Ok(grown)
+}
+
+fn load(
+    spec: &TreeSpec,
+    trees: &[Grown],
+    paces: &Paces,
+    progress: &mut dyn FnMut(&Progress) -> bool,
+) -> Result<(Vec<(usize, Done)>, crate::measured::Ran), LoadError> {
+    let TreeSpec { phase, seed, .. } = spec;
+    let pickers: Vec<Picker> = phase
+        .loads
+        .iter()
+        .map(|load| {
+            let shape = &trees[load.tree].shape;
+            let of_folders = matches!(load.operation, Operation::Mkdir | Operation::Rmdir);
+            Picker::new(load.files, if of_folders { shape.folders() } else { shape.used() })
+        })
+        .collect();
+    let threads = phase.loads.iter().enumerate().flat_map(|(number, load)| (0..load.threads).map(move |_| number));
+    let works = threads.enumerate().map(|(thread, number)| {
+        let picker = &pickers[number];
+        move |context: &WorkerContext| -> Result<(usize, Done), LoadError> {
+            let clock = context.ready();
+            paces.begin(clock.now_ns(), phase.warm_up_ns.saturating_add(phase.time_ns));
+            let common = Common {
+                trees,
+                paces,
+                warm_up_ns: phase.warm_up_ns,
+                interval_ns: phase.interval_ns.max(1),
+                verifies: phase.verify,
+                stop: context.stop,
+                clock,
+            };
+            let seed = seed.wrapping_add(thread as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let worker = Worker::new(&common, (number, &phase.loads[number]), picker, context.live(), seed);
+            Ok((number, worker.work()))
+        }
+    });
+    let targets: [Arc<crate::Target>; 0] = [];
+    run_workers(works.collect(), &targets, Time::Wall, Start::Together, progress)
+}

@@ -1,0 +1,293 @@
+//! What is known of each member: one word of 64 bits.
+//!
+//! | bits | of a file | of a folder |
+//! | --- | --- | --- |
+//! | 0 | it exists | it exists |
+//! | 1 | it is full: as long as it is to be | |
+//! | 2 | somebody works on it | somebody works on it |
+//! | 3 | an operation failed, so that nobody knows | the same |
+//! | 4..34 | the generation that all of it has at least | members in it |
+//! | 34..64 | the generation last written | |
+//!
+//! A generation is a visit that writes: one that went through the whole file raises both, one that wrote a part of it
+//! only the later.
+
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::ledger::Words;
+use super::place::Place;
+use super::shape::Shape;
+use crate::LoadError;
+
+const EXISTS: u64 = 1;
+const FULL: u64 = 2;
+const BUSY: u64 = 4;
+const UNKNOWN: u64 = 8;
+const GENERATION_BITS: u32 = 30;
+const GENERATION_MASK: u64 = (1 << GENERATION_BITS) - 1;
+const WHOLE_SHIFT: u32 = 4;
+const LATEST_SHIFT: u32 = WHOLE_SHIFT + GENERATION_BITS;
+const MEMBER: u64 = 1 << WHOLE_SHIFT;
+
+/// A file as it is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FileState {
+    /// Whether it is there.
+    pub exists: bool,
+    /// Whether it is as long as it is to be.
+    pub is_full: bool,
+    /// Whether an operation on it failed, so that nobody knows what it is like.
+    pub is_unknown: bool,
+    /// What all of it was written by at least.
+    pub whole: u32,
+    /// What wrote to it last.
+    pub latest: u32,
+}
+
+impl FileState {
+    fn word(self) -> u64 {
+        let flag = |is_set: bool, bit: u64| if is_set { bit } else { 0 };
+        let flags = flag(self.exists, EXISTS) | flag(self.is_full, FULL) | flag(self.is_unknown, UNKNOWN);
+        let generations = (u64::from(self.whole) & GENERATION_MASK) << WHOLE_SHIFT;
+        flags | generations | (u64::from(self.latest) & GENERATION_MASK) << LATEST_SHIFT
+    }
+
+    fn of(word: u64) -> FileState {
+        FileState {
+            exists: word & EXISTS != 0,
+            is_full: word & FULL != 0,
+            is_unknown: word & UNKNOWN != 0,
+            whole: (word >> WHOLE_SHIFT & GENERATION_MASK) as u32,
+            latest: (word >> LATEST_SHIFT & GENERATION_MASK) as u32,
+        }
+    }
+
+    /// The generation of the next visit that writes.
+    pub fn next(self) -> u32 {
+        ((u64::from(self.latest) + 1) & GENERATION_MASK) as u32
+    }
+}
+
+/// What may be found of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expected {
+    /// As it is to be: of its generations any from `whole` to `latest`.
+    pub state: FileState,
+    /// Whether it has to be so. Else it may be missing, shorter, or hold zeros.
+    pub is_sure: bool,
+    /// Whether nobody knows anything.
+    pub is_unknown: bool,
+}
+
+/// All members of a tree.
+#[derive(Debug)]
+pub struct States {
+    words: Words,
+}
+
+impl States {
+    /// Nothing is there yet; `generation` is the last before those of this session.
+    ///
+    /// # Errors
+    /// The system has no such amount of memory.
+    pub fn in_memory(shape: &Shape, generation: u32) -> io::Result<States> {
+        let states = States { words: Words::in_memory(shape)? };
+        states.forget(shape, generation);
+        Ok(states)
+    }
+
+    /// As an earlier run left it in a ledger, or with nothing there yet in a new one. What somebody worked on when it
+    /// ended, nobody knows. Also whether there was a ledger.
+    ///
+    /// # Errors
+    /// Those of [`Words::in_file`].
+    pub fn in_file(path: &Path, place: &Place, shape: &Shape) -> Result<(States, bool), LoadError> {
+        let (words, is_old) = Words::in_file(path, place, shape)?;
+        let states = States { words };
+        if !is_old {
+            states.forget(shape, place.generation());
+        }
+        Ok((states, is_old))
+    }
+
+    /// Nothing is there any more.
+    pub fn forget(&self, shape: &Shape, generation: u32) {
+        let nothing = FileState { latest: generation, ..FileState::default() }.word();
+        for file in 0..shape.files() {
+            self.words.file(file).store(nothing, Ordering::Release);
+            self.words.durable(file).store(0, Ordering::Release);
+        }
+        (0..shape.folders()).for_each(|folder| self.words.folder(folder).store(0, Ordering::Release));
+    }
+
+    /// What somebody worked on when an earlier run ended, nobody knows from now on.
+    pub fn take_up(&self, shape: &Shape) {
+        let lost = |word: u64| (word & BUSY != 0).then_some(word & !BUSY | UNKNOWN);
+        let take_up = |word: &AtomicU64| {
+            // Where nobody worked on it, it stays as it is.
+            let _ = word.fetch_update(Ordering::AcqRel, Ordering::Acquire, lost);
+        };
+        (0..shape.files()).for_each(|file| take_up(self.words.file(file)));
+        (0..shape.folders()).for_each(|folder| take_up(self.words.folder(folder)));
+    }
+
+    /// What may be found of a file that nobody works on any more, once the process that did is gone, or once power was.
+    pub fn expected(&self, file: u64, power_was_lost: bool) -> Expected {
+        let word = self.words.file(file).load(Ordering::Acquire);
+        let (known, durable) = (FileState::of(word), FileState::of(self.words.durable(file).load(Ordering::Acquire)));
+        if known.is_unknown {
+            return Expected { state: known, is_sure: false, is_unknown: true };
+        }
+        let after = FileState { latest: known.next(), ..known };
+        match (power_was_lost, word & BUSY != 0) {
+            (false, false) => Expected { state: known, is_sure: true, is_unknown: false },
+            (false, true) => Expected { state: after, is_sure: false, is_unknown: false },
+            (true, _) if durable.exists => {
+                let state = FileState { exists: true, is_full: durable.is_full, whole: durable.whole, ..after };
+                Expected { state, is_sure: true, is_unknown: false }
+            }
+            (true, _) => Expected { state: FileState { whole: 0, ..after }, is_sure: false, is_unknown: false },
+        }
+    }
+
+    /// A file is on stable storage as it now is.
+    pub fn flushed(&self, file: u64, state: FileState) {
+        self.words.durable(file).store(state.word(), Ordering::Release);
+    }
+
+    /// A file is about to be removed, after which nothing is promised of it.
+    pub fn unpromise(&self, file: u64) {
+        self.words.durable(file).store(0, Ordering::Release);
+    }
+
+    /// What is known of a file, by whoever has it or where nobody works.
+    pub fn file(&self, file: u64) -> FileState {
+        FileState::of(self.words.file(file).load(Ordering::Acquire))
+    }
+
+    /// Takes a file that is as wanted and that nobody works on.
+    pub fn take_file(&self, file: u64, wanted: impl Fn(FileState) -> bool) -> Option<FileState> {
+        let word = self.words.file(file);
+        let seen = word.load(Ordering::Acquire);
+        let state = FileState::of(seen);
+        let is_free = seen & (BUSY | UNKNOWN) == 0 && wanted(state);
+        let taken = is_free && word.compare_exchange(seen, seen | BUSY, Ordering::AcqRel, Ordering::Relaxed).is_ok();
+        taken.then_some(state)
+    }
+
+    /// Gives a file back as it now is.
+    pub fn give_file(&self, file: u64, state: FileState) {
+        self.words.file(file).store(state.word(), Ordering::Release);
+    }
+
+    /// Whether a folder is there.
+    pub fn has_folder(&self, folder: u64) -> bool {
+        self.words.folder(folder).load(Ordering::Acquire) & EXISTS != 0
+    }
+
+    /// Counts a member into a folder, which then stays; the anchor (`None`) always does. False where it is not there.
+    pub fn join(&self, folder: Option<u64>) -> bool {
+        let Some(folder) = folder else { return true };
+        let joined = |word: u64| (word & (EXISTS | BUSY | UNKNOWN) == EXISTS).then_some(word + MEMBER);
+        self.words.folder(folder).fetch_update(Ordering::AcqRel, Ordering::Acquire, joined).is_ok()
+    }
+
+    /// A member is gone from a folder.
+    pub fn leave(&self, folder: Option<u64>) {
+        if let Some(folder) = folder {
+            let before = self.words.folder(folder).fetch_sub(MEMBER, Ordering::AcqRel);
+            assert!(before >= MEMBER, "a folder that a member leaves has one");
+        }
+    }
+
+    /// Takes a folder that is not there, or one that is there and empty.
+    pub fn take_folder(&self, folder: u64, exists: bool) -> bool {
+        let wanted = if exists { EXISTS } else { 0 };
+        let word = self.words.folder(folder);
+        word.compare_exchange(wanted, wanted | BUSY, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    /// Gives an empty folder back; `None` where nobody knows whether it is there.
+    pub fn give_folder(&self, folder: u64, exists: Option<bool>) {
+        let word = match exists {
+            Some(true) => EXISTS,
+            Some(false) => 0,
+            None => UNKNOWN,
+        };
+        self.words.folder(folder).store(word, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use headstack_jobfiles::trees::Tree;
+
+    use super::*;
+
+    fn empty() -> Tree {
+        Tree {
+            name: String::new(),
+            anchor: String::new(),
+            depth: 0,
+            width: 0,
+            files: 0,
+            has_files_everywhere: false,
+            sizes: vec![(4_096, 100.0)],
+            total_bytes: None,
+            used_bytes: None,
+        }
+    }
+
+    /// What is promised of a file, step by step, to whoever looks after the process or the power is gone.
+    #[test]
+    fn what_may_be_found_follows_from_what_was_flushed() {
+        let shape = Shape::new(&Tree { files: 1, ..empty() }, 1, true).unwrap();
+        let states = States::in_memory(&shape, 10).unwrap();
+        let sure = |power_was_lost| states.expected(0, power_was_lost).is_sure;
+        assert!(sure(false) && !sure(true), "it was never there, and a power cut promises nothing");
+        let full = FileState { exists: true, is_full: true, is_unknown: false, whole: 11, latest: 11 };
+        assert!(states.take_file(0, |_| true).is_some());
+        assert!(!sure(false), "somebody works on it");
+        states.give_file(0, full);
+        assert!(sure(false) && !sure(true), "acknowledged, and not flushed");
+        states.flushed(0, full);
+        states.give_file(0, FileState { latest: 13, ..full });
+        let expected = states.expected(0, true);
+        assert!(expected.is_sure);
+        assert_eq!((expected.state.whole, expected.state.latest), (11, 14));
+        states.unpromise(0);
+        assert!(!sure(true) && states.expected(0, true).state.whole == 0);
+        states.take_file(0, |_| true);
+        states.take_up(&shape);
+        assert!(states.expected(0, false).is_unknown);
+    }
+
+    #[test]
+    fn a_word_keeps_all_that_is_known() {
+        let state = FileState { exists: true, is_full: true, is_unknown: false, whole: 12_345, latest: (1 << 30) - 1 };
+        assert_eq!(FileState::of(state.word()), state);
+        assert_eq!(state.next(), 0);
+        assert_eq!(FileState::of(FileState::default().word()), FileState::default());
+    }
+
+    #[test]
+    fn a_member_is_worked_on_by_one_alone_and_holds_its_folder() {
+        let tree = Tree { depth: 1, width: 1, files: 2, ..empty() };
+        let states = States::in_memory(&Shape::new(&tree, 1, true).unwrap(), 7).unwrap();
+        assert!(!states.join(Some(0)), "not there yet");
+        assert!(states.take_folder(0, false));
+        assert!(!states.take_folder(0, false) && !states.join(Some(0)), "somebody makes it");
+        states.give_folder(0, Some(true));
+        assert!(states.join(Some(0)) && !states.take_folder(0, true), "not empty");
+        let state = states.take_file(0, |state| !state.exists).unwrap();
+        assert_eq!(states.take_file(0, |_| true), None);
+        states.give_file(0, FileState { exists: true, ..state });
+        assert_eq!(states.take_file(0, |state| !state.exists), None);
+        states.leave(Some(0));
+        assert!(states.take_folder(0, true));
+        states.give_folder(0, None);
+        assert!(!states.take_folder(0, true) && !states.has_folder(0));
+    }
+}

@@ -1,0 +1,360 @@
+//! A thread of a load on a tree: takes a member, does its operation, books it, gives the member back.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use headstack_jobfiles::trees::{Operation, Order, TreeLoad};
+use headstack_result::{Interval, LatencyHistogram};
+use headstack_workload::{Purpose, Random};
+
+use super::contents::{Buffer, Judged};
+use super::pace::Paces;
+use super::pick::{Picked, Picker};
+use super::place::Place;
+use super::shape::Shape;
+use super::states::{FileState, States};
+use super::steps::{Step, Steps};
+use crate::clock::Clock;
+use crate::error_log::TOLD;
+use crate::progress::WorkerProgress;
+use crate::usage::Usage;
+
+/// Between two looks for a member where none was as wanted.
+const WAIT_NS: u64 = 1_000_000;
+/// After so long without one, a load has nothing left to do.
+const PATIENCE_NS: u64 = 1_000_000_000;
+/// Begun later than this after it was due, an operation counts as late.
+const LATE_NS: u64 = 50_000;
+
+/// A tree that grows.
+pub struct Grown {
+    /// Its anchor.
+    pub place: Place,
+    /// Names and sizes.
+    pub shape: Shape,
+    /// What is known of its members.
+    pub states: States,
+}
+
+/// What all threads of a phase have in common.
+pub struct Common<'a> {
+    /// The trees.
+    pub trees: &'a [Grown],
+    /// When operations are due.
+    pub paces: &'a Paces,
+    /// When what is counted begins: so long after the first thread did.
+    pub warm_up_ns: u64,
+    /// Length of intervals.
+    pub interval_ns: u64,
+    /// Whether contents are stamped and checked.
+    pub verifies: bool,
+    /// Whether all are to end.
+    pub stop: &'a AtomicBool,
+    /// Whose time it is.
+    pub clock: &'a Clock,
+}
+
+/// A thread.
+pub struct Worker<'a> {
+    pub(super) common: &'a Common<'a>,
+    /// The number of its load in the phase.
+    pub(super) number: usize,
+    pub(super) load: &'a TreeLoad,
+    pub(super) picker: &'a Picker,
+    pub(super) random: Random,
+    pub(super) buffer: Buffer,
+    pub(super) path: String,
+    pub(super) done: Done,
+    live: &'a WorkerProgress,
+}
+
+/// What a thread has done.
+#[derive(Default)]
+pub struct Done {
+    /// By kind.
+    pub steps: Steps,
+    /// Over time, from the begin of what is counted.
+    pub intervals: Vec<(Interval, LatencyHistogram)>,
+    /// The first that failed, in words, and how many did.
+    pub failures: (Vec<String>, u64),
+    /// Operations that began later than they were due.
+    pub late: u64,
+    /// When it ended.
+    pub end_ns: u64,
+    /// Why it ended before its time.
+    pub note: Option<String>,
+    /// Why nothing can go on.
+    pub fatal: Option<String>,
+    /// What reads were found to be.
+    pub judged: Judged,
+    /// What the thread has cost.
+    pub usage: Usage,
+    /// Files opened and closed, those of the warm-up too.
+    pub opened: u64,
+    /// See `opened`.
+    pub closed: u64,
+    completed: u64,
+    bytes: u64,
+    response_ns: u64,
+}
+
+impl<'a> Worker<'a> {
+    /// A thread of the load `number`, of which `picker` chooses the members.
+    pub fn new(
+        common: &'a Common<'a>,
+        (number, load): (usize, &'a TreeLoad),
+        picker: &'a Picker,
+        live: &'a WorkerProgress,
+        seed: u64,
+    ) -> Worker<'a> {
+        let longest = load.sizes.iter().map(|(bytes, _)| *bytes).max().unwrap_or(0) as usize;
+        let random = Random::new(seed, Purpose::Choices);
+        let (path, done) = (String::new(), Done::default());
+        Worker { common, number, load, picker, random, buffer: Buffer::new(longest, seed), path, done, live }
+    }
+
+    /// Works until the phase is over, or there is nothing left to do.
+    pub fn work(mut self) -> Done {
+        let before = Usage::of_this_thread();
+        let mut nothing_since = None;
+        while !self.is_over() && self.done.fatal.is_none() {
+            match self.one_member() {
+                Picked::Member(..) => nothing_since = None,
+                Picked::Done => break,
+                Picked::None => {
+                    let now_ns = self.now_ns();
+                    let since_ns = *nothing_since.get_or_insert(now_ns);
+                    if now_ns - since_ns > PATIENCE_NS {
+                        let tree = self.tree().place.name();
+                        let name = self.load.operation.name();
+                        self.done.note = Some(format!("{}: nothing left to {name} in {tree}", self.load.name));
+                        break;
+                    }
+                    self.common.clock.sleep_until(now_ns + WAIT_NS);
+                }
+            }
+        }
+        self.common.paces.end(self.number);
+        if self.done.fatal.is_some() {
+            self.common.stop.store(true, Ordering::Relaxed);
+        }
+        self.done.end_ns = self.now_ns();
+        self.done.usage = Usage::of_this_thread().since(&before);
+        self.done
+    }
+
+    /// Takes a member that the operation can be done to, and does it.
+    fn one_member(&mut self) -> Picked<()> {
+        let (picker, states, shape) = (self.picker, &self.tree().states, &self.tree().shape);
+        let file = |wanted: fn(FileState) -> bool| move |member: u64| states.take_file(member, wanted);
+        let is_there = |state: FileState| state.exists;
+        let is_full = |state: FileState| state.exists && state.is_full;
+        match self.load.operation {
+            Operation::Mkdir => {
+                let take = |folder| {
+                    let parent = shape.parent(folder);
+                    let is_ready = states.join(parent);
+                    let taken = is_ready && states.take_folder(folder, false);
+                    if is_ready && !taken {
+                        states.leave(parent);
+                    }
+                    taken.then_some(())
+                };
+                let picked = picker.pick(&mut self.random, take);
+                self.with(picked, |worker, folder, ()| worker.make_folder(folder))
+            }
+            Operation::Rmdir => {
+                // From the bottom, so that one turn each removes them all.
+                let last = shape.folders().saturating_sub(1);
+                let take = |member| states.take_folder(last - member, true).then_some(());
+                let picked = picker.pick(&mut self.random, take);
+                self.with(picked, |worker, member, ()| worker.remove_folder(last - member))
+            }
+            Operation::Create => {
+                let picked = picker.pick(&mut self.random, |member| taken_for_new(shape, states, member));
+                self.with(picked, Worker::create)
+            }
+            Operation::Open => {
+                let picked = picker.pick(&mut self.random, file(is_there));
+                self.with(picked, Worker::open_and_close)
+            }
+            Operation::Getattr | Operation::Setattr | Operation::Access => {
+                let picked = picker.pick(&mut self.random, file(is_there));
+                self.with(picked, Worker::ask)
+            }
+            Operation::Delete => {
+                let picked = picker.pick(&mut self.random, file(is_there));
+                self.with(picked, Worker::delete)
+            }
+            Operation::Read => {
+                let picked = picker.pick(&mut self.random, file(is_full));
+                self.with(picked, Worker::visit)
+            }
+            Operation::Write => {
+                let picked = picker.pick(&mut self.random, file(is_there));
+                self.with(picked, Worker::visit)
+            }
+            Operation::Copy | Operation::Move => {
+                let Some(other) = self.load.to_tree else { return Picked::Done };
+                let other = &self.common.trees[other];
+                let take = |member: u64| {
+                    let state = states.take_file(member, is_full)?;
+                    match taken_for_new(&other.shape, &other.states, member) {
+                        Some(new) => Some((state, new)),
+                        None => {
+                            states.give_file(member, state);
+                            None
+                        }
+                    }
+                };
+                let picked = picker.pick(&mut self.random, take);
+                self.with(picked, |worker, file, (state, new)| worker.transfer(file, state, new))
+            }
+        }
+    }
+
+    fn with<T>(&mut self, picked: Picked<T>, work: impl FnOnce(&mut Self, u64, T)) -> Picked<()> {
+        match picked {
+            Picked::Member(member, taken) => {
+                work(self, member, taken);
+                Picked::Member(member, ())
+            }
+            Picked::None => Picked::None,
+            Picked::Done => Picked::Done,
+        }
+    }
+
+    pub(super) fn tree(&self) -> &'a Grown {
+        &self.common.trees[self.load.tree]
+    }
+
+    pub(super) fn now_ns(&self) -> u64 {
+        self.common.clock.now_ns()
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.common.stop.load(Ordering::Relaxed) || self.now_ns() >= self.common.paces.end_ns()
+    }
+
+    /// When the next operation is due, as soon as it is; `None` when the phase is over.
+    pub(super) fn due(&self) -> Option<u64> {
+        self.common.paces.next(self.number, self.common.clock, self.common.stop)
+    }
+
+    /// Does a step and books it; it was meant to begin at `intended_ns`, or as soon as the one before was over.
+    pub(super) fn step<T>(
+        &mut self,
+        step: Step,
+        intended_ns: Option<u64>,
+        bytes: u64,
+        work: impl FnOnce(&mut Self) -> io::Result<T>,
+    ) -> io::Result<T> {
+        let started_ns = self.now_ns();
+        let outcome = work(self);
+        let at_ns = self.now_ns();
+        let times = Times { intended_ns: intended_ns.unwrap_or(started_ns), started_ns, at_ns };
+        self.book(step, times, bytes, outcome.as_ref().err());
+        outcome
+    }
+
+    /// Books what was done, where the warm-up is over.
+    pub(super) fn book(&mut self, step: Step, times: Times, bytes: u64, failed: Option<&io::Error>) {
+        let from_ns = self.common.paces.start_ns() + self.common.warm_up_ns;
+        let Times { intended_ns, started_ns, at_ns } = times;
+        match step {
+            Step::Open | Step::Create => self.done.opened += u64::from(failed.is_none()),
+            Step::Close => self.done.closed += 1,
+            _ => {}
+        }
+        if let Some(error) = failed {
+            self.done.failures.1 += 1;
+            if self.done.failures.0.len() < TOLD {
+                let told = format!("{} of {}/{}: {error}", step.name(), self.tree().place.name(), self.path);
+                self.done.failures.0.push(told);
+            }
+            self.done.steps.of(step).errors += 1;
+            // What every operation would meet from now on.
+            if matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EROFS | libc::EDQUOT | libc::ENODEV)) {
+                self.done.fatal = Some(format!("{}: {error}", self.tree().place.name()));
+            }
+        } else if at_ns >= from_ns {
+            let response_ns = at_ns - intended_ns.min(at_ns);
+            let kind = self.done.steps.of(step);
+            kind.count += 1;
+            kind.bytes += bytes;
+            kind.response.record(response_ns);
+            kind.service.record(at_ns - started_ns);
+            self.done.late += u64::from(started_ns > intended_ns + LATE_NS);
+            self.book_interval(((at_ns - from_ns) / self.common.interval_ns) as usize, bytes, response_ns);
+            self.done.completed += 1;
+            self.done.bytes += bytes;
+            self.done.response_ns += response_ns;
+        }
+        let Done { completed, bytes, response_ns, .. } = self.done;
+        self.live.tell(completed, bytes, response_ns, self.done.failures.1, 1);
+        let length_ns = self.common.paces.end_ns() - self.common.paces.start_ns();
+        self.live.tell_share((at_ns - self.common.paces.start_ns()) as f64 / length_ns as f64);
+    }
+
+    fn book_interval(&mut self, index: usize, bytes: u64, response_ns: u64) {
+        let interval_ns = self.common.interval_ns;
+        let first_ns = self.common.warm_up_ns;
+        while self.done.intervals.len() <= index {
+            let start_ns = first_ns + self.done.intervals.len() as u64 * interval_ns;
+            let interval = Interval { start_ns, duration_ns: interval_ns, ..Interval::default() };
+            self.done.intervals.push((interval, LatencyHistogram::new()));
+        }
+        let (interval, response) = &mut self.done.intervals[index];
+        interval.count += 1;
+        interval.bytes += bytes;
+        response.record(response_ns);
+    }
+
+    /// Requests to a file before the next one is taken.
+    pub(super) fn requests(&self, size_bytes: u64) -> u64 {
+        let mean: f64 = self.load.sizes.iter().map(|(bytes, share)| f64::from(*bytes) * share / 100.0).sum();
+        let once = (size_bytes as f64 / mean).ceil() as u64;
+        match (self.load.requests_per_file, self.load.requests) {
+            (Some(requests), _) => requests,
+            // One by one, requests of several sizes end with the file.
+            (None, Order::Sequential | Order::Once) => u64::MAX,
+            (None, Order::Random) => once.max(1),
+        }
+    }
+
+    /// The length of the next request.
+    pub(super) fn length(&mut self) -> u64 {
+        match self.load.sizes.as_slice() {
+            [(bytes, _)] => u64::from(*bytes),
+            several => {
+                let mut drawn = self.random.fraction() * 100.0;
+                let chosen = several.iter().find(|(_, share)| {
+                    drawn -= share;
+                    drawn < 0.0
+                });
+                chosen.or(several.last()).map_or(4_096, |(bytes, _)| u64::from(*bytes))
+            }
+        }
+    }
+}
+
+/// When something was done.
+#[derive(Clone, Copy)]
+pub(super) struct Times {
+    pub(super) intended_ns: u64,
+    pub(super) started_ns: u64,
+    pub(super) at_ns: u64,
+}
+
+/// Takes a file that is not there, in a folder that is.
+pub(super) fn taken_for_new(shape: &Shape, states: &States, file: u64) -> Option<FileState> {
+    let folder = shape.folder_of(file);
+    if !states.join(folder) {
+        return None;
+    }
+    let taken = states.take_file(file, |state| !state.exists);
+    if taken.is_none() {
+        states.leave(folder);
+    }
+    taken
+}

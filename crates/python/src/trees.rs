@@ -1,0 +1,49 @@
+//! Loads on files in folders from Python.
+
+use std::path::PathBuf;
+
+use headstack_jobfiles::TreePhase;
+use headstack_load::trees::{TreeSpec, play_trees, verify_tree as judge_tree};
+use headstack_result::tables::Asked;
+use pyo3::prelude::*;
+
+use crate::error::{json_error, load_error};
+use crate::measure::{GoesOn, one_by_one};
+use crate::results::Results;
+
+/// Carries out phases of a job file, each as JSON, one after another; `ledger` keeps what is written, and `progress` hears of
+/// each now and then. As `Targets.measure` otherwise.
+#[pyfunction]
+#[pyo3(signature = (phases, seed, ledger=None, progress=None))]
+pub fn measure_trees(
+    py: Python<'_>,
+    phases: Vec<String>,
+    seed: u64,
+    ledger: Option<PathBuf>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Results> {
+    let spec = |text: &String| -> PyResult<TreeSpec> {
+        let phase: TreePhase = serde_json::from_str(text).map_err(json_error)?;
+        let spec = TreeSpec { phase, seed, ledger: ledger.clone() };
+        spec.check().map_err(load_error)?;
+        Ok(spec)
+    };
+    let specs = phases.iter().map(spec).collect::<PyResult<Vec<_>>>()?;
+    let asked = specs.iter().map(|_| Asked::default()).collect();
+    one_by_one(py, asked, specs, progress.as_ref(), |spec, goes_on| play_trees(&spec, goes_on), load_error)
+}
+
+/// Judges what a run on the tree in a folder has left, by its ledger; with `power_loss` what was flushed alone has to be
+/// there.
+#[pyfunction]
+#[pyo3(signature = (anchor, ledger, power_loss=false, progress=None))]
+pub fn verify_tree(
+    py: Python<'_>,
+    anchor: String,
+    ledger: PathBuf,
+    power_loss: bool,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Results> {
+    let judge = |(), goes_on: &mut GoesOn| judge_tree(&anchor, &ledger, power_loss, goes_on);
+    one_by_one(py, vec![Asked::default()], vec![()], progress.as_ref(), judge, load_error)
+}
