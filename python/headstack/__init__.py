@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from headstack.classic.prefill import prefill
     from headstack.classic.zones import zones
     from headstack.comparison import Comparison, compare
+    from headstack.differences import Difference, difference
     from headstack.drive import Drive, import_disksim
     from headstack.inspection import inspect
     from headstack.jobfiles import JobFile, JobResults, measure_jobs, run_jobs
@@ -59,6 +60,7 @@ _HELD = {
     "classic.prefill": ("prefill",),
     "classic.zones": ("zones",),
     "comparison": ("Comparison", "compare"),
+    "differences": ("Difference", "difference"),
     "drive": ("Drive", "import_disksim"),
     "inspection": ("inspect",),
     "jobfiles": ("JobFile", "JobResults", "measure_jobs", "run_jobs"),
@@ -99,6 +101,7 @@ __all__ = [
     "CacheLab",
     "Characterization",
     "Comparison",
+    "Difference",
     "Drive",
     "Environment",
     "InputError",
@@ -126,6 +129,7 @@ __all__ = [
     "crash",
     "crystal",
     "curve",
+    "difference",
     "drives",
     "explore",
     "fsync",

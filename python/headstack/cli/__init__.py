@@ -53,6 +53,7 @@ COMMANDS = {
     "trace": "traces",
     "replay": "replays",
     "compare": "compare",
+    "plot": "plot",
     "inspect": "inspect",
     "study": "studies",
     "crash": "crash",
