@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from headstack import tables
 from headstack._native import Field, InputError
 from headstack.columns import Column, Figures, Names, Prose, Words, told
-from headstack.differences.cells import Cell, Order, cell_of, order_of, questions, share_text, with_verdicts
+from headstack.differences.cells import Cell, cells_of, questions, share_text, with_verdicts
 from headstack.differences.estimates import is_mixed
 from headstack.differences.runs import FIGURES, NAMES, Side, Source, loads_of, side_of
 from headstack.stored import Stored
@@ -64,13 +64,12 @@ class Difference:
     ours: Side
     theirs: Side
     cells: tuple[Cell, ...]
-    order: Order
     same: float
     tell: float
     follows: tuple[str, ...]
     """Loads whose bandwidth is no question of its own."""
     left_out: tuple[str, ...]
-    """Loads that not every run has."""
+    """Loads of one side alone."""
     at_any_time: bool
 
     def __len__(self) -> int:
@@ -102,7 +101,7 @@ class Difference:
             case "batches":
                 return f"one run each, in {ours} and {theirs} batches of 5 correlation times or more"
             case "none":
-                return f"{_runs(len(self.ours.runs))} against {_runs(len(self.theirs.runs))}"
+                return f"{_runs(ours)} against {_runs(theirs)}"
 
     @property
     def headline(self) -> str:
@@ -185,10 +184,10 @@ class Difference:
             )
         if estimate.design == "batches":
             said.append("one run of each: what differs from run to run is in none of these intervals")
-        known = self.order.is_known
-        if known and estimate.design == "unpaired" and not is_mixed(self.order.ours, self.order.theirs):
+        order = self.cells[0].order
+        if order.is_known and estimate.design == "unpaired" and not is_mixed(order.ours, order.theirs):
             said.append("the runs of one side came before those of the other: a drift would look like a difference")
-        elif not known and estimate.design == "unpaired":
+        elif not order.is_known and estimate.design == "unpaired":
             said.append("the runs do not say when they were: they are not paired")
         alike = [c for c in self.cells if c.estimate.correlation is not None and self._is_alike(c)]
         if alike:
@@ -200,7 +199,10 @@ class Difference:
         apart = list(dict.fromkeys(source for cell in self.cells for source in cell.apart))
         said += [f"far apart from the others, and counted: {', '.join(apart)}"] if apart else []
         said += ["bandwidth follows throughput, and is no question of its own"] if self.follows else []
-        said += [f"not in every run, and left out: {'; '.join(self.left_out)}"] if self.left_out else []
+        said += [f"on one side alone, and left out: {'; '.join(self.left_out)}"] if self.left_out else []
+        runs = (*self.ours.runs, *self.theirs.runs)
+        idle = [run.source for run in runs if any(not outcome.figures for outcome in run.outcomes.values())]
+        said += [f"nothing was complete, and left out: {', '.join(idle)}"] if idle else []
         said += [f"could not be read, and left out: {bad}" for bad in (*self.ours.bad, *self.theirs.bad)]
         return tuple(said)
 
@@ -339,7 +341,7 @@ def difference(
     at 5 % for all figures together; what lies within ``same_within`` with 90 % is the same; and else so few runs do
     not tell, and it is said how many more would ``tell`` a difference of that size, in nine of ten tries.
 
-    Raises ``InputError`` when a file cannot be read, or there is no load that all runs have.
+    Raises ``InputError`` when a file cannot be read, or no load is on both sides.
 
     >>> a = [hs.run("cheetah-x15-36lp", "file-server", requests=300, seed=n) for n in (1, 2, 3)]
     >>> b = [hs.run("atlas-10k-iii-73", "file-server", requests=300, seed=n) for n in (1, 2, 3)]
@@ -367,19 +369,13 @@ def of_sides(
         each = [{load for run in side.runs for load in run.outcomes} for side in (ours, theirs)]
         if [len(one) for one in each] != [1, 1]:
             mine, yours = ("; ".join(sorted(one)[:3]) for one in each)
-            raise InputError(f"no load is in every run: first {mine}; second {yours}")
+            raise InputError(f"no load is on both sides: first {mine}; second {yours}")
         (mine,), (yours,) = each
         named, left_out = [(f"{mine} against {yours}", mine, yours)], []
-    order = order_of(ours.runs, theirs.runs)
     asked = figures_of(figures)
-    cells = [
-        cell
-        for load in named
-        for figure in asked
-        if (cell := cell_of(ours.runs, theirs.runs, order, load, figure)) is not None
-    ]
+    cells = [cell for load in named for cell in cells_of(ours.runs, theirs.runs, load, asked)]
     if not cells:
         raise InputError(f"no figure of {', '.join(NAMES[figure] for figure in asked)} is in every run")
     own, follows = questions(cells)
-    judged = with_verdicts(own, order, same, tell, at_any_time)
-    return Difference(ours, theirs, tuple(judged), order, same, tell, tuple(follows), tuple(left_out), at_any_time)
+    judged = with_verdicts(own, same, tell, at_any_time)
+    return Difference(ours, theirs, tuple(judged), same, tell, tuple(follows), tuple(left_out), at_any_time)

@@ -81,6 +81,9 @@ class Cell:
     """Runs that lie far apart from the others of their side, by the files that they are from."""
     values: tuple[tuple[float, ...], tuple[float, ...]]
     """Logarithms of each side, in the order of the runs."""
+    sources: tuple[tuple[str, ...], tuple[str, ...]]
+    """Where they are from."""
+    order: Order
     p_held: float = 1.0
     """Among all questions of the comparison."""
     interval: tuple[float, float] = (-math.inf, math.inf)
@@ -149,10 +152,24 @@ def between(low: float, high: float) -> str:
     return last if f"{first} %" == last else f"{first} to {last}"
 
 
-def cell_of(
+def cells_of(
+    ours: Sequence[Run], theirs: Sequence[Run], loads: tuple[str, str, str], figures: Sequence[str]
+) -> list[Cell]:
+    """The figures of all runs that have a load, which may have another name on each side, and one for both; without
+    those that some of these runs do not have."""
+    _, our_load, their_load = loads
+    own = [run for run in ours if our_load in run.outcomes and run.outcomes[our_load].figures]
+    others = [run for run in theirs if their_load in run.outcomes and run.outcomes[their_load].figures]
+    if not own or not others:
+        return []
+    order = order_of(own, others)
+    found = (_cell_of(own, others, order, loads, figure) for figure in figures)
+    return [cell for cell in found if cell is not None]
+
+
+def _cell_of(
     ours: Sequence[Run], theirs: Sequence[Run], order: Order, loads: tuple[str, str, str], figure: str
 ) -> Cell | None:
-    """A figure of all runs, under a load of each side and the name of both; ``None`` where some runs do not have it."""
     load, our_load, their_load = loads
     sides = logarithms(ours, our_load, figure), logarithms(theirs, their_load, figure)
     if sides[0] is None or sides[1] is None:
@@ -168,7 +185,9 @@ def cell_of(
     means = [math.exp(math.fsum(side) / len(side)) for side in values]
     if estimate.design == "none":
         estimate = replace(UNTOLD, log=math.log(means[0] / means[1]), counts=(len(ours), len(theirs)))
-    return Cell(load, figure, means[0], means[1], estimate, tuple(apart), (tuple(values[0]), tuple(values[1])))
+    sources = tuple(run.source for run in ours), tuple(run.source for run in theirs)
+    kept = tuple(values[0]), tuple(values[1])
+    return Cell(load, figure, means[0], means[1], estimate, tuple(apart), kept, sources, order)
 
 
 def _estimate(values: tuple[list[float], list[float]], order: Order, resolution: float) -> Estimate:
@@ -184,10 +203,10 @@ def _estimate(values: tuple[list[float], list[float]], order: Order, resolution:
     return unpaired(ours, theirs, [*order.ours, *order.theirs] if is_of_use else (), resolution)
 
 
-def with_verdicts(cells: Sequence[Cell], order: Order, same: float, tell: float, at_any_time: bool) -> list[Cell]:
+def with_verdicts(cells: Sequence[Cell], same: float, tell: float, at_any_time: bool) -> list[Cell]:
     """The cells with what may be said of each among all of them."""
     if at_any_time:
-        return [_at_any_time(cell, order, same, tell, ALPHA / len(cells)) for cell in cells]
+        return [_at_any_time(cell, same, tell, ALPHA / len(cells)) for cell in cells]
     p_held = held([cell.estimate.p for cell in cells])
     return [_judged(cell, p, same, tell, ALPHA / len(cells)) for cell, p in zip(cells, p_held, strict=True)]
 
@@ -208,9 +227,9 @@ def _judged(cell: Cell, p_held: float, same: float, tell: float, strict: float) 
     )
 
 
-def _at_any_time(cell: Cell, order: Order, same: float, tell: float, strict: float) -> Cell:
+def _at_any_time(cell: Cell, same: float, tell: float, strict: float) -> Cell:
     """Of pairs, after each of which somebody may have looked: the questions share what may be wrong evenly."""
-    pairs = order.pairs() or []
+    pairs = cell.order.pairs() or []
     ratios = [cell.values[0][n] - cell.values[1][m] for n, m in pairs]
     interval, equal = sequence(ratios, strict), sequence(ratios, 2 * strict)
     told: Verdict = "differs" if interval[0] > 0 or interval[1] < 0 else "too short"

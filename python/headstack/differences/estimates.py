@@ -18,7 +18,7 @@ Design = Literal["paired", "unpaired", "batches", "none"]
 
 ORDER_LEAST = 8
 """So many pairs, or runs in all, make up for the degree of freedom that a drift takes."""
-EXACT_MAX, DRAWS = 1 << 14, 9_999
+EXACT_MAX, DRAWS = 1 << 12, 1_999
 """All rearrangements are tried up to so many; else so many are drawn."""
 APART = 14.826
 """Times the median distance from the median: hyperfine's measure of an outlier (10 standard deviations)."""

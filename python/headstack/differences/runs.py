@@ -217,9 +217,10 @@ def to_baseline(runs: Sequence[Run]) -> str:
 
 
 def loads_of(ours: Sequence[Run], theirs: Sequence[Run]) -> tuple[list[str], list[str]]:
-    """The loads that every run of both sides has, in their order, and those that some have not."""
-    every = list(dict.fromkeys(load for run in (*ours, *theirs) for load in run.outcomes))
-    shared = [load for load in every if all(load in run.outcomes for run in (*ours, *theirs))]
+    """The loads of both sides, in their order, and those of one alone."""
+    mine, yours = ({load: None for run in side for load in run.outcomes} for side in (ours, theirs))
+    every = list(mine | yours)
+    shared = [load for load in every if load in mine and load in yours]
     return shared, [load for load in every if load not in shared]
 
 

@@ -117,7 +117,11 @@ def loads_of(path: str | os.PathLike[str], name: str = "", folder: str = "") -> 
 
 def loads_in_text(text: str, name: str) -> list[Load]:
     """The same of what was printed."""
-    return loads_in(documents(text), name, "")
+    try:
+        found = documents(text)
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from None
+    return loads_in(found, name, "")
 
 
 def loads_in(found: Sequence[Fields], name: str, folder: str) -> list[Load]:
@@ -206,7 +210,7 @@ def _load(head: Fields, jobs: list[Fields], kind: str) -> Load:
     row = head | {
         "jobs": len(jobs),
         "runtime_s": max(_number(part, "runtime") for part in parts) / 1e3,
-        "requests": sum(int(_number(part, "total_ios")) for part in parts),
+        "requests": sum(int(part.get("total_ios") or 0) for part in parts),
         "errors": sum(int(job.get("total_err") or bool(job.get("error"))) for job in jobs),
         "iops": math.fsum(_number(part, "iops") for part in parts),
         # Copies of a job stray on their own.

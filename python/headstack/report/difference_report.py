@@ -93,11 +93,13 @@ def _shown_loads(found: Difference) -> list[str]:
 def _runs(found: Difference, load: str) -> Lines:
     """The first figure of a load in each run, in the order of the runs where it is known."""
     cell = next(cell for cell in found.cells if cell.load == load)
-    sides = zip((found.ours, found.theirs), cell.values, (found.order.ours, found.order.theirs), strict=True)
+    sides = zip(
+        (found.ours, found.theirs), cell.values, cell.sources, (cell.order.ours, cell.order.theirs), strict=True
+    )
     series = []
-    for side, values, order in sides:
+    for side, values, sources, order in sides:
         places = [at + 1 for at in order] or list(range(1, len(values) + 1))
-        shown = sorted(zip(places, values, (run.source for run in side.runs), strict=True))
+        shown = sorted(zip(places, values, sources, strict=True))
         series.append(
             Series(
                 side.name,
@@ -107,7 +109,7 @@ def _runs(found: Difference, load: str) -> Lines:
                 names=[source for _, _, source in shown],
             )
         )
-    where = "Run, by time" if found.order.is_known else "Run, in the order of files"
+    where = "Run, by time" if cell.order.is_known else "Run, in the order of files"
     names = list(dict.fromkeys(one.load for one in found.cells))
     title = f"{cell.name[:1].upper()}{cell.name[1:]} of each run" + (f": {load}" if len(names) > 1 else "")
     return Lines(f"runs-{names.index(load) + 1}", title, Axis(where, log=False), Axis(_axis(cell)), series)
