@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from headstack.comparison import Comparison, compare
     from headstack.differences import Difference, difference
     from headstack.drive import Drive, import_disksim
+    from headstack.fio.collected import fio_results
     from headstack.inspection import inspect
     from headstack.jobfiles import JobFile, JobResults, measure_jobs, run_jobs
     from headstack.live import Live, Serving, serve
@@ -62,6 +63,7 @@ _HELD = {
     "comparison": ("Comparison", "compare"),
     "differences": ("Difference", "difference"),
     "drive": ("Drive", "import_disksim"),
+    "fio.collected": ("fio_results",),
     "inspection": ("inspect",),
     "jobfiles": ("JobFile", "JobResults", "measure_jobs", "run_jobs"),
     "live": ("Live", "Serving", "serve"),
@@ -132,6 +134,7 @@ __all__ = [
     "difference",
     "drives",
     "explore",
+    "fio_results",
     "fsync",
     "import_disksim",
     "inspect",

@@ -123,6 +123,10 @@ def fio_results(*sources: str | os.PathLike[str]) -> Collected:
 
     A file that is named must be readable; of a folder, what cannot be read is named and left out. Raises
     ``InputError`` where nothing is left.
+
+    >>> _ = open("w_bw.1.log", "w").write("500, 2000, 0, 0, 0\\n1000, 1000, 0, 0, 0\\n")
+    >>> [log.unit for log in hs.fio_results("w_bw.1.log").logs]
+    ['MB/s']
     """
     loads: list[Load] = []
     logs: list[Log] = []
