@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from headstack.classic.prefill import prefill
     from headstack.classic.zones import zones
     from headstack.comparison import Comparison, compare
+    from headstack.differences import Difference, difference
     from headstack.drive import Drive, import_disksim
+    from headstack.fio.collected import fio_results
     from headstack.inspection import inspect
     from headstack.jobfiles import JobFile, JobResults, measure_jobs, run_jobs
     from headstack.jobfiles.trees import measure_files, verify_files
@@ -60,7 +62,9 @@ _HELD = {
     "classic.prefill": ("prefill",),
     "classic.zones": ("zones",),
     "comparison": ("Comparison", "compare"),
+    "differences": ("Difference", "difference"),
     "drive": ("Drive", "import_disksim"),
+    "fio.collected": ("fio_results",),
     "inspection": ("inspect",),
     "jobfiles": ("JobFile", "JobResults", "measure_jobs", "run_jobs"),
     "jobfiles.trees": ("measure_files", "verify_files"),
@@ -101,6 +105,7 @@ __all__ = [
     "CacheLab",
     "Characterization",
     "Comparison",
+    "Difference",
     "Drive",
     "Environment",
     "InputError",
@@ -128,8 +133,10 @@ __all__ = [
     "crash",
     "crystal",
     "curve",
+    "difference",
     "drives",
     "explore",
+    "fio_results",
     "fsync",
     "import_disksim",
     "inspect",

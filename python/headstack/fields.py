@@ -34,12 +34,13 @@ def tables() -> list[Documented]:
     >>> [field.unit for table in tables() for field in table.fields if field.name == "iops_low"]
     ['1/s']
     """
-    from headstack import cache_lab, comparison, conditioning, pts, replays, sweeps, volumes
+    from headstack import cache_lab, comparison, conditioning, differences, pts, replays, sweeps, volumes
     from headstack.classic.crystal import Crystal
     from headstack.classic.fsync import Fsync
     from headstack.classic.latency import Latency
     from headstack.classic.prefill import Prefill
     from headstack.classic.zones import Zones
+    from headstack.fio import loads
     from headstack.predictor import predictions
 
     return [
@@ -59,6 +60,12 @@ def tables() -> list[Documented]:
         Documented("predict", "A row for each environment and system: `headstack predict --csv`.", predictions.FIELDS),
         Documented("caches", "A row for each policy and size: `headstack trace cache --csv`.", cache_lab.FIELDS),
         Documented("compare", "A row a point: `headstack compare --csv`.", comparison.FIELDS),
+        Documented(
+            "difference",
+            "A row for each figure and load: `headstack compare --csv` of sets of runs.",
+            differences.FIELDS,
+        ),
+        Documented("plot", "A row for each result of fio's: `headstack plot --csv`.", loads.FIELDS),
         Documented("crystal", "A row for each test and kind: `headstack measure crystal --csv`.", Crystal.FIELDS),
         Documented("fsync", "A row for each size: `headstack measure fsync --csv`.", Fsync.FIELDS),
         Documented(

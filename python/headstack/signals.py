@@ -38,6 +38,11 @@ def install() -> None:
             signal.signal(number, _hear)
 
 
+def heard() -> bool:
+    """Whether one came."""
+    return bool(_heard)
+
+
 def exit_code() -> int:
     """That of a command which a signal ended, as shells number it; 130 where Ctrl-C came without being heard here."""
     return 128 + (_heard[0] if _heard else signal.SIGINT)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from headstack._native import InputError
+from headstack.fio.documents import jobs_of, read
 from headstack.twin.device import Floats
 
 KINDS = {"randread": "read", "randwrite": "write"}
@@ -63,6 +63,8 @@ def load(paths: Sequence[str], system: str | None = None) -> list[Point]:
         try:
             for point in _of_table(path, system) if path.endswith(".csv") else _of_json(path):
                 found[point.kind, point.depth] = point
+        except InputError:
+            raise
         except OSError as error:
             raise InputError(f"{path}: cannot be read: {error.strerror}") from None
         except (KeyError, ValueError, TypeError) as error:
@@ -75,11 +77,7 @@ def load(paths: Sequence[str], system: str | None = None) -> list[Point]:
 
 
 def _of_json(path: str) -> Iterator[Point]:
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
-    # fio writes notes before the object where something was odd.
-    document = json.loads(text[max(0, text.find("{")) :])
-    for job in document["jobs"]:
+    for document, job in ((one, job) for one in read(path) for job in jobs_of(one) or []):
         options = {**document.get("global options", {}), **job.get("job options", {})}
         kind = KINDS.get(options.get("rw", ""))
         if kind is None or int(options.get("numjobs", 1)) > 1:
