@@ -159,8 +159,9 @@ pub struct Target {
 }
 
 impl Target {
-    /// Opens a file, block device or export (`nbd://...`) as `permission` allows, for reading where it does not say otherwise: past the page
-    /// cache (`direct`), and with writes that are complete when they are on stable storage (`sync`).
+    /// Opens a file, block device or export (`nbd://...`) as `permission` allows, for reading where it does not say
+    /// otherwise: past the page cache (`direct`), and with writes that are complete when they are on stable storage
+    /// (`sync`).
     ///
     /// A file that is created or grown is written through first; `progress` is told the share that is done, between 0
     /// and 1, and answers whether to go on.
@@ -375,8 +376,8 @@ impl Target {
         self.opened().map_or(1, |opened| opened.memory_align_bytes)
     }
 
-    /// Whether the device, or the one that the file is on, has platters, as the kernel or the export's server believes; `None`
-    /// where it does not tell.
+    /// Whether the device, or the one that the file is on, has platters, as the kernel or the export's server believes;
+    /// `None` where it does not tell.
     pub fn is_rotational(&self) -> Option<bool> {
         if let Some(export) = self.export() {
             return export.can(transmission::ROTATIONAL).then_some(true);
