@@ -54,6 +54,7 @@ COMMANDS = {
     "replay": "replays",
     "compare": "compare",
     "inspect": "inspect",
+    "judge": "judge",
     "study": "studies",
     "crash": "crash",
     "fit": "fits",

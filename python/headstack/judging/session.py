@@ -96,6 +96,18 @@ class Session:
             return SOME_SLOW
         return NOTHING_TOLD if kinds in ({CANNOT_TELL}, set()) else ALL_FINE
 
+    def document(self) -> dict[str, Any]:
+        """Everything that is said, as JSON has it."""
+        return {
+            "headstack_verdicts": VERSION,
+            "sources": self.sources,
+            "from_s": self.span_s[0] if self.span_s else None,
+            "to_s": self.span_s[1] if self.span_s else None,
+            "intervals": self.rows,
+            "caveats": self.caveats,
+            "disks": [asdict(one) for one in self.verdicts],
+        }
+
     def keep(self, path: Path) -> None:
         """Writes the state file, whole or not at all."""
         document = {
@@ -122,6 +134,19 @@ class Session:
         self.state, self.judged_s = document["state"], document["judged_s"]
         self.how.readings.update(document["readings"])
         self.verdicts = tuple(verdict_of(one) for one in document["verdicts"])
+
+
+def headline(session: Session) -> str:
+    """The answer in a sentence."""
+    count = {kind: sum(one.kind == kind for one in session.verdicts) for kind in KINDS}
+    disks = len(session.verdicts)
+    if not disks:
+        return "no disk was seen for a whole interval: nothing can be told"
+    slow = f"{count[SLOW]} of {disks:,} {'disk is' if disks == 1 else 'disks are'} slow"
+    if not count[SLOW]:
+        slow = f"no disk of {disks:,} is found slow"
+    untold = f"; of {count[CANNOT_TELL]:,} it cannot be told" if count[CANNOT_TELL] else ""
+    return f"{slow}{untold}"
 
 
 def in_order(verdicts: tuple[Verdict, ...]) -> tuple[Verdict, ...]:

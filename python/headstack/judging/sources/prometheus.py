@@ -122,7 +122,7 @@ def ranges(paths: list[Path], how: How) -> Iterator[Row]:
     yield from _rows(series, Machines(how), str(paths[0]))
 
 
-def asked(
+def rows_of_server(
     url: str, matchers: str, from_s: float, to_s: float, step_s: float, how: How, patience_s: float = PATIENCE_S
 ) -> Iterator[Row]:
     """What disks did, as a server knows it, window by window. Raises ``InputError`` where it does not answer."""
