@@ -5,7 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from itertools import groupby
+from itertools import groupby, pairwise
+from statistics import median
 from typing import TYPE_CHECKING
 
 from headstack._native import version
@@ -23,18 +24,20 @@ NOT_SEEN = "·"
 SPARK_PARTS = 24
 DRAWN_MAX = 8
 """Slow disks whose course is drawn: of more, lines cannot be told apart."""
+BREAK = 4
+"""So many times as long as usual nothing was seen, where a line is broken."""
 HOUR_S, DAY_S = 3600.0, 86_400.0
 
 COLUMNS = [
+    "host",
     "disk",
     "verdict",
     "over time",
     "since (UTC)",
     "times as slow",
-    "from",
-    "to",
     "sure %",
     "held against",
+    "evidence %",
     "why",
     "cause",
     "next step",
@@ -85,20 +88,19 @@ def _table(session: Session) -> Table:
     span_s = span_of(session.verdicts)
     rows: list[list[Cell]] = [
         [
-            f"{one.host} {one.disk}".strip(),
+            one.host or None,
+            one.disk,
             one.kind,
             spark(one.course, span_s) if one.course else None,
             None if one.since_s is None else _moment(one.since_s),
-            *(
-                [None] * 3
-                if one.slower is None
-                else [_short(v) for v in (one.slower.factor, one.slower.low, one.slower.high)]
-            ),
+            None if one.slower is None else f"{_short(one.slower.low)} to {_short(one.slower.high)}",
             None if one.confidence is None else round(100 * one.confidence, 1),
             one.method,
-            one.why,
+            None if one.evidence is None else round(100 * one.evidence, 1),
+            # Of hundreds of fine disks the same is to be said.
+            None if one.kind == FINE else one.why,
             None if one.cause is None else f"{one.cause.name}: {one.cause.evidence}",
-            one.next_step,
+            None if one.kind == FINE else one.next_step,
         ]
         for one in session.verdicts
     ]
@@ -107,7 +109,7 @@ def _table(session: Session) -> Table:
     scale = ", ".join(f"{block} up to {level:g}" for block, level in zip(BLOCKS, LEVELS, strict=False))
     note = (
         f"Over time, from {begin} to {end}: how many times as long requests took as they should. {scale}, {BLOCKS[-1]} "
-        f"more; {NOT_SEEN} not known."
+        f"more; {NOT_SEEN} not known. Evidence is a share of what an alarm takes."
     )
     return Table(
         "disks", "Disks, slow ones first", [COLUMNS[n] for n in kept], [[row[n] for n in kept] for row in rows], note
@@ -124,8 +126,8 @@ def _courses(session: Session) -> list[Figure]:
     series = [
         Series(
             f"{one.host} {one.disk}".strip(),
-            [(at_s - begin_s) / unit_s for at_s, _ in one.course],
-            [factor for _, factor in one.course],
+            [(at_s - begin_s) / unit_s for at_s, _ in _broken(one.course)],
+            [factor for _, factor in _broken(one.course)],
         )
         for one in slow
     ]
@@ -136,13 +138,26 @@ def _courses(session: Session) -> list[Figure]:
     return [Lines("course", "How slow, over time", *axes, series, limits=limits, says=says)]
 
 
+def _broken(course: Sequence[tuple[float, float]]) -> list[tuple[float, float | None]]:
+    """A course with a break wherever nothing was seen for much longer than usual."""
+    usual_s = median([after - before for (before, _), (after, _) in pairwise(course)] or [0.0])
+    points: list[tuple[float, float | None]] = []
+    for at_s, factor in course:
+        if points and at_s - points[-1][0] > BREAK * usual_s:
+            points.append((at_s, None))
+        points.append((at_s, factor))
+    return points
+
+
 def _groups(verdicts: Sequence[Verdict]) -> list[str]:
     """What to do, in the order in which it matters."""
     said = [f"{one.host} {one.disk}: {one.next_step}".strip() for one in verdicts if one.kind == SLOW][:DRAWN_MAX]
     untold = sum(one.kind == CANNOT_TELL for one in verdicts)
-    fine = sum(one.kind == FINE for one in verdicts)
-    counts = f"{fine:,} fine, {untold:,} of which it cannot be told."
-    return [*said, counts] if verdicts else []
+    if untold:
+        said.append(
+            f"Of {untold:,} {'disk' if untold == 1 else 'disks'} it cannot be told; the table says what is missing."
+        )
+    return said
 
 
 def _remarks(session: Session) -> str:
@@ -157,5 +172,5 @@ def _moment(time_s: float) -> str:
     return datetime.fromtimestamp(time_s, UTC).strftime("%Y-%m-%d %H:%M")
 
 
-def _short(value: float) -> float:
-    return float(f"{value:.3g}")
+def _short(value: float) -> str:
+    return f"{value:#.3g}".rstrip(".")
