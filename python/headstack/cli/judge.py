@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +50,7 @@ FINE_SHOWN = 24
 @click.option("--prometheus", metavar="URL", help="Ask a server for what node_exporter has told it.")
 @click.option("--match", default="", metavar="MATCHERS", help='Of its series only these: job="node",instance=~"db.*".')
 @click.option("--since", default="336h", metavar="TIME", show_default=True, help="How far back the server is asked.")
-@click.option("--step", default="1m", metavar="TIME", show_default=True, help="Between two of its points.")
+@click.option("--step", default="60s", metavar="TIME", show_default=True, help="Between two of its points.")
 @click.option(
     "--columns",
     metavar="TEXT",
@@ -147,7 +148,7 @@ def judge(
     if state_path is not None:
         session.go_on(Path(state_path))
     parts = parts_of(inputs, live, prometheus, asked, session)
-    out = print if live is not None and not outputs.has_stdout else None
+    out = partial(print, flush=True) if live is not None and not outputs.has_stdout else None
     is_ended = judge_all(parts, session, Kept(state_path, history_path), export_place, out)
     outputs.write(session, lambda: print_verdicts(session))
     # Looking on has no end of its own: whoever ends it is told the verdict.
@@ -243,7 +244,8 @@ def judge_all(
                 with signals.raising():
                     part = next(parts, None)
                 if part is None:
-                    return False
+                    is_ended = False
+                    break
                 session.take(part)
                 kept.after(session)
                 if exporter is not None:
@@ -253,9 +255,9 @@ def judge_all(
                         out(f"{moment(time.time())} {one.host} {one.disk}: {one.kind}: {one.why}")
                     before[one.host, one.disk] = one.kind
         except KeyboardInterrupt:
-            return True
-        finally:
-            kept.state(session)
+            is_ended = True
+        kept.state(session)
+    return is_ended
 
 
 def session_as_json(session: Session, path: Path | None = None) -> str:

@@ -142,7 +142,7 @@ def headline(session: Session) -> str:
     disks = len(session.verdicts)
     if not disks:
         return "no disk was seen for a whole interval: nothing can be told"
-    slow = f"{count[SLOW]} of {disks:,} {'disk is' if disks == 1 else 'disks are'} slow"
+    slow = f"{count[SLOW]} of {disks:,} {'disk' if disks == 1 else 'disks'} {'is' if count[SLOW] == 1 else 'are'} slow"
     if not count[SLOW]:
         slow = f"no disk of {disks:,} is found slow"
     untold = f"; of {count[CANNOT_TELL]:,} it cannot be told" if count[CANNOT_TELL] else ""

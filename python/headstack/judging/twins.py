@@ -45,9 +45,17 @@ class SystemTwin:
         return None if above is None else below * (above / below) ** part
 
     def _mean_s(self, stream: str, depth: int, size: int, share: float) -> float | None:
-        options = {"depth": str(depth), "size": f"{size}B", "read": f"{100 * share:g}%", "random": "100%"}
+        read = f"{100 * share:g}%"
         try:
-            results = run(self.system, requests=REQUESTS, warm_up=WARM_UP, **options)
+            results = run(
+                self.system,
+                depth=str(depth),
+                size=f"{size}B",
+                read=read,
+                random="100%",
+                requests=REQUESTS,
+                warm_up=WARM_UP,
+            )
         except InputError:
             # No such request fits it.
             return None
@@ -55,8 +63,8 @@ class SystemTwin:
         if stream == "all":
             return float(row["mean_ms"]) / 1e3
         of = pl.DataFrame(results.histograms()).filter(kind=stream, figure="response")
-        count = of["count"].sum()
-        return float((of["middle_ms"] * of["count"]).sum()) / count / 1e3 if count else None
+        total, count = of.select((pl.col("middle_ms") * pl.col("count")).sum(), pl.col("count").sum()).row(0)
+        return total / count / 1e3 if count else None
 
 
 def twins_of(named: Sequence[str]) -> dict[str, SystemTwin]:

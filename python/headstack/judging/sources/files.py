@@ -85,9 +85,12 @@ def blocks(paths: list[Path], how: How) -> Iterator[Block]:
     """What was written at one time after another: under lines with a time, or in a file each, named by its time."""
     times = Times(how.zone)
     if len(paths) > 1:
-        for path in paths:
+        named = [(times.of_name(path), path) for path in paths]
+        if all(time_s is not None for time_s, _ in named):
+            named.sort(key=lambda one: one[0] or 0.0)
+        for time_s, path in named:
             with opened(path) as stream:
-                yield from _timed(stream, times, times.of_name(path))
+                yield from _timed(stream, times, time_s)
     else:
         with opened(paths[0]) as stream:
             yield from _timed(stream, times, None)

@@ -25,7 +25,7 @@ LOCAL = (
 )
 """As sysstat writes it in one locale or another; the first that fits all that was seen so far."""
 IN_NAMES = re.compile(r"(?<!\d)(\d{4})-?(\d\d)-?(\d\d)[-_T ]?(\d\d)[-:.]?(\d\d)(?:[-:.]?(\d\d))?(?!\d)")
-BEFORE = re.compile(r"^(zzz )?[\s*#=]*(time|date|timestamp|ts)?\s*[:=]?\s*", re.IGNORECASE)
+BEFORE = re.compile(r"^(zzz )?[\s*#=]*(timestamp|time|date|ts)?\s*[:=]?\s*", re.IGNORECASE)
 """What stands before a time on a line of its own."""
 ASSUMED = "local times of an unknown zone are taken for UTC; --timezone says otherwise"
 FAR_S = 7200.0
