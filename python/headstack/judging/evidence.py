@@ -27,6 +27,10 @@ SHIFTS = (0.5, 1.0, 2.0)
 TESTS = len(SHIFTS) + 1
 Z_MAX = 3.1
 """p = 0.001: one value moves no test by more."""
+Z_MIN, Z_SHIFT = -0.5, 0.198
+"""A disk is ill again and again, and well in between: hours in which it is well count no more than this against it. What that
+adds to the mean of a normal deviate is taken off again, after which E exp(2 k (z - k)) stays below 1 for every CUSUM, and
+with it the false alarms below Siegmund's."""
 BETS = np.arange(0.1, 1.0, 0.1)
 """Powers of the e-detector's bets, k p^(k - 1), which are equally likely."""
 CAP = 1.5
@@ -85,8 +89,8 @@ def deviates(residuals: Array, pools: Array, times: Array) -> tuple[Array, Array
     known = np.isfinite(pools)
     p = (1.0 + (known & (pools >= residuals[:, None])).sum(axis=1)) / (1.0 + known.sum(axis=1))
     # Midway between neighbours: ranks are steps, and the greatest of all would be taken for no evidence at all.
-    z = np.clip(_normal_quantile(1.0 - p + 0.5 / (1.0 + known.sum(axis=1))), -Z_MAX, Z_MAX)
-    return p, z / np.sqrt(times)
+    z = np.clip(_normal_quantile(1.0 - p + 0.5 / (1.0 + known.sum(axis=1))), Z_MIN, Z_MAX)
+    return p, (z - Z_SHIFT) / np.sqrt(times)
 
 
 def _normal_quantile(p: Array) -> Array:
