@@ -1,6 +1,6 @@
 """How often the cause of a slow disk is named rightly: `judging_causes.py [--chosen] [--keep FOLDER]`.
 
-Hosts of five simulated disks of one model, of which one has a known fault from the second day quarter on; it is held against
+Hosts of five simulated disks of one model, of which one has a known fault from the fourth hour on; it is held against
 the other four. What causes are told by was chosen on the drives of `CHOSEN` (`--chosen` shows them); the drives of `HELD` and
 their seeds were not looked at before.
 """
@@ -19,8 +19,8 @@ from headstack.judging.judge import judge
 from headstack.judging.observations import Observations
 
 CHOSEN = ("exos-x16-16tb", "pm883-480gb")
-HELD = ("wd1200bb", "exos-7e8-8tb", "970-evo-plus-1tb", "dc-s4500-960gb")
-HEALTHY, SLOW = 13, 28
+HELD = ("exos-7e8-8tb", "wd1200bb", "dc-s4500-960gb")
+HEALTHY, SLOW = 13, 48
 PEERS = 4
 
 

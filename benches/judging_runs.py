@@ -113,7 +113,7 @@ class Runs:
             (row,) = hs.run(
                 self.drive, size=f"{size_kib}KiB", read=str(key[1]), depth=4, time="20s", warm_up="10s"
             )
-            self._most[key] = min(float(row["iops"]), 4_000.0)
+            self._most[key] = min(float(row["iops"]), 800.0)
         return self._most[key]
 
     def quarter(self, host: str, disk: str, step: int, load: Load, ill: str, seed: int) -> pl.DataFrame:

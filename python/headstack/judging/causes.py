@@ -27,6 +27,8 @@ OUTLIER = 9.0
 """The most that one latency adds to a sum of squares: one that fits no cause decides between none."""
 WORTH = 40.0
 """Observations that all together count as, at most: errors of a pattern repeat themselves."""
+NEVER = 1e6
+"""The cost of what did not happen."""
 UNKNOWN = "unknown"
 SHARE_MIN = 0.5
 
@@ -80,6 +82,8 @@ def _queue(seen: Seen) -> Array:
 def _levels(slower: Array, _step: Array) -> tuple[Array, float]:
     """How much of the load falls on a part of the disk: from how much slower a step was, in fifths."""
     top = max(float(np.quantile(slower, 0.9)), 1e-9)
+    if (slower < top / 5.0).mean() < 0.2:
+        return np.ones(len(slower)), NEVER
     return np.round(5.0 * np.clip(slower / top, 0.0, 1.0)) / 5.0, 0.5 * len(slower) * math.log(3.0)
 
 
@@ -98,7 +102,7 @@ def _periods(slower: Array, step: Array) -> tuple[Array, float]:
         price = math.log(len(step)) * (1.0 + 0.5 * min(period, 4)) + 4.0 * wrong
         if price < cost:
             best, cost = told.astype(float), price
-    return best, cost if math.isfinite(cost) else 1e6
+    return best, cost if math.isfinite(cost) else NEVER
 
 
 PATTERNS = (
