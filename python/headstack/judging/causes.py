@@ -23,7 +23,9 @@ AMOUNTS_S = np.geomspace(1e-6, 2.0, 140)
 """Tried for each cause; neighbours are 11 % apart, as far as latencies tell them."""
 NOISE_MIN = 0.06
 """Of logarithms of latencies: patterns over load are not known better."""
-OUTLIER = 9.0
+UNEVEN = math.log(2.0)
+"""How much more uneven intervals are at least where some reads take much longer than the rest."""
+OUTLIER = 36.0
 """The most that one latency adds to a sum of squares: one that fits no cause decides between none."""
 WORTH = 40.0
 """Observations that all together count as, at most: errors of a pattern repeat themselves."""
@@ -189,14 +191,14 @@ def _fit(pattern: Pattern, reads: Seen, writes: Seen, sigma: float, worse: float
         places, amounts = (at, at), 1
     else:
         places = int(of_reads.argmin()), int(of_writes.argmin())
-        amounts = sum(of is not None for of in (pattern.reads, pattern.writes))
+        amounts = max(sum(place > 0 for place in places), 1)
     squares = float(of_reads[places[0]] + of_writes[places[1]])
     weight = min(1.0, WORTH / max(seen, 1))
     cost = weight * (squares / 2 + cost) + amounts / 2 * math.log(max(seen, 2))
-    # Uneven within a quarter of an hour, or as even as in health: twice or half is the usual chance.
-    expected = math.log(2.2) if pattern.at_times else 0.0
+    # What waits longer is more uneven, too: by the root of it, as far as simulated disks tell. 35 % either way is chance.
+    expected = max(float(np.median(slower)), 0.0) / 2 + (UNEVEN if pattern.at_times else 0.0)
     far = math.log(worse) - expected
-    cost += 0.5 * (far / 0.45) ** 2 if not pattern.at_times or far < 0 else 0.0
+    cost += 0.5 * (far / 0.3) ** 2 if not pattern.at_times or far < 0 else 0.0
     reads_s, writes_s = (float(AMOUNTS_S[place]) for place in places)
     return Fit(cost, math.sqrt(squares / max(seen, 1)), reads_s, writes_s, pattern)
 
@@ -209,7 +211,7 @@ def _errors(seen: Seen, part: Callable[[Seen], Array] | None, share: Array, sigm
     added = np.zeros(len(share)) if part is None else part(seen) * share
     expected = np.log(seen.expected_s[here, None] + added[here, None] * AMOUNTS_S[None, :])
     squares = ((seen.log_latency[here, None] - expected) / sigma) ** 2
-    return np.asarray(np.minimum(squares, OUTLIER * 4).sum(axis=0))
+    return np.asarray(np.minimum(squares, OUTLIER).sum(axis=0))
 
 
 def _seen(rows: Array, stream: int) -> Seen:
