@@ -27,8 +27,13 @@ SHIFTS = (0.5, 1.0, 2.0)
 TESTS = len(SHIFTS) + 1
 Z_MAX = 3.1
 """p = 0.001: one value moves no test by more."""
+Z_MIN, Z_SHIFT = -0.5, 0.198
+"""A disk is ill again and again, and well in between: hours in which it is well count no more than this against it. What that
+adds to the mean of a normal deviate is taken off again, after which E exp(2 k (z - k)) stays below 1 for every CUSUM, and
+with it the false alarms below Siegmund's."""
 BETS = np.arange(0.1, 1.0, 0.1)
-"""Powers of the e-detector's bets, k p^(k - 1), which are equally likely."""
+"""Powers of the e-detector's bets, k p^(k - 1), which are equally likely. Half of what it has is not bet: a disk that is ill a
+quarter of the time loses too much in between otherwise."""
 CAP = 1.5
 """How far above its threshold a CUSUM goes, in parts of it, so that a disk that is healthy again is soon called so."""
 STEPS_A_YEAR = 365.25 * 86_400 / STEP_S
@@ -85,8 +90,8 @@ def deviates(residuals: Array, pools: Array, times: Array) -> tuple[Array, Array
     known = np.isfinite(pools)
     p = (1.0 + (known & (pools >= residuals[:, None])).sum(axis=1)) / (1.0 + known.sum(axis=1))
     # Midway between neighbours: ranks are steps, and the greatest of all would be taken for no evidence at all.
-    z = np.clip(_normal_quantile(1.0 - p + 0.5 / (1.0 + known.sum(axis=1))), -Z_MAX, Z_MAX)
-    return p, z / np.sqrt(times)
+    z = np.clip(_normal_quantile(1.0 - p + 0.5 / (1.0 + known.sum(axis=1))), Z_MIN, Z_MAX)
+    return p, (z - Z_SHIFT) / np.sqrt(times)
 
 
 def _normal_quantile(p: Array) -> Array:
@@ -130,7 +135,7 @@ class Evidence:
         here = np.isfinite(residuals)
         gains = np.empty((len(z), TESTS))
         gains[:, :-1] = z[:, None] - np.array(SHIFTS) / 2
-        gains[:, -1] = np.log((BETS * p[:, None] ** (BETS - 1.0)).mean(axis=1)) / times
+        gains[:, -1] = np.log(0.5 + 0.5 * (BETS * p[:, None] ** (BETS - 1.0)).mean(axis=1)) / times
         gains[~here] = 0.0
         level = np.clip(self.level + gains, 0.0, CAP * thresholds)
         fresh = (self.level <= 0.0) & here[:, None]

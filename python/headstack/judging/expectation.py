@@ -16,12 +16,14 @@ from headstack.judging.steps import FEATURES
 STEPS_NEEDED = 96
 """Of a disk's own past: a day, so that day and night are in it."""
 PEERS_MIN = 3
-PEER_STEPS = (12, 96)
-"""After how many steps residuals of peers are first known, and after how many for good."""
+PEER_STEPS = (12, 24, 48, 96)
+"""After how many steps residuals of peers are first known, known better, and known for good."""
 COMPARABLE = (math.log(2.0), math.log(2.0), 0.25)
 """How far rate, size and share of reads of a disk may be from those of its peers; slopes are not trusted further."""
 SICK = math.log(1.15)
 """A disk whose residual is above it in the middle teaches nothing of health."""
+UNLIKE = 3.0
+"""Nor does one whose residuals vary so many times as much as those of its peers."""
 RIDGE = 1e-3
 KEPT_EVERY = 8
 WEEK = 672
@@ -117,7 +119,11 @@ class Peers:
         if good.sum() > 30:
             x = moved[good]
             self.slopes = np.linalg.solve(x.T @ x + RIDGE * len(x) * np.eye(3), x.T @ off[good])
-        residuals = np.array([self.residuals(values, features)[:members] for _, values, features in self._padded()]).T
+        residuals = np.array([self.residuals(values, features) for _, values, features in self._padded()]).T
+        # One that is ill at times alone would teach that its worst hours are health.
+        with np.errstate(all="ignore"):
+            spread = np.nanstd(residuals, axis=1)
+            healthy &= ~(spread > UNLIKE * np.nanmedian(spread[healthy])) if healthy.any() else False
         if healthy.any():
             self.health = Health.of(residuals[healthy])
 

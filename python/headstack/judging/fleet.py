@@ -16,7 +16,7 @@ from headstack.judging.steps import STEP_S, STREAMS, Step
 from headstack.judging.verdict import Method
 
 METHODS: tuple[Method, ...] = ("peers", "own past", "twin")
-TOLERANCES = np.log([1.10, 1.15, 1.5])
+TOLERANCES = np.log([1.15, 1.15, 1.5])
 """By how much a disk may be slower and be fine: disks of a batch differ by a few parts in a hundred, loads move in ways that
 no column shows, and twins of sheets are off by tens."""
 LANES_A_DRIVE = 2.0
