@@ -21,9 +21,10 @@ from conftest import Headstack
 from headstack import InputError
 from headstack.judging import sources
 from headstack.judging.exporter import exposition
+from headstack.judging.history import history, record
 from headstack.judging.judge import judge
 from headstack.judging.live import disks_of
-from headstack.judging.session import Session, history, in_order, record
+from headstack.judging.session import Session, in_order
 from headstack.judging.sources.files import How
 from headstack.judging.twins import SystemTwin, twins_of
 from headstack.judging.verdict import CANNOT_TELL, FINE, SLOW, Cause, Slower, Verdict

@@ -25,7 +25,7 @@ COMPLETE = "_HEADSTACK_COMPLETE"
 EPILOG = """\b
 Exit codes:
   0  fine
-  1  a limit that was asked for is not kept, or by nothing that could be chosen; verified
+  1  a disk is slow; a limit is not kept, or by nothing that could be chosen; verified
      data are damaged or lost, or others came to need what was being written: what was
      measured is written
   2  bad input or usage: one line says what, nothing is written

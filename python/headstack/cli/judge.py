@@ -120,9 +120,9 @@ def judge(
         import polars  # noqa: F401
     except ImportError:
         raise InputError("judging needs numpy and polars: pip install 'headstack[judge]'") from None
+    from headstack.judging.history import history as entries_of
     from headstack.judging.judge import judge as by_statistics
     from headstack.judging.session import Session
-    from headstack.judging.session import history as entries_of
     from headstack.judging.sources.files import How
     from headstack.judging.sources.times import zone_of
     from headstack.judging.twins import twins_of
@@ -210,7 +210,7 @@ class Kept:
 
     def after(self, session: Session) -> None:
         """Keeps what is due."""
-        from headstack.judging.session import record
+        from headstack.judging.history import record
 
         if self.history_path is not None and session.span_s is not None:
             record(Path(self.history_path), session.verdicts, session.span_s[1])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -16,14 +15,13 @@ from headstack._native import InputError
 from headstack.atomic_files import write_text
 from headstack.judging.observations import Observations
 from headstack.judging.sources.files import How
-from headstack.judging.verdict import CANNOT_TELL, FINE, KINDS, SLOW, Judgement, Verdict
+from headstack.judging.verdict import CANNOT_TELL, KINDS, SLOW, Judgement, Verdict
 
 Judge: TypeAlias = Callable[..., Judgement]
 
 MARK = "headstack_judge"
 """The key that tells a state file of ours; its value is the version."""
 VERSION = 1
-HISTORY_MARK = "headstack_judge_history"
 
 ALL_FINE, SOME_SLOW, NOTHING_TOLD = 0, 1, 4
 """Exit codes."""
@@ -174,45 +172,3 @@ def verdict_of(data: Mapping[str, Any]) -> Verdict:
             "course": course,
         }
     )
-
-
-def record(path: Path, verdicts: tuple[Verdict, ...], at_s: float) -> int:
-    """Appends to a history what is said otherwise than before of a disk, with its evidence; returns how many."""
-    before = {(one["host"], one["disk"]): one["kind"] for one in history(path)} if path.exists() else {}
-    changed = [one for one in verdicts if before.get((one.host, one.disk)) != one.kind]
-    # Of a disk that was always fine there is nothing to tell.
-    told = [one for one in changed if one.kind != FINE or (one.host, one.disk) in before]
-    lines = []
-    for one in told:
-        entry = {HISTORY_MARK: VERSION, "at_s": at_s, "before": before.get((one.host, one.disk)), **asdict(one)}
-        del entry["course"]
-        lines.append(json.dumps(entry, ensure_ascii=False, allow_nan=False) + "\n")
-    if lines:
-        with open(path, "a", encoding="utf-8") as file:
-            file.write("".join(lines))
-            file.flush()
-            os.fsync(file.fileno())
-    return len(lines)
-
-
-def history(path: Path) -> list[dict[str, Any]]:
-    """The entries of a history, oldest first. Raises ``InputError`` where it is not ours."""
-    found = []
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from None
-    lines = text.split("\n")
-    for number, line in enumerate(lines, 1):
-        if not line or (number == len(lines) and not line.endswith("}")):
-            # The last line may have been cut when the power went.
-            continue
-        try:
-            entry = json.loads(line)
-            version = entry[HISTORY_MARK]
-        except (ValueError, KeyError, TypeError):
-            raise InputError(f"{path}: line {number}: no entry of a history of judge") from None
-        if version != VERSION:
-            raise InputError(f"{path}: line {number}: version {version}; allowed: {VERSION}")
-        found.append(entry)
-    return found
