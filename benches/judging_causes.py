@@ -17,6 +17,7 @@ from judging_runs import ILLS, Runs, load
 
 from headstack.judging.judge import judge
 from headstack.judging.observations import Observations
+from headstack.judging.steps import STEP_S
 
 CHOSEN = ("exos-x16-16tb", "pm883-480gb")
 HELD = ("exos-7e8-8tb", "wd1200bb", "dc-s4500-960gb")
@@ -60,7 +61,10 @@ def main() -> int:
         tables = list(pool.map(table, drives, [kept] * len(drives)))
     right = told = faults = 0
     for drive, frame in zip(drives, tables, strict=True):
-        verdicts = judge(Observations(frame, "simulated"), peers="host").verdicts
+        # The half day in which it is slow once again, so that what is slow a quarter of the time has time to show.
+        begin_s = HEALTHY * STEP_S
+        again = frame.filter(pl.col("start_s") >= begin_s).with_columns(pl.col("start_s") + SLOW * STEP_S)
+        verdicts = judge(Observations(pl.concat([frame, again]), "simulated"), peers="host").verdicts
         for verdict in verdicts:
             if verdict.disk != "x":
                 if verdict.kind == "slow":

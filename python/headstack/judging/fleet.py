@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from headstack.judging.evidence import STEPS_A_YEAR, Array, Evidence, deviates
-from headstack.judging.expectation import PEERS_MIN, STEPS_NEEDED, Past, Peers
+from headstack.judging.expectation import PEERS_MIN, SICK, STEPS_NEEDED, Past, Peers
 from headstack.judging.steps import STEP_S, STREAMS, Step
 from headstack.judging.verdict import Method
 
@@ -23,6 +23,7 @@ LANES_A_DRIVE = 2.0
 """Reads and writes, each held against what its verdict is by."""
 RECENT = 64
 """Steps that causes are told from."""
+SPREAD_WEIGHT = 0.05
 COURSE = 240
 PEER_STEPS_JUDGED = 8
 UNSTEADY = math.log(1.5)
@@ -67,6 +68,8 @@ class Disk:
     """In which enough was asked of it."""
     first_s: float = 0.0
     last_s: float = 0.0
+    usual_spread: list[float | None] = field(default_factory=lambda: [None] * len(STREAMS))
+    """Of streams, a slow mean over the steps in which it was not slow."""
     unsteady: float = 0.0
     """A slow mean of how far intervals are above the best of their step."""
 
@@ -89,6 +92,10 @@ class Disk:
             self.course.append((step.start_s, float(np.exp(np.nanmean(of)))))
             if len(self.course) > COURSE:
                 self.course, self.every = self.course[::2], 2 * self.every
+        for stream, (spread, residual) in enumerate(zip(step.spread[place].tolist(), of.tolist(), strict=True)):
+            if math.isfinite(spread) and residual <= SICK:
+                usual = self.usual_spread[stream]
+                self.usual_spread[stream] = spread if usual is None else usual + SPREAD_WEIGHT * (spread - usual)
         spread = step.spread[place][np.isfinite(step.log_latency[place])]
         if np.isfinite(spread).any():
             weight = 1.0 / min(self.steps + 1, STEPS_NEEDED // 4)

@@ -16,7 +16,7 @@ from headstack.judging.fleet import METHODS, Disk, Fleet, grouped
 from headstack.judging.observations import Observations
 from headstack.judging.saying import verdict_of
 from headstack.judging.steps import STREAMS, Step, plain_rows, rows_of, split, steps_of
-from headstack.judging.verdict import Judgement
+from headstack.judging.verdict import Judgement, Verdict
 
 PeersMode: TypeAlias = Literal["auto", "host", "model", "none"]
 PEERS_MODES: tuple[PeersMode, ...] = ("auto", "host", "model", "none")
@@ -106,13 +106,14 @@ def _of_itself(disk: Disk, stream: int, latency: Array, features: Array, twins: 
     return [float(own), float(latency[stream] - expected_of_twin(twin, STREAMS[stream], features[stream]))]
 
 
-def verdicts(fleet: Fleet, budget: float) -> list[Any]:
+def verdicts(fleet: Fleet, budget: float) -> list[Verdict]:
     """Of all disks, in order of host and disk."""
     found = []
     for place in sorted(range(len(fleet.disks)), key=lambda at: (fleet.disks[at].host, fleet.disks[at].disk)):
         facts = fleet.facts(place, budget)
-        cause = cause_of(fleet.disks[place].recent, facts.since_step, facts.noise) if facts.slow else None
-        found.append(verdict_of(fleet.disks[place], facts, cause))
+        disk = fleet.disks[place]
+        cause = cause_of(disk.recent, facts.since_step, facts.noise, disk.usual_spread) if facts.slow else None
+        found.append(verdict_of(disk, facts, cause))
     return found
 
 
