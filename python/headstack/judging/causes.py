@@ -27,6 +27,8 @@ PAGE_BYTES, PAGES_MAX = 4096.0, 8.0
 """What each slow access reads, and after how many the others run beside: seen of one simulated drive, pm883-480gb."""
 UNEVEN = math.log(2.0)
 """How much more uneven intervals are at least where some reads take much longer than the rest."""
+HIDDEN = 0.5
+"""The deviation of logarithms of writes behind a cache."""
 OUTLIER = 36.0
 """The most that one latency adds to a sum of squares: one that fits no cause decides between none."""
 WORTH = 40.0
@@ -47,6 +49,7 @@ class Seen(NamedTuple):
     depth: Array
     """In flight while it is busy, at least 1."""
     spread: Array
+    usual_spread: Array
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,8 @@ class Pattern:
     reads: Callable[[Seen], Array] | None
     writes: Callable[[Seen], Array] | None
     tied: bool = False
+    hidden: bool = False
+    """What of it a write cache hides depends on how full it is, so that writes tell little."""
     at_times: bool = False
     """Of a quarter of an hour, so that intervals in it differ more than in health."""
     states: Callable[[Array, Array], tuple[Array, float]] | None = None
@@ -119,8 +124,9 @@ PATTERNS = (
         "each access holds the disk {reads} longer, and whoever waits behind it",
         _waiting,
         _waiting,
+        hidden=True,
     ),
-    Pattern("mechanism", "each page takes {reads} longer, and whoever waits for it", _pages, _pages),
+    Pattern("mechanism", "each page takes {reads} longer, and whoever waits for it", _pages, _pages, hidden=True),
     Pattern("late answers", "every answer comes {reads} later, however many are waiting", _constant, _constant, tied=True),
     Pattern("write cache off", "writes take {writes} more, reads take what they did", None, _waiting),
     Pattern("link", "the time grows with the size of requests: {reads} more at the mean size", _transfer, _transfer, True),
@@ -129,7 +135,8 @@ PATTERNS = (
         "reads of the medium",
         "some reads take much longer: {reads} on average, and intervals are {worse:.1f} times as uneven",
         _waiting,
-        None,
+        _waiting,
+        hidden=True,
         at_times=True,
     ),
     Pattern(
@@ -144,17 +151,15 @@ PATTERNS = (
 CAUSES = tuple(dict.fromkeys(pattern.name for pattern in PATTERNS))
 
 
-def cause_of(
-    recent: Sequence[Sequence[float]], since_step: float | None, noise: float, usual_spread: Sequence[float | None]
-) -> Cause | None:
+def cause_of(recent: Sequence[Sequence[float]], since_step: float | None, noise: float) -> Cause | None:
     """The cause of what was seen since a step, of the rows of ``fleet.Disk.recent``; ``None`` where that is too little.
-    ``noise`` is the deviation of residuals in health, ``usual_spread`` how uneven intervals of each stream were then."""
+    ``noise`` is the deviation of residuals in health."""
     rows = np.array(recent)
     after = rows[:, 0] > since_step if since_step is not None else np.ones(len(rows), dtype=bool)
     if after.sum() < STEPS_NEEDED:
         return None
     reads, writes, both = (_seen(rows[after], stream) for stream in range(3))
-    worse = _unevenness((reads, writes, both), usual_spread)
+    worse = _unevenness((reads, writes, both))
     if not (np.isfinite(reads.log_latency).any() or np.isfinite(writes.log_latency).any()):
         reads = both
     sigma = max(noise, NOISE_MIN)
@@ -196,6 +201,10 @@ def _fit(pattern: Pattern, reads: Seen, writes: Seen, sigma: float, worse: float
     share, cost = (np.ones(len(slower)), 0.0) if pattern.states is None else pattern.states(slower, reads.step)
     of_reads = _errors(reads, pattern.reads, share, sigma)
     of_writes = _errors(writes, pattern.writes, share, sigma)
+    if pattern.hidden:
+        loosely = _errors(writes, pattern.writes, share, HIDDEN)
+        loosely += 2.0 * math.log(HIDDEN / sigma) * np.isfinite(writes.log_latency).sum()
+        of_writes = np.minimum(of_writes, loosely)
     seen = sum(int(np.isfinite(kind.log_latency).sum()) for kind in (reads, writes))
     if pattern.tied:
         at = int((of_reads + of_writes).argmin())
@@ -226,7 +235,7 @@ def _errors(seen: Seen, part: Callable[[Seen], Array] | None, share: Array, sigm
 
 
 def _seen(rows: Array, stream: int) -> Seen:
-    latency, residual, size, _, depth, spread = (rows[:, 1 + 6 * stream + at] for at in range(6))
+    latency, residual, size, _, depth, spread, usual = (rows[:, 1 + 7 * stream + at] for at in range(7))
     with np.errstate(all="ignore"):
         return Seen(
             rows[:, 0],
@@ -235,16 +244,17 @@ def _seen(rows: Array, stream: int) -> Seen:
             np.exp(size),
             np.maximum(np.exp(depth), 1.0),
             spread,
+            usual,
         )
 
 
-def _unevenness(kinds: Sequence[Seen], usual: Sequence[float | None]) -> float:
+def _unevenness(kinds: Sequence[Seen]) -> float:
     """How much more intervals of a step differ than in health; 1 where that is not known."""
     found = []
-    for seen, then in zip(kinds, usual, strict=True):
-        now = seen.spread[np.isfinite(seen.spread)]
-        if then is not None and len(now) >= STEPS_NEEDED:
-            found.append((float(np.median(now)) + 0.02) / (then + 0.02))
+    for seen in kinds:
+        known = np.isfinite(seen.spread) & np.isfinite(seen.usual_spread)
+        if known.sum() >= STEPS_NEEDED:
+            found.append(float(np.median((seen.spread[known] + 0.02) / (seen.usual_spread[known] + 0.02))))
     return max(found, default=1.0)
 
 

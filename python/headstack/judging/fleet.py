@@ -60,7 +60,7 @@ class Disk:
     """By stream."""
     recent: list[list[float]] = field(default_factory=list)
     """Step, then for reads, writes and all the logarithm of latency, its residual, the logarithm of size, the share of reads, the
-    logarithm of what is in flight, and the spread; NaN where nothing was seen."""
+    logarithm of what is in flight, the spread, and what it would be in health; NaN where nothing was seen."""
     course: list[tuple[float, float]] = field(default_factory=list)
     every: int = 1
     """Of how many steps ``course`` has one."""
@@ -68,7 +68,7 @@ class Disk:
     """In which enough was asked of it."""
     first_s: float = 0.0
     last_s: float = 0.0
-    usual_spread: list[float | None] = field(default_factory=lambda: [None] * len(STREAMS))
+    usual_spread: list[float] = field(default_factory=lambda: [math.nan] * len(STREAMS))
     """Of streams, a slow mean over the steps in which it was not slow."""
     unsteady: float = 0.0
     """A slow mean of how far intervals are above the best of their step."""
@@ -77,12 +77,14 @@ class Disk:
         """What it has shown of a kind of request."""
         return self.pasts.setdefault(stream, Past())
 
-    def note(self, step: Step, place: int, residuals: Array, method: int | None) -> None:
-        """Keeps what a step was like. ``residuals`` are of streams and ``METHODS``."""
+    def note(self, step: Step, place: int, residuals: Array, method: int | None, of_peers: Array) -> None:
+        """Keeps what a step was like. ``residuals`` are of streams and ``METHODS``, ``of_peers`` the spread of peers."""
         of = residuals[:, method] if method is not None else np.full(len(STREAMS), math.nan)
         features = step.features[place]
+        spreads = step.spread[place]
+        usual = np.where(np.isfinite(of_peers), of_peers, self.usual_spread)
         columns = np.column_stack(
-            [step.log_latency[place], of, features[:, 1], features[:, 2], features[:, 3], step.spread[place]]
+            [step.log_latency[place], of, features[:, 1], features[:, 2], features[:, 3], spreads, usual]
         )
         self.recent = [*self.recent[-RECENT + 1 :], [float(step.number), *columns.ravel().tolist()]]
         if self.steps == 0:
@@ -92,11 +94,11 @@ class Disk:
             self.course.append((step.start_s, float(np.exp(np.nanmean(of)))))
             if len(self.course) > COURSE:
                 self.course, self.every = self.course[::2], 2 * self.every
-        for stream, (spread, residual) in enumerate(zip(step.spread[place].tolist(), of.tolist(), strict=True)):
+        for stream, (spread, residual) in enumerate(zip(spreads.tolist(), of.tolist(), strict=True)):
             if math.isfinite(spread) and residual <= SICK:
-                usual = self.usual_spread[stream]
-                self.usual_spread[stream] = spread if usual is None else usual + SPREAD_WEIGHT * (spread - usual)
-        spread = step.spread[place][np.isfinite(step.log_latency[place])]
+                before = self.usual_spread[stream]
+                self.usual_spread[stream] = spread if math.isnan(before) else before + SPREAD_WEIGHT * (spread - before)
+        spread = spreads[np.isfinite(step.log_latency[place])]
         if np.isfinite(spread).any():
             weight = 1.0 / min(self.steps + 1, STEPS_NEEDED // 4)
             self.unsteady += weight * (float(np.nanmax(spread)) - self.unsteady)
@@ -105,6 +107,7 @@ class Disk:
     def plain(self) -> dict[str, Any]:
         told = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in ("pasts", "recent")}
         recent = [[None if math.isnan(value) else value for value in row] for row in self.recent]
+        told["usual_spread"] = [None if math.isnan(value) else value for value in self.usual_spread]
         return told | {"pasts": {str(of): past.plain() for of, past in self.pasts.items()}, "recent": recent}
 
     @staticmethod
@@ -112,6 +115,7 @@ class Disk:
         told = dict(plain)
         told["pasts"] = {int(of): Past.of(past) for of, past in plain["pasts"].items()}
         told["recent"] = [[math.nan if value is None else value for value in row] for row in plain["recent"]]
+        told["usual_spread"] = [math.nan if value is None else value for value in plain["usual_spread"]]
         told["course"] = [(start, factor) for start, factor in plain["course"]]
         return Disk(**told)
 

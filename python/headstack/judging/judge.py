@@ -11,7 +11,7 @@ import numpy as np
 from headstack._native import InputError
 from headstack.judging.causes import cause_of
 from headstack.judging.evidence import Array
-from headstack.judging.expectation import Peers, Twin, expected_of_twin
+from headstack.judging.expectation import Peers, Twin, expected_of_twin, leave_one_out_median
 from headstack.judging.fleet import METHODS, Disk, Fleet, grouped
 from headstack.judging.observations import Observations
 from headstack.judging.saying import verdict_of
@@ -64,7 +64,9 @@ def take(fleet: Fleet, step: Step, twins: Mapping[str, Twin], budget: float) -> 
     # All requests together are judged where a source does not tell reads from writes.
     latency[np.isfinite(latency[:, :2]).any(axis=1), 2] = math.nan
     residuals = np.full((len(fleet.disks), len(STREAMS), len(METHODS)), math.nan)
+    of_peers = np.full(latency.shape, math.nan)
     for (_, stream), group, members in fleet.peers_of_all():
+        of_peers[members, stream] = leave_one_out_median(step.spread[members, stream][None, :])[0]
         residuals[members, stream, 0] = _of_peers(fleet, group, members, stream, step, budget)
     for place, disk in enumerate(fleet.disks):
         for stream in np.flatnonzero(np.isfinite(latency[place])):
@@ -78,7 +80,7 @@ def take(fleet: Fleet, step: Step, twins: Mapping[str, Twin], budget: float) -> 
         healthy = not (judged and fleet.alarmed(place, judged))
         for stream in seen:
             disk.past(stream).learn(step.number, float(latency[place, stream]), features[place, stream], healthy)
-        disk.note(step, place, residuals[place], None if judged is None else METHODS.index(judged))
+        disk.note(step, place, residuals[place], None if judged is None else METHODS.index(judged), of_peers[place])
     fleet.judged_s = step.start_s + 1.0
 
 
@@ -112,7 +114,7 @@ def verdicts(fleet: Fleet, budget: float) -> list[Verdict]:
     for place in sorted(range(len(fleet.disks)), key=lambda at: (fleet.disks[at].host, fleet.disks[at].disk)):
         facts = fleet.facts(place, budget)
         disk = fleet.disks[place]
-        cause = cause_of(disk.recent, facts.since_step, facts.noise, disk.usual_spread) if facts.slow else None
+        cause = cause_of(disk.recent, facts.since_step, facts.noise) if facts.slow else None
         found.append(verdict_of(disk, facts, cause))
     return found
 
