@@ -88,8 +88,8 @@ def _pages(seen: Seen) -> Array:
 
 
 def _queue(seen: Seen) -> Array:
-    # Nothing while one is outstanding, and ever more of what is waiting: order of service is what a queue is for.
-    return np.maximum(seen.depth - 1.0, 0.0) ** 2 / seen.depth
+    # One after the other each takes as long as it does alone: nothing more while nobody waits.
+    return seen.depth - 1.0
 
 
 def _levels(slower: Array, _step: Array) -> tuple[Array, float]:
@@ -130,7 +130,7 @@ PATTERNS = (
     Pattern("late answers", "every answer comes {reads} later, however many are waiting", _constant, _constant, tied=True),
     Pattern("write cache off", "writes take {writes} more, reads take what they did", None, _waiting),
     Pattern("link", "the time grows with the size of requests: {reads} more at the mean size", _transfer, _transfer, True),
-    Pattern("queue cut", "alone, requests take what they did; with others waiting {reads} more", _queue, _queue, True),
+    Pattern("queue cut", "alone, requests take what they did; {reads} more for each that waits", _queue, _queue, hidden=True),
     Pattern(
         "reads of the medium",
         "some reads take much longer: {reads} on average, and intervals are {worse:.1f} times as uneven",
