@@ -194,9 +194,9 @@ def main() -> int:
         deviation = float(np.nanstd(centred))
         far = float((np.abs(centred[np.isfinite(centred)]) > 3 * deviation).mean())
         print(f"{name:28}{deviation:10.4f}{far:9.4f}{time:7.2f}{alarms:11}", flush=True)
-    if tables:
-        delays(tables, True, 1)
-        delays(tables, False, 2)
+    for seed, peers in enumerate((True, False)):
+        if tables:
+            delays(tables, peers, seed)
     return 0
 
 
