@@ -32,6 +32,7 @@ Exit codes:
   3  a run failed, or failed the checks that it makes of itself: nothing is written; a
      measurement ended early by its target: what was measured is written; results could
      not be written: one line says where and why
+  4  judge: nothing can be told of any disk
   128 + N  ended by signal N: 130 by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP; of measurements,
      what was measured is written"""
 
@@ -54,6 +55,7 @@ COMMANDS = {
     "replay": "replays",
     "compare": "compare",
     "inspect": "inspect",
+    "judge": "judge",
     "study": "studies",
     "crash": "crash",
     "fit": "fits",
