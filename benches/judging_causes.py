@@ -1,8 +1,8 @@
 """How often the cause of a slow disk is named rightly: `judging_causes.py [--chosen] [--keep FOLDER]`.
 
-Hosts of five simulated disks of one model, of which one has a known fault from the fourth hour on; it is held against
-the other four. What causes are told by was chosen on the drives of `CHOSEN` (`--chosen` shows them); the drives of `HELD` and
-their seeds were not looked at before.
+Hosts of five simulated disks of one model, of which one has a known fault from the fourth hour on; it is held
+against the other four. What causes are told by was chosen on the drives of `CHOSEN` (`--chosen` shows them); the
+drives of `HELD` and their seeds were not looked at before.
 """
 
 from __future__ import annotations
@@ -37,16 +37,12 @@ def table(drive: str, kept: Path | None) -> pl.DataFrame:
         for step, at in enumerate(loads)
         for disk in range(PEERS)
     ]
-    before = [
-        runs.quarter("", "x", step, at, "healthy", 9000 + step) for step, at in enumerate(loads[:HEALTHY])
-    ]
+    before = [runs.quarter("", "x", step, at, "healthy", 9000 + step) for step, at in enumerate(loads[:HEALTHY])]
     found = []
     for name, ill in ILLS.items():
         if ill.spinning not in (None, runs.spinning):
             continue
-        sick = [
-            runs.quarter("", "x", step, at, name, 9000 + step) for step, at in enumerate(loads) if step >= HEALTHY
-        ]
+        sick = [runs.quarter("", "x", step, at, name, 9000 + step) for step, at in enumerate(loads) if step >= HEALTHY]
         found.append(pl.concat(of_peers + before + sick).with_columns(host=pl.lit(name)))
     whole = pl.concat(found)
     if path:

@@ -1,9 +1,9 @@
 """Why a disk is slow: what each cause would do to latencies under the loads that it had since, and which fits best.
 
-A cause adds a time to each request, in a pattern over loads: the same for all, with what is in flight, with the size; to reads
-or to writes; always, at times, or regularly. Its one or two amounts are fitted to the logarithms of latencies. Causes are
-compared by their likelihoods, each penalised for its amounts (Schwarz, Annals of Statistics, 1978). One that leaves much more
-than the noise of health is none: the cause is then unknown.
+A cause adds a time to each request, in a pattern over loads: the same for all, with what is in flight, with the
+size; to reads or to writes; always, at times, or regularly. Its one or two amounts are fitted to the logarithms of
+latencies. Causes are compared by their likelihoods, each penalised for its amounts (Schwarz, Annals of Statistics,
+1978). One that leaves much more than the noise of health is none: the cause is then unknown.
 """
 
 from __future__ import annotations
@@ -127,10 +127,16 @@ PATTERNS = (
         hidden=True,
     ),
     Pattern("mechanism", "each page takes {reads} longer, and whoever waits for it", _pages, _pages, hidden=True),
-    Pattern("late answers", "every answer comes {reads} later, however many are waiting", _constant, _constant, tied=True),
+    Pattern(
+        "late answers", "every answer comes {reads} later, however many are waiting", _constant, _constant, tied=True
+    ),
     Pattern("write cache off", "writes take {writes} more, reads take what they did", None, _waiting),
-    Pattern("link", "the time grows with the size of requests: {reads} more at the mean size", _transfer, _transfer, True),
-    Pattern("queue cut", "alone, requests take what they did; {reads} more for each that waits", _queue, _queue, hidden=True),
+    Pattern(
+        "link", "the time grows with the size of requests: {reads} more at the mean size", _transfer, _transfer, True
+    ),
+    Pattern(
+        "queue cut", "alone, requests take what they did; {reads} more for each that waits", _queue, _queue, hidden=True
+    ),
     Pattern(
         "reads of the medium",
         "some reads take much longer: {reads} on average, and intervals are {worse:.1f} times as uneven",
@@ -146,7 +152,9 @@ PATTERNS = (
         _waiting,
         states=_levels,
     ),
-    Pattern("background work", "{reads} more in a fixed rhythm, and nothing in between", _waiting, _waiting, states=_periods),
+    Pattern(
+        "background work", "{reads} more in a fixed rhythm, and nothing in between", _waiting, _waiting, states=_periods
+    ),
 )
 CAUSES = tuple(dict.fromkeys(pattern.name for pattern in PATTERNS))
 
@@ -215,7 +223,7 @@ def _fit(pattern: Pattern, reads: Seen, writes: Seen, sigma: float, worse: float
     squares = float(of_reads[places[0]] + of_writes[places[1]])
     weight = min(1.0, WORTH / max(seen, 1))
     cost = weight * (squares / 2 + cost) + amounts / 2 * math.log(max(seen, 2))
-    # What waits longer is more uneven, too: by the root of it, as far as simulated disks tell. 35 % either way is chance.
+    # What waits longer is more uneven, too: by the root of it, as far as simulated disks tell. A third is chance.
     expected = max(float(np.median(slower)), 0.0) / 2 + (UNEVEN if pattern.at_times else 0.0)
     far = math.log(worse) - expected
     cost += 0.5 * (far / 0.3) ** 2 if not pattern.at_times or far < 0 else 0.0

@@ -34,10 +34,10 @@ def judge(
 ) -> Judgement:
     """Verdicts on all disks that were seen, now or before.
 
-    ``peers`` says whom a disk is held against: disks of its host and model (``host``), of its model anywhere (``model``),
-    those of its host where there are four and else of its model (``auto``), or nobody. ``twin`` has twins by model.
-    ``state`` is what an earlier judgement left; a log in parts, each with the state of the one before, is judged as it
-    would be in one. The last quarter of an hour is judged when something later is seen.
+    ``peers`` says whom a disk is held against: disks of its host and model (``host``), of its model anywhere
+    (``model``), those of its host where there are four and else of its model (``auto``), or nobody. ``twin`` has
+    twins by model. ``state`` is what an earlier judgement left; a log in parts, each with the state of the one
+    before, is judged as it would be in one. The last quarter of an hour is judged when something later is seen.
     """
     if peers not in PEERS_MODES:
         raise InputError(f"peers: {peers} is unknown; allowed: {', '.join(PEERS_MODES)}")
@@ -69,8 +69,8 @@ def take(fleet: Fleet, step: Step, twins: Mapping[str, Twin], budget: float) -> 
         of_peers[members, stream] = leave_one_out_median(step.spread[members, stream][None, :])[0]
         residuals[members, stream, 0] = _of_peers(fleet, group, members, stream, step, budget)
     for place, disk in enumerate(fleet.disks):
-        for stream in np.flatnonzero(np.isfinite(latency[place])):
-            residuals[place, stream, 1:] = _of_itself(disk, int(stream), latency[place], features[place], twins)
+        for seen_stream in map(int, np.flatnonzero(np.isfinite(latency[place]))):
+            residuals[place, seen_stream, 1:] = _of_itself(disk, seen_stream, latency[place], features[place], twins)
     fleet.test(step.number, residuals, budget)
     for place, disk in enumerate(fleet.disks):
         seen = [int(stream) for stream in np.flatnonzero(np.isfinite(latency[place]))]
@@ -117,5 +117,3 @@ def verdicts(fleet: Fleet, budget: float) -> list[Verdict]:
         cause = cause_of(disk.recent, facts.since_step, facts.noise) if facts.slow else None
         found.append(verdict_of(disk, facts, cause))
     return found
-
-
