@@ -1,7 +1,7 @@
 """`headstack judge` on real disks, and beside what others do: `judging.py failslow.parquet`.
 
-The file (host, ts_s, disk, throughput, latency; of the Perseus data set, which this repository ships none of) has 36 disks
-of three hosts over two weeks. Two are known to be slow, from the start on.
+The file (host, ts_s, disk, throughput, latency; of the Perseus data set, which this repository ships none of) has
+36 disks of three hosts over two weeks. Two are known to be slow, from the start on.
 """
 
 from __future__ import annotations
@@ -56,11 +56,14 @@ def ratio(frame: pl.DataFrame) -> Found:
 
 
 def iaso_like(frame: pl.DataFrame) -> Found:
-    """A score of slow answers by additive increase and multiplicative decrease, over ten minutes, against the 30th percentile of
-    peers: ours after the paper's description; timeouts are answers of more than three times the host's median."""
+    """A score of slow answers by additive increase and multiplicative decrease, over ten minutes, against the 30th
+    percentile of peers: ours after the paper's description; timeouts are answers of more than three times the
+    host's median."""
     of = pl.col
     late = frame.with_columns(late=of("latency_s") > 3 * of("latency_s").median().over("host", "start_s"))
-    windows = late.group_by("host", "disk", (of("start_s") // 600).alias("window")).agg(of("late").mean()).sort("window")
+    windows = (
+        late.group_by("host", "disk", (of("start_s") // 600).alias("window")).agg(of("late").mean()).sort("window")
+    )
     found: Found = set()
     for _, of_disk in windows.group_by("host", "disk", maintain_order=True):
         score = 0.0
@@ -72,7 +75,8 @@ def iaso_like(frame: pl.DataFrame) -> Found:
 
 
 def fence(frame: pl.DataFrame) -> Found:
-    """The median of three hours above the third quartile of all and twice the distance of quartiles, and twice the host's."""
+    """The median of three hours above the third quartile of all and twice the distance of quartiles, and twice the
+    host's."""
     of = pl.col
     windows = frame.group_by("host", "disk", (of("start_s") // 10_800).alias("window")).agg(of("latency_s").median())
     within = of("latency_s").quantile(0.75).over("window")
@@ -82,9 +86,9 @@ def fence(frame: pl.DataFrame) -> Found:
 
 
 def perseus_like(frame: pl.DataFrame) -> Found:
-    """A polynomial of latency over throughput for each host and day, with the upper bound of 99.9 %; slow where the median of
-    latency over the bound of a five-minute window is above 1 in at least an hour of a day. No PCA: the fit leaves out what is above
-    the 95th percentile."""
+    """A polynomial of latency over throughput for each host and day, with the upper bound of 99.9 %; slow where the
+    median of latency over the bound of a five-minute window is above 1 in at least an hour of a day. No PCA: the
+    fit leaves out what is above the 95th percentile."""
     of = pl.col
     found: Found = set()
     for _, day in frame.with_columns(day=of("start_s") // DAY_S).group_by("host", "day", maintain_order=True):

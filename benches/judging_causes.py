@@ -1,8 +1,8 @@
 """How often the cause of a slow disk is named rightly: `judging_causes.py [--chosen] [--keep FOLDER]`.
 
-Hosts of five simulated disks of one model, of which one has a known fault from the fourth hour on; it is held against
-the other four. What causes are told by was chosen on the drives of `CHOSEN` (`--chosen` shows them); the drives of `HELD` and
-their seeds were not looked at before.
+Hosts of five simulated disks of one model, of which one has a known fault from the fourth hour on; it is held
+against the other four. What causes are told by was chosen on the drives of `CHOSEN` (`--chosen` shows them); the
+drives of `HELD` and their seeds were not looked at before.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from judging_runs import ILLS, Runs, load
 
 from headstack.judging.judge import judge
 from headstack.judging.observations import Observations
+from headstack.judging.steps import STEP_S
 
-CHOSEN = ("exos-x16-16tb", "pm883-480gb")
-HELD = ("exos-7e8-8tb", "wd1200bb", "dc-s4500-960gb")
+CHOSEN = ("exos-x16-16tb", "pm883-480gb", "exos-7e8-8tb", "wd1200bb", "dc-s4500-960gb")
+HELD = ("exos-10e2400", "spinpoint-f1-1tb", "d3-s4610-480gb")
 HEALTHY, SLOW = 13, 48
 PEERS = 4
 
@@ -36,16 +37,12 @@ def table(drive: str, kept: Path | None) -> pl.DataFrame:
         for step, at in enumerate(loads)
         for disk in range(PEERS)
     ]
-    before = [
-        runs.quarter("", "x", step, at, "healthy", 9000 + step) for step, at in enumerate(loads[:HEALTHY])
-    ]
+    before = [runs.quarter("", "x", step, at, "healthy", 9000 + step) for step, at in enumerate(loads[:HEALTHY])]
     found = []
     for name, ill in ILLS.items():
         if ill.spinning not in (None, runs.spinning):
             continue
-        sick = [
-            runs.quarter("", "x", step, at, name, 9000 + step) for step, at in enumerate(loads) if step >= HEALTHY
-        ]
+        sick = [runs.quarter("", "x", step, at, name, 9000 + step) for step, at in enumerate(loads) if step >= HEALTHY]
         found.append(pl.concat(of_peers + before + sick).with_columns(host=pl.lit(name)))
     whole = pl.concat(found)
     if path:
@@ -60,7 +57,10 @@ def main() -> int:
         tables = list(pool.map(table, drives, [kept] * len(drives)))
     right = told = faults = 0
     for drive, frame in zip(drives, tables, strict=True):
-        verdicts = judge(Observations(frame, "simulated"), peers="host").verdicts
+        # The half day in which it is slow once again, so that what is slow a quarter of the time has time to show.
+        begin_s = HEALTHY * STEP_S
+        again = frame.filter(pl.col("start_s") >= begin_s).with_columns(pl.col("start_s") + SLOW * STEP_S)
+        verdicts = judge(Observations(pl.concat([frame, again]), "simulated"), peers="host").verdicts
         for verdict in verdicts:
             if verdict.disk != "x":
                 if verdict.kind == "slow":

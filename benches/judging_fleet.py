@@ -1,10 +1,12 @@
-"""False alarms of healthy drive-years, and delays of fleets in virtual time: `judging_fleet.py TABLE… [--failslow FILE]`.
+"""False alarms of healthy drive-years, and delays of fleets in virtual time: `judging_fleet.py TABLE… [--failslow
+FILE]`.
 
-TABLE is what `judging_causes.py --keep FOLDER` left of a drive: quarters of an hour straight from the simulator. A thousand
-drive-years are not simulated: residuals of healthy disks, of the simulator and (with `--failslow`) of real ones, are drawn
-again in runs of two hours, so that tails and correlation stay. To them come what such short series lack: differences between
-disks for good, a wander over days, hours in which everything is three times as noisy, and, against the own past alone, an evening
-a week with a load that no column shows, which makes all disks up to a tenth slower.
+TABLE is what `judging_causes.py --keep FOLDER` left of a drive: quarters of an hour straight from the simulator. A
+thousand drive-years are not simulated: residuals of healthy disks, of the simulator and (with `--failslow`) of real
+ones, are drawn again in runs of two hours, so that tails and correlation stay. To them come what such short series
+lack: differences between disks for good, a wander over days, hours in which everything is three times as noisy,
+and, against the own past alone, an evening a week with a load that no column shows, which makes all disks up to a
+tenth slower.
 """
 
 from __future__ import annotations
@@ -141,10 +143,15 @@ def delays(tables: list[pl.DataFrame], peers: bool, seed: int) -> None:
             at = library[int(position[host] * 0.999 * len(library))]
             members = np.arange(host * A_HOST, (host + 1) * A_HOST)
             for stream in (0, 1):
-                rows, columns = draw.integers(len(residuals), size=A_HOST), draw.integers(residuals.shape[1], size=A_HOST)
+                rows, columns = (
+                    draw.integers(len(residuals), size=A_HOST),
+                    draw.integers(residuals.shape[1], size=A_HOST),
+                )
                 noise = np.nan_to_num(residuals[rows, columns])
                 latency[members, stream] = float(np.nanmean(at.log_latency[:, stream])) + noise + offset[members]
-                features[members, stream] = np.nanmean(at.features[:, stream], axis=0) + draw.normal(0.0, 0.01, (A_HOST, 4))
+                features[members, stream] = np.nanmean(at.features[:, stream], axis=0) + draw.normal(
+                    0.0, 0.01, (A_HOST, 4)
+                )
         for place, case in case_of.items():
             if number >= ONSET:
                 more = slower(case, number - ONSET, draw)
@@ -164,9 +171,7 @@ def delays(tables: list[pl.DataFrame], peers: bool, seed: int) -> None:
     for case in CASES:
         of = sorted(found.get(place, 10_000) * STEP_S / 3600 for place, name in case_of.items() if name == case)
         hours = [f"{value:.2f} h" if value < 1_000 else "never" for value in (of[len(of) // 2], of[-1])]
-        print(
-            f"{case:26}{len(of):8}{sum(h <= 2 for h in of):8}{sum(h <= 24 for h in of):9}{hours[0]:>9}{hours[1]:>9}"
-        )
+        print(f"{case:26}{len(of):8}{sum(h <= 2 for h in of):8}{sum(h <= 24 for h in of):9}{hours[0]:>9}{hours[1]:>9}")
 
 
 def main() -> int:
@@ -194,9 +199,9 @@ def main() -> int:
         deviation = float(np.nanstd(centred))
         far = float((np.abs(centred[np.isfinite(centred)]) > 3 * deviation).mean())
         print(f"{name:28}{deviation:10.4f}{far:9.4f}{time:7.2f}{alarms:11}", flush=True)
-    if tables:
-        delays(tables, True, 1)
-        delays(tables, False, 2)
+    for seed, peers in enumerate((True, False)):
+        if tables:
+            delays(tables, peers, seed)
     return 0
 
 

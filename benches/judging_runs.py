@@ -9,8 +9,9 @@ from __future__ import annotations
 import random
 import re
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -32,7 +33,7 @@ class Ill(NamedTuple):
     """As ``causes.CAUSES`` calls it, or ``healthy``."""
     fault: Callable[[bool, int], str] | None = None
     """The schedule, of a spinning disk or not, in a quarter of an hour."""
-    options: dict[str, str] = {}
+    options: Mapping[str, str] = MappingProxyType({})
     link: float | None = None
     """Which share of its link is left."""
     spinning: bool | None = None
@@ -93,7 +94,10 @@ class Load(NamedTuple):
 def load(draw: random.Random) -> Load:
     """One at random."""
     return Load(
-        draw.uniform(0.08, 0.6), draw.choice(SIZES_KIB), draw.randrange(35, 91), draw.randrange(0, int(100 - 100 * FLAT))
+        draw.uniform(0.08, 0.6),
+        draw.choice(SIZES_KIB),
+        draw.randrange(35, 91),
+        draw.randrange(0, int(100 - 100 * FLAT)),
     )
 
 
@@ -110,9 +114,7 @@ class Runs:
         """Requests a second of 4 at a time."""
         key = (size_kib, 10 * round(read_percent / 10))
         if key not in self._most:
-            (row,) = hs.run(
-                self.drive, size=f"{size_kib}KiB", read=str(key[1]), depth=4, time="20s", warm_up="10s"
-            )
+            (row,) = hs.run(self.drive, size=f"{size_kib}KiB", read=str(key[1]), depth=4, time="20s", warm_up="10s")
             self._most[key] = min(float(row["iops"]), 800.0)
         return self._most[key]
 
@@ -195,4 +197,6 @@ def _intervals(trace: pl.DataFrame, host: str, disk: str, model: str, step: int)
         length_s=pl.lit(INTERVAL_S),
     )
     missing = [pl.lit(None, kind).alias(name) for name, kind in SCHEMA.items() if name not in named.columns]
-    return completed(named.with_columns(missing).with_columns(of(n).cast(k) for n, k in SCHEMA.items()).lazy()).collect()
+    return completed(
+        named.with_columns(missing).with_columns(of(n).cast(k) for n, k in SCHEMA.items()).lazy()
+    ).collect()

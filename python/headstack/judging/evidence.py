@@ -2,12 +2,12 @@
 
 A *lane* is a disk, a kind of request and what it is held against. Its residual, the logarithm of latency over what was
 expected, becomes a conformal p-value among residuals of health, and a normal deviate z of at most 3.1: no single
-interval decides, whatever its tail. What is correlated is worth less: z is divided by the root of its correlation time,
-which leaves the variance of long sums, and so the false alarms of a long test, as if values were independent.
+interval decides, whatever its tail. What is correlated is worth less: z is divided by the root of its correlation
+time, which leaves the variance of long sums, and so the false alarms of a long test, as if values were independent.
 
-Tests run side by side: CUSUMs for small shifts over days and large ones over hours, with thresholds by Siegmund's formula
-(Sequential Analysis, 1985), and an e-detector (Shin, Ramdas and Rinaldo, arXiv 2203.03532), which supposes no distribution.
-They share the budget.
+Tests run side by side: CUSUMs for small shifts over days and large ones over hours, with thresholds by Siegmund's
+formula (Sequential Analysis, 1985), and an e-detector (Shin, Ramdas and Rinaldo, arXiv 2203.03532), which supposes
+no distribution. They share the budget.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ TESTS = len(SHIFTS) + 1
 Z_MAX = 3.1
 """p = 0.001: one value moves no test by more."""
 Z_MIN, Z_SHIFT = -0.5, 0.198
-"""A disk is ill again and again, and well in between: hours in which it is well count no more than this against it. What that
-adds to the mean of a normal deviate is taken off again, after which E exp(2 k (z - k)) stays below 1 for every CUSUM, and
-with it the false alarms below Siegmund's."""
+"""A disk is ill again and again, and well in between: hours in which it is well count no more than this against it.
+What that adds to the mean of a normal deviate is taken off again, after which E exp(2 k (z - k)) stays below 1 for
+every CUSUM, and with it the false alarms below Siegmund's."""
 BETS = np.arange(0.1, 1.0, 0.1)
-"""Powers of the e-detector's bets, k p^(k - 1), which are equally likely. Half of what it has is not bet: a disk that is ill a
-quarter of the time loses too much in between otherwise."""
+"""Powers of the e-detector's bets, k p^(k - 1), which are equally likely. Half of what it has is not bet: a disk
+that is ill a quarter of the time loses too much in between otherwise."""
 CAP = 1.5
 """How far above its threshold a CUSUM goes, in parts of it, so that a disk that is healthy again is soon called so."""
 STEPS_A_YEAR = 365.25 * 86_400 / STEP_S
@@ -63,8 +63,8 @@ def threshold(reference: float, mean_run: float) -> float:
 
 
 def correlation_time(series: Array) -> float:
-    """How many values of a series are worth one independent one, at least 1: 1 + 2 sum of the correlations up to the first
-    that is not above chance. Rows of ``series`` are disks; NaN is what was not seen."""
+    """How many values of a series are worth one independent one, at least 1: 1 + 2 sum of the correlations up to
+    the first that is not above chance. Rows of ``series`` are disks; NaN is what was not seen."""
     centred = series - np.nanmedian(series, axis=1, keepdims=True)
     bound = 3.0 * np.nanstd(centred, axis=1, keepdims=True) + 1e-12
     centred = np.clip(centred, -bound, bound)
@@ -99,7 +99,7 @@ def _normal_quantile(p: Array) -> Array:
     tail = np.clip(np.minimum(p, 1.0 - p), 1e-12, 0.5)
     t = np.sqrt(-2.0 * np.log(tail))
     z = t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308)))
-    return np.where(p < 0.5, -z, z)
+    return np.asarray(np.where(p < 0.5, -z, z))
 
 
 @dataclass
@@ -122,8 +122,8 @@ class Evidence:
     @staticmethod
     def none(lanes: int) -> Evidence:
         """Of lanes of which nothing was seen."""
-        tests = [np.zeros((lanes, TESTS)) for _ in range(5)]
-        return Evidence(*tests, np.zeros(lanes), np.zeros(lanes))
+        level, begun, count, total, squares = np.zeros((5, lanes, TESTS))
+        return Evidence(level, begun, count, total, squares, np.zeros(lanes), np.zeros(lanes))
 
     def thresholds(self, false_alarms_per_drive_year: float, lanes_per_drive: float = 1.0) -> Array:
         """Of the tests, so that all lanes of a drive together keep the budget."""

@@ -1,5 +1,5 @@
-"""What latency a disk should show under its load: what its peers show at the same moment, what it has shown itself, or what
-its twin would."""
+"""What latency a disk should show under its load: what its peers show at the same moment, what it has shown itself,
+or what its twin would."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from headstack.judging.evidence import POOL_MAX, Array, correlation_time
 from headstack.judging.steps import FEATURES
@@ -31,7 +30,7 @@ WEEK = 672
 DRIFT = math.log(1.1)
 """How far all that is learnt later may move what was expected of the first day."""
 
-Steps = npt.NDArray[np.int64]
+NULL = np.array(None, dtype=object)
 
 
 class Twin(Protocol):
@@ -91,7 +90,7 @@ class Peers:
         off = load - np.nanmedian(load, axis=0) if np.isfinite(load).any() else load
         comparable = (np.abs(off) <= np.array(COMPARABLE)).all(axis=1)
         level = np.where(comparable, latency - off @ self.slopes, math.nan)
-        return level - leave_one_out_median(level[None, :])[0]
+        return np.asarray(level - leave_one_out_median(level[None, :])[0])
 
     def learn(self, step: int, latency: Array, features: Array) -> bool:
         """Takes a step in; true when residuals are first known."""
@@ -130,10 +129,12 @@ class Peers:
     def _padded(self) -> list[tuple[int, Array, Array]]:
         """The steps, with as many disks in each as in the last."""
         members = len(self.steps[-1][1])
-        return [
-            (step, *(np.pad(a, [(0, members - len(a))] + [(0, 0)] * (a.ndim - 1), constant_values=math.nan) for a in at))
-            for step, *at in self.steps
-        ]
+
+        def padded(values: Array) -> Array:
+            more = [(0, members - len(values))] + [(0, 0)] * (values.ndim - 1)
+            return np.pad(values, more, constant_values=math.nan)
+
+        return [(step, padded(latency), padded(features)) for step, latency, features in self.steps]
 
     def first(self) -> list[tuple[int, Array, Array]]:
         """The steps that residuals were learnt from; they are judged, too: a disk may be slow from the start."""
@@ -145,12 +146,13 @@ class Peers:
             self.steps = []
 
     def plain(self) -> dict[str, Any]:
-        steps = [[step, latency.tolist(), features.tolist()] for step, latency, features in self.steps]
+        # What was not seen is null: NaN is no JSON.
+        steps = [[step, *(np.where(np.isnan(a), NULL, a).tolist() for a in at)] for step, *at in self.steps]
         return {"slopes": self.slopes.tolist(), "known": self.known, "steps": steps} | _plain(self.health)
 
     @staticmethod
     def of(plain: dict[str, Any]) -> Peers:
-        steps = [(step, np.array(a), np.array(b)) for step, a, b in plain["steps"]]
+        steps = [(step, np.array(a, dtype=float), np.array(b, dtype=float)) for step, a, b in plain["steps"]]
         return Peers(np.array(plain["slopes"]), _health(plain), steps, plain["known"])
 
 
@@ -227,9 +229,9 @@ class Past:
 
     @staticmethod
     def of(plain: dict[str, Any]) -> Past:
-        arrays = {name: np.array(plain[name]) for name in ("weights", "low", "high", "middle")}
-        told = {name: plain[name] for name in ("steps", "young", "anchor", "known")}
-        return Past(**arrays, **told, health=_health(plain))
+        told: dict[str, Any] = {name: np.array(plain[name]) for name in ("weights", "low", "high", "middle")}
+        told |= {name: plain[name] for name in ("steps", "young", "anchor", "known")}
+        return Past(**told, health=_health(plain))
 
 
 def _basis(features: Array) -> Array:

@@ -11,20 +11,23 @@ import numpy as np
 import polars as pl
 
 from headstack.judging.evidence import STEPS_A_YEAR, Array, Evidence, deviates
-from headstack.judging.expectation import PEERS_MIN, STEPS_NEEDED, Past, Peers
+from headstack.judging.expectation import PEERS_MIN, SICK, STEPS_NEEDED, Past, Peers
 from headstack.judging.steps import STEP_S, STREAMS, Step
 from headstack.judging.verdict import Method
 
 METHODS: tuple[Method, ...] = ("peers", "own past", "twin")
 TOLERANCES = np.log([1.15, 1.15, 1.5])
-"""By how much a disk may be slower and be fine: disks of a batch differ by a few parts in a hundred, loads move in ways that
-no column shows, and twins of sheets are off by tens."""
+"""By how much a disk may be slower and be fine: disks of a batch differ by a few parts in a hundred, loads move in
+ways that no column shows, and twins of sheets are off by tens."""
 LANES_A_DRIVE = 2.0
 """Reads and writes, each held against what its verdict is by."""
 RECENT = 64
 """Steps that causes are told from."""
+SPREAD_WEIGHT = 0.05
 COURSE = 240
 PEER_STEPS_JUDGED = 8
+JUDGED_AFTER: tuple[tuple[Method, int], ...] = (("peers", PEER_STEPS_JUDGED), ("twin", 1), ("own past", 1))
+"""What a verdict rests on, the first that has seen so many steps."""
 UNSTEADY = math.log(1.5)
 """Of a disk whose intervals take on average so much longer than its best tenth within the same quarter of an hour."""
 SLOW_A_YEAR = 0.01
@@ -58,8 +61,9 @@ class Disk:
     pasts: dict[int, Past] = field(default_factory=dict)
     """By stream."""
     recent: list[list[float]] = field(default_factory=list)
-    """Step, then for reads, writes and all the logarithm of latency, its residual, the logarithm of size, the share of reads, the
-    logarithm of what is in flight, and the spread; NaN where nothing was seen."""
+    """Step, then for reads, writes and all the logarithm of latency, its residual, the logarithm of size, the share
+    of reads, the logarithm of what is in flight, the spread, and what it would be in health; NaN where nothing was
+    seen."""
     course: list[tuple[float, float]] = field(default_factory=list)
     every: int = 1
     """Of how many steps ``course`` has one."""
@@ -67,6 +71,8 @@ class Disk:
     """In which enough was asked of it."""
     first_s: float = 0.0
     last_s: float = 0.0
+    usual_spread: list[float] = field(default_factory=lambda: [math.nan] * len(STREAMS))
+    """Of streams, a slow mean over the steps in which it was not slow."""
     unsteady: float = 0.0
     """A slow mean of how far intervals are above the best of their step."""
 
@@ -74,12 +80,15 @@ class Disk:
         """What it has shown of a kind of request."""
         return self.pasts.setdefault(stream, Past())
 
-    def note(self, step: Step, place: int, residuals: Array, method: int | None) -> None:
-        """Keeps what a step was like. ``residuals`` are of streams and ``METHODS``."""
+    def note(self, step: Step, place: int, residuals: Array, method: int | None, of_peers: Array) -> None:
+        """Keeps what a step was like. ``residuals`` are of streams and ``METHODS``, ``of_peers`` the spread of
+        peers."""
         of = residuals[:, method] if method is not None else np.full(len(STREAMS), math.nan)
         features = step.features[place]
+        spreads = step.spread[place]
+        usual = np.where(np.isfinite(of_peers), of_peers, self.usual_spread)
         columns = np.column_stack(
-            [step.log_latency[place], of, features[:, 1], features[:, 2], features[:, 3], step.spread[place]]
+            [step.log_latency[place], of, features[:, 1], features[:, 2], features[:, 3], spreads, usual]
         )
         self.recent = [*self.recent[-RECENT + 1 :], [float(step.number), *columns.ravel().tolist()]]
         if self.steps == 0:
@@ -89,7 +98,11 @@ class Disk:
             self.course.append((step.start_s, float(np.exp(np.nanmean(of)))))
             if len(self.course) > COURSE:
                 self.course, self.every = self.course[::2], 2 * self.every
-        spread = step.spread[place][np.isfinite(step.log_latency[place])]
+        for stream, (spread, residual) in enumerate(zip(spreads.tolist(), of.tolist(), strict=True)):
+            if math.isfinite(spread) and residual <= SICK:
+                before = self.usual_spread[stream]
+                self.usual_spread[stream] = spread if math.isnan(before) else before + SPREAD_WEIGHT * (spread - before)
+        spread = spreads[np.isfinite(step.log_latency[place])]
         if np.isfinite(spread).any():
             weight = 1.0 / min(self.steps + 1, STEPS_NEEDED // 4)
             self.unsteady += weight * (float(np.nanmax(spread)) - self.unsteady)
@@ -98,6 +111,7 @@ class Disk:
     def plain(self) -> dict[str, Any]:
         told = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in ("pasts", "recent")}
         recent = [[None if math.isnan(value) else value for value in row] for row in self.recent]
+        told["usual_spread"] = [None if math.isnan(value) else value for value in self.usual_spread]
         return told | {"pasts": {str(of): past.plain() for of, past in self.pasts.items()}, "recent": recent}
 
     @staticmethod
@@ -105,6 +119,7 @@ class Disk:
         told = dict(plain)
         told["pasts"] = {int(of): Past.of(past) for of, past in plain["pasts"].items()}
         told["recent"] = [[math.nan if value is None else value for value in row] for row in plain["recent"]]
+        told["usual_spread"] = [math.nan if value is None else value for value in plain["usual_spread"]]
         told["course"] = [(start, factor) for start, factor in plain["course"]]
         return Disk(**told)
 
@@ -196,10 +211,10 @@ class Fleet:
 
     def judged_by(self, place: int) -> Method | None:
         """What the verdict on a disk rests on."""
-        for method, needed in (("peers", PEER_STEPS_JUDGED), ("twin", 1), ("own past", 1)):
-            lanes = [self.lane(place, stream, method) for stream in range(len(STREAMS))]  # type: ignore[arg-type]
+        for method, needed in JUDGED_AFTER:
+            lanes = [self.lane(place, stream, method) for stream in range(len(STREAMS))]
             if self.evidence.seen[lanes].max() >= needed:
-                return method  # type: ignore[return-value]
+                return method
         return None
 
     def alarmed(self, place: int, method: Method) -> bool:
@@ -235,8 +250,8 @@ class Fleet:
         return Facts(slow, by, missing, stream, begun, size, share, confidence, noise, start, None)
 
     def _confidence(self, lane: int, thresholds: Array, budget: float) -> float:
-        """Of an alarm: what became slow in the time that was watched, against what is called so by chance. Evidence beyond the
-        threshold makes chance rarer by e^(2 k) for each unit of a CUSUM."""
+        """Of an alarm: what became slow in the time that was watched, against what is called so by chance. Evidence
+        beyond the threshold makes chance rarer by e^(2 k) for each unit of a CUSUM."""
         test = int(self.evidence.alarmed[lane]) - 1
         beyond = max(float(self.evidence.level[lane, test] - thresholds[test]), 0.0)
         rate = (*(0.5, 1.0, 2.0), 1.0)[test]
@@ -256,8 +271,8 @@ class Fleet:
         known = max(len(past.steps) for past in disk.pasts.values())
         hours = (STEPS_NEEDED - known) * STEP_S / 3600.0
         return (
-            f"it has too few peers under a like load, and its own past is {known} quarters of an hour with enough requests; "
-            f"{STEPS_NEEDED} are needed, {hours:.0f} h more"
+            f"it has too few peers under a like load, and its own past is {known} quarters of an hour with enough "
+            f"requests; {STEPS_NEEDED} are needed, {hours:.0f} h more"
         )
 
     def _together(self, place: int) -> str | None:

@@ -11,12 +11,12 @@ import numpy as np
 from headstack._native import InputError
 from headstack.judging.causes import cause_of
 from headstack.judging.evidence import Array
-from headstack.judging.expectation import Peers, Twin, expected_of_twin
+from headstack.judging.expectation import Peers, Twin, expected_of_twin, leave_one_out_median
 from headstack.judging.fleet import METHODS, Disk, Fleet, grouped
 from headstack.judging.observations import Observations
 from headstack.judging.saying import verdict_of
 from headstack.judging.steps import STREAMS, Step, plain_rows, rows_of, split, steps_of
-from headstack.judging.verdict import Judgement
+from headstack.judging.verdict import Judgement, Verdict
 
 PeersMode: TypeAlias = Literal["auto", "host", "model", "none"]
 PEERS_MODES: tuple[PeersMode, ...] = ("auto", "host", "model", "none")
@@ -34,10 +34,10 @@ def judge(
 ) -> Judgement:
     """Verdicts on all disks that were seen, now or before.
 
-    ``peers`` says whom a disk is held against: disks of its host and model (``host``), of its model anywhere (``model``),
-    those of its host where there are four and else of its model (``auto``), or nobody. ``twin`` has twins by model.
-    ``state`` is what an earlier judgement left; a log in parts, each with the state of the one before, is judged as it
-    would be in one. The last quarter of an hour is judged when something later is seen.
+    ``peers`` says whom a disk is held against: disks of its host and model (``host``), of its model anywhere
+    (``model``), those of its host where there are four and else of its model (``auto``), or nobody. ``twin`` has
+    twins by model. ``state`` is what an earlier judgement left; a log in parts, each with the state of the one
+    before, is judged as it would be in one. The last quarter of an hour is judged when something later is seen.
     """
     if peers not in PEERS_MODES:
         raise InputError(f"peers: {peers} is unknown; allowed: {', '.join(PEERS_MODES)}")
@@ -64,11 +64,13 @@ def take(fleet: Fleet, step: Step, twins: Mapping[str, Twin], budget: float) -> 
     # All requests together are judged where a source does not tell reads from writes.
     latency[np.isfinite(latency[:, :2]).any(axis=1), 2] = math.nan
     residuals = np.full((len(fleet.disks), len(STREAMS), len(METHODS)), math.nan)
+    of_peers = np.full(latency.shape, math.nan)
     for (_, stream), group, members in fleet.peers_of_all():
+        of_peers[members, stream] = leave_one_out_median(step.spread[members, stream][None, :])[0]
         residuals[members, stream, 0] = _of_peers(fleet, group, members, stream, step, budget)
     for place, disk in enumerate(fleet.disks):
-        for stream in np.flatnonzero(np.isfinite(latency[place])):
-            residuals[place, stream, 1:] = _of_itself(disk, int(stream), latency[place], features[place], twins)
+        for seen_stream in map(int, np.flatnonzero(np.isfinite(latency[place]))):
+            residuals[place, seen_stream, 1:] = _of_itself(disk, seen_stream, latency[place], features[place], twins)
     fleet.test(step.number, residuals, budget)
     for place, disk in enumerate(fleet.disks):
         seen = [int(stream) for stream in np.flatnonzero(np.isfinite(latency[place]))]
@@ -78,7 +80,7 @@ def take(fleet: Fleet, step: Step, twins: Mapping[str, Twin], budget: float) -> 
         healthy = not (judged and fleet.alarmed(place, judged))
         for stream in seen:
             disk.past(stream).learn(step.number, float(latency[place, stream]), features[place, stream], healthy)
-        disk.note(step, place, residuals[place], None if judged is None else METHODS.index(judged))
+        disk.note(step, place, residuals[place], None if judged is None else METHODS.index(judged), of_peers[place])
     fleet.judged_s = step.start_s + 1.0
 
 
@@ -106,13 +108,12 @@ def _of_itself(disk: Disk, stream: int, latency: Array, features: Array, twins: 
     return [float(own), float(latency[stream] - expected_of_twin(twin, STREAMS[stream], features[stream]))]
 
 
-def verdicts(fleet: Fleet, budget: float) -> list[Any]:
+def verdicts(fleet: Fleet, budget: float) -> list[Verdict]:
     """Of all disks, in order of host and disk."""
     found = []
     for place in sorted(range(len(fleet.disks)), key=lambda at: (fleet.disks[at].host, fleet.disks[at].disk)):
         facts = fleet.facts(place, budget)
-        cause = cause_of(fleet.disks[place].recent, facts.since_step, facts.noise) if facts.slow else None
-        found.append(verdict_of(fleet.disks[place], facts, cause))
+        disk = fleet.disks[place]
+        cause = cause_of(disk.recent, facts.since_step, facts.noise) if facts.slow else None
+        found.append(verdict_of(disk, facts, cause))
     return found
-
-

@@ -16,7 +16,7 @@ AGAINST = {
 }
 NEXT = {
     "link": "Look at the link: negotiated speed, cable, backplane, errors of the interface in headstack inspect.",
-    "write cache off": "See whether the drive's write cache was switched off (headstack inspect), or its battery failed.",
+    "write cache off": "See whether the write cache was switched off (headstack inspect), or its battery failed.",
     "reads of the medium": "Run headstack inspect, and a long self-test; copy what is only there.",
     "background work": "See whether a scrub, self-test or rebuild was running; judge again when it is over.",
     "queue cut": "Look at the depth of the queue that the host uses, and at the scheduler.",
@@ -46,15 +46,17 @@ def verdict_of(disk: Disk, facts: Facts, cause: Cause | None) -> Verdict:
         why = f"Its requests take as long as {against}: {facts.share:.0%} of the evidence for an alarm."
         next_step = "Nothing."
         return Verdict(kind=FINE, why=why, next_step=next_step, confidence=facts.confidence, **given)  # type: ignore[arg-type]
-    assert slower is not None and facts.since_step is not None
+    assert slower is not None
+    assert facts.since_step is not None
     if facts.unsteady is not None:
         why = (
-            f"Its {what} take {slower.factor:.2g} times as long as in the best tenth of the same quarter of an hour, from the "
-            "first one seen; a steady disk's 1.1 to 1.3 times. No peer and no twin says what they should take."
+            f"Its {what} take {slower.factor:.2g} times as long as in the best tenth of the same quarter of an hour, "
+            "from the first one seen; a steady disk's 1.1 to 1.3 times. No peer and no twin says what they should take."
         )
     else:
         start = ", from the first one seen" if facts.from_start else ""
-        why = f"Its {what} take {slower.factor:.2g} times as long as {against} ({slower.low:.2g} to {slower.high:.2g}){start}."
+        within = f"({slower.low:.2g} to {slower.high:.2g})"
+        why = f"Its {what} take {slower.factor:.2g} times as long as {against} {within}{start}."
     return Verdict(
         kind=SLOW,
         why=why,

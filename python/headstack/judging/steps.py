@@ -1,7 +1,7 @@
 """Quarters of an hour: what single intervals come to, so that one of a few requests does not say much.
 
-A step is judged when an interval of a later step was seen; until then its rows wait, so that a log in two halves gives the
-same steps as in one.
+A step is judged when an interval of a later step was seen; until then its rows wait, so that a log in two halves
+gives the same steps as in one.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ REQUESTS_MIN = 30.0
 STREAMS = ("read", "write", "all")
 """What is judged apart: reads and writes, where a source tells them apart, or all requests."""
 FEATURES = ("rate", "size", "share", "depth")
-"""What latency depends on: the logarithms of how much is asked for a second (requests, or bytes where requests are not
-counted), of the mean size and of the requests in flight while the disk is busy, and the share of reads. 0 where it is not
-known."""
+"""What latency depends on: the logarithms of how much is asked for a second (requests, or bytes where requests are
+not counted), of the mean size and of the requests in flight while the disk is busy, and the share of reads. 0 where
+it is not known."""
 
 Array = npt.NDArray[np.float64]
 
