@@ -1,6 +1,6 @@
 /** Tables that sort, and grids that are coloured by their figures. */
 
-import { html } from "./dom";
+import { html, svg } from "./dom";
 import type { Cell, Grid, Table } from "./report";
 import { alike, extent, figure } from "./scale";
 
@@ -66,10 +66,30 @@ function textOf(cells: readonly Cell[]): Text | null {
 
 /** What a row is of heads it. */
 function td(value: Cell, text: Text | null, column: number, written = ""): HTMLElement {
+  if (typeof value === "string" && BLOCKS.test(value)) return html("td", { class: "spark" }, spark(value));
   const content = said(value, written ? () => written : (text ?? figure));
   if (column === 0 && !text && value !== null) return html("th", { scope: "row" }, content);
   const isFigure = text !== null || (typeof value === "string" && BETWEEN.test(value));
-  return html("td", { class: isFigure ? "figure" : "" }, content);
+  const isProse = typeof value === "string" && value.length > PROSE;
+  return html("td", { class: isFigure ? "figure" : isProse ? "prose" : "" }, content);
+}
+
+/** Longer than this, words are sentences, which want a width. */
+const PROSE = 50;
+
+/** A small curve as text has it, in eighths of its height; where nothing is known, a dot. */
+const BLOCKS = /^[\u2581-\u2588\u00b7]+$/;
+const STEP = { x: 5, y: 2.5 };
+
+/** The same, drawn: every font has blocks of its own. */
+function spark(text: string): SVGSVGElement {
+  const bars = [...text].map((block, n) => {
+    const height = STEP.y * (block === "\u00b7" ? 0 : block.charCodeAt(0) - 0x2580);
+    return svg("rect", { x: STEP.x * n, y: 8 * STEP.y - height, width: STEP.x - 1, height });
+  });
+  const width = STEP.x * text.length;
+  const rule = svg("path", { class: "rule", d: `M0 ${8 * STEP.y + 0.5}H${width}` });
+  return svg("svg", { width, height: 8 * STEP.y + 1, role: "img", "aria-label": text }, ...bars, rule);
 }
 
 /** An interval in words, such as "0.93 ± 0.01" and "148 to 185.1": it is as a figure is. */

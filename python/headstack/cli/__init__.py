@@ -25,14 +25,14 @@ COMPLETE = "_HEADSTACK_COMPLETE"
 EPILOG = """\b
 Exit codes:
   0  fine
-  1  a limit that was asked for is not kept, or by nothing that could be chosen; verified
+  1  a disk is slow; a limit is not kept, or by nothing that could be chosen; verified
      data are damaged or lost, or others came to need what was being written: what was
      measured is written
   2  bad input or usage: one line says what, nothing is written
   3  a run failed, or failed the checks that it makes of itself: nothing is written; a
      measurement ended early by its target: what was measured is written; results could
      not be written: one line says where and why
-  4  too few runs to tell whether a limit is kept: make more
+  4  nothing can be told: too few runs for a limit, or of no disk anything; make more
   128 + N  ended by signal N: 130 by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP; of measurements,
      what was measured is written"""
 
@@ -57,6 +57,7 @@ COMMANDS = {
     "compare": "compare",
     "plot": "plot",
     "inspect": "inspect",
+    "judge": "judge",
     "study": "studies",
     "crash": "crash",
     "fit": "fits",

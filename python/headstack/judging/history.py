@@ -1,0 +1,58 @@
+"""What was said of disks and when it changed: a file that is only ever appended to."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from headstack._native import InputError
+from headstack.judging.verdict import FINE, Verdict
+
+MARK = "headstack_judge_history"
+"""The key that tells an entry of ours; its value is the version."""
+VERSION = 1
+
+
+def record(path: Path, verdicts: tuple[Verdict, ...], at_s: float) -> int:
+    """Appends to a history what is said otherwise than before of a disk, with its evidence; returns how many."""
+    before = {(one["host"], one["disk"]): one["kind"] for one in history(path)} if path.exists() else {}
+    changed = [one for one in verdicts if before.get((one.host, one.disk)) != one.kind]
+    # Of a disk that was always fine there is nothing to tell.
+    told = [one for one in changed if one.kind != FINE or (one.host, one.disk) in before]
+    lines = []
+    for one in told:
+        entry = {MARK: VERSION, "at_s": at_s, "before": before.get((one.host, one.disk)), **asdict(one)}
+        del entry["course"]
+        lines.append(json.dumps(entry, ensure_ascii=False, allow_nan=False) + "\n")
+    if lines:
+        with open(path, "a", encoding="utf-8") as file:
+            file.write("".join(lines))
+            file.flush()
+            os.fsync(file.fileno())
+    return len(lines)
+
+
+def history(path: Path) -> list[dict[str, Any]]:
+    """The entries of a history, oldest first. Raises ``InputError`` where it is not ours."""
+    found = []
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+    lines = text.split("\n")
+    for number, line in enumerate(lines, 1):
+        if not line or (number == len(lines) and not line.endswith("}")):
+            # The last line may have been cut when the power went.
+            continue
+        try:
+            entry = json.loads(line)
+            version = entry[MARK]
+        except (ValueError, KeyError, TypeError):
+            raise InputError(f"{path}: line {number}: no entry of a history of judge") from None
+        if version != VERSION:
+            raise InputError(f"{path}: line {number}: version {version}; allowed: {VERSION}")
+        found.append(entry)
+    return found

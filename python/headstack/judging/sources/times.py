@@ -1,0 +1,107 @@
+"""When something was: what monitoring writes of it, as seconds since 1970."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from datetime import UTC, datetime, tzinfo
+from pathlib import Path
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from headstack._native import InputError
+
+EPOCH = re.compile(r"\d{9,10}(\.\d+)?")
+ISO = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d([.,]\d+)?\s*(Z|UTC|[+-]\d\d:?\d\d)?")
+DATE = re.compile(r"\w{3} (\w{3} +\d+ \d\d:\d\d:\d\d)(?: ([AP]M))?(?: (\w+|[+-]\d\d))? (\d{4})")
+"""As date(1) writes it without being told how."""
+LOCAL = (
+    "%m/%d/%Y %I:%M:%S %p",
+    "%m/%d/%y %I:%M:%S %p",
+    "%m/%d/%Y %H:%M:%S",
+    "%m/%d/%y %H:%M:%S",
+    "%d.%m.%Y %H:%M:%S",
+    "%d/%m/%Y %H:%M:%S",
+    "%Y/%m/%d %H:%M:%S",
+)
+"""As sysstat writes it in one locale or another; the first that fits all that was seen so far."""
+IN_NAMES = re.compile(r"(?<!\d)(\d{4})-?(\d\d)-?(\d\d)[-_T ]?(\d\d)[-:.]?(\d\d)(?:[-:.]?(\d\d))?(?!\d)")
+BEFORE = re.compile(r"^(zzz )?[\s*#=]*(timestamp|time|date|ts)?\s*[:=]?\s*", re.IGNORECASE)
+"""What stands before a time on a line of its own."""
+ASSUMED = "local times of an unknown zone are taken for UTC; --timezone says otherwise"
+FAR_S = 7200.0
+"""Local times go back by an hour in autumn, by two nowhere that disks are."""
+
+
+def zone_of(name: str) -> tzinfo:
+    """A time zone by its name. Raises ``InputError``."""
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise InputError(f"--timezone: {name!r} is unknown; allowed: names such as Europe/Berlin, UTC") from None
+
+
+class Times:
+    """Reads the times of a file, which are in order: what local times leave open follows from the one before."""
+
+    def __init__(self, zone: tzinfo | None) -> None:
+        self.zone = zone
+        self.is_assumed = False
+        """Local times of an unknown zone were taken for UTC."""
+        self._last_s: float | None = None
+        self._formats: tuple[str, ...] = LOCAL
+
+    def of_line(self, line: str) -> float | None:
+        """The time that a line of its own says; ``None`` where it says something else."""
+        return self.read(line[BEFORE.match(line).end() :].rstrip(" *\r\n"))  # type: ignore[union-attr]
+
+    def of_name(self, path: Path) -> float | None:
+        """The time that is part of a file's name: seconds since 1970, or a date with hours and minutes."""
+        if found := re.search(r"(?<!\d)\d{10}(?!\d)", path.name):
+            return float(found[0])
+        if found := IN_NAMES.search(path.name):
+            year, month, day, hour, minute, second = (int(part or 0) for part in found.groups())
+            return self._local(datetime(year, month, day, hour, minute, second))
+        return None
+
+    def read(self, text: str) -> float | None:
+        """A time in any of the forms that are known."""
+        if EPOCH.fullmatch(text):
+            return float(text)
+        if found := ISO.fullmatch(text):
+            return self._iso(text, found[2])
+        if found := DATE.fullmatch(text):
+            hours = "%I:%M:%S %p" if found[2] else "%H:%M:%S"
+            naive = datetime.strptime(f"{found[1]} {found[2] or ''} {found[4]}".replace("  ", " "), f"%b %d {hours} %Y")
+            is_utc = found[3] in ("UTC", "GMT", "Z", "+00")
+            return naive.replace(tzinfo=UTC).timestamp() if is_utc else self._local(naive)
+        for number, form in enumerate(self._formats):
+            try:
+                naive = datetime.strptime(text, form)
+            except ValueError:
+                continue
+            # Day and month are told apart by the first day after the 12th.
+            self._formats = self._formats[number:]
+            return self._local(naive)
+        return None
+
+    def note_zone(self, remarks: Counter[str]) -> None:
+        """Says what was assumed of times, once there were any."""
+        if self.is_assumed:
+            remarks[ASSUMED] = 1
+
+    def _iso(self, text: str, zone: str | None) -> float:
+        if zone is None:
+            return self._local(datetime.fromisoformat(text.replace(",", ".")))
+        plain = text.removesuffix(zone).strip().replace(",", ".")
+        return datetime.fromisoformat(plain + ("+00:00" if zone in ("Z", "UTC") else zone)).timestamp()
+
+    def _local(self, naive: datetime) -> float:
+        if self.zone is None:
+            self.is_assumed = True
+        zone = self.zone or UTC
+        found_s = naive.replace(tzinfo=zone).timestamp()
+        if self._last_s is not None and -FAR_S < found_s - self._last_s < 0:
+            # The hour that comes twice in autumn.
+            found_s = max(found_s, naive.replace(tzinfo=zone, fold=1).timestamp())
+        self._last_s = found_s
+        return found_s

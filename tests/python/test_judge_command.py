@@ -1,0 +1,250 @@
+"""``headstack judge`` as a command: verdicts, state from run to run, history, page, and what it tells Prometheus."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from conftest import Headstack
+from headstack import InputError
+from headstack.judging import sources
+from headstack.judging.exporter import exposition
+from headstack.judging.history import history, record
+from headstack.judging.judge import judge
+from headstack.judging.live import disks_of
+from headstack.judging.session import Session, in_order
+from headstack.judging.sources.files import How
+from headstack.judging.twins import SystemTwin, twins_of
+from headstack.judging.verdict import CANNOT_TELL, FINE, SLOW, Cause, Slower, Verdict
+from headstack.report.judge_report import spark
+
+T = 1_700_000_100 // 900 * 900
+DISKS, DAYS, STEP_S = 8, 3, 60
+SICK = "sdc"
+
+
+def fleet(slow: float = 3.0) -> pl.DataFrame:
+    """Eight disks of a host over three days of a load that comes and goes; on the third one takes longer."""
+    noise = np.random.default_rng(7)
+    minutes = DAYS * 24 * 60
+    load = 200 + 100 * np.sin(np.arange(minutes) / 1440 * 2 * np.pi)
+    tables = []
+    for number in range(DISKS):
+        disk = f"sd{chr(ord('a') + number)}"
+        reads = noise.poisson(load * noise.normal(1, 0.05, minutes).clip(0.5))
+        latency_s = 0.008 * (1 + reads / 1000) * noise.lognormal(0, 0.08, minutes)
+        if disk == SICK:
+            latency_s[2 * 1440 :] *= slow
+        start_s = T + STEP_S * np.arange(minutes)
+        tables.append(
+            pl.DataFrame({"start_s": start_s, "reads": reads, "read_latency_s": latency_s}).with_columns(
+                pl.lit("h1").alias("host"), pl.lit(disk).alias("disk"), pl.lit(float(STEP_S)).alias("length_s"),
+                read_bytes=pl.col("reads") * 4096, writes=0, write_bytes=0,
+            )
+        )  # fmt: skip
+    return pl.concat(tables).sort("start_s", "disk")
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("judge") / "fleet.parquet"
+    fleet().write_parquet(path)
+    return path
+
+
+def test_the_slow_disk_is_found_and_told_first(headstack: Headstack, log: Path, tmp_path: Path) -> None:
+    done = headstack("judge", str(log), "--json", "v.json", "--html", "v.html", "--markdown", "v.md")
+    assert done.returncode == 1, done.stderr
+    first = next(line for line in done.stdout.splitlines() if line.startswith("h1 "))
+    assert re.match(rf"h1 +{SICK} +slow +2023-11-1[67] ", first)
+    assert f"1 of {DISKS} disks is slow" in done.stdout
+    found = json.loads((tmp_path / "v.json").read_text())
+    worst, *others = found["disks"]
+    assert (worst["disk"], worst["kind"], worst["method"]) == (SICK, SLOW, "peers")
+    assert 2.5 < worst["slower"]["low"] < 3.05
+    assert 2.95 < worst["slower"]["high"] < 3.6
+    assert abs(worst["since_s"] - (T + 2 * 86400)) < 3 * 3600
+    assert {one["kind"] for one in others} == {FINE}
+    assert found["intervals"] == DISKS * DAYS * 1440
+    page, ticket = (tmp_path / "v.html").read_text(), (tmp_path / "v.md").read_text()
+    assert "Disks, slow ones first" in page
+    assert "| h1 | sdc | slow |" in ticket
+    assert "▆" in ticket
+
+
+def test_two_halves_are_judged_as_one_and_nothing_twice(log: Path, tmp_path: Path) -> None:
+    frame = pl.read_parquet(log)
+
+    def told(*parts: pl.DataFrame) -> tuple[object, Session]:
+        for number, part in enumerate(parts):
+            part.write_parquet(tmp_path / "part.parquet")
+            session = Session(judge, How())
+            if number:
+                session.go_on(tmp_path / "state.json")
+            for observed in sources.parts([str(tmp_path / "part.parquet")], session.how):
+                session.take(observed)
+            session.keep(tmp_path / "state.json")
+        return [(one.disk, one.kind, one.since_s, one.slower, one.evidence) for one in session.verdicts], session
+
+    cut_s = T + 2 * 86400 + 3 * 3600 + 420
+    whole, _ = told(frame)
+    halves, _ = told(frame.filter(pl.col("start_s") < cut_s), frame.filter(pl.col("start_s") >= cut_s))
+    assert halves == whole
+    # A log that grows is given from its beginning each time.
+    grown, session = told(frame.filter(pl.col("start_s") < cut_s), frame)
+    assert grown == whole
+    assert "judged before" in " ".join(session.caveats)
+    again, session = told(frame, frame)
+    assert again == whole
+    assert session.rows == 0
+
+
+def test_counters_go_on_from_run_to_run(headstack: Headstack, tmp_path: Path) -> None:
+    for run in range(2):
+        lines = [
+            f"{T + 10 * n}\n8 0 sda {100 * n} 0 800 {500 * n} 0 0 0 0 0 0 0\n" for n in range(5 * run, 5 * run + 5)
+        ]
+        (tmp_path / f"a{run}.log").write_text("".join(lines))
+        done = headstack("judge", f"a{run}.log", "--host", "h", "--state", "s.json", "--json", "-")
+        assert done.returncode == 4, done.stderr
+        # The interval between both runs is one, too.
+        assert json.loads(done.stdout)["intervals"] == 4 + run
+
+
+def test_a_state_of_another_program_is_left_alone(headstack: Headstack, log: Path, tmp_path: Path) -> None:
+    for text, says in (("{}", "no state of judge"), ('{"headstack_judge": 99}', "version 99 of the state; allowed: 1")):
+        (tmp_path / "s.json").write_text(text)
+        done = headstack("judge", str(log), "--state", "s.json")
+        assert (done.returncode, says in done.stderr) == (2, True)
+        assert (tmp_path / "s.json").read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ((), "nothing to judge"),
+        (("--live", "0s"), "--live: 0s; allowed: more than 0s"),
+        (("--live", "15s", "nosuchdisk"), "no disk of this machine"),
+        (("--live", "15s", "--prometheus", "http://h"), "allowed: one of them"),
+        (("a.log", "--export", "9101"), "allowed: with --live"),
+        (("--prometheus", "ftp://h"), "is no address"),
+        (("missing.log",), "missing.log: No such file"),
+        (("--twin", "nosuchsystem", "--live", "1s"), "nosuchsystem"),
+    ],
+)
+def test_wrong_use_is_one_line(headstack: Headstack, arguments: tuple[str, ...], says: str) -> None:
+    done = headstack("judge", *arguments)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert says in done.stderr
+
+
+def verdict(disk: str, kind: str, **more: object) -> Verdict:
+    return Verdict("h", disk, kind, f"why {kind}", "next", **more)  # type: ignore[arg-type]
+
+
+def test_the_slowest_come_first_and_numbers_count() -> None:
+    some = (
+        verdict("sd10", FINE), verdict("sd9", FINE), verdict("a", CANNOT_TELL),
+        verdict("b", SLOW, slower=Slower(2, 1, 3)), verdict("c", SLOW, slower=Slower(5, 4, 6)),
+    )  # fmt: skip
+    assert [one.disk for one in in_order(some)] == ["c", "b", "a", "sd9", "sd10"]
+
+
+def test_the_history_has_each_change_with_its_evidence(headstack: Headstack, tmp_path: Path) -> None:
+    path = tmp_path / "h.jsonl"
+    fine, slow = (
+        verdict("a", FINE),
+        verdict("a", SLOW, since_s=T, slower=Slower(2, 1.8, 2.2), cause=Cause("link", "said")),
+    )
+    written = [record(path, (one, verdict("b", FINE)), T + n) for n, one in enumerate((fine, slow, slow, fine, fine))]
+    assert written == [0, 1, 0, 1, 0]
+    entries = history(path)
+    assert [(one["before"], one["kind"], one["at_s"] - T) for one in entries] == [(None, SLOW, 1), (SLOW, FINE, 3)]
+    assert entries[0]["cause"]["evidence"] == "said"
+    done = headstack("judge", "--history", str(path))
+    assert done.returncode == 0
+    assert re.search(r"h +a +slow +fine +why fine", done.stdout)
+    # What the last line lost when the power went is not missed; what another program wrote is.
+    path.write_text(path.read_text() + '{"headstack_jud')
+    assert len(history(path)) == 2
+    path.write_text('{"x": 1}\n')
+    with pytest.raises(InputError, match="line 1: no entry"):
+        history(path)
+
+
+def test_metrics_are_what_prometheus_reads() -> None:
+    slow = verdict('sd"a\\', SLOW, model="X\n1", since_s=12.5, slower=Slower(2.5, 2, 3), confidence=0.99, evidence=1.5)
+    idle = verdict("b", CANNOT_TELL, course=((1.0, 1.25),))
+    text = exposition((slow, idle), 99.0)
+    families = {one.name: one for one in text_string_to_metric_families(text)}
+    assert {one.type for one in families.values()} == {"gauge"}
+    assert all(one.documentation.endswith(".") for one in families.values())
+    of = {(s.labels["disk"], s.labels["verdict"]): s.value for s in families["headstack_disk_verdict"].samples}
+    assert of[('sd"a\\', SLOW)] == 1
+    assert of[("b", CANNOT_TELL)] == 1
+    assert sum(of.values()) == 2
+    ratios = families["headstack_disk_slowness_ratio"].samples
+    assert [(s.labels.get("model"), s.value) for s in ratios] == [("X\n1", 2.5), (None, 1.25)]
+    assert [s.value for s in families["headstack_disk_slow_since_timestamp_seconds"].samples] == [12.5]
+    assert families["headstack_judge_last_interval_timestamp_seconds"].samples[0].value == 99
+
+
+def test_looking_on_answers_http_and_keeps_its_state(tmp_path: Path) -> None:
+    if not disks_of(()):
+        from conftest import lacks
+
+        lacks("kernel", "this machine has no disk")
+    command = [sys.executable, "-c", "from headstack.cli import main; main()"]
+    asked = ["judge", "--live", "1s", "--export", "0", "--state", "s.json"]
+    with subprocess.Popen([*command, *asked], cwd=tmp_path, stdout=subprocess.PIPE, text=True) as running:
+        try:
+            assert running.stdout is not None
+            url = running.stdout.readline().split()[-1]
+            deadline = time.monotonic() + 60
+            while "headstack_disk_verdict{" not in (text := urllib.request.urlopen(url, timeout=10).read().decode()):
+                assert time.monotonic() < deadline
+                time.sleep(0.2)
+            with pytest.raises(urllib.error.HTTPError, match="404"):
+                urllib.request.urlopen(url.replace("metrics", "else"), timeout=10)
+        finally:
+            running.send_signal(signal.SIGTERM)
+            told, _ = running.communicate(timeout=60)
+    assert list(text_string_to_metric_families(text))
+    assert "cannot tell" in told
+    assert running.returncode == 4
+    kept = json.loads((tmp_path / "s.json").read_text())
+    assert kept["readings"]
+    assert kept["verdicts"]
+
+
+def test_a_twin_says_what_healthy_disks_take() -> None:
+    twin = SystemTwin("wd1200bb")
+    one, four = twin.latency_s("read", 1, 4096, 1.0), twin.latency_s("read", 4, 4096, 1.0)
+    between = twin.latency_s("read", 2**1.5, 4096, 1.0)
+    assert one is not None
+    assert four is not None
+    assert between is not None
+    assert 0.005 < one < between < four < 0.08
+    assert twin.latency_s("write", 1, 4096, 1.0) is None
+    assert twin.latency_s("read", 1, None, 1.0) is None
+    assert list(twins_of(["M=wd1200bb", "wd1200bb"])) == ["M", ""]
+    with pytest.raises(InputError, match="one for each model"):
+        twins_of(["M=wd1200bb", "M=wd1200bb"])
+
+
+def test_small_curves_have_one_scale() -> None:
+    course = [(0.0, 1.0), (1.0, 1.0), (12.0, 1.2), (23.0, 9.0)]
+    drawn = spark(course, (0.0, 24.0))
+    assert (len(drawn), drawn[0], drawn[1], drawn[2], drawn[12], drawn[23]) == (24, "▁", "▁", "·", "▃", "█")
