@@ -8,7 +8,7 @@ SHARED ?= ../shared
 # What pip builds with is packaging/backend.py, which calls maturin.
 export MATURIN_NO_MISSING_BUILD_BACKEND_WARNING = 1
 
-.PHONY: help demo test check bench validate crash-stores mutants fuzz build site web dist clean
+.PHONY: help demo test check bench validate vm-tests crash-stores mutants fuzz build site web dist clean
 
 help:
 	@echo "make demo      build and run the main job; writes demo/curves.png, curves.html, results.json, results.parquet"
@@ -16,6 +16,7 @@ help:
 	@echo "make check     formatters, linters, types"
 	@echo "make bench     the speed figures, also as target/bench.json"
 	@echo "make validate  accuracy against real drives, power cuts, live verdicts, fio, sampling; as target/validate.json too"
+	@echo "make vm-tests  what needs a kernel's drives and modules, in a virtual machine; needs qemu. TESTS='FILE...' for some"
 	@echo "make crash-stores  real stores and file systems: known bugs found, promises held; as root. CASES='S1 G2' for some of them"
 	@echo "make mutants   whether tests notice changes of the code; SAMPLE=20 SEED=1 for so many of each folder, else for days"
 	@echo "make fuzz      properties with new random inputs, then each parser's fuzz target for a minute"
@@ -97,6 +98,14 @@ validate: $(BIN)/maturin web
 
 # Those whose bugs are known are of the versions that have them.
 STORES := lmdb==3.0.0 plyvel-ci==1.5.1 rocksdict==0.3.29
+
+# Tests that skip where the kernel lacks something skip nothing there. What the machine itself lacks is said (77).
+TESTS := $(addprefix tests/python/test_,vm.py ublk.py)
+
+vm-tests: $(BIN)/maturin web
+	$(call install,dev,$(TESTED))
+	@test -e $${HEADSTACK_VM_KERNEL:-target/vm/kernel}/vmlinuz || tests/vm/kernel.sh || true
+	HEADSTACK_REQUIRE=kernel tests/vm/run.sh $(BIN)/pytest -p no:cacheprovider $(TESTS) || test $$? = 77
 
 crash-stores: $(BIN)/maturin web
 	$(call install,dev,$(FAST))

@@ -38,6 +38,7 @@ TESTS = {
     "devices of no family": [*HEADSTACK, "twin", "validate", "--family", "strangers", "--devices", "12", "--seed", "3"],
     "the machine's own disk": [sys.executable, "benches/own_disk.py"],
     "choices": [sys.executable, "benches/choosing.py"],
+    "tests in a virtual machine": ["make", "--silent", "vm-tests"],
     "fio's requests": [sys.executable, "tests/python/fio_conformance.py"],
     "the sdist, built from nothing": [sys.executable, "tests/python/packages.py", "target/packages", "--whole"],
     "the sdist beside the wheel, and the README's tour from it": [

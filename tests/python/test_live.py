@@ -501,7 +501,7 @@ def test_each_lun_is_an_export(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        ((CHEETAH,), "nowhere to be found: give --nbd unix:PATH, another ENDPOINT or --fuse DIR"),
+        ((CHEETAH,), "nowhere to be found: give --nbd unix:PATH, another ENDPOINT, --fuse DIR or --ublk"),
         ((CHEETAH, "--nbd", "ftp:x"), "--nbd: 'ftp:x' is unknown; allowed: unix:PATH, tcp:[HOST:]PORT, stdio, systemd"),
         ((CHEETAH, "--nbd", "tcp:x"), "tcp: 'x' has no port; write 10809, 127.0.0.1:10809 or [::1]:10809"),
         (("chetah", "--nbd", "unix:s"), "chetah"),

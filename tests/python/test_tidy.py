@@ -56,6 +56,7 @@ UNSAFE = (
     "crates/files/src/place.rs",
     "crates/live/src/budget.rs",
     "crates/live/src/stream.rs",
+    "crates/ublk",
     "crates/web/src/lib.rs",
 )
 """Where code may be unsafe: system calls that rustix has no safe form of, rings, memory that others write to, and names

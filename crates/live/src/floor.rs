@@ -21,6 +21,7 @@ use crate::nbd::client::Client;
 use crate::nbd::{Security, serve};
 use crate::pacer::{Session, SessionOptions};
 use crate::stream::Stream;
+use crate::ublk::BlockDevices;
 
 /// So long a probe takes at most, whatever the device of it.
 const PROBED_FOR_NS: u64 = 250_000_000;
@@ -59,6 +60,21 @@ pub fn measure_fuse(realtime: bool, service_ns: u64) -> Result<u64, LiveError> {
     let latencies = Mount::start(&device, &directory).and_then(|mount| {
         let latencies = probe_file(&mount.files()[0], probes_of(service_ns));
         mount.stop()?;
+        Ok(latencies)
+    });
+    session.stop();
+    floor_of(latencies?, service_ns)
+}
+
+/// What a read of 4 KiB takes on a ublk device beside what the model says, likewise.
+///
+/// # Errors
+/// A machine that has none.
+pub fn measure_ublk(realtime: bool, service_ns: u64) -> Result<u64, LiveError> {
+    let (session, device) = probed(realtime, service_ns)?;
+    let latencies = BlockDevices::start(&device).and_then(|devices| {
+        let latencies = probe_file(&devices.paths()[0], probes_of(service_ns));
+        devices.stop()?;
         Ok(latencies)
     });
     session.stop();

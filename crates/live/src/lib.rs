@@ -1,4 +1,4 @@
-//! The simulated system as a live block device: its model in virtual time, paced by the wall clock, behind NBD and FUSE.
+//! The simulated system as a live block device: its model in virtual time, paced by the wall clock, behind NBD, FUSE and ublk.
 //!
 //! The model keeps a timeline of its own ([`headstack_sim::timeline`]): it is told when requests came and says when they are complete, and
 //! a thread that wakes late computes what it would have computed on time. Lateness is measured and reported
@@ -9,6 +9,7 @@ mod buckets;
 pub mod budget;
 pub mod contents;
 mod control;
+mod courier;
 pub mod device;
 mod event_loop;
 pub mod fidelity;
@@ -25,6 +26,7 @@ pub mod service;
 pub mod smart;
 pub mod stream;
 mod telemetry;
+pub mod ublk;
 pub mod verdict;
 pub mod wall;
 pub mod witness;

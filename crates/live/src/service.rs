@@ -23,6 +23,7 @@ use crate::fuse::{Mount, attach_loop, detach_loop};
 use crate::journal::JournalPlan;
 use crate::nbd::{Endpoint, Limits, SOCKET_MODE, Security, Server, Tls};
 use crate::pacer::{Commander, Session, SessionOptions};
+use crate::ublk::BlockDevices;
 use crate::witness::Witness;
 
 /// Blocks of a device without mechanics.
@@ -60,6 +61,8 @@ pub struct ServiceOptions {
     pub fuse: Option<PathBuf>,
     /// Makes the files there block devices.
     pub loops: bool,
+    /// Block devices of the kernel's own (ublk).
+    pub ublk: bool,
     /// Encrypts connections.
     pub tls: Option<TlsOptions>,
     /// Only this part of the system is exported: first byte and length.
@@ -97,6 +100,7 @@ impl ServiceOptions {
             activated: false,
             fuse: None,
             loops: false,
+            ublk: false,
             tls: None,
             part: None,
             keeping,
@@ -134,6 +138,7 @@ pub struct Service {
     device: Arc<Device>,
     server: Server,
     mounted: Option<Mounted>,
+    block_devices: Option<BlockDevices>,
     witness: Witness,
     control: Control,
 }
@@ -179,6 +184,7 @@ impl Service {
         };
         let nbd_floor_ns = if endpoints.is_empty() { 0 } else { floor_of(model, options, floor::measure_nbd)? };
         let fuse_floor_ns = if options.fuse.is_none() { 0 } else { floor_of(model, options, floor::measure_fuse)? };
+        let ublk_floor_ns = if options.ublk { floor_of(model, options, floor::measure_ublk)? } else { 0 };
         let budget = options.memory_bytes.map_or_else(Budget::of_this_machine, Budget::new);
         let (speed, seed, realtime) = (options.speed, options.seed, options.realtime);
         let journal = options.journal.as_deref().map(|path| journal_plan(path, options, &contents, capacity_bytes));
@@ -196,9 +202,10 @@ impl Service {
             Some(directory) => Some(Mounted::start(&by(fuse_floor_ns), directory, options.loops)?),
             None => None,
         };
+        let block_devices = options.ublk.then(|| BlockDevices::start(&by(ublk_floor_ns))).transpose()?;
         let witness = session.witness()?;
         let control = Control::start(&session.commander(), options.control.as_deref(), options.metrics, HTTP_DEADLINE)?;
-        Ok(Service { session, device, server, mounted, witness, control })
+        Ok(Service { session, device, server, mounted, block_devices, witness, control })
     }
 
     /// Who gives orders.
@@ -221,15 +228,22 @@ impl Service {
         self.control.metrics
     }
 
-    /// Files of the mount, and the block devices made of them.
-    pub fn files(&self) -> (&[PathBuf], &[PathBuf]) {
-        self.mounted.as_ref().map_or((&[], &[]), |mounted| (mounted.mount.files(), &mounted.loops))
+    /// Files of the mount.
+    pub fn files(&self) -> &[PathBuf] {
+        self.mounted.as_ref().map_or(&[], |mounted| mounted.mount.files())
+    }
+
+    /// Block devices, of ublk and on loop devices.
+    pub fn block_devices(&self) -> Vec<PathBuf> {
+        let ublk = self.block_devices.iter().flat_map(BlockDevices::paths);
+        ublk.chain(self.mounted.iter().flat_map(|mounted| &mounted.loops)).cloned().collect()
     }
 
     /// Nobody can come any more, or somebody asked for the end.
     pub fn is_over(&self) -> bool {
         let is_unmounted = self.mounted.as_ref().is_none_or(|mounted| mounted.mount.is_unmounted());
-        self.control.stop_was_asked() || (self.server.is_over() && is_unmounted)
+        let is_taken_away = self.block_devices.as_ref().is_none_or(BlockDevices::is_over);
+        self.control.stop_was_asked() || (self.server.is_over() && is_unmounted && is_taken_away)
     }
 
     /// Somebody unmounted the directory from outside.
@@ -244,14 +258,15 @@ impl Service {
     pub fn stop(self) -> Result<Fidelity, LiveError> {
         self.control.stop();
         self.server.stop();
-        // The clock answers what a loop device still writes while it is being detached.
+        // The clock answers what a block device still writes while it is taken away.
+        let gone = self.block_devices.map_or(Ok(()), BlockDevices::stop);
         let unmounted = self.mounted.map_or(Ok(()), Mounted::stop);
         let fidelity = self.session.stop();
         self.witness.stop();
         self.device.submitter.gate().tidy(&self.device.contents).map_err(LiveError::io("the contents"))?;
         self.device.contents.sync().map_err(LiveError::io("the contents"))?;
         self.device.submitter.gate().finish_journal()?;
-        unmounted.map(|()| fidelity)
+        unmounted.and(gone).map(|()| fidelity)
     }
 }
 

@@ -448,3 +448,30 @@ fn the_floor_is_measured() {
     assert!(floor_ns > 1000, "{floor_ns} ns");
     eventually("threads end", || threads().is_empty());
 }
+
+/// A fault of the model's is told in the kernel's own words, whatever was asked; nothing is done then.
+#[test]
+fn errors_come_out_as_the_schedule_names_them() {
+    let Some(_alone) = may_mount() else { return };
+    let served = Served::new(1_000_000);
+    let commander = served.session.commander();
+    let order = |order: serde_json::Value| commander.order(serde_json::from_value(order).unwrap()).unwrap();
+    let file = served.open();
+    write(&file, &[7; 4096], 0).unwrap();
+    let words = [("EIO", Errno::IO), ("ENOSPC", Errno::NOSPC), ("ETIMEDOUT", Errno::TIMEDOUT), ("EROFS", Errno::ROFS)];
+    for (name, expected) in words {
+        order(serde_json::json!({ "do": "inject", "fault": { "what": "errno", "errno": name } }));
+        assert_eq!(errno(write(&file, &[8; 4096], 0)), expected, "a write");
+        let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        assert_eq!(fallocate(&file, hole, 0, 4096).unwrap_err(), expected, "a trim");
+        // What can only be read can be read, and has nothing to flush.
+        if expected != Errno::ROFS {
+            assert_eq!(errno(read(&file, 4096, 0)), expected, "a read");
+            assert_eq!(errno(file.sync_data()), expected, "a flush");
+        }
+        order(serde_json::json!({ "do": "clear" }));
+        assert_eq!(read(&file, 4096, 0).unwrap(), [7; 4096], "{name}: nothing was done");
+    }
+    drop(file);
+    served.end();
+}

@@ -53,7 +53,7 @@ pub struct LiveService {
     #[pyo3(get)]
     files: Vec<String>,
     #[pyo3(get)]
-    loops: Vec<String>,
+    devices: Vec<String>,
 }
 
 #[pymethods]
@@ -80,12 +80,11 @@ impl LiveService {
         };
         let service =
             py.detach(|| Service::start(&asked.name, &model, &asked.options, listener)).map_err(live_error)?;
-        let (files, loops) = service.files();
         let text = |path: &PathBuf| path.display().to_string();
         Ok(LiveService {
             metrics: service.metrics().map(|address| address.to_string()),
-            files: files.iter().map(text).collect(),
-            loops: loops.iter().map(text).collect(),
+            files: service.files().iter().map(text).collect(),
+            devices: service.block_devices().iter().map(text).collect(),
             commander: service.commander(),
             exports: service.exports().iter().map(|e| (e.name.clone(), e.span.length_bytes)).collect(),
             addresses: service.addresses().iter().map(ToString::to_string).collect(),

@@ -59,6 +59,7 @@ def system_options(command: Command) -> Command:
 @click.option("--tls-required", is_flag=True, help="Serve nobody in the clear.")
 @click.option("--fuse", metavar="DIR", type=FOLDER, help="Mount a directory with a file for each LUN.")
 @click.option("--loop", is_flag=True, help="With --fuse, as root: make block devices of these files.")
+@click.option("--ublk", is_flag=True, help="Be a block device of the kernel's, as root, for each LUN: /dev/ublkbN.")
 @click.option("--size", metavar="SIZE", help="Of a device of constant latency.  [default: 1GiB]")
 @click.option(
     "--data",
@@ -111,6 +112,7 @@ def serve(
 
     \b
     headstack serve cheetah-x15-36lp --nbd unix:/tmp/s
+    headstack serve atlas-10k-iii-73 --ublk --run 'mkfs.ext4 $device'
     headstack serve va-7100 --fuse /mnt/va --loop --data va.img --control /tmp/c
     headstack serve wd1200bb --run 'fio --name=j --ioengine=nbd --uri=$uri --rw=randread --runtime=10'
 
@@ -119,15 +121,15 @@ def serve(
     report: how late answers were, how deep the queue was, what its clients waited for, and for which latencies that
     makes it valid.
 
-    A COMMAND finds $uri, and with --fuse $disk, with --loop $device; without an ENDPOINT a socket is made for it. Its
-    exit code is that of the session, unless what is required of that is not so.
+    A COMMAND finds $uri, and with --fuse $disk, with --ublk or --loop $device; without an ENDPOINT a socket is made for
+    it. Its exit code is that of the session, unless what is required of that is not so.
     """
     required_ns = None if require is None else valid_from_ns(require)
     with ExitStack() as stack:
         places = endpoints((*nbd, "stdio") if stdio else nbd)
-        if not any(places.values()) and given["fuse"] is None:
+        if not any(places.values()) and given["fuse"] is None and not given["ublk"]:
             if command is None:
-                raise InputError("nowhere to be found: give --nbd unix:PATH, another ENDPOINT or --fuse DIR")
+                raise InputError("nowhere to be found: give --nbd unix:PATH, another ENDPOINT, --fuse DIR or --ublk")
             folder = stack.enter_context(TemporaryDirectory(prefix="headstack-"))
             places["unix"] = (f"{folder}/nbd",)
         outputs = Outputs({"json_path": json_path}, {"json": fidelity_as_json})
@@ -185,7 +187,7 @@ def is_valid(fidelity: dict[str, Any], latency_ns: int) -> bool:
 def carry_out(command: str, live: Live, serving: Serving) -> int:
     """Carries out a shell command that finds the export in its environment; its exit code, as shells number signals."""
     found = dict(zip(("uri",), addresses(live, serving), strict=False))
-    found |= dict(zip(("disk",), live.files, strict=False)) | dict(zip(("device",), live.loops, strict=False))
+    found |= dict(zip(("disk",), live.files, strict=False)) | dict(zip(("device",), live.devices, strict=False))
     with signals.raising():
         code = subprocess.run(command, shell=True, env=os.environ | found, check=False).returncode
     return code if code >= 0 else 128 - code
@@ -201,7 +203,7 @@ def greeting(live: Live, serving: Serving) -> list[str]:
     if live.metrics is not None:
         lines.append(f"  http://{live.metrics}/metrics")
     lines += [f"  {file}" for file in live.files]
-    lines += [f"  {device}" for device in live.loops]
+    lines += [f"  {device}" for device in live.devices]
     for place in live.addresses:
         if not is_loopback(place):
             lines.append(

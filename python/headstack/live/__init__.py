@@ -38,9 +38,9 @@ class Serving:
 
     ``data`` is ``memory``, ``discard`` or a file's path; ``keep`` are ranges (``0..64MiB``) whose bytes are kept all
     the same. ``tcp`` are ``[HOST:]PORT``, on loopback where no host is said. ``fuse`` is a directory
-    with a file for each LUN, of which ``loop`` makes block devices. ``socket_mode`` says who may connect to ``unix``
-    sockets, in octal; ``faults`` is a file that says what goes wrong, and
-    when.
+    with a file for each LUN, of which ``loop`` makes block devices; ``ublk`` has block devices of the kernel's own.
+    ``socket_mode`` says who may connect to ``unix`` sockets, in octal; ``faults`` is a file that says what goes wrong,
+    and when.
     """
 
     unix: tuple[str, ...] = ()
@@ -50,6 +50,7 @@ class Serving:
     activated: bool = False
     fuse: str | None = None
     loop: bool = False
+    ublk: bool = False
     data: str = "memory"
     adopt: bool = False
     """The file of ``data`` is served though no server has left it."""
@@ -106,9 +107,9 @@ class Live:
         return self._service.files
 
     @property
-    def loops(self) -> list[str]:
-        """Block devices made of them: ``/dev/loop0``."""
-        return self._service.loops
+    def devices(self) -> list[str]:
+        """Block devices: ``/dev/ublkb0``, or ``/dev/loop0`` of a file of the mount."""
+        return self._service.devices
 
     @property
     def was_unmounted(self) -> bool:
@@ -224,6 +225,7 @@ def options_of(serving: Serving, capacity: int) -> dict[str, Any]:
         "activated": serving.activated,
         "fuse": serving.fuse,
         "loops": serving.loop,
+        "ublk": serving.ublk,
         "tls": tls(serving),
         "keeping": keeping(serving, capacity),
         "speed": serving.speed,

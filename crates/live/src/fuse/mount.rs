@@ -13,8 +13,9 @@ use rustix::mount::{UnmountFlags, unmount};
 
 use super::filesystem::Disks;
 use super::losetup;
-use super::reply::Courier;
+use super::reply::{Replies, Word};
 use crate::LiveError;
+use crate::courier::Courier;
 use crate::device::Device;
 
 /// Threads that receive what the kernel asks.
@@ -44,7 +45,7 @@ pub struct Mount {
     files: Vec<PathBuf>,
     unmounter: SessionUnmounter,
     /// `None` once it has ended.
-    running: Option<(JoinHandle<io::Result<()>>, Courier)>,
+    running: Option<(JoinHandle<io::Result<()>>, Courier<Word>)>,
 }
 
 impl Mount {
@@ -168,13 +169,13 @@ fn mount(
     device: &Arc<Device>,
     directory: &Path,
     names: &[String],
-) -> Result<(PathBuf, Session<Disks>, Courier), LiveError> {
+) -> Result<(PathBuf, Session<Disks>, Courier<Word>), LiveError> {
     let directory = directory.canonicalize().map_err(LiveError::io(directory.display().to_string()))?;
     let courier = Courier::start(device.submitter.clone())?;
     let disks = Disks {
         device: Arc::clone(device),
         names: names.to_vec(),
-        replies: courier.replies(),
+        replies: Replies::new(courier.bag()),
         since: SystemTime::now(),
     };
     let mut config = Config::default();

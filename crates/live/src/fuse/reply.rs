@@ -1,28 +1,23 @@
 //! Answers to the kernel, from whichever thread has them.
 
-use std::sync::mpsc;
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use fuser::{Errno, ReplyData, ReplyEmpty, ReplyWrite};
 use headstack_sim::{Outcome, faults};
 
-use crate::LiveError;
 use crate::budget::Share;
-use crate::pacer::{Answer, Submitter};
-
-/// A read longer than this is sent by a thread of the mount: its copy into the kernel would make other replies late.
-const AT_ONCE_BYTES: usize = 64 << 10;
+use crate::courier::{AT_ONCE_BYTES, Bag, Parcel};
+use crate::pacer::Answer;
 
 /// What is said if all is well.
 #[derive(Debug)]
-enum Word {
+pub enum Word {
     Data(ReplyData, Vec<u8>, Share),
     Written(ReplyWrite, u32),
     Done(ReplyEmpty),
 }
 
-impl Word {
+impl Parcel for Word {
     fn send(self) {
         match self {
             Word::Data(reply, data, share) => {
@@ -33,7 +28,9 @@ impl Word {
             Word::Done(reply) => reply.ok(),
         }
     }
+}
 
+impl Word {
     fn fail(self, errno: Errno) {
         match self {
             Word::Data(reply, ..) => reply.error(errno),
@@ -49,7 +46,7 @@ pub struct Reply {
     word: Word,
     /// First byte in the system of what was read.
     start_bytes: u64,
-    courier: mpsc::Sender<Option<Word>>,
+    bag: Bag<Word>,
 }
 
 impl Answer for Reply {
@@ -58,8 +55,7 @@ impl Answer for Reply {
         match (outcome, self.word) {
             (Outcome::Done, word @ Word::Data(..)) if matches!(&word, Word::Data(_, data, _) if data.len() > AT_ONCE_BYTES) =>
             {
-                // After the end of the mount nobody waits for it.
-                drop(self.courier.send(Some(word)));
+                self.bag.put(word);
             }
             (Outcome::Done, word) => word.send(),
             (Outcome::Refused(errno), word) => word.fail(kernel_errno(errno)),
@@ -97,60 +93,30 @@ impl Reply {
     }
 }
 
-/// The thread that sends long reads.
-#[derive(Debug)]
-pub struct Courier {
-    queue: mpsc::Sender<Option<Word>>,
-    thread: JoinHandle<()>,
-}
-
-impl Courier {
-    /// Waits for work.
-    ///
-    /// # Errors
-    /// A thread that could not be had.
-    pub fn start(submitter: Submitter) -> Result<Courier, LiveError> {
-        let (queue, work) = mpsc::channel::<Option<Word>>();
-        let thread = thread::Builder::new().name("headstack-send".to_owned());
-        let thread = thread.spawn(move || {
-            submitter.keep_up();
-            work.iter().map_while(|word| word).for_each(Word::send);
-        });
-        Ok(Courier { queue, thread: thread.map_err(LiveError::io("a thread of the mount"))? })
-    }
-
-    /// Makes replies that it helps to send.
-    pub fn replies(&self) -> Replies {
-        Replies { courier: self.queue.clone() }
-    }
-
-    /// Ends the thread: what still is to be sent has nobody who waits for it.
-    pub fn stop(self) {
-        drop(self.queue.send(None));
-        // It panics with the allocator at most, which ends the process.
-        let _ = self.thread.join();
-    }
-}
-
 /// Makes replies.
 #[derive(Clone, Debug)]
 pub struct Replies {
-    courier: mpsc::Sender<Option<Word>>,
+    bag: Bag<Word>,
 }
 
 impl Replies {
+    /// Those that are long leave by `bag`.
+    pub fn new(bag: Bag<Word>) -> Replies {
+        Replies { bag }
+    }
+
     /// A read brought `data` from `start_bytes` of the system, for which `share` was taken.
     pub fn data(&self, reply: ReplyData, start_bytes: u64, data: Vec<u8>, share: Share) -> Reply {
-        Reply { word: Word::Data(reply, data, share), start_bytes, courier: self.courier.clone() }
+        Reply { word: Word::Data(reply, data, share), start_bytes, bag: self.bag.clone() }
     }
 
     /// So many bytes were written.
     pub fn written(&self, reply: ReplyWrite, bytes: u32) -> Reply {
-        Reply { word: Word::Written(reply, bytes), start_bytes: 0, courier: self.courier.clone() }
+        Reply { word: Word::Written(reply, bytes), start_bytes: 0, bag: self.bag.clone() }
     }
 
     /// It was done.
     pub fn done(&self, reply: ReplyEmpty) -> Reply {
-        Reply { word: Word::Done(reply), start_bytes: 0, courier: self.courier.clone() }
+        Reply { word: Word::Done(reply), start_bytes: 0, bag: self.bag.clone() }
     }
 }

@@ -24,7 +24,7 @@ use crate::wall::{Duty, be_punctual};
 use schedstat::{Process, name_of, pressure};
 
 /// Threads of the server on which answers depend.
-const SERVER: &[&str] = &["headstack-clock", "headstack-nbd", "headstack-send", "headstack-fuse"];
+const SERVER: &[&str] = &["headstack-clock", "headstack-nbd", "headstack-send", "headstack-fuse", "headstack-ublk"];
 /// How often the scheduler's figures are looked at, and when nothing is under way.
 const LOOK: Duration = Duration::from_millis(10);
 const IDLE_LOOK: Duration = Duration::from_millis(50);

@@ -1,0 +1,76 @@
+//! Orders and questions to a running session.
+
+use std::path::Path;
+use std::sync::{Arc, mpsc};
+
+use headstack_catalogue::faults::read_map;
+use serde_json::{Value, json};
+
+use super::Shared;
+use crate::LiveError;
+use crate::ledger::Ledger;
+use crate::orders::Order;
+use crate::telemetry::{self, Figures};
+
+/// Gives orders, from any thread.
+#[derive(Clone, Debug)]
+pub struct Commander {
+    pub(super) shared: Arc<Shared>,
+}
+
+impl Commander {
+    /// Has an order carried out at the present moment of the model, and returns its answer.
+    ///
+    /// # Errors
+    /// What is wrong with the order; a session that is over.
+    pub fn order(&self, order: Order) -> Result<Value, LiveError> {
+        if order == Order::Status { Ok(self.figures()?.status) } else { Ok(self.ask(order)?.0) }
+    }
+
+    /// Notes a line of text in the journal, and returns when it is in the file: its moment of the model.
+    ///
+    /// # Errors
+    /// No journal is kept; it cannot be written.
+    pub fn mark(&self, text: &str) -> Result<u64, LiveError> {
+        let marked = self.shared.gate.note(|journal| journal.mark(text));
+        marked.unwrap_or_else(|| Err(LiveError::Asked("mark: no journal is kept; give --journal FILE".to_owned())))
+    }
+
+    /// What is going on, with what was counted.
+    ///
+    /// # Errors
+    /// A session that is over.
+    pub(crate) fn figures(&self) -> Result<Figures, LiveError> {
+        let (mut status, ledger) = self.ask(Order::Status)?;
+        let ledger = ledger.expect("what was counted comes with the status");
+        // The clock has no time for sums.
+        telemetry::tell(&mut status, &ledger, &self.shared.fidelity(&ledger));
+        if let Some(contents) = self.shared.contents.get() {
+            let mismatches = self.shared.gate.mismatches(contents).map_err(LiveError::io("the contents"))?;
+            status["mismatches"] = json!(mismatches);
+        }
+        Ok(Figures { status, ledger })
+    }
+
+    fn ask(&self, mut order: Order) -> Result<(Value, Option<Ledger>), LiveError> {
+        // The clock's thread opens no files.
+        if let Order::Inject { fault, .. } = &mut order {
+            if self.shared.is_instant {
+                let why = "everything is answered at once here, and meets no fault: a system that takes time is needed";
+                return Err(LiveError::Asked(why.to_owned()));
+            }
+            read_map(fault, Path::new(""))?;
+            self.shared.gate.expect(fault);
+        }
+        let (answer, heard) = mpsc::channel();
+        let over = || LiveError::Asked("the session is over".to_owned());
+        let mut inbox = self.shared.inbox();
+        if inbox.closing {
+            return Err(over());
+        }
+        inbox.orders.push((order, answer));
+        drop(inbox);
+        self.shared.wake();
+        heard.recv().unwrap_or_else(|_| Err(over()))
+    }
+}

@@ -1,0 +1,89 @@
+//! Answers to the kernel, from whichever thread has them.
+
+use std::time::Duration;
+
+use headstack_sim::{Outcome, faults};
+use headstack_ublk::{Ticket, Way};
+
+use crate::budget::Share;
+use crate::courier::{AT_ONCE_BYTES, Bag, Parcel};
+use crate::pacer::Answer;
+
+/// What is said if all is well.
+#[derive(Debug)]
+pub struct Word {
+    ticket: Ticket,
+    way: Way,
+    /// Bytes that were moved, or cleared.
+    length_bytes: u32,
+    /// What a read brings, and the memory of that.
+    data: Vec<u8>,
+    share: Option<Share>,
+}
+
+impl Parcel for Word {
+    fn send(self) {
+        let Word { ticket, way, length_bytes, data, share } = self;
+        // A request that the kernel has given up needs no answer: the device goes.
+        let brought = if data.is_empty() { Ok(()) } else { way.bring(&ticket, &data) };
+        drop((data, share));
+        way.complete(ticket, brought.map(|()| length_bytes).map_err(|_| libc::EIO));
+    }
+}
+
+/// The answer to one request.
+#[derive(Debug)]
+pub struct Reply {
+    word: Word,
+    /// First byte in the system of what was read.
+    start_bytes: u64,
+    bag: Bag<Word>,
+}
+
+impl Reply {
+    /// A request of so many bytes has nothing to bring.
+    pub fn done(ticket: Ticket, way: &Way, length_bytes: u32, bag: &Bag<Word>) -> Reply {
+        let word = Word { ticket, way: way.clone(), length_bytes, data: Vec::new(), share: None };
+        Reply { word, start_bytes: 0, bag: bag.clone() }
+    }
+
+    /// A read brings `data` from `start_bytes` of the system, for which `share` was taken.
+    pub fn with_data(self, start_bytes: u64, data: Vec<u8>, share: Share) -> Reply {
+        Reply { word: Word { data, share: Some(share), ..self.word }, start_bytes, ..self }
+    }
+
+    /// Says that it cannot be.
+    pub fn refuse(self, errno: i32) {
+        self.word.way.complete(self.word.ticket, Err(errno));
+    }
+
+    /// Says that it is done, from the calling thread.
+    pub fn send_here(self) {
+        self.word.send();
+    }
+}
+
+impl Answer for Reply {
+    fn send(self: Box<Self>, outcome: Outcome, _: Duration) {
+        match outcome {
+            Outcome::Done if self.word.data.len() > AT_ONCE_BYTES => self.bag.put(self.word),
+            Outcome::Done => self.word.send(),
+            Outcome::Refused(errno) => self.refuse(kernel_errno(errno)),
+            Outcome::Failed(_) | Outcome::Vanished => self.refuse(libc::EIO),
+        }
+    }
+
+    fn data(&mut self) -> Option<(u64, &mut [u8])> {
+        if self.word.data.is_empty() { None } else { Some((self.start_bytes, &mut self.word.data)) }
+    }
+}
+
+/// The block layer has no word for what can only be read: it makes EIO of that.
+fn kernel_errno(errno: faults::Errno) -> i32 {
+    match errno {
+        faults::Errno::Io => libc::EIO,
+        faults::Errno::NoSpace => libc::ENOSPC,
+        faults::Errno::TimedOut => libc::ETIMEDOUT,
+        faults::Errno::ReadOnly => libc::EROFS,
+    }
+}
