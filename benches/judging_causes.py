@@ -20,7 +20,7 @@ from headstack.judging.observations import Observations
 from headstack.judging.steps import STEP_S
 
 CHOSEN = ("exos-x16-16tb", "pm883-480gb", "exos-7e8-8tb", "wd1200bb", "dc-s4500-960gb")
-HELD = ("exos-10e2400", "spinpoint-f1-1tb", "d3-s4610-480gb")
+HELD = ("exos-10e2400", "spinpoint-f1-1tb")
 HEALTHY, SLOW = 13, 48
 PEERS = 4
 
