@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -124,6 +125,25 @@ def test_files_without_their_contents_are_told(tmp_path: Path) -> None:
     with pytest.raises(BrokenError, match="zeros: a hole in the record at byte 0"):
         log.read(tmp_path, {"checksum": False})
     assert log.read(tmp_path, {"checksum": True}) == {}
+
+
+def test_a_file_of_which_nothing_was_acknowledged_is_told_from_one_that_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each transaction has a file of its own; that of the last is as long as it should be, and zeros."""
+    case = named("S25")
+    (tmp_path / "store").mkdir()
+    try:
+        work(case, tmp_path / "store", lambda number: None)
+    except hs.RunError as error:
+        lacks("stores", str(error))
+    monkeypatch.setattr("stores.cases.left", lambda image, kind: nullcontext(image))
+    case.check(tmp_path, ["24"])
+    (tmp_path / "store" / "base-24.bolt").write_bytes(bytes(16 << 10))
+    with pytest.raises(BrokenError, match="unopened: transaction 24: invalid database"):
+        case.check(tmp_path, ["23"])
+    with pytest.raises(BrokenError, match="corrupt: transaction 24: invalid database"):
+        case.check(tmp_path, ["24"])
 
 
 def test_an_image_is_read_without_a_mount(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def transaction(number: int) -> str:
     rows = ", ".join(f"('{key.decode()}', '{text(key, value)}')" for key, value in written(number).items())
     upsert = f"INSERT INTO entries VALUES {rows} ON CONFLICT (key) DO UPDATE SET value = excluded.value;"
     # Whole pages are what it protects: so that some are written during the test.
-    checkpoint = "CHECKPOINT;\n" if number % 10 == 0 else ""
+    checkpoint = "CHECKPOINT;\n" if number % 2 == 0 else ""
     return f"BEGIN; {upsert} COMMIT;\n{checkpoint}\\echo {number}\n"
 
 
