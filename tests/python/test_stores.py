@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 import headstack as hs
 from conftest import lacks
 from headstack.live.filesystems import PATH
+from stores import study
 from stores.apart import apart
 from stores.cases import Case, cases, named
 from stores.exploring import lacks_of, tried
@@ -183,6 +185,21 @@ def test_the_quickest_cases(name: str) -> None:
     outcome = tried(case, "120", seed=1)
     assert outcome.is_as_expected, f"{outcome.verdict}: {outcome.kinds} in {outcome.states} states"
     assert outcome.states >= 100
+
+
+def test_the_page_of_the_study_shows_its_data() -> None:
+    page = (study.DATA.parent / "crash-study.md").read_text(encoding="utf-8")
+    data = json.loads(study.DATA.read_text(encoding="utf-8"))
+    for block in study.tables(data).strip().split("\n\n"):
+        assert block in page, f"docs/crash-study.md lacks:\n{block}"
+    assert f"Linux {data['kernel']}" in page
+    assert {named(name).name for name in study.STORES.values()} == set(study.STORES.values())
+
+
+def test_what_only_one_recording_shows_is_in_brackets() -> None:
+    both = [{"kinds": {"lost": 3, "corrupt": 1}}, {"kinds": {"lost": 1}}]
+    assert study.shown(both) == "lost, (corrupt)"
+    assert study.shown([{"kinds": {}}, {"kinds": {}}]) == "—"
 
 
 def test_every_row_says_what_is_expected() -> None:

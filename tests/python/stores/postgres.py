@@ -44,7 +44,7 @@ def options(settings: dict[str, str]) -> list[str]:
 
 
 def prepare(folder: Path) -> None:
-    """A cluster with checksums and small segments of its log, without the contents of the two templates of new databases.
+    """A cluster with checksums and small segments of its log, without what is in the templates of new databases.
 
     Nobody opens these, and each state would copy them.
     """
