@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ import pytest
 import headstack as hs
 from conftest import lacks
 from headstack.live.filesystems import PATH
+from stores import study
 from stores.apart import apart
 from stores.cases import Case, cases, named
 from stores.exploring import lacks_of, tried
@@ -126,6 +129,25 @@ def test_files_without_their_contents_are_told(tmp_path: Path) -> None:
     assert log.read(tmp_path, {"checksum": True}) == {}
 
 
+def test_a_file_of_which_nothing_was_acknowledged_is_told_from_one_that_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each transaction has a file of its own; that of the last is as long as it should be, and zeros."""
+    case = named("S25")
+    (tmp_path / "store").mkdir()
+    try:
+        work(case, tmp_path / "store", lambda number: None)
+    except hs.RunError as error:
+        lacks("stores", str(error))
+    monkeypatch.setattr("stores.cases.left", lambda image, kind: nullcontext(image))
+    case.check(tmp_path, ["24"])
+    (tmp_path / "store" / "base-24.bolt").write_bytes(bytes(16 << 10))
+    with pytest.raises(BrokenError, match="unopened: transaction 24: invalid database"):
+        case.check(tmp_path, ["23"])
+    with pytest.raises(BrokenError, match="corrupt: transaction 24: invalid database"):
+        case.check(tmp_path, ["24"])
+
+
 def test_an_image_is_read_without_a_mount(tmp_path: Path) -> None:
     case = named("G2")
     for program in ("mkfs.ext4", "e2fsck", "debugfs"):
@@ -163,6 +185,21 @@ def test_the_quickest_cases(name: str) -> None:
     outcome = tried(case, "120", seed=1)
     assert outcome.is_as_expected, f"{outcome.verdict}: {outcome.kinds} in {outcome.states} states"
     assert outcome.states >= 100
+
+
+def test_the_page_of_the_study_shows_its_data() -> None:
+    page = (study.DATA.parent / "crash-study.md").read_text(encoding="utf-8")
+    data = json.loads(study.DATA.read_text(encoding="utf-8"))
+    for block in study.tables(data).strip().split("\n\n"):
+        assert block in page, f"docs/crash-study.md lacks:\n{block}"
+    assert f"Linux {data['kernel']}" in page
+    assert {named(name).name for name in study.STORES.values()} == set(study.STORES.values())
+
+
+def test_what_only_one_recording_shows_is_in_brackets() -> None:
+    both = [{"kinds": {"lost": 3, "corrupt": 1}}, {"kinds": {"lost": 1}}]
+    assert study.shown(both) == "lost, (corrupt)"
+    assert study.shown([{"kinds": {}}, {"kinds": {}}]) == "—"
 
 
 def test_every_row_says_what_is_expected() -> None:

@@ -46,11 +46,11 @@ def apart(reading: Callable[[], Rows]) -> Rows:
     return rows
 
 
-def _answer(reading: Callable[[], Rows]) -> Rows | tuple[Kind, str]:
+def _answer(reading: Callable[[], Rows]) -> Rows | tuple[Kind, str, int]:
     try:
         return reading()
     except BrokenError as broken:
-        return broken.kind, broken.what
+        return broken.kind, broken.what, broken.transaction
     except OSError as error:
         # What a file system answers that is broken itself.
-        return Kind.CORRUPT, str(error)
+        return Kind.CORRUPT, str(error), 1

@@ -8,15 +8,16 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import headstack as hs
+from headstack.crash.findings import Finding
 from headstack.live.filesystems import MEMORY, PATH, file_system
 from stores.cases import Case
 from stores.programs import command
 from stores.recording import BEGIN, recorded
-from stores.verdicts import BrokenError, Kind
+from stores.verdicts import BrokenError, Kind, kind_of
 
 
 @dataclass(frozen=True)
@@ -27,14 +28,21 @@ class Outcome:
     states: int
     possible: float | None
     largest_window: int
-    findings: int
+    findings: list[Finding]
     kinds: Counter[Kind]
     recording_s: float
     seconds: float
+    recordings: int = 1
 
     @property
     def verdict(self) -> str:
         return self.case.verdict(set(self.kinds))
+
+    @property
+    def least(self) -> int | None:
+        """The fewest missing and torn writes by which something shows that has to be seen."""
+        found = [one for one in self.findings if kind_of(one.message) in self.case.must]
+        return min((len(one.missing) + len(one.torn) for one in found), default=None)
 
     @property
     def is_as_expected(self) -> bool:
@@ -58,8 +66,11 @@ def lacks_of(case: Case) -> str | None:
     return None
 
 
-def tried(case: Case, budget: str, seed: int) -> Outcome:
-    """Records a case, and tries what power cuts may leave of it."""
+def tried(case: Case, budget: str, seed: int, until_seen: bool = False) -> Outcome:
+    """Records a case, and tries what power cuts may leave of it.
+
+    With `until_seen` it ends when all was seen that has to be, and something of it was reduced.
+    """
     started_s = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="headstack-case-", dir=MEMORY) as name:
         folder = Path(name)
@@ -77,6 +88,13 @@ def tried(case: Case, budget: str, seed: int) -> Outcome:
                     file.write(f"{broken.kind}\n")
                 raise
 
+        def seen() -> list[Kind]:
+            return [Kind(line) for line in kinds.read_text(encoding="utf-8").splitlines()]
+
+        def look(states: int, spent: float, findings: int) -> None:
+            if until_seen and findings and case.must and case.must <= set(seen()):
+                raise KeyboardInterrupt
+
         # btrfs knows devices by what is written on them: it takes two images of one file system for one.
         jobs = 1 if case.file_system == "btrfs" else None
         exploration = hs.crash.open(folder / "journal").explore(
@@ -87,6 +105,7 @@ def tried(case: Case, budget: str, seed: int) -> Outcome:
             start=BEGIN,
             jobs=jobs,
             seed=seed,
+            progress=look,
         )
         coverage = exploration.coverage
         return Outcome(
@@ -94,8 +113,27 @@ def tried(case: Case, budget: str, seed: int) -> Outcome:
             coverage.states,
             coverage.possible,
             coverage.largest_window,
-            len(exploration.findings),
-            Counter(map(Kind, kinds.read_text(encoding="utf-8").splitlines())),
+            exploration.findings,
+            Counter(seen()),
             recorded_s - started_s,
             time.monotonic() - started_s,
         )
+
+
+def tried_for(case: Case, states: int, seed: int) -> Outcome:
+    """The same, of as many recordings as so many states take."""
+    whole = tried(case, str(states), seed)
+    while whole.states < states:
+        seed += 1
+        more = tried(case, str(states - whole.states), seed)
+        whole = replace(
+            whole,
+            states=whole.states + more.states,
+            findings=whole.findings + more.findings,
+            kinds=whole.kinds + more.kinds,
+            largest_window=max(whole.largest_window, more.largest_window),
+            recording_s=whole.recording_s + more.recording_s,
+            seconds=whole.seconds + more.seconds,
+            recordings=whole.recordings + 1,
+        )
+    return whole

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -53,8 +54,10 @@ def read(store: str, folder: Path, settings: dict[str, object]) -> Rows:
     if done.returncode < 0:
         raise BrokenError(Kind.DIED, f"signal {-done.returncode}")
     if done.returncode != 0:
-        # A panic says first what it met; an error is one line.
-        raise BrokenError(Kind.CORRUPT, " ".join(said[:2])[:200])
+        # A panic says first what it met; an error is one line, which may begin with the transaction that it is of.
+        what = " ".join(said[:2])[:200]
+        of = re.match(r"transaction (\d+): ", what)
+        raise BrokenError(Kind.CORRUPT, what, int(of[1]) if of else 1)
     rows, place = [], 0
     while place < len(done.stdout):
         (length,) = struct.unpack_from("<I", done.stdout, place)

@@ -44,7 +44,7 @@ STORES = {
     "bolt": _outside("bolt"),
     "redb": _outside("redb"),
     "sled": _outside("sled"),
-    "postgres": Store(postgres.read, postgres.run, prepare=postgres.prepare, transactions=40, image_mib=160),
+    "postgres": Store(postgres.read, postgres.run, prepare=postgres.prepare, transactions=40, image_mib=64),
     "rename": Store(files.read_rename, files.run_rename),
     "log": Store(files.read_log, files.run_log),
     "in-place": Store(files.read_in_place, files.run_in_place),

@@ -19,10 +19,6 @@ from stores.programs import command
 
 BEGIN = "ready"
 """The mark from which on cuts are tried: everything before it is synced."""
-DRIVE = "wd1200bb"
-"""A disk whose write cache is volatile, and which writes sector by sector."""
-SPEED = 50
-"""Its times are not what is tested."""
 
 Mark = Callable[[str], None]
 
@@ -48,6 +44,26 @@ def synced_in_the_background(folder: Path, every_s: float) -> Iterator[None]:
     def repeat() -> None:
         while not over.wait(every_s):
             sync(folder)
+
+    thread = threading.Thread(target=repeat)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+@contextmanager
+def beside_a_neighbour(folder: Path) -> Iterator[None]:
+    """Another program syncs a file of its own, again and again: commits come in the middle of whatever a store does."""
+    over = threading.Event()
+
+    def repeat() -> None:
+        with open(folder / "neighbour", "wb", buffering=0) as file:
+            while not over.is_set():
+                file.write(b"line\n")
+                os.fsync(file.fileno())
 
     thread = threading.Thread(target=repeat)
     thread.start()
@@ -93,7 +109,8 @@ def carried_out(case: Case, file: Path, mark: Mark) -> None:
         sync(root)
         mark(BEGIN)
         every_s = case.background_ms / 1e3
-        with synced_in_the_background(root, every_s) if every_s else nullcontext():
+        background = synced_in_the_background(root, every_s) if every_s else nullcontext()
+        with background, beside_a_neighbour(root) if case.neighbour else nullcontext():
             work(case, folder, mark, every_s / 2)
 
 
@@ -105,9 +122,9 @@ def recorded(case: Case, journal: Path, scratch: Path) -> None:
     """Writes the journal of a run."""
     place = scratch / "fuse"
     place.mkdir()
-    part = f"{DRIVE}@0..{size_mib(case)}MiB"
+    part = f"{case.drive}@0..{size_mib(case)}MiB"
     served = hs.serve(
-        part, speed=SPEED, fuse=str(place), control=str(scratch / "control"), journal=str(journal), realtime=False
+        part, speed=case.speed, fuse=str(place), control=str(scratch / "control"), journal=str(journal), realtime=False
     )
     with served as live, Control(scratch / "control") as control:
         carried_out(case, Path(live.files[0]), lambda text: control.order({"do": "mark", "text": text}))

@@ -30,11 +30,11 @@ class Kind(StrEnum):
 
 
 class BrokenError(Exception):
-    """A store that a crash has broken."""
+    """A store that a crash has broken, or what the first of its transactions that this concerns has written."""
 
-    def __init__(self, kind: Kind, what: str) -> None:
+    def __init__(self, kind: Kind, what: str, transaction: int = 1) -> None:
         super().__init__(f"{kind}: {what}")
-        self.kind, self.what = kind, what
+        self.kind, self.what, self.transaction = kind, what, transaction
 
 
 def kind_of(message: str) -> Kind:

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -15,6 +16,8 @@ import (
 type settings struct {
 	NoSync         bool `json:"no_sync"`
 	NoFreelistSync bool `json:"no_freelist_sync"`
+	// A new file for each transaction: what is looked for lies in how one is made.
+	NewFiles bool `json:"new_files"`
 }
 
 var bucket = []byte("entries")
@@ -39,45 +42,65 @@ func check(err error) {
 	}
 }
 
-func open(folder string, how settings) *bolt.DB {
-	base, err := bolt.Open(filepath.Join(folder, "base.bolt"), 0o600,
-		&bolt.Options{NoSync: how.NoSync, NoFreelistSync: how.NoFreelistSync})
-	check(err)
-	return base
+// file is that of a transaction.
+func file(folder string, how settings, number uint64) string {
+	if how.NewFiles {
+		return filepath.Join(folder, fmt.Sprintf("base-%d.bolt", number))
+	}
+	return filepath.Join(folder, "base.bolt")
+}
+
+func open(file string, how settings) (*bolt.DB, error) {
+	return bolt.Open(file, 0o600, &bolt.Options{NoSync: how.NoSync, NoFreelistSync: how.NoFreelistSync})
+}
+
+func update(base *bolt.DB, number uint64) error {
+	return base.Update(func(transaction *bolt.Tx) error {
+		entries, err := transaction.CreateBucketIfNotExists(bucket)
+		if err != nil {
+			return err
+		}
+		for row := uint64(0); row < 8; row++ {
+			key := (number*7 + row*13) % 60
+			length := 900 + int((number*37+row*101)%300)
+			if err := entries.Put(fmt.Appendf(nil, "key%02d", key), value(number, key, length)); err != nil {
+				return err
+			}
+		}
+		return entries.Put([]byte("count"), fmt.Append(nil, number))
+	})
 }
 
 func run(folder string, how settings, transactions uint64) {
-	base := open(folder, how)
+	var base *bolt.DB
+	var err error
 	answers := bufio.NewReader(os.Stdin)
 	for number := uint64(1); number <= transactions; number++ {
-		check(base.Update(func(transaction *bolt.Tx) error {
-			entries, err := transaction.CreateBucketIfNotExists(bucket)
-			if err != nil {
-				return err
-			}
-			for row := uint64(0); row < 8; row++ {
-				key := (number*7 + row*13) % 60
-				length := 900 + int((number*37+row*101)%300)
-				if err := entries.Put(fmt.Appendf(nil, "key%02d", key), value(number, key, length)); err != nil {
-					return err
-				}
-			}
-			return entries.Put([]byte("count"), fmt.Append(nil, number))
-		}))
+		if base == nil {
+			base, err = open(file(folder, how, number), how)
+			check(err)
+		}
+		check(update(base, number))
+		if how.NewFiles {
+			check(base.Close())
+			base = nil
+		}
 		fmt.Println(number)
-		_, err := answers.ReadString('\n')
+		_, err = answers.ReadString('\n')
 		check(err)
 	}
-	check(base.Close())
+	if base != nil {
+		check(base.Close())
+	}
 }
 
-func read(folder string, how settings) {
-	if _, err := os.Stat(filepath.Join(folder, "base.bolt")); os.IsNotExist(err) {
-		return
+// put writes all that a file holds.
+func put(out io.Writer, name string, how settings) error {
+	base, err := open(name, how)
+	if err != nil {
+		return err
 	}
-	base := open(folder, how)
-	out := bufio.NewWriter(os.Stdout)
-	check(base.View(func(transaction *bolt.Tx) error {
+	return base.View(func(transaction *bolt.Tx) error {
 		for err := range transaction.Check() {
 			return err
 		}
@@ -96,7 +119,24 @@ func read(folder string, how settings) {
 			}
 			return nil
 		})
-	}))
+	})
+}
+
+func read(folder string, how settings) {
+	out := bufio.NewWriter(os.Stdout)
+	for number := uint64(1); ; number++ {
+		name := file(folder, how, number)
+		if _, err := os.Stat(name); os.IsNotExist(err) {
+			break
+		}
+		if err := put(out, name, how); err != nil {
+			fmt.Fprintf(os.Stderr, "transaction %d: %v\n", number, err)
+			os.Exit(1)
+		}
+		if !how.NewFiles {
+			break
+		}
+	}
 	check(out.Flush())
 }
 
