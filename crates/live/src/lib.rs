@@ -9,6 +9,7 @@ mod buckets;
 pub mod budget;
 pub mod contents;
 mod control;
+pub mod crashed;
 pub mod device;
 mod event_loop;
 pub mod fidelity;
