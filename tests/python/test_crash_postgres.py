@@ -15,9 +15,8 @@ import headstack as hs
 from conftest import lacks, needs_program
 from headstack.crash import checks, postgres
 from stores import postgres as server
-from test_crash import SECTOR, Log, blocks_of
 
-TRANSACTIONS = 6
+TRANSACTIONS = 3
 NUMBERS = "SELECT n::text FROM entries, generate_series(1, value::int) AS n WHERE key = 'count'"
 
 
@@ -102,33 +101,3 @@ def test_a_cluster_recovers_and_what_is_wrong_with_it_is_found(cluster: Path, tm
     for segment in (broken / "pg_wal").glob("0000*"):
         segment.write_bytes(bytes(segment.stat().st_size))
     assert "checkpoint record" in str(looked(image_of(tmp_path, broken), own))
-
-
-def test_what_is_not_flushed_of_its_log_is_lost(cluster: Path, tmp_path: Path) -> None:
-    """The base is the cluster after the third transaction; its log goes on, of which the last part is not flushed."""
-    image = image_of(tmp_path, cluster / "3")
-    log, size = Log(), 1024 << int.from_bytes(image.read_bytes()[1048:1052], "little")
-    log.mark("begin")
-    for number in (4, 5):
-        for segment in sorted((cluster / str(number) / "pg_wal").glob("0000*")):
-            before = cluster / str(number - 1) / "pg_wal" / segment.name
-            old, new = before.read_bytes() if before.exists() else b"", segment.read_bytes()
-            if old == new:
-                continue
-            assert len(old) == len(new), "no segment is new"
-            places = blocks_of(image, f"/pg/data/pg_wal/{segment.name}")
-            for part in range(len(new) // size):
-                data = new[part * size : (part + 1) * size]
-                if data != old[part * size : (part + 1) * size]:
-                    log.write(places[part] * size // SECTOR, data)
-        if number == 4:
-            log.flush()
-        log.mark(str(number))
-    recording = hs.crash.open(log.to(tmp_path / "log"))
-    rows = f"postgres:/pg/data?{NUMBERS} UNION SELECT 'begin'"
-    found = recording.explore(rows, base=image, budget=12, jobs=2)
-    assert "acknowledged and not there: 5" in {finding.message for finding in found.findings}, str(found)
-    assert all("pg_wal" in name for finding in found.findings for write in finding.missing for name in write.files)
-    assert not recording.explore("postgres:/pg/data", base=image, budget=4, jobs=2, over="fuse"), (
-        "it is whole all the same"
-    )
