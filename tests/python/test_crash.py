@@ -495,3 +495,26 @@ def test_e2fsck_looks_at_ext4(database: Path, tmp_path: Path) -> None:
     found = recording.explore("ext4", base=database / "image", budget=None, tear="any")
     assert found, str(found)
     assert found.findings[0].torn[0].files == ("the superblock",)
+
+
+def test_btrfs_check_looks_at_btrfs(tmp_path: Path) -> None:
+    os.environ["PATH"] += ":/usr/sbin:/sbin"
+    needs_program("mkfs.btrfs")
+    image = tmp_path / "image"
+    with image.open("wb") as file:
+        file.truncate(128 << 20)
+    subprocess.run(["mkfs.btrfs", "-q", image], check=True, capture_output=True)
+    superblock, log = 128, Log()
+    log.mark("begin")
+    with image.open("rb") as file:
+        file.seek(superblock * SECTOR)
+        held = file.read(4096)
+    # What is written is what was there: torn or missing, it is no damage.
+    log.write(superblock, held)
+    recording = hs.crash.open(log.to(tmp_path / "same"))
+    assert not recording.explore("btrfs", base=image, budget=None, tear="prefix", jobs=1)
+    log.write(superblock, b"\0" * 4096)
+    log.write(superblock, held)
+    found = hs.crash.open(log.to(tmp_path / "log")).explore("btrfs", base=image, budget=None, jobs=1)
+    assert [finding.missing[0].number for finding in found.findings] == [2], str(found)
+    assert "No valid Btrfs" in found.findings[0].message

@@ -6,6 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use crate::CrashError;
+use crate::states::extents::Range;
 
 /// Contents at the start; behind the end of an image are zeros.
 #[derive(Debug, Default)]
@@ -56,25 +57,30 @@ impl Base {
     }
 
     /// Where its data are: holes are left out.
-    pub(crate) fn data(&self) -> Result<Vec<(u64, u64)>, CrashError> {
+    pub(crate) fn data(&self) -> Result<Vec<Range>, CrashError> {
+        self.data_in((0, self.size_bytes()))
+    }
+
+    /// Where a range of it has data.
+    pub(crate) fn data_in(&self, (start, end): Range) -> Result<Vec<Range>, CrashError> {
         let Some(image) = &self.0 else { return Ok(Vec::new()) };
-        data_of(&image.file, image.size_bytes).map_err(CrashError::io(&image.path))
+        data_of(&image.file, (start, end.min(image.size_bytes))).map_err(CrashError::io(&image.path))
     }
 }
 
-/// The extents of a file that hold data; all of it where the file system does not tell.
-pub(crate) fn data_of(file: &File, size_bytes: u64) -> std::io::Result<Vec<(u64, u64)>> {
+/// The extents of a range of a file that hold data; all of it where the file system does not tell.
+pub(crate) fn data_of(file: &File, (mut at, end): Range) -> std::io::Result<Vec<Range>> {
     use rustix::fs::{SeekFrom, seek};
     use rustix::io::Errno;
-    let (mut extents, mut at) = (Vec::new(), 0);
-    while at < size_bytes {
+    let mut extents = Vec::new();
+    while at < end {
         let start = match seek(file, SeekFrom::Data(at)) {
-            Ok(start) => start,
-            Err(Errno::NXIO) => break,
-            Err(Errno::INVAL) => return Ok(vec![(0, size_bytes)]),
+            Ok(start) if start < end => start,
+            Ok(_) | Err(Errno::NXIO) => break,
+            Err(Errno::INVAL) => return Ok(vec![(at, end)]),
             Err(error) => return Err(error.into()),
         };
-        at = seek(file, SeekFrom::Hole(start))?.min(size_bytes);
+        at = seek(file, SeekFrom::Hole(start))?.min(end);
         extents.push((start, at));
     }
     Ok(extents)

@@ -40,6 +40,19 @@ pub fn write_journal(recording: &Recording, path: &Path) -> Result<(), CrashErro
     })
 }
 
+/// How a check is shown a state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Over {
+    /// As a file of its own.
+    #[default]
+    File,
+    /// By the address of an NBD server.
+    Nbd,
+    /// As a file of a FUSE file system.
+    Fuse,
+}
+
 /// A state with what is to be said of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -50,7 +63,10 @@ pub struct Reproduced {
     pub rules: Rules,
     /// The check that it violates, as it was named.
     pub check: String,
-    /// What that said.
+    /// How that was shown the state.
+    #[serde(default)]
+    pub over: Over,
+    /// What it said.
     pub message: String,
 }
 

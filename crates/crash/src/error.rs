@@ -34,6 +34,12 @@ impl CrashError {
     }
 }
 
+impl From<CrashError> for io::Error {
+    fn from(error: CrashError) -> io::Error {
+        error.number.map_or_else(|| io::Error::other(error.to_string()), io::Error::from_raw_os_error)
+    }
+}
+
 /// What is written cannot be.
 pub(crate) fn refused(error: FileError) -> CrashError {
     CrashError { file: error.path, message: error.message, number: error.number }

@@ -1,42 +1,104 @@
 //! Files of an ext4 file system, read from its image without mounting it: the journal is taken into account, not replayed.
 
+use std::fs::File;
+use std::io::{self, Write};
 use std::path::Path;
 
 use ext4_view::{Ext4, Ext4Error};
 
 use crate::CrashError;
 
-/// What files hold; nothing for those that are not there.
+/// What is there of what was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Files {
-    /// In the order in which they were named.
-    Read(Vec<Option<Vec<u8>>>),
+pub enum Found<T> {
+    /// It was read.
+    Read(T),
     /// The file system is damaged, or is none.
     Damaged(String),
     /// It has what this does not know, such as an escaped block of its journal.
     Unknown(String),
 }
 
-/// Reads files of the file system in an image.
+/// Why something is not read.
+enum Failure {
+    /// Of this file; of all of them where it is empty.
+    OfSystem(String, Ext4Error),
+    OfCopy(io::Error),
+}
+
+/// Reads files of the file system in an image, in the order in which they are named; nothing for those that are not there.
 ///
 /// # Errors
 /// The image cannot be read.
-pub fn read_files(image: &Path, paths: &[String]) -> Result<Files, CrashError> {
-    let system = match Ext4::load_from_path(image) {
-        Ok(system) => system,
-        Err(Ext4Error::Incompatible(why)) => return Ok(Files::Unknown(why.to_string())),
-        Err(Ext4Error::Io(error)) => return Err(CrashError::of(image, error.to_string())),
-        Err(error) => return Ok(Files::Damaged(error.to_string())),
+pub fn read_files(image: &Path, paths: &[String]) -> Result<Found<Vec<Option<Vec<u8>>>>, CrashError> {
+    let read = |system: &Ext4, path: &String| match system.read(path.as_str()) {
+        Ok(data) => Ok(Some(data)),
+        Err(Ext4Error::NotFound) => Ok(None),
+        Err(error) => Err(Failure::OfSystem(path.clone(), error)),
     };
-    let mut files = Vec::with_capacity(paths.len());
-    for path in paths {
-        match system.read(path.as_str()) {
-            Ok(data) => files.push(Some(data)),
-            Err(Ext4Error::NotFound) => files.push(None),
-            Err(Ext4Error::Incompatible(why)) => return Ok(Files::Unknown(why.to_string())),
-            Err(Ext4Error::Io(error)) => return Err(CrashError::of(image, error.to_string())),
-            Err(error) => return Ok(Files::Damaged(format!("{path}: {error}"))),
+    found(image, image, |system| paths.iter().map(|path| read(system, path)).collect())
+}
+
+/// Copies the files and folders below a folder of the file system in an image to `to`, which is made; links and whatever else
+/// is there are left out. False where there is no such folder.
+///
+/// # Errors
+/// The image cannot be read, or the copy not written.
+pub fn copy_folder(image: &Path, folder: &str, to: &Path) -> Result<Found<bool>, CrashError> {
+    found(image, to, |system| match system.metadata(folder) {
+        Ok(metadata) if metadata.is_dir() => copied(system, folder, to).map(|()| true),
+        Ok(_) | Err(Ext4Error::NotFound) => Ok(false),
+        Err(error) => Err(Failure::OfSystem(folder.to_owned(), error)),
+    })
+}
+
+fn copied(system: &Ext4, folder: &str, to: &Path) -> Result<(), Failure> {
+    std::fs::create_dir(to).map_err(Failure::OfCopy)?;
+    let failed = |error| Failure::OfSystem(folder.to_owned(), error);
+    for entry in system.read_dir(folder).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let name = entry.file_name();
+        // A name that is no text is none that anybody asks for.
+        let Ok(name) = name.as_str() else { continue };
+        if matches!(name, "." | "..") {
+            continue;
+        }
+        let (from, to) = (format!("{folder}/{name}"), to.join(name));
+        let kind = entry.file_type().map_err(failed)?;
+        if kind.is_dir() {
+            copied(system, &from, &to)?;
+        } else if kind.is_regular_file() {
+            copied_file(system, &from, &to)?;
         }
     }
-    Ok(Files::Read(files))
+    Ok(())
+}
+
+fn copied_file(system: &Ext4, from: &str, to: &Path) -> Result<(), Failure> {
+    let failed = |error| Failure::OfSystem(from.to_owned(), error);
+    let mut file = system.open(from).map_err(failed)?;
+    let mut copy = File::create(to).map_err(Failure::OfCopy)?;
+    let mut part = vec![0; PART_BYTES];
+    loop {
+        match file.read_bytes(&mut part).map_err(failed)? {
+            0 => return Ok(()),
+            length => copy.write_all(&part[..length]).map_err(Failure::OfCopy)?,
+        }
+    }
+}
+
+/// What is copied at a time.
+const PART_BYTES: usize = 256 << 10;
+
+/// What a look at the file system in an image comes to.
+fn found<T>(image: &Path, to: &Path, look: impl FnOnce(&Ext4) -> Result<T, Failure>) -> Result<Found<T>, CrashError> {
+    let loaded = Ext4::load_from_path(image).map_err(|error| Failure::OfSystem(String::new(), error));
+    match loaded.and_then(|system| look(&system)) {
+        Ok(found) => Ok(Found::Read(found)),
+        Err(Failure::OfSystem(_, Ext4Error::Incompatible(why))) => Ok(Found::Unknown(why.to_string())),
+        Err(Failure::OfSystem(_, Ext4Error::Io(error))) => Err(CrashError::of(image, error.to_string())),
+        Err(Failure::OfSystem(path, error)) if path.is_empty() => Ok(Found::Damaged(error.to_string())),
+        Err(Failure::OfSystem(path, error)) => Ok(Found::Damaged(format!("{path}: {error}"))),
+        Err(Failure::OfCopy(error)) => Err(CrashError::io(to)(error)),
+    }
 }

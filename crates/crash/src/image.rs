@@ -13,9 +13,9 @@ use rustix::fs::{FallocateFlags, fallocate, statvfs};
 
 use crate::CrashError;
 use crate::base::{Base, data_of};
+use crate::layers::{Layers, merged};
 use crate::recording::{Recording, Stored};
 use crate::states::extents::{Extents, Range, Version};
-use crate::states::walk::Walk;
 use crate::states::{CrashState, Rules};
 
 /// What is copied and compared at a time.
@@ -28,18 +28,12 @@ const MEMORY: &str = "/dev/shm";
 /// The image of a device that power failed on.
 #[derive(Debug)]
 pub struct Image {
-    recording: Arc<Recording>,
-    base: Base,
-    atom_bytes: u64,
+    layers: Layers,
     path: PathBuf,
     /// What checks see, and may write to.
     shown: File,
     /// What it should hold.
     kept: File,
-    walk: Walk,
-    durable: Extents,
-    /// What lies over what is durable.
-    over: Extents,
     /// What the files hold.
     held: Extents,
 }
@@ -58,23 +52,13 @@ impl Image {
         let (shown, kept) = (new(&path)?, new(&kept_path)?);
         // It has no name that anybody could find.
         std::fs::remove_file(&kept_path).map_err(CrashError::io(&kept_path))?;
-        let image = Image {
-            atom_bytes: rules.atom(&recording),
-            recording,
-            base: base.again()?,
-            path,
-            shown,
-            kept,
-            walk: Walk::default(),
-            durable: Extents::default(),
-            over: Extents::default(),
-            held: Extents::default(),
-        };
+        let layers = Layers::new(recording, base, rules)?;
+        let image = Image { layers, path, shown, kept, held: Extents::default() };
+        let capacity_bytes = image.layers.capacity_bytes();
         for file in [&image.shown, &image.kept] {
-            file.set_len(image.recording.device.capacity_bytes).map_err(CrashError::io(&image.path))?;
+            file.set_len(capacity_bytes).map_err(CrashError::io(&image.path))?;
         }
-        let capacity_bytes = image.recording.device.capacity_bytes;
-        for (start, end) in image.base.data()? {
+        for (start, end) in image.layers.base.data()? {
             image.write((start, end.min(capacity_bytes)), None)?;
         }
         image.date()?;
@@ -88,7 +72,7 @@ impl Image {
 
     /// What it goes through.
     pub(crate) fn recording(&self) -> Arc<Recording> {
-        Arc::clone(&self.recording)
+        Arc::clone(&self.layers.recording)
     }
 
     /// Brings it into a state.
@@ -96,29 +80,7 @@ impl Image {
     /// # Errors
     /// The recording has no such moment; what the file system says.
     pub fn take(&mut self, state: &CrashState) -> Result<(), CrashError> {
-        let events = self.recording.events.len();
-        if state.events > events {
-            let message = format!("has {events} events, and a state behind {} of them is none of it", state.events);
-            return Err(CrashError::of(self.recording.path(), message));
-        }
-        let mut touched: Vec<Range> = self.over.iter().map(|(range, _)| range).collect();
-        if state.events < self.walk.events {
-            self.walk = Walk::default();
-            self.durable.clear();
-            touched = self.held.iter().map(|(range, _)| range).collect();
-        }
-        while self.walk.events < state.events {
-            let durable = &mut self.durable;
-            self.walk.step(&self.recording, |change, ranges| {
-                for &range in ranges {
-                    durable.put(range, change);
-                    touched.push(range);
-                }
-            });
-        }
-        self.over = state.overlay(&self.recording, self.atom_bytes, &self.walk.open);
-        touched.extend(self.over.iter().map(|(range, _)| range));
-        for range in merged(touched) {
+        for range in self.layers.take(state)? {
             self.renew(range)?;
         }
         self.date()
@@ -130,7 +92,7 @@ impl Image {
     /// What the file system says.
     pub fn restore(&mut self) -> Result<bool, CrashError> {
         let failed = CrashError::io(&self.path);
-        let capacity_bytes = self.recording.device.capacity_bytes;
+        let capacity_bytes = self.layers.capacity_bytes();
         let metadata = self.shown.metadata().map_err(&failed)?;
         let is_dated = (metadata.mtime(), metadata.mtime_nsec()) == (WRITTEN_AT.as_secs() as i64, 0);
         if is_dated && metadata.len() == capacity_bytes {
@@ -143,10 +105,10 @@ impl Image {
     /// Compares all that either file holds, and writes what should be there.
     fn put_back(&self) -> Result<(), CrashError> {
         let failed = CrashError::io(&self.path);
-        let capacity_bytes = self.recording.device.capacity_bytes;
+        let capacity_bytes = self.layers.capacity_bytes();
         self.shown.set_len(capacity_bytes).map_err(&failed)?;
-        let mut ranges = data_of(&self.shown, capacity_bytes).map_err(&failed)?;
-        ranges.extend(data_of(&self.kept, capacity_bytes).map_err(&failed)?);
+        let mut ranges = data_of(&self.shown, (0, capacity_bytes)).map_err(&failed)?;
+        ranges.extend(data_of(&self.kept, (0, capacity_bytes)).map_err(&failed)?);
         let (mut shown, mut kept) = (vec![0; PART_BYTES as usize], vec![0; PART_BYTES as usize]);
         for (start, end) in merged(ranges) {
             for (at, length) in parts(start, end) {
@@ -163,7 +125,7 @@ impl Image {
 
     /// Where it holds data, of the state that it was brought into.
     pub(crate) fn data(&self) -> Result<Vec<Range>, CrashError> {
-        data_of(&self.kept, self.recording.device.capacity_bytes).map_err(CrashError::io(&self.path))
+        data_of(&self.kept, (0, self.layers.capacity_bytes())).map_err(CrashError::io(&self.path))
     }
 
     /// Reads from the state that it was brought into, whatever a check has done to it since.
@@ -173,14 +135,7 @@ impl Image {
 
     /// Writes what a range should hold where it holds something else.
     fn renew(&mut self, range: Range) -> Result<(), CrashError> {
-        let mut wanted = Vec::new();
-        for (part, over) in self.over.parts(range) {
-            match over {
-                Some(change) => wanted.push((part, Some(change))),
-                None => wanted.extend(self.durable.parts(part)),
-            }
-        }
-        for (part, version) in wanted {
+        for (part, version) in self.layers.versions(range) {
             for (part, held) in self.held.parts(part) {
                 if held != version {
                     self.write(part, version)?;
@@ -196,11 +151,7 @@ impl Image {
 
     /// Writes a version of a range to both files.
     fn write(&self, (start, end): Range, version: Version) -> Result<(), CrashError> {
-        let is_zeros = match version {
-            None => self.base.size_bytes() <= start,
-            Some(change) => self.recording.changes[change as usize].stored.is_zeros(),
-        };
-        if is_zeros {
+        if self.layers.is_zeros(start, version) {
             let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
             for file in [&self.shown, &self.kept] {
                 fallocate(file, hole, start, end - start).map_err(|error| CrashError::io(&self.path)(error.into()))?;
@@ -210,12 +161,7 @@ impl Image {
         let mut data = vec![0; (end - start).min(PART_BYTES) as usize];
         for (at, length) in parts(start, end) {
             let data = &mut data[..length];
-            match version {
-                None => self.base.read(at, data)?,
-                Some(change) => {
-                    self.recording.read(change, at - self.recording.changes[change as usize].offset_bytes, data)?;
-                }
-            }
+            self.layers.read(at, version, data)?;
             for file in [&self.shown, &self.kept] {
                 file.write_all_at(data, at).map_err(CrashError::io(&self.path))?;
             }
@@ -250,19 +196,6 @@ pub fn folder_for(recording: &Recording, base: &Base, images: u64) -> Result<Pat
     // Both files of an image, and as much again for what checks copy; half of the room is left to others.
     let is_in_memory = 3 * images * of_one < room / 2;
     Ok(if is_in_memory { MEMORY.into() } else { std::env::temp_dir() })
-}
-
-/// Ranges without overlaps, in order.
-fn merged(mut ranges: Vec<Range>) -> Vec<Range> {
-    ranges.sort_unstable();
-    let mut merged: Vec<Range> = Vec::with_capacity(ranges.len());
-    for (start, end) in ranges {
-        match merged.last_mut() {
-            Some(last) if start <= last.1 => last.1 = last.1.max(end),
-            _ => merged.push((start, end)),
-        }
-    }
-    merged
 }
 
 /// Parts of a range that are read at a time.

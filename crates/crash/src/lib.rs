@@ -6,17 +6,21 @@
 
 mod base;
 mod copies;
+mod digest;
 pub mod dmlog;
 mod error;
 pub mod ext4;
 mod image;
 pub mod journal;
+mod layers;
 mod opening;
+mod overlay;
 mod recording;
 pub mod states;
 
 pub use base::Base;
-pub use copies::{Reproduced, reproduced, write_journal, write_reproducer};
+pub use copies::{Over, Reproduced, reproduced, write_journal, write_reproducer};
 pub use error::CrashError;
 pub use image::{Image, folder_for};
+pub use overlay::Overlay;
 pub use recording::{Change, Device, Ending, Event, Fate, Recording, Start, Stored};

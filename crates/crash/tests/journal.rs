@@ -118,6 +118,42 @@ fn a_mark_is_in_the_file_when_it_is_answered() {
 }
 
 #[test]
+fn recordings_of_the_same_have_one_digest_whatever_the_clock_said() {
+    let folder = Folder::new();
+    let path = folder.file("journal");
+    let digest = |device: Device, at_ns: u64, byte: u8, length: usize, forced: bool, mark: &str, fate: Fate| {
+        let journal = JournalWriter::create(&path, &device).unwrap();
+        let write = journal.write(at_ns, 4096, &vec![byte; length], forced).unwrap();
+        let flush = journal.flush(2 * at_ns).unwrap();
+        journal.answered(3 * at_ns, write, fate).unwrap();
+        journal.answered(4 * at_ns, flush, DONE).unwrap();
+        journal.mark(5 * at_ns, mark).unwrap();
+        journal.finish().unwrap();
+        Recording::open(&path).unwrap().digest().unwrap()
+    };
+    let image = |name: &str| Device { start: Start::Image(name.to_owned()), ..device() };
+    let one = digest(device(), 10, 7, 1024, false, "text", DONE);
+    assert_eq!(one, digest(device(), 999, 7, 1024, false, "text", DONE));
+    assert_eq!(digest(image("a"), 1, 7, 512, false, "text", DONE), digest(image("b"), 1, 7, 512, false, "text", DONE));
+    let others = [
+        digest(image("a"), 10, 7, 1024, false, "text", DONE),
+        digest(Device { has_volatile_cache: false, ..device() }, 10, 7, 1024, false, "text", DONE),
+        digest(device(), 10, 8, 1024, false, "text", DONE),
+        digest(device(), 10, 7, 512, false, "text", DONE),
+        digest(device(), 10, 7, 1024, true, "text", DONE),
+        digest(device(), 10, 7, 1024, false, "test", DONE),
+        digest(device(), 10, 7, 1024, false, "text", Fate::Failed(5)),
+    ];
+    for (place, other) in others.iter().enumerate() {
+        assert!(*other != one && !others[..place].contains(other), "{place}");
+    }
+    // A journal that ends too early is another one.
+    let whole = std::fs::read(&path).unwrap();
+    let cut = Recording::open(&folder.with("cut", &whole[..whole.len() - 1])).unwrap();
+    assert_ne!(cut.digest().unwrap(), Recording::open(&path).unwrap().digest().unwrap());
+}
+
+#[test]
 fn many_threads_write_one_journal() {
     let folder = Folder::new();
     let path = folder.file("journal");

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use headstack_crash::journal::JournalWriter;
 use headstack_crash::states::{Asked, CrashState, From, Rules, Search, Tear};
 use headstack_crash::{
-    Base, Device, Ending, Event, Fate, Image, Recording, Reproduced, Start, Stored, dmlog, reproduced, write_journal,
-    write_reproducer,
+    Base, Device, Ending, Event, Fate, Image, Over, Overlay, Recording, Reproduced, Start, Stored, dmlog, reproduced,
+    write_journal, write_reproducer,
 };
 use proptest::prelude::*;
 
@@ -138,9 +138,8 @@ fn by_the_rules(recording: &Recording, rules: &Rules) -> BTreeSet<(usize, Conten
             };
             let ways = match rules.tear {
                 _ if durable[&number] => vec![vec![true; count]],
-                _ if change.stored == Stored::Trim => whole,
                 _ if failed => any,
-                _ if is_atomic => whole,
+                _ if is_atomic && change.stored != Stored::Trim => whole,
                 Tear::None => whole,
                 Tear::Prefix => prefixes,
                 Tear::Any => any,
@@ -274,12 +273,12 @@ proptest! {
             }
             let marks = recording.events[..state.events].iter().filter(|event| matches!(event, Event::Mark(_))).count();
             let (check, message) = ("./check.sh".to_owned(), "broken".to_owned());
-            let found = Reproduced { state: state.clone(), rules: rules.clone(), check, message };
+            let found = Reproduced { state: state.clone(), rules: rules.clone(), check, over: Over::Nbd, message };
             write_reproducer(&mut image, &found, &folder.file("repro")).unwrap();
             image.take(&state).unwrap();
             let alone = Arc::new(Recording::open(&folder.file("repro")).unwrap());
             let read = reproduced(&alone).unwrap().unwrap();
-            prop_assert_eq!((&read.check, &read.message), (&found.check, &found.message));
+            prop_assert_eq!((&read.check, read.over, &read.message), (&found.check, found.over, &found.message));
             std::fs::create_dir_all(folder.file("alone")).unwrap();
             let mut again = Image::create(&folder.file("alone"), Arc::clone(&alone), &Base::zeros(), &read.rules).unwrap();
             again.take(&read.state).unwrap();
@@ -318,8 +317,10 @@ fn a_state_is_its_own_whatever_was_there_before() {
     states.reverse();
     let mut image = Image::create(folder.as_ref(), Arc::clone(&recording), &base, &rules).unwrap();
     std::fs::create_dir(folder.file("fresh")).unwrap();
+    let mut overlay = Overlay::new(Arc::clone(&recording), &base, &rules).unwrap();
     for (number, state) in states.iter().enumerate() {
         image.take(state).unwrap();
+        overlay.take(state).unwrap();
         // A check that grows, cuts and writes its image leaves no trace.
         if number % 2 == 0 {
             std::fs::write(image.path(), vec![number as u8; 100 * number]).unwrap();
@@ -328,9 +329,41 @@ fn a_state_is_its_own_whatever_was_there_before() {
         assert!(!image.restore().unwrap());
         let mut fresh = Image::create(&folder.file("fresh"), Arc::clone(&recording), &base, &rules).unwrap();
         fresh.take(state).unwrap();
-        assert_eq!(std::fs::read(image.path()).unwrap(), std::fs::read(fresh.path()).unwrap());
+        let held = std::fs::read(fresh.path()).unwrap();
+        assert_eq!(std::fs::read(image.path()).unwrap(), held);
+        is_there(&mut overlay, held, number);
     }
     assert!(states.len() > 30);
+}
+
+/// What an overlay holds is what a file of the same state does; what is written to it is there, for as long as it should be.
+fn is_there(overlay: &mut Overlay, held: Contents, number: usize) {
+    let read = |overlay: &Overlay, from: usize, to: usize| {
+        let mut data = vec![0xEE; to - from];
+        overlay.read(from as u64, &mut data).unwrap();
+        data
+    };
+    assert_eq!(read(overlay, 0, held.len()), held);
+    let mut written = held.clone();
+    for turn in 0..number % 5 {
+        // Whatever the size of a block.
+        let (at, length) = ((number * 131 + turn * 577) % (held.len() - 600), 1 + (number * 37 + turn * 211) % 600);
+        let value = (turn % 2) as u8 * 0xAA;
+        written[at..at + length].fill(value);
+        match turn % 2 {
+            0 => overlay.zero(at as u64, length as u64).unwrap(),
+            _ => overlay.write(at as u64, &vec![value; length]).unwrap(),
+        }
+        assert_eq!(read(overlay, at / 2, held.len()), written[at / 2..]);
+        let runs = overlay.runs((0, held.len() as u64)).unwrap();
+        assert!(runs.windows(2).all(|pair| pair[0].0.1 == pair[1].0.0 && pair[0].1 != pair[1].1), "{runs:?}");
+        assert_eq!((runs[0].0.0, runs[runs.len() - 1].0.1), (0, held.len() as u64));
+        let is_zeros =
+            |&((from, to), _): &((u64, u64), bool)| written[from as usize..to as usize].iter().all(|&b| b == 0);
+        assert!(runs.iter().filter(|run| run.1).all(is_zeros), "{runs:?}");
+    }
+    assert_eq!(overlay.restore().unwrap(), !number.is_multiple_of(5));
+    assert_eq!(read(overlay, 0, held.len()), held);
 }
 
 /// A file system without barriers flushes once, at its end: JSON would have nothing where there are too many subsets to count.

@@ -1,13 +1,15 @@
-//! What an exported system holds: bytes in memory, in a sparse file that survives restarts, or nowhere.
+//! What an exported system holds: bytes in memory, in a sparse file that survives restarts, or nowhere; or what a crash has left
+//! of a recording.
 //!
-//! Memory is an anonymous file, so that both are read and written by the same system calls, know their holes, and give
+//! Memory is an anonymous file, so that both it and a file are read and written by the same system calls, know their holes, and give
 //! pages back when a range is trimmed.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use headstack_crash::Overlay;
 use headstack_files::is_among_devices;
 use headstack_workload::Span;
 use rustix::fs::{
@@ -31,6 +33,8 @@ pub enum Contents {
         /// Its bytes, at their own places.
         memory: Arc<File>,
     },
+    /// What a crash has left, and what was written since.
+    AfterCrash(Arc<RwLock<Overlay>>),
 }
 
 /// A run of bytes that were written, or never were.
@@ -131,6 +135,7 @@ impl Contents {
                     memory.read_exact_at(&mut into[range], at_bytes)
                 })
             }
+            Contents::AfterCrash(overlay) => held(overlay).read(offset_bytes, into),
         }
     }
 
@@ -146,6 +151,7 @@ impl Contents {
                     memory.write_all_at(&data[range], at_bytes)
                 })
             }
+            Contents::AfterCrash(overlay) => changed(overlay).write(offset_bytes, data),
         }
     }
 
@@ -157,8 +163,12 @@ impl Contents {
         if length_bytes == 0 {
             return Ok(());
         }
+        let file = match self {
+            Contents::Kept(file) | Contents::Discarded { memory: file, .. } => file,
+            Contents::AfterCrash(overlay) => return changed(overlay).zero(offset_bytes, length_bytes),
+        };
         let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        match fallocate(self.file(), hole, offset_bytes, length_bytes) {
+        match fallocate(file, hole, offset_bytes, length_bytes) {
             // A file system without holes is written.
             Err(rustix::io::Errno::OPNOTSUPP) => self.fill(offset_bytes, length_bytes),
             other => other.map_err(Into::into),
@@ -186,12 +196,19 @@ impl Contents {
     /// What the file system says.
     pub fn extents(&self, offset_bytes: u64, length_bytes: u64, extents_max: usize) -> std::io::Result<Vec<Extent>> {
         let end_bytes = offset_bytes + length_bytes;
+        let file = match self {
+            Contents::Kept(file) | Contents::Discarded { memory: file, .. } => file,
+            Contents::AfterCrash(overlay) => {
+                let runs = held(overlay).runs((offset_bytes, end_bytes))?;
+                let extent = |((from, to), is_hole)| Extent { length_bytes: to - from, is_hole };
+                return Ok(runs.into_iter().take(extents_max).map(extent).collect());
+            }
+        };
         let (mut extents, mut at_bytes) = (Vec::new(), offset_bytes);
         while at_bytes < end_bytes && extents.len() < extents_max {
             let data_bytes = self.next_data(at_bytes, end_bytes)?;
             let is_hole = data_bytes > at_bytes;
-            let next_bytes =
-                if is_hole { data_bytes } else { seek(self.file(), SeekFrom::Hole(at_bytes))?.min(end_bytes) };
+            let next_bytes = if is_hole { data_bytes } else { seek(file, SeekFrom::Hole(at_bytes))?.min(end_bytes) };
             extents.push(Extent { length_bytes: next_bytes - at_bytes, is_hole });
             at_bytes = next_bytes;
         }
@@ -203,17 +220,17 @@ impl Contents {
     /// # Errors
     /// What the file system says.
     pub fn next_data(&self, at_bytes: u64, end_bytes: u64) -> std::io::Result<u64> {
-        match seek(self.file(), SeekFrom::Data(at_bytes)) {
+        let file = match self {
+            Contents::Kept(file) | Contents::Discarded { memory: file, .. } => file,
+            Contents::AfterCrash(overlay) => {
+                let runs = held(overlay).runs((at_bytes, end_bytes))?;
+                return Ok(runs.iter().find(|(_, is_hole)| !is_hole).map_or(end_bytes, |((from, _), _)| *from));
+            }
+        };
+        match seek(file, SeekFrom::Data(at_bytes)) {
             Ok(data_bytes) => Ok(data_bytes.min(end_bytes)),
             Err(rustix::io::Errno::NXIO) => Ok(end_bytes),
             Err(error) => Err(error.into()),
-        }
-    }
-
-    fn file(&self) -> &File {
-        match self {
-            Contents::Kept(file) => file,
-            Contents::Discarded { memory, .. } => memory,
         }
     }
 
@@ -231,9 +248,17 @@ impl Contents {
     pub fn sync(&self) -> std::io::Result<()> {
         match self {
             Contents::Kept(file) => file.sync_data(),
-            Contents::Discarded { .. } => Ok(()),
+            Contents::Discarded { .. } | Contents::AfterCrash(_) => Ok(()),
         }
     }
+}
+
+fn held(overlay: &RwLock<Overlay>) -> RwLockReadGuard<'_, Overlay> {
+    overlay.read().expect("nobody panics with it")
+}
+
+fn changed(overlay: &RwLock<Overlay>) -> RwLockWriteGuard<'_, Overlay> {
+    overlay.write().expect("nobody panics with it")
 }
 
 /// Whether a server has left this file.

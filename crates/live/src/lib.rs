@@ -10,6 +10,7 @@ pub mod budget;
 pub mod contents;
 mod control;
 mod courier;
+pub mod crashed;
 pub mod device;
 mod event_loop;
 pub mod fidelity;

@@ -39,15 +39,15 @@ fn with_write_cache(mut system: SystemDescription, kind: WriteCache) -> SystemDe
     system
 }
 
-fn scsi_without_cache() -> SystemDescription {
+pub fn scsi_without_cache() -> SystemDescription {
     with_write_cache(system("cheetah-x15-36lp"), WriteCache::Off)
 }
 
-fn ide() -> SystemDescription {
+pub fn ide() -> SystemDescription {
     with_write_cache(system("wd1200bb"), WriteCache::On)
 }
 
-fn unprotected_ssd() -> SystemDescription {
+pub fn unprotected_ssd() -> SystemDescription {
     let mut system = system("dc-s3700-400gb");
     let SystemDescription::Drive(DeviceDescription::Ssd(ssd)) = &mut system else { panic!("a solid-state drive") };
     ssd.buffer.power_loss_protected = false;
@@ -64,7 +64,7 @@ fn array_with_battery() -> SystemDescription {
 }
 
 /// Mirrors and parity help nobody whose members answer writes from caches of their own.
-fn array_without_battery() -> SystemDescription {
+pub fn array_without_battery() -> SystemDescription {
     with_write_cache(system("md-raid5-8x2tb"), WriteCache::On)
 }
 
@@ -123,29 +123,49 @@ fn a_cache_that_lies_about_flushes_is_found_out() {
     assert!(tally.violations[0].contains("durable"), "{}", tally.violations[0]);
 }
 
-#[test]
-#[ignore = "minutes"]
-fn thousands_of_cuts() {
+/// Hundreds of cuts, of some seeds. Each kind of system is a test of its own: the watch gives each two minutes.
+fn hundreds_of_cuts(what: &str, system: fn() -> SystemDescription, speed: f64) {
     let mut cuts = 0;
     for seed in 0..4 {
-        let systems = [
-            ("many-scsi", scsi_without_cache(), 100.0),
-            ("many-ide", ide(), 30.0),
-            ("many-ssd", unprotected_ssd(), 1.0),
-            ("many-battery", array_with_battery(), 50.0),
-            ("many-members", array_without_battery(), 50.0),
-        ];
-        for (name, system, speed) in systems {
-            let tally = Bench::new(name, system, speed, seed).cuts(2 * CUTS);
-            assert_eq!(tally.violations, Vec::<String>::new(), "{name}, seed {seed}");
-            cuts += tally.cuts;
-        }
+        let tally = Bench::new(&format!("many-{what}"), system(), speed, seed).cuts(2 * CUTS);
+        assert_eq!(tally.violations, Vec::<String>::new(), "{what}, seed {seed}");
+        cuts += tally.cuts;
     }
     let row = serde_json::json!({
-        "name": "power cuts that lost what was flushed", "value": 0, "unit": format!("of {cuts} cuts"), "bar": 0,
-        "bar_is": "at most", "bar_met": true
+        "name": format!("power cuts of {what} that lost what was flushed"), "value": 0, "unit": format!("of {cuts} cuts"),
+        "bar": 0, "bar_is": "at most", "bar_met": true
     });
     println!("row: {row}");
+}
+
+#[test]
+#[ignore = "a minute"]
+fn hundreds_of_cuts_of_a_drive_without_a_write_cache() {
+    hundreds_of_cuts("a drive without a write cache", scsi_without_cache, 100.0);
+}
+
+#[test]
+#[ignore = "a minute"]
+fn hundreds_of_cuts_of_a_drive_with_a_write_cache() {
+    hundreds_of_cuts("a drive with a write cache", ide, 30.0);
+}
+
+#[test]
+#[ignore = "a minute"]
+fn hundreds_of_cuts_of_a_solid_state_drive() {
+    hundreds_of_cuts("a solid-state drive", unprotected_ssd, 1.0);
+}
+
+#[test]
+#[ignore = "a minute"]
+fn hundreds_of_cuts_of_an_array_with_a_battery() {
+    hundreds_of_cuts("an array with a battery", array_with_battery, 50.0);
+}
+
+#[test]
+#[ignore = "a minute"]
+fn hundreds_of_cuts_of_an_array_without_one() {
+    hundreds_of_cuts("an array without a battery", array_without_battery, 50.0);
 }
 
 /// A session in virtual time, with contents: every write of 64 KiB is `number` all over.

@@ -1,6 +1,7 @@
 //! Live exports: their faults, power, memory and protocol, one matter a file.
 
 mod common;
+mod cut_states;
 mod damage;
 mod fault_sessions;
 mod faults;

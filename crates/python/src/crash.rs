@@ -3,18 +3,24 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use headstack_crash::ext4::{Files, read_files};
+use headstack_crash::ext4::{Found, copy_folder, read_files};
 use headstack_crash::states::{Asked, CrashState, Rules, Search};
 use headstack_crash::{
-    Base, CrashError, Ending, Event, Fate, Image, Recording, Reproduced, Start, Stored, dmlog, folder_for, reproduced,
-    write_journal, write_reproducer,
+    Base, CrashError, Ending, Event, Fate, Image, Overlay, Recording, Reproduced, Start, Stored, dmlog, folder_for,
+    reproduced, write_journal, write_reproducer,
 };
+use headstack_live::LiveError;
+use headstack_live::crashed::CrashedDevice as Shown;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::Serialize;
 
 use crate::error::{RunError, input_error, json_error};
+use crate::live::live_error;
+
+/// The directory in a folder where a device is mounted.
+const MOUNT: &str = "mount";
 
 /// What the kernel refuses is its error, what cannot be is bad input.
 fn crash_error(error: CrashError) -> PyErr {
@@ -165,6 +171,11 @@ impl CrashRecording {
         reproduced(&self.0).map_err(crash_error)?.map(|found| json(&found)).transpose()
     }
 
+    /// What tells it from others, whatever the times: 32 hexadecimal digits.
+    fn digest(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!("{:032x}", py.detach(|| self.0.digest()).map_err(crash_error)?))
+    }
+
     /// Writes it as a journal.
     fn write_journal(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         py.detach(|| write_journal(&self.0, &path)).map_err(crash_error)
@@ -259,6 +270,73 @@ impl CrashImage {
     }
 }
 
+/// A device that power failed on, over NBD or FUSE.
+#[pyclass(frozen)]
+pub struct CrashedDevice {
+    /// `None` once it is closed.
+    shown: Mutex<Option<Shown>>,
+    /// The socket, or the file.
+    #[pyo3(get)]
+    place: PathBuf,
+}
+
+impl CrashedDevice {
+    fn with<T>(&self, what: impl FnOnce(&Shown) -> Result<T, CrashError>) -> PyResult<T> {
+        match &*self.shown.lock().expect("nobody panics with it") {
+            Some(shown) => what(shown).map_err(crash_error),
+            None => Err(input_error("the device is closed")),
+        }
+    }
+}
+
+#[pymethods]
+impl CrashedDevice {
+    /// In a folder that nobody else uses, `over` "nbd" or "fuse".
+    #[new]
+    fn new(
+        py: Python<'_>,
+        folder: PathBuf,
+        recording: &CrashRecording,
+        base: Option<PathBuf>,
+        rules: &str,
+        over: &str,
+    ) -> PyResult<CrashedDevice> {
+        let rules: Rules = serde_json::from_str(rules).map_err(json_error)?;
+        let base = base_of(base.as_deref())?;
+        let overlay = Overlay::new(Arc::clone(&recording.0), &base, &rules).map_err(crash_error)?;
+        let shown = py.detach(|| match over {
+            "nbd" => Shown::over_nbd(overlay, &folder.join("nbd")),
+            "fuse" => Shown::over_fuse(overlay, &folder.join(MOUNT)),
+            _ => Err(LiveError::Asked(format!("over: {over:?} is no way to show a device; nbd and fuse are allowed"))),
+        });
+        let shown = shown.map_err(live_error)?;
+        let place = shown.place().to_owned();
+        Ok(CrashedDevice { shown: Mutex::new(Some(shown)), place })
+    }
+
+    /// Goes to a state.
+    fn take(&self, py: Python<'_>, state: &str) -> PyResult<()> {
+        let state: CrashState = serde_json::from_str(state).map_err(json_error)?;
+        py.detach(|| self.with(|shown| shown.take(&state)))
+    }
+
+    /// Throws away what a check has written; false where it has written nothing.
+    fn restore(&self, py: Python<'_>) -> PyResult<bool> {
+        py.detach(|| self.with(Shown::restore))
+    }
+
+    /// Shows nothing any more.
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| drop(self.shown.lock().expect("nobody panics with it").take()));
+    }
+
+    /// Unmounts what a process has left in a folder that was ended with its device.
+    #[staticmethod]
+    fn clear(py: Python<'_>, folder: PathBuf) -> PyResult<()> {
+        py.detach(|| headstack_live::fuse::clear(&folder.join(MOUNT))).map_err(live_error)
+    }
+}
+
 /// Where images are kept: in memory if so many have room there.
 #[pyfunction]
 pub fn crash_folder(recording: &CrashRecording, base: Option<PathBuf>, images: u64) -> PyResult<PathBuf> {
@@ -268,11 +346,20 @@ pub fn crash_folder(recording: &CrashRecording, base: Option<PathBuf>, images: u
 /// What files of an ext4 file system hold. Raises `RunError` where it is damaged, `InputError` where it has what is not known.
 #[pyfunction]
 pub fn ext4_files(py: Python<'_>, image: PathBuf, paths: Vec<String>) -> PyResult<Vec<Option<Py<PyBytes>>>> {
-    match py.detach(|| read_files(&image, &paths)).map_err(crash_error)? {
-        Files::Read(files) => {
-            Ok(files.into_iter().map(|file| file.map(|data| PyBytes::new(py, &data).unbind())).collect())
-        }
-        Files::Damaged(why) => Err(RunError::new_err(why)),
-        Files::Unknown(why) => Err(input_error(why)),
+    let files = ext4_found(py.detach(|| read_files(&image, &paths)))?;
+    Ok(files.into_iter().map(|file| file.map(|data| PyBytes::new(py, &data).unbind())).collect())
+}
+
+/// Copies a folder of an ext4 file system; false where it is not there. Raises as `ext4_files`.
+#[pyfunction]
+pub fn ext4_folder(py: Python<'_>, image: PathBuf, folder: &str, to: PathBuf) -> PyResult<bool> {
+    ext4_found(py.detach(|| copy_folder(&image, folder, &to)))
+}
+
+fn ext4_found<T>(found: Result<Found<T>, CrashError>) -> PyResult<T> {
+    match found.map_err(crash_error)? {
+        Found::Read(found) => Ok(found),
+        Found::Damaged(why) => Err(RunError::new_err(why)),
+        Found::Unknown(why) => Err(input_error(why)),
     }
 }

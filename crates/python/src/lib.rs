@@ -59,7 +59,7 @@ mod _native {
         system_size, volume_ids, workload_ids, workload_toml,
     };
     #[pymodule_export]
-    use super::crash::{CrashImage, CrashRecording, CrashSearch, crash_folder, ext4_files};
+    use super::crash::{CrashImage, CrashRecording, CrashSearch, CrashedDevice, crash_folder, ext4_files, ext4_folder};
     #[pymodule_export]
     use super::error::{InputError, RunError};
     #[pymodule_export]

@@ -150,7 +150,7 @@ fn listener(sender: SyncSender<Observed>, lost: Arc<Mutex<bool>>) -> headstack_s
 }
 
 /// What was asked is bad input; what the machine refuses is a failed run.
-fn live_error(error: LiveError) -> PyErr {
+pub(crate) fn live_error(error: LiveError) -> PyErr {
     match error {
         LiveError::Io { .. } => RunError::new_err(error.to_string()),
         _ => input_error(error),

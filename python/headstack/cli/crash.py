@@ -22,10 +22,13 @@ from headstack.crash.findings import Exploration, as_data
 from headstack.crash.recording import FORMS, TEARS, Recording
 from headstack.crash.recording import open as opened
 from headstack.crash.replaying import replayed
+from headstack.crash.showing import WAYS
 from headstack.tables import written
 from headstack.values import whole
 
 FOUND = 1
+CHECKS = ("ext4", "btrfs", "sqlite:/", "postgres:/")
+"""Checks that come along, for whoever completes a word."""
 SHOWN = 10
 """Windows of the table of ``show``: the largest."""
 
@@ -70,11 +73,19 @@ def crash() -> None:
 @click.option(
     "--check",
     required=True,
-    type=Among(("ext4", "sqlite:/")),
-    metavar="COMMAND|ext4|sqlite:/PATH",
+    type=Among(CHECKS),
+    metavar="COMMAND|ext4|btrfs|sqlite:/PATH|postgres:/PATH",
     help="What looks at {device} after a crash; exit code 0 means that all is well.",
 )
 @base_option
+@click.option(
+    "--over",
+    default="file",
+    type=Among(WAYS),
+    metavar="|".join(WAYS),
+    show_default=True,
+    help="What {device} is: a file, the address of an NBD server, or a file of a FUSE mount.",
+)
 @click.option(
     "--budget",
     default="60s",
@@ -108,9 +119,10 @@ def explore(journal: str, check: str, base: str | None, quiet: bool, **given: An
     headstack crash explore run.journal --check 'sqlite:/app.db?SELECT id FROM t'
 
     A state has all that a flush or FUA made durable, and any of the other writes. The check finds the image as
-    {device}, may write to it, and finds the marks that were made before the crash in the file $HEADSTACK_MARKS, one a
-    line. ext4 has e2fsck look for what it would not repair by itself; sqlite: checks a database in an ext4 file
-    system, and with a QUERY that all marks are in its first column.
+    {device} (with --over nbd its address), may write to it, and finds the marks that were made before the crash in
+    the file $HEADSTACK_MARKS, one a line. ext4 has e2fsck look for what it would not repair by itself, btrfs has
+    btrfs check; sqlite: and postgres: check a database in an ext4 file system, and with a QUERY that all marks are in
+    its first column.
 
     Exit code 0: nothing was found; 1: something was; 2: it could not be carried out.
     """
@@ -122,6 +134,7 @@ def explore(journal: str, check: str, base: str | None, quiet: bool, **given: An
         found = recording.explore(
             check,
             base=base,
+            over=given["over"],
             budget=None if given["budget"] == "all" else given["budget"],
             tear=given["tear"],
             atom=given["atom"],
@@ -144,8 +157,8 @@ def explore(journal: str, check: str, base: str | None, quiet: bool, **given: An
 @click.argument("reproducer", type=SOURCE, metavar="REPRODUCER", help="A file that explore has written.")
 @click.option(
     "--check",
-    type=Among(("ext4", "sqlite:/")),
-    metavar="COMMAND|ext4|sqlite:/PATH",
+    type=Among(CHECKS),
+    metavar="COMMAND|ext4|btrfs|sqlite:/PATH|postgres:/PATH",
     help="Another check than the one that failed.",
 )
 @click.option("-o", "--output", type=OUTPUT, metavar="IMAGE", help="Write the image, as the crash leaves it.")
@@ -169,18 +182,25 @@ def replay(reproducer: str, check: str | None, output: str | None) -> int:
 @tear_option
 @atom_option
 @start_option("begin")
+@click.option("--digest", is_flag=True, help="Show only a hash of all but the times: equal runs have the same.")
 @click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write it, with all windows (- for stdout).")
 @wide_option
-def show(journal: str, tear: str, atom: str | None, start: str, **given: Any) -> None:
+def show(journal: str, tear: str, atom: str | None, start: str, digest: bool, **given: Any) -> None:
     """Show what a journal holds, and how many states a crash may leave of it.
 
     \b
     headstack crash show run.journal
     headstack crash show run.journal --tear any --atom 4KiB
+    headstack crash show run.journal --digest
 
     A window is a moment before something becomes durable or is promised. What is open then may be there or not.
     """
     recording = opened(journal)
+    if digest:
+        if given["json_path"] is not None:
+            raise InputError("digest: is one line of text; without --json it is shown")
+        say(recording.digest())
+        return
     moments = recording.moments(tear, atom, start)
     what = recording.described | {"windows": moments}
     Outputs(given, {"json": shown_as_json}).write(what, lambda: show_words(recording, moments))

@@ -32,6 +32,8 @@ class Check:
     name: str
     look: Callable[[str, list[str], Path], object]
     """As a ``Function``, with a folder of its own for what it needs."""
+    takes_address: bool = False
+    """It may be given the address of an NBD server in place of a file."""
 
     def violated(self, image: str, marks: list[str], folder: Path) -> str | None:
         """What is wrong with an image. Raises ``RunError`` where the check cannot be carried out."""
@@ -44,12 +46,20 @@ class Check:
         return None if said is None or said is True else one_line(str(said))
 
 
-def check_of(given: str | Function) -> Check:
+def check_of(given: str | Function, over: str = "file") -> Check:
+    """The check that is meant: a function, the name of one, or a command, shown states ``over`` one of ``WAYS``."""
+    check = meant(given)
+    if over == "nbd" and not check.takes_address:
+        raise InputError(f"over: {check.name} looks at a file, which nbd is none; file and fuse are allowed")
+    return check
+
+
+def meant(given: str | Function) -> Check:
     """The check that is meant: a function, the name of a check, or a command."""
     if callable(given):
         function = given
         name = getattr(given, "__qualname__", type(given).__name__)
-        return Check(name, lambda image, marks, folder: function(image, marks))
+        return Check(name, lambda image, marks, folder: function(image, marks), takes_address=True)
     if given == "ext4":
         needed("e2fsck")
         return Check(given, ext4)
@@ -58,28 +68,50 @@ def check_of(given: str | Function) -> Check:
         if not path.startswith("/"):
             raise InputError(f"check: {given!r} names no file; sqlite:/app.db means /app.db in the ext4 file system")
         return Check(given, lambda image, marks, folder: sqlite(image, marks, folder, path, query))
+    if given == "btrfs":
+        needed("btrfs")
+        return Check(given, btrfs)
+    if given.startswith("postgres:"):
+        path, _, query = given.removeprefix("postgres:").partition("?")
+        if not path.startswith("/"):
+            raise InputError(f"check: {given!r} names no folder; postgres:/data means /data in the ext4 file system")
+        return Check(given, lambda image, marks, folder: postgres(image, marks, folder, path, query))
     if "{device}" not in given:
         raise InputError(
             f"check: {given!r} has no {{device}}, which stands for the image; "
-            "other checks are ext4, sqlite:/PATH and sqlite:/PATH?QUERY"
+            "other checks are ext4, btrfs, sqlite:/PATH and postgres:/PATH, the last two with ?QUERY"
         )
-    return Check(given, lambda image, marks, folder: command(given, image, marks, folder))
+    return Check(given, lambda image, marks, folder: command(given, image, marks, folder), takes_address=True)
 
 
-def acknowledged(marks: Iterable[str], there: Iterable[object], word: str = "") -> None:
-    """Raises where something is not there that was acknowledged: a mark that begins with ``word``, without it.
+def acknowledged(
+    marks: Iterable[str], there: Iterable[object], word: str = "", among: Iterable[object] | None = None
+) -> None:
+    """Raises where something is not there that was acknowledged: a mark that begins with ``word``, without it. Given
+    all that was ever written, ``among``, it raises where anything else is there, too.
 
     >>> hs.crash.acknowledged(["begin", "commit 1", "commit 2"], [1, 2, 3], "commit ")
     >>> hs.crash.acknowledged(["commit 1", "commit 2"], [1], "commit ")
     Traceback (most recent call last):
     ...
     AssertionError: acknowledged and not there: 2
+    >>> hs.crash.acknowledged(["commit 1"], [1, 2, 7], "commit ", among=[1, 2, 3])
+    Traceback (most recent call last):
+    ...
+    AssertionError: there and never written: 7
     """
     has = {str(one) for one in there}
     lost = [mark.removeprefix(word) for mark in marks if mark.startswith(word) and mark.removeprefix(word) not in has]
     if lost:
-        shown = ", ".join(lost[:3]) + (f" and {len(lost) - 3} more" if len(lost) > 3 else "")
-        raise AssertionError(f"acknowledged and not there: {shown}")
+        raise AssertionError(f"acknowledged and not there: {some(lost)}")
+    others = set() if among is None else has - {str(one) for one in among}
+    if others:
+        raise AssertionError(f"there and never written: {some(sorted(others))}")
+
+
+def some(names: list[str]) -> str:
+    """The first of them, and how many more there are."""
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def command(text: str, image: str, marks: list[str], folder: Path) -> str | None:
@@ -108,6 +140,25 @@ def ext4(image: str, marks: list[str], folder: Path) -> str | None:
     """Whether e2fsck replays the journal and finds nothing that a person would have to decide."""
     done = e2fsck("-fp", image)
     return None if done.returncode & ~REPAIRED == 0 else f"e2fsck: {said_of(done)}"
+
+
+def btrfs(image: str, marks: list[str], folder: Path) -> str | None:
+    """Whether btrfs finds its trees and their checksums whole, as the last commit has left them."""
+    done = subprocess.run(
+        [needed("btrfs"), "check", "--readonly", image], stdin=subprocess.DEVNULL, capture_output=True, check=False
+    )
+    return None if done.returncode == 0 else f"btrfs check: {said_of(done)}"
+
+
+def postgres(image: str, marks: list[str], folder: Path, path: str, query: str) -> str | None:
+    """Whether PostgreSQL recovers and finds all rows and indexes whole; with a query, whether it brings all marks."""
+    # Few ask for it.
+    from headstack.crash.postgres import look
+
+    problem, found = look(image, folder, path, query)
+    if problem is None and query:
+        acknowledged(marks, found)
+    return problem
 
 
 def sqlite(image: str, marks: list[str], folder: Path, path: str, query: str) -> str | None:
@@ -174,7 +225,7 @@ def said_of(done: subprocess.CompletedProcess[bytes]) -> str:
 
 
 def needed(program: str) -> str:
-    """Where a program of e2fsprogs is. Raises ``InputError`` where it is not installed."""
+    """Where a program of a file system is. Raises ``InputError`` where it is not installed."""
     place = files.found(program)
     if place is None:
         raise InputError(f"check: needs {program}, which is not installed")

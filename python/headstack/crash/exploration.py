@@ -36,6 +36,7 @@ def explore(
     *,
     budget: str | int | None,
     asked: dict[str, Any],
+    over: str,
     jobs: int | None,
     findings_max: int,
     kept: Path | None,
@@ -49,10 +50,12 @@ def explore(
     count = jobs if jobs is not None else len(os.sched_getaffinity(0))
     if count < 1:
         raise InputError(f"jobs: {count} is out of range; allowed: 1 or more")
-    found = check_of(check)
-    folder = _native.crash_folder(recording.native, recording.base, count + 1)
+    found = check_of(check, over)
+    # What is found is written to a file, however it was shown.
+    images = count + 1 if over == "file" else 1
+    folder = _native.crash_folder(recording.native, recording.base, images)
     with tempfile.TemporaryDirectory(prefix="headstack-crash-", dir=folder) as name:
-        bench = Bench(recording.native, recording.base, asked["rules"], found, Path(name))
+        bench = Bench(recording, asked["rules"], found, over, Path(name))
         explorer = Explorer(recording, bench, asked, Budget.of(budget), findings_max, kept, reproducers)
         with closing(Workers(bench, count)) as workers:
             return explorer.carried_out(workers, progress)
@@ -249,7 +252,13 @@ class Explorer:
         if self._reproducers is not None:
             self._reproducers.mkdir(parents=True, exist_ok=True)
             path = self._reproducers / f"crash-{identity(state)}.journal"
-            found = {"state": state, "rules": self._asked["rules"], "check": self._bench.check.name, "message": message}
+            found = {
+                "state": state,
+                "rules": self._asked["rules"],
+                "check": self._bench.check.name,
+                "over": self._bench.over,
+                "message": message,
+            }
             image.reproduce(json.dumps(found), str(path))
             finding.reproducer = str(path)
         return finding

@@ -15,7 +15,7 @@ BLOCKS_ASKED = 64
 
 
 def found(program: str) -> str | None:
-    """Where a program of e2fsprogs is, also where only root looks; None where it is not installed."""
+    """Where a program of a file system is, also where only root looks; None where it is not installed."""
     return shutil.which(program, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from headstack import _native
 from headstack._native import InputError
+from headstack.crash.showing import WAYS
 from headstack.values import choice, size_bytes
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class Recording:
         check: str | Function,
         *,
         base: str | os.PathLike[str] | None = None,
+        over: str = "file",
         budget: str | int | None = "60s",
         tear: str = "none",
         atom: str | None = None,
@@ -77,13 +79,15 @@ class Recording:
     ) -> Exploration:
         """Looks at states that a crash may leave, until the ``budget`` is spent: a time, or a number of states.
 
-        With None for a budget it ends when there is nothing new. ``base`` is what the device held when it began, if not
-        zeros. ``tear`` says where writes may stop: ``"none"``, ``"prefix"`` after any ``atom``, ``"any"`` of the atoms.
-        An atom is a block of the device unless said otherwise (``"4KiB"``). ``start`` is ``"mark"`` for the first mark,
-        ``"begin"``, or the text of a mark. Within each of ``regions``, which begin at these offsets, the device keeps
-        order. Up to ``findings`` of what is found are reduced to the least that fails; the others are counted.
-        ``state`` names a file from which an exploration goes on that was ended before, ``reproducers`` a folder for the
-        findings. The same seed gives the same states in the same order, whatever the number of ``jobs``.
+        With None for a budget it ends when there is nothing new. ``base`` is what the device held when it began, if
+        not zeros. ``over`` says what the check finds: a ``"file"`` of its own, the address of an ``"nbd"`` server, or
+        a file of a ``"fuse"`` mount, which is no copy. ``tear`` says where writes may stop: ``"none"``, ``"prefix"``
+        after any ``atom``, ``"any"`` of the atoms. An atom is a block of the device unless said otherwise
+        (``"4KiB"``). ``start`` is ``"mark"`` for the first mark, ``"begin"``, or the text of a mark. Within each of
+        ``regions``, which begin at these offsets, the device keeps order. Up to ``findings`` of what is found are
+        reduced to the least that fails; the others are counted. ``state`` names a file from which an exploration goes
+        on that was ended before, ``reproducers`` a folder for the findings. The same seed gives the same states in
+        the same order, whatever the number of ``jobs``.
         """
         from headstack.crash.exploration import explore
 
@@ -92,6 +96,7 @@ class Recording:
             check,
             budget=budget,
             asked=self.asked(tear, atom, start, regions, seed),
+            over=choice("over", over, WAYS),
             jobs=jobs,
             findings_max=findings,
             kept=None if state is None else Path(state),
@@ -121,6 +126,11 @@ class Recording:
             self.native.write_journal(os.fspath(path))
             return 0
         return self.native.write_dm_log(os.fspath(path))
+
+    def digest(self) -> str:
+        """What two recordings of the same requests have in common: a hash of all that happened, in order, with the data
+        and the marks. Times are left out, and the name of the image that the device began with."""
+        return self.native.digest()
 
     @property
     def reproduced(self) -> dict[str, Any] | None:

@@ -12,6 +12,7 @@ from headstack._native import InputError
 from headstack.atomic_files import write_all
 from headstack.crash.checks import Function, check_of
 from headstack.crash.recording import Recording
+from headstack.crash.showing import shown
 
 PART_BYTES = 1 << 20
 
@@ -25,15 +26,21 @@ def replayed(recording: Recording, check: str | Function | None = None, output: 
     if found is None:
         raise InputError(f"{recording.path}: is no reproducer; crash explore writes them")
     looks = check_of(found["check"] if check is None else check)
+    # Another check than the one that failed may want a file.
+    over = found["over"] if looks.takes_address or found["over"] != "nbd" else "file"
+    state, rules = json.dumps(found["state"]), found["rules"]
     folder = _native.crash_folder(recording.native, recording.base, 1)
     with tempfile.TemporaryDirectory(prefix="headstack-crash-", dir=folder) as name:
-        image = _native.CrashImage(name, recording.native, recording.base, json.dumps(found["rules"]))
-        image.take(json.dumps(found["state"]))
+        parts = [Path(name, part) for part in ("output", "device", "check")]
+        for part in parts:
+            part.mkdir()
         if output is not None:
+            image = _native.CrashImage(str(parts[0]), recording.native, recording.base, json.dumps(rules))
+            image.take(state)
             write_all([(output, partial(copy, image.path))])
-        own = Path(name, "check")
-        own.mkdir()
-        return looks.violated(str(image.path), recording.native.marks_before(found["state"]["events"]), own)
+        with shown(recording, rules, over, parts[1]) as (device, address):
+            device.take(state)
+            return looks.violated(address, recording.native.marks_before(found["state"]["events"]), parts[2])
 
 
 def copy(image: Path, to: Path) -> None:

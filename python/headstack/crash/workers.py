@@ -13,11 +13,15 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headstack import _native
 from headstack._native import RunError
 from headstack.crash.checks import Check
+from headstack.crash.showing import shown
+
+if TYPE_CHECKING:
+    from headstack.crash.recording import Recording
 
 State = dict[str, Any]
 
@@ -34,10 +38,11 @@ FORK_MESSAGE = "this process is multi-threaded"
 class Bench:
     """What processes look at, and how."""
 
-    recording: _native.CrashRecording
-    base: str | None
+    recording: Recording
     rules: dict[str, Any]
     check: Check
+    over: str
+    """How it is shown states: one of ``WAYS``."""
     folder: Path
 
 
@@ -177,7 +182,10 @@ class Workers:
         self._selector.unregister(worker.answers)
         os.close(worker.asks)
         os.close(worker.answers)
-        return os.waitpid(worker.process, 0)[1]
+        status = os.waitpid(worker.process, 0)[1]
+        # One that was ended has unmounted nothing.
+        _native.CrashedDevice.clear(str(self._bench.folder / str(worker.number)))
+        return status
 
 
 def _serve(bench: Bench, number: int, asks: int, answers: int) -> None:
@@ -193,15 +201,14 @@ def _serve(bench: Bench, number: int, asks: int, answers: int) -> None:
     (folder / "image").unlink(missing_ok=True)
     (folder / "check").mkdir(exist_ok=True)
     try:
-        image = _native.CrashImage(str(folder), bench.recording, bench.base, json.dumps(bench.rules))
-        path = str(image.path)
-        for line in os.fdopen(asks, "rb", closefd=False):
-            asked, state = json.loads(line)
-            image.take(json.dumps(state))
-            marks = bench.recording.marks_before(state["events"])
-            message = bench.check.violated(path, marks, folder / "check")
-            image.restore()
-            _send(answers, {"number": asked, "message": message})
+        with shown(bench.recording, bench.rules, bench.over, folder) as (device, address):
+            for line in os.fdopen(asks, "rb", closefd=False):
+                asked, state = json.loads(line)
+                device.take(json.dumps(state))
+                marks = bench.recording.native.marks_before(state["events"])
+                message = bench.check.violated(address, marks, folder / "check")
+                device.restore()
+                _send(answers, {"number": asked, "message": message})
     except Exception as error:
         # What a check raises is its answer; this is ours.
         with suppress(BrokenPipeError):

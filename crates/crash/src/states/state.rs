@@ -19,6 +19,9 @@ pub enum Tear {
     Any,
 }
 
+/// A longer trim is there as a whole or not at all: those of a whole device have millions of atoms.
+const TORN_TRIM_ATOMS_MAX: u64 = 4096;
+
 /// What the device promises, beside what its flushes do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -96,7 +99,10 @@ impl Rules {
         let is_atomic = recording.device.atomic_bytes > 0 && unit(u64::from(recording.device.atomic_bytes)) == 1;
         // What failed may be there as any mixture, whatever the device promises of what does not.
         let tear = if open.has_failed { Tear::Any } else { self.tear };
-        let is_whole = tear == Tear::None || change.stored == Stored::Trim || (is_atomic && !open.has_failed);
+        // No device promises that a trim is atomic.
+        let is_trim = change.stored == Stored::Trim;
+        let is_long_trim = is_trim && unit(self.atom(recording)) > TORN_TRIM_ATOMS_MAX;
+        let is_whole = tear == Tear::None || is_long_trim || (is_atomic && !is_trim && !open.has_failed);
         let atoms = if is_whole { 1 } else { u32::try_from(unit(self.atom(recording))).unwrap_or(u32::MAX) };
         let region = self.regions.partition_point(|&from| from <= start);
         Member { change: open.change, tear: if atoms == 1 { Tear::None } else { tear }, atoms, region }

@@ -15,5 +15,5 @@ mod mount;
 mod reply;
 
 pub use losetup::{attach_loop, detach_loop};
-pub use mount::{Mount, Unmounted};
+pub use mount::{Mount, Unmounted, clear};
 pub use reply::Reply;

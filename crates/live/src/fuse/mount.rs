@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime};
@@ -255,6 +256,26 @@ fn prepare(directory: &Path) -> Result<bool, LiveError> {
             Ok(true)
         }
         Err(error) => Err(LiveError::io(name.to_string())(error)),
+    }
+}
+
+/// Unmounts what a server has left at `directory` that is gone; does nothing where none has.
+///
+/// # Errors
+/// A directory that cannot be unmounted.
+pub fn clear(directory: &Path) -> Result<(), LiveError> {
+    if !is_dead(directory) {
+        return Ok(());
+    }
+    let unmounting = || LiveError::io(format!("{}: unmounting", directory.display()));
+    match unmount(directory, UnmountFlags::DETACH) {
+        // Who is not root asks the program that has mounted it.
+        Err(Errno::PERM) => {
+            let ended = Command::new("fusermount3").args(["-u", "-z", "--"]).arg(directory).status();
+            let ended = ended.map_err(unmounting())?;
+            if ended.success() { Ok(()) } else { Err(unmounting()(io::Error::other(ended.to_string()))) }
+        }
+        unmounted => unmounted.map_err(|error| unmounting()(error.into())),
     }
 }
 

@@ -1,0 +1,112 @@
+//! What a device holds after a crash, layer upon layer: what it held at the start, what is durable by then, and what is there of
+//! the rest. Nothing is copied: whoever reads a range is told which change it is of.
+
+use std::sync::Arc;
+
+use crate::CrashError;
+use crate::base::Base;
+use crate::recording::Recording;
+use crate::states::extents::{Extents, Range, Version};
+use crate::states::walk::Walk;
+use crate::states::{CrashState, Rules};
+
+/// The layers of one state.
+#[derive(Debug)]
+pub(crate) struct Layers {
+    pub(crate) recording: Arc<Recording>,
+    pub(crate) base: Base,
+    atom_bytes: u64,
+    walk: Walk,
+    durable: Extents,
+    /// What lies over what is durable.
+    over: Extents,
+}
+
+impl Layers {
+    /// Before anything has happened.
+    pub(crate) fn new(recording: Arc<Recording>, base: &Base, rules: &Rules) -> Result<Layers, CrashError> {
+        Ok(Layers {
+            atom_bytes: rules.atom(&recording),
+            recording,
+            base: base.again()?,
+            walk: Walk::default(),
+            durable: Extents::default(),
+            over: Extents::default(),
+        })
+    }
+
+    pub(crate) fn capacity_bytes(&self) -> u64 {
+        self.recording.device.capacity_bytes
+    }
+
+    /// Goes to a state, and returns where it may hold something else than the one before, in order.
+    pub(crate) fn take(&mut self, state: &CrashState) -> Result<Vec<Range>, CrashError> {
+        let events = self.recording.events.len();
+        if state.events > events {
+            let message = format!("has {events} events, and a state behind {} of them is none of it", state.events);
+            return Err(CrashError::of(self.recording.path(), message));
+        }
+        let mut touched: Vec<Range> = self.over.iter().map(|(range, _)| range).collect();
+        if state.events < self.walk.events {
+            self.walk = Walk::default();
+            touched.extend(self.durable.iter().map(|(range, _)| range));
+            self.durable.clear();
+        }
+        while self.walk.events < state.events {
+            let durable = &mut self.durable;
+            self.walk.step(&self.recording, |change, ranges| {
+                for &range in ranges {
+                    durable.put(range, change);
+                    touched.push(range);
+                }
+            });
+        }
+        self.over = state.overlay(&self.recording, self.atom_bytes, &self.walk.open);
+        touched.extend(self.over.iter().map(|(range, _)| range));
+        Ok(merged(touched))
+    }
+
+    /// The parts of a range with the change that each is of, in order and without gaps.
+    pub(crate) fn versions(&self, range: Range) -> Vec<(Range, Version)> {
+        let mut versions = Vec::new();
+        for (part, over) in self.over.parts(range) {
+            match over {
+                Some(change) => versions.push((part, Some(change))),
+                None => versions.extend(self.durable.parts(part)),
+            }
+        }
+        versions
+    }
+
+    /// A range of this version is known to be zeros.
+    pub(crate) fn is_zeros(&self, start: u64, version: Version) -> bool {
+        match version {
+            None => self.base.size_bytes() <= start,
+            Some(change) => self.recording.changes[change as usize].stored.is_zeros(),
+        }
+    }
+
+    /// What a version has at a place.
+    pub(crate) fn read(&self, at_bytes: u64, version: Version, into: &mut [u8]) -> Result<(), CrashError> {
+        match version {
+            None => self.base.read(at_bytes, into),
+            Some(change) => {
+                let from_bytes = at_bytes - self.recording.changes[change as usize].offset_bytes;
+                self.recording.read(change, from_bytes, into)
+            }
+        }
+    }
+}
+
+/// Ranges without overlaps, in order.
+pub(crate) fn merged(mut ranges: Vec<Range>) -> Vec<Range> {
+    ranges.sort_unstable();
+    let mut merged: Vec<Range> = Vec::with_capacity(ranges.len());
+    for (start, end) in ranges {
+        match merged.last_mut() {
+            Some(last) if start <= last.1 => last.1 = last.1.max(end),
+            _ => merged.push((start, end)),
+        }
+    }
+    merged
+}

@@ -1,0 +1,160 @@
+//! A device in a state, without a file of it: what is read is looked up in the layers, and what a check writes is kept apart, in
+//! memory. To go to another state costs what is looked up for it, however large the device is.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create};
+
+use crate::CrashError;
+use crate::base::Base;
+use crate::layers::Layers;
+use crate::recording::Recording;
+use crate::states::extents::{Extents, Range};
+use crate::states::{CrashState, Rules};
+
+/// What a check has written, by what it is, which takes the place of the number of a change.
+const DATA: u32 = 0;
+const ZEROS: u32 = 1;
+
+/// The contents of a device that power failed on, and what was written to them since.
+#[derive(Debug)]
+pub struct Overlay {
+    layers: Layers,
+    /// What was written, at its own places.
+    own: File,
+    written: Extents,
+}
+
+impl Overlay {
+    /// What the device held at the start.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn new(recording: Arc<Recording>, base: &Base, rules: &Rules) -> Result<Overlay, CrashError> {
+        let failed = CrashError::io(recording.path());
+        let own = memfd_create("headstack-overlay", MemfdFlags::CLOEXEC).map_err(|error| failed(error.into()))?;
+        let own = File::from(own);
+        own.set_len(recording.device.capacity_bytes).map_err(failed)?;
+        Ok(Overlay { layers: Layers::new(recording, base, rules)?, own, written: Extents::default() })
+    }
+
+    /// The size of the device.
+    pub fn capacity_bytes(&self) -> u64 {
+        self.layers.capacity_bytes()
+    }
+
+    /// A logical block of the device.
+    pub fn block_bytes(&self) -> u32 {
+        self.layers.recording.device.block_bytes
+    }
+
+    /// Goes to a state, to which nobody has written.
+    ///
+    /// # Errors
+    /// The recording has no such moment; what the file system says.
+    pub fn take(&mut self, state: &CrashState) -> Result<(), CrashError> {
+        self.restore()?;
+        self.layers.take(state).map(drop)
+    }
+
+    /// Throws away what was written; false where nothing was.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn restore(&mut self) -> Result<bool, CrashError> {
+        if self.written.iter().next().is_none() {
+            return Ok(false);
+        }
+        let ranges: Vec<Range> = self.written.iter().map(|(range, _)| range).collect();
+        self.written.clear();
+        for range in ranges {
+            self.free(range).map_err(CrashError::io(self.layers.recording.path()))?;
+        }
+        Ok(true)
+    }
+
+    /// Fills `into` with what is at a place.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn read(&self, at_bytes: u64, into: &mut [u8]) -> io::Result<()> {
+        let part_of = |range: Range| (range.0 - at_bytes) as usize..(range.1 - at_bytes) as usize;
+        for (part, own) in self.written.parts((at_bytes, at_bytes + into.len() as u64)) {
+            match own {
+                Some(DATA) => self.own.read_exact_at(&mut into[part_of(part)], part.0)?,
+                Some(_) => into[part_of(part)].fill(0),
+                None => {
+                    for (part, version) in self.layers.versions(part) {
+                        self.layers.read(part.0, version, &mut into[part_of(part)])?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Stores data at a place.
+    ///
+    /// # Errors
+    /// There is no more memory.
+    pub fn write(&mut self, at_bytes: u64, data: &[u8]) -> io::Result<()> {
+        self.own.write_all_at(data, at_bytes)?;
+        self.written.put((at_bytes, at_bytes + data.len() as u64), DATA);
+        Ok(())
+    }
+
+    /// Has a range read as zeros.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn zero(&mut self, at_bytes: u64, length_bytes: u64) -> io::Result<()> {
+        let range = (at_bytes, at_bytes + length_bytes);
+        self.free(range)?;
+        self.written.put(range, ZEROS);
+        Ok(())
+    }
+
+    /// The parts of a range, in order, and whether each is known to be zeros.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn runs(&self, range: Range) -> io::Result<Vec<(Range, bool)>> {
+        let mut runs: Vec<(Range, bool)> = Vec::new();
+        let mut add = |(start, end): Range, is_zeros: bool| match runs.last_mut() {
+            _ if start == end => {}
+            Some((last, of)) if *of == is_zeros => last.1 = end,
+            _ => runs.push(((start, end), is_zeros)),
+        };
+        for (part, own) in self.written.parts(range) {
+            if let Some(own) = own {
+                add(part, own == ZEROS);
+                continue;
+            }
+            for (part, version) in self.layers.versions(part) {
+                if version.is_some() || self.layers.is_zeros(part.0, version) {
+                    add(part, self.layers.is_zeros(part.0, version));
+                    continue;
+                }
+                let mut at_bytes = part.0;
+                for data in self.layers.base.data_in(part)? {
+                    add((at_bytes, data.0), true);
+                    add(data, false);
+                    at_bytes = data.1;
+                }
+                add((at_bytes, part.1), true);
+            }
+        }
+        Ok(runs)
+    }
+
+    fn free(&self, (start, end): Range) -> io::Result<()> {
+        if start == end {
+            return Ok(());
+        }
+        let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        fallocate(&self.own, hole, start, end - start).map_err(Into::into)
+    }
+}

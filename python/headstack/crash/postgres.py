@@ -1,0 +1,156 @@
+"""PostgreSQL on what a crash has left: its data folder is copied out of the file system, and recovered.
+
+That is done by one process of its own (``postgres --single``), which replays the log, reads every row of every table
+and, where the extension amcheck is installed, compares each B-tree with its table. PostgreSQL refuses to be root's:
+root becomes ``postgres``, or ``nobody``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from headstack import _native
+from headstack._native import InputError, RunError
+
+INSTALLED = "/usr/lib/postgresql"
+"""Where distributions have the programs of each version that is installed."""
+SETTINGS = {
+    "autovacuum": "off",
+    "archive_mode": "off",
+    # What is written here is thrown away.
+    "fsync": "off",
+    "listen_addresses": "",
+    "log_min_messages": "error",
+    "logging_collector": "off",
+    "shared_buffers": "8MB",
+    "shared_preload_libraries": "",
+    "ssl": "off",
+    # Every row, not what an index says of it.
+    "enable_indexscan": "off",
+    "enable_indexonlyscan": "off",
+    "enable_bitmapscan": "off",
+    "max_parallel_workers_per_gather": "0",
+}
+DATABASES = """
+SELECT '<<' || coalesce(jsonb_agg(datname ORDER BY datname), '[]')::text || '>>' FROM pg_database
+WHERE datallowconn AND NOT datistemplate AND datname <> 'postgres'
+"""
+READ_ALL = """
+DO $$ DECLARE one record; BEGIN
+  FOR one IN SELECT oid::regclass AS name FROM pg_class WHERE relkind IN ('r', 'm') AND relpersistence <> 't' LOOP
+    EXECUTE format('SELECT count(one::text) FROM %s AS one', one.name);
+  END LOOP;
+  IF EXISTS (SELECT FROM pg_available_extensions WHERE name = 'amcheck') THEN
+    CREATE EXTENSION IF NOT EXISTS amcheck;
+    FOR one IN SELECT i.indexrelid AS name FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+      JOIN pg_am a ON a.oid = c.relam
+      WHERE a.amname = 'btree' AND c.relkind = 'i' AND c.relpersistence = 'p' AND i.indisvalid AND i.indisready LOOP
+      PERFORM bt_index_check(one.name, true);
+    END LOOP;
+  END IF;
+END $$
+"""
+WRONG = re.compile(r"(?:FATAL|PANIC|ERROR): *(.*)")
+
+
+def look(image: str, folder: Path, path: str, query: str) -> tuple[str | None, list[str]]:
+    """What is wrong with the data folder at ``path``, and what a query in the database ``postgres`` brings."""
+    data = folder / "data"
+    shutil.rmtree(data, ignore_errors=True)
+    try:
+        if not _native.ext4_folder(image, path.rstrip("/"), str(data)):
+            return f"{path} is not there", []
+    except InputError as error:
+        raise RunError(f"postgres: {error}") from None
+    except RunError as error:
+        return f"ext4: {error}", []
+    try:
+        return recovered(data, query)
+    finally:
+        shutil.rmtree(data, ignore_errors=True)
+
+
+def recovered(data: Path, query: str) -> tuple[str | None, list[str]]:
+    """The same of a copy."""
+    version = data / "PG_VERSION"
+    if not version.exists():
+        return "no cluster: PG_VERSION is not there", []
+    program = binary(version.read_text(errors="replace").strip())
+    (data / "postmaster.pid").unlink(missing_ok=True)
+    # Distributions keep it elsewhere.
+    (data / "postgresql.conf").touch()
+    owner = handed_over(data)
+    questions = [DATABASES, READ_ALL]
+    if query:
+        questions.append(
+            f"SELECT '<<' || coalesce(jsonb_agg(one::text), '[]')::text || '>>' FROM ({query}) AS found(one)"
+        )
+    problem, answers = asked(program, data, "postgres", questions, owner)
+    if problem is not None:
+        return problem, []
+    for name in answers[0]:
+        problem, _ = asked(program, data, name, [READ_ALL], owner)
+        if problem is not None:
+            return f"database {name}: {problem}", []
+    return None, answers[1] if query else []
+
+
+def binary(version: str) -> str:
+    """The program of the version that a cluster is of. Raises ``RunError`` where it is not installed."""
+    beside = f"{INSTALLED}/{version}/bin"
+    found = shutil.which("postgres", path=f"{beside}:{os.environ.get('PATH', '')}")
+    if found is None:
+        raise RunError(f"postgres: needs PostgreSQL {version}, which is not installed")
+    return found
+
+
+def handed_over(data: Path) -> dict[str, Any]:
+    """Gives a copy to whom PostgreSQL may be run by; how to become that user."""
+    data.chmod(0o700)
+    if os.geteuid() != 0:
+        return {}
+    try:
+        owner = pwd.getpwnam("postgres")
+    except KeyError:
+        owner = pwd.getpwnam("nobody")
+    for place, folders, names in os.walk(data):
+        for name in (".", *folders, *names):
+            os.chown(Path(place, name), owner.pw_uid, owner.pw_gid)
+    # Folders of ours, which nobody else may enter, lie above it: one may pass through them to what he knows.
+    for above in data.parents:
+        state = above.stat()
+        if state.st_uid == 0 and state.st_mode & 0o777 == 0o700:
+            above.chmod(0o711)
+    return {"user": owner.pw_uid, "group": owner.pw_gid, "extra_groups": []}
+
+
+def asked(
+    program: str, data: Path, database: str, questions: list[str], owner: dict[str, Any]
+) -> tuple[str | None, list[list[str]]]:
+    """What is wrong when a process of a database of its own is asked, and the lists that it answers with, in order."""
+    words = [word for name, value in SETTINGS.items() for word in ("-c", f"{name}={value}")]
+    # A question is a line.
+    lines = "".join(f"{' '.join(question.split())}\n" for question in questions)
+    done = subprocess.run(
+        [program, "--single", "-D", str(data), *words, database],
+        input=lines.encode(),
+        capture_output=True,
+        check=False,
+        cwd="/",
+        **owner,
+    )
+    said = done.stderr.decode(errors="replace")
+    wrong = WRONG.search(said)
+    if wrong is not None:
+        return wrong[1], []
+    if done.returncode != 0:
+        ended = f"signal {-done.returncode}" if done.returncode < 0 else f"exit code {done.returncode}"
+        return f"{' '.join(said.split()) or 'PostgreSQL does not recover'} ({ended})", []
+    return None, [json.loads(one) for one in re.findall(r'"<<(\[.*\])>>"', done.stdout.decode(errors="replace"))]

@@ -1,0 +1,34 @@
+"""How a check is shown a state: as a file of its own, by the address of an NBD server, or as a file of a FUSE mount."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from headstack import _native
+
+if TYPE_CHECKING:
+    from headstack.crash.recording import Recording
+
+WAYS = ("file", "nbd", "fuse")
+
+Shown = _native.CrashImage | _native.CrashedDevice
+
+
+@contextmanager
+def shown(recording: Recording, rules: dict[str, Any], over: str, folder: Path) -> Iterator[tuple[Shown, str]]:
+    """What goes from state to state, with what a check finds it by, in a folder that nobody else uses."""
+    given = (str(folder), recording.native, recording.base, json.dumps(rules))
+    if over == "file":
+        image = _native.CrashImage(*given)
+        yield image, str(image.path)
+        return
+    device = _native.CrashedDevice(*given, over)
+    try:
+        yield device, f"nbd+unix:///?socket={quote(str(device.place))}" if over == "nbd" else str(device.place)
+    finally:
+        device.close()
