@@ -12,6 +12,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -116,10 +117,13 @@ class Network:
         return ["ip", "netns", "exec", self.names["front"], *words]
 
     def agent_of(self, host: str) -> int | None:
-        inside = subprocess.run(
-            ["ip", "netns", "pids", self.names[host]], capture_output=True, text=True, check=True
-        ).stdout.split()
-        return next((pid for pid in agents() if str(pid) in inside), None)
+        inside = processes_in(self.names[host])
+        return next((pid for pid in agents() if pid in inside), None)
+
+
+def processes_in(network: str) -> list[int]:
+    done = subprocess.run(["ip", "netns", "pids", network], capture_output=True, text=True, check=False)
+    return [int(pid) for pid in done.stdout.split()]
 
 
 @pytest.fixture(scope="module")
@@ -175,6 +179,10 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Network]:
             server.kill()
             server.wait()
         for name in names.values():
+            # Connections that ssh keeps for the next measurement.
+            for pid in processes_in(name):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
             subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
 
 
