@@ -25,7 +25,8 @@ def ours(folder: Path) -> tuple[float, float]:
     """Files created, and looked at, a second."""
     text = TREE.format(anchor=folder / "ours", files=FILES)
     text += "fwd=c,fsd=t,operation=create,fileselect=once\nfwd=s,fsd=t,operation=getattr,fileselect=once\n"
-    text += "rd=c,fwd=c,fwdrate=max,format=directories,elapsed=60,interval=1\nrd=s,fwd=s,fwdrate=max,elapsed=60,interval=1\n"
+    text += "rd=c,fwd=c,fwdrate=max,format=directories,elapsed=60,interval=1\n"
+    text += "rd=s,fwd=s,fwdrate=max,elapsed=60,interval=1\n"
     path = folder / "ours.vdbench"
     path.write_text(text)
     results = hs.measure_files(path)

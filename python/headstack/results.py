@@ -625,7 +625,9 @@ class Results:
         []
         """
         rows = [row for run in range(len(self)) for row in self.operations_of(run)]
-        return list(SHOWN_OPERATIONS), [[column.format(row[column.name]) for column in SHOWN_OPERATIONS] for row in rows]
+        return list(SHOWN_OPERATIONS), [
+            [column.format(row[column.name]) for column in SHOWN_OPERATIONS] for row in rows
+        ]
 
     def _repr_html_(self) -> str:
         columns, rows = self.shown()

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ import pytest
 import headstack as hs
 from conftest import Attach, Headstack, lacks, needs_program
 from headstack import _native
-from headstack.crash import checks, workers
+from headstack.crash import checks, ext4, workers
 from headstack.crash.minimizing import ddmin, minimized
 
 SECTOR = 512
@@ -518,3 +519,32 @@ def test_btrfs_check_looks_at_btrfs(tmp_path: Path) -> None:
     found = hs.crash.open(log.to(tmp_path / "log")).explore("btrfs", base=image, budget=None, jobs=1)
     assert [finding.missing[0].number for finding in found.findings] == [2], str(found)
     assert "No valid Btrfs" in found.findings[0].message
+
+
+def test_what_was_given_room_and_never_written_reads_as_zeros(tmp_path: Path, attach: Attach) -> None:
+    needs_program("mkfs.ext4")
+    needs_program("debugfs")
+    image, mounted = tmp_path / "fs.img", tmp_path / "mounted"
+    mounted.mkdir()
+    with image.open("wb") as file:
+        file.truncate(16 << 20)
+    subprocess.run(["mkfs.ext4", "-q", "-F", image], check=True)
+    subprocess.run(["mount", attach(image), mounted], check=True)
+    try:
+        old = mounted / "old"
+        with suppress(OSError), old.open("wb", buffering=0) as file:
+            while True:
+                file.write(b"stale!!!" * 8192)
+        os.sync()
+        old.unlink()
+        os.sync()
+        room = os.open(mounted / "new", os.O_CREAT | os.O_RDWR)
+        os.posix_fallocate(room, 0, 65536)
+        os.fsync(room)
+        os.close(room)
+    finally:
+        subprocess.run(["umount", mounted], check=True)
+    assert b"stale!!!" in image.read_bytes()
+    copy = tmp_path / "copy"
+    assert ext4.fetch(str(image), ("/new",), [copy]) is None
+    assert copy.read_bytes() == bytes(65536)

@@ -48,7 +48,8 @@ def test_each_kind_of_operation_has_a_line(tmp_path: Path, capsys: pytest.Captur
     assert result["kinds"]["read"]["count"] == by_name["read"]["count"]
     read = hs.Results.read(whole)
     rows = {row["operation"]: row for row in read.operations_of(0)}
-    assert rows["getattr"]["count"] == by_name["getattr"]["count"] and rows["getattr"]["p99_ms"] > 0
+    assert rows["getattr"]["count"] == by_name["getattr"]["count"]
+    assert rows["getattr"]["p99_ms"] > 0
     assert len(read.operations()) == len(by_name)
 
 
@@ -75,7 +76,8 @@ def test_damage_behind_its_back_is_told_by_file_and_byte(tmp_path: Path, capsys:
     missing = tmp_path / "mail/vdb.1_2.dir/vdb_f0007.file"
     again = parameters(tmp_path, text.replace("format=yes", "format=no"))
     code, _, err = headstack(capsys, "measure", "-q", "--vdbench", str(again))
-    assert code == 1 and "blocks are not what was written" in err
+    assert code == 1
+    assert "blocks are not what was written" in err
     assert f"{damaged.relative_to(tmp_path / 'mail')}, byte 512: 1 bits differ" in err
     assert str(missing) not in err
 
@@ -97,18 +99,21 @@ def test_what_cannot_be_done_is_refused_by_line(
 ) -> None:
     file = parameters(tmp_path, MAIL.replace(*change))
     code, _, err = headstack(capsys, "measure", "-q", "--vdbench", str(file))
-    assert code == 2 and err.startswith(f"headstack: {file}:")
+    assert code == 2
+    assert err.startswith(f"headstack: {file}:")
     assert told.replace("'", '"') in err, err
 
 
 def test_trees_are_measured_and_not_simulated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = str(parameters(tmp_path))
     code, _, err = headstack(capsys, "run", "cheetah9lp", "--vdbench", file)
-    assert code == 2 and "are measured, not simulated" in err
+    assert code == 2
+    assert "are measured, not simulated" in err
     (tmp_path / "mail").mkdir()
     (tmp_path / "mail/thesis.txt").write_text("years of work")
     code, _, err = headstack(capsys, "measure", "-q", "--vdbench", file)
-    assert code == 2 and "holds \"thesis.txt\", which headstack did not make" in err
+    assert code == 2
+    assert 'holds "thesis.txt", which headstack did not make' in err
     assert (tmp_path / "mail/thesis.txt").read_text() == "years of work"
 
 
@@ -132,8 +137,11 @@ def test_what_a_killed_run_has_left_is_judged_by_its_ledger(tmp_path: Path, caps
     full = max((path for path in mail.glob("*/*.file") if path.stat().st_size), key=lambda path: path.stat().st_mtime)
     full.unlink()
     code, out, err = headstack(capsys, "measure", "verify", "-q", str(mail), "--ledger", ledger)
-    assert code == 1 and f"{full}: is not there any more" in out
+    assert code == 1
+    assert f"{full}: is not there any more" in out
     code, _, err = headstack(capsys, "measure", "verify", "-q", str(mail))
-    assert code == 2 and "--ledger is needed" in err
+    assert code == 2
+    assert "--ledger is needed" in err
     code, _, err = headstack(capsys, "measure", "verify", "-q", str(tmp_path), "--ledger", ledger)
-    assert code == 2 and "holds no tree of headstack's" in err
+    assert code == 2
+    assert "holds no tree of headstack's" in err

@@ -1,10 +1,14 @@
 //! Files of an ext4 file system, read from its image without mounting it: the journal is taken into account, not replayed.
 
+use std::cell::Cell;
+use std::error::Error;
 use std::fs::File;
 use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::rc::Rc;
 
-use ext4_view::{Ext4, Ext4Error};
+use ext4_view::{Ext4, Ext4Error, Ext4Read};
 
 use crate::CrashError;
 
@@ -92,8 +96,15 @@ const PART_BYTES: usize = 256 << 10;
 
 /// What a look at the file system in an image comes to.
 fn found<T>(image: &Path, to: &Path, look: impl FnOnce(&Ext4) -> Result<T, Failure>) -> Result<Found<T>, CrashError> {
-    let loaded = Ext4::load_from_path(image).map_err(|error| Failure::OfSystem(String::new(), error));
-    match loaded.and_then(|system| look(&system)) {
+    let file = File::open(image).map_err(CrashError::io(image))?;
+    let saw_unwritten = Rc::new(Cell::new(false));
+    let reader = Watching { file, saw_unwritten: Rc::clone(&saw_unwritten) };
+    let loaded = Ext4::load(Box::new(reader)).map_err(|error| Failure::OfSystem(String::new(), error));
+    let looked = loaded.and_then(|system| look(&system));
+    if saw_unwritten.get() {
+        return Ok(Found::Unknown("an extent that was given room and never written".to_owned()));
+    }
+    match looked {
         Ok(found) => Ok(Found::Read(found)),
         Err(Failure::OfSystem(_, Ext4Error::Incompatible(why))) => Ok(Found::Unknown(why.to_string())),
         Err(Failure::OfSystem(_, Ext4Error::Io(error))) => Err(CrashError::of(image, error.to_string())),
@@ -101,4 +112,38 @@ fn found<T>(image: &Path, to: &Path, look: impl FnOnce(&Ext4) -> Result<T, Failu
         Err(Failure::OfSystem(path, error)) => Ok(Found::Damaged(format!("{path}: {error}"))),
         Err(Failure::OfCopy(error)) => Err(CrashError::io(to)(error)),
     }
+}
+
+/// An image that is read, with an eye on extents that were given room and never written: they read as zeros, which the crate
+/// ext4-view (1.0) does not know. It reads what was in their blocks before.
+struct Watching {
+    file: File,
+    saw_unwritten: Rc<Cell<bool>>,
+}
+
+impl Ext4Read for Watching {
+    fn read(&mut self, start_byte: u64, bytes: &mut [u8]) -> Result<(), Box<dyn Error + Send + Sync>> {
+        self.file.read_exact_at(bytes, start_byte)?;
+        if has_unwritten(bytes) {
+            self.saw_unwritten.set(true);
+        }
+        Ok(())
+    }
+}
+
+/// A node of an extent tree begins with this (`EXT4_EXT_MAGIC`); it has a head and entries of twelve bytes each.
+const NODE_MAGIC: u16 = 0xf30a;
+const ENTRY_BYTES: usize = 12;
+/// Lengths above this are of extents that were never written (`EXT_INIT_MAX_LEN`).
+const WRITTEN_BLOCKS_MAX: u16 = 32_768;
+
+/// Whether any leaf of an extent tree in these blocks has such an extent. What only looks like a leaf counts too: the file
+/// system is then read by the programs of e2fsprogs, which takes longer and is right.
+fn has_unwritten(bytes: &[u8]) -> bool {
+    let number = |at: usize| bytes.get(at..at + 2).map_or(0, |two| u16::from_le_bytes([two[0], two[1]]));
+    let leaf = |at: &usize| number(*at) == NODE_MAGIC && number(at + 6) == 0 && number(at + 2) <= number(at + 4);
+    let mut leaves = (0..bytes.len()).step_by(4).filter(leaf);
+    leaves.any(|at| {
+        (1..=usize::from(number(at + 2))).any(|entry| number(at + entry * ENTRY_BYTES + 4) > WRITTEN_BLOCKS_MAX)
+    })
 }

@@ -97,9 +97,9 @@ def verify(
 ) -> int:
     """Read what a run with --verify has written to TARGET, and judge it.
 
-    TARGET is a file or a block device, or a folder with a tree of files; it is only read. The ledger that the run has left says what must be there,
-    whether the run ended by itself, was killed or lost power. Without it the stamps alone tell damage and misplaced
-    data, but not whether something newer was lost.
+    TARGET is a file or a block device, or a folder with a tree of files; it is only read. The ledger that the run has
+    left says what must be there, whether the run ended by itself, was killed or lost power. Without it the stamps alone
+    tell damage and misplaced data, but not whether something newer was lost.
 
     The exit code is 1 when something is damaged or lost. With --power-loss, data that were acknowledged and that no
     flush had covered may be lost: a volatile cache may take them.

@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from headstack import _native
 from headstack._native import InputError, RunError
-from headstack.crash import files
+from headstack.crash.ext4 import REPAIRED, e2fsck, fetch, needed, said_of
 
 Function = Callable[[str, list[str]], object]
 """Looks at an image with the marks made before the crash; raises, or returns a message, where something is wrong."""
@@ -21,8 +20,6 @@ MESSAGE_MAX = 500
 """Of what a check says, at most so much is kept: its end."""
 NOT_RUN = (126, 127)
 """What shells answer for a command that cannot be carried out."""
-REPAIRED = 3
-"""Bits of e2fsck's exit code that say that all is well by now."""
 
 
 @dataclass(frozen=True)
@@ -182,54 +179,6 @@ def sqlite(image: str, marks: list[str], folder: Path, path: str, query: str) ->
         connection.close()
         copies[0].with_name(f"{copies[0].name}-shm").unlink(missing_ok=True)
     return None
-
-
-def fetch(image: str, names: tuple[str, ...], copies: list[Path]) -> str | None:
-    """Copies files of the ext4 file system in an image; those that are not there have no copy afterwards. What keeps it
-    from being read is returned."""
-    for copy in copies:
-        copy.unlink(missing_ok=True)
-    try:
-        held = _native.ext4_files(image, list(names))
-    except InputError:
-        return fetch_repaired(image, names, copies)
-    except RunError as error:
-        return f"ext4: {error}"
-    for copy, data in zip(copies, held, strict=True):
-        if data is not None:
-            copy.write_bytes(data)
-    return None
-
-
-def fetch_repaired(image: str, names: tuple[str, ...], copies: list[Path]) -> str | None:
-    """The same by the programs of e2fsprogs, where the file system has what only they know."""
-    debugfs = needed("debugfs")
-    done = e2fsck("-fy", image)
-    if done.returncode & ~REPAIRED:
-        return f"e2fsck: {said_of(done)}"
-    asked = "".join(f'dump "{name}" "{copy}"\n' for name, copy in zip(names, copies, strict=True))
-    subprocess.run([debugfs, "-f", "-", image], input=asked.encode(), capture_output=True, check=False)
-    return None
-
-
-def e2fsck(how: str, image: str) -> subprocess.CompletedProcess[bytes]:
-    """Repairs the file system in an image."""
-    return subprocess.run([needed("e2fsck"), how, image], stdin=subprocess.DEVNULL, capture_output=True, check=False)
-
-
-def said_of(done: subprocess.CompletedProcess[bytes]) -> str:
-    """What e2fsck complains of, without its heads."""
-    lines = (done.stdout + done.stderr).decode(errors="replace").splitlines()
-    told = [line.strip() for line in lines if line.strip() and not line.startswith(("e2fsck ", "Pass "))]
-    return " ".join(told) or f"exit code {done.returncode}"
-
-
-def needed(program: str) -> str:
-    """Where a program of a file system is. Raises ``InputError`` where it is not installed."""
-    place = files.found(program)
-    if place is None:
-        raise InputError(f"check: needs {program}, which is not installed")
-    return place
 
 
 def one_line(text: str) -> str:

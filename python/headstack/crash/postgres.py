@@ -16,8 +16,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from headstack import _native
-from headstack._native import InputError, RunError
+from headstack._native import RunError
+from headstack.crash.ext4 import fetch_folder
 
 INSTALLED = "/usr/lib/postgresql"
 """Where distributions have the programs of each version that is installed."""
@@ -64,13 +64,11 @@ def look(image: str, folder: Path, path: str, query: str) -> tuple[str | None, l
     """What is wrong with the data folder at ``path``, and what a query in the database ``postgres`` brings."""
     data = folder / "data"
     shutil.rmtree(data, ignore_errors=True)
-    try:
-        if not _native.ext4_folder(image, path.rstrip("/"), str(data)):
-            return f"{path} is not there", []
-    except InputError as error:
-        raise RunError(f"postgres: {error}") from None
-    except RunError as error:
-        return f"ext4: {error}", []
+    problem = fetch_folder(image, path.rstrip("/"), data)
+    if problem is not None:
+        return problem, []
+    if not data.exists():
+        return f"{path} is not there", []
     try:
         return recovered(data, query)
     finally:

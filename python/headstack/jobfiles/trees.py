@@ -33,10 +33,10 @@ def measure_files(
 ) -> TreeResults:
     """Puts the loads of a parameter file of vdbench on trees of files, phase after phase.
 
-    ``anchors``, where given, replace those that the file names: the first of its folders stands for the first anchor, and
-    so on. A tree grows in a folder of its own: one that is empty or not there yet, or that an earlier run has made. Nothing
-    outside of it is touched. An interruption keeps what was measured. Where the file says ``validate=yes``, ``ledger`` keeps
-    what was written, for ``verify_files`` after a crash.
+    ``anchors``, where given, replace those that the file names: the first of its folders stands for the first anchor,
+    and so on. A tree grows in a folder of its own: one that is empty or not there yet, or that an earlier run has made.
+    Nothing outside of it is touched. An interruption keeps what was measured. Where the file says ``validate=yes``,
+    ``ledger`` keeps what was written, for ``verify_files`` after a crash.
 
     >>> text = "fsd=t,anchor=tree,depth=1,width=2,files=5,size=4k\\nfwd=w,fsd=t,operation=getattr,fileselect=once\\n"
     >>> _ = Path("stat.vdbench").write_text(text + "rd=r,fwd=w,fwdrate=max,format=yes,elapsed=5,interval=1\\n")
@@ -68,7 +68,8 @@ def verify_files(
     """Judges what ``measure_files`` has left in a folder by the ledger that it kept, whether it ended by itself or was
     killed; with ``power_loss``, what was flushed alone has to be there.
 
-    >>> text = "validate=yes\\nfsd=t,anchor=kept,depth=0,files=5,size=4k\\nfwd=w,fsd=t,operation=write,fileselect=once\\n"
+    >>> text = "validate=yes\\nfsd=t,anchor=kept,depth=0,files=5,size=4k\\nfwd=w,fsd=t,operation=write"
+    >>> text += ",fileselect=once\\n"
     >>> _ = Path("write.vdbench").write_text(text + "rd=r,fwd=w,fwdrate=max,format=yes,elapsed=5,interval=1\\n")
     >>> _ = hs.measure_files("write.vdbench", ledger="kept.ledger")
     >>> hs.verify_files("kept", "kept.ledger").integrity(0)["intact"]

@@ -1,0 +1,89 @@
+"""What is in the ext4 file system of an image: read without mounting it, or repaired and read by e2fsprogs."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+from headstack import _native
+from headstack._native import InputError, RunError
+from headstack.crash import files
+
+REPAIRED = 3
+"""Bits of e2fsck's exit code that say that all is well by now."""
+
+
+def fetch(image: str, names: tuple[str, ...], copies: list[Path]) -> str | None:
+    """Copies files of the ext4 file system in an image; those that are not there have no copy afterwards. What keeps it
+    from being read is returned."""
+    for copy in copies:
+        copy.unlink(missing_ok=True)
+    try:
+        held = _native.ext4_files(image, list(names))
+    except InputError:
+        return fetch_repaired(image, names, copies)
+    except RunError as error:
+        return f"ext4: {error}"
+    for copy, data in zip(copies, held, strict=True):
+        if data is not None:
+            copy.write_bytes(data)
+    return None
+
+
+def fetch_repaired(image: str, names: tuple[str, ...], copies: list[Path]) -> str | None:
+    """The same by the programs of e2fsprogs, where the file system has what only they know."""
+    return dumped(image, [f'dump "{name}" "{copy}"' for name, copy in zip(names, copies, strict=True)])
+
+
+def fetch_folder(image: str, path: str, to: Path) -> str | None:
+    """Copies a folder of the ext4 file system in an image to where nothing is yet; one that is not there has no copy.
+    What keeps it from being read is returned."""
+    try:
+        _native.ext4_folder(image, path, str(to))
+    except InputError:
+        shutil.rmtree(to, ignore_errors=True)
+        # It is copied under its own name.
+        beside = to.with_name(f"{to.name}-dumped")
+        shutil.rmtree(beside, ignore_errors=True)
+        beside.mkdir()
+        problem = dumped(image, [f'rdump "{path}" "{beside}"'])
+        copied = beside / Path(path).name
+        if copied.is_dir():
+            copied.rename(to)
+        shutil.rmtree(beside)
+        return problem
+    except RunError as error:
+        return f"ext4: {error}"
+    return None
+
+
+def dumped(image: str, asked: list[str]) -> str | None:
+    """Repairs the file system in an image, and has debugfs copy what is asked for out of it."""
+    debugfs = needed("debugfs")
+    done = e2fsck("-fy", image)
+    if done.returncode & ~REPAIRED:
+        return f"e2fsck: {said_of(done)}"
+    lines = "".join(f"{line}\n" for line in asked)
+    subprocess.run([debugfs, "-f", "-", image], input=lines.encode(), capture_output=True, check=False)
+    return None
+
+
+def e2fsck(how: str, image: str) -> subprocess.CompletedProcess[bytes]:
+    """Repairs the file system in an image."""
+    return subprocess.run([needed("e2fsck"), how, image], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+
+
+def said_of(done: subprocess.CompletedProcess[bytes]) -> str:
+    """What e2fsck complains of, without its heads."""
+    lines = (done.stdout + done.stderr).decode(errors="replace").splitlines()
+    told = [line.strip() for line in lines if line.strip() and not line.startswith(("e2fsck ", "Pass "))]
+    return " ".join(told) or f"exit code {done.returncode}"
+
+
+def needed(program: str) -> str:
+    """Where a program of a file system is. Raises ``InputError`` where it is not installed."""
+    place = files.found(program)
+    if place is None:
+        raise InputError(f"check: needs {program}, which is not installed")
+    return place
