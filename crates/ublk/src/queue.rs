@@ -184,7 +184,11 @@ pub struct Queue {
 
 impl std::fmt::Debug for Queue {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Queue").field("shared", &self.shared).field("depth", &self.depth).finish_non_exhaustive()
+        formatter
+            .debug_struct("Queue")
+            .field("shared", &self.shared)
+            .field("depth", &self.depth)
+            .finish_non_exhaustive()
     }
 }
 
