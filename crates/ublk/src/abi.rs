@@ -17,6 +17,8 @@ pub const DEL_DEV: u32 = command(READ_WRITE, CONTROL_BYTES as u32, 0x05);
 pub const START_DEV: u32 = command(READ_WRITE, CONTROL_BYTES as u32, 0x06);
 pub const STOP_DEV: u32 = command(READ_WRITE, CONTROL_BYTES as u32, 0x07);
 pub const SET_PARAMS: u32 = command(READ_WRITE, CONTROL_BYTES as u32, 0x08);
+/// Does not wait until nobody has the device any more (Linux 6.9).
+pub const DEL_DEV_ASYNC: u32 = command(READ, CONTROL_BYTES as u32, 0x14);
 pub const GET_FEATURES: u32 = command(READ, CONTROL_BYTES as u32, 0x13);
 pub const FETCH: u32 = command(READ_WRITE, IO_BYTES, 0x20);
 pub const COMMIT_AND_FETCH: u32 = command(READ_WRITE, IO_BYTES, 0x21);
@@ -173,7 +175,7 @@ mod tests {
     #[test]
     fn commands_are_those_of_the_header() {
         assert_eq!([ADD_DEV, DEL_DEV, START_DEV, STOP_DEV], [0xc020_7504, 0xc020_7505, 0xc020_7506, 0xc020_7507]);
-        assert_eq!([SET_PARAMS, GET_FEATURES], [0xc020_7508, 0x8020_7513]);
+        assert_eq!([SET_PARAMS, GET_FEATURES, DEL_DEV_ASYNC], [0xc020_7508, 0x8020_7513, 0x8020_7514]);
         assert_eq!([FETCH, COMMIT_AND_FETCH], [0xc010_7520, 0xc010_7521]);
         assert_eq!(data_offset(3), 0x8000_0000 + (3 << 25));
     }

@@ -105,7 +105,9 @@ impl Disk {
         self.way.close();
         // One that was never started has a queue all the same, which ends by this.
         let stopped = self.control.order("stopping", abi::STOP_DEV, self.id, &mut [], 0);
-        stopped.and(self.control.order("the end", abi::DEL_DEV, self.id, &mut [], 0))
+        let mut end = |command: u32| self.control.order("the end", command, self.id, &mut [], 0);
+        // Before Linux 6.9 it lasts until what is mounted is unmounted.
+        stopped.and(end(abi::DEL_DEV_ASYNC).or_else(|_| end(abi::DEL_DEV)))
     }
 }
 

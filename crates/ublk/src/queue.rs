@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::{Duration, Instant};
 
 use io_uring::types::{Fd, SubmitArgs, Timespec};
@@ -47,9 +47,10 @@ pub struct Ticket {
     turn: u32,
 }
 
-/// How requests are completed and their data moved, from any thread. A clone is the same way.
+/// How requests are completed and their data moved, from any thread. A clone is the same way. It ends with its queue: the
+/// kernel lets go of a device once nobody has its file, and a request that hangs would have it for ever.
 #[derive(Clone, Debug)]
-pub struct Way(Arc<Shared>);
+pub struct Way(Weak<Shared>);
 
 #[derive(Debug)]
 struct Shared {
@@ -78,9 +79,20 @@ impl Shared {
     }
 
     /// A request that was given up must not have another one's data.
-    fn still(&self, ticket: &Ticket) -> io::Result<()> {
-        let is_still = self.turns[usize::from(ticket.tag)].load(Ordering::Acquire) == ticket.turn;
-        if is_still { Ok(()) } else { Err(io::ErrorKind::NotFound.into()) }
+    fn has(&self, ticket: &Ticket) -> bool {
+        self.turns[usize::from(ticket.tag)].load(Ordering::Acquire) == ticket.turn
+    }
+
+    fn complete(&self, ticket: Ticket, result: Result<u32, i32>) {
+        let result = result.map_or_else(|errno| -errno, |bytes| bytes as i32);
+        let mut state = self.state();
+        state.done.push((ticket, result));
+        // The first of a batch wakes the thread; the others find it awake.
+        let is_first = state.done.len() == 1;
+        drop(state);
+        if is_first {
+            self.wake();
+        }
     }
 }
 
@@ -90,8 +102,7 @@ impl Way {
     /// # Errors
     /// A request that the kernel has given up.
     pub fn take(&self, ticket: &Ticket, into: &mut [u8]) -> io::Result<()> {
-        self.0.still(ticket)?;
-        self.0.file.read_exact_at(into, abi::data_offset(ticket.tag))
+        self.of(ticket)?.file.read_exact_at(into, abi::data_offset(ticket.tag))
     }
 
     /// Has a read bring `data`.
@@ -99,27 +110,27 @@ impl Way {
     /// # Errors
     /// As above.
     pub fn bring(&self, ticket: &Ticket, data: &[u8]) -> io::Result<()> {
-        self.0.still(ticket)?;
-        self.0.file.write_all_at(data, abi::data_offset(ticket.tag))
+        self.of(ticket)?.file.write_all_at(data, abi::data_offset(ticket.tag))
     }
 
     /// So many bytes were moved, or an error number says why not.
     pub fn complete(&self, ticket: Ticket, result: Result<u32, i32>) {
-        let result = result.map_or_else(|errno| -errno, |bytes| bytes as i32);
-        let mut state = self.0.state();
-        state.done.push((ticket, result));
-        // The first of a batch wakes the thread; the others find it awake.
-        let is_first = state.done.len() == 1;
-        drop(state);
-        if is_first {
-            self.0.wake();
+        if let Some(shared) = self.0.upgrade() {
+            shared.complete(ticket, result);
         }
     }
 
     /// What is under way may take ten seconds from now on.
     pub(crate) fn close(&self) {
-        self.0.state().closing.get_or_insert_with(Instant::now);
-        self.0.wake();
+        if let Some(shared) = self.0.upgrade() {
+            shared.state().closing.get_or_insert_with(Instant::now);
+            shared.wake();
+        }
+    }
+
+    fn of(&self, ticket: &Ticket) -> io::Result<Arc<Shared>> {
+        let shared = self.0.upgrade().ok_or(io::ErrorKind::NotFound)?;
+        if shared.has(ticket) { Ok(shared) } else { Err(io::ErrorKind::NotFound.into()) }
     }
 }
 
@@ -167,13 +178,17 @@ pub struct Queue {
     // The ring goes first: with it go the commands that name the memory and the file.
     ring: IoUring,
     descriptions: Descriptions,
-    way: Way,
+    shared: Arc<Shared>,
     depth: u16,
 }
 
 impl std::fmt::Debug for Queue {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Queue").field("way", &self.way).field("depth", &self.depth).finish_non_exhaustive()
+        formatter
+            .debug_struct("Queue")
+            .field("shared", &self.shared)
+            .field("depth", &self.depth)
+            .finish_non_exhaustive()
     }
 }
 
@@ -188,13 +203,13 @@ impl Queue {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
         let wake = wake.map_err(|error| UblkError::io("an eventfd")(error.into()))?;
         let turns = (0..depth).map(|_| AtomicU32::new(0)).collect();
-        let way = Way(Arc::new(Shared { file, turns, state: Mutex::default(), wake }));
-        Ok(Queue { ring, descriptions, way, depth })
+        let shared = Arc::new(Shared { file, turns, state: Mutex::default(), wake });
+        Ok(Queue { ring, descriptions, shared, depth })
     }
 
     /// How its requests are completed.
     pub fn way(&self) -> Way {
-        self.way.clone()
+        Way(Arc::downgrade(&self.shared))
     }
 
     /// Hands each request to `each`, which must not wait, until the device is taken away. `ready` is called once the device
@@ -219,7 +234,7 @@ impl Queue {
             for &(what, result) in &events {
                 if what == WAKE {
                     // Empty or not, it is looked at.
-                    let _ = rustix::io::read(&self.way.0.wake, &mut [0; 8]);
+                    let _ = rustix::io::read(&self.shared.wake, &mut [0; 8]);
                     self.await_wake();
                 } else if result < 0 {
                     // The device goes.
@@ -235,25 +250,25 @@ impl Queue {
     }
 
     fn receive(&self, tag: u16, at: Instant, each: &mut impl FnMut(Asked)) {
-        let turn = self.way.0.turns[usize::from(tag)].fetch_add(1, Ordering::AcqRel).wrapping_add(1);
+        let turn = self.shared.turns[usize::from(tag)].fetch_add(1, Ordering::AcqRel).wrapping_add(1);
         let ticket = Ticket { tag, turn };
         match abi::described(&self.descriptions.of(tag)) {
             Some((operation, is_forced, offset_bytes, length_bytes)) => {
                 each(Asked { ticket, at, operation, is_forced, offset_bytes, length_bytes });
             }
-            None => self.way.complete(ticket, Err(libc::EOPNOTSUPP)),
+            None => self.shared.complete(ticket, Err(libc::EOPNOTSUPP)),
         }
     }
 
     /// Tells the kernel what is complete, and asks for the next of each tag; returns whether the device is being taken away.
     fn commit(&mut self, under_way: &mut [bool]) -> bool {
         let (done, closing) = {
-            let mut state = self.way.0.state();
+            let mut state = self.shared.state();
             (std::mem::take(&mut state.done), state.closing)
         };
         for (ticket, result) in done {
             // Unless it was given up.
-            if self.way.0.still(&ticket).is_ok() && under_way[usize::from(ticket.tag)] {
+            if self.shared.has(&ticket) && under_way[usize::from(ticket.tag)] {
                 under_way[usize::from(ticket.tag)] = false;
                 self.push(ticket.tag, abi::COMMIT_AND_FETCH, result);
             }
@@ -261,7 +276,7 @@ impl Queue {
         if closing.is_some_and(|since| since.elapsed() > CLOSING) {
             for tag in 0..self.depth {
                 if std::mem::take(&mut under_way[usize::from(tag)]) {
-                    self.way.0.turns[usize::from(tag)].fetch_add(1, Ordering::AcqRel);
+                    self.shared.turns[usize::from(tag)].fetch_add(1, Ordering::AcqRel);
                     self.push(tag, abi::COMMIT_AND_FETCH, -libc::EIO);
                 }
             }
@@ -287,12 +302,12 @@ impl Queue {
     }
 
     fn await_wake(&mut self) {
-        let wake = opcode::PollAdd::new(Fd(self.way.0.wake.as_raw_fd()), libc::POLLIN as u32).build();
+        let wake = opcode::PollAdd::new(Fd(self.shared.wake.as_raw_fd()), libc::POLLIN as u32).build();
         self.hand_over(&wake.user_data(WAKE));
     }
 
     fn push(&mut self, tag: u16, command: u32, result: i32) {
-        let entry = opcode::UringCmd16::new(Fd(self.way.0.file.as_raw_fd()), command).cmd(abi::io(tag, result));
+        let entry = opcode::UringCmd16::new(Fd(self.shared.file.as_raw_fd()), command).cmd(abi::io(tag, result));
         self.hand_over(&entry.build().user_data(u64::from(tag)));
     }
 
