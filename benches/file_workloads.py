@@ -30,7 +30,7 @@ def ours(folder: Path) -> tuple[float, float]:
     path = folder / "ours.vdbench"
     path.write_text(text)
     results = hs.measure_files(path)
-    rate = [{row["operation"]: row["per_s"] for row in results.operations_of(run)} for run in range(2)]
+    rate = [{row["operation"]: row["count_per_s"] for row in results.operations_of(run)} for run in range(2)]
     shutil.rmtree(folder / "ours")
     return rate[0]["create"], rate[1]["getattr"]
 

@@ -138,7 +138,7 @@ fn with_service<T>(model: &Model, work: impl FnOnce(&Path) -> Result<T, String>)
 fn with_loop<T>(model: &Model, work: impl FnOnce(&Path) -> Result<T, String>) -> Result<(T, Fidelity), String> {
     let options =
         ServiceOptions { fuse: Some(place()), loops: true, ..ServiceOptions::new(Keeping::Discard(Vec::new())) };
-    served(model, &options, |service| work(&service.files().1[0]))
+    served(model, &options, |service| work(&service.files()[0]))
 }
 
 fn place() -> PathBuf {

@@ -13,6 +13,7 @@ TOLD = {
     "intervals are those of 95 %.",
     "intervals": "A row for each run and interval: `Results.intervals`.",
     "streams": "A row for each run and stream of a scenario: `Results.streams`.",
+    "operations": "A row for each run and kind of operation on files and folders: `Results.operations`.",
     "facts": "A row for each figure that streams keep of their own, such as frames dropped: `Results.facts`.",
     "histograms": "A row for each run, kind of request, figure and bin in use: `Results.histograms`.",
 }

@@ -115,7 +115,7 @@ SHOWN_OPERATIONS = (
     Shown("operation", name="operation", format=_text, is_text=True, rank=0),
     Shown("count", name="count", format=_text, rank=3),
     Shown("errors", name="errors", format=_text, rank=4),
-    Shown("per s", name="per_s", format=_per_s, rank=0),
+    Shown("per s", name="count_per_s", format=_per_s, rank=0),
     Shown("MB/s", name="mb_per_s", format=_ms, rank=3),
     Shown("mean\nms", name="mean_ms", format=_ms, rank=0),
     Shown("p50\nms", name="p50_ms", format=_ms, rank=2),

@@ -174,7 +174,7 @@ def test_nothing_is_written_but_by_the_module_that_knows_how() -> None:
     # The last writes in a temporary folder of its own.
     own = {"atomic_files.py", "conditioning/log.py", "cli/__init__.py", "signals.py", "chunks/work.py"}
     own.add("jobfiles/fio_logs.py")  # Into the drafts of write_all.
-    own.add("crash/checks.py")  # In the folder of a check, which is gone with its exploration.
+    own.update(("crash/checks.py", "crash/ext4.py", "crash/postgres.py"))  # In the folder of a check, gone with it.
     own.add("judging/history.py")  # Appends, as the log of conditioning does.
     package = Path(hs.__file__).parent
     for source in package.rglob("*.py"):

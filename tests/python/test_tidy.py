@@ -41,6 +41,7 @@ PLACES = {
     "tests": ".py .txt",
     "tests/python/samples": ".json .txt",
     "tests/python/stores": ".go .lock .mod .py .rs .sum .toml",
+    "tests/vm": "init .sh",
     "web": ".css .json .mjs .sh .ts",
 }
 """The folders that files lie in, and how the names of those in each end; the innermost folder counts."""

@@ -57,6 +57,7 @@ accelerator=tcg,thread=multi
 if grep -qE '\b(vmx|svm)\b' /proc/cpuinfo && [ -w /dev/kvm ]; then accelerator=kvm; fi
 drive=if=none,format=raw,cache=unsafe,discard=unmap
 share=security_model=none,multidevs=remap
+zones=zoned=on,zoned.zone_size=16M,zoned.zone_capacity=12M,zoned.max_open=8,zoned.max_active=12
 machine=(
   -accel "$accelerator" -cpu max -smp 2 -m "${HEADSTACK_VM_MEMORY:-3G}"
   -nodefaults -display none -no-reboot -rtc base=utc
@@ -70,7 +71,7 @@ machine=(
   -drive "file=$work/nvme,id=plain,$drive" -device nvme,serial=headstack-plain,id=nvme0
   -device nvme-ns,drive=plain,bus=nvme0
   -drive "file=$work/zns,id=zns,$drive" -device nvme,serial=headstack-zns,id=nvme1
-  -device nvme-ns,drive=zns,bus=nvme1,logical_block_size=4096,physical_block_size=4096,zoned=on,zoned.zone_size=16M,zoned.zone_capacity=12M,zoned.max_open=8,zoned.max_active=12
+  -device "nvme-ns,drive=zns,bus=nvme1,logical_block_size=4096,physical_block_size=4096,$zones"
 )
 timeout "${HEADSTACK_VM_SECONDS:-900}" qemu-system-x86_64 "${machine[@]}" </dev/null || echo "the machine ended with $?" >&2
 [ -s "$work/status" ] && exit "$(cat "$work/status")"

@@ -462,7 +462,7 @@ pub static OPERATION_COLUMNS: &[Column<OperationRow>] = &[
     text("operation", "", "what was done", |row| Some(row.operation.name.clone())),
     count("count", "operations", "operations that ended without error", |row| Some(row.operation.count)),
     count("errors", "operations", "operations that failed", |row| Some(row.operation.errors)),
-    figure("per_s", "1/s", "operations that ended a second", |row| row.per_s(row.operation.count)),
+    figure("count_per_s", "1/s", "operations that ended a second", |row| row.per_s(row.operation.count)),
     figure("mb_per_s", "10^6 bytes/s", "bytes moved a second", |row| {
         Some(row.per_s(row.operation.bytes)? / BYTES_PER_MB)
     }),

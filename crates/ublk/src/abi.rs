@@ -101,7 +101,7 @@ pub fn info(depth: u16, longest_bytes: u32) -> [u8; INFO_BYTES] {
 }
 
 /// `struct ublk_params`: what the disk is.
-pub fn params(shape: &crate::Shape) -> [u8; PARAMS_BYTES] {
+pub fn params(shape: &crate::shape::Shape) -> [u8; PARAMS_BYTES] {
     const BASIC_AND_DISCARD: u32 = 1 | 1 << 1;
     let when = |is: bool, attribute: u32| if is { attribute } else { 0 };
     let attributes = attribute::VOLATILE_CACHE
@@ -185,7 +185,7 @@ mod tests {
         let info = info(128, 1 << 20);
         assert_eq!(info[INFO_ID..INFO_ID + 4], ANY_DEVICE.to_ne_bytes());
         assert_eq!(info[24..32], (IOCTL_ENCODE | USER_COPY).to_ne_bytes());
-        let shape = crate::Shape {
+        let shape = crate::shape::Shape {
             capacity_bytes: 1 << 30,
             block_bytes: 4096,
             is_rotational: true,

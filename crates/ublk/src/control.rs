@@ -12,27 +12,9 @@ use io_uring::{IoUring, cqueue, opcode, squeue};
 use crate::UblkError;
 use crate::abi;
 use crate::queue::{Queue, Way};
+use crate::shape::Shape;
 
 const CONTROL: &str = "/dev/ublk-control";
-
-/// What a disk is like.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
-    /// Its size, a multiple of its blocks.
-    pub capacity_bytes: u64,
-    /// Its block: a power of two from 512 up to a page.
-    pub block_bytes: u32,
-    /// It has spindles.
-    pub is_rotational: bool,
-    /// Nobody may write to it.
-    pub is_read_only: bool,
-    /// Requests that it has under way at the most.
-    pub depth: u16,
-    /// The longest read or write.
-    pub longest_bytes: u32,
-    /// The longest discard or write of zeros.
-    pub longest_cleared_bytes: u32,
-}
 
 /// A block device whose requests a [`Queue`] has.
 #[derive(Debug)]

@@ -11,10 +11,12 @@
 mod abi;
 mod control;
 mod queue;
+mod shape;
 
 pub use abi::Operation;
-pub use control::{Disk, Shape};
+pub use control::Disk;
 pub use queue::{Asked, Queue, Ticket, Way};
+pub use shape::Shape;
 
 use std::io;
 

@@ -35,7 +35,7 @@ def hosts_options(command: Command) -> Command:
     """Which hosts, and the ways to them."""
     many = "Measure from these hosts at the same time, by ssh; HOST=FILE.fio gives one a job file of its own."
     decorators = [
-        click.option("--hosts", metavar="HOST,...|@FILE|dask://HOST:PORT", help=many),
+        click.option("--hosts", metavar="HOST,...|@LIST|dask://HOST:PORT", help=many),
         click.option("--target", metavar="HOST=PATH", multiple=True, help="A target of one host's own."),
         click.option("--ssh-command", metavar="COMMAND", help=f"What leads to a host.  [default: {SSH}]"),
         click.option(

@@ -51,7 +51,7 @@ def host_of(text: str) -> Host:
 
 
 def hosts_of(text: str) -> list[Host]:
-    """The hosts of a comma list, or with ``@FILE`` of a file with one a line, as fio's are; ``#`` begins a remark.
+    """The hosts of a comma list, or with ``@LIST`` of a file with one a line, as fio's are; ``#`` begins a remark.
 
     >>> _ = Path("hosts.list").write_text("a\\nroot@b:22  # the other one\\n")
     >>> [host.name for host in hosts_of("@hosts.list")]

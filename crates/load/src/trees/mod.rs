@@ -14,6 +14,7 @@ mod pick;
 mod place;
 mod play;
 mod shape;
+mod spec;
 mod states;
 mod steps;
 mod tell;
@@ -21,5 +22,6 @@ mod visits;
 mod worker;
 
 pub use place::{Place, Removed};
-pub use play::{TreeSpec, play_trees, verify_tree};
+pub use play::{play_trees, verify_tree};
 pub use shape::Shape;
+pub use spec::TreeSpec;

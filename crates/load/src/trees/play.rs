@@ -1,9 +1,9 @@
 //! A phase of loads on trees, from the format to the result.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use headstack_jobfiles::trees::{Format, Operation, Tree, TreePhase};
+use headstack_jobfiles::trees::{Format, Operation, Tree};
 use headstack_result::RunResult;
 
 use super::format::{self, Goes};
@@ -11,6 +11,7 @@ use super::pace::Paces;
 use super::pick::Picker;
 use super::place::Place;
 use super::shape::{SECTOR_BYTES, Shape};
+use super::spec::TreeSpec;
 use super::states::States;
 use super::tell::{judged_alone, told};
 use super::worker::{Common, Done, Grown, Worker};
@@ -18,18 +19,6 @@ use crate::clock::Time;
 use crate::threads::{WorkerContext, run_workers};
 use crate::together::Start;
 use crate::{LoadError, Progress};
-
-/// Loads on trees, and what decides on them.
-#[derive(Clone, Debug)]
-pub struct TreeSpec {
-    /// What is done.
-    pub phase: TreePhase,
-    /// Seed of sizes, choices and arrivals.
-    pub seed: u64,
-    /// Where it is kept what was written, so that it can be judged after a crash: of several trees, with their names
-    /// behind it.
-    pub ledger: Option<PathBuf>,
-}
 
 /// Makes or finds the trees, puts the loads on them, and checks what was written where that is asked for; `progress` hears
 /// of all of it and says whether to go on.
@@ -95,59 +84,6 @@ fn with_progress<T: Send>(
         }
         worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
-}
-
-impl TreeSpec {
-    fn ledger_of(&self, tree: &Tree) -> Option<PathBuf> {
-        let path = self.ledger.as_ref()?;
-        match self.phase.trees.len() {
-            1 => Some(path.clone()),
-            _ => Some(PathBuf::from(format!("{}.{}", path.display(), tree.name))),
-        }
-    }
-
-    /// What cannot be, before anything is touched.
-    ///
-    /// # Errors
-    /// Loads on trees of files without a size, direct requests that no device takes, moves of stamped files.
-    pub fn check(&self) -> Result<(), LoadError> {
-        let phase = &self.phase;
-        for load in &phase.loads {
-            let refused = |message: String| Err(LoadError::Job { job: load.name.clone(), message });
-            let tree = &phase.trees[load.tree];
-            load.check().map_err(|message| LoadError::Job { job: load.name.clone(), message })?;
-            let moves_data = matches!(load.operation, Operation::Read | Operation::Write | Operation::Copy);
-            if moves_data && tree.sizes.is_empty() {
-                return refused(format!("the files of {} have no size; sizes=... is needed", tree.name));
-            }
-            let is_whole = |bytes: u64| bytes.is_multiple_of(SECTOR_BYTES);
-            let all_whole = tree.sizes.iter().all(|(bytes, _)| is_whole(*bytes));
-            if load.direct && moves_data && !all_whole {
-                return refused("goes past the page cache: files of a multiple of 512 bytes are needed".to_owned());
-            }
-            if phase.verify && !load.sizes.iter().all(|(bytes, _)| is_whole(u64::from(*bytes))) {
-                return refused("is verified: requests of a multiple of 512 bytes are needed".to_owned());
-            }
-            if phase.verify && load.operation == Operation::Move {
-                return refused(
-                    "files that are moved keep the stamps of their tree: they cannot be verified".to_owned(),
-                );
-            }
-            if let Some(other) = load.to_tree.map(|other| &phase.trees[other]) {
-                let shape = |tree| Shape::new(tree, self.seed, phase.verify);
-                if shape(tree) != shape(other) {
-                    return refused(format!(
-                        "{} and {} differ: a copy needs trees of one shape",
-                        tree.name, other.name
-                    ));
-                }
-            }
-            if tree.files == 0 && !matches!(load.operation, Operation::Mkdir | Operation::Rmdir) {
-                return refused(format!("the tree {} has no files; files=... is needed", tree.name));
-            }
-        }
-        Ok(())
-    }
 }
 
 /// Judges what a run on the tree in `anchor` has left, by the ledger that it kept.

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use super::contents::Judged;
 use super::pace::Paces;
-use super::play::TreeSpec;
 use super::shape::SECTOR_BYTES;
+use super::spec::TreeSpec;
 use super::steps::{Step, Steps};
 use super::worker::{Done, Grown};
 use crate::measured::Ran;
@@ -21,7 +21,7 @@ use crate::usage::Usage;
 pub fn told(spec: &TreeSpec, paces: &Paces, dones: Vec<(usize, Done)>, ran: &Ran, notes: Vec<String>) -> RunResult {
     let phase = &spec.phase;
     let anchors: Vec<&str> = phase.trees.iter().map(|tree| tree.anchor.as_str()).collect();
-    let system = SystemRecord::new(&anchors.join(", "), "folder", json!({ "trees": phase.trees }));
+    let system = SystemRecord::new(anchors.join(", "), "folder", json!({ "trees": phase.trees }));
     let workload = json!({ "name": phase.name, "trees": phase });
     let mut result = RunResult::new(Mode::Measured, system, workload, spec.seed, GENERATOR_NAME);
     result.notes = notes;
