@@ -317,8 +317,12 @@ fn what_is_not_done_is_told() {
 fn what_is_refused_is_one_line_with_its_place() {
     let good = with("");
     for (from, to, expected) in [
-        ("sd=sd1,lun", "fsd=fsd1,anchor", "p.txt:1: fsd: file system workloads (fsd, fwd) are not supported"),
-        ("rd=rd1,wd=wd1", "rd=rd1,fwd=wd1", "p.txt:3: fwd: file system workloads (fsd, fwd) are not supported"),
+        (
+            "sd=sd1,lun",
+            "fsd=fsd1,anchor",
+            "p.txt:2: wd: storage (sd, wd) and trees of files (fsd, fwd) need files of their own",
+        ),
+        ("rd=rd1,wd=wd1", "rd=rd1,fwd=wd1", "p.txt:3: fwd: belongs to runs on trees of files; the file defines none"),
         ("rd=rd1,", "rg=a\nrd=rd1,", "p.txt:3: rg: traces are not replayed from here"),
         ("wd=wd1,sd=sd1", "wd=wd1,sd=sd2", "p.txt:2: wd: there is no sd=sd2; allowed: sd1"),
         ("rd=rd1,wd=wd1", "rd=rd1,wd=x*", "p.txt:3: rd: there is no wd=x*; allowed: wd1"),

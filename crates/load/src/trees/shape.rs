@@ -248,6 +248,6 @@ mod tests {
         assert!((1_000_000..1_005_000).contains(&cut.bytes()), "{}", cut.bytes());
         asked.used_bytes = Some(100_000);
         assert!(Shape::new(&asked, 7, false).unwrap().used() < cut.files());
-        assert!((0..50).all(|file| Shape::new(&asked, 7, true).unwrap().size_bytes(file) % SECTOR_BYTES == 0));
+        assert!((0..50).all(|file| Shape::new(&asked, 7, true).unwrap().size_bytes(file).is_multiple_of(SECTOR_BYTES)));
     }
 }
