@@ -134,12 +134,16 @@ def test_what_a_killed_run_has_left_is_judged_by_its_ledger(tmp_path: Path, caps
         code, out, err = headstack(capsys, "measure", "verify", "-q", str(mail), "--ledger", ledger, *power_loss)
         assert (code, err) == (0, ""), out
         assert "no block is at fault" in out
-    # Written long ago: nobody worked on it at the end.
-    full = min((path for path in mail.glob("*/*.file") if path.stat().st_size), key=lambda path: path.stat().st_mtime)
-    full.unlink()
-    code, out, err = headstack(capsys, "measure", "verify", "-q", str(mail), "--ledger", ledger)
-    assert code == 1
-    assert f"{full}: is not there any more" in out
+    again = text.replace("fwdrate=RATE", "fwdrate=max,operations=write").replace("random", "once")
+    parameters(tmp_path, again.replace("fwd=*", "fwd=fetch"))
+    Path(ledger).unlink()
+    assert headstack(capsys, "measure", "-q", "--vdbench", str(file), "--ledger", ledger)[0] == 0
+    gone = mail / "vdb.1_2.dir/vdb_f0007.file"
+    gone.unlink()
+    for power_loss in ([], ["--power-loss"]):
+        code, out, err = headstack(capsys, "measure", "verify", "-q", str(mail), "--ledger", ledger, *power_loss)
+        assert code == 1
+        assert f"{gone}: is not there any more" in out
     code, _, err = headstack(capsys, "measure", "verify", "-q", str(mail))
     assert code == 2
     assert "--ledger is needed" in err

@@ -322,7 +322,11 @@ fn what_is_refused_is_one_line_with_its_place() {
             "fsd=fsd1,anchor",
             "p.txt:2: wd: storage (sd, wd) and trees of files (fsd, fwd) need files of their own",
         ),
-        ("rd=rd1,wd=wd1", "rd=rd1,fwd=wd1", "p.txt:3: fwd: belongs to runs on trees of files; the file defines none"),
+        (
+            "rd=rd1,wd=wd1",
+            "rd=rd1,fwd=wd1",
+            "p.txt:3: fwd: works on a tree of files; fsd=NAME,anchor=... comes before it",
+        ),
         ("rd=rd1,", "rg=a\nrd=rd1,", "p.txt:3: rg: traces are not replayed from here"),
         ("wd=wd1,sd=sd1", "wd=wd1,sd=sd2", "p.txt:2: wd: there is no sd=sd2; allowed: sd1"),
         ("rd=rd1,wd=wd1", "rd=rd1,wd=x*", "p.txt:3: rd: there is no wd=x*; allowed: wd1"),
@@ -379,7 +383,7 @@ fn what_is_refused_is_one_line_with_its_place() {
         (
             "sd=sd1,lun",
             "nonsense=1\nsd=sd1,lun",
-            "p.txt:1: nonsense: unknown keyword; allowed: hd, sd, wd, rd, compression",
+            "p.txt:1: nonsense: unknown keyword; allowed: hd, sd, wd, fsd, fwd, rd, compression",
         ),
     ] {
         assert!(good.contains(from), "{from}");
