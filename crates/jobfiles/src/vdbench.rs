@@ -7,6 +7,7 @@
 //!
 //! What decides is vdbench 5.04.06; where its users' guide and its sources differ, the sources.
 
+mod defined;
 mod definitions;
 mod job;
 mod runs;
@@ -17,6 +18,7 @@ mod words;
 
 use headstack_workload::document::InputError;
 
+use self::defined::{Defined, defined_before};
 use self::definitions::{Load, RunDefinition, Storage};
 use self::scan::Parameter;
 use super::{JobFile, Remark, Verify};
@@ -84,17 +86,11 @@ enum Section {
 
 /// What a file defines.
 struct Definitions {
-    storages: Vec<Storage>,
-    loads: Vec<Load>,
-    runs: Vec<RunDefinition>,
-    /// What definitions begin with: `sd=default` and so on, as they stand at the end of the file.
-    default_storage: Storage,
-    default_load: Load,
-    default_run: RunDefinition,
+    storages: Defined<Storage>,
+    loads: Defined<Load>,
+    runs: Defined<RunDefinition>,
     general: Generals,
     section: Section,
-    /// Whether the parameters that follow are those of a `default`.
-    in_default: bool,
 }
 
 /// Reads a parameter file.
@@ -116,15 +112,11 @@ pub fn read(
         return trees::read(file, &parameters);
     }
     let mut definitions = Definitions {
-        storages: Vec::new(),
-        loads: Vec::new(),
-        runs: Vec::new(),
-        default_storage: Storage::new(),
-        default_load: Load::new(),
-        default_run: RunDefinition::new(),
+        storages: Defined::new(),
+        loads: Defined::new(),
+        runs: Defined::new(),
         general: Generals::default(),
         section: Section::General,
-        in_default: false,
     };
     for parameter in &parameters {
         definitions.take(parameter)?;
@@ -136,7 +128,7 @@ pub fn read(
         key: "rd".to_owned(),
         message: "the file defines no run; one rd=NAME,wd=...,iorate=... or more is needed".to_owned(),
     };
-    if definitions.runs.is_empty() {
+    if definitions.runs.all.is_empty() {
         return Err(nothing());
     }
     let phases = runs::phases(&mut definitions)?;
@@ -147,6 +139,8 @@ pub fn read(
 #[derive(Default)]
 struct Generals {
     is_concatenated: bool,
+    /// Whether loads of this kind check what they read, and not at the end of a run alone.
+    checks_reads: bool,
     verify: Verify,
     remarks: Vec<Remark>,
 }
@@ -177,10 +171,12 @@ impl Generals {
             General::Validate if parameter.raw.to_ascii_lowercase().starts_with('n') => {}
             General::Validate => {
                 self.verify = Verify::StampAndRead;
-                self.remark(
-                    parameter,
-                    "what was written is checked at the end of a run, not when it is read or written again",
-                );
+                if !self.checks_reads {
+                    self.remark(
+                        parameter,
+                        "what was written is checked at the end of a run, not when it is read or written again",
+                    );
+                }
             }
         }
         Ok(())
@@ -219,58 +215,33 @@ impl Definitions {
             self.section = next;
             return self.begin(parameter);
         }
-        let default = self.in_default;
         let not_done = match self.section {
             Section::General => return self.general.set(parameter),
             Section::Host if parameter.keyword == "system" && parameter.raw != "localhost" => {
                 Some("requests are issued by this host alone")
             }
             Section::Host => None,
-            Section::Storage => match self.storages.last_mut().filter(|_| !default) {
-                Some(storage) => storage.set(parameter)?,
-                None => self.default_storage.set(parameter)?,
-            },
-            Section::Load => match self.loads.last_mut().filter(|_| !default) {
-                Some(load) => load.set(parameter)?,
-                None => self.default_load.set(parameter)?,
-            },
-            Section::Run => match self.runs.last_mut().filter(|_| !default) {
-                Some(run) => run.set(parameter)?,
-                None => self.default_run.set(parameter)?,
-            },
+            Section::Storage => self.storages.set(parameter)?,
+            Section::Load => self.loads.set(parameter)?,
+            Section::Run => self.runs.set(parameter)?,
         };
         not_done.into_iter().for_each(|message| self.general.remark(parameter, message));
         Ok(())
     }
 
-    /// Begins a definition, as a copy of its `default`.
     fn begin(&mut self, parameter: &Parameter) -> Result<(), InputError> {
-        let name = parameter.word()?.to_owned();
-        self.in_default = name == "default";
-        if self.in_default || self.section == Section::Host {
-            return Ok(());
-        }
-        let place = Some(parameter.clone());
-        let is_known = match self.section {
-            Section::Storage => self.storages.iter().any(|known| known.name == name),
-            Section::Load => self.loads.iter().any(|known| known.name == name),
-            _ => self.runs.iter().any(|known| known.name == name),
-        };
-        if is_known {
-            return Err(parameter.error(format!("{name:?} is defined before; each name is allowed once")));
-        }
         match self.section {
-            Section::Storage => self.storages.push(Storage { name, place, ..self.default_storage.clone() }),
-            Section::Load => self.loads.push(Load { name, place, ..self.default_load.clone() }),
-            _ => self.runs.push(RunDefinition { name, place, ..self.default_run.clone() }),
+            Section::General | Section::Host => Ok(()),
+            Section::Storage => self.storages.begin(parameter),
+            Section::Load => self.loads.begin(parameter),
+            Section::Run => self.runs.begin(parameter),
         }
-        Ok(())
     }
 
     /// `count=(start,count)` stands for as many storage definitions, numbered in name and lun.
     fn repeat_storages(&mut self) -> Result<(), InputError> {
         let mut storages: Vec<Storage> = Vec::new();
-        for storage in std::mem::take(&mut self.storages) {
+        for storage in std::mem::take(&mut self.storages.all) {
             let Some((start, count)) = storage.count else {
                 storages.push(storage);
                 continue;
@@ -288,13 +259,13 @@ impl Definitions {
         for storage in &storages {
             let Some(place) = &storage.place else { continue };
             if !names.insert(storage.name.as_str()) {
-                return Err(place.error(format!("{:?} is defined before; each name is allowed once", storage.name)));
+                return Err(defined_before(place, &storage.name));
             }
             if storage.lun.is_none() {
                 return Err(place.error("it has no lun; the file or device is needed"));
             }
         }
-        self.storages = storages;
+        self.storages.all = storages;
         Ok(())
     }
 }

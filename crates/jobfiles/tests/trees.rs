@@ -109,6 +109,11 @@ fn what_cannot_be_is_refused_with_what_is_allowed() {
         (with("").replace("interval=2", "interval=20"), "p.txt:3: rd: elapsed must be at least the interval"),
         (format!("{TREE}sd=s,lun=/dev/sdb\n"), "p.txt:2: sd: storage (sd, wd) and trees of files"),
         (format!("{TREE}fwd=w,fsd=f\n"), "p.txt: rd: the file defines no run"),
+        (
+            format!("{}{TREE}fwd=w,fsd=f\n{RUN}", TREE.replace("fsd=f", "fsd=f*").replace("8k", "8k,count=(1,1)"))
+                .replace("\nfsd=f,", "\nfsd=f1,"),
+            "p.txt:2: fsd: \"f1\" is defined before",
+        ),
     ] {
         let error = try_read(&text).unwrap_err();
         assert!(error.starts_with(complaint), "{error}\n{complaint}");
@@ -117,4 +122,6 @@ fn what_cannot_be_is_refused_with_what_is_allowed() {
         try_read(&with(",host=h2,fileio=(seq,delete)").replace("interval=2", "interval=2,pause=5")).unwrap().remarks;
     let lines: Vec<(u32, &str)> = remarks.iter().map(|remark| (remark.line, remark.option.as_str())).collect();
     assert_eq!(lines, [(2, "host"), (2, "fileio"), (3, "pause")]);
+    // Reads of files are checked, which those of storage are not.
+    assert_eq!(try_read(&format!("validate=yes\n{}", with(""))).unwrap().remarks, []);
 }

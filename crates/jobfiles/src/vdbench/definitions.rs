@@ -2,6 +2,7 @@
 
 use headstack_workload::{ArrivalProcess, InputError, OUTSTANDING_MAX};
 
+use super::defined::Definition;
 use super::scan::{Number, Parameter, Unit};
 use super::values::{
     BLOCK_BYTES, OpenFlags, Override, Rate, Seek, Sizes, Span, percentages, rates, seek, size_bytes, threads,
@@ -24,8 +25,8 @@ pub(super) struct Storage {
     pub(super) count: Option<(u32, u32)>,
 }
 
-impl Storage {
-    pub(super) fn new() -> Storage {
+impl Definition for Storage {
+    fn new() -> Storage {
         Storage {
             name: "default".to_owned(),
             place: None,
@@ -40,8 +41,15 @@ impl Storage {
         }
     }
 
-    /// Notes a parameter; the text says what becomes of one that is not done.
-    pub(super) fn set(&mut self, parameter: &Parameter) -> Result<Option<&'static str>, InputError> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn called(self, name: String, place: Parameter) -> Self {
+        Self { name, place: Some(place), ..self }
+    }
+
+    fn set(&mut self, parameter: &Parameter) -> Result<Option<&'static str>, InputError> {
         const BYTES_MAX: f64 = 9e18;
         let ratio = |parameter: &Parameter| -> Result<(f64, f64), InputError> {
             let numbers = parameter.numbers(Unit::Size)?;
@@ -111,8 +119,8 @@ pub(super) struct Load {
     pub(super) open: Option<OpenFlags>,
 }
 
-impl Load {
-    pub(super) fn new() -> Load {
+impl Definition for Load {
+    fn new() -> Load {
         Load {
             name: "default".to_owned(),
             place: None,
@@ -130,7 +138,15 @@ impl Load {
         }
     }
 
-    pub(super) fn set(&mut self, parameter: &Parameter) -> Result<Option<&'static str>, InputError> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn called(self, name: String, place: Parameter) -> Self {
+        Self { name, place: Some(place), ..self }
+    }
+
+    fn set(&mut self, parameter: &Parameter) -> Result<Option<&'static str>, InputError> {
         match meaning(WD, parameter)? {
             Word::Sds => self.storages = parameter.words()?,
             Word::Host if parameter.raw != "localhost" => return Ok(Some("requests are issued by this host alone")),
@@ -183,8 +199,8 @@ pub(super) struct RunDefinition {
     pub(super) open: Option<OpenFlags>,
 }
 
-impl RunDefinition {
-    pub(super) fn new() -> RunDefinition {
+impl Definition for RunDefinition {
+    fn new() -> RunDefinition {
         RunDefinition {
             name: "default".to_owned(),
             place: None,
@@ -205,7 +221,15 @@ impl RunDefinition {
         }
     }
 
-    pub(super) fn set(&mut self, parameter: &Parameter) -> Result<Option<&'static str>, InputError> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn called(self, name: String, place: Parameter) -> Self {
+        Self { name, place: Some(place), ..self }
+    }
+
+    fn set(&mut self, parameter: &Parameter) -> Result<Option<&'static str>, InputError> {
         let numbers = || parameter.numbers(Unit::Size);
         match meaning(RD, parameter)? {
             Word::Wds => self.loads = parameter.words()?,
@@ -251,7 +275,9 @@ impl RunDefinition {
         }
         Ok(None)
     }
+}
 
+impl RunDefinition {
     /// Adds a loop inside all others; one of the same keyword is replaced.
     fn repeat(&mut self, keyword: &'static str, values: Vec<Override>) {
         self.loops.retain(|(known, _)| *known != keyword);

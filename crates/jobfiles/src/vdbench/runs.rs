@@ -9,7 +9,7 @@ use super::{Definitions, Parameter};
 use crate::{CurvePoint, Job, Phase, Remark};
 
 /// More of them are a mistake in a file.
-const PHASES_MAX: usize = 10_000;
+pub(super) const PHASES_MAX: usize = 10_000;
 const JOBS_MAX: usize = 50_000;
 const LINES_MAX: usize = 2_000_000;
 
@@ -23,11 +23,11 @@ pub(super) fn phases(definitions: &mut Definitions) -> Result<Vec<Phase>, InputE
     let mut pause_ns = 0;
     let mut last_max = None;
     let mut remarks = Vec::new();
-    for run in &definitions.runs {
+    for run in &definitions.runs.all {
         let Some(place) = &run.place else { continue };
         check(run, place)?;
         let loads = loads(definitions, run, place)?;
-        for overrides in combinations(run, place)? {
+        for overrides in combinations(&run.loops, place)? {
             for rate in rates(run) {
                 let name = name(run, &overrides, rate);
                 let mut phase = Runner { definitions, run, place, overrides: &overrides }.phase(&loads, rate, name)?;
@@ -83,7 +83,7 @@ fn remarks_on(definitions: &Definitions, run: &RunDefinition, place: &Parameter,
         remark("maxdata", "each workload ends after its share of the data, not all of them together");
     }
     let sizeless = |name: &String| {
-        definitions.storages.iter().any(|storage| matches(name, &storage.name) && storage.size_bytes.is_none())
+        definitions.storages.all.iter().any(|storage| matches(name, &storage.name) && storage.size_bytes.is_none())
     };
     let unknown = |load: &Load| load.storages.iter().any(sizeless);
     if run.max_data.is_some_and(|data| data < 100.0) && loads.iter().any(unknown) {
@@ -99,16 +99,18 @@ fn remarks_on(definitions: &Definitions, run: &RunDefinition, place: &Parameter,
 fn loads(definitions: &Definitions, run: &RunDefinition, place: &Parameter) -> Result<Vec<Load>, InputError> {
     let mut loads: Vec<Load> = Vec::new();
     if run.loads.is_empty() && run.storages.is_some() {
-        loads.push(definitions.default_load.clone());
+        loads.push(definitions.loads.default.clone());
     } else if run.loads.is_empty() {
         return Err(place.error("it has no workload; wd=NAME is needed"));
     }
     for wanted in &run.loads {
         let found = loads.len();
-        loads.extend(definitions.loads.iter().filter(|load| matches(wanted, &load.name)).cloned());
+        loads.extend(definitions.loads.all.iter().filter(|load| matches(wanted, &load.name)).cloned());
         if loads.len() == found {
-            return Err(place
-                .error(format!("there is no wd={wanted}; allowed: {}", names(&definitions.loads, |load| &load.name))));
+            return Err(place.error(format!(
+                "there is no wd={wanted}; allowed: {}",
+                names(&definitions.loads.all, |load| &load.name)
+            )));
         }
     }
     if let Some(storages) = &run.storages {
@@ -130,13 +132,16 @@ pub(super) fn names<T>(known: &[T], name: impl Fn(&T) -> &String) -> String {
 }
 
 /// Every combination of the lists of a run, the first list outermost.
-fn combinations(run: &RunDefinition, place: &Parameter) -> Result<Vec<Vec<Override>>, InputError> {
-    let mut all: Vec<Vec<Override>> = vec![Vec::new()];
-    for (keyword, values) in &run.loops {
+pub(super) fn combinations<T: Clone>(
+    loops: &[(&'static str, Vec<T>)],
+    place: &Parameter,
+) -> Result<Vec<Vec<T>>, InputError> {
+    let mut all: Vec<Vec<T>> = vec![Vec::new()];
+    for (keyword, values) in loops {
         if all.len().saturating_mul(values.len()) > PHASES_MAX {
             return Err(place.error(format!("{keyword} multiplies the runs to more than {PHASES_MAX}")));
         }
-        let with = |known: Vec<Override>| {
+        let with = |known: Vec<T>| {
             values.iter().map(move |value| known.iter().cloned().chain([value.clone()]).collect()).collect::<Vec<_>>()
         };
         all = all.into_iter().flat_map(with).collect();
@@ -318,9 +323,9 @@ impl Runner<'_> {
         let mut storages: Vec<&Storage> = Vec::new();
         for wanted in &load.storages {
             let mut found =
-                self.definitions.storages.iter().filter(|storage| matches(wanted, &storage.name)).peekable();
+                self.definitions.storages.all.iter().filter(|storage| matches(wanted, &storage.name)).peekable();
             if found.peek().is_none() {
-                let known = names(&self.definitions.storages, |storage| &storage.name);
+                let known = names(&self.definitions.storages.all, |storage| &storage.name);
                 return Err(place.error(format!("there is no sd={wanted}; allowed: {known}")));
             }
             for storage in found {

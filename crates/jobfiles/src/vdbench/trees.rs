@@ -9,6 +9,7 @@ mod words;
 use headstack_workload::document::InputError;
 
 use self::definitions::{Folder, FolderRun, Load};
+use super::defined::{Defined, defined_before};
 use super::scan::Parameter;
 use super::{Generals, JobFile, numbered};
 
@@ -22,38 +23,29 @@ enum Section {
     Run,
 }
 
-/// What a file defines, and what definitions begin with: `fsd=default` and so on.
+/// What a file defines.
 struct Definitions {
-    folders: Vec<Folder>,
-    loads: Vec<Load>,
-    runs: Vec<FolderRun>,
-    default_folder: Folder,
-    default_load: Load,
-    default_run: FolderRun,
+    folders: Defined<Folder>,
+    loads: Defined<Load>,
+    runs: Defined<FolderRun>,
     general: Generals,
     section: Section,
-    /// Whether the parameters that follow are those of a `default`.
-    in_default: bool,
 }
 
 /// Reads the parameters of a file that has an `fsd`.
 pub(super) fn read(file: &str, parameters: &[Parameter]) -> Result<JobFile, InputError> {
     let mut definitions = Definitions {
-        folders: Vec::new(),
-        loads: Vec::new(),
-        runs: Vec::new(),
-        default_folder: Folder::new(),
-        default_load: Load::new(),
-        default_run: FolderRun::new(),
-        general: Generals::default(),
+        folders: Defined::new(),
+        loads: Defined::new(),
+        runs: Defined::new(),
+        general: Generals { checks_reads: true, ..Generals::default() },
         section: Section::General,
-        in_default: false,
     };
     for parameter in parameters {
         definitions.take(parameter)?;
     }
     definitions.repeat_folders()?;
-    if definitions.runs.is_empty() {
+    if definitions.runs.all.is_empty() {
         let message = "the file defines no run; one rd=NAME,fwd=...,fwdrate=... or more is needed".to_owned();
         return Err(InputError { file: file.to_owned(), line: None, key: "rd".to_owned(), message });
     }
@@ -78,62 +70,33 @@ impl Definitions {
             self.section = next;
             return self.begin(parameter);
         }
-        let default = self.in_default;
         let not_done = match self.section {
             Section::General => return self.general.set(parameter),
             Section::Host if parameter.keyword == "system" && parameter.raw != "localhost" => {
                 Some("operations are done by this host alone")
             }
             Section::Host => None,
-            Section::Folder => match self.folders.last_mut().filter(|_| !default) {
-                Some(folder) => folder.set(parameter)?,
-                None => self.default_folder.set(parameter)?,
-            },
-            Section::Load => match self.loads.last_mut().filter(|_| !default) {
-                Some(load) => load.set(parameter)?,
-                None => self.default_load.set(parameter)?,
-            },
-            Section::Run => match self.runs.last_mut().filter(|_| !default) {
-                Some(run) => run.set(parameter)?,
-                None => self.default_run.set(parameter)?,
-            },
+            Section::Folder => self.folders.set(parameter)?,
+            Section::Load => self.loads.set(parameter)?,
+            Section::Run => self.runs.set(parameter)?,
         };
         not_done.into_iter().for_each(|message| self.general.remark(parameter, message));
         Ok(())
     }
 
-    /// Begins a definition, as a copy of its `default`.
     fn begin(&mut self, parameter: &Parameter) -> Result<(), InputError> {
-        let name = parameter.word()?.to_owned();
-        self.in_default = name == "default";
-        if self.in_default || self.section == Section::Host {
-            return Ok(());
-        }
-        let place = Some(parameter.clone());
-        let is_known = match self.section {
-            Section::Folder => self.folders.iter().any(|known| known.tree.name == name),
-            Section::Load => self.loads.iter().any(|known| known.name == name),
-            _ => self.runs.iter().any(|known| known.name == name),
-        };
-        if is_known {
-            return Err(parameter.error(format!("{name:?} is defined before; each name is allowed once")));
-        }
         match self.section {
-            Section::Folder => {
-                let mut folder = Folder { place, ..self.default_folder.clone() };
-                folder.tree.name = name;
-                self.folders.push(folder);
-            }
-            Section::Load => self.loads.push(Load { name, place, ..self.default_load.clone() }),
-            _ => self.runs.push(FolderRun { name, place, ..self.default_run.clone() }),
+            Section::General | Section::Host => Ok(()),
+            Section::Folder => self.folders.begin(parameter),
+            Section::Load => self.loads.begin(parameter),
+            Section::Run => self.runs.begin(parameter),
         }
-        Ok(())
     }
 
     /// `count=(start,count)` stands for as many trees, numbered in name and anchor.
     fn repeat_folders(&mut self) -> Result<(), InputError> {
         let mut folders: Vec<Folder> = Vec::new();
-        for folder in std::mem::take(&mut self.folders) {
+        for folder in std::mem::take(&mut self.folders.all) {
             let Some((start, count)) = folder.count else {
                 folders.push(folder);
                 continue;
@@ -145,11 +108,15 @@ impl Definitions {
                 folders.push(one);
             }
         }
+        let mut names = std::collections::HashSet::new();
         for folder in &folders {
             let Some(place) = &folder.place else { continue };
+            if !names.insert(folder.tree.name.as_str()) {
+                return Err(defined_before(place, &folder.tree.name));
+            }
             folder.check(place)?;
         }
-        self.folders = folders;
+        self.folders.all = folders;
         Ok(())
     }
 }

@@ -4,6 +4,7 @@ use headstack_workload::{ArrivalProcess, InputError};
 
 use super::words::{FSD, FWD, RD, Word, meaning};
 use crate::trees::{Format, Operation, Order, Tree};
+use crate::vdbench::defined::Definition;
 use crate::vdbench::scan::{Number, Parameter, Unit};
 use crate::vdbench::values::{OpenFlags, Sizes};
 
@@ -49,8 +50,8 @@ fn file_sizes(parameter: &Parameter) -> Result<Vec<(u64, f64)>, InputError> {
     Ok(sizes)
 }
 
-impl Folder {
-    pub(super) fn new() -> Folder {
+impl Definition for Folder {
+    fn new() -> Folder {
         let tree = Tree {
             name: "default".to_owned(),
             anchor: String::new(),
@@ -65,8 +66,16 @@ impl Folder {
         Folder { place: None, tree, open: OpenFlags::default(), count: None }
     }
 
-    /// Notes a parameter; the text says what becomes of one that is not done.
-    pub(super) fn set(&mut self, parameter: &Parameter) -> Result<Option<&'static str>, InputError> {
+    fn name(&self) -> &str {
+        &self.tree.name
+    }
+
+    fn called(mut self, name: String, place: Parameter) -> Self {
+        self.tree.name = name;
+        Self { place: Some(place), ..self }
+    }
+
+    fn set(&mut self, parameter: &Parameter) -> Result<Option<&'static str>, InputError> {
         let number = || parameter.number(Unit::Size);
         match meaning(FSD, parameter)? {
             Word::Anchor => self.tree.anchor = parameter.raw.clone(),
@@ -96,7 +105,9 @@ impl Folder {
         }
         Ok(None)
     }
+}
 
+impl Folder {
     /// That there is a tree in it.
     pub(super) fn check(&self, place: &Parameter) -> Result<(), InputError> {
         let tree = &self.tree;
@@ -140,8 +151,8 @@ pub(super) fn operation(parameter: &Parameter, word: &str) -> Result<Operation, 
     })
 }
 
-impl Load {
-    pub(super) fn new() -> Load {
+impl Definition for Load {
+    fn new() -> Load {
         Load {
             name: "default".to_owned(),
             place: None,
@@ -159,7 +170,15 @@ impl Load {
         }
     }
 
-    pub(super) fn set(&mut self, parameter: &Parameter) -> Result<Option<&'static str>, InputError> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn called(self, name: String, place: Parameter) -> Self {
+        Self { name, place: Some(place), ..self }
+    }
+
+    fn set(&mut self, parameter: &Parameter) -> Result<Option<&'static str>, InputError> {
         match meaning(FWD, parameter)? {
             Word::Fsd => self.folders = parameter.words()?,
             Word::Target => self.to_folder = Some(parameter.word()?.to_owned()),
@@ -185,7 +204,9 @@ impl Load {
         }
         Ok(None)
     }
+}
 
+impl Load {
     fn set_file_io(&mut self, parameter: &Parameter) -> Result<Option<&'static str>, InputError> {
         let mut words = parameter.words()?.into_iter().map(|word| word.to_ascii_lowercase());
         self.requests = match words.next().unwrap_or_default() {
@@ -241,8 +262,8 @@ pub(super) struct FolderRun {
     pub(super) loops: Vec<(&'static str, Vec<Override>)>,
 }
 
-impl FolderRun {
-    pub(super) fn new() -> FolderRun {
+impl Definition for FolderRun {
+    fn new() -> FolderRun {
         FolderRun {
             name: "default".to_owned(),
             place: None,
@@ -259,7 +280,15 @@ impl FolderRun {
         }
     }
 
-    pub(super) fn set(&mut self, parameter: &Parameter) -> Result<Option<&'static str>, InputError> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn called(self, name: String, place: Parameter) -> Self {
+        Self { name, place: Some(place), ..self }
+    }
+
+    fn set(&mut self, parameter: &Parameter) -> Result<Option<&'static str>, InputError> {
         match meaning(RD, parameter)? {
             Word::Fwd => self.loads = parameter.words()?,
             Word::Rate => self.set_rates(parameter)?,
@@ -298,7 +327,9 @@ impl FolderRun {
         }
         Ok(None)
     }
+}
 
+impl FolderRun {
     fn each(
         &mut self,
         parameter: &Parameter,

@@ -7,16 +7,13 @@ use super::Definitions;
 use super::definitions::{Folder, FolderRun, Load, Override};
 use crate::Verify;
 use crate::trees::{Tree, TreeLoad, TreePhase};
-use crate::vdbench::runs::{matches, names};
+use crate::vdbench::runs::{PHASES_MAX, combinations, matches, names};
 use crate::vdbench::scan::Parameter;
-
-/// More of them are a mistake in a file.
-const PHASES_MAX: usize = 10_000;
 
 /// All runs of a file, in order.
 pub(super) fn phases(definitions: &Definitions) -> Result<Vec<TreePhase>, InputError> {
     let mut phases = Vec::new();
-    for run in &definitions.runs {
+    for run in &definitions.runs.all {
         let Some(place) = &run.place else { continue };
         if run.rates.is_empty() && !run.formats_alone {
             return Err(place.error("it has no fwdrate; fwdrate=max or a number is needed"));
@@ -24,7 +21,7 @@ pub(super) fn phases(definitions: &Definitions) -> Result<Vec<TreePhase>, InputE
         if run.interval_ns == 0 || run.elapsed_ns < run.interval_ns {
             return Err(place.error("elapsed must be at least the interval, which is not 0"));
         }
-        for overrides in combinations(run, place)? {
+        for overrides in combinations(&run.loops, place)? {
             for rate in if run.rates.is_empty() { &[None][..] } else { &run.rates } {
                 if phases.len() >= PHASES_MAX {
                     return Err(place.error(format!("the file stands for more than {PHASES_MAX} runs")));
@@ -34,21 +31,6 @@ pub(super) fn phases(definitions: &Definitions) -> Result<Vec<TreePhase>, InputE
         }
     }
     Ok(phases)
-}
-
-/// Every combination of the lists of a run, the first list outermost.
-fn combinations(run: &FolderRun, place: &Parameter) -> Result<Vec<Vec<Override>>, InputError> {
-    let mut all: Vec<Vec<Override>> = vec![Vec::new()];
-    for (keyword, values) in &run.loops {
-        if all.len().saturating_mul(values.len()) > PHASES_MAX {
-            return Err(place.error(format!("{keyword} multiplies the runs to more than {PHASES_MAX}")));
-        }
-        let with = |known: Vec<Override>| {
-            values.iter().map(move |value| known.iter().cloned().chain([value.clone()]).collect()).collect::<Vec<_>>()
-        };
-        all = all.into_iter().flat_map(with).collect();
-    }
-    Ok(all)
 }
 
 fn phase(
@@ -61,13 +43,13 @@ fn phase(
     let (mut trees, mut loads): (Vec<Tree>, Vec<TreeLoad>) = (Vec::new(), Vec::new());
     for wanted in &run.loads {
         let found = loads.len();
-        for load in definitions.loads.iter().filter(|load| matches(wanted, &load.name)) {
+        for load in definitions.loads.all.iter().filter(|load| matches(wanted, &load.name)) {
             add(definitions, run, load, overrides, &mut trees, &mut loads)?;
         }
         if loads.len() == found {
             return Err(place.error(format!(
                 "there is no fwd={wanted}; allowed: {}",
-                names(&definitions.loads, |load| &load.name)
+                names(&definitions.loads.all, |load| &load.name)
             )));
         }
     }
@@ -111,9 +93,9 @@ fn add(
         Some(place) => place.error(message),
         None => InputError { file: String::new(), line: None, key: "fwd".to_owned(), message },
     };
-    let known = || names(&definitions.folders, |folder| &folder.tree.name);
+    let known = || names(&definitions.folders.all, |folder| &folder.tree.name);
     let find = |name: &String| -> Vec<&Folder> {
-        definitions.folders.iter().filter(|folder| matches(name, &folder.tree.name)).collect()
+        definitions.folders.all.iter().filter(|folder| matches(name, &folder.tree.name)).collect()
     };
     let place_of =
         |trees: &mut Vec<Tree>, folder: &Folder| match trees.iter().position(|tree| tree.name == folder.tree.name) {
