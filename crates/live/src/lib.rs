@@ -17,6 +17,7 @@ pub mod fidelity;
 pub mod floor;
 pub mod fuse;
 pub mod journal;
+mod kernel;
 pub mod ledger;
 pub mod members;
 pub mod nbd;

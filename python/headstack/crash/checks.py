@@ -61,17 +61,13 @@ def meant(given: str | Function) -> Check:
         needed("e2fsck")
         return Check(given, ext4)
     if given.startswith("sqlite:"):
-        path, _, query = given.removeprefix("sqlite:").partition("?")
-        if not path.startswith("/"):
-            raise InputError(f"check: {given!r} names no file; sqlite:/app.db means /app.db in the ext4 file system")
+        path, query = placed(given, "file", "app.db")
         return Check(given, lambda image, marks, folder: sqlite(image, marks, folder, path, query))
     if given == "btrfs":
         needed("btrfs")
         return Check(given, btrfs)
     if given.startswith("postgres:"):
-        path, _, query = given.removeprefix("postgres:").partition("?")
-        if not path.startswith("/"):
-            raise InputError(f"check: {given!r} names no folder; postgres:/data means /data in the ext4 file system")
+        path, query = placed(given, "folder", "data")
         return Check(given, lambda image, marks, folder: postgres(image, marks, folder, path, query))
     if "{device}" not in given:
         raise InputError(
@@ -79,6 +75,17 @@ def meant(given: str | Function) -> Check:
             "other checks are ext4, btrfs, sqlite:/PATH and postgres:/PATH, the last two with ?QUERY"
         )
     return Check(given, lambda image, marks, folder: command(given, image, marks, folder), takes_address=True)
+
+
+def placed(given: str, what: str, example: str) -> tuple[str, str]:
+    """The path in a file system that a check names, and its query, if any."""
+    word, _, rest = given.partition(":")
+    path, _, query = rest.partition("?")
+    if not path.startswith("/"):
+        raise InputError(
+            f"check: {given!r} names no {what}; {word}:/{example} means /{example} in the ext4 file system"
+        )
+    return path, query
 
 
 def acknowledged(

@@ -90,7 +90,7 @@ class WorkerLink:
                     continue
                 line = None
             except Exception:
-                # The scheduler is gone, or this session over.
+                # The scheduler is gone, or the measurement over.
                 line = None
             if line is None:
                 break

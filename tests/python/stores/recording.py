@@ -39,33 +39,34 @@ def sync(folder: Path) -> None:
 @contextmanager
 def synced_in_the_background(folder: Path, every_s: float) -> Iterator[None]:
     """What the kernel's writeback does in half a minute: unsynced data come to the device, in any order."""
-    over = threading.Event()
 
-    def repeat() -> None:
+    def repeat(over: threading.Event) -> None:
         while not over.wait(every_s):
             sync(folder)
 
-    thread = threading.Thread(target=repeat)
-    thread.start()
-    try:
+    with meanwhile(repeat):
         yield
-    finally:
-        over.set()
-        thread.join()
 
 
 @contextmanager
 def beside_a_neighbour(folder: Path) -> Iterator[None]:
     """Another program syncs a file of its own, again and again: commits come in the middle of whatever a store does."""
-    over = threading.Event()
 
-    def repeat() -> None:
+    def repeat(over: threading.Event) -> None:
         with open(folder / "neighbour", "wb", buffering=0) as file:
             while not over.is_set():
                 file.write(b"line\n")
                 os.fsync(file.fileno())
 
-    thread = threading.Thread(target=repeat)
+    with meanwhile(repeat):
+        yield
+
+
+@contextmanager
+def meanwhile(work: Callable[[threading.Event], None]) -> Iterator[None]:
+    """Has a thread work until it is told that it is over."""
+    over = threading.Event()
+    thread = threading.Thread(target=work, args=[over])
     thread.start()
     try:
         yield

@@ -12,10 +12,10 @@ use fuser::{
 };
 use headstack_workload::{Kind, Request};
 
-use super::reply::{Replies, Reply};
+use super::reply::{Replies, Reply, errno_of};
 use crate::budget::Share;
 use crate::device::{Device, Export};
-use crate::pacer::Answer;
+use crate::kernel;
 use crate::power::Change;
 
 /// Requests that the kernel has under way at a time: with its own 12, a drive's queue never fills.
@@ -79,17 +79,6 @@ impl Disks {
         })
     }
 
-    /// Hands a request to the clock for the time that it takes, or answers where none takes any.
-    fn submit(&self, at: Instant, request: Request, reply: Reply) {
-        let submitter = &self.device.submitter;
-        if submitter.is_instant() {
-            submitter.count_at_once(1);
-            reply.send_here();
-        } else {
-            submitter.submit(at, request, Box::new(reply));
-        }
-    }
-
     /// Reads what is there now: `None` at and after the end, as of a file, and whole blocks before it.
     fn take(&self, ino: INodeNo, offset: u64, size: u32) -> Result<Option<(Request, Vec<u8>, Share)>, Errno> {
         let export = self.export(ino)?;
@@ -111,20 +100,9 @@ impl Disks {
         share
     }
 
-    /// Changes contents and hands that to the clock, or answers where nothing takes time.
     fn change(&self, at: Instant, request: Request, change: Change<'_>, reply: Reply) {
-        if self.device.submitter.is_instant() {
-            return match change.apply(&self.device.contents, request.span()) {
-                Ok(()) => self.submit(at, request, reply),
-                Err(error) => reply.refuse(errno_of(&error)),
-            };
-        }
-        let mut reply = Some(reply);
-        let answer = |_: &mut Share| Box::new(reply.take().expect("it is made once")) as Box<dyn Answer>;
-        let mut share = self.room(self.device.undo_bytes(u64::from(request.length_bytes)));
-        if let Err(error) = self.device.change(at, request, change, false, &mut share, answer) {
-            reply.expect("nothing was handed in").refuse(errno_of(&error));
-        }
+        let share = self.room(self.device.undo_bytes(u64::from(request.length_bytes)));
+        kernel::change(&self.device, at, request, (change, false), share, reply);
     }
 
     fn written(&self, ino: INodeNo, offset: u64, data: &[u8]) -> Result<Request, Errno> {
@@ -175,10 +153,6 @@ fn place(export: &Export, offset: u64, length: u64, beyond: Errno) -> Result<u64
 
 fn request(kind: Kind, offset_bytes: u64, length_bytes: u32) -> Request {
     Request { kind, offset_bytes, length_bytes, force_unit_access: false, ordered: false }
-}
-
-fn errno_of(error: &io::Error) -> Errno {
-    if error.kind() == io::ErrorKind::StorageFull { Errno::ENOSPC } else { Errno::EIO }
 }
 
 impl Filesystem for Disks {
@@ -267,7 +241,7 @@ impl Filesystem for Disks {
         match self.take(ino, offset, size) {
             Ok(Some((request, data, share))) => {
                 let reply = self.replies.data(reply, request.offset_bytes, data, share);
-                self.submit(at, request, reply);
+                kernel::submit(&self.device, at, request, reply);
             }
             Ok(None) => reply.data(&[]),
             Err(errno) => reply.error(errno),
@@ -304,7 +278,7 @@ impl Filesystem for Disks {
     fn fsync(&self, _: &Asked, ino: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
         let at = Instant::now();
         match self.export(ino) {
-            Ok(_) => self.submit(at, request(Kind::Flush, 0, 0), self.replies.done(reply)),
+            Ok(_) => kernel::submit(&self.device, at, request(Kind::Flush, 0, 0), self.replies.done(reply)),
             Err(errno) => reply.error(errno),
         }
     }

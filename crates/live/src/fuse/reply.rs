@@ -1,5 +1,6 @@
 //! Answers to the kernel, from whichever thread has them.
 
+use std::io;
 use std::time::Duration;
 
 use fuser::{Errno, ReplyData, ReplyEmpty, ReplyWrite};
@@ -7,6 +8,7 @@ use headstack_sim::{Outcome, faults};
 
 use crate::budget::Share;
 use crate::courier::{AT_ONCE_BYTES, Bag, Parcel};
+use crate::kernel::KernelReply;
 use crate::pacer::Answer;
 
 /// What is said if all is well.
@@ -86,11 +88,21 @@ impl Reply {
     pub fn refuse(self, errno: Errno) {
         self.word.fail(errno);
     }
+}
 
-    /// Says that it is done, from the calling thread.
-    pub fn send_here(self) {
+impl KernelReply for Reply {
+    fn send_here(self) {
         self.word.send();
     }
+
+    fn fail(self, error: &io::Error) {
+        self.refuse(errno_of(error));
+    }
+}
+
+/// What the kernel calls a failure of the contents.
+pub fn errno_of(error: &io::Error) -> Errno {
+    if error.kind() == io::ErrorKind::StorageFull { Errno::ENOSPC } else { Errno::EIO }
 }
 
 /// Makes replies.

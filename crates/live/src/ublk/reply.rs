@@ -1,5 +1,6 @@
 //! Answers to the kernel, from whichever thread has them.
 
+use std::io;
 use std::time::Duration;
 
 use headstack_sim::{Outcome, faults};
@@ -7,6 +8,7 @@ use headstack_ublk::{Ticket, Way};
 
 use crate::budget::Share;
 use crate::courier::{AT_ONCE_BYTES, Bag, Parcel};
+use crate::kernel::KernelReply;
 use crate::pacer::Answer;
 
 /// What is said if all is well.
@@ -56,10 +58,15 @@ impl Reply {
     pub fn refuse(self, errno: i32) {
         self.word.way.complete(self.word.ticket, Err(errno));
     }
+}
 
-    /// Says that it is done, from the calling thread.
-    pub fn send_here(self) {
+impl KernelReply for Reply {
+    fn send_here(self) {
         self.word.send();
+    }
+
+    fn fail(self, error: &io::Error) {
+        self.refuse(if error.kind() == io::ErrorKind::StorageFull { libc::ENOSPC } else { libc::EIO });
     }
 }
 

@@ -105,7 +105,7 @@ fn remove_one(place: &Place, path: &str, is_folder: bool, count: &AtomicU64) -> 
 }
 
 /// Finds out what is there of a tree that an earlier run left. Files as long as they are to be count as full; what their
-/// contents may be, nobody knows, so that all generations before this session's are right.
+/// contents may be, nobody knows, so that all generations before those of this run are right.
 ///
 /// # Errors
 /// Somebody ended it; a name that is no plain file.

@@ -20,7 +20,7 @@ use crate::integrity::random_run;
 pub const MARKER: &str = ".headstack-tree";
 /// What a new file system has in its root.
 const LOST_AND_FOUND: &str = "lost+found";
-/// Generations of a session of its own: so many visits that write to a file are told apart.
+/// Generations of one run: so many visits that write to a file are told apart.
 const GENERATIONS: u32 = 1 << 14;
 
 /// What the marker says.
@@ -31,7 +31,7 @@ struct Marked {
     /// A random number, in every stamp of the tree.
     id: u64,
     /// How often the tree was used.
-    sessions: u32,
+    runs: u32,
     seed: u64,
     stamped: bool,
     tree: Tree,
@@ -101,11 +101,11 @@ impl Place {
         }
         let new = || -> Result<Marked, LoadError> {
             let id = random_run().map_err(failed("getrandom"))?;
-            Ok(Marked { headstack_tree: 1, id, sessions: 0, seed, stamped, tree: tree.clone() })
+            Ok(Marked { headstack_tree: 1, id, runs: 0, seed, stamped, tree: tree.clone() })
         };
         let marked = if is_ours { read_marker(&marker, &tree.anchor)? } else { new()? };
         let mut place = Place { name: tree.anchor.clone(), folder, marker, marked, is_new: !is_ours };
-        place.marked.sessions += 1;
+        place.marked.runs += 1;
         place.write_marker()?;
         Ok(place)
     }
@@ -170,13 +170,13 @@ impl Place {
 
     /// A number that only a place with this tree has.
     pub fn hash(&self) -> u64 {
-        let known = Marked { sessions: 0, ..self.marked.clone() };
+        let known = Marked { runs: 0, ..self.marked.clone() };
         XxHash3_64::oneshot(serde_json::to_string(&known).expect("a marker is plain data").as_bytes())
     }
 
-    /// The last generation before those of this session.
+    /// The last generation before those of this run.
     pub fn generation(&self) -> u32 {
-        self.marked.sessions.wrapping_mul(GENERATIONS)
+        self.marked.runs.wrapping_mul(GENERATIONS)
     }
 
     /// The anchor.

@@ -88,7 +88,7 @@ pub struct States {
 }
 
 impl States {
-    /// Nothing is there yet; `generation` is the last before those of this session.
+    /// Nothing is there yet; `generation` is the last before those of this run.
     ///
     /// # Errors
     /// The system has no such amount of memory.
