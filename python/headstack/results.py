@@ -35,6 +35,15 @@ def _ms(value: float | None) -> str:
     return "" if value is None else f"{value:.2f}" if value < 1000 else f"{value:,.0f}"
 
 
+def _short_ms(value: float | None) -> str:
+    """Operations on files may take less than a microsecond: three digits."""
+    return _ms(value) if value is None or value >= 1 else f"{value:.3g}"
+
+
+def _nonzero(value: float | None) -> str:
+    return _ms(value or None)
+
+
 def _half_width(value: float | None) -> str:
     return "too short" if value is None else _ms(value)
 
@@ -116,11 +125,11 @@ SHOWN_OPERATIONS = (
     Shown("count", name="count", format=_text, rank=3),
     Shown("errors", name="errors", format=_text, rank=4),
     Shown("per s", name="count_per_s", format=_per_s, rank=0),
-    Shown("MB/s", name="mb_per_s", format=_ms, rank=3),
-    Shown("mean\nms", name="mean_ms", format=_ms, rank=0),
-    Shown("p50\nms", name="p50_ms", format=_ms, rank=2),
-    Shown("p99\nms", name="p99_ms", format=_ms, rank=1),
-    Shown("max\nms", name="max_ms", format=_ms, rank=4),
+    Shown("MB/s", name="mb_per_s", format=_nonzero, rank=3),
+    Shown("mean\nms", name="mean_ms", format=_short_ms, rank=0),
+    Shown("p50\nms", name="p50_ms", format=_short_ms, rank=2),
+    Shown("p99\nms", name="p99_ms", format=_short_ms, rank=1),
+    Shown("max\nms", name="max_ms", format=_short_ms, rank=4),
 )
 """Operations on files and folders."""
 

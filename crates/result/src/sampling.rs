@@ -88,6 +88,8 @@ pub enum TooShort {
     Saturated,
     /// Of several threads together it is not computed.
     SeveralThreads,
+    /// Of operations on files and folders it is not computed.
+    FileOperations,
     /// The result is of a version that did not keep it.
     NotKept,
 }
@@ -111,6 +113,7 @@ impl TooShort {
             TooShort::FewBeyond => "too short to tell: too few requests beyond it".to_owned(),
             TooShort::Saturated => "no long run: requests pile up".to_owned(),
             TooShort::SeveralThreads => "not computed for several threads".to_owned(),
+            TooShort::FileOperations => "not computed for operations on files".to_owned(),
             TooShort::NotKept => "not kept by the version that wrote this".to_owned(),
         }
     }

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use headstack_result::{
-    Check, Counter, Fact, Interval, KindResult, LatencyHistogram, Mode, RunResult, StreamResult, SystemRecord, piles_up,
+    Check, Counter, Fact, Interval, KindResult, LatencyHistogram, Mode, RunResult, Sampling, StreamResult,
+    SystemRecord, TooShort, piles_up,
 };
 use headstack_workload::GENERATOR_NAME;
 use serde_json::{Value, json};
@@ -25,6 +26,7 @@ pub fn told(spec: &TreeSpec, paces: &Paces, dones: Vec<(usize, Done)>, ran: &Ran
     let workload = json!({ "name": phase.name, "trees": phase });
     let mut result = RunResult::new(Mode::Measured, system, workload, spec.seed, GENERATOR_NAME);
     result.notes = notes;
+    result.sampling = Sampling::nothing(TooShort::FileOperations);
     let Some(end_ns) = dones.iter().map(|(_, done)| done.end_ns).max() else { return result };
     result.start_ns = phase.warm_up_ns;
     result.duration_ns = (end_ns.saturating_sub(paces.start_ns())).saturating_sub(phase.warm_up_ns).min(phase.time_ns);
