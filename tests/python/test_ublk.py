@@ -9,9 +9,10 @@ import os
 import random
 import struct
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -171,20 +172,32 @@ def replayed(log: Path) -> bytes:
 
 @pytest.mark.usefixtures("ublk")
 def test_a_power_cut_takes_what_was_not_flushed_and_the_journal_tells(tmp_path: Path) -> None:
-    journal, scattered = tmp_path / "journal", random.Random(7).sample(range(100, BLOCKS), 200)
+    journal, scattered = tmp_path / "journal", random.Random(7).sample(range(100, BLOCKS), BLOCKS - 100)
     # So slow that the cache has no time to be written; after the cut the drive has to spin up, which is as slow.
     with hs.serve(DISK, ublk=True, speed=0.3, floor="0us", journal=str(journal)) as live, drive_of(live) as drive:
         for number in range(20):
             drive.write(number, bytes([1 + number]) * BLOCK)
         drive.flush()
         promised = dict(drive.books)
-        for number in scattered:
-            drive.write(number, os.urandom(BLOCK))
+        written: list[int] = []
+
+        def write_until_there_is_no_power() -> None:
+            with suppress(OSError):
+                for number in scattered:
+                    drive.write(number, os.urandom(BLOCK))
+                    written.append(number)
+
+        writer = threading.Thread(target=write_until_there_is_no_power)
+        writer.start()
+        # In the midst of it: a cache that nothing comes to any more would soon be empty.
+        while len(written) < 200:
+            time.sleep(0.01)
         loss = inject(live, "power-cut", tear="sector")["loss"]
+        writer.join()
         assert errno_of(lambda: drive.read(0)) == errno_of(lambda: drive.write(0, bytes(BLOCK))) == errno.EIO
         inject(live, "power-on")
         assert all(drive.read(number) == data for number, data in promised.items())
-        lost = [number for number in scattered if drive.read(number) != drive.books[number]]
+        lost = [number for number in written if drive.read(number) != drive.books[number]]
         assert lost, "a volatile cache loses something"
         assert loss["lost_writes"] >= 1
         held = b"".join(drive.read(start, 256) for start in range(0, BLOCKS, 256))
