@@ -51,7 +51,8 @@ def verdict_of(disk: Disk, facts: Facts, cause: Cause | None) -> Verdict:
     if facts.unsteady is not None:
         why = (
             f"Its {what} take {slower.factor:.2g} times as long as in the best tenth of the same quarter of an hour, "
-            "from the first one seen; a steady disk's 1.1 to 1.3 times. No peer and no twin says what they should take."
+            "from the first one seen; the limit of 1.5 was chosen on one set, whose steady disks take 1.13 to 1.16 times. "
+            "No peer and no twin says what they should take."
         )
     else:
         start = ", from the first one seen" if facts.from_start else ""
