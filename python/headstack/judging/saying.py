@@ -51,7 +51,7 @@ def verdict_of(disk: Disk, facts: Facts, cause: Cause | None) -> Verdict:
     if facts.unsteady is not None:
         why = (
             f"Its {what} take {slower.factor:.2g} times as long as in the best tenth of the same quarter of an hour, "
-            "from the first one seen; the limit of 1.5 was chosen on one set, whose steady disks take 1.13 to 1.16 times. "
+            "from the first one seen; the limit of 1.5 was chosen on one set, whose steady disks take 1.13 to 1.16. "
             "No peer and no twin says what they should take."
         )
     else:
