@@ -204,6 +204,15 @@ def facts_of(result: dict[str, Any]) -> dict[str, dict[str, float]]:
     return {stream["name"]: {fact["name"]: fact["value"] for fact in stream["facts"]} for stream in result["streams"]}
 
 
+def test_a_connection_is_kept_where_a_socket_can_have_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for depth, is_kept in ((0, True), (12, False)):
+        folder = Path("/tmp", *["so-deep"] * depth) if depth else tmp_path.parents[-2]
+        monkeypatch.setattr(Path, "is_dir", lambda path: True)
+        monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
+        options = link.ssh_command(names_of_hosts.Host("a", "a"), "ssh", "headstack")
+        assert any("ControlPath" in option for option in options) == is_kept, folder
+
+
 def test_of_three_hosts_one_is_killed_and_one_has_a_wrong_clock(
     network: Network, tmp_path: Path, none_left: None
 ) -> None:

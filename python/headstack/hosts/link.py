@@ -20,6 +20,8 @@ from typing import IO, Any, Protocol
 from headstack._native import InputError
 from headstack.hosts.host import Host
 
+SOCKET_PATH_MAX = 107
+"""Bytes of the path of a Unix socket (`sun_path`), without the zero at its end."""
 AGENT = "measure-agent"
 """The hidden command of the far side."""
 SSH_OPTIONS = (
@@ -161,4 +163,7 @@ def _kept_connection() -> list[str]:
     if not folder.is_dir():
         return []
     path = f"{folder}/headstack-%C"
+    # ssh has 40 digits for %C, and while it begins to listen 17 characters more; a socket's path is of at most 107.
+    if len(os.fsencode(path)) + 38 + 17 > SOCKET_PATH_MAX:
+        return []
     return ["-oControlMaster=auto", f"-oControlPath={path}", f"-oControlPersist={KEPT_S}"]
