@@ -283,6 +283,21 @@ fn engines_stand_for_rings_calls_or_nothing() {
 }
 
 #[test]
+fn nvme_commands_are_those_of_the_ring_and_may_force_writes_to_the_medium() {
+    let text = "ioengine=io_uring_cmd\ncmd_type=nvme\nfilename=/dev/ng0n1\nbs=4k\nrw=randwrite\nsize=1m\n";
+    let plain = job(text);
+    assert_eq!(plain.targets, ["/dev/ng0n1"]);
+    assert_eq!((plain.engine, plain.sync), (JobEngine::Ring, Sync::No));
+    let forced = job(&format!("{text}writefua=1\n"));
+    assert_eq!((forced.engine, forced.sync), (JobEngine::Ring, Sync::Data));
+    let said = |name: &str| {
+        let text = format!("[j]\nioengine=io_uring_cmd\nfilename={name}\nsize=1m\n");
+        read(&text).remarks.iter().any(|remark| remark.message.contains("character devices (/dev/ng0n1) alone"))
+    };
+    assert!(said("/dev/nvme0n1") && said("/dev/ng0n1:data.bin") && !said("/dev/ng0n1:/dev/ng1n1"));
+}
+
+#[test]
 fn exports_are_named_by_their_address() {
     let uri = "nbd+unix:///a?socket=/run/s";
     let file = job(&format!("ioengine=nbd\nuri={uri}\ndirectory=/tmp\niodepth=32\nsize=1m\nrw=randrw\n"));

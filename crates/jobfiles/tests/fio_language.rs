@@ -50,6 +50,10 @@ fn errors_name_file_line_option_and_what_is_allowed() {
         ("[j]\nrw=read:-4k\n", "test.fio:2: rw: every request would go to one place"),
         ("[j]\nzonemode=strided\n", "test.fio:2: zonemode: strided zones need a zonesize"),
         ("[j]\nverify_interval=x\n", "test.fio:2: verify_interval: \"x\" is not understood"),
+        (
+            "[j]\nioengine=io_uring_cmd\nwrite_mode=zeroes\n",
+            "test.fio:3: write_mode: no zeroes commands are made; write is",
+        ),
         ("[j]\nioengine=nbd\n", "test.fio:2: ioengine: job [j] names no export; uri=nbd://HOST:PORT/EXPORT does"),
         ("[j]\nioengine=nbd\nuri=/dev/nbd0\n", "test.fio:3: uri: \"/dev/nbd0\" is no address of an export"),
         ("[j]\nioengine=net\n", "test.fio:2: ioengine: the engine net of job [j] is not for files"),

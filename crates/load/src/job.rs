@@ -112,10 +112,10 @@ impl Job {
             return Err(LoadError::Target { target: small.name().to_owned(), message });
         }
         if let Some((target, most)) = self.targets.iter().find_map(|target| {
-            let most = target.export()?.terms().maximum_bytes;
+            let most = target.longest_bytes()?;
             (longest > most).then_some((target, most))
         }) {
-            let message = format!("its server takes requests of up to {most} bytes; {longest} are asked for");
+            let message = format!("it takes requests of up to {most} bytes; {longest} are asked for");
             return Err(LoadError::Target { target: target.name().to_owned(), message });
         }
         let verified_bytes = u64::from(self.depth()) * u64::from(longest);

@@ -18,6 +18,7 @@ mod log;
 mod measured;
 mod nbd;
 mod newer_calls;
+mod nvme;
 mod phase;
 mod probe;
 mod progress;

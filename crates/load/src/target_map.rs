@@ -6,6 +6,7 @@ use std::sync::Arc;
 use headstack_workload::Request;
 
 use crate::nbd::Export;
+use crate::nvme::Namespace;
 use crate::target::{Target, TargetKind};
 
 /// Files as one address space. Whoever makes it keeps the files open for as long as it is used.
@@ -24,6 +25,8 @@ pub enum At {
     File(RawFd),
     /// An open block device, which knows trims.
     Device(RawFd),
+    /// An NVMe namespace, by its character device.
+    Namespace(Arc<Namespace>),
     /// An export of an NBD server.
     Export(Arc<Export>),
     /// It stores nothing.
@@ -47,6 +50,7 @@ impl Piece {
     pub fn fd(&self) -> RawFd {
         match &self.at {
             At::File(fd) | At::Device(fd) => *fd,
+            At::Namespace(namespace) => namespace.fd(),
             At::Export(_) | At::Nowhere => -1,
         }
     }
@@ -61,7 +65,16 @@ impl Piece {
     pub fn export(&self) -> Option<&Arc<Export>> {
         match &self.at {
             At::Export(export) => Some(export),
-            At::File(_) | At::Device(_) | At::Nowhere => None,
+            At::File(_) | At::Device(_) | At::Namespace(_) | At::Nowhere => None,
+        }
+    }
+
+    /// The NVMe namespace that it is.
+    #[inline]
+    pub fn namespace(&self) -> Option<&Arc<Namespace>> {
+        match &self.at {
+            At::Namespace(namespace) => Some(namespace),
+            At::File(_) | At::Device(_) | At::Export(_) | At::Nowhere => None,
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::clock::LOOK_NS;
 use crate::engine::Wait;
 use crate::flow::Turns;
 use crate::job::{Job, JobEnd};
+use crate::nvme::words_of;
 use crate::rig::{Rig, WarmedUp};
 
 /// A warm-up of as many requests as there are by default, or fewer, lasts no longer.
@@ -58,7 +59,7 @@ pub fn work(job: &Job, rig: &mut Rig) -> Result<LoopStats, LoadError> {
     } else if job.flushes_at_end && job.writes() && rig.drain()? {
         let result = rig.flush();
         if result < 0 {
-            let why = std::io::Error::from_raw_os_error(-result);
+            let why = words_of(-result);
             loop_stats.notes.push(format!("{}: the flush at its end failed: {why}", job.target()));
         }
     }

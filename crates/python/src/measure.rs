@@ -405,6 +405,7 @@ fn record_of(name: &str, targets: &[&Arc<Target>]) -> SystemRecord {
             let are = |kind| several.iter().all(|one| one.kind() == kind);
             let kind = match () {
                 () if are(TargetKind::BlockDevice) => "block devices",
+                () if are(TargetKind::Namespace) => "NVMe namespaces",
                 () if are(TargetKind::Export) => "NBD exports",
                 () if are(TargetKind::Null) => TargetKind::Null.name(),
                 () => "files",

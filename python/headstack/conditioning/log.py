@@ -46,7 +46,7 @@ def identity(described: Mapping[str, Any]) -> dict[str, Any]:
     if described["kind"] == "file":
         known["path"] = os.path.abspath(description.get("resolved", description["path"]))
         known["inode"] = os.stat(known["path"]).st_ino
-    elif described["kind"] == "block device":
+    elif described["kind"] in ("block device", "NVMe namespace"):
         device = description.get("device", {})
         telling = next((key for key in ("serial", "backing_file", "name") if device.get(key)), "name")
         known |= {key: device[key] for key in (telling, "model", "start_bytes") if device.get(key) is not None}

@@ -8,7 +8,10 @@ use crate::JobEngine;
 
 /// Engines that keep several requests under way.
 const RING: &[&str] =
-    &["io_uring", "libaio", "linuxaio", "posixaio", "solarisaio", "windowsaio", "guasi", "syslet-rw", NBD];
+    &["io_uring", "libaio", "linuxaio", "posixaio", "solarisaio", "windowsaio", "guasi", "syslet-rw", PASSTHROUGH, NBD];
+
+/// The engine for NVMe namespaces, whose files are their character devices.
+const PASSTHROUGH: &str = "io_uring_cmd";
 
 /// The engine for exports of NBD servers, whose target is no file but the option `uri`.
 const NBD: &str = "nbd";
@@ -41,7 +44,6 @@ const OTHERS: &[&str] = &[
     "ime_aio",
     "ime_psync",
     "ime_psyncv",
-    "io_uring_cmd",
     "libblkio",
     "libcufile",
     "libhdfs",
@@ -94,6 +96,15 @@ pub(super) fn engine(name: &str, settings: &Settings, remarks: &mut Remarks) -> 
     let engine = setting.value.split(':').next().unwrap_or_default().trim();
     if let "mmap" | "splice" = engine {
         remarks.add(setting, format!("requests of {engine} are done by pread and pwrite"));
+    }
+    if engine == PASSTHROUGH {
+        if let Some(mode) = settings.text("write_mode").filter(|mode| *mode != "write") {
+            return Err(settings.error(&["write_mode"], format!("no {mode} commands are made; write is allowed")));
+        }
+        if !settings.text("filename").is_some_and(|names| names.split(':').all(|name| name.starts_with("/dev/ng"))) {
+            let message = "NVMe commands go to character devices (/dev/ng0n1) alone; others are measured by io_uring";
+            remarks.add(setting, message);
+        }
     }
     if RING.contains(&engine) {
         return Ok(JobEngine::Ring);

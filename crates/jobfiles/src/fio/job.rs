@@ -128,6 +128,8 @@ fn sync(settings: &Settings) -> Sync {
     match settings.text("sync") {
         Some("dsync") => Sync::Data,
         Some("sync" | "1") => Sync::File,
+        // Of NVMe commands: each write is complete on the medium.
+        _ if settings.is("writefua", false) => Sync::Data,
         _ => Sync::No,
     }
 }

@@ -335,6 +335,8 @@ const CORE: &[Group] = &[
 
 const CONFIGURATION: &str = "the ring is set up in one way";
 
+const METADATA: &str = "namespaces with metadata are measured by their block devices";
+
 /// Options of engines.
 const ENGINES: &[Group] = &[
     Group(Kind::Flag, Not("completions are waited for, not polled"), "hipri"),
@@ -351,12 +353,17 @@ const ENGINES: &[Group] = &[
         "block numruns dir threads device-names load prep test-duration threads-per-queue",
     ),
     Group(Kind::Text, Done, "uri"),
+    Group(Kind::Choice(&["nvme"]), Done, "cmd_type"),
+    Group(Kind::Choice(&["write", "uncor", "zeroes", "verify"]), Done, "write_mode"),
+    Group(Kind::Bool(false), Done, "writefua"),
+    Group(Kind::Bool(false), Not("reads may be answered from the drive's cache"), "readfua"),
+    Group(ANY, Not(METADATA), "md_per_io_size pi_act apptag apptag_mask"),
+    Group(Kind::Text, Not(METADATA), "pi_chk"),
     Group(Kind::Flag, Not(ENGINE), "listen pingpong"),
     Group(
         Kind::Text,
         Not(ENGINE),
-        "readfua writefua sg_write_mode stream_id cmd_type write_mode verify_mode deallocate cdw12 cdw13 \
-         md_per_io_size pi_act pi_chk apptag apptag_mask hostname port protocol nodelay interface ttl window_size mss \
+        "sg_write_mode stream_id verify_mode deallocate cdw12 cdw13 hostname port protocol nodelay interface ttl window_size mss \
          cpuload cpuchunks cpumode exit_on_io_done program arguments grace_time std_redirect stat_type bindname \
          verb clustername pool clientname conf busy_poll touch_objects rbdname volume brick single-instance donorname \
          inplace skip_bad namenode chunk_size use_direct single_instance namenode_port http_host http_user http_pass \

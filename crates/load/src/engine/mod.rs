@@ -1,8 +1,10 @@
 //! Handing requests to the kernel and hearing of their end.
 
 mod done;
+mod flushes;
 mod nbd;
 mod null;
+mod passthrough;
 mod psync;
 mod ring;
 mod system_calls;
@@ -14,13 +16,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::LoadError;
 use crate::buffers::Buffers;
-use crate::clock::Clock;
+use crate::clock::{Clock, SPIN_NS, now_ns};
 use crate::target_map::TargetMap;
 use crate::waker::Waker;
 
 pub use done::Done;
 pub use nbd::Nbd;
 pub use null::{Null, WHOLE};
+pub use passthrough::Passthrough;
 pub use psync::Psync;
 pub use ring::Ring;
 use system_calls::flush;
@@ -53,6 +56,28 @@ pub enum Wait {
     Until(u64),
 }
 
+/// Waits as `wait` says, by `pass`: it waits for a completion for as long as it is told, or without end, and adds to `done`
+/// what has ended. A moment is awaited asleep until shortly before, and then by looking again and again.
+#[inline]
+fn await_by(
+    wait: Wait,
+    done: &mut Vec<Done>,
+    mut pass: impl FnMut(Option<u64>, &mut Vec<Done>) -> Result<(), LoadError>,
+) -> Result<(), LoadError> {
+    match wait {
+        Wait::One if done.is_empty() => pass(None, done),
+        Wait::Until(at_ns) if done.is_empty() => {
+            pass(Some(at_ns.saturating_sub(now_ns()).saturating_sub(SPIN_NS)), done)?;
+            // Whoever was woken long before looks first whether to go on.
+            while done.is_empty() && (1..=SPIN_NS).contains(&at_ns.saturating_sub(now_ns())) {
+                pass(Some(0), done)?;
+            }
+            Ok(())
+        }
+        _ => pass(Some(0), done),
+    }
+}
+
 /// What an engine needs to know of a job.
 #[derive(Clone, Debug)]
 pub struct Setup {
@@ -75,6 +100,8 @@ pub enum Engine {
     Ring(Ring),
     /// System calls.
     Psync(Psync),
+    /// NVMe commands by io_uring.
+    Passthrough(Passthrough),
     /// Exports of NBD servers.
     Nbd(Nbd),
     /// Nothing.
@@ -93,11 +120,11 @@ impl Engine {
         match kind {
             EngineKind::Null { service_ns } => Ok(Engine::Null(Null::new(setup, vec![service_ns])?)),
             EngineKind::Psync => Ok(Engine::Psync(Psync::new(setup)?)),
-            EngineKind::Ring => Ok(Engine::Ring(Ring::new(setup, waker)?)),
+            EngineKind::Ring => Engine::by_ring(setup, waker),
             // Nothing to hand over to.
             EngineKind::Auto if setup.map.pieces().is_empty() => Ok(Engine::Null(Null::new(setup, vec![0])?)),
-            EngineKind::Auto => match Ring::new(setup.clone(), waker) {
-                Ok(ring) => Ok(Engine::Ring(ring)),
+            EngineKind::Auto => match Engine::by_ring(setup.clone(), waker) {
+                Ok(engine) => Ok(engine),
                 Err(LoadError::Io { action: ring::SETUP, source, .. }) => {
                     let mut psync = Psync::new(setup)?;
                     psync.instead_of = Some(format!("io_uring is not available ({source})"));
@@ -105,6 +132,13 @@ impl Engine {
                 }
                 Err(error) => Err(error),
             },
+        }
+    }
+
+    fn by_ring(setup: Setup, waker: &Waker) -> Result<Engine, LoadError> {
+        match setup.map.pieces().iter().any(|piece| piece.namespace().is_some()) {
+            true => Ok(Engine::Passthrough(Passthrough::new(setup, waker)?)),
+            false => Ok(Engine::Ring(Ring::new(setup, waker)?)),
         }
     }
 
@@ -123,6 +157,7 @@ impl Engine {
     pub fn describe(&self) -> String {
         match self {
             Engine::Ring(_) => "requests were handed over by io_uring".to_owned(),
+            Engine::Passthrough(_) => "requests were handed over as NVMe commands by io_uring".to_owned(),
             Engine::Psync(Psync { instead_of: Some(why), .. }) => format!("{why}: requests were handed over by psync"),
             Engine::Psync(_) => "requests were handed over by psync".to_owned(),
             Engine::Nbd(nbd) => {
@@ -140,6 +175,7 @@ impl Engine {
         match self {
             Engine::Ring(ring) => ring.prepare(slot, request),
             Engine::Psync(psync) => psync.prepare(slot, request),
+            Engine::Passthrough(passthrough) => passthrough.prepare(slot, request),
             Engine::Nbd(nbd) => nbd.prepare(slot, request),
             Engine::Null(null) => null.prepare(slot, request),
         }
@@ -150,6 +186,7 @@ impl Engine {
     pub fn hand_over(&mut self) {
         match self {
             Engine::Ring(ring) => ring.hand_over(),
+            Engine::Passthrough(passthrough) => passthrough.hand_over(),
             Engine::Nbd(nbd) => nbd.hand_over(),
             Engine::Psync(_) | Engine::Null(_) => {}
         }
@@ -160,6 +197,7 @@ impl Engine {
     pub fn has_handed_over(&mut self) -> bool {
         match self {
             Engine::Ring(ring) => ring.has_handed_over(),
+            Engine::Passthrough(passthrough) => passthrough.has_handed_over(),
             Engine::Nbd(nbd) => nbd.has_handed_over(),
             Engine::Psync(_) | Engine::Null(_) => false,
         }
@@ -175,6 +213,7 @@ impl Engine {
         match self {
             Engine::Ring(ring) => ring.drive(wait, done),
             Engine::Psync(psync) => psync.drive(wait, done),
+            Engine::Passthrough(passthrough) => passthrough.drive(wait, done),
             Engine::Nbd(nbd) => nbd.drive(wait, done),
             Engine::Null(null) => null.drive(wait, clock, done),
         }
@@ -186,6 +225,7 @@ impl Engine {
         match self {
             Engine::Ring(ring) => ring.buffers(),
             Engine::Psync(psync) => psync.buffers(),
+            Engine::Passthrough(passthrough) => passthrough.buffers(),
             Engine::Nbd(nbd) => nbd.buffers(),
             Engine::Null(null) => null.buffers(),
         }
@@ -195,7 +235,7 @@ impl Engine {
     pub fn flush(&mut self, map: &TargetMap) -> i32 {
         match self {
             Engine::Nbd(nbd) => nbd.flush(),
-            Engine::Ring(_) | Engine::Psync(_) | Engine::Null(_) => flush(map, true),
+            Engine::Ring(_) | Engine::Passthrough(_) | Engine::Psync(_) | Engine::Null(_) => flush(map, true),
         }
     }
 

@@ -10,13 +10,12 @@ use std::sync::Arc;
 
 use headstack_nbd::Header;
 use headstack_workload::{Kind, Request};
-use io_uring::types::{Fd, Timespec};
+use io_uring::types::Fd;
 use io_uring::{IoUring, opcode, squeue};
 
-use super::{Done, Setup, Wait, ring};
+use super::{Done, Setup, Wait, await_by, ring};
 use crate::LoadError;
 use crate::buffers::{Buffers, Memory};
-use crate::clock::{SPIN_NS, now_ns};
 use crate::nbd::{Connection, Export, Landing, Pending, Replies, command_of};
 use crate::target_map::{TargetMap, TargetPlace};
 use crate::waker::Waker;
@@ -212,19 +211,7 @@ impl Nbd {
     pub fn drive(&mut self, wait: Wait, done: &mut Vec<Done>) -> Result<(), LoadError> {
         self.hand_over();
         done.append(&mut self.ended);
-        match wait {
-            Wait::One if done.is_empty() => self.pass(None, done),
-            Wait::Until(at_ns) if done.is_empty() => {
-                let left_ns = at_ns.saturating_sub(now_ns());
-                self.pass(Some(left_ns.saturating_sub(SPIN_NS)), done)?;
-                // Whoever was woken long before looks first whether to go on.
-                while done.is_empty() && (1..=SPIN_NS).contains(&at_ns.saturating_sub(now_ns())) {
-                    self.pass(Some(0), done)?;
-                }
-                Ok(())
-            }
-            _ => self.pass(Some(0), done),
-        }
+        await_by(wait, done, |at_most_ns, done| self.pass(at_most_ns, done))
     }
 
     /// Waits until something comes, at most for so long, and takes what has come.
@@ -259,15 +246,7 @@ impl Nbd {
             self.await_lane(index);
         }
         let Some(ring) = &mut self.ring else { return Ok(()) };
-        match at_most_ns {
-            None => ring::enter(ring, 1, None, &self.name)?,
-            Some(0) if ring::is_idle(ring) => {}
-            Some(0) => ring::enter(ring, 0, None, &self.name)?,
-            Some(ns) => {
-                let most = Timespec::new().sec(ns / 1_000_000_000).nsec((ns % 1_000_000_000) as u32);
-                ring::enter(ring, 1, Some(&most), &self.name)?;
-            }
-        }
+        ring::enter(ring, at_most_ns, &self.name)?;
         self.events.extend(ring.completion().map(|entry| (entry.user_data(), entry.result())));
         Ok(())
     }
@@ -426,7 +405,7 @@ impl Drop for Nbd {
             && self.lanes.iter().any(|lane| lane.receiving.is_some())
         {
             // What is received over a connection that was cut ends at once.
-            if ring::enter(ring, 1, None, &self.name).is_err() {
+            if ring::enter(ring, None, &self.name).is_err() {
                 break;
             }
             for entry in ring.completion() {

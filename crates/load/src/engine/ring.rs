@@ -5,13 +5,13 @@ use std::os::fd::RawFd;
 
 use headstack_workload::{Kind, Request};
 use io_uring::types::{Fd, Fixed, SubmitArgs, Timespec};
-use io_uring::{IoUring, opcode, squeue};
+use io_uring::{IoUring, Submitter, cqueue, opcode, squeue};
 
+use super::flushes::Flushes;
 use super::system_calls::{PUNCH_HOLE, trim};
-use super::{Done, Setup, Wait};
+use super::{Done, Setup, Wait, await_by};
 use crate::LoadError;
 use crate::buffers::{Buffers, Memory};
-use crate::clock::{SPIN_NS, now_ns};
 use crate::target_map::{Piece, TargetMap, TargetPlace};
 use crate::waker::Waker;
 
@@ -22,7 +22,7 @@ const DISCARD: u32 = 0x1200;
 /// The kernel registers no larger piece of memory at once.
 const REGISTERED_MAX: usize = 1 << 30;
 /// The largest ring.
-const ENTRIES_MAX: u32 = 32_768;
+pub(super) const ENTRIES_MAX: u32 = 32_768;
 
 /// A ring of one thread.
 ///
@@ -44,22 +44,39 @@ pub struct Ring {
     long: Vec<(u32, Box<[libc::iovec]>)>,
     /// Whether the kernel's ring knows trims of devices; where not, system calls do.
     trims_by_ring: bool,
-    /// Flushes under way: slot, files that are still to be flushed, and the result so far.
-    flushes: Vec<(u32, u32, i32)>,
+    flushes: Flushes,
     /// Completions of trims and flushes that are to be looked at.
     special: Vec<(u64, i32)>,
-    /// Transfers that the kernel has not been told of.
-    taken: u32,
-    /// Of these, so many are handed over together.
-    batch: u32,
+    batch: Batch,
 }
 
-/// Transfers that are handed over together after a wait, and how many times as many each time until the next wait. What
-/// a wait has brought back may be all that the device had: the first few get it to work while the others are prepared,
-/// and large batches spare calls and doorbells. At depths 32 and 64 (virtio) this took the least processor time of 4, 8
-/// and 16 at a time, and of 4 doubled, for as many requests a second.
-const FIRST_BATCH: u32 = 2;
-const BATCH_GROWTH: u32 = 2;
+/// Transfers that are handed over together: two after a wait, and twice as many each time until the next wait. What a wait
+/// has brought back may be all that the device had: the first few get it to work while the others are prepared, and large
+/// batches spare calls and doorbells. At depths 32 and 64 (virtio) this took the least processor time of 4, 8 and 16 at a
+/// time, and of 4 doubled, for as many requests a second.
+pub(super) struct Batch {
+    /// Those that the kernel has not been told of.
+    taken: u32,
+    size: u32,
+}
+
+impl Batch {
+    /// The first after a wait.
+    pub(super) const FIRST: Batch = Batch { taken: 0, size: 2 };
+
+    /// Takes another transfer; whether the batch is full.
+    #[inline]
+    pub(super) fn takes(&mut self) -> bool {
+        self.taken += 1;
+        self.taken >= self.size
+    }
+
+    /// It was handed over.
+    #[inline]
+    pub(super) fn is_handed_over(&mut self) {
+        *self = Batch { taken: 0, size: self.size.saturating_mul(2) };
+    }
+}
 
 /// Marks of trims and flushes beside the slot.
 const TRIM: u64 = 1 << 32;
@@ -81,14 +98,10 @@ impl Ring {
         let entries = (setup.slots + 1).max(setup.map.pieces().len() as u32).clamp(1, ENTRIES_MAX);
         let ring = set_up(entries).map_err(failed(SETUP))?;
         let fds: Vec<i32> = setup.map.pieces().iter().map(Piece::fd).collect();
-        ring.submitter().register_files(&fds).map_err(failed("register files"))?;
-        // A convenience of Linux 5.18: without it each call looks its ring up.
-        let _ = ring.submitter().register_ring_fd();
+        register_files(ring.submitter(), &fds).map_err(failed("register files"))?;
         let buffers = Buffers::new(setup.slots, setup.longest_bytes, setup.own_buffers).map_err(failed("allocate"))?;
-        let whole = buffers.whole();
         // SAFETY: the memory outlives the ring, which is dropped first (fields drop in order of declaration).
-        let registered =
-            whole.iov_len <= REGISTERED_MAX && unsafe { ring.submitter().register_buffers(&[whole]) }.is_ok();
+        let registered = unsafe { register_buffers(&ring.submitter(), &buffers) };
         let mut ring = Ring {
             ring,
             map: setup.map,
@@ -100,10 +113,9 @@ impl Ring {
             trims_by_calls: Vec::new(),
             long: Vec::new(),
             trims_by_ring: true,
-            flushes: Vec::new(),
+            flushes: Flushes::default(),
             special: Vec::new(),
-            taken: 0,
-            batch: FIRST_BATCH,
+            batch: Batch::FIRST,
         };
         ring.await_waker();
         Ok(ring)
@@ -120,8 +132,7 @@ impl Ring {
             Kind::Read | Kind::Write => {
                 let entry = self.transfer(slot, request).user_data(u64::from(slot));
                 self.push(&entry);
-                self.taken += 1;
-                if self.taken >= self.batch {
+                if self.batch.takes() {
                     self.submit_batch();
                 }
             }
@@ -133,8 +144,7 @@ impl Ring {
     /// Hands over without a look at completions. What fails here fails again, and is told, in the next call that looks.
     #[inline]
     fn submit_batch(&mut self) {
-        self.taken = 0;
-        self.batch = self.batch.saturating_mul(BATCH_GROWTH);
+        self.batch.is_handed_over();
         let _ = self.ring.submit();
     }
 
@@ -206,7 +216,7 @@ impl Ring {
 
     fn prepare_flush(&mut self, slot: u32, with_metadata: bool) {
         let files = self.map.pieces().len() as u32;
-        self.flushes.push((slot, files, 0));
+        self.flushes.begin(slot, files);
         for file in 0..files {
             let fsync = opcode::Fsync::new(Fixed(file));
             let fsync = if with_metadata { fsync } else { fsync.flags(io_uring::types::FsyncFlags::DATASYNC) };
@@ -233,46 +243,12 @@ impl Ring {
         if !self.trims_by_calls.is_empty() {
             self.trim_by_calls(done);
         }
-        match wait {
-            Wait::One if done.is_empty() => self.enter(1, None)?,
-            Wait::Until(at_ns) if done.is_empty() => return self.drive_until(at_ns, done),
-            _ => self.look()?,
-        }
-        self.reap(done);
-        Ok(())
-    }
-
-    /// Sleeps until shortly before, then looks again and again.
-    fn drive_until(&mut self, at_ns: u64, done: &mut Vec<Done>) -> Result<(), LoadError> {
-        let left_ns = at_ns.saturating_sub(now_ns());
-        if left_ns > SPIN_NS {
-            let sleep_ns = left_ns - SPIN_NS;
-            let sleep = Timespec::new().sec(sleep_ns / 1_000_000_000).nsec((sleep_ns % 1_000_000_000) as u32);
-            self.enter(1, Some(&sleep))?;
-        } else {
-            self.look()?;
-        }
-        self.reap(done);
-        // Whoever was woken long before looks first whether to go on.
-        while done.is_empty() && (1..=SPIN_NS).contains(&at_ns.saturating_sub(now_ns())) {
-            self.look()?;
+        await_by(wait, done, |at_most_ns, done| {
+            self.batch = Batch::FIRST;
+            enter(&mut self.ring, at_most_ns, &self.name)?;
             self.reap(done);
-        }
-        Ok(())
-    }
-
-    /// Hands over what is queued, and lets the kernel finish what it has deferred, without waiting; no call where there
-    /// is nothing to do.
-    #[inline]
-    fn look(&mut self) -> Result<(), LoadError> {
-        if is_idle(&mut self.ring) { Ok(()) } else { self.enter(0, None) }
-    }
-
-    /// Hands over what is queued and waits for `want` completions, at most for so long.
-    #[inline]
-    fn enter(&mut self, want: usize, at_most: Option<&Timespec>) -> Result<(), LoadError> {
-        (self.taken, self.batch) = (0, FIRST_BATCH);
-        enter(&self.ring, want, at_most, &self.name)
+            Ok(())
+        })
     }
 
     #[inline]
@@ -303,13 +279,7 @@ impl Ring {
                 continue;
             }
             if data & FLUSH != 0 {
-                let at = self.flushes.iter().position(|flush| flush.0 == slot).expect("its flush is under way");
-                let (_, files, first) = &mut self.flushes[at];
-                *files -= 1;
-                *first = if *first < 0 { *first } else { result };
-                if *files == 0 {
-                    done.push(Done { slot, result: self.flushes.swap_remove(at).2 });
-                }
+                done.extend(self.flushes.ended(slot, result));
                 continue;
             }
             let at = self.trims.iter().position(|trim| trim.0 == slot).expect("its trim is under way");
@@ -348,21 +318,28 @@ impl Drop for Ring {
     }
 }
 
-/// Whether a ring has nothing to hand over, and the kernel has deferred nothing.
+/// Hands over what is queued, lets the kernel finish what it has deferred, and waits for a completion, for so many
+/// nanoseconds or without end; no call where there is nothing to do and nothing to wait for.
 #[inline]
-pub(super) fn is_idle(ring: &mut IoUring) -> bool {
+pub(super) fn enter<S: squeue::EntryMarker, C: cqueue::EntryMarker>(
+    ring: &mut IoUring<S, C>,
+    at_most_ns: Option<u64>,
+    name: &str,
+) -> Result<(), LoadError> {
     let queue = ring.submission();
-    queue.is_empty() && !queue.taskrun() && !queue.cq_overflow()
-}
-
-/// Hands over what is queued and waits for `want` completions, at most for so long.
-#[inline]
-pub(super) fn enter(ring: &IoUring, want: usize, at_most: Option<&Timespec>, name: &str) -> Result<(), LoadError> {
+    if at_most_ns == Some(0) && queue.is_empty() && !queue.taskrun() && !queue.cq_overflow() {
+        return Ok(());
+    }
+    drop(queue);
     loop {
         // What the kernel deferred is done only when asked for, also by those who wait for nothing.
-        let result = match at_most {
-            Some(time) => ring.submitter().submit_with_args(want, &SubmitArgs::new().timespec(time)),
-            None => ring.submit_and_wait(want),
+        let result = match at_most_ns {
+            None => ring.submit_and_wait(1),
+            Some(0) => ring.submit_and_wait(0),
+            Some(ns) => {
+                let time = Timespec::new().sec(ns / 1_000_000_000).nsec((ns % 1_000_000_000) as u32);
+                ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&time))
+            }
         };
         match result {
             Ok(_) => return Ok(()),
@@ -379,12 +356,30 @@ pub(super) fn enter(ring: &IoUring, want: usize, at_most: Option<&Timespec>, nam
     }
 }
 
+/// Has the kernel look up files, and the ring itself, once and not at each request.
+pub(super) fn register_files(mut submitter: Submitter<'_>, fds: &[i32]) -> io::Result<()> {
+    submitter.register_files(fds)?;
+    // A convenience of Linux 5.18: without it each call looks its ring up.
+    let _ = submitter.register_ring_fd();
+    Ok(())
+}
+
+/// Has the kernel pin the buffers once and not at each request; whether it did.
+///
+/// # Safety
+/// The buffers outlive the ring.
+pub(super) unsafe fn register_buffers(submitter: &Submitter<'_>, buffers: &Buffers) -> bool {
+    let whole = buffers.whole();
+    // SAFETY: the caller's promise.
+    whole.iov_len <= REGISTERED_MAX && unsafe { submitter.register_buffers(&[whole]) }.is_ok()
+}
+
 /// The best ring that this kernel has.
-pub(super) fn set_up(entries: u32) -> io::Result<IoUring> {
-    let deferring = IoUring::builder().setup_single_issuer().setup_defer_taskrun().setup_taskrun_flag().build(entries);
-    match deferring {
+pub(super) fn set_up<S: squeue::EntryMarker, C: cqueue::EntryMarker>(entries: u32) -> io::Result<IoUring<S, C>> {
+    let mut deferring = IoUring::<S, C>::builder();
+    match deferring.setup_single_issuer().setup_defer_taskrun().setup_taskrun_flag().build(entries) {
         // Kernels before 6.1 know no such flags.
-        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => IoUring::new(entries),
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => IoUring::<S, C>::builder().build(entries),
         other => other,
     }
 }

@@ -28,6 +28,10 @@ pub unsafe fn carry_out(map: &TargetMap, request: &Request, memory: &Memory) -> 
         let into = unsafe { std::slice::from_raw_parts_mut(*buffer, request.length_bytes as usize) };
         return export.carry_out(&Request { offset_bytes, ..*request }, into);
     }
+    if let (Some(namespace), Memory::One(buffer)) = (piece.namespace(), memory) {
+        // SAFETY: the caller's promise.
+        return unsafe { namespace.carry_out(request, offset_bytes, *buffer) };
+    }
     let fd = piece.fd();
     let offset = offset_bytes as libc::off_t;
     let one;
@@ -71,6 +75,12 @@ pub fn trim(fd: i32, is_device: bool, offset_bytes: u64, length_bytes: u32) -> i
 /// error number.
 pub fn flush(map: &TargetMap, with_metadata: bool) -> i32 {
     for piece in map.pieces() {
+        if let Some(namespace) = piece.namespace() {
+            match namespace.flush() {
+                0 => continue,
+                failed => return failed,
+            }
+        }
         // SAFETY: take a number.
         let result = unsafe { if with_metadata { libc::fsync(piece.fd()) } else { libc::fdatasync(piece.fd()) } };
         if result < 0 {

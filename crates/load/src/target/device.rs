@@ -85,6 +85,7 @@ fn finish(path: &str, file: File, claim: Option<File>, number: Number, machine: 
         .unwrap_or(block_bytes);
     Ok(Opened {
         file,
+        namespace: None,
         _claim: claim,
         capacity_bytes,
         block_bytes,

@@ -7,6 +7,7 @@ use headstack_workload::{Kind, Request};
 
 use super::{Target, TargetKind, kernel};
 use crate::buffers::ALIGN_BYTES;
+use crate::nvme::{StatusScope, status_of};
 
 /// Whether a run goes on after a request that failed, with what happened in one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +32,6 @@ impl Target {
 
     /// What it means that `request` failed with the error number `errno`.
     pub fn classify(&self, request: &Request, errno: i32) -> FailureScope {
-        let error = io::Error::from_raw_os_error(errno);
         let what = match request.kind {
             Kind::Flush => "flush".to_owned(),
             kind => format!(
@@ -41,6 +41,14 @@ impl Target {
                 request.offset_bytes
             ),
         };
+        match status_of(errno) {
+            Some((words, StatusScope::ThisCommand)) => return FailureScope::CountOn(format!("{what}: {words}")),
+            Some((words, StatusScope::AllAlike)) => {
+                return FailureScope::End(format!("{}: {what}: {words}", self.name));
+            }
+            None => {}
+        }
+        let error = io::Error::from_raw_os_error(errno);
         let meaning = match errno {
             libc::ENOSPC => self.full(),
             libc::EDQUOT => "this user's quota is used up".to_owned(),
@@ -73,7 +81,7 @@ impl Target {
         match self.kind {
             TargetKind::File => "the file system is full: the file has places that were never written".to_owned(),
             // Thin volumes and drives that do not have what they promise.
-            TargetKind::BlockDevice | TargetKind::Export | TargetKind::Null => {
+            TargetKind::BlockDevice | TargetKind::Namespace | TargetKind::Export | TargetKind::Null => {
                 "the device has no room left behind it".to_owned()
             }
         }
@@ -111,7 +119,7 @@ impl Target {
     fn has_vanished(&self) -> bool {
         let Some(opened) = self.opened() else { return false };
         match self.kind {
-            TargetKind::BlockDevice => {
+            TargetKind::BlockDevice | TargetKind::Namespace => {
                 // What is gone has no size; a number that sysfs lost, or gave away, is not this device's.
                 kernel::capacity_bytes(&opened.file).map_or(true, |bytes| bytes == 0)
                     || opened.block.as_ref().is_some_and(|block| !block.is_present())

@@ -146,6 +146,7 @@ fn finish(path: &str, file: File, access: &Access) -> Result<Opened, LoadError> 
     }
     Ok(Opened {
         file,
+        namespace: None,
         _claim: None,
         capacity_bytes,
         block_bytes,

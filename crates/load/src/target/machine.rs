@@ -81,6 +81,17 @@ impl Machine {
         Block::at(directory)
     }
 
+    /// The name of the NVMe namespace whose character device has that number, such as `ng0n1`, and the block device of
+    /// the same contents, where it has one: both lie in the folder of their controller, or of their subsystem where several
+    /// controllers lead to it.
+    pub(super) fn namespace(&self, number: Number) -> Option<(String, Option<Block>)> {
+        let directory = fs::canonicalize(self.sys.join("dev/char").join(number.to_string())).ok()?;
+        let name = name_of(&directory);
+        let block = format!("nvme{}", name.strip_prefix("ng")?);
+        let block = Block::at(directory.parent()?.join(block));
+        Some((name, block))
+    }
+
     /// All block devices.
     pub(super) fn blocks(&self) -> io::Result<Vec<Block>> {
         let numbers = fs::read_dir(self.sys.join("dev/block"))?;

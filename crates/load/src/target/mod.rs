@@ -1,4 +1,4 @@
-//! What is measured: files, block devices and exports of NBD servers, opened so that nobody's data are lost.
+//! What is measured: files, block devices, NVMe namespaces and exports of NBD servers, opened so that nobody's data are lost.
 //!
 //! Reading asks for nothing. Writing a block device takes its name or serial number, and that nothing is known to need
 //! what is on it; writing an export takes its address or name; writing a file that exists takes a word too.
@@ -13,6 +13,7 @@ mod in_use;
 mod kernel;
 mod libblkid;
 mod machine;
+mod namespace;
 mod openers;
 mod signatures;
 mod superblocks;
@@ -37,9 +38,11 @@ use crate::LoadError;
 use crate::clock::Time;
 use crate::engine::trim;
 use crate::nbd::Export;
+use crate::nvme::words_of;
 use crate::target_map::At;
 use in_use::Uses;
 use machine::{Block, Machine, Number, Object};
+use namespace::OpenNamespace;
 
 pub use failure_scope::FailureScope;
 
@@ -79,6 +82,8 @@ pub enum TargetKind {
     File,
     /// A disk, a partition or a mapping.
     BlockDevice,
+    /// An NVMe namespace, by its character device.
+    Namespace,
     /// An export of an NBD server.
     Export,
     /// Nothing: every request is complete at once.
@@ -91,6 +96,7 @@ impl TargetKind {
         match self {
             TargetKind::File => "file",
             TargetKind::BlockDevice => "block device",
+            TargetKind::Namespace => "NVMe namespace",
             TargetKind::Export => "NBD export",
             TargetKind::Null => "null",
         }
@@ -120,7 +126,9 @@ impl Access {
 
 /// What opening finds.
 struct Opened {
+    /// Of a namespace the block device of the same contents, where it has one.
     file: File,
+    namespace: Option<OpenNamespace>,
     /// Keeps others from mounting a device that is written.
     _claim: Option<File>,
     capacity_bytes: u64,
@@ -197,7 +205,11 @@ impl Target {
             return Err(refused(path, "has a size of 0: no medium is in it, or nothing is attached to it"));
         }
         let is_file = opened.file.metadata().map_err(|error| open_failure(path, error, false))?.is_file();
-        let kind = if is_file { TargetKind::File } else { TargetKind::BlockDevice };
+        let kind = match &opened.namespace {
+            Some(_) => TargetKind::Namespace,
+            None if is_file => TargetKind::File,
+            None => TargetKind::BlockDevice,
+        };
         let description = describe::describe(path, &resolved, kind, &access, permission.write, &opened);
         let capacity_bytes = opened.capacity_bytes;
         Ok(Target {
@@ -274,11 +286,12 @@ impl Target {
 
     /// Where requests to it go.
     pub(crate) fn at(&self) -> At {
-        match (&self.behind, self.kind) {
-            (Behind::Kernel(opened), TargetKind::BlockDevice) => At::Device(opened.file.as_raw_fd()),
-            (Behind::Kernel(opened), _) => At::File(opened.file.as_raw_fd()),
-            (Behind::Server(export, _), _) => At::Export(Arc::clone(export)),
-            (Behind::Nothing, _) => At::Nowhere,
+        match &self.behind {
+            Behind::Kernel(Opened { namespace: Some(open), .. }) => At::Namespace(Arc::clone(&open.namespace)),
+            Behind::Kernel(opened) if self.kind == TargetKind::BlockDevice => At::Device(opened.file.as_raw_fd()),
+            Behind::Kernel(opened) => At::File(opened.file.as_raw_fd()),
+            Behind::Server(export, _) => At::Export(Arc::clone(export)),
+            Behind::Nothing => At::Nowhere,
         }
     }
 
@@ -294,6 +307,15 @@ impl Target {
         match &self.behind {
             Behind::Server(export, _) => Some(export),
             Behind::Kernel(_) | Behind::Nothing => None,
+        }
+    }
+
+    /// The longest request that it takes, where that is known.
+    pub(crate) fn longest_bytes(&self) -> Option<u32> {
+        match &self.behind {
+            Behind::Kernel(opened) => Some(opened.namespace.as_ref()?.namespace.geometry().longest_bytes),
+            Behind::Server(export, _) => Some(export.terms().maximum_bytes),
+            Behind::Nothing => None,
         }
     }
 
@@ -415,7 +437,9 @@ impl Target {
         let uses = Uses::of(&machine).map_err(unknown)?;
         for (target, opened) in written {
             let used = match (target.kind, &opened.block) {
-                (TargetKind::BlockDevice, Some(block)) => device::used_by_others(&uses, &machine, block),
+                (TargetKind::BlockDevice | TargetKind::Namespace, Some(block)) => {
+                    device::used_by_others(&uses, &machine, block)
+                }
                 _ => file::used_by_others(&uses, &machine, &opened.file),
             };
             if let Some(used) = used {
@@ -453,10 +477,10 @@ impl Target {
             At::File(_) | At::Nowhere => {
                 return Err(refused(&self.name, "is not a block device: it has nothing to discard"));
             }
-            At::Device(_) | At::Export(_) if !self.is_writable => {
+            At::Device(_) | At::Namespace(_) | At::Export(_) if !self.is_writable => {
                 return Err(refused(&self.name, "is open for reading"));
             }
-            At::Device(_) | At::Export(_) => {}
+            At::Device(_) | At::Namespace(_) | At::Export(_) => {}
         }
         let (mut at_bytes, mut looked) = (0, Instant::now());
         while at_bytes < self.capacity_bytes {
@@ -470,20 +494,15 @@ impl Target {
             let length_bytes = DISCARD_BYTES.min(self.capacity_bytes - at_bytes);
             let result = match &at {
                 At::Export(export) => export.trim(at_bytes, length_bytes as u32),
+                At::Namespace(namespace) => namespace.trim(at_bytes, length_bytes),
                 At::Device(fd) | At::File(fd) => trim(*fd, true, at_bytes, length_bytes as u32),
                 At::Nowhere => 0,
             };
-            let source = match -result {
-                0 => {
-                    at_bytes += length_bytes;
-                    continue;
-                }
-                errno => io::Error::from_raw_os_error(errno),
-            };
-            return Err(match source.raw_os_error() {
-                Some(libc::EOPNOTSUPP) => refused(&self.name, "knows no discard"),
-                _ => LoadError::Io { target: self.name.clone(), action: "discard", source },
-            });
+            match -result {
+                0 => at_bytes += length_bytes,
+                libc::EOPNOTSUPP => return Err(refused(&self.name, "knows no discard")),
+                errno => return Err(refused(&self.name, format!("discard: {}", words_of(errno)))),
+            }
         }
         Ok(())
     }
@@ -546,7 +565,7 @@ fn open_existing(
     } else if kind.is_dir() {
         "is a directory"
     } else if kind.is_char_device() {
-        "is a character device"
+        return namespace::open(path, Number::from_raw(metadata.rdev()), access, permission);
     } else if kind.is_fifo() {
         "is a pipe"
     } else {

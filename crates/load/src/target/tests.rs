@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::in_use::{Uses, unescape};
-use super::machine::{Block, Machine};
+use super::machine::{Block, Machine, Number};
 
 struct Laboratory {
     directory: PathBuf,
@@ -207,6 +207,34 @@ fn nothing_is_free_on_a_machine_that_tells_nothing() {
         fs::remove_file(&path).or_else(|_| fs::remove_dir_all(&path)).unwrap();
         assert!(Uses::of(&server.machine).is_err(), "{missing}");
     }
+}
+
+#[test]
+fn a_namespace_lies_beside_the_block_device_of_the_same_contents() {
+    let server = server();
+    let sys = &server.machine.sys;
+    fs::create_dir_all(sys.join("dev/char")).unwrap();
+    // One that a controller leads to by itself, one of a subsystem with several, and one of commands that no block device has.
+    for (folder, name, number) in
+        [("pci0/nvme/nvme0", "ng0n1", "242:0"), ("nvme-subsys1", "ng1n2", "242:1"), ("nvme-subsys1", "ng1n3", "242:2")]
+    {
+        server.write(&format!("sys/devices/{folder}/{name}/dev"), &format!("{number}\n"));
+        symlink(sys.join("devices").join(folder).join(name), sys.join("dev/char").join(number)).unwrap();
+    }
+    server.write("sys/devices/pci0/nvme/nvme0/nvme0n1/dev", "259:1\n");
+    server.write("sys/devices/nvme-subsys1/nvme1n2/dev", "259:4\n");
+    server.write("sys/devices/pci0/rtc0/dev", "252:0\n");
+    symlink(sys.join("devices/pci0/rtc0"), sys.join("dev/char/252:0")).unwrap();
+    let found = |minor| server.machine.namespace(Number { major: 242, minor });
+    let beside = |minor| found(minor).map(|(name, block)| (name, block.map(|block| (block.name, block.number.minor))));
+    let named = |name: &str, block: Option<(&str, u32)>| {
+        Some((name.to_owned(), block.map(|(block, minor)| (block.to_owned(), minor))))
+    };
+    assert_eq!(beside(0), named("ng0n1", Some(("nvme0n1", 1))));
+    assert_eq!(beside(1), named("ng1n2", Some(("nvme1n2", 4))));
+    assert_eq!(beside(2), named("ng1n3", None));
+    assert!(beside(3).is_none());
+    assert!(server.machine.namespace(Number { major: 252, minor: 0 }).is_none(), "a clock");
 }
 
 #[test]

@@ -1,0 +1,23 @@
+//! Flushes of several files, each of which ends by itself.
+
+use super::Done;
+
+/// Flushes under way: slot, files that are still to be flushed, and the first error so far.
+#[derive(Default)]
+pub struct Flushes(Vec<(u32, u32, i32)>);
+
+impl Flushes {
+    /// A slot's flush of so many files has begun.
+    pub fn begin(&mut self, slot: u32, files: u32) {
+        self.0.push((slot, files, 0));
+    }
+
+    /// One file of a slot's flush is done; the slot's end when that was the last.
+    pub fn ended(&mut self, slot: u32, result: i32) -> Option<Done> {
+        let at = self.0.iter().position(|flush| flush.0 == slot).expect("its flush is under way");
+        let (_, files, first) = &mut self.0[at];
+        *files -= 1;
+        *first = if *first < 0 { *first } else { result };
+        (*files == 0).then(|| Done { slot, result: self.0.swap_remove(at).2 })
+    }
+}

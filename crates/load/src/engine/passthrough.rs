@@ -1,0 +1,199 @@
+//! NVMe commands by io_uring: entries of 128 bytes carry them, completions of 32 bring the drive's status.
+
+use std::os::fd::RawFd;
+use std::sync::Arc;
+
+use headstack_workload::{Kind, Request};
+use io_uring::types::{Fd, Fixed};
+use io_uring::{IoUring, cqueue, opcode, squeue};
+
+use super::flushes::Flushes;
+use super::ring::{self, Batch};
+use super::{Done, Setup, Wait, await_by};
+use crate::LoadError;
+use crate::buffers::{Buffers, Memory};
+use crate::nvme::{Command, Namespace, TrimRange, result_of};
+use crate::target_map::{Piece, TargetMap, TargetPlace};
+use crate::waker::Waker;
+
+/// `NVME_URING_CMD_IO` of `linux/nvme_ioctl.h`: _IOWR('N', 0x80, struct nvme_uring_cmd). Linux 5.19 and later.
+const NVME_URING_CMD_IO: u32 = 0xc048_4e80;
+
+/// Marks beside the slot: of flushes, and of the end of a wait that nobody's request has ended.
+const FLUSH: u64 = 1 << 33;
+const WAKE: u64 = 1 << 34;
+
+/// Commands of one thread to namespaces.
+pub struct Passthrough {
+    ring: IoUring<squeue::Entry128, cqueue::Entry32>,
+    namespaces: Vec<Arc<Namespace>>,
+    map: TargetMap,
+    buffers: Buffers,
+    buffers_are_registered: bool,
+    /// By slot: bytes of the transfer under way, and what a trim's command refers to.
+    lengths: Vec<u32>,
+    ranges: Box<[TrimRange]>,
+    flushes: Flushes,
+    batch: Batch,
+    waker_fd: RawFd,
+    name: String,
+}
+
+impl Passthrough {
+    /// A ring for the calling thread, whose waits end when `waker` is called.
+    ///
+    /// # Errors
+    /// Under the action [`ring::SETUP`] when the kernel has no such rings; when namespaces and others are to be measured as
+    /// one, or the kernel grants no memory.
+    pub fn new(setup: Setup, waker: &Waker) -> Result<Passthrough, LoadError> {
+        let failed = |action| {
+            let target = setup.name.clone();
+            move |source| LoadError::Io { target, action, source }
+        };
+        let namespaces = setup.map.pieces().iter().map(|piece| piece.namespace().cloned()).collect::<Option<Vec<_>>>();
+        let namespaces = namespaces.ok_or_else(|| LoadError::Target {
+            target: setup.name.clone(),
+            message:
+                "NVMe namespaces by their character devices and others are not measured as one; name jobs for each"
+                    .to_owned(),
+        })?;
+        let entries = (setup.slots + 1).max(namespaces.len() as u32).clamp(1, ring::ENTRIES_MAX);
+        let ring = ring::set_up(entries).map_err(failed(ring::SETUP))?;
+        let fds: Vec<RawFd> = setup.map.pieces().iter().map(Piece::fd).collect();
+        ring::register_files(ring.submitter(), &fds).map_err(failed("register files"))?;
+        let buffers = Buffers::new(setup.slots, setup.longest_bytes, setup.own_buffers).map_err(failed("allocate"))?;
+        // SAFETY: the memory outlives the ring, which is dropped first (fields drop in order of declaration).
+        let buffers_are_registered = unsafe { ring::register_buffers(&ring.submitter(), &buffers) };
+        let mut engine = Passthrough {
+            ring,
+            namespaces,
+            map: setup.map,
+            buffers,
+            buffers_are_registered,
+            lengths: vec![0; setup.slots as usize],
+            ranges: vec![TrimRange::default(); setup.slots as usize].into_boxed_slice(),
+            flushes: Flushes::default(),
+            batch: Batch::FIRST,
+            waker_fd: waker.fd(),
+            name: setup.name,
+        };
+        engine.await_waker();
+        Ok(engine)
+    }
+
+    fn await_waker(&mut self) {
+        let wake = opcode::PollAdd::new(Fd(self.waker_fd), libc::POLLIN as u32).build();
+        self.push(&wake.user_data(WAKE).into());
+    }
+
+    #[inline]
+    pub fn prepare(&mut self, slot: u32, request: &Request) {
+        if request.kind == Kind::Flush {
+            return self.prepare_flush(slot);
+        }
+        let TargetPlace { piece, offset_bytes } = self.map.place(request);
+        let namespace = &self.namespaces[piece];
+        let geometry = namespace.geometry();
+        let (command, buffer) = if request.kind == Kind::Trim {
+            self.lengths[slot as usize] = 0;
+            let range = &mut self.ranges[slot as usize];
+            *range = TrimRange::new(offset_bytes, request.length_bytes.into(), geometry);
+            (Command::trim(range, geometry), None)
+        } else {
+            self.lengths[slot as usize] = request.length_bytes;
+            let Memory::One(memory) = self.buffers.memory(slot, request.length_bytes) else {
+                unreachable!("a buffer is as long as the longest request")
+            };
+            let command = Command::transfer(request, offset_bytes, geometry, memory, namespace.is_durable());
+            (command, self.buffers_are_registered.then_some(0))
+        };
+        let entry = opcode::UringCmd80::new(Fixed(piece as u32), NVME_URING_CMD_IO).cmd(command.to_bytes());
+        self.push(&entry.buf_index(buffer).build().user_data(u64::from(slot)));
+        if self.batch.takes() {
+            self.submit_batch();
+        }
+    }
+
+    #[cold]
+    fn prepare_flush(&mut self, slot: u32) {
+        self.flushes.begin(slot, self.namespaces.len() as u32);
+        for piece in 0..self.namespaces.len() {
+            let command = Command::flush(self.namespaces[piece].geometry()).to_bytes();
+            let entry = opcode::UringCmd80::new(Fixed(piece as u32), NVME_URING_CMD_IO).cmd(command).build();
+            self.push(&entry.user_data(u64::from(slot) | FLUSH));
+        }
+    }
+
+    /// Hands over without a look at completions. What fails here fails again, and is told, in the next call that looks.
+    #[inline]
+    fn submit_batch(&mut self) {
+        self.batch.is_handed_over();
+        let _ = self.ring.submit();
+    }
+
+    /// Hands over all that was taken.
+    #[inline]
+    pub fn hand_over(&mut self) {
+        if !self.has_handed_over() {
+            self.submit_batch();
+        }
+    }
+
+    /// Whether nothing that was taken is still to be handed over.
+    #[inline]
+    pub fn has_handed_over(&mut self) -> bool {
+        self.ring.submission().is_empty()
+    }
+
+    #[inline]
+    fn push(&mut self, entry: &squeue::Entry128) {
+        // SAFETY: buffers and ranges stay where they are until the ring is gone, and files open for as long as the map is.
+        while unsafe { self.ring.submission().push(entry) }.is_err() {
+            // Full only by flushes of many namespaces: the kernel empties it.
+            if self.ring.submit().is_err() {
+                std::thread::yield_now();
+            }
+        }
+    }
+
+    #[inline]
+    pub fn drive(&mut self, wait: Wait, done: &mut Vec<Done>) -> Result<(), LoadError> {
+        await_by(wait, done, |at_most_ns, done| {
+            self.batch = Batch::FIRST;
+            ring::enter(&mut self.ring, at_most_ns, &self.name)?;
+            self.reap(done);
+            Ok(())
+        })
+    }
+
+    #[inline]
+    fn reap(&mut self, done: &mut Vec<Done>) {
+        let mut is_woken = false;
+        for entry in self.ring.completion() {
+            let (data, said) = (entry.user_data(), entry.result());
+            let slot = data as u32;
+            if data & FLUSH != 0 {
+                done.extend(self.flushes.ended(slot, result_of(said, 0)));
+            } else if data & WAKE != 0 {
+                is_woken = true;
+            } else {
+                done.push(Done { slot, result: result_of(said, self.lengths[slot as usize]) });
+            }
+        }
+        if is_woken {
+            Waker::drain(self.waker_fd);
+            self.await_waker();
+        }
+    }
+
+    pub fn buffers(&mut self) -> &mut Buffers {
+        &mut self.buffers
+    }
+}
+
+impl Drop for Passthrough {
+    /// As that of [`Ring`](super::Ring): files are free for others at once.
+    fn drop(&mut self) {
+        let _ = self.ring.submitter().unregister_files();
+    }
+}

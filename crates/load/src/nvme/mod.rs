@@ -1,0 +1,10 @@
+//! NVMe namespaces by their character devices (`/dev/ng0n1`): commands go to the drive as they are, past the block layer,
+//! its schedulers and its page cache. Linux 5.19 and later take them by io_uring, older ones by system calls.
+
+mod command;
+mod namespace;
+mod status;
+
+pub use command::{Command, TrimRange};
+pub use namespace::{Geometry, Namespace};
+pub use status::{StatusScope, result_of, status_of, words_of};

@@ -1,0 +1,157 @@
+//! How a drive says that a command failed.
+//!
+//! A status has a type and a code: figures 95 to 98 of the NVM Express Base Specification 2.0, and 15 to 17 of the NVM and
+//! 12 of the Zoned Namespace Command Set Specifications. A request's result is a negative number where it failed: an error
+//! number of the kernel, or the status beyond the largest of these.
+
+use std::io;
+
+/// `MAX_ERRNO` of Linux is 4095.
+const FIRST: i32 = 4096;
+/// Type and code; above them stand whether to try again, and when.
+const TYPE_AND_CODE: i32 = 0x7ff;
+
+/// Whether other commands fail as this one did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StatusScope {
+    /// The place, or the moment.
+    ThisCommand,
+    /// All that are like it.
+    AllAlike,
+}
+
+/// What the kernel says of a command, as the result of a request of `bytes`.
+#[inline]
+pub fn result_of(said: i32, bytes: u32) -> i32 {
+    match said {
+        0 => bytes as i32,
+        said if said > 0 => -(FIRST + (said & TYPE_AND_CODE)),
+        errno => errno,
+    }
+}
+
+/// The drive's words for a failure, and what else fails; `None` where `errno` is the kernel's.
+///
+/// ```ignore
+/// assert_eq!(status_of(4096 + 0x80).unwrap().0, "LBA out of range (status 0/80h)");
+/// ```
+pub fn status_of(errno: i32) -> Option<(String, StatusScope)> {
+    let status = errno.checked_sub(FIRST).filter(|status| (0..=TYPE_AND_CODE).contains(status))?;
+    let (kind, code) = (status >> 8, status & 0xff);
+    let words = match kind {
+        0 => generic(code),
+        1 => specific(code),
+        2 => medium(code),
+        3 => path(code),
+        _ => None,
+    };
+    let words = words.unwrap_or(if kind == 7 { "a status of its vendor's" } else { "a status of no known meaning" });
+    let scope = match (kind, code) {
+        // Transfers and aborts, a drive that is busy with something, ranges that others hold.
+        (0, 0x04 | 0x06..=0x0a | 0x1d | 0x20..=0x22 | 0x82..=0x84) => StatusScope::ThisCommand,
+        (1, 0xb8..=0xbf) => StatusScope::ThisCommand,
+        (2 | 3 | 7, _) => StatusScope::ThisCommand,
+        _ => StatusScope::AllAlike,
+    };
+    Some((format!("{words} (status {kind}/{code:02x}h)"), scope))
+}
+
+/// A failed request's error number in words: the drive's, or the kernel's.
+pub fn words_of(errno: i32) -> String {
+    status_of(errno).map_or_else(|| io::Error::from_raw_os_error(errno).to_string(), |(words, _)| words)
+}
+
+fn generic(code: i32) -> Option<&'static str> {
+    Some(match code {
+        0x01 => "it knows no such command",
+        0x02 => "invalid field in the command",
+        0x03 => "the command's identifier is in use",
+        0x04 => "the data could not be transferred",
+        0x05 => "aborted, since power is about to fail",
+        0x06 => "internal error of the drive",
+        0x07 => "aborted as asked",
+        0x08 => "aborted, since its queue was deleted",
+        0x09 | 0x0a => "aborted with the command that it belongs to",
+        0x0b => "no such namespace, or one of an invalid format",
+        0x0c => "the command comes out of order",
+        0x0d..=0x11 => "invalid list of memory",
+        0x12 => "invalid use of the controller's memory",
+        0x13 => "invalid page of memory",
+        0x14 => "more is to be written at once than the drive writes atomically",
+        0x15 => "denied",
+        0x1c => "a sanitizing of the drive has failed, and nothing else is allowed",
+        0x1d => "the drive is being sanitized",
+        0x20 => "the namespace is protected from writes",
+        0x21 => "interrupted; it may be tried again",
+        0x22 => "the way to the drive failed for a moment",
+        0x80 => "LBA out of range",
+        0x81 => "the namespace has no room left behind it",
+        0x82 => "the namespace is not ready",
+        0x83 => "another host has reserved the namespace",
+        0x84 => "the namespace is being formatted",
+        _ => return None,
+    })
+}
+
+fn specific(code: i32) -> Option<&'static str> {
+    Some(match code {
+        0x80 => "attributes that exclude each other",
+        0x81 => "invalid protection information",
+        0x82 => "the range is for reading alone",
+        0x83 => "the command is larger than the drive takes",
+        0xb8 => "the range crosses the end of its zone",
+        0xb9 => "the zone is full",
+        0xba => "the zone is for reading alone",
+        0xbb => "the zone is offline",
+        0xbc => "the write is not at the write pointer of its zone",
+        0xbd => "too many zones are active",
+        0xbe => "too many zones are open",
+        0xbf => "the zone cannot be put into that state",
+        _ => return None,
+    })
+}
+
+fn medium(code: i32) -> Option<&'static str> {
+    Some(match code {
+        0x80 => "the medium could not be written",
+        0x81 => "the medium could not be read",
+        0x82..=0x84 | 0x88 => "the data are not what their protection information says",
+        0x85 => "the data differ from those they were compared with",
+        0x86 => "access is denied",
+        0x87 => "the block was deallocated, or never written",
+        _ => return None,
+    })
+}
+
+fn path(code: i32) -> Option<&'static str> {
+    Some(match code {
+        0x00 => "the way to the namespace failed within the drive",
+        0x01..=0x03 => "the namespace cannot be reached by this way",
+        0x60 => "the controller cannot reach the namespace",
+        0x70 => "the host cannot reach the controller",
+        0x71 => "aborted by the host",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_kernel_says_is_a_length_an_error_of_its_own_or_a_status_in_words() {
+        assert_eq!(result_of(0, 4096), 4096);
+        assert_eq!(result_of(-libc::EINVAL, 4096), -libc::EINVAL);
+        assert_eq!(status_of(libc::EINVAL), None);
+        assert_eq!(status_of(4095), None);
+        // With "do not retry", as drives say it.
+        let out_of_range = result_of(0x4080, 4096);
+        let told = status_of(-out_of_range).unwrap();
+        assert_eq!(told, ("LBA out of range (status 0/80h)".to_owned(), StatusScope::AllAlike));
+        let unreadable = status_of(-result_of(0x281, 4096)).unwrap();
+        assert_eq!(unreadable, ("the medium could not be read (status 2/81h)".to_owned(), StatusScope::ThisCommand));
+        let (unknown, _) = status_of(-result_of(0x7c0, 4096)).unwrap();
+        assert_eq!(unknown, "a status of its vendor's (status 7/c0h)");
+        assert_eq!(status_of(4096 + 0x800), None);
+    }
+}

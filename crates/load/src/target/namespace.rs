@@ -1,0 +1,129 @@
+//! Opening NVMe namespaces by their character devices. What is on one is what is on the block device beside it, so that the
+//! same is asked before it is written; one without a block device is read alone, since nobody knows who needs it.
+
+use std::fs::{File, OpenOptions};
+use std::sync::Arc;
+
+use headstack_jobfiles::Sync;
+
+use super::machine::{Block, Machine, Number};
+use super::{Access, Opened, Permission, device, kernel, open_failure, refused};
+use crate::LoadError;
+use crate::nvme::Namespace;
+
+/// Dwords: what NVMe drives take of memory.
+const MEMORY_ALIGN_BYTES: u32 = 4;
+
+/// A namespace, and what is to be done when it is closed.
+pub(super) struct OpenNamespace {
+    pub namespace: Arc<Namespace>,
+    _past: Option<PastTheCache>,
+}
+
+/// The block device of a namespace that is written past its page cache, which is emptied at the end.
+struct PastTheCache(File);
+
+impl Drop for PastTheCache {
+    fn drop(&mut self) {
+        // Whoever reads the block device next reads what is on it; a device that is gone has no cache.
+        let _ = kernel::forget_device(&self.0);
+    }
+}
+
+/// Opens the namespace whose character device `number` is, under the path `path`.
+pub(super) fn open(path: &str, number: Number, access: &Access, permission: &Permission) -> Result<Opened, LoadError> {
+    let machine = Machine::this();
+    let failure = |error| open_failure(path, error, permission.write);
+    let Some((name, block)) = machine.namespace(number) else {
+        let message = "is a character device: files, block devices and NVMe namespaces (/dev/ng0n1) are measured";
+        return Err(refused(path, message));
+    };
+    let mut opened = match &block {
+        Some(block) => Some(beside(path, &name, block, &machine, access, permission)?),
+        None if permission.write => {
+            let message =
+                format!("has no block device nvme{}, which would tell who uses it: it is read alone", &name[2..]);
+            return Err(refused(path, message));
+        }
+        None => None,
+    };
+    let file = OpenOptions::new().read(true).write(permission.write).open(path).map_err(failure)?;
+    let kept = file.try_clone().map_err(failure)?;
+    let namespace = Namespace::new(file, access.sync != Sync::No).map_err(|message| refused(path, message))?;
+    if let Some(block) = &block {
+        check_same(path, block, &namespace, opened.as_ref().map_or(0, |opened| opened.capacity_bytes))?;
+    }
+    let namespace = namespace.with_longest(block.as_ref().and_then(longest_bytes).unwrap_or(u32::MAX));
+    let past = match &opened {
+        Some(opened) if permission.write => {
+            // What is in the cache would be written over what is measured, sooner or later.
+            kernel::forget_device(&opened.file).map_err(failure)?;
+            Some(PastTheCache(opened.file.try_clone().map_err(failure)?))
+        }
+        _ => None,
+    };
+    let geometry = *namespace.geometry();
+    let block_bytes = 1 << geometry.block_shift;
+    let open = OpenNamespace { namespace: Arc::new(namespace), _past: past };
+    Ok(Opened {
+        capacity_bytes: geometry.capacity_bytes,
+        block_bytes,
+        physical_block_bytes: opened.as_ref().map_or(block_bytes, |opened| opened.physical_block_bytes),
+        memory_align_bytes: MEMORY_ALIGN_BYTES,
+        namespace: Some(open),
+        _claim: opened.as_mut().and_then(|opened| opened._claim.take()),
+        notes: opened.as_mut().map(|opened| std::mem::take(&mut opened.notes)).unwrap_or_default(),
+        file: opened.map_or(kept, |opened| opened.file),
+        block,
+    })
+}
+
+/// Opens the block device of the same contents, with all that is asked before such a device is written. Whoever names the
+/// namespace to be destroyed names it.
+fn beside(
+    path: &str,
+    name: &str,
+    block: &Block,
+    machine: &Machine,
+    access: &Access,
+    permission: &Permission,
+) -> Result<Opened, LoadError> {
+    let mut permission = permission.clone();
+    let named = |given: &String| given.trim() == name || given.trim() == path;
+    if permission.destroy.iter().any(named) {
+        permission.destroy.push(block.name.clone());
+    }
+    let node = machine.dev.join(&block.name);
+    let access = Access { direct: true, ..*access };
+    device::open(&node.to_string_lossy(), block.number, &access, &permission).map_err(|error| match error {
+        LoadError::Target { target, message } => refused(path, format!("its block device {target} {message}")),
+        other => other,
+    })
+}
+
+/// Two names that sysfs shows beside each other are of one namespace: its number and size say so.
+fn check_same(path: &str, block: &Block, namespace: &Namespace, block_capacity_bytes: u64) -> Result<(), LoadError> {
+    let geometry = namespace.geometry();
+    let number = block.attribute_u64("nsid");
+    if number.is_some_and(|number| number != u64::from(geometry.namespace)) {
+        let message = format!("is namespace {}, and its block device {} another", geometry.namespace, block.name);
+        return Err(refused(path, message));
+    }
+    if geometry.capacity_bytes != block_capacity_bytes {
+        let message = format!(
+            "has {} bytes, and its block device {} has {block_capacity_bytes}: it was changed, and the kernel has not \
+             looked again",
+            geometry.capacity_bytes, block.name
+        );
+        return Err(refused(path, message));
+    }
+    Ok(())
+}
+
+/// What the kernel passes on in one command: as much as its driver takes, on memory of which no two pages lie together.
+fn longest_bytes(block: &Block) -> Option<u32> {
+    let disk = block.disk();
+    let by_length = disk.attribute_u64("queue/max_hw_sectors_kb")?.saturating_mul(1024);
+    let by_pages = disk.attribute_u64("queue/max_segments")?.saturating_mul(4096);
+    u32::try_from(by_length.min(by_pages)).ok()
+}
