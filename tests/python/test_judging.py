@@ -16,6 +16,7 @@ from headstack import InputError
 from headstack.judging.causes import CAUSES, cause_of
 from headstack.judging.evidence import Evidence, correlation_time, deviates, discoveries, threshold
 from headstack.judging.expectation import Peers, leave_one_out_median
+from headstack.judging.fleet import Fleet
 from headstack.judging.judge import judge
 from headstack.judging.observations import SCHEMA, Observations, completed
 from headstack.judging.past import Past
@@ -112,6 +113,19 @@ def test_the_time_of_correlation_is_found() -> None:
 def test_discoveries_are_few_in_health() -> None:
     assert not discoveries(np.zeros(1_000), 0.05).any()
     assert discoveries(np.array([12.0, *np.zeros(999)]), 0.05).sum() == 1
+
+
+def test_what_stands_over_the_fleet_needs_more_where_more_is_watched() -> None:
+    seen = observed(2, 8, from_step(2, DAY, 1.4))
+    # Alarmed within hours; that it is no chance among all disks is certain a little later.
+    assert {disk: one.stands for disk, one in of(seen).items() if one.kind == "slow"} == {"d2": True}
+    assert not any(one.stands for one in of(observed(2, 8, healthy)).values())
+    fleet = Fleet.of(judge(seen).state)
+    slow, *others = sorted((fleet.log_e_value(place) for place in range(8)), reverse=True)
+    assert slow > math.log(8 / 0.05) > 0 > max(others)
+    # As much evidence stands among 8, and not among so many that one would have it by chance.
+    assert discoveries(np.array([6.0, *[-9.0] * 7]), 0.05).sum() == 1
+    assert not discoveries(np.array([6.0, *[-9.0] * 99]), 0.05).any()
 
 
 def test_medians_leave_out_the_disk_itself() -> None:

@@ -248,11 +248,29 @@ class Fleet:
         if not slow and unsteady is not None:
             size = (unsteady, unsteady - 0.1, unsteady + 0.1)
             return Facts(True, "own past", None, stream, disk.first_s / STEP_S, size, 1.0, None, noise, True, unsteady)
-        missing = None if slow else self._together(place) if by == "peers" else self._unseen(disk)
+        missing = None
+        if not slow and by == "peers":
+            missing = self._together(place)
+        elif not slow and by == "own past":
+            missing = self._unseen(disk)
         share = float(self.evidence.share(thresholds)[lane])
         confidence = self._confidence(lane, thresholds, budget) if slow else max(0.0, 1.0 - min(share, 1.0))
         start = begun <= disk.first_s / STEP_S + 1
         return Facts(slow, by, missing, stream, begun, size, share, confidence, noise, start, None)
+
+    def log_e_value(self, place: int) -> float:
+        """The logarithm of a disk's e-value against health, now: of its lanes the mean. Minus infinity of one that is
+        held against nothing.
+
+        What the e-detector has come to is at most the sum of what bets begun at each step have, so over the steps
+        that were seen it is on average at most 1 in health."""
+        by = self.judged_by(place)
+        if by is None:
+            return -math.inf
+        lanes = np.array([self.lane(place, stream, by) for stream in range(len(STREAMS))])
+        lanes = lanes[self.evidence.seen[lanes] > 0]
+        of_lanes = self.evidence.level[lanes, -1] - np.log(self.evidence.seen[lanes] + 1.0)
+        return float(np.logaddexp.reduce(of_lanes) - math.log(len(lanes)))
 
     def _confidence(self, lane: int, thresholds: Array, budget: float) -> float:
         """Of an alarm: what became slow in the time that was watched, against what is called so by chance. Evidence

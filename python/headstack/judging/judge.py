@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from headstack._native import InputError
 from headstack.judging.causes import cause_of
-from headstack.judging.evidence import Array
+from headstack.judging.evidence import Array, discoveries
 from headstack.judging.expectation import Peers, Twin, expected_of_twin, leave_one_out_median
 from headstack.judging.fleet import METHODS, Disk, Fleet, grouped
 from headstack.judging.observations import Observations
 from headstack.judging.saying import verdict_of
 from headstack.judging.steps import STREAMS, Step, plain_rows, rows_of, split, steps_of
-from headstack.judging.verdict import Judgement, Verdict
+from headstack.judging.verdict import FALSE_SHARE, Judgement, Verdict
 
 PeersMode: TypeAlias = Literal["auto", "host", "model", "none"]
 PEERS_MODES: tuple[PeersMode, ...] = ("auto", "host", "model", "none")
@@ -116,9 +117,10 @@ def _of_itself(
 def verdicts(fleet: Fleet, budget: float) -> list[Verdict]:
     """Of all disks, in order of host and disk."""
     found = []
+    stands = discoveries(np.array([fleet.log_e_value(place) for place in range(len(fleet.disks))]), FALSE_SHARE)
     for place in sorted(range(len(fleet.disks)), key=lambda at: (fleet.disks[at].host, fleet.disks[at].disk)):
         facts = fleet.facts(place, budget)
         disk = fleet.disks[place]
         cause = cause_of(disk.recent, facts.since_step, facts.noise) if facts.slow else None
-        found.append(verdict_of(disk, facts, cause))
+        found.append(replace(verdict_of(disk, facts, cause), stands=facts.slow and bool(stands[place])))
     return found

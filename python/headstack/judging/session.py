@@ -15,7 +15,7 @@ from headstack._native import InputError
 from headstack.atomic_files import write_text
 from headstack.judging.observations import Observations
 from headstack.judging.sources.files import How
-from headstack.judging.verdict import CANNOT_TELL, KINDS, SLOW, Judgement, Verdict
+from headstack.judging.verdict import CANNOT_TELL, FALSE_SHARE, KINDS, SLOW, Judgement, Verdict
 
 Judge: TypeAlias = Callable[..., Judgement]
 
@@ -150,6 +150,9 @@ def headline(session: Session) -> str:
     slow = f"{count[SLOW]} of {disks:,} {'disk' if disks == 1 else 'disks'} {'is' if count[SLOW] == 1 else 'are'} slow"
     if not count[SLOW]:
         slow = f"no disk of {disks:,} is found slow"
+    elif disks > 1:
+        stand = sum(one.stands for one in session.verdicts)
+        slow += f" ({stand:,} also where at most {FALSE_SHARE:.0%} of those that are named over all disks may be false)"
     untold = f"; of {count[CANNOT_TELL]:,} it cannot be told" if count[CANNOT_TELL] else ""
     return f"{slow}{untold}"
 
