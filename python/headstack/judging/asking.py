@@ -104,4 +104,7 @@ def _parts(inputs: Inputs, columns: str | Mapping[str, str] | None, how: How) ->
     if isinstance(inputs, pl.DataFrame | pl.LazyFrame):
         return parts_of(inputs.lazy(), "table", said, how)
     named = [inputs] if isinstance(inputs, str | Path) else inputs
+    for name in named:
+        if not Path(name).exists():
+            raise InputError(f"{name}: there is no such file or folder")
     return parts([str(name) for name in named], how, said)
