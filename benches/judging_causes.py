@@ -1,4 +1,4 @@
-"""How often the cause of a slow disk is named rightly: `judging_causes.py [--chosen] [--keep FOLDER]`.
+"""How often the cause of a slow disk is named rightly: `judging_causes.py [--chosen] [--keep FOLDER] [DRIVE…]`.
 
 Hosts of five simulated disks of one model, of which one has a known fault from the fourth hour on; it is held
 against the other four. What causes are told by was chosen on the drives of `CHOSEN` (`--chosen` shows them); the
@@ -51,8 +51,10 @@ def table(drive: str, kept: Path | None) -> pl.DataFrame:
 
 
 def main() -> int:
-    kept = Path(sys.argv[sys.argv.index("--keep") + 1]) if "--keep" in sys.argv else None
-    drives = CHOSEN if "--chosen" in sys.argv else HELD
+    asked = sys.argv[1:]
+    kept = Path(asked.pop(asked.index("--keep") + 1)) if "--keep" in asked else None
+    named = tuple(name for name in asked if not name.startswith("--"))
+    drives = named or (CHOSEN if "--chosen" in asked else HELD)
     with ProcessPoolExecutor(1) as pool:
         tables = list(pool.map(table, drives, [kept] * len(drives)))
     right = told = faults = 0

@@ -4,9 +4,8 @@ FILE]`.
 TABLE is what `judging_causes.py --keep FOLDER` left of a drive: quarters of an hour straight from the simulator. A
 thousand drive-years are not simulated: residuals of healthy disks, of the simulator and (with `--failslow`) of real
 ones, are drawn again in runs of two hours, so that tails and correlation stay. To them come what such short series
-lack: differences between disks for good, a wander over days, hours in which everything is three times as noisy,
-and, against the own past alone, an evening a week with a load that no column shows, which makes all disks up to a
-tenth slower.
+lack: differences between disks for good, a wander over days, and hours in which everything is three times as noisy.
+That is of peers: false alarms against the own past come from loads, which are in the fleets alone.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ import polars as pl
 from judging import SLOW, observations
 
 from headstack.judging.evidence import Evidence, correlation_time, deviates
-from headstack.judging.expectation import Past, Peers
+from headstack.judging.expectation import Peers
 from headstack.judging.fleet import LANES_A_DRIVE, METHODS, TOLERANCES, Fleet
 from headstack.judging.judge import FALSE_ALARMS, take
 from headstack.judging.steps import FEATURES, STEP_S, STREAMS, Step, steps_of
@@ -30,9 +29,11 @@ Array = npt.NDArray[np.float64]
 RUN = 8
 YEAR = 35_064
 POOL = 256
-OFFSET, WANDER, NOISY, EVENING = 0.02, 0.02, 0.02, 0.1
+OFFSET, WANDER, NOISY = 0.02, 0.02, 0.02
 DRIVES, A_HOST = 1_000, 10
-ONSET, AFTER = 120, 97
+ONSET = 120
+AFTER = {True: 97, False: 673}
+"""With peers a day after the onset, with the own past alone a week."""
 
 
 def healthy_of_peers(frame: pl.DataFrame) -> Array:
@@ -49,23 +50,7 @@ def healthy_of_peers(frame: pl.DataFrame) -> Array:
     return np.concatenate(found)
 
 
-def healthy_of_past(frame: pl.DataFrame) -> Array:
-    """Residuals of disks against their own past, over the steps after the first day."""
-    places = {key: at for at, key in enumerate(frame.select("host", "disk").unique().sort("host", "disk").iter_rows())}
-    rows = []
-    for place in places.values():
-        past, row = Past(), []
-        for step in steps_of(frame, places):
-            latency, features = float(step.log_latency[place, 2]), step.features[place, 2]
-            if past.known:
-                row.append(latency - past.expected(features))
-            elif math.isfinite(latency):
-                past.learn(step.number, latency, features, healthy=True)
-        rows.append(row[: len(rows[0])] if rows else row)
-    return np.array([row for row in rows if len(row) == len(rows[0])])
-
-
-def false_alarms(series: Array, past: bool, years: int, seed: int) -> tuple[int, float]:
+def false_alarms(series: Array, years: int, seed: int) -> tuple[int, float]:
     """Alarms in so many drive-years, and the correlation time of residuals."""
     draw = np.random.default_rng(seed)
     length = series.shape[1] - RUN
@@ -77,7 +62,7 @@ def false_alarms(series: Array, past: bool, years: int, seed: int) -> tuple[int,
     history = np.concatenate([run(years) for _ in range(POOL // RUN)], axis=1)
     centred = history - np.median(history, axis=1, keepdims=True)
     times = np.array([correlation_time(row[None, :]) for row in history])
-    offset = draw.normal(0.0, OFFSET, years) if not past else np.zeros(years)
+    offset = draw.normal(0.0, OFFSET, years)
     evidence = Evidence.none(years)
     thresholds = evidence.thresholds(FALSE_ALARMS, LANES_A_DRIVE)
     wander, alarms = np.zeros(years), 0
@@ -85,11 +70,9 @@ def false_alarms(series: Array, past: bool, years: int, seed: int) -> tuple[int,
     for begin in range(0, YEAR, RUN):
         wander = keep * wander + draw.normal(0.0, WANDER * math.sqrt(1 - keep**2), years)
         block = run(years) * np.where(draw.random(years) < NOISY, 3.0, 1.0)[:, None] + (offset + wander)[:, None]
-        if past and begin // RUN % 84 == 0:
-            block += draw.uniform(0.0, EVENING, years)[:, None]
         for at in range(RUN):
             before = evidence.alarmed > 0
-            p, z = deviates(block[:, at] - TOLERANCES[1 if past else 0], centred, times)
+            p, z = deviates(block[:, at] - TOLERANCES[0], centred, times)
             evidence.take(begin + at, block[:, at], p, z, times, thresholds)
             alarms += int(((evidence.alarmed > 0) & ~before).sum())
     return alarms, float(times.mean())
@@ -133,7 +116,7 @@ def delays(tables: list[pl.DataFrame], peers: bool, seed: int) -> None:
     found: dict[int, int] = {}
     wrong: set[int] = set()
     position = draw.random(len(hosts))
-    for number in range(ONSET + AFTER):
+    for number in range(ONSET + AFTER[peers]):
         shape = (DRIVES, len(STREAMS))
         latency, features = np.full(shape, math.nan), np.full((*shape, len(FEATURES)), math.nan)
         # Loads shift: by a little each quarter of an hour, and to anything once in two hours.
@@ -166,12 +149,14 @@ def delays(tables: list[pl.DataFrame], peers: bool, seed: int) -> None:
                     found.setdefault(place, number - ONSET + 1)
                 else:
                     wrong.add(place)
-    print(f"\n{'peers of the host' if peers else 'own past'}: {DRIVES} drives, {len(wrong)} false alarms")
-    print(f"{'':26}{'drives':>8}{'in 2 h':>8}{'in 24 h':>9}{'median':>9}{'slowest':>9}")
+    held, days = "peers of the host" if peers else "own past", (ONSET + AFTER[peers]) / 96
+    print(f"\n{held}: {DRIVES} drives, {len(wrong)} false alarms in {days:.1f} days")
+    print(f"{'':26}{'drives':>8}{'in 2 h':>8}{'in 24 h':>9}{'in 72 h':>9}{'median':>9}{'slowest':>9}")
     for case in CASES:
         of = sorted(found.get(place, 10_000) * STEP_S / 3600 for place, name in case_of.items() if name == case)
         hours = [f"{value:.2f} h" if value < 1_000 else "never" for value in (of[len(of) // 2], of[-1])]
-        print(f"{case:26}{len(of):8}{sum(h <= 2 for h in of):8}{sum(h <= 24 for h in of):9}{hours[0]:>9}{hours[1]:>9}")
+        within = [sum(value <= limit for value in of) for limit in (2, 24, 72)]
+        print(f"{case:26}{len(of):8}{within[0]:8}{within[1]:9}{within[2]:9}{hours[0]:>9}{hours[1]:>9}")
 
 
 def main() -> int:
@@ -179,22 +164,21 @@ def main() -> int:
     failslow = Path(asked.pop(asked.index("--failslow") + 1)) if "--failslow" in asked else None
     years = int(asked.pop(asked.index("--years") + 1)) if "--years" in asked else 1_000
     tables = [pl.read_parquet(path) for path in asked if not path.startswith("--")]
-    series: dict[str, tuple[Array, bool]] = {}
+    series: dict[str, Array] = {}
     if tables:
         of = [table.filter(pl.col("host") == table["host"][0], pl.col("disk") != "x") for table in tables]
         rows = [healthy_of_peers(frame.with_columns(host=pl.lit(""))) for frame in of]
         least = min(row.shape[1] for row in rows)
-        series["simulator, against peers"] = (np.concatenate([row[:, :least] for row in rows]), False)
+        series["simulator, against peers"] = np.concatenate([row[:, :least] for row in rows])
     if failslow:
         frame = observations(failslow).frame
         well = frame.filter(~pl.struct("host", "disk").is_in([{"host": host, "disk": disk} for host, disk in SLOW]))
         rows = [healthy_of_peers(part) for part in well.partition_by("host")]
         least = min(row.shape[1] for row in rows)
-        series["real, against peers"] = (np.concatenate([row[:, :least] for row in rows]), False)
-        series["real, against own past"] = (healthy_of_past(well), True)
+        series["real, against peers"] = np.concatenate([row[:, :least] for row in rows])
     print(f"{'residuals':28}{'deviation':>10}{'of 3 sd':>9}{'steps':>7}{'alarms in':>11} {years} drive-years")
-    for seed, (name, (values, past)) in enumerate(series.items()):
-        alarms, time = false_alarms(values, past, years, seed)
+    for seed, (name, values) in enumerate(series.items()):
+        alarms, time = false_alarms(values, years, seed)
         centred = values - np.nanmedian(values, axis=1, keepdims=True)
         deviation = float(np.nanstd(centred))
         far = float((np.abs(centred[np.isfinite(centred)]) > 3 * deviation).mean())

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from headstack.inspection import inspect
     from headstack.jobfiles import JobFile, JobResults, measure_jobs, run_jobs
     from headstack.jobfiles.trees import measure_files, verify_files
+    from headstack.judging.asking import Judged, judge
     from headstack.live import Live, Serving, serve
     from headstack.measurement import Access, measure, verify
     from headstack.predictor import Characterization, Environment, characterize, load_environment, predict
@@ -68,6 +69,7 @@ _HELD = {
     "inspection": ("inspect",),
     "jobfiles": ("JobFile", "JobResults", "measure_jobs", "run_jobs"),
     "jobfiles.trees": ("measure_files", "verify_files"),
+    "judging.asking": ("Judged", "judge"),
     "live": ("Live", "Serving", "serve"),
     "measurement": ("Access", "measure", "verify"),
     "predictor": ("Characterization", "Environment", "characterize", "load_environment", "predict"),
@@ -111,6 +113,7 @@ __all__ = [
     "InputError",
     "JobFile",
     "JobResults",
+    "Judged",
     "Knee",
     "Live",
     "Options",
@@ -140,6 +143,7 @@ __all__ = [
     "fsync",
     "import_disksim",
     "inspect",
+    "judge",
     "latency",
     "load_environment",
     "measure",

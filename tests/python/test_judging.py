@@ -15,9 +15,11 @@ from conftest import SHARED, lacks
 from headstack import InputError
 from headstack.judging.causes import CAUSES, cause_of
 from headstack.judging.evidence import Evidence, correlation_time, deviates, discoveries, threshold
-from headstack.judging.expectation import Past, Peers, leave_one_out_median
+from headstack.judging.expectation import Peers, leave_one_out_median
+from headstack.judging.fleet import Fleet
 from headstack.judging.judge import judge
 from headstack.judging.observations import SCHEMA, Observations, completed
+from headstack.judging.past import Past
 from headstack.judging.steps import STEP_S
 from headstack.judging.verdict import Verdict
 
@@ -111,6 +113,19 @@ def test_the_time_of_correlation_is_found() -> None:
 def test_discoveries_are_few_in_health() -> None:
     assert not discoveries(np.zeros(1_000), 0.05).any()
     assert discoveries(np.array([12.0, *np.zeros(999)]), 0.05).sum() == 1
+
+
+def test_what_stands_over_the_fleet_needs_more_where_more_is_watched() -> None:
+    seen = observed(2, 8, from_step(2, DAY, 1.4))
+    # Alarmed within hours; that it is no chance among all disks is certain a little later.
+    assert {disk: one.stands for disk, one in of(seen).items() if one.kind == "slow"} == {"d2": True}
+    assert not any(one.stands for one in of(observed(2, 8, healthy)).values())
+    fleet = Fleet.of(judge(seen).state)
+    slow, *others = sorted((fleet.log_e_value(place) for place in range(8)), reverse=True)
+    assert slow > math.log(8 / 0.05) > 0 > max(others)
+    # As much evidence stands among 8, and not among so many that one would have it by chance.
+    assert discoveries(np.array([6.0, *[-9.0] * 7]), 0.05).sum() == 1
+    assert not discoveries(np.array([6.0, *[-9.0] * 99]), 0.05).any()
 
 
 def test_medians_leave_out_the_disk_itself() -> None:
@@ -212,7 +227,7 @@ def test_the_state_is_bounded() -> None:
         past.learn(
             step, -5.0 + 0.01 * math.sin(step), np.array([1.0 + math.sin(step / 7), 0.0, 1.0, 0.0]), healthy=True
         )
-    assert len(past.steps) <= 512
+    assert len(past.spells) <= 512
     assert len(past.young) <= 200
 
 
@@ -224,7 +239,90 @@ def test_slow_growth_is_not_learnt_as_health() -> None:
             step, -5.0 + growth + draw.normal(0, 0.02), np.array([draw.uniform(1, 2), 9.0, 1.0, 0.0]), healthy=True
         )
     # A tenth is all that it may drift, whatever it has seen of growth by 80 %.
-    assert past.expected(np.array([1.5, 9.0, 1.0, 0.0])) < -5.0 + math.log(1.1) + 0.03
+    expected = -past.residual(0.0, np.array([1.5, 9.0, 1.0, 0.0]))[0]
+    assert expected < -5.0 + math.log(1.1) + 0.03
+
+
+def spells(draw: np.random.Generator, count: int, length: int = 8) -> list[np.ndarray]:
+    """Loads (the logarithms of rate and size, the share of reads, the logarithm of what is in flight), each as long as
+    a spell."""
+    found = []
+    for _ in range(count):
+        load = [math.log(draw.uniform(20, 150)), math.log(4096 * 2.0 ** draw.integers(6)), draw.uniform(0.3, 0.9), 0.1]
+        found += [np.array(load)] * length
+    return found
+
+
+def took(load: np.ndarray) -> float:
+    """The logarithm of setup and transfer under a queue, as of a disk."""
+    service_s = 0.004 + math.exp(load[1]) / 50e6
+    return math.log(service_s / (1.0 - min(math.exp(load[0]) * service_s, 0.9) / 2))
+
+
+def learnt(draw: np.random.Generator, misfit: float = 0.0, length: int = 8) -> Past:
+    past, off = Past(), 0.0
+    for step, load in enumerate(spells(draw, DAY // length, length)):
+        off = draw.normal(0.0, misfit) if step % length == 0 else off
+        past.learn(step, took(load) + off + draw.normal(0.0, 0.03), load, healthy=True)
+    assert past.known
+    return past
+
+
+def test_loads_that_were_not_learnt_are_expected_as_well_as_it_says() -> None:
+    draw = np.random.default_rng(6)
+    standard = []
+    for _ in range(20):
+        past = learnt(draw, misfit=0.05)
+        for load in spells(draw, 40, 1):
+            residual, trust = past.residual(took(load) + draw.normal(0.0, math.hypot(0.05, 0.03)), load)
+            standard.append(residual * trust / past.deviation)
+    told = np.array(standard)[np.isfinite(standard)]
+    assert len(told) > 0.6 * len(standard)
+    assert 0.7 < float(np.sqrt(np.mean(told**2))) < 1.2
+
+
+def test_a_load_far_from_all_that_were_seen_is_not_judged() -> None:
+    past = learnt(np.random.default_rng(7))
+    near, far = np.array([4.5, math.log(16_384), 0.6, 0.1]), np.array([4.5, math.log(4 << 20), 0.6, 0.1])
+    assert abs(past.residual(took(near), near)[0]) < 0.1
+    assert math.isnan(past.residual(took(far), far)[0])
+
+
+def test_quarters_of_one_load_are_one_observation() -> None:
+    draw = np.random.default_rng(8)
+    # What is wrong at a load is wrong for all of its eight quarters.
+    assert learnt(draw, misfit=0.15).health.time > 5.0
+    assert learnt(draw, length=1).health.time == pytest.approx(1.0, abs=0.2)
+
+
+def test_what_is_in_flight_explains_no_slowness() -> None:
+    past = learnt(np.random.default_rng(9))
+    load = np.array([4.5, math.log(16_384), 0.6, 0.1])
+    healthy, _ = past.residual(took(load), load)
+    deeper = load + np.array([0.0, 0.0, 0.0, 0.12])
+    assert past.residual(took(load) + math.log(1.3), deeper)[0] - healthy == pytest.approx(math.log(1.3))
+    # Far more than ever was in flight explains what is in proportion to it.
+    burst = load + np.array([0.0, 0.0, 0.0, 2.0])
+    assert past.residual(took(load) + 2.0, burst)[0] - healthy == pytest.approx(math.log(1.15), abs=0.01)
+
+
+def test_where_the_queue_changes_with_no_load_busy_time_is_judged() -> None:
+    draw, past = np.random.default_rng(10), Past()
+    for step in range(DAY):
+        load = np.array([5.0, 9.0, 1.0, draw.uniform(0.0, 3.0)])
+        past.learn(step, -6.0 + load[3] + draw.normal(0.0, 0.03), load, healthy=True)
+    assert past.by_busy
+    residual, _ = past.residual(-6.0 + 2.5 + math.log(1.5), np.array([5.0, 9.0, 1.0, 2.5]))
+    assert residual == pytest.approx(math.log(1.5), abs=0.05)
+
+
+def test_a_disk_whose_load_was_never_seen_is_not_called_fine() -> None:
+    seen = observed(3, 1, healthy)
+    other = pl.when(pl.col("start_s") >= 2 * DAY * STEP_S).then(1000.0).otherwise(1.0)
+    moved = seen.frame.with_columns(read_bytes=pl.col("read_bytes") * other, bytes=pl.col("bytes") * other)
+    verdict = of(Observations(moved, "made up"), peers="none")["d0"]
+    assert verdict.kind == "cannot tell"
+    assert "its load was none that its own past has seen" in verdict.why
 
 
 def test_peers_that_are_sick_teach_nothing() -> None:

@@ -90,11 +90,11 @@ def deviates(residuals: Array, pools: Array, times: Array) -> tuple[Array, Array
     known = np.isfinite(pools)
     p = (1.0 + (known & (pools >= residuals[:, None])).sum(axis=1)) / (1.0 + known.sum(axis=1))
     # Midway between neighbours: ranks are steps, and the greatest of all would be taken for no evidence at all.
-    z = np.clip(_normal_quantile(1.0 - p + 0.5 / (1.0 + known.sum(axis=1))), Z_MIN, Z_MAX)
+    z = np.clip(normal_quantile(1.0 - p + 0.5 / (1.0 + known.sum(axis=1))), Z_MIN, Z_MAX)
     return p, (z - Z_SHIFT) / np.sqrt(times)
 
 
-def _normal_quantile(p: Array) -> Array:
+def normal_quantile(p: Array) -> Array:
     """Of the standard normal distribution; Abramowitz and Stegun 26.2.23, right to 0.00045."""
     tail = np.clip(np.minimum(p, 1.0 - p), 1e-12, 0.5)
     t = np.sqrt(-2.0 * np.log(tail))

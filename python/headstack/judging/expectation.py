@@ -1,5 +1,5 @@
-"""What latency a disk should show under its load: what its peers show at the same moment, what it has shown itself,
-or what its twin would."""
+"""What latency a disk should show under its load: what its peers show at the same moment, or what its twin would.
+What it has shown itself is in ``past.py``."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ import numpy as np
 from headstack.judging.evidence import POOL_MAX, Array, correlation_time
 from headstack.judging.steps import FEATURES
 
-STEPS_NEEDED = 96
-"""Of a disk's own past: a day, so that day and night are in it."""
 PEERS_MIN = 3
 PEER_STEPS = (12, 24, 48, 96)
 """After how many steps residuals of peers are first known, known better, and known for good."""
@@ -24,11 +22,6 @@ SICK = math.log(1.15)
 UNLIKE = 3.0
 """Nor does one whose residuals vary so many times as much as those of its peers."""
 RIDGE = 1e-3
-KEPT_EVERY = 8
-WEEK = 672
-"""Steps. What is younger is not learnt from: a disk that slowly fails would teach that it is well."""
-DRIFT = math.log(1.1)
-"""How far all that is learnt later may move what was expected of the first day."""
 
 NULL = np.array(None, dtype=object)
 
@@ -148,115 +141,12 @@ class Peers:
     def plain(self) -> dict[str, Any]:
         # What was not seen is null: NaN is no JSON.
         steps = [[step, *(np.where(np.isnan(a), NULL, a).tolist() for a in at)] for step, *at in self.steps]
-        return {"slopes": self.slopes.tolist(), "known": self.known, "steps": steps} | _plain(self.health)
+        return {"slopes": self.slopes.tolist(), "known": self.known, "steps": steps} | plain_health(self.health)
 
     @staticmethod
     def of(plain: dict[str, Any]) -> Peers:
         steps = [(step, np.array(a, dtype=float), np.array(b, dtype=float)) for step, a, b in plain["steps"]]
-        return Peers(np.array(plain["slopes"]), _health(plain), steps, plain["known"])
-
-
-@dataclass
-class Past:
-    """What a disk has shown of one kind of request: latency over load, learnt in its first day, and later from health
-    that is a week old."""
-
-    steps: list[list[float]] = field(default_factory=list)
-    """Step, the logarithm of latency, and features."""
-    young: list[list[float]] = field(default_factory=list)
-    """Those of the last week, of which one in ``KEPT_EVERY`` is kept."""
-    weights: Array = field(default_factory=lambda: np.zeros(6))
-    low: Array = field(default_factory=lambda: np.zeros(4))
-    high: Array = field(default_factory=lambda: np.zeros(4))
-    health: Health = field(default_factory=Health)
-    anchor: float = 0.0
-    """What the first day expects in the middle of its load."""
-    middle: Array = field(default_factory=lambda: np.zeros(4))
-    known: bool = False
-
-    def expected(self, features: Array) -> float:
-        """NaN where such a load was never seen."""
-        margin = 0.25 * (self.high - self.low) + np.array([0.2, 0.2, 0.1, math.inf])
-        if not ((features >= self.low - margin) & (features <= self.high + margin)).all():
-            return math.nan
-        at = np.clip(features, self.low, self.high)
-        # More in flight than ever: no healthy disk takes more than in proportion to it.
-        return float(_basis(at[None, :])[0] @ self.weights + max(features[3] - at[3], 0.0))
-
-    def learn(self, step: int, latency: float, features: Array, healthy: bool) -> None:
-        """Takes a step in. What is not healthy teaches nothing."""
-        row = [step, latency, *features.tolist()]
-        if not self.known:
-            self.steps.append(row)
-            if len(self.steps) == STEPS_NEEDED:
-                self._fit()
-                self.middle = np.median(np.array(self.steps)[:, 2:], axis=0)
-                self.anchor = self.expected(self.middle)
-                self.known = True
-            return
-        if not healthy:
-            # It may have begun before it was seen.
-            self.young = []
-        elif step % KEPT_EVERY == 0:
-            self.young.append(row)
-            if step - self.young[0][0] >= 2 * WEEK:
-                old = [row for row in self.young if step - row[0] >= WEEK]
-                self.young = self.young[len(old) :]
-                self.steps = (self.steps + old)[-POOL_MAX:]
-                self._fit()
-                moved = self.expected(self.middle) - self.anchor
-                if math.isfinite(moved):
-                    self.weights[0] -= moved - min(max(moved, -DRIFT), DRIFT)
-
-    def _fit(self) -> None:
-        rows = np.array(self.steps)
-        y, x = rows[:, 1], rows[:, 2:]
-        self.low, self.high = np.quantile(x, [0.02, 0.98], axis=0)
-        basis = _basis(np.clip(x, self.low, self.high))
-        self.weights = _ridge(basis, y)
-        # Each quarter is held against the others, in runs of six steps: a curve lies closer to what it was fitted to.
-        quarter = np.arange(len(y)) // 6 % 4
-        residuals = np.empty(len(y))
-        for number in range(4):
-            out = quarter == number
-            residuals[out] = y[out] - basis[out] @ _ridge(basis[~out], y[~out])
-        self.health = Health.of(residuals[None, :])
-
-    def plain(self) -> dict[str, Any]:
-        arrays = {name: getattr(self, name).tolist() for name in ("weights", "low", "high", "middle")}
-        told = {"steps": self.steps, "young": self.young, "anchor": self.anchor, "known": self.known}
-        return arrays | told | _plain(self.health)
-
-    @staticmethod
-    def of(plain: dict[str, Any]) -> Past:
-        told: dict[str, Any] = {name: np.array(plain[name]) for name in ("weights", "low", "high", "middle")}
-        told |= {name: plain[name] for name in ("steps", "young", "anchor", "known")}
-        return Past(**told, health=_health(plain))
-
-
-def _basis(features: Array) -> Array:
-    return np.column_stack([np.ones(len(features)), features, features[:, 0] ** 2])
-
-
-def _ridge(basis: Array, y: Array) -> Array:
-    """Least squares of what is robust: twice, the second time with those left out that are far off."""
-    scale = np.maximum(basis.std(axis=0), 1e-9)
-    scale[0] = 1.0
-    centre = basis.mean(axis=0)
-    centre[0] = 0.0
-    x = (basis - centre) / scale
-    # A feature that does not change says nothing, and gets no weight.
-    x[:, basis.std(axis=0) < 1e-6] = 0.0
-    x[:, 0] = 1.0
-    penalty = RIDGE * len(y) * np.diag([0.0] + [1.0] * (basis.shape[1] - 1)) + 1e-9 * np.eye(basis.shape[1])
-    good = np.ones(len(y), dtype=bool)
-    for _ in range(2):
-        weights = np.linalg.solve(x[good].T @ x[good] + penalty, x[good].T @ y[good])
-        off = np.abs(y - x @ weights)
-        good = off <= 4.0 * max(float(np.median(off)), 1e-6)
-    weights = weights / scale
-    weights[0] -= float((weights[1:] * centre[1:]).sum())
-    return np.asarray(weights)
+        return Peers(np.array(plain["slopes"]), health_of(plain), steps, plain["known"])
 
 
 def expected_of_twin(twin: Twin, stream: str, features: Array) -> float:
@@ -267,9 +157,11 @@ def expected_of_twin(twin: Twin, stream: str, features: Array) -> float:
     return math.log(told) if told else math.nan
 
 
-def _plain(health: Health) -> dict[str, Any]:
+def plain_health(health: Health) -> dict[str, Any]:
+    """Health, as plain data."""
     return {"pool": health.pool.tolist(), "time": health.time}
 
 
-def _health(plain: dict[str, Any]) -> Health:
+def health_of(plain: dict[str, Any]) -> Health:
+    """Health that ``plain_health`` made plain."""
     return Health(np.array(plain["pool"]), plain["time"])

@@ -11,7 +11,8 @@ import numpy as np
 import polars as pl
 
 from headstack.judging.evidence import STEPS_A_YEAR, Array, Evidence, deviates
-from headstack.judging.expectation import PEERS_MIN, SICK, STEPS_NEEDED, Past, Peers
+from headstack.judging.expectation import PEERS_MIN, SICK, Peers
+from headstack.judging.past import STEPS_NEEDED, Past
 from headstack.judging.steps import STEP_S, STREAMS, Step
 from headstack.judging.verdict import Method
 
@@ -28,6 +29,8 @@ COURSE = 240
 PEER_STEPS_JUDGED = 8
 JUDGED_AFTER: tuple[tuple[Method, int], ...] = (("peers", PEER_STEPS_JUDGED), ("twin", 1), ("own past", 1))
 """What a verdict rests on, the first that has seen so many steps."""
+UNSEEN = 8
+"""Steps, two hours: after so many in which nothing can be told of a disk, it is not called fine."""
 UNSTEADY = math.log(1.5)
 """Of a disk whose intervals take on average so much longer than its best tenth within the same quarter of an hour."""
 SLOW_A_YEAR = 0.01
@@ -189,8 +192,9 @@ class Fleet:
         of = self.peers.get((disk.group or "", stream)) if method == "peers" else disk.pasts.get(stream)
         return (np.empty(0), 1.0) if of is None else (of.health.pool, of.health.time)
 
-    def test(self, step: int, residuals: Array, budget: float) -> None:
-        """Takes residuals of disks, streams and methods in."""
+    def test(self, step: int, residuals: Array, trust: Array, budget: float) -> None:
+        """Takes residuals of disks, streams and methods in. ``trust``, of the same shape, is what a deviation of
+        health is as a part of the one that is to be expected of this residual."""
         flat = residuals.reshape(-1)
         lanes = np.flatnonzero(np.isfinite(flat))
         if not len(lanes):
@@ -206,7 +210,8 @@ class Fleet:
         times = np.ones(len(flat))
         times[lanes] = [time for _, time in found]
         p, z = np.ones(len(flat)), np.zeros(len(flat))
-        p[lanes], z[lanes] = deviates(flat[lanes] - TOLERANCES[lanes % len(METHODS)], pools, times[lanes])
+        beyond = (flat[lanes] - TOLERANCES[lanes % len(METHODS)]) * trust.reshape(-1)[lanes]
+        p[lanes], z[lanes] = deviates(beyond, pools, times[lanes])
         self.evidence.take(step, flat, p, z, times, self.evidence.thresholds(budget, LANES_A_DRIVE))
 
     def judged_by(self, place: int) -> Method | None:
@@ -243,11 +248,29 @@ class Fleet:
         if not slow and unsteady is not None:
             size = (unsteady, unsteady - 0.1, unsteady + 0.1)
             return Facts(True, "own past", None, stream, disk.first_s / STEP_S, size, 1.0, None, noise, True, unsteady)
-        missing = self._together(place) if by == "peers" and not slow else None
+        missing = None
+        if not slow and by == "peers":
+            missing = self._together(place)
+        elif not slow and by == "own past":
+            missing = self._unseen(disk)
         share = float(self.evidence.share(thresholds)[lane])
         confidence = self._confidence(lane, thresholds, budget) if slow else max(0.0, 1.0 - min(share, 1.0))
         start = begun <= disk.first_s / STEP_S + 1
         return Facts(slow, by, missing, stream, begun, size, share, confidence, noise, start, None)
+
+    def log_e_value(self, place: int) -> float:
+        """The logarithm of a disk's e-value against health, now: of its lanes the mean. Minus infinity of one that is
+        held against nothing.
+
+        What the e-detector has come to is at most the sum of what bets begun at each step have, so over the steps
+        that were seen it is on average at most 1 in health."""
+        by = self.judged_by(place)
+        if by is None:
+            return -math.inf
+        lanes = np.array([self.lane(place, stream, by) for stream in range(len(STREAMS))])
+        lanes = lanes[self.evidence.seen[lanes] > 0]
+        of_lanes = self.evidence.level[lanes, -1] - np.log(self.evidence.seen[lanes] + 1.0)
+        return float(np.logaddexp.reduce(of_lanes) - math.log(len(lanes)))
 
     def _confidence(self, lane: int, thresholds: Array, budget: float) -> float:
         """Of an alarm: what became slow in the time that was watched, against what is called so by chance. Evidence
@@ -268,12 +291,22 @@ class Fleet:
     def _missing(self, disk: Disk) -> str:
         if disk.steps == 0:
             return "in no quarter of an hour were 30 requests of a kind answered"
-        known = max(len(past.steps) for past in disk.pasts.values())
+        known = max(past.learnt for past in disk.pasts.values())
+        if known >= STEPS_NEEDED:
+            return "it has too few peers under a like load, and its own past has seen no such load"
         hours = (STEPS_NEEDED - known) * STEP_S / 3600.0
         return (
             f"it has too few peers under a like load, and its own past is {known} quarters of an hour with enough "
             f"requests; {STEPS_NEEDED} are needed, {hours:.0f} h more"
         )
+
+    def _unseen(self, disk: Disk) -> str | None:
+        """Where nothing that a disk was asked of late could be held against anything."""
+        late = np.array(disk.recent[-UNSEEN:])[:, 2::7]
+        if len(late) < UNSEEN or np.isfinite(late).any():
+            return None
+        hours = UNSEEN * STEP_S / 3600.0
+        return f"in the last {hours:.0f} h with enough requests its load was none that its own past has seen"
 
     def _together(self, place: int) -> str | None:
         """Where most disks of a group have left their own past together."""

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from headstack._native import InputError
 from headstack.judging.causes import cause_of
-from headstack.judging.evidence import Array
+from headstack.judging.evidence import Array, discoveries
 from headstack.judging.expectation import Peers, Twin, expected_of_twin, leave_one_out_median
 from headstack.judging.fleet import METHODS, Disk, Fleet, grouped
 from headstack.judging.observations import Observations
 from headstack.judging.saying import verdict_of
 from headstack.judging.steps import STREAMS, Step, plain_rows, rows_of, split, steps_of
-from headstack.judging.verdict import Judgement, Verdict
+from headstack.judging.verdict import FALSE_SHARE, Judgement, Verdict
 
 PeersMode: TypeAlias = Literal["auto", "host", "model", "none"]
 PEERS_MODES: tuple[PeersMode, ...] = ("auto", "host", "model", "none")
 FALSE_ALARMS = 0.001
 """In a drive-year."""
-VERSION = 1
+VERSION = 2
 
 
 def judge(
@@ -64,14 +65,16 @@ def take(fleet: Fleet, step: Step, twins: Mapping[str, Twin], budget: float) -> 
     # All requests together are judged where a source does not tell reads from writes.
     latency[np.isfinite(latency[:, :2]).any(axis=1), 2] = math.nan
     residuals = np.full((len(fleet.disks), len(STREAMS), len(METHODS)), math.nan)
+    trust = np.ones(residuals.shape)
     of_peers = np.full(latency.shape, math.nan)
     for (_, stream), group, members in fleet.peers_of_all():
         of_peers[members, stream] = leave_one_out_median(step.spread[members, stream][None, :])[0]
         residuals[members, stream, 0] = _of_peers(fleet, group, members, stream, step, budget)
     for place, disk in enumerate(fleet.disks):
         for seen_stream in map(int, np.flatnonzero(np.isfinite(latency[place]))):
-            residuals[place, seen_stream, 1:] = _of_itself(disk, seen_stream, latency[place], features[place], twins)
-    fleet.test(step.number, residuals, budget)
+            of_itself = _of_itself(disk, seen_stream, latency[place], features[place], twins)
+            residuals[place, seen_stream, 1:], trust[place, seen_stream, 1] = of_itself
+    fleet.test(step.number, residuals, trust, budget)
     for place, disk in enumerate(fleet.disks):
         seen = [int(stream) for stream in np.flatnonzero(np.isfinite(latency[place]))]
         if not seen:
@@ -93,27 +96,31 @@ def _of_peers(fleet: Fleet, group: Peers, members: list[int], stream: int, step:
         for number, *first in group.first()[:-1]:
             residuals = np.full((len(fleet.disks), len(STREAMS), len(METHODS)), math.nan)
             residuals[members, stream, 0] = group.residuals(*first)
-            fleet.test(number, residuals, budget)
+            fleet.test(number, residuals, np.ones(residuals.shape), budget)
     group.forget()
     return group.residuals(latency, features) if group.known else np.full(len(members), math.nan)
 
 
-def _of_itself(disk: Disk, stream: int, latency: Array, features: Array, twins: Mapping[str, Twin]) -> list[float]:
-    """Residuals against the disk's own past and its twin."""
+def _of_itself(
+    disk: Disk, stream: int, latency: Array, features: Array, twins: Mapping[str, Twin]
+) -> tuple[tuple[float, float], float]:
+    """Residuals against the disk's own past and its twin, and how far the first can be trusted."""
     past = disk.past(stream)
-    own = latency[stream] - past.expected(features[stream]) if past.known else math.nan
+    if not past.known:
+        return (math.nan, math.nan), 1.0
+    own, trust = past.residual(float(latency[stream]), features[stream])
     twin = twins.get(disk.model or "")
-    if twin is None or not past.known:
-        return [float(own), math.nan]
-    return [float(own), float(latency[stream] - expected_of_twin(twin, STREAMS[stream], features[stream]))]
+    of_twin = math.nan if twin is None else expected_of_twin(twin, STREAMS[stream], features[stream])
+    return (own, float(latency[stream] - of_twin)), trust
 
 
 def verdicts(fleet: Fleet, budget: float) -> list[Verdict]:
     """Of all disks, in order of host and disk."""
     found = []
+    stands = discoveries(np.array([fleet.log_e_value(place) for place in range(len(fleet.disks))]), FALSE_SHARE)
     for place in sorted(range(len(fleet.disks)), key=lambda at: (fleet.disks[at].host, fleet.disks[at].disk)):
         facts = fleet.facts(place, budget)
         disk = fleet.disks[place]
         cause = cause_of(disk.recent, facts.since_step, facts.noise) if facts.slow else None
-        found.append(verdict_of(disk, facts, cause))
+        found.append(replace(verdict_of(disk, facts, cause), stands=facts.slow and bool(stands[place])))
     return found

@@ -15,7 +15,7 @@ from headstack._native import InputError
 from headstack.atomic_files import write_text
 from headstack.judging.observations import Observations
 from headstack.judging.sources.files import How
-from headstack.judging.verdict import CANNOT_TELL, KINDS, SLOW, Judgement, Verdict
+from headstack.judging.verdict import CANNOT_TELL, FALSE_SHARE, KINDS, SLOW, Judgement, Verdict
 
 Judge: TypeAlias = Callable[..., Judgement]
 
@@ -106,16 +106,19 @@ class Session:
             "disks": [asdict(one) for one in self.verdicts],
         }
 
-    def keep(self, path: Path) -> None:
-        """Writes the state file, whole or not at all."""
-        document = {
+    def kept(self) -> dict[str, Any]:
+        """What the next run goes on from, as JSON has it."""
+        return {
             MARK: VERSION,
             "state": self.state,
             "judged_s": self.judged_s,
             "readings": self.how.readings,
             "verdicts": [asdict(one) for one in self.verdicts],
         }
-        write_text(path, json.dumps(document, allow_nan=False) + "\n")
+
+    def keep(self, path: Path) -> None:
+        """Writes the state file, whole or not at all."""
+        write_text(path, json.dumps(self.kept(), allow_nan=False) + "\n")
 
     def go_on(self, path: Path) -> None:
         """Goes on from a state file, where there is one. Raises ``InputError`` where it is not ours."""
@@ -125,10 +128,14 @@ class Session:
             document = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise InputError(f"{path}: no readable state of judge: {error}") from None
+        self.go_on_from(document, str(path))
+
+    def go_on_from(self, document: Any, where: str) -> None:
+        """Goes on from what ``kept`` gave; messages call it ``where``."""
         if not isinstance(document, dict) or MARK not in document:
-            raise InputError(f"{path}: no state of judge; allowed: a file that --state has written, or a new name")
+            raise InputError(f"{where}: no state of judge; allowed: what an earlier judgement has kept, or a new name")
         if document[MARK] != VERSION:
-            raise InputError(f"{path}: version {document[MARK]} of the state; allowed: {VERSION}")
+            raise InputError(f"{where}: version {document[MARK]} of the state; allowed: {VERSION}")
         self.state, self.judged_s = document["state"], document["judged_s"]
         self.how.readings.update(document["readings"])
         self.verdicts = tuple(verdict_of(one) for one in document["verdicts"])
@@ -143,6 +150,9 @@ def headline(session: Session) -> str:
     slow = f"{count[SLOW]} of {disks:,} {'disk' if disks == 1 else 'disks'} {'is' if count[SLOW] == 1 else 'are'} slow"
     if not count[SLOW]:
         slow = f"no disk of {disks:,} is found slow"
+    elif disks > 1:
+        stand = sum(one.stands for one in session.verdicts)
+        slow += f" ({stand:,} also where at most {FALSE_SHARE:.0%} of those that are named over all disks may be false)"
     untold = f"; of {count[CANNOT_TELL]:,} it cannot be told" if count[CANNOT_TELL] else ""
     return f"{slow}{untold}"
 

@@ -11,6 +11,8 @@ CANNOT_TELL: Literal["cannot tell"] = "cannot tell"
 Kind: TypeAlias = Literal["fine", "slow", "cannot tell"]
 KINDS: tuple[Kind, ...] = (SLOW, CANNOT_TELL, FINE)
 """Those that want attention first."""
+FALSE_SHARE = 0.05
+"""Of the slow disks that stand over the whole fleet, so many may be false on average."""
 Method: TypeAlias = Literal["peers", "own past", "twin"]
 
 
@@ -57,6 +59,9 @@ class Verdict:
     cause: Cause | None = None
     evidence: float | None = None
     """How much of the evidence that an alarm takes has come together: 1 is an alarm."""
+    stands: bool = False
+    """Whether a slow disk is among those of which at most ``FALSE_SHARE`` are false on average, however many disks
+    are watched; what it is called slow by is a budget for each disk."""
     course: tuple[tuple[float, float], ...] = ()
     """Over time, how many times as slow as it should be it was: (start_s, factor), at most some hundred."""
 

@@ -45,6 +45,11 @@ def declaration(text: str) -> dict[str, str]:
         if any(not equals for _, equals, _ in pairs):
             raise InputError(f"--columns: {text!r}; allowed: KEY=COLUMN:UNIT,..., or a file NAME.toml of such keys")
         found, where = {key.strip(): value.strip() for key, _, value in pairs}, "--columns"
+    return checked(found, where)
+
+
+def checked(found: Mapping[str, str], where: str) -> dict[str, str]:
+    """A declaration whose keys are known and enough. Raises ``InputError`` otherwise."""
     for key, value in found.items():
         if key not in KEYS:
             raise InputError(f"{where}: {key} is unknown; allowed: {', '.join(KEYS)}")
@@ -55,7 +60,7 @@ def declaration(text: str) -> dict[str, str]:
             raise InputError(f"{where}: {key} is missing; allowed: {', '.join(KEYS)}")
     if "every" not in found and "length" not in found:
         raise InputError(f"{where}: how long intervals are is missing; allowed: every=15s, or length=COLUMN:UNIT")
-    return found
+    return dict(found)
 
 
 def is_own(columns: list[str]) -> bool:
@@ -75,7 +80,11 @@ def scanned(paths: list[Path]) -> pl.LazyFrame:
 
 def parts(paths: list[Path], columns: Mapping[str, str] | None, how: How) -> Iterator[Observations]:
     """Observations in order of time, some at once. Each part is a pass over the column of times."""
-    frame = scanned(paths)
+    yield from parts_of(scanned(paths), str(paths[0]), columns, how)
+
+
+def parts_of(frame: pl.LazyFrame, where: str, columns: Mapping[str, str] | None, how: How) -> Iterator[Observations]:
+    """Observations of a table that messages call ``where``."""
     try:
         names = frame.collect_schema().names()
         if columns is not None:
@@ -84,7 +93,7 @@ def parts(paths: list[Path], columns: Mapping[str, str] | None, how: How) -> Ite
             frame = frame.with_columns(pl.lit(None, kind).alias(n) for n, kind in SCHEMA.items() if n not in names)
         else:
             raise InputError(
-                f"{paths[0]}: a table with the columns {', '.join(names)}; --columns tells which of them says what, "
+                f"{where}: a table with the columns {', '.join(names)}; --columns tells which of them says what, "
                 "such as disk=dev,time=ts:s,every=15s,latency=lat:ms"
             )
         for begin_s, end_s in _stretches(frame):
@@ -92,7 +101,7 @@ def parts(paths: list[Path], columns: Mapping[str, str] | None, how: How) -> Ite
             found = completed(part).collect(engine="streaming")
             yield Observations(found, "table", tuple(how.caveats()))
     except PolarsError as error:
-        raise InputError(f"{paths[0]}: {error}") from None
+        raise InputError(f"{where}: {error}") from None
 
 
 STRETCH_S = 600.0
