@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from headstack.differences import Difference, difference
     from headstack.drive import Drive, import_disksim
     from headstack.fio.collected import fio_results
+    from headstack.hosts.joined import HostResults, SeenHost
+    from headstack.hosts.measuring import measure_hosts
     from headstack.inspection import inspect
     from headstack.jobfiles import JobFile, JobResults, measure_jobs, run_jobs
     from headstack.jobfiles.trees import measure_files, verify_files
@@ -65,6 +67,8 @@ _HELD = {
     "differences": ("Difference", "difference"),
     "drive": ("Drive", "import_disksim"),
     "fio.collected": ("fio_results",),
+    "hosts.joined": ("HostResults", "SeenHost"),
+    "hosts.measuring": ("measure_hosts",),
     "inspection": ("inspect",),
     "jobfiles": ("JobFile", "JobResults", "measure_jobs", "run_jobs"),
     "jobfiles.trees": ("measure_files", "verify_files"),
@@ -108,6 +112,7 @@ __all__ = [
     "Difference",
     "Drive",
     "Environment",
+    "HostResults",
     "InputError",
     "JobFile",
     "JobResults",
@@ -117,6 +122,7 @@ __all__ = [
     "Results",
     "RunError",
     "Scenario",
+    "SeenHost",
     "Serving",
     "Sweep",
     "Synthesis",
@@ -144,6 +150,7 @@ __all__ = [
     "load_environment",
     "measure",
     "measure_files",
+    "measure_hosts",
     "measure_jobs",
     "predict",
     "prefill",
