@@ -151,7 +151,7 @@ class Difference:
         rows = []
         for cell in self.cells:
             low, high = (math.expm1(min(end, 700.0)) for end in cell.interval)
-            ends = f"{100 * low:+.2g} to {100 * high:+.2g} %" if math.isfinite(cell.interval[1]) else "not known"
+            ends = f"{_signed(low)} to {_signed(high)} %" if math.isfinite(cell.interval[1]) else "not known"
             permuted = cell.estimate.p_permuted
             rows.append(
                 [
@@ -159,7 +159,7 @@ class Difference:
                     cell.name,
                     f"{cell.ours:,.5g}",
                     f"{cell.theirs:,.5g}",
-                    f"{100 * math.expm1(cell.estimate.log):+.2g} %\n{ends}",
+                    f"{_signed(math.expm1(cell.estimate.log))} %\n{ends}",
                     f"{cell.estimate.p:.2g}",
                     "" if math.isnan(cell.p_held) else f"{cell.p_held:.2g}",
                     "" if permuted is None else f"{permuted:.2g}",
@@ -306,6 +306,12 @@ class Difference:
         from headstack.report.draw import draw
 
         return draw(differences(self), path)
+
+
+def _signed(share: float) -> str:
+    """A share in percent with two digits, and no exponent."""
+    percent = 100 * share
+    return f"{percent:+,.0f}" if abs(percent) >= 99.5 else f"{percent:+.2g}"
 
 
 def _runs(count: int) -> str:

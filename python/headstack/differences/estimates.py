@@ -89,10 +89,11 @@ class Estimate:
         """Runs of each side that tell a difference of this share; ``None`` where the spread is not known."""
         if self.design not in ("paired", "unpaired") or math.isinf(self.error):
             return None
-        tells = [self._tells(spread, math.log1p(share), alpha) for spread in self._spreads()]
-        needed = [_least(one) for one in tells]
-        # The middle of the pairs decides where there are so many.
-        return min([needed[0], *(max(PAIRS_LEAST, n) for n in needed[1:])])
+        needed = [_least(self._tells(spread, math.log1p(share), alpha)) for spread in self._spreads()]
+        if self.design == "unpaired" or needed[0] <= self.counts[0]:
+            return needed[0]
+        # Fewer pairs do not show whether they stray with long tails, of which the middle decides.
+        return max(PAIRS_LEAST, min(needed))
 
     def told_by(self, runs: int, alpha: float) -> float:
         """The least difference, as a share, that so many runs of each side tell."""

@@ -52,7 +52,7 @@ def middle_of(ratios: Sequence[float], of_all: float) -> Middle | None:
     True
     >>> middle_of([*quiet, -0.9, 0.9], 0.28).decides
     True
-    >>> middle_of([*quiet, *[-0.9] * 6], 0.4).decides
+    >>> middle_of([*quiet, *quiet, *[-0.9] * 10], 0.36).decides
     False
     """
     n, cut = len(ratios), math.floor(TRIM * len(ratios))
@@ -73,4 +73,4 @@ def middle_of(ratios: Sequence[float], of_all: float) -> Middle | None:
 def _by_chance(some: int, others: int) -> float:
     """How often a coin gives a split as uneven as this (the sign test, both sides)."""
     n = some + others
-    return min(1.0, 2 * math.fsum(math.comb(n, k) for k in range(min(some, others) + 1)) * 0.5**n)
+    return min(1.0, 2 * sum(math.comb(n, k) for k in range(min(some, others) + 1)) / (1 << n))
