@@ -160,6 +160,16 @@ def test_clients_on_one_host_are_told_apart_by_port(headstack: Headstack, tmp_pa
     assert list(tmp_path.glob("*.png"))
 
 
+def test_runs_with_errors_are_named(tmp_path: Path) -> None:
+    (tmp_path / "good.json").write_text(json.dumps(changed()))
+    failing = changed()
+    failing["jobs"][0]["error"] = 5
+    (tmp_path / "failing.json").write_text(json.dumps(failing))
+    found = hs.difference(tmp_path / "failing.json", tmp_path / "good.json")
+    named = f"requests failed, and what was left is counted: {tmp_path / 'failing.json'}"
+    assert named in found.remarks
+
+
 def test_a_steady_state_and_unknown_fields_do_no_harm() -> None:
     document = changed(new_field={"a": [1]})
     document["jobs"][0]["steadystate"] = {"ss": "iops:5%", "data": {"iops": [200], "bw": [1]}}

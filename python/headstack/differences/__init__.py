@@ -208,6 +208,8 @@ class Difference:
         runs = (*self.ours.runs, *self.theirs.runs)
         idle = [run.source for run in runs if any(not outcome.figures for outcome in run.outcomes.values())]
         said += [f"nothing was complete, and left out: {', '.join(idle)}"] if idle else []
+        failed = [run.source for run in runs if run.errors]
+        said += [f"requests failed, and what was left is counted: {', '.join(failed)}"] if failed else []
         said += [f"could not be read, and left out: {bad}" for bad in (*self.ours.bad, *self.theirs.bad)]
         return tuple(said)
 
