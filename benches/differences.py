@@ -1,15 +1,20 @@
 """Whether `headstack compare` of sets of runs says a difference where there is none, and finds one where there is.
 
-On the noise of this machine as it is: real runs of a fifth of a second, both sides alike, in the order ABBA.
+On the noise of this machine as it is: real runs of a fifth of a second, both sides alike, in the order ABBA. With
+--busy N that of a machine with other users: so many processes compute beside it, and rest, for a second each in the
+mean.
 
-    benches/differences.py [--comparisons 400] [--keep RUNS.json]
+    benches/differences.py [--comparisons 400] [--keep RUNS.json] [--busy N]
 
 Half of the comparisons are of a file in memory, whose speed is that of the processor, half of a device that answers
 after 200 us. With 400 it takes a quarter of an hour. With --keep the runs are kept, and read where the file is there.
 
-For power, the first of each pair of real runs of the device is made 3 % slower in its figures: the slowdown is stated,
-the noise real. A pilot of ten pairs asks for so many runs; that many are looked at, as far as there are so many. Then
-requests come at random, 20,000 and 19,400 a second: that slowdown is real, and new runs are made for each try.
+Of 24 pairs there would be few comparisons: the sides of each pair are dealt by chance for each of so many.
+
+For power, the first of each pair of real runs is made 3 % slower in its figures: the slowdown is stated, the noise
+real. A pilot of ten pairs asks for so many runs; that many, drawn from the pairs that there are, are looked at. Where
+it asks for more than 200, it names what 200 would tell: so much slower is the first made then, and 200 are looked at.
+Then requests come at random, 20,000 and 19,400 a second: that slowdown is real, and new runs are made for each try.
 """
 
 from __future__ import annotations
@@ -17,6 +22,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import multiprocessing
 import os
 import random
 import sys
@@ -28,10 +34,10 @@ from statistics import stdev
 
 import headstack as hs
 from headstack.differences import Difference, of_sides
-from headstack.differences.cells import Cell
-from headstack.differences.runs import OWN_SHARE, Outcome, Run, Side, runs_of
+from headstack.differences.cells import REACH, Cell
+from headstack.differences.runs import NAMES, OWN_SHARE, Outcome, Run, Side, runs_of
 
-PAIRS, PILOT, SLOWER, STARTS = 4, 10, 0.03, 200
+PAIRS, DEALT, PILOT, SLOWER, TRIES = 4, 24, 10, 0.03, 200
 RATE_PER_S, FRESH, FRESH_PILOT = 20_000, 40, 6
 SIZE_BYTES = 16 << 20
 MEMORY, DEVICE = "file in memory", "device of 200 us"
@@ -41,7 +47,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--comparisons", type=int, default=400)
     parser.add_argument("--keep", type=Path)
+    parser.add_argument("--busy", type=int, default=0)
     given = parser.parse_args()
+    others = [multiprocessing.Process(target=bursts, args=(n,), daemon=True) for n in range(given.busy)]
+    for other in others:
+        other.start()
     if given.keep is not None and given.keep.exists():
         kept = json.loads(given.keep.read_text())
     else:
@@ -58,10 +68,23 @@ def main() -> int:
         for count in (PAIRS, 3 * PAIRS):
             told_apart(f"{count} pairs", runs, count, paired=True)
             told_apart(f"{count} runs each, unpaired", runs, count, paired=False)
-    for figure in ("iops", "p50_ms"):
-        found(runs, figure)
+        dealt(runs, given.comparisons)
+        for figure in ("iops", "p50_ms"):
+            found(runs, figure)
     fresh()
+    for other in others:
+        other.kill()
     return 0
+
+
+def bursts(seed: int) -> None:
+    """Another user of the machine."""
+    draw = random.Random(seed)
+    while True:
+        until = time.monotonic() + draw.expovariate(1)
+        while time.monotonic() < until:
+            sum(range(20_000))
+        time.sleep(draw.expovariate(1))
 
 
 def measured(count: int) -> dict[str, object]:
@@ -108,25 +131,72 @@ def told_apart(name: str, runs: Sequence[Run], count: int, paired: bool) -> None
     print(f"  {name}: {said} of {len(all_found)} comparisons said a difference: {share}")
 
 
+def dealt(runs: Sequence[Run], comparisons: int) -> None:
+    """How often a difference is said of more pairs, whose sides are dealt by chance."""
+    every, draw, said, tails = pairs(runs), random.Random(2), 0, 0
+    for _ in range(comparisons):
+        start = draw.randrange(len(every) - DEALT + 1)
+        window = every[start : start + DEALT]
+        found = judged([pair if draw.random() < 0.5 else (pair[1], pair[0]) for pair in window])
+        said += any(cell.verdict == "differs" for cell in found)
+        tails += any(cell.estimate.stalls is not None for cell in found)
+    low, high = wilson(said, comparisons)
+    share = f"{100 * said / comparisons:.1f} % ({100 * low:.1f} to {100 * high:.1f} %)"
+    print(
+        f"  {DEALT} pairs, dealt: {said} of {comparisons} comparisons said a difference: {share}; long tails in {tails}"
+    )
+
+
 def found(runs: Sequence[Run], figure: str) -> None:
     """How often a slowdown is found in a figure with as many runs as a pilot asked for."""
-    every = [(slower(first), second) for first, second in pairs(runs)]
-    draw, tries, counts = random.Random(1), [], []
-    for _ in range(STARTS):
+    every, draw, name = pairs(runs), random.Random(1), NAMES[figure]
+    tries: list[bool] = []
+    of_reach: list[bool] = []
+    counts, reaches = [], []
+    for _ in range(TRIES):
         start = draw.randrange(len(every) - PILOT)
-        pilot = of(figure, judged(every[start : start + PILOT]))
-        asked = PILOT + (pilot.more_runs or 0)
-        counts.append(asked)
-        if start + asked <= len(every):
-            tries.append(of(figure, judged(every[start : start + asked])).verdict == "differs")
-    if not tries:
-        print(f"3 % slower, {figure}: no pilot asked for as few runs as there are, but {sorted(counts)[STARTS // 2]}")
-        return
-    middle = sorted(counts)[len(counts) // 2]
-    low, high = wilson(sum(tries), len(tries))
-    share = f"{100 * sum(tries) / len(tries):.0f} % ({100 * low:.0f} to {100 * high:.0f} %, were they apart)"
-    print(f"3 % slower, {figure}: found in {sum(tries)} of {len(tries)} tries with the pairs asked for: {share}")
-    print(f"  pairs asked for: {min(counts)} to {max(counts)}, {middle} in the middle; tries share runs")
+        planted = [(slower(first, SLOWER), second) for first, second in every[start : start + PILOT]]
+        pilot = of(figure, judged(planted, figures=name))
+        counts.append(PILOT + (pilot.more_runs or 0))
+        if counts[-1] <= REACH:
+            tries.append(is_found(figure, drawn(draw, every, counts[-1], SLOWER)))
+        else:
+            # A slowdown of x is a ratio of 1 / (1 + x).
+            reaches.append(pilot.reach or 0.0)
+            of_reach.append(is_found(figure, drawn(draw, every, REACH, 1 - 1 / (1 + reaches[-1]))))
+    print(f"  3 % slower, {name}: {min(counts)} to {max(counts)} pairs asked for, {middle(counts):.0f} in the middle")
+    for what, done in ((f"asked for up to {REACH}", tries), (f"what {REACH} were said to tell", of_reach)):
+        if done:
+            low, high = wilson(sum(done), len(done))
+            share = f"{100 * sum(done) / len(done):.0f} % ({100 * low:.0f} to {100 * high:.0f} %)"
+            print(f"    {what}: found in {sum(done)} of {len(done)} tries: {share}")
+    if reaches:
+        low, high = (f"{100 * end:.1f}" for end in (min(reaches), max(reaches)))
+        print(f"    that was {low} to {high} %, {100 * middle(reaches):.1f} in the middle")
+
+
+def drawn(draw: random.Random, every: Sequence[tuple[Run, Run]], count: int, share: float) -> list[tuple[Run, Run]]:
+    """A stretch of so many pairs, from any pair on and round, of which the first is slower."""
+    start = draw.randrange(len(every))
+    chosen = [every[(start + n) % len(every)] for n in range(count)]
+    # Where a stretch goes round, its runs are in the order of the stretch.
+    timed = [
+        tuple(replace(run, at_s=2.0 * n + (run is not min(pair, key=at))) for run in pair)
+        for n, pair in enumerate(chosen)
+    ]
+    return [(slower(first, share), second) for first, second in timed]
+
+
+def at(run: Run) -> float:
+    return run.at_s or 0.0
+
+
+def is_found(figure: str, chosen: Sequence[tuple[Run, Run]]) -> bool:
+    return of(figure, judged(chosen, figures=NAMES[figure])).verdict == "differs"
+
+
+def middle(values: Sequence[float]) -> float:
+    return sorted(values)[len(values) // 2]
 
 
 def fresh() -> None:
@@ -158,10 +228,10 @@ def of(figure: str, one: Difference) -> Cell:
     return next(cell for cell in one.cells if cell.figure == figure)
 
 
-def slower(run: Run) -> Run:
-    """The run as it would be on a device that is 3 % slower."""
+def slower(run: Run, share: float) -> Run:
+    """The run as it would be on a device that is slower by this share."""
     changed = {
-        name: value * (1 - SLOWER if name in ("iops", "mb_per_s") else 1 / (1 - SLOWER))
+        name: value * (1 - share if name in ("iops", "mb_per_s") else 1 / (1 - share))
         for name, value in run.outcomes[""].figures.items()
     }
     return replace(run, outcomes={"": Outcome(changed)})

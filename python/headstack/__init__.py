@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from headstack.differences import Difference, difference
     from headstack.drive import Drive, import_disksim
     from headstack.fio.collected import fio_results
+    from headstack.hosts.joined import HostResults, SeenHost
+    from headstack.hosts.measuring import measure_hosts
     from headstack.inspection import inspect
     from headstack.jobfiles import JobFile, JobResults, measure_jobs, run_jobs
     from headstack.jobfiles.trees import measure_files, verify_files
@@ -66,6 +68,8 @@ _HELD = {
     "differences": ("Difference", "difference"),
     "drive": ("Drive", "import_disksim"),
     "fio.collected": ("fio_results",),
+    "hosts.joined": ("HostResults", "SeenHost"),
+    "hosts.measuring": ("measure_hosts",),
     "inspection": ("inspect",),
     "jobfiles": ("JobFile", "JobResults", "measure_jobs", "run_jobs"),
     "jobfiles.trees": ("measure_files", "verify_files"),
@@ -110,6 +114,7 @@ __all__ = [
     "Difference",
     "Drive",
     "Environment",
+    "HostResults",
     "InputError",
     "JobFile",
     "JobResults",
@@ -120,6 +125,7 @@ __all__ = [
     "Results",
     "RunError",
     "Scenario",
+    "SeenHost",
     "Serving",
     "Sweep",
     "Synthesis",
@@ -148,6 +154,7 @@ __all__ = [
     "load_environment",
     "measure",
     "measure_files",
+    "measure_hosts",
     "measure_jobs",
     "predict",
     "prefill",

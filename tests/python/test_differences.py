@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import json
 import math
 import random
@@ -13,7 +14,7 @@ import pytest
 
 import headstack as hs
 from conftest import CHEETAH, Headstack
-from headstack.differences import Difference, of_sides
+from headstack.differences import Difference, of_sides, tails
 from headstack.differences.cells import Cell
 from headstack.differences.estimates import (
     batches,
@@ -441,3 +442,75 @@ def test_a_load_of_each_side_may_be_what_is_compared() -> None:
     found = hs.difference(ones, fours)
     cells: list[Cell] = list(found)
     assert {cell.load for cell in cells} == {"file-server, depth 1 against file-server, depth 4"}
+
+
+def stalling(draw: random.Random, n: int) -> list[float]:
+    """As a machine that takes the processor away for a tenth to a half of some runs."""
+    return [draw.gauss(0, 0.01) + math.log(1 - (draw.random() < 0.2) * draw.uniform(0.1, 0.5)) for _ in range(n)]
+
+
+@pytest.mark.parametrize("noise", [white, spiky, stalling])
+def test_the_middle_of_pairs_seldom_says_a_difference_that_is_not(noise: Noise) -> None:
+    draw, pairs = random.Random(11), 24
+    found = [compared(noise(draw, 2 * pairs), figures="throughput").cells[0] for _ in range(TRIES)]
+    assert sum(cell.verdict == "differs" for cell in found) / TRIES <= MOST
+    # It decides where tails are long, and nowhere else.
+    share = sum(cell.estimate.stalls is not None for cell in found) / TRIES
+    assert share < 0.05 if noise is white else share > 0.6
+
+
+def test_stalls_do_not_hide_three_percent() -> None:
+    draw, found, asked, effect = random.Random(12), 0, [], math.log(1.03)
+    for _ in range(100):
+        [cell] = compared(spiky(draw, 20), effect=effect, figures="throughput").cells
+        asked.append(10 + (cell.more_runs or 0))
+        # What a pilot asks for is made; of all pairs alone, some 220 would be needed.
+        [cell] = compared(spiky(draw, 2 * asked[-1]), effect=effect, figures="throughput").cells
+        found += cell.verdict == "differs"
+    assert found / 100 >= 0.9
+    assert sorted(asked)[50] <= 100
+
+
+def test_stalls_of_one_side_are_counted_to_it() -> None:
+    draw = random.Random(13)
+    calm, stalls = [draw.gauss(0, 0.01) for _ in range(30)], [(n % 3 == 0) * 0.4 for n in range(30)]
+    ours = runs_of([a - b for a, b in zip(calm, stalls, strict=True)], [2 * n + n % 2 for n in range(30)])
+    theirs = runs_of([draw.gauss(0, 0.01) for _ in range(30)], [2 * n + 1 - n % 2 for n in range(30)])
+    [cell] = of_sides(ours, theirs, 0.01, 0.03, "throughput").cells
+    assert cell.estimate.stalls is None
+    assert cell.verdict == "differs"
+    assert cell.estimate.log < -0.08
+
+
+def test_what_cannot_be_told_is_said_with_what_can() -> None:
+    draw = random.Random(14)
+    noise = [draw.gauss(0, 0.3) for _ in range(20)]
+    found = compared(noise, figures="throughput")
+    [cell] = found.cells
+    assert cell.more_runs is not None
+    assert cell.more_runs > 200
+    assert cell.reach is not None
+    assert 0.05 < cell.reach < 0.3
+    assert "more runs of each would tell 3 %, and 200 in all no less than" in found.headline
+    # What 200 are said to tell, they do.
+    reached = 0
+    for _ in range(50):
+        [cell_of_200] = compared(
+            [draw.gauss(0, 0.3) for _ in range(400)], effect=math.log1p(cell.reach), figures="throughput"
+        ).cells
+        reached += cell_of_200.verdict == "differs"
+    assert reached >= 45
+    # At a second from run to run.
+    [effort] = [line for line in found.remarks if "minutes" in line]
+    minutes = f"{2 * cell.more_runs / 60:,.0f} minutes"
+    assert effort == f"{cell.more_runs:,} more runs of each would take {minutes} at the pace of these"
+
+
+def test_thousands_of_pairs_are_rearranged() -> None:
+    ratios = [0.01 * (-1) ** n for n in range(1200)]
+    assert paired(ratios, [1, -1] * 600).p_permuted is not None
+
+
+def test_the_middle_of_pairs_is_as_its_examples_say() -> None:
+    done = doctest.testmod(tails)
+    assert (done.attempted, done.failed) == (4, 0)

@@ -130,6 +130,44 @@ def test_clients_of_a_server() -> None:
     document["client_stats"] = [one | {"hostname": "a"}, one | {"hostname": "b"}, one | {"jobname": "All clients"}]
     loads = loads_in(documents(json.dumps(document)), "hand", "")
     assert [load.row["requests"] for load in loads] == [512, 512]
+    # Two files of the same clients are two runs, and later versions have the options of each.
+    shared = [{"hostname": name, "port": 0, "bs": size} for name, size in (("a", "8k"), ("b", "16k"))]
+    for job in document["client_stats"]:
+        job["port"] = 0
+        job["job options"] = {"rw": "randread"}
+    document["global options"] = shared
+    later = document | {name: document[name] + 3600 for name in ("timestamp",) if name in document}
+    later["timestamp_ms"] = document.get("timestamp_ms", 0) + 3_600_000
+    loads = loads_in(documents(json.dumps(document) + "\n" + json.dumps(later)), "hand", "")
+    assert [(load.row["run"], load.row["host"], load.row["bs"]) for load in loads] == [
+        (1, "a", "8k"),
+        (1, "b", "16k"),
+        (2, "a", "8k"),
+        (2, "b", "16k"),
+    ]
+
+
+def test_clients_on_one_host_are_told_apart_by_port(headstack: Headstack, tmp_path: Path) -> None:
+    sample = SAMPLES / "3.33-clients.json"
+    loads = loads_of(sample)
+    assert len(loads) == 6
+    assert {load.row["host"] for load in loads} == {"127.0.0.1:8765", "127.0.0.1:8766"}
+    assert all(load.row["requests"] in (93, 107, 200) for load in loads)
+    assert loads[0].row["disk_util"] == "vda:0/0/0.0"
+    found = hs.difference([sample, sample, sample], [sample, sample, sample])
+    assert {cell.load for cell in found} == {load.name for load in loads}
+    assert headstack("plot", str(sample), "-o", str(tmp_path)).returncode == 0
+    assert list(tmp_path.glob("*.png"))
+
+
+def test_runs_with_errors_are_named(tmp_path: Path) -> None:
+    (tmp_path / "good.json").write_text(json.dumps(changed()))
+    failing = changed()
+    failing["jobs"][0]["error"] = 5
+    (tmp_path / "failing.json").write_text(json.dumps(failing))
+    found = hs.difference(tmp_path / "failing.json", tmp_path / "good.json")
+    named = f"requests failed, and what was left is counted: {tmp_path / 'failing.json'}"
+    assert named in found.remarks
 
 
 def test_a_steady_state_and_unknown_fields_do_no_harm() -> None:

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+import headstack as hs
 from conftest import lacks, needs_program
 from headstack.hosts import clock, link
 from headstack.hosts import host as names_of_hosts
@@ -451,3 +452,94 @@ asyncio.run(serve())
     finally:
         cluster.kill()
         cluster.wait()
+
+
+def test_python_measures_from_hosts_and_names_who_fails(shell: str, tmp_path: Path, none_left: None) -> None:
+    told: list[str] = []
+    results = hs.measure_hosts(
+        ["a", "root@b:2222"],
+        "null:1ms",
+        targets={"b": tmp_path / "nowhere.bin"},
+        depth=[1, 2],
+        time="300ms",
+        warm_up="0s",
+        ssh_command=shell,
+        remote_command=REMOTE,
+        tell=told.append,
+    )
+    assert [row["system"] for row in results] == 2 * ["a, b", "a:null:1ms"]
+    assert [row["depth"] for row in results][1::2] == [1, 2]
+    assert results.rounds == 2
+    # Who is missing, in what is returned and while it happens.
+    assert list(results.missing) == ["b"]
+    assert "nowhere.bin" in results.missing["b"]
+    assert any(line.startswith("b: missing before the start: ") for line in told), told
+    for number in range(2):
+        a, b = results.hosts(number)
+        assert (b.host, b.missing_since_s, b.why, b.began_after_us) == ("b", 0, results.missing["b"], None)
+        assert (a.missing_since_s, a.why, a.requests_lost) == (None, None, 0)
+        # The same machine has the same clock.
+        assert a.clock_ahead_ms is not None
+        assert a.clock_within_us is not None
+        assert a.clock_drift_us is not None
+        assert abs(a.clock_ahead_ms) <= a.clock_within_us / 1e3
+        assert a.began_after_us is not None
+        assert a.began_after_us >= -a.clock_within_us
+    # Where none can measure, the first one's reason is raised.
+    with pytest.raises(hs.InputError, match=r"a: .*nowhere\.bin"):
+        hs.measure_hosts("a", tmp_path / "nowhere.bin", ssh_command=shell, remote_command=REMOTE)
+    with pytest.raises(hs.InputError, match="b has no job file"):
+        hs.measure_hosts("a,b", "null", file={"a": "x.fio"}, ssh_command=shell)
+
+
+FIO_CLIENTS = Path(__file__).parent / "samples" / "fio" / "3.33-clients.json"
+"""What fio 3.33 printed of two servers, each with two jobs."""
+
+
+def test_fio_json_of_hosts_is_that_of_fios_clients(shell: str, tmp_path: Path, none_left: None) -> None:
+    (tmp_path / "reads.fio").write_text("[global]\nbs=4k\nsize=1m\n[reads]\nrw=randread\nnumber_ios=60\n")
+    (tmp_path / "writes.fio").write_text("[writes]\nrw=randwrite\nbs=8k\nsize=1m\nnumber_ios=30\n")
+    for host in "ab":
+        (tmp_path / f"{host}.bin").write_bytes(bytes(1 << 20))
+    ways = ["-q", "--ssh-command", shell, "--remote-command", REMOTE, "--target", "a=a.bin", "--target", "b=b.bin"]
+    done = measured(tmp_path, *ways, "--hosts", "a,root@b:2222", "--fio", "reads.fio", "--output-format", "json")
+    assert done.returncode == 0, done.stderr
+    ours = json.loads(done.stdout)
+    fios = json.loads(FIO_CLIENTS.read_text())
+    assert list(ours) == list(fios)
+    entries = ours["client_stats"]
+    assert [(one["jobname"], one["hostname"], one["port"]) for one in entries] == [
+        ("reads", "a", 22),
+        ("reads", "b", 2222),
+        ("All clients", "b", 2222),
+    ]
+    # Field for field, of a client and of all.
+    for own, theirs in ((entries[0], fios["client_stats"][0]), (entries[-1], fios["client_stats"][-1])):
+        assert list(own) == list(theirs)
+        for kind in ("read", "write", "trim", "sync", "iodepth_level", "latency_us", "latency_ms"):
+            assert list(own[kind]) == list(theirs[kind])
+    assert {disk["hostname"] for disk in ours["disk_util"]} <= {"a", "b"}
+    each, all_of_them = entries[:-1], entries[-1]
+    assert [one["read"]["total_ios"] for one in entries] == [60, 60, 120]
+    assert all_of_them["read"]["runtime"] == max(one["read"]["runtime"] for one in each)
+    assert all_of_them["read"]["lat_ns"]["max"] == max(one["read"]["lat_ns"]["max"] for one in each)
+    mean = sum(one["read"]["lat_ns"]["mean"] for one in each) / 2
+    assert abs(all_of_them["read"]["lat_ns"]["mean"] - mean) < 0.01
+    # Job files of their own, as fio's command line has them; what all say stands with each client then.
+    words = [*ways, "--overwrite", "--output", "own.json", "--fio", "--", "--output-format=json+"]
+    done = measured(tmp_path, *words, "--client=a", "reads.fio", "--client=b", "writes.fio")
+    assert done.returncode == 0, done.stderr
+    own = json.loads((tmp_path / "own.json").read_text())
+    assert own["global options"] == [
+        {"hostname": "a", "port": 22, "bs": "4k", "size": "1m"},
+        {"hostname": "b", "port": 22},
+    ]
+    assert sum(own["client_stats"][-1]["write"]["clat_ns"]["bins"].values()) == 30
+    # What reads fio's files reads these.
+    assert [load.name for load in hs.fio_results(tmp_path / "own.json")] == [
+        "a: randread 4k, depth 1",
+        "b: randwrite 8k, depth 1",
+    ]
+    refused = measured(tmp_path, *ways, "--hosts", "a,b", "--fio", "reads.fio", "--minimal")
+    assert refused.returncode == 2
+    assert "terse tells nothing of clients" in refused.stderr

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -13,22 +12,17 @@ import click
 
 from headstack import signals
 from headstack._native import InputError
-from headstack.cli.jobfiles import ARGUMENTS, AskedJobs, asked_jobs
+from headstack.cli.jobfiles import ARGUMENTS, FORMATS, AskedJobs, asked_jobs, check_as_fio, split_arguments
 from headstack.columns import is_plain
 from headstack.hosts.asked import Asked
 from headstack.hosts.host import Host, fio_clients, hosts_of, with_targets
 from headstack.hosts.joined import HostResults
-from headstack.hosts.link import ssh_link
-from headstack.hosts.session import Open, Session
+from headstack.hosts.measuring import DASK, READY_WITHIN, REMOTE, SSH, Ways, measured_from
 from headstack.jobfiles import JobFile
 from headstack.measurement import Access, Progress
-from headstack.runs import swept
-from headstack.values import duration_ns
+from headstack.values import choice
 
 Command = Callable[..., Any]
-
-DASK = "dask://"
-SSH, REMOTE, READY_WITHIN = "ssh", "headstack", "10min"
 
 
 def hosts_options(command: Command) -> Command:
@@ -63,9 +57,11 @@ class AskedHosts:
     """The job file of all hosts that have none of their own."""
     files: Mapping[str, JobFile]
     """Those of hosts that have."""
-    ssh: str
-    remote: str
-    ready_within_s: float
+    ways: Ways
+    format: str | None
+    """Of fio's outputs, the one that is wanted."""
+    output: str | None
+    """Where it goes, in place of stdout."""
 
     def refuse_others(self, given: dict[str, Any], access: Access) -> None:
         """Refuses options that only one host alone has, or that job files state themselves."""
@@ -76,10 +72,11 @@ class AskedHosts:
                 )
         jobs = self.jobs
         if jobs is not None:
-            alone = {"output-format": jobs.format, "status-interval": jobs.status_s, "parse-only": jobs.parse_only}
-            for name, value in alone.items():
+            for name, value in {"status-interval": jobs.status_s, "parse-only": jobs.parse_only}.items():
                 if value:
                     raise InputError(f"--{name}: is of one host alone; leave it out, or --hosts")
+        if self.format == "terse":
+            raise InputError("--output-format: terse tells nothing of clients; json and json+ do")
         for file in [*self.files.values(), *([] if jobs is None else [jobs.file])]:
             AskedJobs(file, [], None, None).refuse_others(given, access)
 
@@ -90,31 +87,13 @@ class AskedHosts:
         luns: Mapping[str, str],
         options: Mapping[str, list[str]],
         progress: Progress | None,
-    ) -> tuple[HostResults, list[str]]:
-        """Measures; also what is not done as job files ask, and what else hosts have to say."""
+    ) -> HostResults:
+        """Measures, and tells on stderr what happens meanwhile."""
         file = None if self.jobs is None else self.jobs.file
         targets = self.targets if self.jobs is None else self.jobs.places
         asked = Asked(targets, demands, access, options, luns, file, self.files)
-        with self._reached() as (hosts, open_link):
-            told = asked.of_each(hosts)
-            session = Session(hosts, open_link, tell)
-            try:
-                results, remarks = session.measure(told, progress, self.ready_within_s, swept(options))
-            finally:
-                session.close()
-        of_files = [remark for one in [file, *self.files.values()] if one is not None for remark in one.remarks]
-        return results, [*dict.fromkeys(of_files), *remarks]
-
-    @contextmanager
-    def _reached(self) -> Iterator[tuple[list[Host], Open]]:
-        """The hosts, and what opens a way to one."""
-        if self.cluster is None:
-            yield self.hosts, lambda host, heard: ssh_link(host, self.ssh, self.remote, heard)
-            return
-        from headstack.hosts.cluster import workers
-
-        with workers(self.cluster) as (hosts, open_link):
-            yield with_targets(hosts, self.own_targets), open_link
+        hosts = self.hosts if self.cluster is None else self.cluster
+        return measured_from(hosts, self.own_targets, asked, self.ways, progress, tell)
 
 
 def tell(remark: str) -> None:
@@ -132,10 +111,13 @@ def asked_hosts(words: tuple[str, ...], workload: str | None, given: dict[str, A
     if given["fio"] == ARGUMENTS:
         clients, rest = fio_clients(words)
         if clients:
-            words = tuple(rest)
-            if words:
-                raise InputError(f"{words[0]}: beside --client, job files alone are taken")
+            places, arguments, of_program = split_arguments(rest)
+            if places or arguments:
+                raise InputError(f"{[*places, *arguments][0]}: beside --client, job files alone are taken")
+            words = ()
             given["fio"] = None
+            given["output_format"] = of_program.get("output-format", given["output_format"])
+            given["output"] = of_program.get("output", given["output"])
     if text is None and not clients:
         for name, value in {"target": own_targets, **ways}.items():
             if value:
@@ -147,6 +129,7 @@ def asked_hosts(words: tuple[str, ...], workload: str | None, given: dict[str, A
     hosts = clients or ([] if cluster else with_targets(hosts_of(text), own_targets))
     hosts = with_targets(hosts, own_targets) if clients else hosts
     files = {host.name: JobFile.fio(host.job_file) for host in hosts if host.job_file is not None}
+    wanted, output = _as_fio(given, bool(files))
     jobs = asked_jobs(words, workload, given)
     without = [host.name for host in hosts if host.name not in files]
     if files and without and jobs is None:
@@ -158,10 +141,23 @@ def asked_hosts(words: tuple[str, ...], workload: str | None, given: dict[str, A
         own_targets=own_targets,
         jobs=jobs,
         files=files,
-        ssh=ways["ssh_command"] or SSH,
-        remote=ways["remote_command"] or REMOTE,
-        ready_within_s=duration_ns("--ready-within", ways["ready_within"] or READY_WITHIN) / 1e9,
+        ways=Ways(ways["ssh_command"] or SSH, ways["remote_command"] or REMOTE, ways["ready_within"] or READY_WITHIN),
+        format=wanted if jobs is None else jobs.format,
+        output=output if jobs is None else jobs.output,
     )
+
+
+def _as_fio(given: dict[str, Any], has_own_files: bool) -> tuple[str | None, str | None]:
+    """What is printed as fio does, where hosts have job files of their own and there is none of all."""
+    named = any(given[name] for name in ("fio", "icf", "vdbench"))
+    if named or not has_own_files:
+        return None, None
+    wanted, output = given["output_format"], given["output"]
+    given |= {"output_format": None, "output": None}
+    if wanted is not None:
+        choice("--output-format", wanted, FORMATS)
+    check_as_fio(given, wanted, output)
+    return wanted, output
 
 
 @click.command(hidden=True)

@@ -190,12 +190,17 @@ def asked_jobs(words: tuple[str, ...], workload: str | None, given: dict[str, An
         raise InputError("--status-interval: says how often --output-format is printed; name one")
     if wanted is not None:
         choice("--output-format", wanted, FORMATS)
+    check_as_fio(given, wanted, output)
+    return AskedJobs(file, places, wanted, output, None if status is None else status_s(status), parse_only)
+
+
+def check_as_fio(given: dict[str, Any], wanted: str | None, output: str | None) -> None:
+    """Refuses a place of fio's output without one, and a second output to stdout."""
     if output is not None:
         if wanted is None:
             raise InputError("--output: says where --output-format goes; name one")
     elif wanted is not None and "-" in (given.get("json_path"), given.get("csv_path")):
         raise InputError("--output-format: only one output can have stdout; send it to a file by --output")
-    return AskedJobs(file, places, wanted, output, None if status is None else status_s(status), parse_only)
 
 
 def status_s(text: str) -> float:

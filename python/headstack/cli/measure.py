@@ -12,10 +12,11 @@ import click
 
 from headstack import signals
 from headstack._native import InputError
+from headstack.atomic_files import write_text
 from headstack.cli.completing import DEMAND
 from headstack.cli.files import OUTPUT, SOURCE, check_sources
 from headstack.cli.hosts import AskedHosts, asked_hosts, hosts_options
-from headstack.cli.jobfiles import AskedJobs, asked_jobs, exit_code, job_options
+from headstack.cli.jobfiles import AskedJobs, as_fio, asked_jobs, exit_code, job_options
 from headstack.cli.loading import Implied
 from headstack.cli.output import Outputs, print_results, report_options, wide_option
 from headstack.cli.runs import EXPORTS, Command, listed
@@ -210,15 +211,20 @@ def measure_from_hosts(hosts: AskedHosts, workload: str | None, given: dict[str,
     access, goes_on = access_of(given), given.pop("continue_on_error")
     hosts.refuse_others(given, access)
     places = luns_of(given.pop("lun"))
-    remarks: list[str] = []
+    work = partial(hosts.measure, demands(workload), access, places)
 
-    def work(options: dict[str, list[str]], tell: Callable[[dict[str, Any]], object] | None) -> HostResults:
-        results, told = hosts.measure(demands(workload), access, places, options, tell)
-        remarks.extend(told)
-        return results
+    def show(results: HostResults) -> None:
+        if hosts.format is None or hosts.output is not None:
+            print_results(results, with_streams=True)
 
-    results, _ = carry_out(given, work, partial(print_results, with_streams=True))
-    for remark in remarks:
+    results, _ = carry_out(given, work, show)
+    if hosts.format is not None:
+        text = as_fio(results.fio_json(plus=hosts.format == "json+"), hosts.format)
+        if hosts.output is None:
+            print(text, end="")
+        else:
+            write_text(hosts.output, text)
+    for remark in results.remarks:
         print(f"headstack: {remark}", file=sys.stderr)
     return verdict(results.together(), continue_on_error=goes_on)
 

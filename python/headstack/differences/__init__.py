@@ -52,6 +52,9 @@ FIELDS = (
     Field("runs_theirs", "count", "", "theirs"),
     Field("least_seen", "figure", "", "the least difference that so many runs show in four of five tries"),
     Field("more_runs", "count", "", "runs of each side that are missing to tell what was asked for"),
+    Field("reach", "figure", "", "the least difference that 200 runs of each would tell"),
+    Field("pairs_below", "count", "", "pairs with long tails: those far below the others, where their middle decides"),
+    Field("pairs_above", "count", "", "likewise: those far above"),
     Field("apart", "text", "", "runs that lie far apart from the others of their side"),
 )
 """The columns of the table of questions."""
@@ -148,7 +151,7 @@ class Difference:
         rows = []
         for cell in self.cells:
             low, high = (math.expm1(min(end, 700.0)) for end in cell.interval)
-            ends = f"{100 * low:+.2g} to {100 * high:+.2g} %" if math.isfinite(cell.interval[1]) else "not known"
+            ends = f"{_signed(low)} to {_signed(high)} %" if math.isfinite(cell.interval[1]) else "not known"
             permuted = cell.estimate.p_permuted
             rows.append(
                 [
@@ -156,7 +159,7 @@ class Difference:
                     cell.name,
                     f"{cell.ours:,.5g}",
                     f"{cell.theirs:,.5g}",
-                    f"{100 * math.expm1(cell.estimate.log):+.2g} %\n{ends}",
+                    f"{_signed(math.expm1(cell.estimate.log))} %\n{ends}",
                     f"{cell.estimate.p:.2g}",
                     "" if math.isnan(cell.p_held) else f"{cell.p_held:.2g}",
                     "" if permuted is None else f"{permuted:.2g}",
@@ -182,6 +185,8 @@ class Difference:
                 f"so few runs: rearranging them cannot give less than p = {estimate.p_least:.2g}: verdicts rest on "
                 "normal spreads"
             )
+        said += self._of_tails()
+        said += self._effort()
         if estimate.design == "batches":
             said.append("one run of each: what differs from run to run is in none of these intervals")
         order = self.cells[0].order
@@ -203,8 +208,37 @@ class Difference:
         runs = (*self.ours.runs, *self.theirs.runs)
         idle = [run.source for run in runs if any(not outcome.figures for outcome in run.outcomes.values())]
         said += [f"nothing was complete, and left out: {', '.join(idle)}"] if idle else []
+        failed = [run.source for run in runs if run.errors]
+        said += [f"requests failed, and what was left is counted: {', '.join(failed)}"] if failed else []
         said += [f"could not be read, and left out: {bad}" for bad in (*self.ours.bad, *self.theirs.bad)]
         return tuple(said)
+
+    def _of_tails(self) -> list[str]:
+        """Which figures the middle of the pairs decides, and what all of them say."""
+        said = []
+        for cell in self.cells:
+            estimate = cell.estimate
+            if estimate.stalls is None or estimate.of_all is None:
+                continue
+            below, above = estimate.stalls
+            low, high = (100 * math.expm1(min(end, 700.0)) for end in estimate.of_all)
+            said.append(
+                f"{self._of(cell)}: pairs stray with long tails, on both sides alike ({below} far below the others, "
+                f"{above} far above): the middle three fifths of them decide; the mean of all differs by {low:+.2g} to "
+                f"{high:+.2g} %"
+            )
+        return said
+
+    def _effort(self) -> list[str]:
+        """How long the runs that are asked for would take, where the runs say when they were."""
+        more = max((cell.more_runs or 0 for cell in self.cells if cell.verdict == "too short"), default=0)
+        times = [run.at_s for run in (*self.ours.runs, *self.theirs.runs)]
+        known = [at for at in times if at is not None]
+        if not more or len(known) < len(times) or len(known) < 3:
+            return []
+        minutes = 2 * more * (max(known) - min(known)) / (len(known) - 1) / 60
+        shown = f"{minutes:,.1f}" if minutes < 9.95 else f"{minutes:,.0f}"
+        return [f"{more:,} more runs of each would take {shown} minutes at the pace of these"]
 
     def _is_alike(self, cell: Cell) -> bool:
         correlation = cell.estimate.correlation
@@ -276,6 +310,12 @@ class Difference:
         return draw(differences(self), path)
 
 
+def _signed(share: float) -> str:
+    """A share in percent with two digits, and no exponent."""
+    percent = 100 * share
+    return f"{percent:+,.0f}" if abs(percent) >= 99.5 else f"{percent:+.2g}"
+
+
 def _runs(count: int) -> str:
     return "1 run" if count == 1 else f"{count} runs"
 
@@ -306,6 +346,9 @@ def _row(cell: Cell) -> dict[str, Any]:
         "runs_theirs": estimate.counts[1],
         "least_seen": known(cell.least_seen),
         "more_runs": cell.more_runs,
+        "reach": cell.reach if cell.reach is None else known(cell.reach),
+        "pairs_below": None if estimate.stalls is None else estimate.stalls[0],
+        "pairs_above": None if estimate.stalls is None else estimate.stalls[1],
         "apart": "; ".join(cell.apart),
     }
 

@@ -25,6 +25,8 @@ ALPHA = 0.05
 """Of all questions of a comparison together, so seldom is a difference said where there is none."""
 EQUAL_LEVEL = 0.9
 """Two one-sided tests at 5 %: the interval of 90 % lies within the bounds."""
+REACH = 200
+"""Hardly anybody makes more runs of each side."""
 AS_OTHER = 1e-3
 """A bandwidth that follows the throughput so closely is no question of its own."""
 
@@ -96,6 +98,8 @@ class Cell:
     """The least difference, as a share, that so many runs would have shown in four of five tries."""
     more_runs: int | None = None
     """Of each side, to tell what was asked for; ``None`` where no spread is known."""
+    reach: float | None = None
+    """The least difference, as a share, that ``REACH`` runs of each side would tell."""
 
     @property
     def name(self) -> str:
@@ -127,7 +131,10 @@ class Cell:
         could = f"it could have seen {share_text(self.least_seen, up=True)}"
         if self.more_runs == 0:
             return f"too short: {could}; as many runs again would narrow it"
-        return f"too short: {could}; {counted(self.more_runs)} of each would tell {share_text(tell)}"
+        asked = f"too short: {could}; {counted(self.more_runs)} of each would tell {share_text(tell)}"
+        if self.reach is None or self.more_runs + min(self.estimate.counts) <= REACH:
+            return asked
+        return f"{asked}, and {REACH} in all no less than {share_text(self.reach, up=True)}"
 
 
 def counted(runs: int) -> str:
@@ -243,7 +250,8 @@ def _with_sizes(cell: Cell, same: float, tell: float, strict: float) -> Cell:
         verdict = "same"
     needed = cell.estimate.runs_to_tell(tell, strict)
     more = None if needed is None else max(0, needed - min(cell.estimate.counts))
-    return replace(cell, verdict=verdict, least_seen=cell.estimate.least_seen(strict), more_runs=more)
+    reach = None if needed is None else cell.estimate.told_by(REACH, strict)
+    return replace(cell, verdict=verdict, least_seen=cell.estimate.least_seen(strict), more_runs=more, reach=reach)
 
 
 def questions(cells: Sequence[Cell]) -> tuple[list[Cell], list[str]]:

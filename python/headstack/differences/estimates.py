@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from statistics import fmean, median, variance
 from typing import Literal
 
 from headstack.differences.student import chi_square_of, p_of, t_of
+from headstack.differences.tails import PAIRS_LEAST, middle_of
 
 Design = Literal["paired", "unpaired", "batches", "none"]
 """Pairs of neighbours in time, sets, stretches of one run each; ``none`` where nothing says how far runs stray."""
@@ -29,7 +30,9 @@ POWER = 0.9
 SEEN = 0.8
 """and the least difference that a design could have seen is seen as often as this, as is usual."""
 SURE = 0.8
-"""A few runs may lie together by chance: the spread that runs are asked for by is its upper limit, so surely."""
+"""A few runs may lie together by chance: the spread that runs are asked for by is its upper limit, so surely;"""
+SURE_OF_TAILS = 0.95
+"""and where tails are long, so surely, since spreads stray more than those of normal runs do."""
 RUNS_MAX = 10_000
 
 
@@ -55,6 +58,12 @@ class Estimate:
     """By rearranging the runs, which asks for no distribution."""
     p_least: float | None = None
     """The least that this many runs could give so."""
+    typical: tuple[float, float] | None = None
+    """Of pairs with long tails: how far the middle of them strays, and its degrees of freedom."""
+    stalls: tuple[int, int] | None = None
+    """Where the middle of the pairs decides: those far below the others, and far above."""
+    of_all: tuple[float, float] | None = None
+    """Where it does: the interval (95 %) of the mean of all pairs, with their stalls."""
 
     @property
     def p(self) -> float:
@@ -80,23 +89,46 @@ class Estimate:
         """Runs of each side that tell a difference of this share; ``None`` where the spread is not known."""
         if self.design not in ("paired", "unpaired") or math.isinf(self.error):
             return None
-        spread = self.spread * math.sqrt(self.degrees / chi_square_of(1 - SURE, self.degrees))
-        sides, effect = (1, math.log1p(share)) if self.design == "paired" else (2, math.log1p(share))
+        needed = [_least(self._tells(spread, math.log1p(share), alpha)) for spread in self._spreads()]
+        if self.design == "unpaired" or needed[0] <= self.counts[0]:
+            return needed[0]
+        # Fewer pairs do not show whether they stray with long tails, of which the middle decides.
+        return max(PAIRS_LEAST, min(needed))
 
-        def tells(n: int) -> bool:
-            degrees = sides * (n - 1.0)
-            return (t_of(1 - alpha / 2, degrees) + t_of(POWER, degrees)) * spread * math.sqrt(sides / n) <= effect
+    def told_by(self, runs: int, alpha: float) -> float:
+        """The least difference, as a share, that so many runs of each side tell."""
+        sizes = [self._size(spread, runs, alpha) for spread in self._spreads()]
+        return math.expm1(min(700.0, *(sizes if runs >= PAIRS_LEAST else sizes[:1])))
 
-        high = 2
-        while not tells(high):
-            if high >= RUNS_MAX:
-                return RUNS_MAX
-            high *= 2
-        low = high // 2
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if tells(middle) else (middle, high)
-        return max(2, high)
+    def _spreads(self) -> list[float]:
+        """Upper limits of the spread: of all, and where tails are long, of the middle of the pairs."""
+        known = [(self.spread, self.degrees, SURE)]
+        if self.typical is not None:
+            known.append((*self.typical, SURE_OF_TAILS))
+        return [spread * math.sqrt(degrees / chi_square_of(1 - sure, degrees)) for spread, degrees, sure in known]
+
+    def _size(self, spread: float, runs: int, alpha: float) -> float:
+        """The logarithm of the least ratio that so many runs tell."""
+        sides = 1 if self.design == "paired" else 2
+        degrees = sides * (runs - 1.0)
+        return (t_of(1 - alpha / 2, degrees) + t_of(POWER, degrees)) * spread * math.sqrt(sides / runs)
+
+    def _tells(self, spread: float, effect: float, alpha: float) -> Callable[[int], bool]:
+        return lambda runs: self._size(spread, runs, alpha) <= effect
+
+
+def _least(tells: Callable[[int], bool]) -> int:
+    """The least number of runs that tells."""
+    high = 2
+    while not tells(high):
+        if high >= RUNS_MAX:
+            return RUNS_MAX
+        high *= 2
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if tells(middle) else (middle, high)
+    return max(2, high)
 
 
 UNTOLD = Estimate(0.0, math.inf, 1.0, "none", (1, 1), math.inf)
@@ -105,7 +137,8 @@ UNTOLD = Estimate(0.0, math.inf, 1.0, "none", (1, 1), math.inf)
 def paired(ratios: Sequence[float], orders: Sequence[int], resolution: float = 0.0) -> Estimate:
     """Of logarithms of ratios within pairs, ``orders`` 1 where ours came first and -1 where theirs did.
 
-    A drift makes the second of a pair differ from the first: where both orders came, it is taken out.
+    A drift makes the second of a pair differ from the first: where both orders came, it is taken out. Where pairs stray
+    with long tails, and on both sides alike, the middle of them decides.
     """
     n = len(ratios)
     mean, squares, degrees = fmean(ratios), _squares(ratios), n - 1.0
@@ -119,8 +152,26 @@ def paired(ratios: Sequence[float], orders: Sequence[int], resolution: float = 0
         squares, degrees = max(0.0, squares - slope**2 * turned), n - 2.0
     spread = math.sqrt(max(squares / degrees, 2 * _rounding(resolution)))
     p, least = _flipped(ratios)
-    return Estimate(
+    every = Estimate(
         log, spread * math.sqrt(scale), degrees, "paired", (n, n), spread, has_drift, _correlation(ratios), p, least
+    )
+    middle = middle_of(ratios, spread)
+    if middle is None:
+        return every
+    typical = math.sqrt(max(middle.spread**2, 2 * _rounding(resolution)))
+    every = replace(every, typical=(typical, middle.degrees))
+    if not middle.decides:
+        return every
+    # Stalls are no drift: as both orders come alike often, what the order does only widens the interval.
+    return replace(
+        every,
+        log=middle.log,
+        error=typical / math.sqrt(n),
+        degrees=middle.degrees,
+        spread=typical,
+        with_drift=False,
+        stalls=middle.stalls,
+        of_all=every.interval(0.95),
     )
 
 
@@ -284,7 +335,7 @@ def _flipped(ratios: Sequence[float]) -> tuple[float, float]:
     drawn = sum(
         abs(sum(r if bit else -r for r, bit in zip(ratios, _bits(draw, n), strict=True))) >= seen for _ in range(DRAWS)
     )
-    return (drawn + 1) / (DRAWS + 1), max(1 / (DRAWS + 1), 2 / 2.0**n)
+    return (drawn + 1) / (DRAWS + 1), max(1 / (DRAWS + 1), math.ldexp(2.0, -n))
 
 
 def _bits(draw: random.Random, n: int) -> list[bool]:

@@ -59,6 +59,8 @@ class Run:
     """The share of itself that a percentile is not known closer than."""
     outcomes: Mapping[str, Outcome]
     """By load."""
+    errors: int = 0
+    """Requests that failed, where what was read says so."""
 
 
 @dataclass(frozen=True)
@@ -176,7 +178,8 @@ def _of_fio(text: str, name: str) -> list[Run]:
         ]
         outcomes = {one: Outcome(dict(_figures(load))) for one, load in zip(full, loads, strict=True)}
         source = f"{name} ({number})" if len(by_run) > 1 else name
-        runs.append(Run(source, loads[0].row["ended_s"], BIN_SHARE, outcomes))
+        errors = sum(load.row["errors"] for load in loads)
+        runs.append(Run(source, loads[0].row["ended_s"], BIN_SHARE, outcomes, errors))
     return runs
 
 

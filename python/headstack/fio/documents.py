@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from headstack._native import InputError
@@ -15,6 +15,8 @@ Fields = dict[str, Any]
 NO_NUMBER = re.compile(r"(:\s*)-?(?:nan|inf)\b", re.IGNORECASE)
 """What C prints of 0/0 and 1/0: figures that are not known."""
 OPENING = re.compile(r"^[ \t]*(\{)", re.MULTILINE)
+CLIENT = ("hostname", "port")
+"""What tells a client from others."""
 HOW = "fio --output-format=json writes one"
 STEP_S = 1.5
 """fio tells how long it has been running in whole seconds."""
@@ -61,6 +63,15 @@ def jobs_of(document: Mapping[str, Any]) -> list[Fields] | None:
     return jobs if isinstance(jobs, list) else None
 
 
+def shared_of(document: Mapping[str, Any], job: Mapping[str, Any]) -> Fields:
+    """The options that stand once for all jobs; of several clients, later versions have a list of them by client."""
+    shared = document.get("global options") or {}
+    if isinstance(shared, list):
+        own = [one for one in shared if all(one.get(name) == job.get(name) for name in CLIENT)]
+        shared = own[0] if own else {}
+    return {name: value for name, value in shared.items() if name not in CLIENT}
+
+
 def _objects(text: str) -> Iterator[Fields]:
     # Names of files may hold anything.
     decoder = json.JSONDecoder(strict=False)
@@ -84,16 +95,18 @@ def _is_later(document: Fields, before: Fields) -> bool:
 
     Another run begins after the one before was told of; and of one run, as much time has passed as it says.
     """
-    if [job.get("jobname") for job in document.get("jobs", [])] != [
-        job.get("jobname") for job in before.get("jobs", [])
-    ]:
+    jobs, jobs_before = jobs_of(document) or [], jobs_of(before) or []
+    told = [[(job.get("jobname"), *(job.get(name) for name in CLIENT)) for job in one] for one in (jobs, jobs_before)]
+    if told[0] != told[1]:
         return False
-    times, lasted = [ended_s(one) for one in (before, document)], [_elapsed_s(one) for one in (before, document)]
+    times, lasted = [ended_s(one) for one in (before, document)], [_elapsed_s(one) for one in (jobs_before, jobs)]
     if times[0] is None or times[1] is None:
         return False
     grown_s = lasted[1] - lasted[0]
-    runtimes = [float(_of(job, kind).get("runtime") or 0) for job in document["jobs"] for kind in ("read", "write")]
-    has_begun_before = times[1] - max(runtimes, default=0.0) / 1e3 < times[0] - 1e-3
+    runtimes = [float(_of(job, kind).get("runtime") or 0) for job in jobs for kind in ("read", "write")]
+    # Without milliseconds, as of clients, a time may be a second early.
+    coarse_s = 1e-3 if "timestamp_ms" in document else 1.0
+    has_begun_before = times[1] - max(runtimes, default=0.0) / 1e3 < times[0] - coarse_s
     return has_begun_before or (grown_s >= 1 and abs(times[1] - times[0] - grown_s) <= STEP_S)
 
 
@@ -104,8 +117,8 @@ def ended_s(document: Mapping[str, Any]) -> float | None:
     return float(document["timestamp"]) if isinstance(document.get("timestamp"), int | float) else None
 
 
-def _elapsed_s(document: Fields) -> float:
-    return max((float(job.get("elapsed") or 0) for job in document["jobs"]), default=0.0)
+def _elapsed_s(jobs: Sequence[Fields]) -> float:
+    return max((float(job.get("elapsed") or 0) for job in jobs), default=0.0)
 
 
 def _of(job: Mapping[str, Any], kind: str) -> Fields:

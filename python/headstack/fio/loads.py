@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from headstack._native import Field, InputError
-from headstack.fio.documents import Fields, documents, ended_s, jobs_of, read
+from headstack.fio.documents import CLIENT, Fields, documents, ended_s, jobs_of, read, shared_of
 
 KINDS = ("read", "write", "trim", "mixed")
 """``mixed`` is all of them together, where ``unified_rw_reporting`` asks for that."""
@@ -32,6 +32,12 @@ FIELDS = (
     Field("run", "count", "", "which of the runs in the file, from 1"),
     Field("version", "text", "", "fio's version"),
     Field("ended_s", "figure", "s", "when it was printed, in seconds of the epoch"),
+    Field(
+        "host",
+        "text",
+        "",
+        "the client of fio's that did it, with its port where it has several; empty where none is named",
+    ),
     Field("jobname", "text", "", "the name of the job"),
     Field("kind", "text", "", "read, write, trim, or mixed where fio joined them"),
     Field("rw", "text", "", "the pattern, as the job states it"),
@@ -99,6 +105,11 @@ class Load:
     def name(self) -> str:
         """What tells it from others, but for the name of the job."""
         row = self.row
+        return f"{row['host']}: {self._load}" if row["host"] else self._load
+
+    @property
+    def _load(self) -> str:
+        row = self.row
         if row["rw"] is None:
             return str(row["jobname"])
         mix = f" {row['rwmixread']} %" if row["rwmixread"] is not None else ""
@@ -150,14 +161,13 @@ def folder_of(path: str | os.PathLike[str]) -> tuple[list[Load], list[str]]:
 def _loads(document: Fields, name: str, folder: str, run: int) -> Iterator[Load]:
     """Each kind of request of the jobs that have one load. Copies of a job have its name and group."""
     joined: dict[tuple[Any, ...], list[tuple[Fields, Fields]]] = {}
-    shared = document.get("global options") or {}
     for job in jobs_of(document) or []:
-        options = {**shared, **(job.get("job options") or {})}
+        options = {**shared_of(document, job), **(job.get("job options") or {})}
         if not options:
             # Version 2 did not print them.
             options = _named(Path(name).stem)
         stated = tuple(sorted((key, str(value)) for key, value in options.items() if key != "name"))
-        key = (job.get("jobname"), job.get("groupid"), job.get("hostname"), stated)
+        key = (job.get("jobname"), job.get("groupid"), *(job.get(name) for name in CLIENT), stated)
         joined.setdefault(key, []).append((job, options))
     for jobs in joined.values():
         for kind in KINDS:
@@ -180,9 +190,11 @@ def _head(document: Fields, job: Fields, options: Fields) -> Fields:
     pattern = options.get("rw", options.get("readwrite", "read" if options else None))
     mix = options.get("rwmixread", 100 - int(options["rwmixwrite"]) if "rwmixwrite" in options else 50)
     disks = document.get("disk_util") or job.get("disk_util") or []
+    own = [disk for disk in disks if all(disk.get(name) == job.get(name) for name in CLIENT)]
     return {
         "version": str(document.get("fio version", "")).removeprefix("fio-") or None,
         "ended_s": ended_s(document),
+        "host": _host(document, job),
         "jobname": job.get("jobname"),
         "rw": pattern,
         "rwmixread": int(mix) if pattern in ("rw", "readwrite", "randrw") else None,
@@ -192,8 +204,16 @@ def _head(document: Fields, job: Fields, options: Fields) -> Fields:
         "numjobs": int(options.get("numjobs", 1)),
         "engine": options.get("ioengine"),
         "direct": options.get("direct"),
-        "disk_util": "; ".join(_disk(disk) for disk in disks) or None,
+        "disk_util": "; ".join(_disk(disk) for disk in own) or None,
     }
+
+
+def _host(document: Fields, job: Fields) -> str | None:
+    name, port = (job.get(one) for one in CLIENT)
+    if name is None:
+        return None
+    ports = {one.get("port") for one in jobs_of(document) or [] if one.get("hostname") == name}
+    return f"{name}:{port}" if len(ports) > 1 else str(name)
 
 
 def _disk(disk: Fields) -> str:

@@ -25,7 +25,7 @@ from headstack.results import Results
 from headstack.scenario import Scenario
 from headstack.workload import Workload
 
-PROTOCOL = 1
+PROTOCOL = 2
 """Of what is said between the two sides; both have the same, or do not begin."""
 TELL_EVERY_S = 0.2
 SILENCE_S = 30.0
@@ -164,17 +164,17 @@ class Agent:
             file = JobFile(**{**read, "phases": tuple(read["phases"]), "remarks": tuple(read["remarks"])})
             chosen = {name: value for name, [value] in options.items()}
             done = measure_file(file, places, access, chosen, self._progress, keep=self._keep)
-            return {"remarks": done.remarks[len(file.remarks) :], "stopped": done.stopped}
+            return {"remarks": done.remarks[len(file.remarks) :], "stopped": done.stopped, "disks": done.disks}
         [path] = places
         if asked["scenario"] is not None:
             scenario = Scenario(asked["scenario"])
             self._keep(scenario_measured(path, scenario, asked["luns"], access, options, self._progress))
-            return {"remarks": [], "stopped": None}
+            return {"remarks": [], "stopped": None, "disks": []}
         demands = None if asked["workloads"] is None else [Workload(one) for one in asked["workloads"]]
         opened, steps = prepared(path, demands, access, options)
         for results in opened.each(steps, self._progress):
             self._keep(results)
-        return {"remarks": [], "stopped": None}
+        return {"remarks": [], "stopped": None, "disks": []}
 
 
 def _columns() -> set[str]:

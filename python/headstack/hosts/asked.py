@@ -33,6 +33,10 @@ class Asked:
     files: Mapping[str, JobFile] | None = None
     """Of hosts that have their own, by name."""
 
+    def file_of(self, host: Host) -> JobFile | None:
+        """The job file that a host carries out."""
+        return (self.files or {}).get(host.name, self.file)
+
     def of_each(self, hosts: Sequence[Host]) -> dict[str, Said]:
         """What each host is told, by its name. Raises ``InputError`` for what no host could do."""
         given = several(self.demands)
@@ -49,7 +53,7 @@ class Asked:
         }
         asked = {}
         for host in hosts:
-            file = (self.files or {}).get(host.name, self.file)
+            file = self.file_of(host)
             targets = list(host.targets or self.targets)
             if file is None and len(targets) != 1:
                 raise InputError(

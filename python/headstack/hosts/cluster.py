@@ -140,5 +140,11 @@ def workers(name: str) -> Iterator[tuple[list[Host], Open]]:
     """
     with client_of(name) as (distributed, client):
         addresses = sorted(client.scheduler_info(n_workers=-1)["workers"])
-        hosts = [Host(address.partition("://")[2], address) for address in addresses]
+        hosts = [_host_of(address) for address in addresses]
         yield hosts, lambda host, heard: WorkerLink(distributed, client, host, heard)
+
+
+def _host_of(address: str) -> Host:
+    place = address.partition("://")[2]
+    port = place.rpartition(":")[2]
+    return Host(place, address, int(port) if port.isdigit() else None)

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from headstack import _native
+from headstack import _native, tables
+from headstack._native import InputError
 from headstack.hosts.clock import Ahead, Reading, ahead_at
+from headstack.hosts.host import Host
+from headstack.jobfiles import JobFile
 from headstack.jobfiles.targets import called
 from headstack.results import SHOWN_STREAMS, Results, Shown, described
 
 HOSTS_TOLD = 8
 """So many hosts have a remark of their own on their clocks."""
+SSH_PORT = 22
 WRONG_NS = 1_000_000
 """A clock that is wrong by less is as right as NTP makes it on most networks."""
 
@@ -67,11 +72,18 @@ class Lost:
 class Measured:
     """A host with all that it has measured."""
 
-    host: str
+    place: Host
     parts: Sequence[tuple[int, Part]]
     """Each with the number of its round."""
     readings: Sequence[Reading]
     lost: Lost | None
+    disks: Sequence[dict[str, Any]] = ()
+    """What the disks below its targets did, where it carried out a job file."""
+
+    @property
+    def host(self) -> str:
+        """Its name."""
+        return self.place.name
 
 
 @dataclass(frozen=True)
@@ -124,13 +136,127 @@ class _Placed:
         )
 
 
+@dataclass(frozen=True)
+class SeenHost:
+    """What is known of a host in one round, beside what it measured."""
+
+    host: str
+    began_after_us: float | None
+    """When it began, after the agreed moment; absent where it did not."""
+    clock_within_us: float | None
+    """Bound on the error of that."""
+    clock_ahead_ms: float | None
+    """How far its time of day is ahead of ours."""
+    clock_drift_us: float | None
+    """How far its clock went away from ours meanwhile."""
+    missing_since_s: float | None
+    """Since when it is missing, after the start of the round: 0 where it never began; absent where it is not."""
+    requests_lost: int
+    """What it had completed until then, which is in no other figure."""
+    why: str | None
+    """Why it is missing."""
+
+
 class HostResults(Results):
     """For each round a run of all hosts together, whose streams are the hosts, and then that of each."""
 
-    def __init__(self, native: _native.Results, swept: Sequence[str], rounds: Sequence[int]) -> None:
+    def __init__(
+        self, native: _native.Results, swept: Sequence[str], rounds: Sequence[int], measured: Sequence[Measured]
+    ) -> None:
         super().__init__(native, swept)
         self._rounds = list(rounds)
         """The runs of all hosts together."""
+        self._measured = list(measured)
+        self.remarks: list[str] = []
+        """What hosts do not do as job files ask, and what else they have to say."""
+        self.files: dict[str, JobFile] = {}
+        """The job file of each host that carried out one, by the host's name."""
+
+    @property
+    def rounds(self) -> int:
+        """How many runs all hosts had together.
+
+        >>> shell = "sh -c 'exec headstack measure-agent' ssh"
+        >>> hs.measure_hosts("a,b", "null:1ms", depth=[1, 2], time="200ms", ssh_command=shell).rounds
+        2
+        """
+        return len(self._rounds)
+
+    @property
+    def missing(self) -> dict[str, str]:
+        """The hosts that failed, each with why.
+
+        >>> shell = "sh -c 'exec headstack measure-agent' ssh"
+        >>> hs.measure_hosts("a,b", "null:1ms", time="200ms", ssh_command=shell).missing
+        {}
+        """
+        return {one.host: one.lost.why for one in self._measured if one.lost is not None}
+
+    def hosts(self, number: int = 0) -> tuple[SeenHost, ...]:
+        """What is known of the hosts in a round, the first unless another is named: their clocks, and who is missing.
+
+        >>> shell = "sh -c 'exec headstack measure-agent' ssh"
+        >>> results = hs.measure_hosts("a,b", "null:1ms", time="200ms", ssh_command=shell)
+        >>> [(seen.host, seen.missing_since_s) for seen in results.hosts()]
+        [('a', None), ('b', None)]
+        """
+        streams = {stream["stream"]: stream["facts"] for stream in self.streams_of(self._rounds[number])}
+        seen = []
+        for one in self._measured:
+            facts = streams.get(one.host, {})
+            # A host that went missing in a later round was still there in this.
+            is_missing = "missing_since_s" in facts or (one.lost is not None and one.lost.round <= number)
+            seen.append(
+                SeenHost(
+                    one.host,
+                    began_after_us=facts.get("began_after_us"),
+                    clock_within_us=facts.get("clock_within_us"),
+                    clock_ahead_ms=facts.get("clock_ahead_ms"),
+                    clock_drift_us=facts.get("clock_drift_us"),
+                    missing_since_s=facts.get("missing_since_s", 0.0 if is_missing else None),
+                    requests_lost=int(facts.get("requests_lost", 0)),
+                    why=one.lost.why if is_missing and one.lost is not None else None,
+                )
+            )
+        return tuple(seen)
+
+    def fio_json(self, plus: bool = False) -> dict[str, Any]:
+        """What ``fio --client=... --output-format=json`` prints: an entry for each job of each host, and one of all
+        clients; with ``plus`` that of ``json+``. Raises ``InputError`` where hosts carried out no job files of fio.
+
+        >>> _ = Path("job.fio").write_text("[reads]\\nrw=randread\\nsize=1M\\nnumber_ios=50\\n")
+        >>> shell = "sh -c 'exec headstack measure-agent' ssh"
+        >>> results = hs.measure_hosts("a,b", "null:1ms", file="job.fio", ssh_command=shell)
+        >>> [entry["jobname"] for entry in results.fio_json()["client_stats"]]
+        ['reads', 'reads', 'All clients']
+        """
+        from headstack.jobfiles.fio_clients import Client, fio_clients
+
+        if not self.files:
+            raise InputError("fio's JSON tells of job files: these hosts carried out none")
+        clients = [
+            Client(
+                one.host,
+                one.place.port or SSH_PORT,
+                self.files[one.host],
+                [(number, json.loads(part.whole)) for number, part in one.parts],
+                one.disks,
+            )
+            for one in self._measured
+            if one.parts
+        ]
+        return fio_clients(clients, plus)
+
+    def to_fio_json(self, path: str | os.PathLike[str] | None = None, plus: bool = False) -> str:
+        """The same as text, written to ``path`` where one is given.
+
+        >>> _ = Path("job.fio").write_text("[reads]\\nrw=randread\\nsize=1M\\nnumber_ios=50\\n")
+        >>> shell = "sh -c 'exec headstack measure-agent' ssh"
+        >>> results = hs.measure_hosts("a,b", "null:1ms", file="job.fio", ssh_command=shell)
+        >>> results.to_fio_json("clients.json").startswith("{")
+        True
+        """
+        return tables.written(json.dumps(self.fio_json(plus), indent=2) + "\n", path)
 
     def together(self) -> Results:
         """The runs of all hosts together, which say what any of them failed in."""
@@ -158,7 +284,7 @@ def joined(rounds: Sequence[Round], measured: Sequence[Measured], swept: Sequenc
             together.append(0 if results is None else len(results))
             results = found if results is None else results.and_(found)
     assert results is not None, "some host has measured something"
-    return HostResults(results, swept, together)
+    return HostResults(results, swept, together, measured)
 
 
 def _round(number: int, one: Round, measured: Sequence[Measured]) -> _native.Results | None:

@@ -63,6 +63,8 @@ class Far:
     is_refused: bool = False
     """Whether it is missing because of bad input."""
     remarks: list[str] = field(default_factory=list)
+    disks: list[dict[str, Any]] = field(default_factory=list)
+    """What the disks below its targets did, where it carried out a job file."""
 
     @property
     def is_there(self) -> bool:
@@ -103,8 +105,8 @@ class Session:
         progress: Progress | None,
         ready_within_s: float,
         swept: Sequence[str] = (),
-    ) -> tuple[HostResults, list[str]]:
-        """Measures what is asked of each host, by its name; also the remarks of the agents.
+    ) -> HostResults:
+        """Measures what is asked of each host, by its name.
 
         A host that fails is told of, and left behind. Raises ``InputError`` where one is of another build, and where
         none is left before anything was measured; ``RunError`` likewise.
@@ -119,9 +121,10 @@ class Session:
             self._run_round(self._in(State.READY))
         self._read_clocks(self._in(State.OVER))
         self._refuse_nothing()
-        measured = [Measured(far.host.name, far.parts, far.readings, far.lost) for far in self._fars.values()]
-        remarks = [f"{name}: {remark}" for name, far in self._fars.items() for remark in far.remarks]
-        return joined(self._rounds, measured, swept), remarks
+        measured = [Measured(far.host, far.parts, far.readings, far.lost, far.disks) for far in self._fars.values()]
+        results = joined(self._rounds, measured, swept)
+        results.remarks += [f"{name}: {remark}" for name, far in self._fars.items() for remark in far.remarks]
+        return results
 
     # The parts of it.
 
@@ -217,6 +220,7 @@ class Session:
         elif "over" in said:
             far.state = State.OVER
             far.remarks += said["over"]["remarks"]
+            far.disks = said["over"]["disks"]
             if said["over"]["stopped"] is not None and not self._wishes:
                 self._note_loss(far, said["over"]["stopped"], at_ns, is_running=True)
         elif "failed" in said:

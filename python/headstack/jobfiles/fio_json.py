@@ -100,9 +100,14 @@ def entries(results: JobResults, run: int, plus: bool) -> Iterator[Fields]:
     """The jobs of a phase that is over."""
     result = json.loads(results._native.to_json(run))
     outcome = results.outcomes[run]
-    names = _native.phase_stream_names(json.dumps(outcome.phase))
-    streams = result["streams"] or [{"name": names[0][0], "kinds": result["kinds"], "facts": []}]
+    streams = streams_of(outcome.phase, result)
     return entries_of(results.file, outcome.phase, run, outcome.elapsed_s, streams, result, plus)
+
+
+def streams_of(phase: Mapping[str, Any], result: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """The streams of a phase; of one job alone, a result has none."""
+    names = _native.phase_stream_names(json.dumps(phase))
+    return result["streams"] or [{"name": names[0][0], "kinds": result["kinds"], "facts": []}]
 
 
 def entries_of(
@@ -115,10 +120,27 @@ def entries_of(
     plus: bool,
 ) -> Iterator[Fields]:
     """The jobs of a phase: an entry for each of its streams."""
+    total_bytes = {kind: sum(s["kinds"][kind]["bytes"] for s in streams) for kind in ("read", "write", "trim")}
+    for entry in made_of(file, phase, streams, result, plus):
+        fields = entry.fields(run, elapsed_s, total_bytes)
+        if file.source == "fio":
+            # The names of jobs on the command line are options, those of a file are sections.
+            fields["job options"] = {"name": fields["jobname"]} | fields["job options"]
+        yield fields
+
+
+def made_of(
+    file: JobFile,
+    phase: Mapping[str, Any],
+    streams: Sequence[Mapping[str, Any]],
+    result: Mapping[str, Any],
+    plus: bool,
+) -> list[Entry]:
+    """The jobs of a phase."""
     jobs = phase["jobs"]
     names = _native.phase_stream_names(json.dumps(phase))
-    total_bytes = {kind: sum(s["kinds"][kind]["bytes"] for s in streams) for kind in ("read", "write", "trim")}
     verified = {s["name"].removesuffix(VERIFYING): s for s in streams if s["name"].endswith(VERIFYING)}
+    made = []
     for stream in streams:
         if stream["name"].endswith(VERIFYING):
             continue
@@ -127,11 +149,8 @@ def entries_of(
         entry = Entry(own[0] if own else jobs[0], file.options, stream, result, plus)
         if stream["name"] in verified:
             entry.add_verifying(verified[stream["name"]])
-        fields = entry.fields(run, elapsed_s, total_bytes)
-        if file.source == "fio":
-            # The names of jobs on the command line are options, those of a file are sections.
-            fields["job options"] = {"name": fields["jobname"]} | fields["job options"]
-        yield fields
+        made.append(entry)
+    return made
 
 
 class Entry:
@@ -162,10 +181,13 @@ class Entry:
         duration_s = next(fact["value"] for fact in stream["facts"] if fact["name"] == "duration_s")
         own, verifying = self.kinds["read"], stream["kinds"]["read"]
         self.read_s = (self.read_s if own["count"] else 0.0) + duration_s
-        joined = {name: own[name] + verifying[name] for name in ("count", "bytes", "errors")}
-        joined |= {name: _merged(own[name], verifying[name]) for name in ("response", "service")}
-        self.kinds = {**self.kinds, "read": joined}
+        self.kinds = {**self.kinds, "read": _both(own, verifying)}
         self.count += verifying["count"]
+
+    def add(self, other: Entry) -> None:
+        """Takes what another job did for its own."""
+        self.kinds = {name: _both(kind, other.kinds[name]) for name, kind in self.kinds.items()}
+        self.count += other.count
 
     def fields(self, run: int, elapsed_s: float, total_bytes: Mapping[str, int]) -> Fields:
         """As fio prints them."""
@@ -273,15 +295,20 @@ class Entry:
             "minf": int(self.facts.get("minor_faults", 0)),
         }
 
-    def _depths(self) -> Fields:
-        """Shares of time, where fio counts requests; each request is handed over, and taken, by itself."""
-        spent = {depth: self.facts.get(f"depth_{depth}_s", 0.0) for depth in DEPTHS}
+    def depths_s(self) -> dict[str, float]:
+        """The time at each depth and above, up to the next, as facts of the job have it."""
+        spent = {f"depth_{depth}_s": self.facts.get(f"depth_{depth}_s", 0.0) for depth in DEPTHS}
         if not any(spent.values()):
             for depth, time_ns in enumerate(self.result["depth"]["time_at_depth_ns"]):
                 if depth > 0:
-                    spent[max(least for least in DEPTHS if least <= depth)] += time_ns / 1e9
+                    spent[f"depth_{max(least for least in DEPTHS if least <= depth)}_s"] += time_ns / 1e9
+        return spent
+
+    def _depths(self) -> Fields:
+        """Shares of time, where fio counts requests; each request is handed over, and taken, by itself."""
+        spent = self.depths_s()
         total = sum(spent.values())
-        level = {(str(d) if d < 64 else ">=64"): _share(time_s, total) for d, time_s in spent.items()}
+        level = {(str(d) if d < 64 else ">=64"): _share(spent[f"depth_{d}_s"], total) for d in DEPTHS}
         one = dict.fromkeys(("0", "4", "8", "16", "32", "64", ">=64"), 0.0)
         if self.count:
             one["4"] = 100.0
@@ -306,6 +333,13 @@ class Entry:
             "latency_us": dict(zip(keys, shares[end:], strict=False)),
             "latency_ms": dict(zip([*map(str, MS_BUCKETS), ">=2000"], shares[2 * end :], strict=True)),
         }
+
+
+def _both(one: Mapping[str, Any], other: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Two kinds of requests as one; what only one of them has timed is left out."""
+    joined = {name: one[name] + other[name] for name in ("count", "bytes", "errors")}
+    timed = [name for name in ("response", "service", "handing_over") if one.get(name) and other.get(name)]
+    return joined | {name: _merged(one[name], other[name]) for name in timed}
 
 
 def _merged(one: Mapping[str, Any], other: Mapping[str, Any]) -> Mapping[str, Any]:
