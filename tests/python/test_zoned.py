@@ -39,7 +39,7 @@ def written(path: Path) -> list[list[bool]]:
 def assert_intact(results: hs.Results) -> None:
     found = results.integrity(0)
     assert found is not None
-    assert (found["damaged"], found["lost"], results[0]["errors"]) == (0, 0, 0), results.notes()
+    assert (found["damaged"], found["lost"], results[0]["errors"]) == (0, 0, 0), results.notes
 
 
 def counters(results: hs.Results) -> dict[str, int]:
