@@ -216,6 +216,11 @@ impl Phase {
             &|job| job.rates_per_s.is_some(),
             "one schedule draws the kinds of its requests; no kind keeps to a rate of its own",
         );
+        tell(
+            "zones",
+            &|job| job.zones.is_some(),
+            "no model has zones: requests go where they are drawn, and nothing is reset",
+        );
         tell("verify", &|job| job.verify != Verify::No, "a simulation holds no data that could be checked");
         tell("seed", &|job| job.seed.is_some(), "the seed of the simulation decides, not that of the job");
         tell("start_delay", &|job| job.start_delay_ns > earliest_ns, "it starts with the others");

@@ -341,6 +341,7 @@ impl Phases<'_> {
             errors: super::Errors::default(),
             content: super::Content::default(),
             flushes_at_end: false,
+            zones: None,
             share_percent: None,
             start_delay_ns: 0,
             slots: outstanding,

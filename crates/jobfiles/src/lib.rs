@@ -118,6 +118,9 @@ pub struct Job {
     pub slots: u32,
     /// Whether what is written can be told from anything else when it is read, and is read.
     pub verify: Verify,
+    /// How zones of its targets are tended; absent, they are not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zones: Option<Zoning>,
     /// Seed of its random choices; absent, that of the run.
     pub seed: Option<u64>,
     /// Whether files that the job created are removed when it is over.
@@ -156,6 +159,32 @@ impl Default for Errors {
     fn default() -> Errors {
         Errors { reads_go_on: true, writes_go_on: true, end_all: false }
     }
+}
+
+/// How the zones of a target are tended: writes go to write pointers, full zones are reset (fio's `zonemode=zbd`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Zoning {
+    /// Size of a zone; absent, that of the device. What is no zoned device is divided into zones of it.
+    pub size_bytes: Option<u64>,
+    /// How much a zone holds, of targets that have no zones of their own; absent, its size.
+    pub capacity_bytes: Option<u64>,
+    /// What a sequential job leaves out behind each zone.
+    pub skip_bytes: u64,
+    /// Zones that may be open at a time; 0 for as many as the device allows.
+    pub open_max: u32,
+    /// The same of each job alone.
+    pub job_open_max: u32,
+    /// Whether what the device allows counts for nothing.
+    pub ignores_limits: bool,
+    /// Whether reads go anywhere, not below write pointers alone.
+    pub reads_beyond_pointer: bool,
+    /// From this share of a part's bytes written on, some writes reset their zones.
+    pub reset_threshold: f64,
+    /// The share of writes that do; 0 for none.
+    pub reset_frequency: f64,
+    /// Whether what is left of a zone is written where it is less than the shortest request.
+    pub writes_remainder: bool,
 }
 
 /// What is written where nothing is verified.

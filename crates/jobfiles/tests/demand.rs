@@ -55,6 +55,7 @@ fn job(name: &str) -> Job {
         errors: headstack_jobfiles::Errors::default(),
         content: headstack_jobfiles::Content::default(),
         flushes_at_end: false,
+        zones: None,
         share_percent: None,
         start_delay_ns: 0,
         slots: 4,

@@ -1,7 +1,7 @@
 //! fio's job files: what becomes of them.
 
 use crate::job_files::{phases, read};
-use headstack_jobfiles::{Content, Extent, Job, JobEngine, Limits, Sync, Verify};
+use headstack_jobfiles::{Content, Extent, Job, JobEngine, Limits, Part, Sync, Verify, Zoning};
 use headstack_workload::{Addresses, ArrivalProcess, Arrivals, Sequence, Think};
 
 /// The only job of `[j]` with these lines.
@@ -115,6 +115,31 @@ fn requests_follow_one_another_as_in_fio() {
     assert_eq!(job("rw=randtrimwrite\nsize=1m\nnumber_ios=10\n").limits.transfers, Some(20));
     let flushed = job("rw=write\nfsync=8\nfdatasync=4\nend_fsync=1\n");
     assert_eq!((flushed.workload.sync_every, flushed.workload.flush_every, flushed.flushes_at_end), (8, 4, true));
+}
+
+#[test]
+fn zones_are_tended_as_asked() {
+    assert_eq!(job("zonesize=1m\nmax_open_zones=3\n").zones, None);
+    assert_eq!(job("zonemode=zbd\n").zones, Some(Zoning::default()));
+    let lines = "zonemode=zbd\nzonesize=1m\nzonecapacity=768k\nzoneskip=2z\nmax_open_zones=3\njob_max_open_zones=2\n\
+                 ignore_zone_limits=1\nread_beyond_wp=1\nzone_reset_threshold=0.5\nzone_reset_frequency=0.25\n\
+                 write_zone_remainder=1\nsize=8z\nio_size=16z\noffset=2z\n";
+    let job = job(lines);
+    let asked = Zoning {
+        size_bytes: Some(1 << 20),
+        capacity_bytes: Some(768 << 10),
+        skip_bytes: 2 << 20,
+        open_max: 3,
+        job_open_max: 2,
+        ignores_limits: true,
+        reads_beyond_pointer: true,
+        reset_threshold: 0.5,
+        reset_frequency: 0.25,
+        writes_remainder: true,
+    };
+    assert_eq!(job.zones, Some(asked));
+    let part = Part { start: Extent::Bytes(2 << 20), length: Some(Extent::Bytes(8 << 20)) };
+    assert_eq!((job.part, job.limits.bytes), (part, Some(16 << 20)));
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn errors_name_file_line_option_and_what_is_allowed() {
         ("[j]\n\nbs=4q\n", "test.fio:3: bs: \"4q\" is not understood; a whole number"),
         ("[j]\nsize=1.5m\n", "test.fio:2: size: \"1.5m\" is not understood"),
         ("[j]\nsize=110%\n", "test.fio:2: size: \"110%\" is more than the whole"),
-        ("[j]\nsize=3z\n", "test.fio:2: size: zones of a zoned device"),
+        ("[j]\nsize=3z\n", "test.fio:2: size: a number of zones needs a zonesize"),
         ("[j]\nsize=99999999999g\n", "test.fio:2: size: \"99999999999g\" is beyond 2^64"),
         ("[j]\nruntime=5w\n", "test.fio:2: runtime: \"5w\" is not understood; a whole number with us"),
         ("[j]\ndirect\n", "test.fio:2: direct: a value is missing"),

@@ -140,6 +140,9 @@ impl Pass {
         if start_bytes > module_bytes || !start_bytes.is_multiple_of(block_bytes.into()) {
             return refused(format!("begins at byte {start_bytes} of {module_bytes}, or within a block"));
         }
+        if self.kind == Kind::Write {
+            self.targets.iter().try_for_each(|target| target.check_untended())?;
+        }
         if self.kind == Kind::Write
             && let Some(target) = self.targets.iter().find(|target| !target.is_writable())
         {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use headstack_driver::End;
-use headstack_jobfiles::{Content, Errors, Limits, Verify};
+use headstack_jobfiles::{Content, Errors, Limits, Verify, Zoning};
 use headstack_workload::{AccessLine, Addresses, ArrivalClock, Arrivals, Generator, Span, Workload};
 
 use crate::LoadError;
@@ -51,6 +51,8 @@ pub struct Job {
     pub flushes_at_end: bool,
     /// Whether it is timed how long handing requests over takes.
     pub times_handing_over: bool,
+    /// How the zones of its targets are tended; absent, they are not.
+    pub zones: Option<Zoning>,
 }
 
 /// When a job is over: with its run, or sooner.
@@ -100,6 +102,11 @@ impl Job {
         }
         if !(1..=SLOTS_MAX).contains(&self.depth()) {
             return refused(format!("{} requests at a time; 1 to {SLOTS_MAX} are allowed", self.depth()));
+        }
+        match &self.zones {
+            Some(zoning) => self.targets.iter().try_for_each(|target| target.zones(zoning).map(drop))?,
+            None if self.writes() => self.targets.iter().try_for_each(|target| target.check_untended())?,
+            None => {}
         }
         let is_null = |target: &Arc<Target>| target.kind() == TargetKind::Null;
         if self.targets.iter().any(is_null) && matches!(self.engine, EngineKind::Ring | EngineKind::Psync) {
@@ -192,15 +199,19 @@ impl Job {
     /// # Errors
     /// As [`span`](Self::span).
     pub fn end(&self) -> Result<JobEnd, LoadError> {
+        Ok(self.end_by(self.span()?.length_bytes))
+    }
+
+    /// When it is over, where one pass comes to so many bytes.
+    pub fn end_by(&self, pass_bytes: u64) -> JobEnd {
         let Limits { requests, transfers, bytes, passes, time_ns } = self.limits;
-        let length_bytes = self.span()?.length_bytes;
-        let by_passes = passes.map(|passes| (length_bytes as f64 * passes).round() as u64);
+        let by_passes = passes.map(|passes| (pass_bytes as f64 * passes).round() as u64);
         let or_never = |limit: Option<u64>| limit.unwrap_or(u64::MAX);
         let run = match self.limits == Limits::default() {
             true => self.workload.run_length.into(),
             false => End { requests: or_never(requests), time_ns: or_never(time_ns), ..End::NEVER },
         };
-        Ok(JobEnd { run, transfers: or_never(transfers), bytes: or_never(bytes).min(or_never(by_passes)) })
+        JobEnd { run, transfers: or_never(transfers), bytes: or_never(bytes).min(or_never(by_passes)) }
     }
 
     /// Requests with the system at a time, at most.

@@ -44,6 +44,7 @@ mod virtual_time;
 mod waker;
 mod watch;
 mod worker;
+mod zones;
 
 pub use clock::Time;
 pub use conditioning::{CLASS_LIMITS_NS, DeviceShare, Pass, Passed, Stretch, stream};

@@ -43,6 +43,8 @@ pub struct Measured {
     interval_ns: Option<u64>,
     /// What is to be known of its targets.
     targets: Vec<String>,
+    /// What was done to zones.
+    zones: Vec<Counter>,
     /// What reads were found to be, where they were checked.
     pub integrity: Option<Checked>,
 }
@@ -63,6 +65,7 @@ pub fn gather(worker: &WorkerSpec, rig: Rig, loop_stats: LoopStats, usage: Usage
     let mut result = RunResult::new(Mode::Measured, nothing, Value::Null, worker.seed, GENERATOR_NAME);
     let (errors, error_log, engine) = (rig.errors, rig.error_log.clone(), rig.engine());
     let (issued, completed) = (rig.issued, rig.completed);
+    let zones = rig.zone_counters();
     let mut rig = rig;
     let mut samples = std::mem::take(&mut rig.samples);
     if let Some(measuring) = rig.measuring.take() {
@@ -98,6 +101,7 @@ pub fn gather(worker: &WorkerSpec, rig: Rig, loop_stats: LoopStats, usage: Usage
         warmed_up,
         engine,
         interval_ns: worker.interval_ns,
+        zones,
         targets: worker.targets.iter().flat_map(|target| told(target)).collect(),
         integrity,
     }
@@ -128,6 +132,7 @@ pub fn join(system: &SystemRecord, load: &Value, seed: u64, all: &[Measured], ra
     }
     result.counters = usage.counters();
     result.counters.extend(lateness_counters(&lateness));
+    result.counters.extend(zone_counters(all));
     result.streams = streams(all);
     if result.streams.len() < 2 {
         result.streams.clear();
@@ -221,6 +226,19 @@ fn lateness_counters(lateness: &LatencyHistogram) -> Vec<Counter> {
         counter("issue_lateness_p99_ns", lateness.quantile_ns(0.99).unwrap_or(0)),
         counter("issue_lateness_max_ns", lateness.max_ns()),
     ]
+}
+
+/// What all threads did to zones: counts add up, and of times the longest counts.
+fn zone_counters(all: &[Measured]) -> Vec<Counter> {
+    let mut counters: Vec<Counter> = Vec::new();
+    for Counter { name, value } in all.iter().flat_map(|one| &one.zones) {
+        match counters.iter_mut().find(|known| known.name == *name) {
+            Some(known) if name.ends_with("_ns") => known.value = known.value.max(*value),
+            Some(known) => known.value += value,
+            None => counters.push(Counter { name: name.clone(), value: *value }),
+        }
+    }
+    counters
 }
 
 /// What each job got; threads of one name are one.

@@ -116,6 +116,7 @@ fn threads(spec: &PhaseSpec) -> Result<Threads, LoadError> {
                 content: job.content.clone(),
                 flushes_at_end: job.flushes_at_end,
                 times_handing_over: spec.times_handing_over,
+                zones: job.zones,
             });
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use headstack_jobfiles::{Content, Errors};
-use headstack_result::{Finished, Kinds, LatencyHistogram, Measuring};
+use headstack_result::{Counter, Finished, Kinds, LatencyHistogram, Measuring};
 use headstack_workload::{Kind, Request};
 
 use crate::LoadError;
@@ -19,6 +19,7 @@ use crate::stamping::{Checked, Stamping};
 use crate::target::Target;
 use crate::target_map::{TargetMap, TargetPlace};
 use crate::verification::Verification;
+use crate::zones::{Advance, Tending};
 
 /// Others look at a run no more often.
 const TELL_EVERY_NS: u64 = 10_000_000;
@@ -40,6 +41,9 @@ pub const VERIFIED_SLOTS_MAX: u32 = 1 << 11;
 pub fn buffer_bytes(slots: u32) -> u32 {
     (BUFFERS_BYTES / slots.max(1)).clamp(BUFFER_BYTES[0], BUFFER_BYTES[1])
 }
+
+/// Whoever waits for a zone that another thread writes looks again after this time, a fraction of a write.
+const ZONE_LOOK_NS: u64 = 20_000;
 
 /// What has not come back this long after the end is given up.
 pub const PATIENCE_NS: u64 = 10_000_000_000;
@@ -195,6 +199,8 @@ pub struct Rig<'a> {
     pub errors_rule: Errors,
     /// Whether a failed request has ended it.
     pub is_ended_by_error: bool,
+    /// Whether there was nothing in its zones to read or reset, which has ended it.
+    pub has_run_dry: bool,
     /// How long handing over took, by kind, where that is timed.
     pub handing_over: Option<Box<[LatencyHistogram; 4]>>,
     /// Requests issued of which it is not known yet that the system has taken them.
@@ -209,6 +215,7 @@ pub struct Rig<'a> {
     deadline_ns: u64,
     next_tell_ns: u64,
     contents: Contents<'a>,
+    tending: Option<Box<Tending>>,
     targets: &'a [Arc<Target>],
     map: TargetMap,
     live: &'a WorkerProgress,
@@ -265,6 +272,8 @@ impl<'a> Rig<'a> {
             log: None,
             errors_rule: Errors::default(),
             is_ended_by_error: false,
+            has_run_dry: false,
+            tending: None,
             handing_over: None,
             not_taken: Vec::new(),
             response_ns: 0,
@@ -371,6 +380,19 @@ impl<'a> Rig<'a> {
         self.issued += 1;
         self.bytes_under_way += u64::from(request.length_bytes);
         self.flushes_under_way += u64::from(request.kind == Kind::Flush);
+        match &mut self.tending {
+            Some(tending) if request.kind != Kind::Flush => {
+                tending.draw(slot, request);
+                self.advance(slot);
+            }
+            _ => self.submit(slot, request),
+        }
+        slot
+    }
+
+    /// Fills the buffer of a request, and gives it to the engine.
+    #[inline(always)]
+    fn submit(&mut self, slot: u32, request: &Request) {
         match &self.contents {
             Contents::Fresh if request.kind == Kind::Write => {
                 self.engine.buffers().freshen(slot, request.length_bytes);
@@ -381,7 +403,7 @@ impl<'a> Rig<'a> {
             Contents::Any | Contents::Fresh | Contents::Pattern(_) => {}
             Contents::Stamped(_) => {
                 if !self.stamp(slot, request) {
-                    return slot;
+                    return;
                 }
             }
         }
@@ -392,7 +414,71 @@ impl<'a> Rig<'a> {
                 self.note_taken();
             }
         }
-        slot
+    }
+
+    /// Has requests go where the zones of the targets want them.
+    pub fn tend_zones(&mut self, tending: Option<Tending>) {
+        self.tending = tending.map(Box::new);
+    }
+
+    /// Submits a request if its zone may have it now; what is done to zones for it takes its time.
+    #[inline(never)]
+    fn advance(&mut self, slot: u32) {
+        let Some(mut tending) = self.tending.take() else { return };
+        let drawn = self.flights[slot as usize].request;
+        let contents = &mut self.contents;
+        let advance = tending.advance(slot, &drawn, |piece, offset_bytes, length_bytes, act| match contents {
+            Contents::Stamped(stamping) => stamping.reset_zone(piece, offset_bytes, length_bytes, act),
+            Contents::Any | Contents::Fresh | Contents::Pattern(_) => drop(act()),
+        });
+        self.look();
+        self.count_depth(self.now_ns);
+        match advance {
+            Advance::Submit(request) => {
+                self.begin_flight(slot, &request);
+                self.submit(slot, &request);
+            }
+            Advance::Done(request, result) => {
+                self.begin_flight(slot, &request);
+                self.done.push(Done { slot, result });
+            }
+            Advance::Wait => tending.held.push_back(slot),
+            Advance::Nothing => self.take_back(slot),
+        }
+        self.tending = Some(tending);
+    }
+
+    /// A request begins as its zone wants it.
+    fn begin_flight(&mut self, slot: u32, request: &Request) {
+        let flight = &mut self.flights[slot as usize];
+        self.bytes_under_way =
+            self.bytes_under_way - u64::from(flight.request.length_bytes) + u64::from(request.length_bytes);
+        (flight.request, flight.started_ns, flight.taken_ns) = (*request, self.now_ns, self.now_ns);
+    }
+
+    /// A request never was: there is nothing for it to do.
+    #[cold]
+    fn take_back(&mut self, slot: u32) {
+        let Flight { request, intended_ns, .. } = self.flights[slot as usize];
+        if let Some(measuring) = &mut self.measuring {
+            measuring.forget(intended_ns, self.now_ns);
+        }
+        self.issued -= 1;
+        self.bytes_under_way -= u64::from(request.length_bytes);
+        self.free.push(slot);
+        self.has_run_dry = true;
+    }
+
+    /// Requests whose zones may be free by now get another chance, in their order.
+    #[inline(never)]
+    fn advance_held(&mut self) {
+        let held = self.tending.as_mut().map(|tending| std::mem::take(&mut tending.held));
+        held.into_iter().flatten().for_each(|slot| self.advance(slot));
+    }
+
+    /// What was done to zones, as results count it.
+    pub fn zone_counters(&self) -> Vec<Counter> {
+        self.tending.as_ref().map_or_else(Vec::new, |tending| tending.counters())
     }
 
     /// All requests issued so far are with the system.
@@ -465,6 +551,13 @@ impl<'a> Rig<'a> {
             self.engine.hand_over();
             self.note_taken();
         }
+        let wait = match (&self.tending, wait) {
+            (Some(tending), Wait::One) if !tending.held.is_empty() => Wait::Until(self.now_ns + ZONE_LOOK_NS),
+            (Some(tending), Wait::Until(at_ns)) if !tending.held.is_empty() => {
+                Wait::Until(at_ns.min(self.now_ns + ZONE_LOOK_NS))
+            }
+            (_, wait) => wait,
+        };
         let driven = self.engine.drive(wait, self.clock, &mut self.done);
         self.look();
         driven
@@ -479,6 +572,9 @@ impl<'a> Rig<'a> {
             each(&ended);
         }
         self.done = done;
+        if self.tending.is_some() {
+            self.advance_held();
+        }
     }
 
     #[inline(always)]
@@ -502,6 +598,9 @@ impl<'a> Rig<'a> {
         };
         if let Contents::Stamped(stamping) = &mut self.contents {
             stamping.end(done.slot, &request, failed, &self.map, self.engine.buffers());
+        }
+        if let Some(tending) = &mut self.tending {
+            tending.came_back(done.slot, &request, failed);
         }
         let counted = self.measuring.as_ref().is_some_and(|measuring| measuring.end_ns.is_none());
         if counted && let Some((log, job)) = &self.log {

@@ -118,6 +118,7 @@ fn check_writes(spec: &ScenarioSpec) -> Result<(), LoadError> {
     for (index, stream) in spec.scenario.streams.iter().enumerate().filter(|(_, stream)| stream.kind.writes()) {
         let is_used = |name: &String| stream.lun.as_ref().is_none_or(|lun| lun == name);
         let refused = spec.luns.iter().find(|(name, target)| is_used(name) && !target.is_writable());
+        spec.luns.iter().filter(|(name, _)| is_used(name)).try_for_each(|(_, target)| target.check_untended())?;
         if let Some((_, target)) = refused {
             let message = format!(
                 "{} writes to {}, which is open for reading: --destroy lets a device be written, --overwrite a file",

@@ -116,6 +116,7 @@ mod tests {
             content: Content::default(),
             flushes_at_end: false,
             times_handing_over: false,
+            zones: None,
         }
     }
 

@@ -126,6 +126,18 @@ impl<'a> Stamping<'a> {
         Ok(())
     }
 
+    /// A zone of a device is reset by `act`, which says whether that worked: what it held is as trimmed.
+    pub fn reset_zone(&mut self, piece: usize, offset: u64, length: u64, act: &mut dyn FnMut() -> bool) {
+        let ticket = match &self.pieces[piece].judge {
+            Judge::Ledger(stamper) => stamper.trim(offset, length).ok().map(|ticket| (stamper, ticket)),
+            Judge::Stamps(_) => None,
+        };
+        let worked = act();
+        if let Some((stamper, ticket)) = ticket {
+            stamper.ended(ticket, if worked { Outcome::Acknowledged } else { Outcome::Failed });
+        }
+    }
+
     #[cold]
     fn begin_flush(&mut self, slot: u32) {
         let count = self.pieces.len();

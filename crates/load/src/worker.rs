@@ -12,6 +12,7 @@ use crate::flow::Turns;
 use crate::job::{Job, JobEnd};
 use crate::nvme::words_of;
 use crate::rig::{Rig, WarmedUp};
+use crate::zones::Tending;
 
 /// A warm-up of as many requests as there are by default, or fewer, lasts no longer.
 const COUNTED_WARM_UP_NS: u64 = 1_000_000_000;
@@ -41,9 +42,12 @@ const FLOW_LOOK_NS: u64 = 20_000;
 /// When the workload cannot be generated, or the kernel takes no requests any more.
 pub fn work(job: &Job, rig: &mut Rig) -> Result<LoopStats, LoadError> {
     let generator = Generator::new(&job.workload, job.span()?, job.block_bytes(), job.seed)?;
+    let tending = Tending::new(job)?;
+    let end = tending.as_ref().map_or_else(|| job.end(), |tending| Ok(job.end_by(tending.pass_bytes())))?;
     let mut stints = Stints::new(job);
     stints.forget_cached(rig);
-    let (end, start_ns) = (job.end()?, rig.now_ns);
+    rig.tend_zones(tending);
+    let start_ns = rig.now_ns;
     let control = RunControl { warm_up: job.workload.warm_up, end, start_ns };
     rig.errors_rule = job.errors;
     rig.write_content(&job.content);
@@ -54,7 +58,10 @@ pub fn work(job: &Job, rig: &mut Rig) -> Result<LoopStats, LoadError> {
         Loop::Closed(requests) => closed(rig, &control, requests, &mut stints),
         Loop::Open(requests) => open(rig, &control, requests, &mut stints),
     }?;
-    if rig.is_ended_by_error {
+    if rig.has_run_dry {
+        let why = "its zones held nothing more that could be read or reset";
+        loop_stats.notes.push(format!("{} ended: {why}", job.name));
+    } else if rig.is_ended_by_error {
         loop_stats.notes.push(format!("{} ended at its first error: continue_on_error lets it go on", job.name));
     } else if job.flushes_at_end && job.writes() && rig.drain()? {
         let result = rig.flush();
@@ -146,7 +153,7 @@ impl RunControl {
     /// Ends the warm-up, or the run, where it is time; whether it goes on.
     #[inline]
     pub fn goes_on(&self, rig: &mut Rig) -> bool {
-        if rig.is_stopped() || rig.is_ended_by_error {
+        if rig.is_stopped() || rig.is_ended_by_error || rig.has_run_dry {
             rig.start_measuring(0);
             rig.close(rig.now_ns);
             return false;
@@ -230,7 +237,11 @@ fn closed(
 ) -> Result<LoopStats, LoadError> {
     let (mut result, start_ns, thinks) = (LoopStats::default(), control.start_ns, requests.thinks());
     while control.goes_on(rig) {
-        while requests.next_due_ns() <= rig.now_ns - start_ns && control.takes_more(rig) && stints.lets(rig) {
+        while requests.next_due_ns() <= rig.now_ns - start_ns
+            && control.takes_more(rig)
+            && !rig.has_run_dry
+            && stints.lets(rig)
+        {
             rig.look_before_issuing();
             let next = requests.take(rig.now_ns - start_ns).expect("a request is due");
             if thinks {
@@ -278,7 +289,7 @@ fn open(
         }
         let in_time = arrived.min(room);
         let mut handed = 0;
-        while rig.waiting > 0 && rig.has_room() && control.takes_more(rig) && stints.lets(rig) {
+        while rig.waiting > 0 && rig.has_room() && control.takes_more(rig) && !rig.has_run_dry && stints.lets(rig) {
             rig.look_before_issuing();
             let next = requests.take(rig.now_ns - start_ns).expect("a request waits");
             if next.is_extra {

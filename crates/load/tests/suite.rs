@@ -9,3 +9,4 @@ mod replay;
 mod scenario;
 mod trees;
 mod verify;
+mod zones;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use headstack_jobfiles::{Content, Errors, Limits, Phase, Verify};
+use headstack_jobfiles::{Content, Errors, Limits, Phase, Verify, Zoning};
 use headstack_load::{
     EngineKind, Job, LedgerPlace, LoadError, PhaseSpec, Progress, Spec, Target, TargetKind, Verification, VerifySpec,
     play_phase,
@@ -72,6 +72,8 @@ struct JobAsked {
     seed: u64,
     #[serde(default)]
     verify: Verify,
+    /// How zones of its targets are tended.
+    zones: Option<Zoning>,
 }
 
 /// Files and devices that are open, as somebody permits.
@@ -351,6 +353,7 @@ impl Targets {
                 content: Content::default(),
                 flushes_at_end: false,
                 times_handing_over: false,
+                zones: job.zones,
             };
             whole.shared(job.threads)
         };

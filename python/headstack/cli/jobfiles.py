@@ -96,6 +96,7 @@ class AskedJobs:
         own += [name for name in of_workloads if given.get(name)]
         if access is not None:
             used = {"buffered": access.buffered, "engine": access.engine != "auto"}
+            used |= {"zoned": access.zoned is not None, "open_zones": access.open_zones > 0}
             own += [name for name, is_used in used.items() if is_used]
             own += [name for name, usual in (("threads", 1), ("slots", SLOTS)) if getattr(access, name) != usual]
         if own:

@@ -57,6 +57,12 @@ def measured(command: Command) -> Command:
         hosts_options,
         job_options,
         access_options,
+        click.option(
+            "--zoned",
+            metavar="device|SIZE",
+            help="Write at the write pointers of zones: the device's, or of this size.",
+        ),
+        click.option("--open-zones", metavar="N", help="Zones open at a time (all that the device allows)."),
         error_option,
         click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write whole results (- for stdout)."),
         click.option("--csv", "csv_path", type=OUTPUT, metavar="FILE", help="Write the table (- for stdout)."),
@@ -113,6 +119,9 @@ def load(targets: tuple[str, ...], workload: str | None, **given: Any) -> int:
     Reading asks for nothing. A workload that writes takes --destroy with the device's name or serial number, or
     the export's address, and is refused while anybody uses the device; a file is written where it was created by
     --create, or with --overwrite.
+
+    With --zoned device the zones of a zoned device are tended: writes go to write pointers, and full zones are reset;
+    with --zoned SIZE a file or plain device is taken as if it had zones.
 
     With --verify, writes carry stamps and reads are checked; a ledger, in the current folder unless --ledger says
     otherwise, knows what was written, so that "headstack measure verify TARGET" can judge it later, also after a

@@ -89,6 +89,8 @@ def access_of(given: dict[str, Any]) -> Access:
         threads=whole("threads", given.pop("threads", "1")),
         slots=whole("slots", given.pop("slots", str(SLOTS))),
         connections=whole("connections", given.pop("connections")),
+        zoned=given.pop("zoned", None),
+        open_zones=whole("open-zones", given.pop("open_zones", None) or "0"),
     )
 
 

@@ -77,6 +77,11 @@ class Access:
     """Open loop: requests with the system at a time."""
     connections: int = 1
     """Of an export: connections of each thread."""
+    zoned: str | None = None
+    """Zones are tended: ``device``, those of a zoned device; or a size, such as ``64MiB``, into which anything else is
+    divided."""
+    open_zones: int = 0
+    """Zones that may be open at a time; 0 for as many as the device allows."""
 
     def asked(self, path: str) -> dict[str, Any]:
         """The target as the compiled part opens it.
@@ -100,6 +105,21 @@ class Access:
         if not 1 <= self.connections <= CONNECTIONS_MAX:
             raise InputError(f"connections: {self.connections} is not allowed; 1 to {CONNECTIONS_MAX} is")
         return self.connections
+
+    def zones(self) -> dict[str, Any] | None:
+        """How zones are tended; ``None`` where they are not.
+
+        >>> hs.Access(zoned="64MiB", open_zones=8).zones()
+        {'size_bytes': 67108864, 'open_max': 8}
+        """
+        if not 0 <= self.open_zones < 1 << 32:
+            raise InputError(f"open_zones: {self.open_zones} is not allowed; 0 to 4294967295 is")
+        if self.zoned is None:
+            if self.open_zones:
+                raise InputError("open_zones: zones are not tended; zoned says that they are to be")
+            return None
+        size = None if self.zoned == "device" else size_bytes("zoned", self.zoned)
+        return {"size_bytes": size, "open_max": self.open_zones}
 
     def engine_of(self, path: str) -> Any:
         """How requests are handed over.
@@ -157,6 +177,8 @@ def measure(
     threads: int = 1,
     slots: int = SLOTS,
     connections: int = 1,
+    zoned: str | None = None,
+    open_zones: int = 0,
     verify: str = "no",
     ledger: str | os.PathLike[str] | None = None,
     resume: bool = False,
@@ -169,10 +191,11 @@ def measure(
 
     Workloads and options are those of ``run``; 10 seconds are measured unless ``requests``, ``time`` or ``confidence``
     says otherwise. Reading asks for nothing. A workload that writes takes ``destroy`` with the device's name or serial
-    number or an export's address, or for a file that exists ``overwrite``. ``verify`` is ``stamp``, ``stamp_and_read``
-    or ``check``, with a ``ledger`` that outlives the process where a file is named (see ``Verifying``). ``progress``
-    hears of the course as a dictionary. An interruption (Ctrl-C) ends it and keeps what was measured: ``ended_early``
-    in the table of results.
+    number or an export's address, or for a file that exists ``overwrite``. With ``zoned`` writes go to the write
+    pointers of zones: those of the ``device``, or of a size. ``verify`` is ``stamp``, ``stamp_and_read`` or ``check``,
+    with a ``ledger`` that outlives the process where a file is named (see ``Verifying``). ``progress`` hears of the
+    course as a dictionary. An interruption (Ctrl-C) ends it and keeps what was measured: ``ended_early`` in the table
+    of results.
 
     A scenario may stand in place of a workload, with its own length. Of the LUNs that it names, ``luns`` says by name
     which files or devices they are, all but the one that is ``target``.
@@ -190,6 +213,8 @@ def measure(
         threads=threads,
         slots=slots,
         connections=connections,
+        zoned=zoned,
+        open_zones=open_zones,
     )
     verifying = Verifying(verify, None if ledger is None else os.fspath(ledger), resume)
     return measure_target(os.fspath(target), workload, access, options, progress, verifying, luns)
@@ -492,4 +517,5 @@ class Opened:
             "start_delay_ns": 0,
             "seed": step.seed,
             "verify": self._verifying.kind,
+            "zones": self.access.zones(),
         }

@@ -47,6 +47,8 @@ def measure_scenario(
             raise InputError(f"{name}: a scenario has none on a real target; leave the option out")
     if access.threads != 1:
         raise InputError(f"threads: {access.threads} is not allowed; one thread plays a scenario")
+    if access.zoned is not None:
+        raise InputError("zoned: zones are tended of workloads and job files; leave the option out")
     places = places_of(scenario, path, luns)
     asked = [replace(access, write=_is_written(scenario, lun)).asked(place) for lun, place in places.items()]
     real = [one["path"] for one in asked if one["null_bytes"] is None]

@@ -77,13 +77,8 @@ fn strided(settings: &Settings, postfix: &str, largest_bytes: u64) -> Result<Pat
 fn zoned_mode(settings: &Settings, is_sequential: bool, remarks: &mut Remarks) -> Result<Option<Pattern>, InputError> {
     let zone_bytes = settings.whole("zonesize")?.unwrap_or(0);
     match settings.text("zonemode") {
-        Some("zbd") => {
-            let message =
-                "zones are not tended: a host-managed device refuses writes that are not at its write pointers";
-            remarks.about(settings, &["zonemode"], message);
-            return Ok(None);
-        }
-        Some("none") => return Ok(None),
+        // Zones are tended where requests are carried out.
+        Some("zbd" | "none") => return Ok(None),
         // A size of zones alone has always meant this.
         None if zone_bytes == 0 => return Ok(None),
         _ => {}

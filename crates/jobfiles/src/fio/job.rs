@@ -8,7 +8,7 @@ use super::mix;
 use super::settings::{Remarks, Settings};
 use super::syntax::Place;
 use super::values::{self, Amount};
-use crate::{Content, Errors, Flow, Job, JobEngine, Limits, Sync, Verify};
+use crate::{Content, Errors, Flow, Job, JobEngine, Limits, Sync, Verify, Zoning};
 
 /// As many jobs as fio runs at a time.
 pub(super) const JOBS_MAX: u64 = 4096;
@@ -55,6 +55,7 @@ pub(super) fn jobs(
         errors: errors(settings),
         content: content(settings)?,
         flushes_at_end: ["end_fsync", "fsync_on_close"].iter().any(|name| settings.is(name, false)),
+        zones: zoning(settings)?,
         share_percent: None,
         start_delay_ns: start_delay_ns(settings, remarks)?,
         slots: depth,
@@ -161,6 +162,40 @@ fn errors(settings: &Settings) -> Errors {
     }
 }
 
+/// What `zonemode=zbd` asks for; the options of zones mean nothing without it.
+fn zoning(settings: &Settings) -> Result<Option<Zoning>, InputError> {
+    if settings.text("zonemode") != Some("zbd") {
+        return Ok(None);
+    }
+    let share = |name: &str| -> Result<f64, InputError> {
+        Ok(settings
+            .parsed(name, |value, _| values::floats(value, 1.0))?
+            .and_then(|all| all.first().copied())
+            .unwrap_or(0.0))
+    };
+    let count = |name: &str| settings.within(name, 0, 0, u32::MAX.into()).map(|count| count as u32);
+    let bytes = |name: &str| Ok::<_, InputError>(settings.whole(name)?.filter(|bytes| *bytes > 0));
+    let skip_bytes = match settings.amount("zoneskip")? {
+        None => 0,
+        Some(Amount::Bytes(bytes)) => bytes,
+        Some(Amount::Percent(_)) => {
+            return Err(settings.error(&["zoneskip"], "a percentage is not allowed here; state bytes or zones"));
+        }
+    };
+    Ok(Some(Zoning {
+        size_bytes: bytes("zonesize")?,
+        capacity_bytes: bytes("zonecapacity")?,
+        skip_bytes,
+        open_max: count("max_open_zones")?,
+        job_open_max: count("job_max_open_zones")?,
+        ignores_limits: settings.is("ignore_zone_limits", false),
+        reads_beyond_pointer: settings.is("read_beyond_wp", false),
+        reset_threshold: share("zone_reset_threshold")?,
+        reset_frequency: share("zone_reset_frequency")?,
+        writes_remainder: settings.is("write_zone_remainder", false),
+    }))
+}
+
 fn content(settings: &Settings) -> Result<Content, InputError> {
     match settings.last_of(&["zero_buffers", "buffer_pattern"]) {
         Some(setting) if setting.option.name == "buffer_pattern" => {
@@ -204,9 +239,6 @@ fn limits(settings: &Settings, mix: &mix::Mix, remarks: &mut Remarks) -> Result<
         None | Some(Amount::Bytes(0)) => (None, Some(loops as f64 * mix.progress * mix.visits as f64)),
         Some(Amount::Bytes(bytes)) => (Some(times("io_size", bytes.saturating_mul(mix.visits))?), None),
         Some(Amount::Percent(percent)) => (None, Some(loops as f64 * mix.visits as f64 * percent / 100.0)),
-        Some(Amount::Zones(_)) => {
-            return Err(settings.error(&["io_size"], "zones are not known; state bytes or percent"));
-        }
     };
     Ok(Limits { transfers: requests, bytes, passes, time_ns, ..Limits::default() })
 }

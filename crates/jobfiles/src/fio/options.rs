@@ -117,7 +117,6 @@ const CREATION: &str = "files are created in one way: written once before the ru
 const CLOCKS: &str = "every request is timed";
 const SCHEDULING: &str = "priorities and places of processes and memory are left to the system";
 const SUBMISSION: &str = "each request is handed over as soon as it may be, and each completion taken as it comes";
-const ZONES: &str = "zones of a zoned device are not tended";
 const REPLAY: &str = "belongs to a replay, which is not a job";
 const TARGET: &str = "the queue depth stays as stated: raise it step by step for a saturation curve";
 const STEADINESS: &str = "the job does not end at a steady state";
@@ -282,10 +281,9 @@ const CORE: &[Group] = &[
     Group(ANY, Not(REPLAY), "replay_scale replay_align replay_time_scale"),
     Group(Kind::Floats(f64::MAX), Not(REPLAY), "merge_blktrace_scalars merge_blktrace_iters"),
     // Zoned devices and data placement.
-    Group(ANY, Not(ZONES), "zonecapacity max_open_zones job_max_open_zones"),
-    Group(Kind::Bool(false), Not(ZONES), "read_beyond_wp ignore_zone_limits recover_zbd_write_error"),
-    Group(Kind::Bool(false), Not(ZONES), "write_zone_remainder"),
-    Group(Kind::Floats(1.0), Not(ZONES), "zone_reset_threshold zone_reset_frequency"),
+    Group(ANY, Done, "zonecapacity max_open_zones job_max_open_zones"),
+    Group(Kind::Bool(false), Done, "read_beyond_wp ignore_zone_limits recover_zbd_write_error write_zone_remainder"),
+    Group(Kind::Floats(1.0), Done, "zone_reset_threshold zone_reset_frequency"),
     Group(Kind::Bool(false), Not(PLACEMENT), "fdp"),
     Group(Kind::Choice(&["none", "fdp", "streams"]), Not(PLACEMENT), "dataplacement/data_placement"),
     Group(Kind::Choice(&["random", "roundrobin", "scheme"]), Not(PLACEMENT), "plid_select/fdp_pli_select"),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use headstack_workload::document::InputError;
 
 use super::syntax::{Place, Setting};
-use super::values::{self, Amount, Base, Triple};
+use super::values::{self, Amount, Base, Triple, Written};
 use crate::Remark;
 
 /// What holds for a job: globals, and over them its own.
@@ -75,8 +75,15 @@ impl Settings {
 
     pub(super) fn amount(&self, name: &str) -> Result<Option<Amount>, InputError> {
         self.parsed(name, |value, _| match values::amount(value, self.base)? {
-            Amount::Zones(_) => Err("zones of a zoned device are not known; state bytes or percent".to_owned()),
-            amount => Ok(amount),
+            Written::Amount(amount) => Ok(amount),
+            Written::Zones(zones) => {
+                let zone_bytes = self.text("zonesize").map_or(Ok(0), |size| values::size(size, self.base))?;
+                match zones.checked_mul(zone_bytes) {
+                    Some(bytes) if zone_bytes > 0 => Ok(Amount::Bytes(bytes)),
+                    Some(_) => Err("a number of zones needs a zonesize; state one, or bytes or percent".to_owned()),
+                    None => Err(format!("{zones} zones of {zone_bytes} bytes are beyond 2^64")),
+                }
+            }
         })
     }
 

@@ -32,6 +32,11 @@ pub(super) enum Base {
 pub(super) enum Amount {
     Bytes(u64),
     Percent(f64),
+}
+
+/// An amount as it is written: one in zones is so many bytes where their size is known.
+pub(super) enum Written {
+    Amount(Amount),
     Zones(u64),
 }
 
@@ -122,19 +127,19 @@ pub(super) fn time_ns(text: &str, kind: Kind) -> Result<u64, String> {
     }
 }
 
-pub(super) fn amount(text: &str, base: Base) -> Result<Amount, String> {
+pub(super) fn amount(text: &str, base: Base) -> Result<Written, String> {
     let text = text.trim();
     if let Some(number) = text.strip_suffix('%') {
         let percent: u64 = number.trim().parse().map_err(|_| format!("{text:?} is not a percentage such as 50%"))?;
         if percent > 100 {
             return Err(format!("{text:?} is more than the whole; up to 100% is allowed"));
         }
-        return Ok(Amount::Percent(percent as f64));
+        return Ok(Written::Amount(Amount::Percent(percent as f64)));
     }
     if let Some(Ok(zones)) = text.strip_suffix(['z', 'Z']).map(str::parse) {
-        return Ok(Amount::Zones(zones));
+        return Ok(Written::Zones(zones));
     }
-    size(text, base).map(Amount::Bytes)
+    size(text, base).map(|bytes| Written::Amount(Amount::Bytes(bytes)))
 }
 
 /// The field of each kind of request in `"a,b,c"`: one that is missing is the one before it.

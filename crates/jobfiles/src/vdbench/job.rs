@@ -65,6 +65,7 @@ pub(super) fn job(placed: &Placed) -> Result<Job, InputError> {
         errors: crate::Errors::default(),
         content: crate::Content::default(),
         flushes_at_end: false,
+        zones: None,
         share_percent: None,
         start_delay_ns: 0,
         slots: placed.threads,

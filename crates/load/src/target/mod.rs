@@ -25,11 +25,11 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use headstack_jobfiles::Sync;
+use headstack_jobfiles::{Sync, Zoning};
 use headstack_nbd::{Address, transmission};
 use headstack_workload::quantity::format_bytes;
 use serde_json::Value;
@@ -40,6 +40,7 @@ use crate::engine::trim;
 use crate::nbd::Export;
 use crate::nvme::words_of;
 use crate::target_map::At;
+use crate::zones::{DeviceLimits, Zones};
 use in_use::Uses;
 use machine::{Block, Machine, Number, Object};
 use namespace::OpenNamespace;
@@ -162,6 +163,8 @@ pub struct Target {
     is_writable: bool,
     writes_are_durable: bool,
     description: Value,
+    /// Its zones, once somebody wants them tended.
+    zones: Mutex<Option<Arc<Zones>>>,
     /// Somebody gave up what is under way.
     given_up: AtomicBool,
 }
@@ -221,6 +224,7 @@ impl Target {
             is_writable: permission.write,
             writes_are_durable: sync != Sync::No,
             description,
+            zones: Mutex::new(None),
             given_up: AtomicBool::new(false),
         })
     }
@@ -242,6 +246,7 @@ impl Target {
             writes_are_durable: sync != Sync::No,
             description: export::describe(name, &export, sync, permission.write, &notes),
             behind: Behind::Server(Arc::new(export), notes),
+            zones: Mutex::new(None),
             given_up: AtomicBool::new(false),
         })
     }
@@ -263,6 +268,7 @@ impl Target {
             is_writable: true,
             writes_are_durable: false,
             description,
+            zones: Mutex::new(None),
             given_up: AtomicBool::new(false),
         }
     }
@@ -363,6 +369,66 @@ impl Target {
             }),
             None => Ok(time),
         }
+    }
+
+    /// Its zones, for all jobs that tend them: those of a zoned device, or those that anything else is divided into.
+    ///
+    /// # Errors
+    /// Zones that do not fit what is asked for, or that another job has divided it into; a zoned device that is written
+    /// through the page cache; an export.
+    pub(crate) fn zones(&self, asked: &Zoning) -> Result<Arc<Zones>, LoadError> {
+        let refuse = |message| refused(&self.name, message);
+        let mut known = self.zones.lock().expect("nobody panics with it");
+        if let Some(zones) = &*known {
+            zones.check(asked).map_err(refuse)?;
+            zones.open_max(asked).map_err(refuse)?;
+            return Ok(Arc::clone(zones));
+        }
+        let zones = match (self.opened(), self.zoned_model()) {
+            (Some(opened), Some(_)) => {
+                if self.is_writable && self.description["direct"] == false {
+                    return Err(refuse(
+                        "is a zoned device: it is written past the page cache (direct) alone".to_owned(),
+                    ));
+                }
+                let disk = opened.block.as_ref().map(Block::disk);
+                let limit = |name| disk.as_ref().and_then(|disk| disk.attribute_u64(name)).unwrap_or(0);
+                let limits =
+                    DeviceLimits { open: limit("queue/max_open_zones"), active: limit("queue/max_active_zones") };
+                let device = opened.file.try_clone().map_err(|error| open_failure(&self.name, error, false))?;
+                Zones::of_device(device, &limits, asked)
+            }
+            (Some(_), None) | (None, _) if self.export().is_none() => {
+                Zones::divided(self.capacity_bytes, u64::from(self.block_bytes().max(BLOCK_BYTES)), asked)
+            }
+            _ => Err("is an export of an NBD server, whose zones are not known".to_owned()),
+        };
+        let zones = Arc::new(zones.map_err(refuse)?);
+        zones.open_max(asked).map_err(refuse)?;
+        *known = Some(Arc::clone(&zones));
+        Ok(zones)
+    }
+
+    /// Fails where it is a zoned device, which takes writes at its write pointers alone.
+    ///
+    /// # Errors
+    /// What to do about it.
+    pub(crate) fn check_untended(&self) -> Result<(), LoadError> {
+        match self.zoned_model().as_deref() {
+            Some("host-managed") => Err(refused(
+                &self.name,
+                "is a zoned device, whose zones are written at their write pointers alone: --zoned tends them, or \
+                 zonemode=zbd in a job file",
+            )),
+            // A host-aware one takes writes anywhere.
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// `host-managed` or `host-aware`, of a zoned device.
+    fn zoned_model(&self) -> Option<String> {
+        let block = self.opened().filter(|_| self.kind == TargetKind::BlockDevice)?.block.as_ref()?;
+        block.disk().attribute("queue/zoned").filter(|model| model != "none")
     }
 
     /// Whether it was opened for writing.

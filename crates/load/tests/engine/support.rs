@@ -75,6 +75,7 @@ pub fn job(targets: &[Arc<Target>], engine: EngineKind, workload: Workload, limi
         content: Content::default(),
         flushes_at_end: false,
         times_handing_over: false,
+        zones: None,
     }
 }
 

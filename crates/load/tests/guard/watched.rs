@@ -43,6 +43,7 @@ fn ran(target: &Arc<Target>, limits: Limits, meanwhile: &mut dyn FnMut()) -> Run
         content: Content::default(),
         flushes_at_end: false,
         times_handing_over: false,
+        zones: None,
         verify: Verify::No,
     };
     let spec = Spec {

@@ -1,0 +1,333 @@
+//! The zones of a target as they are known: where a request may go. Nothing is read or written here.
+
+use headstack_workload::Kind;
+
+use super::course::{Course, Want};
+
+/// A zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Zone {
+    pub kind: ZoneKind,
+    pub start_bytes: u64,
+    /// What is written next; of a conventional zone the end of its capacity.
+    pub pointer_bytes: u64,
+    pub capacity_end_bytes: u64,
+    /// It counts among those that may be open at a time, until it is full or reset.
+    pub is_open: bool,
+    /// A write, reset or finish of it is under way: one at a time, so that no two can overtake each other on any kernel.
+    pub is_busy: bool,
+    /// The job that opened it; 0 for whoever did so before.
+    pub job: u32,
+}
+
+/// What may be done to a zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ZoneKind {
+    /// Read and written anywhere.
+    Conventional,
+    /// Written at its pointer alone.
+    Sequential,
+    /// Offline or read-only: left alone.
+    Lost,
+}
+
+impl Zone {
+    /// Bytes that may be read: those below the write pointer.
+    pub fn readable_bytes(&self) -> u64 {
+        match self.kind {
+            ZoneKind::Lost => 0,
+            ZoneKind::Conventional | ZoneKind::Sequential => self.pointer_bytes - self.start_bytes,
+        }
+    }
+
+    /// Bytes that may be written before it is reset.
+    pub fn left_bytes(&self) -> u64 {
+        self.capacity_end_bytes - self.pointer_bytes
+    }
+
+    fn is_empty(&self) -> bool {
+        self.pointer_bytes == self.start_bytes
+    }
+}
+
+/// What becomes of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// It goes there; [`Board::came_back`] hears of a write's end.
+    Go { zone: usize, offset_bytes: u64, length_bytes: u32 },
+    /// The zone is to be reset ([`Board::was_reset`]), and the request asked about again.
+    Reset(usize),
+    /// The zone is to be finished ([`Board::was_finished`]), and the request asked about again.
+    Finish(usize),
+    /// It is a reset of this zone ([`Board::was_reset`]).
+    Trim(usize),
+    /// It waits until another request of the zone has come back.
+    Wait,
+    /// There is nothing to read or reset in its zones.
+    Nothing,
+}
+
+/// The zones of a target.
+#[derive(Clone, Debug)]
+pub struct Board {
+    zones: Vec<Zone>,
+    zone_bytes: u64,
+    /// Those that are open.
+    open: Vec<usize>,
+    /// Written and not reset, in zones that have pointers.
+    valid_bytes: u64,
+    /// Jobs at work.
+    jobs: Vec<u32>,
+}
+
+impl Board {
+    pub fn new(zones: Vec<Zone>, zone_bytes: u64) -> Board {
+        let open = (0..zones.len()).filter(|&zone| zones[zone].is_open).collect();
+        let sequential = zones.iter().filter(|zone| zone.kind == ZoneKind::Sequential);
+        let valid_bytes = sequential.map(Zone::readable_bytes).sum();
+        Board { zones, zone_bytes, open, valid_bytes, jobs: Vec::new() }
+    }
+
+    pub fn zones(&self) -> &[Zone] {
+        &self.zones
+    }
+
+    pub fn zone_bytes(&self) -> u64 {
+        self.zone_bytes
+    }
+
+    /// A job begins; its number, from 1.
+    pub fn begin(&mut self) -> u32 {
+        let job = (1..).find(|job| !self.jobs.contains(job) && !self.zones.iter().any(|zone| zone.job == *job));
+        let job = job.expect("fewer jobs than numbers");
+        self.jobs.push(job);
+        job
+    }
+
+    /// A job is over: what it left open may be finished for others.
+    pub fn end(&mut self, job: u32) {
+        self.jobs.retain(|known| *known != job);
+    }
+
+    /// What becomes of a request of a job.
+    pub fn step(&mut self, course: &mut Course, want: &mut Want) -> Step {
+        // What has been passed over since it was drawn is passed over by those that wait too.
+        if course.is_sequential {
+            want.position_bytes = course.position_bytes(want);
+        }
+        match want.kind {
+            Kind::Read => self.read(course, want),
+            Kind::Write => self.write(course, want),
+            Kind::Trim => self.trim(course, want),
+            Kind::Flush => unreachable!("a flush goes to no zone"),
+        }
+    }
+
+    fn write(&mut self, course: &mut Course, want: &mut Want) -> Step {
+        let least = course.least_bytes;
+        // Each round but the last goes on to another zone.
+        for _ in 0..=course.zones() {
+            let (drawn, at_bytes) = course.locate(want.position_bytes);
+            let zone = self.zones[drawn];
+            match zone.kind {
+                ZoneKind::Lost => {
+                    course.to_next_zone(want);
+                    continue;
+                }
+                ZoneKind::Conventional => return self.plain(drawn, at_bytes, want),
+                ZoneKind::Sequential => {}
+            }
+            if course.is_sequential {
+                let written = zone.pointer_bytes - zone.start_bytes;
+                // It went through this zone, or others filled it: what follows belongs to the next.
+                if at_bytes >= zone.capacity_end_bytes - zone.start_bytes || (zone.left_bytes() == 0 && at_bytes > 0) {
+                    course.to_next_zone(want);
+                    continue;
+                }
+                if !zone.is_busy && zone.left_bytes() > 0 && at_bytes < written {
+                    course.jump(want, written - at_bytes);
+                }
+            }
+            let index = match zone.is_open || self.may_open(course) {
+                true => drawn,
+                false => match self.pick(course, want) {
+                    Picked::Open(index) => index,
+                    Picked::ToFinish(index) => {
+                        self.zones[index].is_busy = true;
+                        return Step::Finish(index);
+                    }
+                    Picked::Nothing => return Step::Wait,
+                },
+            };
+            let zone = &mut self.zones[index];
+            if zone.is_busy {
+                return Step::Wait;
+            }
+            let left = zone.left_bytes();
+            if left > 0 && left < least && !course.writes_remainder {
+                zone.is_busy = true;
+                if index == drawn {
+                    course.to_next_zone(want);
+                }
+                return Step::Finish(index);
+            }
+            if left == 0 || (want.resets && !zone.is_empty()) {
+                want.resets = false;
+                zone.is_busy = true;
+                return Step::Reset(index);
+            }
+            if !zone.is_open {
+                (zone.is_open, zone.job) = (true, course.job);
+                self.open.push(index);
+            }
+            let zone = &mut self.zones[index];
+            zone.is_busy = true;
+            let length_bytes = whole(u64::from(want.length_bytes).min(left), least);
+            return Step::Go { zone: index, offset_bytes: zone.pointer_bytes, length_bytes };
+        }
+        Step::Nothing
+    }
+
+    fn read(&mut self, course: &mut Course, want: &mut Want) -> Step {
+        let least = course.least_bytes;
+        for _ in 0..=course.zones() {
+            let (index, at_bytes) = course.locate(want.position_bytes);
+            let zone = self.zones[index];
+            if course.reads_beyond_pointer && zone.kind != ZoneKind::Lost {
+                return self.plain(index, at_bytes, want);
+            }
+            let readable = zone.readable_bytes();
+            if readable < least || (course.is_sequential && at_bytes + least > readable) {
+                course.to_next_zone(want);
+                continue;
+            }
+            let wanted = u64::from(want.length_bytes).min(readable);
+            let at_bytes = match course.is_sequential {
+                true => at_bytes,
+                false => at_bytes / least % ((readable - wanted) / least + 1) * least,
+            };
+            let length_bytes = whole(wanted.min(readable - at_bytes), least);
+            return Step::Go { zone: index, offset_bytes: zone.start_bytes + at_bytes, length_bytes };
+        }
+        match course.writes {
+            // As in fio, whoever reads and writes begins by writing.
+            true => {
+                want.kind = Kind::Write;
+                self.write(course, want)
+            }
+            false => Step::Nothing,
+        }
+    }
+
+    fn trim(&mut self, course: &mut Course, want: &mut Want) -> Step {
+        let mut waits = false;
+        for _ in 0..=course.zones() {
+            let (index, at_bytes) = course.locate(want.position_bytes);
+            let zone = &mut self.zones[index];
+            match zone.kind {
+                ZoneKind::Conventional => return self.plain(index, at_bytes, want),
+                ZoneKind::Sequential if zone.is_busy => {
+                    waits = true;
+                    if course.is_sequential {
+                        return Step::Wait;
+                    }
+                }
+                ZoneKind::Sequential if course.is_sequential || !zone.is_empty() => {
+                    zone.is_busy = true;
+                    return Step::Trim(index);
+                }
+                ZoneKind::Sequential | ZoneKind::Lost => {}
+            }
+            course.to_next_zone(want);
+        }
+        if waits { Step::Wait } else { Step::Nothing }
+    }
+
+    /// Where it was drawn, up to the end of the zone.
+    fn plain(&self, index: usize, at_bytes: u64, want: &Want) -> Step {
+        let zone = &self.zones[index];
+        let offset_bytes = zone.start_bytes + at_bytes;
+        let length_bytes = u64::from(want.length_bytes).min(self.zone_bytes - at_bytes) as u32;
+        Step::Go { zone: index, offset_bytes, length_bytes }
+    }
+
+    fn may_open(&self, course: &Course) -> bool {
+        let own = || self.open.iter().filter(|&&zone| self.zones[zone].job == course.job).count();
+        self.open.len() < course.open_max && (course.job_open_max == usize::MAX || own() < course.job_open_max)
+    }
+
+    /// An open zone in place of one that may not be opened: that which lies among them as the drawn one lies among all,
+    /// or the next of them that is free.
+    fn pick(&self, course: &Course, want: &Want) -> Picked {
+        let is_job_full = self.open.len() < course.open_max;
+        let is_candidate = |zone: &usize| course.holds(*zone) && (!is_job_full || self.zones[*zone].job == course.job);
+        let mut candidates: Vec<usize> = self.open.iter().copied().filter(is_candidate).collect();
+        candidates.sort_unstable();
+        if candidates.is_empty() {
+            let is_left = |zone: &&usize| {
+                let Zone { is_busy, job, .. } = self.zones[**zone];
+                !is_busy && !self.jobs.contains(&job)
+            };
+            return self.open.iter().find(is_left).map_or(Picked::Nothing, |zone| Picked::ToFinish(*zone));
+        }
+        let first = (course.share(want) * candidates.len() as f64) as usize;
+        let in_turn = candidates.iter().cycle().skip(first).take(candidates.len());
+        let free = in_turn.copied().find(|zone| !self.zones[*zone].is_busy);
+        free.map_or(Picked::Nothing, Picked::Open)
+    }
+
+    /// A write has come back that has written so many bytes.
+    pub fn came_back(&mut self, index: usize, written_bytes: u64) {
+        self.set_pointer(index, self.zones[index].pointer_bytes + written_bytes);
+    }
+
+    /// A zone is as it was found, or left.
+    pub fn set_pointer(&mut self, index: usize, pointer_bytes: u64) {
+        let zone = &mut self.zones[index];
+        zone.is_busy = false;
+        if zone.kind == ZoneKind::Sequential {
+            self.valid_bytes = self.valid_bytes + pointer_bytes - zone.pointer_bytes;
+            zone.pointer_bytes = pointer_bytes;
+        }
+        debug_assert!((zone.start_bytes..=zone.capacity_end_bytes).contains(&zone.pointer_bytes));
+        if zone.left_bytes() == 0 {
+            self.close(index);
+        }
+    }
+
+    /// A zone was reset.
+    pub fn was_reset(&mut self, index: usize) {
+        self.set_pointer(index, self.zones[index].start_bytes);
+        self.close(index);
+    }
+
+    /// A zone was finished.
+    pub fn was_finished(&mut self, index: usize) {
+        self.set_pointer(index, self.zones[index].capacity_end_bytes);
+    }
+
+    fn close(&mut self, index: usize) {
+        let zone = &mut self.zones[index];
+        if std::mem::take(&mut zone.is_open) {
+            zone.job = 0;
+            self.open.retain(|open| *open != index);
+        }
+    }
+
+    /// Written and not reset.
+    pub fn valid_bytes(&self) -> u64 {
+        self.valid_bytes
+    }
+}
+
+enum Picked {
+    Open(usize),
+    /// Nobody at work opened it: it makes room.
+    ToFinish(usize),
+    Nothing,
+}
+
+/// As many whole units as there are, or what there is of one.
+fn whole(bytes: u64, unit_bytes: u64) -> u32 {
+    (if bytes < unit_bytes { bytes } else { bytes / unit_bytes * unit_bytes }) as u32
+}

@@ -1,0 +1,179 @@
+//! Zones of a target that are written at their write pointers, as fio's `zonemode=zbd` tends them.
+//!
+//! [`Zones`] belong to a target and are shared by its jobs: a device's own, or those that a file, a plain device or the
+//! null target is divided into, all of them empty at first. [`Tending`] is what one thread does: it says where a
+//! request may go, resets and finishes zones on the way, and hears what came back. The rules are in [`board`], which
+//! knows no device.
+
+mod board;
+mod course;
+mod device;
+mod tending;
+#[cfg(test)]
+mod tests;
+
+use std::fs::File;
+use std::io;
+use std::sync::{Mutex, MutexGuard};
+
+use headstack_jobfiles::Zoning;
+use headstack_workload::quantity::format_bytes;
+
+use board::{Board, Zone, ZoneKind};
+pub use tending::{Advance, Tending};
+
+/// More zones than this are a mistake in their size.
+const ZONES_MAX: u64 = 1 << 22;
+
+/// The zones of a target.
+pub struct Zones {
+    board: Mutex<Board>,
+    /// Whose zones they are; of others it is only known where they would be written.
+    device: Option<File>,
+    /// What the device allows; 0 for any number.
+    open_max: usize,
+}
+
+/// What sysfs says of a zoned device.
+pub struct DeviceLimits {
+    /// Zones open at a time; 0 for any number.
+    pub open: u64,
+    /// Zones open or closed, and not full, at a time; 0 for any number.
+    pub active: u64,
+}
+
+impl Zones {
+    /// The zones of a device.
+    ///
+    /// # Errors
+    /// What the kernel refuses, and zones that do not fit what is asked for, in words.
+    pub fn of_device(device: File, limits: &DeviceLimits, asked: &Zoning) -> Result<Zones, String> {
+        let zones = device::report(&device).map_err(|error| format!("its zones cannot be read ({error})"))?;
+        let [first, second, ..] = &zones[..] else { return Err("has fewer than two zones".to_owned()) };
+        let zone_bytes = second.start_bytes - first.start_bytes;
+        // Here too so that a position tells its zone by a division.
+        if zones.windows(2).any(|pair| pair[1].start_bytes - pair[0].start_bytes != zone_bytes) {
+            return Err("has zones of unequal sizes".to_owned());
+        }
+        if let Some(stated) = asked.size_bytes.filter(|stated| *stated != zone_bytes) {
+            let [stated, own] = [stated, zone_bytes].map(format_bytes);
+            return Err(format!("has zones of {own}; {stated} are asked for"));
+        }
+        let open_max = [limits.open, limits.active].into_iter().filter(|limit| *limit > 0).min().unwrap_or(0) as usize;
+        Ok(Zones { board: Mutex::new(Board::new(zones, zone_bytes)), device: Some(device), open_max })
+    }
+
+    /// A target that has none, divided into zones that are empty.
+    ///
+    /// # Errors
+    /// No size of zones, or one that does not fit, in words.
+    pub fn divided(capacity_bytes: u64, block_bytes: u64, asked: &Zoning) -> Result<Zones, String> {
+        let Some(zone_bytes) = asked.size_bytes.filter(|bytes| *bytes > 0) else {
+            return Err("has no zones of its own: a zone size (zonesize) divides it into some".to_owned());
+        };
+        let zone_capacity_bytes = asked.capacity_bytes.unwrap_or(zone_bytes);
+        let is_whole = zone_bytes.is_multiple_of(block_bytes) && zone_capacity_bytes.is_multiple_of(block_bytes);
+        if !is_whole || zone_capacity_bytes == 0 || zone_capacity_bytes > zone_bytes {
+            let [size, capacity] = [zone_bytes, zone_capacity_bytes].map(format_bytes);
+            return Err(format!(
+                "zones of {size} that hold {capacity}: multiples of its {block_bytes} bytes are allowed, and no more than \
+                 the size is held"
+            ));
+        }
+        let count = capacity_bytes / zone_bytes;
+        if count == 0 || count > ZONES_MAX {
+            let size = format_bytes(zone_bytes);
+            return Err(format!("has room for {count} zones of {size}; 1 to {ZONES_MAX} are allowed"));
+        }
+        let zone = |index| {
+            let start_bytes = index * zone_bytes;
+            Zone {
+                kind: ZoneKind::Sequential,
+                start_bytes,
+                pointer_bytes: start_bytes,
+                capacity_end_bytes: start_bytes + zone_capacity_bytes,
+                is_open: false,
+                is_busy: false,
+                job: 0,
+            }
+        };
+        let zones = (0..count).map(zone).collect();
+        Ok(Zones { board: Mutex::new(Board::new(zones, zone_bytes)), device: None, open_max: 0 })
+    }
+
+    /// Fails where another division of the target is asked for than the one that it has.
+    ///
+    /// # Errors
+    /// In words.
+    pub fn check(&self, asked: &Zoning) -> Result<(), String> {
+        let board = self.board();
+        let zone = board.zones()[0];
+        let own = (board.zone_bytes(), zone.capacity_end_bytes - zone.start_bytes);
+        let wanted_bytes = asked.size_bytes.unwrap_or(own.0);
+        let is_same =
+            wanted_bytes == own.0 && (self.device.is_some() || asked.capacity_bytes.unwrap_or(wanted_bytes) == own.1);
+        match is_same {
+            true => Ok(()),
+            false => Err(format!("is divided into zones of {} by another job", format_bytes(own.0))),
+        }
+    }
+
+    /// Zones that may be open at a time.
+    ///
+    /// # Errors
+    /// More are asked for than the device allows, in words.
+    pub fn open_max(&self, asked: &Zoning) -> Result<usize, String> {
+        let or_any = |limit: usize| if limit == 0 { usize::MAX } else { limit };
+        let stated = asked.open_max as usize;
+        let own = if asked.ignores_limits { 0 } else { self.open_max };
+        if own > 0 && stated > own {
+            return Err(format!(
+                "allows {own} open zones; {stated} are asked for (max_open_zones), and ignore_zone_limits is not set"
+            ));
+        }
+        Ok(or_any(if stated > 0 { stated } else { own }))
+    }
+
+    /// Whether its zones are a device's own.
+    pub fn are_of_device(&self) -> bool {
+        self.device.is_some()
+    }
+
+    fn board(&self) -> MutexGuard<'_, Board> {
+        self.board.lock().expect("nobody panics with the zones")
+    }
+
+    /// Resets a zone that is kept busy for that.
+    fn reset(&self, index: usize) -> io::Result<()> {
+        let (start_bytes, length_bytes) = self.extent(index);
+        let done = self.device.as_ref().map_or(Ok(()), |device| device::reset(device, start_bytes, length_bytes));
+        match &done {
+            Ok(()) => self.board().was_reset(index),
+            Err(_) => self.look_again(index),
+        }
+        done
+    }
+
+    /// Finishes a zone that is kept busy for that.
+    fn finish(&self, index: usize) -> io::Result<()> {
+        let (start_bytes, length_bytes) = self.extent(index);
+        let done = self.device.as_ref().map_or(Ok(()), |device| device::finish(device, start_bytes, length_bytes));
+        match &done {
+            Ok(()) => self.board().was_finished(index),
+            Err(_) => self.look_again(index),
+        }
+        done
+    }
+
+    /// After an error the pointer is where the device says. Of other targets it stays: what was written is not known.
+    fn look_again(&self, index: usize) {
+        let known = self.board().zones()[index];
+        let found = self.device.as_ref().and_then(|device| device::report_one(device, known.start_bytes).ok());
+        self.board().set_pointer(index, found.map_or(known.pointer_bytes, |zone| zone.pointer_bytes));
+    }
+
+    fn extent(&self, index: usize) -> (u64, u64) {
+        let board = self.board();
+        (board.zones()[index].start_bytes, board.zone_bytes())
+    }
+}
