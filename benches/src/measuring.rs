@@ -113,6 +113,7 @@ fn measure(target: Target, engine: EngineKind, arrivals: Arrivals, limits: Limit
         flushes_at_end: false,
         times_handing_over: false,
         verify: Verify::No,
+        zones: None,
     };
     let system = SystemRecord::new("", "", Value::Null);
     let spec = Spec {

@@ -131,8 +131,8 @@ where
         let message = format!("{slots} requests at a time; 1 to {slots_max} are allowed");
         return Err(ReplayError::Settings(message).into());
     }
-    let written = spec.targets.iter().filter(|target| spec.writes == Writes::AsRecorded && target.is_writable());
-    written.map(|target| target.check_untended()).collect::<Result<(), LoadError>>()?;
+    let mut written = spec.targets.iter().filter(|target| spec.writes == Writes::AsRecorded && target.is_writable());
+    written.try_for_each(|target| target.check_untended())?;
     let (block_bytes, time) = (Target::common_block_bytes(&spec.targets), Target::common_time(&spec.targets)?);
     let worker = WorkerSpec {
         name: &replay.name,

@@ -131,7 +131,7 @@ impl Board {
             let zone = self.zones[drawn];
             match zone.kind {
                 ZoneKind::Lost => {
-                    course.to_next_zone(want);
+                    course.move_to_next_zone(want);
                     continue;
                 }
                 ZoneKind::Conventional => return self.plain(drawn, at_bytes, want),
@@ -141,7 +141,7 @@ impl Board {
                 let written = zone.pointer_bytes - zone.start_bytes;
                 // It went through this zone, or others filled it: what follows belongs to the next.
                 if at_bytes >= zone.capacity_end_bytes - zone.start_bytes || (zone.left_bytes() == 0 && at_bytes > 0) {
-                    course.to_next_zone(want);
+                    course.move_to_next_zone(want);
                     continue;
                 }
                 if !zone.is_busy && zone.left_bytes() > 0 && at_bytes < written {
@@ -167,7 +167,7 @@ impl Board {
             if left > 0 && left < least && !course.writes_remainder {
                 zone.is_busy = true;
                 if index == drawn {
-                    course.to_next_zone(want);
+                    course.move_to_next_zone(want);
                 }
                 return Step::Finish(index);
             }
@@ -198,7 +198,7 @@ impl Board {
             }
             let readable = zone.readable_bytes();
             if readable < least || (course.is_sequential && at_bytes + least > readable) {
-                course.to_next_zone(want);
+                course.move_to_next_zone(want);
                 continue;
             }
             let wanted = u64::from(want.length_bytes).min(readable);
@@ -238,7 +238,7 @@ impl Board {
                 }
                 ZoneKind::Sequential | ZoneKind::Lost => {}
             }
-            course.to_next_zone(want);
+            course.move_to_next_zone(want);
         }
         if waits { Step::Wait } else { Step::Nothing }
     }

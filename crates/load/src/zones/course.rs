@@ -101,7 +101,7 @@ impl Course {
     }
 
     /// A request goes on in the next zone: from its start where requests follow each other, else as far in it.
-    pub fn to_next_zone(&mut self, want: &mut Want) {
+    pub fn move_to_next_zone(&mut self, want: &mut Want) {
         let step_bytes = match self.is_sequential {
             true => self.zone_bytes - want.position_bytes % self.zone_bytes,
             false => self.zone_bytes,
