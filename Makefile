@@ -100,7 +100,7 @@ validate: $(BIN)/maturin web
 STORES := lmdb==3.0.0 plyvel-ci==1.5.1 rocksdict==0.3.29
 
 # Tests that skip where the kernel lacks something skip nothing there. What the machine itself lacks is said (77).
-TESTS := $(addprefix tests/python/test_,vm.py ublk.py zoned.py)
+TESTS := $(addprefix tests/python/test_,vm.py ublk.py passthrough.py zoned.py)
 
 vm-tests: $(BIN)/maturin web
 	$(call install,dev,$(TESTED))

@@ -43,6 +43,15 @@ def lacks(need: str, what: str) -> NoReturn:
     pytest.skip(f"{what} ({need})")
 
 
+def nvme(serial: str) -> str:
+    """What the kernel calls the NVMe drive of that serial number, such as ``nvme0``; it counts them as they answer. One
+    that is not there is called ``nvme-missing``."""
+    for path in Path("/sys/class/nvme").glob("nvme*/serial"):
+        if path.read_text(encoding="ascii").strip() == serial:
+            return path.parent.name
+    return "nvme-missing"
+
+
 def environment_of(installed: Path | None) -> dict[str, str]:
     """The variables for a program of such an environment, in whose shell ``headstack`` is found: nothing leads from an
     installed one to the checkout, Rust or Node."""

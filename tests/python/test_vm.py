@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import lacks
+from conftest import lacks, nvme
 
 
 @pytest.fixture(autouse=True)
@@ -22,9 +22,18 @@ def attribute(device: str, name: str) -> str:
 
 
 def test_a_plain_and_a_zoned_nvme_drive_are_there() -> None:
-    assert [attribute("nvme0n1", name) for name in ("size", "queue/logical_block_size")] == [str(1 << 19), "512"]
+    assert [attribute(f"{nvme('headstack-plain')}n1", name) for name in ("size", "queue/logical_block_size")] == [
+        str(1 << 19),
+        "512",
+    ]
     zoned = ("size", "queue/zoned", "queue/nr_zones", "queue/max_open_zones", "queue/max_active_zones")
-    assert [attribute("nvme1n1", name) for name in zoned] == [str(1 << 20), "host-managed", "32", "8", "12"]
+    assert [attribute(f"{nvme('headstack-zns')}n1", name) for name in zoned] == [
+        str(1 << 20),
+        "host-managed",
+        "32",
+        "8",
+        "12",
+    ]
 
 
 @pytest.mark.parametrize("module", ["ublk_drv", "null_blk", "dm-log-writes", "scsi_debug", "ext4", "xfs", "btrfs"])

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 import headstack as hs
-from conftest import lacks
+from conftest import lacks, nvme
 
 MIB = 1 << 20
 UNIT = 65536
 ZONES = 8
 NULL_BLK = Path("/sys/kernel/config/nullb")
-ZNS = Path("/dev/nvme1n1")
+ZNS = Path(f"/dev/{nvme('headstack-zns')}n1")
 
 
 @pytest.fixture

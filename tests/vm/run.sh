@@ -6,7 +6,8 @@
 # The command finds the host's files where they are, the working directory among them; what it changes is gone afterwards,
 # but in the folder that $HEADSTACK_VM_OUT names, here and there. It ends with the command's exit code; 77 says what is lacking.
 #
-# /dev/nvme0n1 is an NVMe drive of 256 MiB, /dev/nvme1n1 a zoned one (ZNS) of 32 zones of 16 MiB. Others are modules:
+# There are an NVMe drive of 256 MiB, serial number headstack-plain, and a zoned one (ZNS) of 32 zones of 16 MiB,
+# headstack-zns; which of them is nvme0 is the kernel's choice. Others are modules:
 # `modprobe null_blk`, ublk_drv, dm-log-writes, brd, scsi_debug, loop, nbd, ext4, xfs, btrfs and so on.
 set -eu
 here=$(cd "$(dirname "$0")/../.." && pwd)

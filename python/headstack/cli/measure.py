@@ -13,7 +13,7 @@ import click
 from headstack import signals
 from headstack._native import InputError
 from headstack.atomic_files import write_text
-from headstack.cli.completing import DEMAND
+from headstack.cli.completing import DEMAND, Among
 from headstack.cli.files import OUTPUT, SOURCE, check_sources
 from headstack.cli.hosts import AskedHosts, asked_hosts, hosts_options
 from headstack.cli.jobfiles import AskedJobs, as_fio, asked_jobs, exit_code, job_options
@@ -59,6 +59,7 @@ def measured(command: Command) -> Command:
         access_options,
         click.option(
             "--zoned",
+            type=Among(["device"]),
             metavar="device|SIZE",
             help="Write at the write pointers of zones: the device's, or of this size.",
         ),

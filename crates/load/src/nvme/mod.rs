@@ -2,9 +2,11 @@
 //! its schedulers and its page cache. Linux 5.19 and later take them by io_uring, older ones by system calls.
 
 mod command;
+mod geometry;
 mod namespace;
 mod status;
 
 pub use command::{Command, TrimRange};
-pub use namespace::{Geometry, Namespace};
+pub use geometry::Geometry;
+pub use namespace::Namespace;
 pub use status::{StatusScope, result_of, status_of, words_of};

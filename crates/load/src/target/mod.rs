@@ -43,7 +43,6 @@ use crate::target_map::At;
 use crate::zones::{DeviceLimits, Zones};
 use in_use::Uses;
 use machine::{Block, Machine, Number, Object};
-use namespace::OpenNamespace;
 
 pub use failure_scope::FailureScope;
 
@@ -129,7 +128,7 @@ impl Access {
 struct Opened {
     /// Of a namespace the block device of the same contents, where it has one.
     file: File,
-    namespace: Option<OpenNamespace>,
+    namespace: Option<namespace::OpenNamespace>,
     /// Keeps others from mounting a device that is written.
     _claim: Option<File>,
     capacity_bytes: u64,
