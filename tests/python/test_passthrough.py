@@ -109,11 +109,30 @@ def test_what_is_mounted_or_carries_a_file_system_is_not_written(tmp_path: Path,
         put(bytes(64 << 20))
 
 
+def test_who_holds_the_character_device_uses_the_block_device(headstack: Headstack) -> None:
+    holder = subprocess.Popen(["bash", "-c", f"exec 3<>{NAMESPACE}; echo open; exec sleep 600"], stdout=subprocess.PIPE)
+    assert holder.stdout is not None
+    try:
+        assert holder.stdout.readline() == b"open\n"
+        for name in (BLOCK_DEVICE, NAMESPACE):
+            refused = headstack("measure", name, "--size", "4KiB", "--read", "0", "--time", "100ms", "--destroy", DISK)
+            assert refused.returncode == 2
+            assert "has it open for writing" in refused.stderr, refused.stderr
+    finally:
+        holder.kill()
+        holder.wait()
+
+
 def test_stamps_are_found_again_by_both_ways(tmp_path: Path, measure: Measure, headstack: Headstack) -> None:
     part = ("--size", "4KiB", "--destroy", GENERIC, "--range", "0..16MiB")
     [result] = measure(NAMESPACE, *part, "--read", "50", "--depth", "8", "--time", "1s", "--verify")
     integrity = result["integrity"]
     assert integrity["damaged"] == integrity["lost"] == 0, integrity
+    # Read by calls and by commands of their own; what is longer than a command takes several.
+    for name in (NAMESPACE, BLOCK_DEVICE):
+        again = headstack("measure", "verify", name)
+        assert again.returncode == 0, again.stderr
+        assert "corrupt" not in again.stdout, again.stdout
     # What was cached of the block device before is not what is read of it now.
     with Path(BLOCK_DEVICE).open("rb") as cached:
         stale = cached.read(1 << 20)

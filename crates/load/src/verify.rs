@@ -259,7 +259,8 @@ pub(crate) fn pass(
         // SAFETY: a hint that touches no memory: what is read through the page cache is to come from the medium.
         unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
     }
-    let read_bytes = (reads.bytes / unit_bytes).max(1) * unit_bytes;
+    let longest_bytes = reads.bytes.min(target.longest_bytes().unwrap_or(u32::MAX));
+    let read_bytes = (longest_bytes / unit_bytes).max(1) * unit_bytes;
     let worker = WorkerSpec {
         name: "verify",
         targets,

@@ -18,6 +18,8 @@ use crate::waker::Waker;
 
 /// `NVME_URING_CMD_IO` of `linux/nvme_ioctl.h`: _IOWR('N', 0x80, struct nvme_uring_cmd). Linux 5.19 and later.
 const NVME_URING_CMD_IO: u32 = 0xc048_4e80;
+/// The same with a list of memory.
+const NVME_URING_CMD_IO_VEC: u32 = 0xc048_4e81;
 
 /// Marks beside the slot: of flushes, and of the end of a wait that nobody's request has ended.
 const FLUSH: u64 = 1 << 33;
@@ -33,6 +35,8 @@ pub struct Passthrough {
     /// By slot: bytes of the transfer under way, and what a trim's command refers to.
     lengths: Vec<u32>,
     ranges: Box<[TrimRange]>,
+    /// Pieces of transfers under way that are longer than a buffer.
+    long: Vec<(u32, Box<[libc::iovec]>)>,
     flushes: Flushes,
     batch: Batch,
     waker_fd: RawFd,
@@ -72,6 +76,7 @@ impl Passthrough {
             buffers_are_registered,
             lengths: vec![0; setup.slots as usize],
             ranges: vec![TrimRange::default(); setup.slots as usize].into_boxed_slice(),
+            long: Vec::new(),
             flushes: Flushes::default(),
             batch: Batch::FIRST,
             waker_fd: waker.fd(),
@@ -94,20 +99,26 @@ impl Passthrough {
         let TargetPlace { piece, offset_bytes } = self.map.place(request);
         let namespace = &self.namespaces[piece];
         let geometry = namespace.geometry();
-        let (command, buffer) = if request.kind == Kind::Trim {
+        let (how, command, buffer) = if request.kind == Kind::Trim {
             self.lengths[slot as usize] = 0;
             let range = &mut self.ranges[slot as usize];
             *range = TrimRange::new(offset_bytes, request.length_bytes.into(), geometry);
-            (Command::trim(range, geometry), None)
+            (NVME_URING_CMD_IO, Command::trim(range, geometry), None)
         } else {
             self.lengths[slot as usize] = request.length_bytes;
-            let Memory::One(memory) = self.buffers.memory(slot, request.length_bytes) else {
-                unreachable!("a buffer is as long as the longest request")
-            };
-            let command = Command::transfer(request, offset_bytes, geometry, memory, namespace.is_durable());
-            (command, self.buffers_are_registered.then_some(0))
+            let transfer = |memory| Command::transfer(request, offset_bytes, geometry, memory, namespace.is_durable());
+            match self.buffers.memory(slot, request.length_bytes) {
+                Memory::One(memory) => {
+                    (NVME_URING_CMD_IO, transfer(memory as u64), self.buffers_are_registered.then_some(0))
+                }
+                Memory::Many(pieces) => {
+                    let command = transfer(0).scattered(pieces.as_ptr(), pieces.len());
+                    self.long.push((slot, pieces));
+                    (NVME_URING_CMD_IO_VEC, command, None)
+                }
+            }
         };
-        let entry = opcode::UringCmd80::new(Fixed(piece as u32), NVME_URING_CMD_IO).cmd(command.to_bytes());
+        let entry = opcode::UringCmd80::new(Fixed(piece as u32), how).cmd(command.to_bytes());
         self.push(&entry.buf_index(buffer).build().user_data(u64::from(slot)));
         if self.batch.takes() {
             self.submit_batch();
@@ -178,6 +189,9 @@ impl Passthrough {
                 is_woken = true;
             } else {
                 done.push(Done { slot, result: result_of(said, self.lengths[slot as usize]) });
+                if !self.long.is_empty() {
+                    self.long.retain(|long| long.0 != slot);
+                }
             }
         }
         if is_woken {

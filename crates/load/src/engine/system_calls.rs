@@ -28,9 +28,18 @@ pub unsafe fn carry_out(map: &TargetMap, request: &Request, memory: &Memory) -> 
         let into = unsafe { std::slice::from_raw_parts_mut(*buffer, request.length_bytes as usize) };
         return export.carry_out(&Request { offset_bytes, ..*request }, into);
     }
-    if let (Some(namespace), Memory::One(buffer)) = (piece.namespace(), memory) {
-        // SAFETY: the caller's promise.
-        return unsafe { namespace.carry_out(request, offset_bytes, *buffer) };
+    if let Some(namespace) = piece.namespace() {
+        // What is longer than a buffer is looked at by nobody: memory of its own does.
+        let mut own = Vec::new();
+        let buffer = match memory {
+            Memory::One(buffer) => *buffer,
+            Memory::Many(_) => {
+                own.resize(request.length_bytes as usize, 0u8);
+                own.as_mut_ptr()
+            }
+        };
+        // SAFETY: the caller's promise, or memory that is kept until the call returns.
+        return unsafe { namespace.carry_out(request, offset_bytes, buffer) };
     }
     let fd = piece.fd();
     let offset = offset_bytes as libc::off_t;

@@ -69,7 +69,7 @@ impl Command {
         request: &Request,
         offset_bytes: u64,
         geometry: &Geometry,
-        memory: *mut u8,
+        memory: u64,
         is_durable: bool,
     ) -> Command {
         let first_block = offset_bytes >> geometry.block_shift;
@@ -81,7 +81,7 @@ impl Command {
         Command {
             opcode,
             namespace: geometry.namespace,
-            address: memory as u64,
+            address: memory,
             data_bytes: request.length_bytes,
             dword10: first_block as u32,
             dword11: (first_block >> 32) as u32,
@@ -89,6 +89,11 @@ impl Command {
             dword12: blocks.saturating_sub(1) | if is_forced { FORCE_UNIT_ACCESS } else { 0 },
             ..Command::default()
         }
+    }
+
+    /// The same transfer over so many pieces of memory, whose list is at `pieces`: `NVME_URING_CMD_IO_VEC`.
+    pub fn scattered(self, pieces: *const libc::iovec, count: usize) -> Command {
+        Command { address: pieces as u64, data_bytes: count as u32, ..self }
     }
 
     /// A flush of the namespace.
@@ -149,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_transfer_says_where_how_much_and_whether_it_is_to_be_durable() {
-        let (at_bytes, memory) = ((1u64 << 45) + (5 << 12), 0x1234_5678_9000 as *mut u8);
+        let (at_bytes, memory) = ((1u64 << 45) + (5 << 12), 0x1234_5678_9000);
         let cases = [
             (request(Kind::Read, 16_384, false), false, READ, 3),
             (request(Kind::Read, 4096, false), true, READ, 0),
@@ -161,7 +166,7 @@ mod tests {
             let bytes = Command::transfer(&asked, at_bytes, &GEOMETRY, memory, is_durable).to_bytes();
             assert_eq!(bytes[0], opcode);
             assert_eq!(dword(&bytes, 4), 7, "the namespace");
-            assert_eq!(u64::from_le_bytes(bytes[24..32].try_into().unwrap()), memory as u64);
+            assert_eq!(u64::from_le_bytes(bytes[24..32].try_into().unwrap()), memory);
             assert_eq!(dword(&bytes, 36), asked.length_bytes);
             assert_eq!((dword(&bytes, 40), dword(&bytes, 44)), (5, 2), "the block, its lower half first");
             assert_eq!(dword(&bytes, 48), dword12, "{asked:?}");

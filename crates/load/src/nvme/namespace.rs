@@ -71,15 +71,27 @@ impl Namespace {
     }
 
     /// Carries out a request at `offset_bytes` whose data are at `memory`, and waits for its end: bytes transferred, or a
-    /// negative number as [`result_of`] makes it.
+    /// negative number as [`result_of`] makes it. What is longer than a command may be takes several, one after another.
     ///
     /// # Safety
     /// `memory` is valid for the length of the request until this returns, and its contents matter to nobody else.
     pub unsafe fn carry_out(&self, request: &Request, offset_bytes: u64, memory: *mut u8) -> i32 {
         match request.kind {
             Kind::Read | Kind::Write => {
-                let mut command = Command::transfer(request, offset_bytes, &self.geometry, memory, self.is_durable);
-                result_of(call(&self.file, NVME_IOCTL_IO_CMD, &mut command), request.length_bytes)
+                let mut done_bytes = 0;
+                while done_bytes < request.length_bytes {
+                    let length_bytes = self.geometry.longest_bytes.min(request.length_bytes - done_bytes);
+                    let part = Request { length_bytes, ..*request };
+                    let at_bytes = offset_bytes + u64::from(done_bytes);
+                    // SAFETY: within the caller's memory.
+                    let to = unsafe { memory.add(done_bytes as usize) };
+                    let mut command = Command::transfer(&part, at_bytes, &self.geometry, to as u64, self.is_durable);
+                    match call(&self.file, NVME_IOCTL_IO_CMD, &mut command) {
+                        0 => done_bytes += length_bytes,
+                        failed => return result_of(failed, 0),
+                    }
+                }
+                result_of(0, request.length_bytes)
             }
             Kind::Trim => self.trim(offset_bytes, request.length_bytes.into()),
             Kind::Flush => self.flush(),

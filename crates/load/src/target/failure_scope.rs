@@ -61,11 +61,11 @@ impl Target {
             libc::EFBIG => "it lies beyond the largest size that is allowed".to_owned(),
             libc::EOPNOTSUPP if request.kind == Kind::Write => "the target has no writes with FUA".to_owned(),
             libc::EOPNOTSUPP => format!("the target has no {}", request.kind.name()),
-            libc::EINVAL => self.invalid(request),
-            libc::EMSGSIZE if self.export().is_some() => {
-                let most = self.export().map_or(0, |export| export.terms().maximum_bytes);
-                format!("its server takes requests of up to {}", format_bytes(most.into()))
+            libc::EMSGSIZE | libc::EINVAL if self.longest_bytes().is_some_and(|most| request.length_bytes > most) => {
+                let most = self.longest_bytes().unwrap_or_default();
+                format!("it takes requests of up to {}", format_bytes(most.into()))
             }
+            libc::EINVAL => self.invalid(request),
             libc::EPROTO if self.export().is_some() => "what its server sends is no reply of NBD".to_owned(),
             // The block layer's word for most of what a drive can say, and for a drive that is no more.
             _ if self.has_vanished() => "the device has vanished".to_owned(),

@@ -73,6 +73,7 @@ impl Uses<'_> {
             return;
         }
         found.push(Object::Device(block.number));
+        found.extend(block.generic().map(Object::CharacterDevice));
         block.slaves().iter().chain(&block.parent()).for_each(|below| self.collect(below, found));
         for backing in self.loops.iter().filter(|one| one.block.number == block.number).map(|one| one.backing) {
             match backing {
@@ -81,7 +82,7 @@ impl Uses<'_> {
                         self.collect(&below, found);
                     }
                 }
-                file => found.push(file),
+                Object::CharacterDevice(_) | Object::File { .. } => found.push(backing),
             }
         }
     }

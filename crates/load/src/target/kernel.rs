@@ -116,10 +116,11 @@ pub(super) fn object(path: &Path) -> io::Result<Object> {
     check(unsafe {
         newer_calls::statx(libc::AT_FDCWD, path.as_ptr(), libc::AT_STATX_DONT_SYNC, wanted, &raw mut status)
     })?;
-    Ok(if u32::from(status.stx_mode) & libc::S_IFMT == libc::S_IFBLK {
-        Object::Device(Number { major: status.stx_rdev_major, minor: status.stx_rdev_minor })
-    } else {
-        Object::File { device: libc::makedev(status.stx_dev_major, status.stx_dev_minor), inode: status.stx_ino }
+    let number = Number { major: status.stx_rdev_major, minor: status.stx_rdev_minor };
+    Ok(match u32::from(status.stx_mode) & libc::S_IFMT {
+        libc::S_IFBLK => Object::Device(number),
+        libc::S_IFCHR => Object::CharacterDevice(number),
+        _ => Object::File { device: libc::makedev(status.stx_dev_major, status.stx_dev_minor), inode: status.stx_ino },
     })
 }
 

@@ -33,17 +33,22 @@ impl fmt::Display for Number {
     }
 }
 
-/// What can be in use: a block device, or a file by the number of its file system and its inode.
+/// What can be in use: a block device, the character device that leads past it, or a file by the number of its file system
+/// and its inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Object {
     Device(Number),
+    CharacterDevice(Number),
     File { device: u64, inode: u64 },
 }
 
 impl Object {
     pub(super) fn of(metadata: &fs::Metadata) -> Object {
-        if metadata.file_type().is_block_device() {
+        let kind = metadata.file_type();
+        if kind.is_block_device() {
             Object::Device(Number::from_raw(metadata.rdev()))
+        } else if kind.is_char_device() {
+            Object::CharacterDevice(Number::from_raw(metadata.rdev()))
         } else {
             Object::File { device: metadata.dev(), inode: metadata.ino() }
         }
@@ -182,6 +187,12 @@ impl Block {
         let Ok(entries) = fs::read_dir(&self.directory) else { return Vec::new() };
         let directories = entries.filter_map(|entry| Some(entry.ok()?.path()));
         directories.filter(|path| path.join("partition").exists()).filter_map(Block::at).collect()
+    }
+
+    /// The character device of an NVMe namespace, by which commands go past its block device.
+    pub(super) fn generic(&self) -> Option<Number> {
+        let name = format!("ng{}", self.name.strip_prefix("nvme")?);
+        Number::parse(&fs::read_to_string(self.directory.parent()?.join(name).join("dev")).ok()?)
     }
 
     /// Where a partition begins on its disk and how long it is, in bytes; sysfs counts in 512 whatever the block is.

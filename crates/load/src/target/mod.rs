@@ -602,6 +602,7 @@ pub fn files_below(path: &Path) -> Vec<(u64, u64)> {
 fn collect_files(machine: &Machine, object: Object, files: &mut Vec<(u64, u64)>) {
     match object {
         Object::File { device, inode } => files.push((device, inode)),
+        Object::CharacterDevice(_) => {}
         Object::Device(number) => {
             // Of what sysfs does not know nothing lies below.
             let Ok(block) = machine.block(number) else { return };

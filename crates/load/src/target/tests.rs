@@ -234,6 +234,8 @@ fn a_namespace_lies_beside_the_block_device_of_the_same_contents() {
     assert_eq!(beside(1), named("ng1n2", Some(("nvme1n2", 4))));
     assert_eq!(beside(2), named("ng1n3", None));
     assert!(beside(3).is_none());
+    let generic = |minor| found(minor).and_then(|(_, block)| block?.generic()).map(|number| number.minor);
+    assert_eq!((generic(0), generic(1)), (Some(0), Some(1)), "the way back");
     assert!(server.machine.namespace(Number { major: 252, minor: 0 }).is_none(), "a clock");
 }
 
