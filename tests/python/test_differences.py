@@ -320,6 +320,17 @@ def test_folders_and_patterns_of_our_results(folders: Path, headstack: Headstack
         (folders / "a" / "bad.json").unlink()
 
 
+def test_a_file_that_is_meant_twice_counts_once(folders: Path, headstack: Headstack, tmp_path: Path) -> None:
+    """Runs that were named again and again would look like runs that agree."""
+    link = tmp_path / "link.json"
+    link.symlink_to(folders / "a" / "1.json")
+    sources = [str(folders / "a"), str(folders / "a" / "1.json"), str(link)]
+    done = headstack("compare", *sources, "--against", str(folders / "b"), "--json", "out.json")
+    assert len(json.loads((tmp_path / "out.json").read_text())["runs"]["ours"]) == 4
+    for named in sources[1:]:
+        assert f"left out: {named}: is meant twice, and counts once" in done.stdout
+
+
 def test_exit_codes_of_limits(folders: Path, headstack: Headstack, tmp_path: Path) -> None:
     a, b = (str(folders / name) for name in "ab")
     codes = {}

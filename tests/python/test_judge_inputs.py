@@ -5,7 +5,11 @@ from __future__ import annotations
 import gzip
 import itertools
 import json
-from collections.abc import Callable
+import shutil
+import ssl
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
@@ -15,11 +19,13 @@ from urllib.parse import parse_qs, urlparse
 import polars as pl
 import pytest
 
+from conftest import lacks
 from headstack import InputError
 from headstack.judging import sources
 from headstack.judging.observations import SCHEMA
 from headstack.judging.sources.counters import is_disk
 from headstack.judging.sources.files import How
+from headstack.judging.sources.prometheus import Server as Prometheus
 from headstack.judging.sources.prometheus import rows_of_server
 from headstack.judging.sources.table import declaration
 from headstack.judging.sources.times import Times, zone_of
@@ -363,9 +369,9 @@ def test_a_server_is_asked_window_by_window() -> None:
     Thread(target=server.serve_forever, daemon=True).start()
     try:
         url = f"http://127.0.0.1:{server.server_port}/"
-        rows = list(rows_of_server(url, 'job="node"', T, T + 60 * 600, 60.0, How()))
+        rows = list(rows_of_server(Prometheus.of(url), 'job="node"', T, T + 60 * 600, 60.0, How()))
         with pytest.raises(InputError, match="does not answer"):
-            list(rows_of_server("http://127.0.0.1:1", "", T, T + 60, 60.0, How()))
+            list(rows_of_server(Prometheus.of("http://127.0.0.1:1"), "", T, T + 60, 60.0, How()))
     finally:
         server.shutdown()
         server.server_close()
@@ -374,6 +380,95 @@ def test_a_server_is_asked_window_by_window() -> None:
     # Nothing is lost where windows meet.
     assert [row["start_s"] for row in rows] == [T + 60 * n for n in range(600)]
     assert {row["reads"] for row in rows} == {600}
+
+
+@contextmanager
+def guarded(tls: ssl.SSLContext | None = None) -> Iterator[tuple[int, list[str | None]]]:
+    """A server that answers nobody whom it does not know: its port, and what it was told."""
+    told: list[str | None] = []
+
+    class Server(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            told.append(self.headers["Authorization"])
+            known = told[-1] in ("Basic cmVhZGVyOmE6Yi9j", "Bearer a-token")
+            if self.path.startswith("/moved/"):
+                self.send_response(302)
+                self.send_header("Location", f"http://localhost:{self.server.server_port}{self.path[6:]}")  # type: ignore[attr-defined]
+            else:
+                self.send_response(200 if known else 401)
+            self.end_headers()
+            self.wfile.write(answer(matrix({"node_disk_reads_completed_total": [(T, "1"), (T + 60, "2")]})).encode())
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Server)
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
+    Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield server.server_port, told
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def asked_of(server: Prometheus) -> list[Any]:
+    return list(rows_of_server(server, "", T, T + 60, 60.0, How()))
+
+
+def test_a_server_that_wants_to_know_who_asks_is_told(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("a-token\n")
+    with guarded() as (port, told):
+        place = f"127.0.0.1:{port}"
+        assert len(asked_of(Prometheus.of(f"http://reader:a%3Ab%2Fc@{place}"))) == 1
+        assert len(asked_of(Prometheus.of(f"http://{place}/", token_file=str(token)))) == 1
+        for address in (f"http://{place}", f"http://reader:wrong@{place}"):
+            with pytest.raises(InputError, match=f"^http://{place}/api.*answered 401: it wants to know who asks"):
+                asked_of(Prometheus.of(address))
+        # Whoever it is led to is not told.
+        with pytest.raises(InputError, match="answered 401"):
+            asked_of(Prometheus.of(f"http://{place}/moved", token_file=str(token)))
+        assert told[-2:] == ["Bearer a-token", None]
+    with pytest.raises(InputError, match="one of them"):
+        Prometheus.of("http://a:b@host", token_file=str(token))
+    with pytest.raises(InputError, match="'host' is no address") as refused:
+        Prometheus.of("reader:secret@host")
+    assert "secret" not in str(refused.value)
+    token.write_text("")
+    with pytest.raises(InputError, match="allowed: one token"):
+        Prometheus.of("http://host", token_file=str(token))
+
+
+def test_a_server_is_believed_by_whom_the_reader_names(tmp_path: Path) -> None:
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    if shutil.which("openssl") is None:
+        lacks("programs", "no openssl")
+    names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
+    made: list[str | Path] = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-keyout",
+        key,
+        "-out",
+        certificate,
+        *names,
+    ]
+    subprocess.run(made, check=True, capture_output=True)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(certificate, key)
+    with guarded(tls) as (port, _):
+        address = f"https://reader:a%3Ab%2Fc@127.0.0.1:{port}"
+        assert len(asked_of(Prometheus.of(address, ca_file=str(certificate)))) == 1
+        with pytest.raises(InputError, match="certificate verify failed"):
+            asked_of(Prometheus.of(address))
+    with pytest.raises(InputError, match="no certificates that can be read"):
+        Prometheus.of(address, ca_file=str(key))
 
 
 # ZFS and Ceph

@@ -194,7 +194,7 @@ def compare_runs(sources: tuple[str, ...], against: tuple[str, ...], kept: str |
         write_text(kept or "", to_baseline(ours.runs))
         say(f"{kept}: {len(ours.runs)} runs are kept")
         for bad in ours.bad:
-            say(f"could not be read, and left out: {bad}")
+            say(f"left out: {bad}")
         return 0
     theirs = side_of(against, called(against))
     return tell(lambda judge: judge(ours, theirs), kept, given, False)

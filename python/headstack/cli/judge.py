@@ -48,6 +48,8 @@ FINE_SHOWN = 24
 @click.argument("inputs", nargs=-1, type=SOURCE, metavar="INPUT...", help="Files and folders of monitoring.")
 @click.option("--live", metavar="TIME", help="Look at this machine's disks so often, until Ctrl-C; INPUTs name them.")
 @click.option("--prometheus", metavar="URL", help="Ask a server for what node_exporter has told it.")
+@click.option("--token-file", type=SOURCE, metavar="FILE", help="Of a server: a bearer token that says who asks.")
+@click.option("--ca-file", type=SOURCE, metavar="FILE", help="Of a server: certificates of who vouches for it.")
 @click.option("--match", default="", metavar="MATCHERS", help='Of its series only these: job="node",instance=~"db.*".')
 @click.option("--since", default="336h", metavar="TIME", show_default=True, help="How far back the server is asked.")
 @click.option("--step", default="60s", metavar="TIME", show_default=True, help="Between two of its points.")
@@ -181,7 +183,7 @@ def parts_of(
     """What is observed, part after part."""
     from headstack.judging import live as living
     from headstack.judging import sources
-    from headstack.judging.sources.prometheus import rows_of_server
+    from headstack.judging.sources.prometheus import Server, rows_of_server
     from headstack.judging.sources.table import declaration
 
     if live is not None:
@@ -192,7 +194,8 @@ def parts_of(
         if session.judged_s:
             # The point before is where the first interval begins.
             from_s = max(from_s, min(session.judged_s.values()) - step_s)
-        rows = rows_of_server(prometheus, asked["match"], from_s, to_s, step_s, session.how)
+        server = Server.of(prometheus, asked["token_file"], asked["ca_file"])
+        rows = rows_of_server(server, asked["match"], from_s, to_s, step_s, session.how)
         return sources.in_parts(rows, "prometheus", session.how)
     columns = None if asked["columns"] is None else declaration(asked["columns"])
     return sources.parts(inputs, session.how, columns)

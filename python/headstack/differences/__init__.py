@@ -210,7 +210,7 @@ class Difference:
         said += [f"nothing was complete, and left out: {', '.join(idle)}"] if idle else []
         failed = [run.source for run in runs if run.errors]
         said += [f"requests failed, and what was left is counted: {', '.join(failed)}"] if failed else []
-        said += [f"could not be read, and left out: {bad}" for bad in (*self.ours.bad, *self.theirs.bad)]
+        said += [f"left out: {bad}" for bad in (*self.ours.bad, *self.theirs.bad)]
         return tuple(said)
 
     def _of_tails(self) -> list[str]:

@@ -77,16 +77,23 @@ def side_of(sources: Sequence[Source], name: str) -> Side:
     """The runs of files, folders and patterns, in that order, and of ``Results``, each a run.
 
     A file that is named must be readable; of those that are found in a folder or by a pattern, what cannot be read is
-    told and left out. Raises ``InputError`` where no run is left.
+    told and left out. So is a file that is meant twice: its runs are no others the second time. Raises ``InputError``
+    where no run is left.
     """
     runs: list[Run] = []
     bad: list[str] = []
+    seen: set[str] = set()
     for source in sources:
         if isinstance(source, Results):
             runs += _of_results(source, f"results {len(runs) + 1}", None)
             continue
         files, is_found = _files(os.fspath(source))
         for file in files:
+            place = os.path.realpath(file)
+            if place in seen:
+                bad.append(f"{file}: is meant twice, and counts once")
+                continue
+            seen.add(place)
             try:
                 runs += read(file)
             except InputError as error:

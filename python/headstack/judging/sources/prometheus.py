@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
+import ssl
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +43,77 @@ WINDOW_POINTS = 240
 """So many are asked for at once: of a thousand disks that is 2.4 million numbers. A server gives 11,000 of a series."""
 PATIENCE_S = 30.0
 """For an answer of a server."""
+
+
+@dataclass(frozen=True)
+class Server:
+    """Where Prometheus answers, and what it wants of those who ask.
+
+    >>> from headstack.judging.sources.prometheus import Server
+    >>> Server.of("https://reader:secret@metrics.example/prometheus").url
+    'https://metrics.example/prometheus'
+    """
+
+    url: str
+    """Without what nobody is to read in a message."""
+    authorization: str | None = None
+    tls: ssl.SSLContext | None = None
+
+    @staticmethod
+    def of(address: str, token_file: str | None = None, ca_file: str | None = None) -> Server:
+        """A server by its address, in which a user and a password may stand, percent-encoded; or with a file that has a
+        bearer token, and one of the authorities that vouch for it beside the machine's. Raises ``InputError``."""
+        parts = urllib.parse.urlsplit(address)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            shown = address.rpartition("@")[2]
+            raise InputError(f"--prometheus: {shown!r} is no address; allowed: http://HOST:PORT or https://HOST:PORT")
+        user, at, place = parts.netloc.rpartition("@")
+        authorization = None
+        if at:
+            named = ":".join(urllib.parse.unquote(part) for part in user.partition(":")[::2])
+            authorization = f"Basic {base64.b64encode(named.encode()).decode()}"
+        if token_file is not None:
+            if at:
+                raise InputError("--token-file: the address names a user; allowed: one of them")
+            authorization = f"Bearer {_token(token_file)}"
+        tls = None
+        if ca_file is not None:
+            try:
+                tls = ssl.create_default_context(cafile=ca_file)
+            except (OSError, ssl.SSLError) as error:
+                raise InputError(f"--ca-file: {ca_file}: has no certificates that can be read: {error}") from None
+        return Server(urllib.parse.urlunsplit(parts._replace(netloc=place)).rstrip("/"), authorization, tls)
+
+    def get(self, path: str, asked_for: Mapping[str, str], patience_s: float) -> Any:
+        """What it answers as JSON. Raises ``InputError``."""
+        place = f"{self.url}{path}"
+        request = urllib.request.Request(f"{place}?{urllib.parse.urlencode(asked_for)}")
+        if self.authorization is not None:
+            # To nobody that it leads to.
+            request.add_unredirected_header("Authorization", self.authorization)
+        try:
+            with urllib.request.urlopen(request, timeout=patience_s, context=self.tls) as answer:
+                return json.load(answer)
+        except urllib.error.HTTPError as error:
+            if error.code in (401, 403):
+                known = "USER:PASSWORD in the address, or --token-file"
+                raise InputError(
+                    f"{place}: answered {error.code}: it wants to know who asks; allowed: {known}"
+                ) from None
+            told = error.read().decode(errors="replace")[:300]
+            raise InputError(f"{place}: answered {error.code}: {told}") from None
+        except (OSError, ValueError) as error:
+            raise InputError(f"{place}: does not answer: {getattr(error, 'reason', error)}") from None
+
+
+def _token(path: str) -> str:
+    try:
+        token = Path(path).read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"--token-file: {path}: cannot be read: {error}") from None
+    if not token or "\n" in token:
+        raise InputError(f"--token-file: {path}: allowed: one token")
+    return token
 
 
 class Machines:
@@ -123,7 +197,7 @@ def ranges(paths: list[Path], how: How) -> Iterator[Row]:
 
 
 def rows_of_server(
-    url: str, matchers: str, from_s: float, to_s: float, step_s: float, how: How, patience_s: float = PATIENCE_S
+    server: Server, matchers: str, from_s: float, to_s: float, step_s: float, how: How, patience_s: float = PATIENCE_S
 ) -> Iterator[Row]:
     """What disks did, as a server knows it, window by window. Raises ``InputError`` where it does not answer."""
     machines = Machines(how)
@@ -133,28 +207,13 @@ def rows_of_server(
     while begin_s <= to_s:
         end_s = min(to_s, begin_s + WINDOW_POINTS * step_s)
         asked_for = {"query": query, "start": f"{begin_s:.3f}", "end": f"{end_s:.3f}", "step": f"{step_s:g}"}
-        document = _got(f"{url.rstrip('/')}/api/v1/query_range?{urllib.parse.urlencode(asked_for)}", patience_s)
-        found = _series(document, url)
+        found = _series(server.get("/api/v1/query_range", asked_for, patience_s), server.url)
         if found or not is_first:
-            yield from _rows(found, machines, url)
+            yield from _rows(found, machines, server.url)
         is_first = is_first and not found
         begin_s = end_s + step_s
     if is_first:
-        raise InputError(f"{url}: has no node_disk_ metrics of that time that match {{{matchers}}}")
-
-
-def _got(url: str, patience_s: float) -> Any:
-    place = url.partition("?")[0]
-    if not url.startswith(("http://", "https://")):
-        raise InputError(f"--prometheus: {place!r} is no address; allowed: http://HOST:PORT or https://HOST:PORT")
-    try:
-        with urllib.request.urlopen(url, timeout=patience_s) as answer:
-            return json.load(answer)
-    except urllib.error.HTTPError as error:
-        told = error.read().decode(errors="replace")[:300]
-        raise InputError(f"{place}: answered {error.code}: {told}") from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{place}: does not answer: {getattr(error, 'reason', error)}") from None
+        raise InputError(f"{server.url}: has no node_disk_ metrics of that time that match {{{matchers}}}")
 
 
 def _series(document: Any, where: str) -> list[dict[str, Any]]:
