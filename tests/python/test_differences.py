@@ -331,6 +331,20 @@ def test_a_file_that_is_meant_twice_counts_once(folders: Path, headstack: Headst
         assert f"left out: {named}: is meant twice, and counts once" in done.stdout
 
 
+def test_names_that_the_shell_puts_in_place_of_a_pattern_are_of_their_side(
+    folders: Path, headstack: Headstack, tmp_path: Path
+) -> None:
+    ours, theirs = ([str(folders / side / f"{n}.json") for n in range(1, 5)] for side in ("a", "b"))
+    for words in (
+        [*ours, "--against", *theirs, "--json", "out.json"],
+        [*ours, "--json", "out.json", "--against", theirs[0], "--against", *theirs[1:]],
+        ["--json", "out.json", "--against", str(folders / "b"), *ours],
+    ):
+        assert headstack("compare", *words).returncode == 0
+        told = json.loads((tmp_path / "out.json").read_text())["runs"]
+        assert [len(told[side]) for side in ("ours", "theirs")] == [4, 4], words
+
+
 def test_exit_codes_of_limits(folders: Path, headstack: Headstack, tmp_path: Path) -> None:
     a, b = (str(folders / name) for name in "ab")
     codes = {}

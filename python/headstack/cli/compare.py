@@ -44,7 +44,25 @@ OF_COMMANDS = ("pairs", "stop_early", "warm_ups", "keep")
 """Options of each form."""
 
 
-@click.command()
+class OfRuns(click.Command):
+    """Takes for others' runs all that follows ``--against`` up to the next option, where ours stand before it: a shell
+    puts many names in the place of one pattern."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Names ``--against`` before each of them."""
+        spread: list[str] = []
+        is_of_others = False
+        for at, word in enumerate(args):
+            if word.startswith("-"):
+                is_of_others = False
+            elif is_of_others:
+                spread.append("--against")
+            spread.append(word)
+            is_of_others |= at > 0 and args[at - 1] == "--against" and not args[0].startswith("-")
+        return super().parse_args(ctx, spread)
+
+
+@click.command(cls=OfRuns)
 @click.argument(
     "sources",
     nargs=-1,
@@ -69,7 +87,7 @@ OF_COMMANDS = ("pairs", "stop_early", "warm_ups", "keep")
     multiple=True,
     type=SOURCE,
     metavar="RUNS",
-    help="Runs that RUNS are held against: a file, folder or pattern; may be given again.",
+    help="Runs that RUNS are held against: files, folders and patterns, up to the next option.",
 )
 @click.option("--baseline", type=SOURCE, metavar="FILE.json", help="Runs that were kept, to hold RUNS against.")
 @click.option("--save-baseline", type=OUTPUT, metavar="FILE.json", help="Keep RUNS for later comparisons.")

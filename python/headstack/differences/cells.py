@@ -127,7 +127,7 @@ class Cell:
             most = max(abs(math.expm1(end)) for end in self.equal)
             return f"no difference larger than {share_text(most, up=True)} (90 %; {share_text(same)} counts as none)"
         if self.more_runs is None:
-            return "too short: one run of each says nothing of how far runs stray"
+            return "too short: a side of one run says nothing of how far runs stray"
         could = f"it could have seen {share_text(self.least_seen, up=True)}"
         if self.more_runs == 0:
             return f"too short: {could}; as many runs again would narrow it"

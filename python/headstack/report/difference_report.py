@@ -28,7 +28,7 @@ def report_of(found: Difference) -> Report:
         Section("Runs", "", [_runs(found, load) for load in _shown_loads(found)]),
     ]
     remarks = "\n\n".join(f"{one[:1].upper()}{one[1:]}." for one in found.remarks)
-    return Report(title, "", f"{headline[:1].upper()}{headline[1:]}.", sections, (), (), version(), remarks=remarks)
+    return Report(title, "", f"{headline}.", sections, (), (), version(), remarks=remarks)
 
 
 def differences(found: Difference) -> Bars:
