@@ -132,7 +132,7 @@ def test_stamps_are_found_again_by_both_ways(tmp_path: Path, measure: Measure, h
     for name in (NAMESPACE, BLOCK_DEVICE):
         again = headstack("measure", "verify", name)
         assert again.returncode == 0, again.stderr
-        assert "corrupt" not in again.stdout, again.stdout
+        assert "no block is at fault" in again.stdout, again.stdout
     # What was cached of the block device before is not what is read of it now.
     with Path(BLOCK_DEVICE).open("rb") as cached:
         stale = cached.read(1 << 20)
@@ -152,7 +152,8 @@ def test_trims_flushes_and_forced_writes_are_commands_too(tmp_path: Path, measur
     kinds = [result["kinds"] for result in results]
     assert kinds[0]["trim"]["count"] == 16
     assert kinds[1]["write"]["count"] == 64
-    assert kinds[1]["flush"]["count"] == 16
+    # The run ends with its last write, and not with the flush behind it.
+    assert kinds[1]["flush"]["count"] == 15
     assert all(kind["errors"] == 0 for one in kinds for kind in one.values())
     assert content(512 << 10, 64 << 10) == bytes(64 << 10), "trimmed, and not written since"
 
