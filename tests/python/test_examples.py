@@ -5,7 +5,9 @@ from __future__ import annotations
 import doctest
 import importlib.util
 import inspect
+import os
 import re
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -65,6 +67,8 @@ def test_the_example_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
     if "hs.explore(" in text and not ENGINE.is_file():
         pytest.skip("needs the simulator for pages")
     monkeypatch.chdir(tmp_path)
+    # Some start the command, as hosts do.
+    monkeypatch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
     names = {"hs": hs, "Path": Path} | vars(inspect.getmodule(function))
     example = doctest.DocTestParser().get_doctest(text, names, name, None, None)
     told: list[str] = []

@@ -108,11 +108,11 @@ def measure() -> None:
 def load(targets: tuple[str, ...], workload: str | None, **given: Any) -> int:
     """Measure TARGET under a workload, or by one of the tests listed below.
 
-    TARGET is a file, a block device or an export of an NBD server (nbd://HOST:PORT/NAME, nbd+unix:///NAME?socket=PATH);
-    or "null", which stores nothing and answers at once ("null:2ms": after 2 ms), to
-    measure what measuring costs. Workloads, options and results are those of "headstack run"; 10 seconds are measured
-    unless a length is given. In an open loop (--rate) response times count from the moment at which a request was to
-    be made, whether or not the system could take it.
+    TARGET is a file, a block device, an NVMe namespace past the block layer (/dev/ng0n1) or an export of an NBD
+    server (nbd://HOST:PORT/NAME, nbd+unix:///NAME?socket=PATH); or "null", which stores nothing and answers at once
+    ("null:2ms": after 2 ms), to measure what measuring costs. Workloads, options and results are those of
+    "headstack run"; 10 seconds are measured unless a length is given. In an open loop (--rate) response times count
+    from the moment at which a request was to be made, whether or not the system could take it.
 
     A scenario runs as long as it states, on TARGET; where it names LUNs, TARGET is one of them, and --lun says where
     each of the others is.

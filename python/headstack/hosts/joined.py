@@ -259,11 +259,24 @@ class HostResults(Results):
         return tables.written(json.dumps(self.fio_json(plus), indent=2) + "\n", path)
 
     def together(self) -> Results:
-        """The runs of all hosts together, which say what any of them failed in."""
+        """The runs of all hosts together, which say what any of them failed in.
+
+        >>> shell = "sh -c 'exec headstack measure-agent' ssh"
+        >>> results = hs.measure_hosts("a,b", "null:1ms", depth=[1, 2], time="200ms", ssh_command=shell)
+        >>> [row["system"] for row in results.together()]
+        ['a, b', 'a, b']
+        """
         return self.chosen(self._rounds)
 
     def shown_streams(self) -> tuple[list[Shown], list[list[str]]]:
-        """The hosts of each run of all together, with what is known of their clocks."""
+        """The hosts of each run of all together, with what is known of their clocks: columns, and rows of text.
+
+        >>> shell = "sh -c 'exec headstack measure-agent' ssh"
+        >>> results = hs.measure_hosts("a,b", "null:1ms", time="200ms", ssh_command=shell)
+        >>> columns, rows = results.shown_streams()
+        >>> [len(rows), "host" in {column.heading for column in columns}]
+        [2, True]
+        """
         columns = [column for column in SHOWN_STREAMS if column.name != "system"]
         columns = [replace(column, heading="host") if column.name == "stream" else column for column in columns]
         rows = [
