@@ -426,7 +426,8 @@ impl Target {
 
     /// `host-managed` or `host-aware`, of a zoned device.
     fn zoned_model(&self) -> Option<String> {
-        let block = self.opened().filter(|_| self.kind == TargetKind::BlockDevice)?.block.as_ref()?;
+        let has_zones = matches!(self.kind, TargetKind::BlockDevice | TargetKind::Namespace);
+        let block = self.opened().filter(|_| has_zones)?.block.as_ref()?;
         block.disk().attribute("queue/zoned").filter(|model| model != "none")
     }
 
