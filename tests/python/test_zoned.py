@@ -145,8 +145,16 @@ def test_a_zoned_namespace_is_tended_past_the_block_layer() -> None:
     generic = Path(str(ZNS).replace("nvme", "ng"))
     with pytest.raises(hs.InputError, match="--zoned tends them"):
         hs.measure(generic, destroy=[generic.name], size="64KiB", read="0", requests=10)
-    load = {"size": "64KiB", "read": "0", "random": "100", "depth": 4, "requests": 100}
-    results = hs.measure(generic, destroy=[generic.name], zoned="device", **load)
+    results = hs.measure(
+        generic,
+        destroy=[generic.name],
+        zoned="device",
+        size="64KiB",
+        read="0",
+        random="100",
+        depth=4,
+        requests=100,
+    )
     assert results[0]["errors"] == 0, results.notes
 
 
