@@ -14,8 +14,8 @@ help:
 	@echo "make demo      build and run the main job; writes demo/curves.png, curves.html, results.json, results.parquet"
 	@echo "make test      build and run every test"
 	@echo "make check     formatters, linters, types"
-	@echo "make bench     the speed figures, also as target/bench.json"
-	@echo "make validate  accuracy against real drives, power cuts, live verdicts, fio, sampling; as target/validate.json too"
+	@echo "make bench     measure speed: prints a table and what changed, writes target/bench.json, appends to history/; 1 if a row fails"
+	@echo "make validate  compare with real drives and fio, check power cuts; writes target/validate.json, appends to history/; takes hours"
 	@echo "make vm-tests  what needs a kernel's drives and modules, in a virtual machine; needs qemu. TESTS='FILE...' for some"
 	@echo "make crash-stores  real stores and file systems: known bugs found, promises held; as root. CASES='S1 G2' for some of them"
 	@echo "make mutants   whether tests notice changes of the code; SAMPLE=20 SEED=1 for so many of each folder, else for days"
@@ -88,7 +88,9 @@ check: $(BIN)/maturin web
 	$(BIN)/mypy
 	@if command -v npm >/dev/null; then cd web && npm run --silent check; fi
 
-bench:
+# Sweeps and predictions are measured through the package, which must be the fast one.
+bench: $(BIN)/maturin web
+	$(call install,dev,$(FAST))
 	cargo run --release --quiet -p headstack-benches --bin speed
 
 validate: $(BIN)/maturin web

@@ -2,7 +2,7 @@
 
 Neither the start of Python nor the loading of the library counts. `peers.py polars-read FILE SEPARATOR` reads a file
 without header into memory, on one core where POLARS_MAX_THREADS=1, and prints seconds of processor time and rows: the
-peer of `crates/trace/benches/reading.rs`.
+peer of `crates/trace/benches/reading.rs`. Exits with 77 if the library is not installed.
 """
 
 import sys
@@ -45,4 +45,8 @@ def with_polars_read(source: str, separator: str) -> tuple[float, int]:
 
 
 peer, source, target = sys.argv[1:]
-print(*{"duckdb": with_duckdb, "polars": with_polars, "polars-read": with_polars_read}[peer](source, target))
+try:
+    print(*{"duckdb": with_duckdb, "polars": with_polars, "polars-read": with_polars_read}[peer](source, target))
+except ModuleNotFoundError as error:
+    print(f"{error.name} is not installed", file=sys.stderr)
+    sys.exit(77)

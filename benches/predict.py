@@ -1,11 +1,12 @@
-"""Predictions a second of a system: `predict.py SYSTEM`, a line of JSON.
+"""Predictions a second of a system: `predict.py SYSTEM [--smoke]` prints a line of JSON.
 
-Of environments drawn at random, over the processor's time of one core, without the start of Python. The system is
-characterized first, unless that was done before.
+Predicts environments drawn at random and divides by the processor time of one core, without the start of Python. The
+system is characterized first, unless that was done before. `--smoke` characterizes and predicts as little as it can.
 """
 
 import json
 import sys
+import tempfile
 import time
 from dataclasses import replace
 
@@ -15,11 +16,35 @@ from headstack.predictor.grid import Bench
 from headstack.predictor.predictions import predicted
 from headstack.system import load_system
 
-COUNT = 4_000
+# The fewest knots that a table can be interpolated between.
+SMOKE = Axes(
+    depths=(1, 4),
+    sizes_bytes=(4096, 65536),
+    range_steps=(32,),
+    streams=(2,),
+    switches=(0.0, 1.0),
+    random_shares=(0.3, 1.0),
+    read_shares=(0.0, 1.0),
+    mixed_sizes_bytes=(4096,),
+    mixed_ranges=(0,),
+    hot_shares=(0.8,),
+    hot_ranges=(1,),
+    open_shares=(0, 1),
+    loads=(0.2, 0.8),
+    requests=200,
+    warm_up=20,
+    environments=50,
+)
 
-system = load_system(sys.argv[1])
-tested = characterization_of(system)
-environments = [one for one, _ in drawn(Bench.of(system), replace(Axes(), environments=COUNT))]
+name, *options = sys.argv[1:]
+smoke = options == ["--smoke"]
+COUNT = 20 if smoke else 4_000
+axes = SMOKE if smoke else Axes()
+
+system = load_system(name)
+with tempfile.TemporaryDirectory() as folder:
+    tested = characterization_of(system, axes=axes, store=folder if smoke else None)
+environments = [one for one, _ in drawn(Bench.of(system), replace(axes, environments=COUNT))]
 predicted(environments[:1], [tested])  # The tables are made ready.
 asked = {"closed": environments, "open": [one.at_rate(20) for one in environments[: COUNT // 10]]}
 figures = {}

@@ -1,12 +1,14 @@
 """The figures of sweeps: `python benches/sweep.py COMMAND ...`, a line of JSON each.
 
-configurations N        seconds, processor seconds and peak memory of N drives under 10,000 requests each
-cluster N               the same N here and on a Dask cluster of one worker with as many cores, and the price of it
+configurations N REQUESTS       seconds, processor seconds and peak memory of N drives under so many requests each
+cluster N REQUESTS PAIRS        the same N here and on a Dask cluster of one worker with as many cores, and the extra
+                                time; exits with 77 if dask.distributed is not installed
 """
 
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import json
 import os
 import resource
@@ -26,10 +28,9 @@ VARY = {
     "queue.depth": "1..64:log",
     "buffer.size": "1MiB..16MiB",
     "depth": "16",
-    "requests": "10000",
 }
 
-PAIRS = 7
+LACKING = 77
 
 SCHEDULER = """
 import asyncio, os
@@ -43,14 +44,14 @@ asyncio.run(serve())
 """
 
 
-def carried_out(points: int, executor: str = "local") -> dict[str, Any]:
-    """A sweep that nothing is stored of, in seconds."""
+def carried_out(points: int, requests: int, executor: str = "local") -> dict[str, Any]:
+    """Runs a sweep with an empty store, and returns how long it took."""
     with tempfile.TemporaryDirectory() as folder:
         started, before = time.monotonic(), processor_s()
         swept = hs.sweep(
             "cheetah-x15-36lp",
             "file-server",
-            vary=VARY,
+            vary=VARY | {"requests": str(requests)},
             sample="sobol",
             points=points,
             store=Path(folder, "store"),
@@ -71,14 +72,17 @@ def processor_s(process: int | str = "self") -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def configurations(points: int) -> dict[str, Any]:
+def configurations(points: int, requests: int) -> dict[str, Any]:
     """The figures of one sweep here."""
-    found = carried_out(points)
+    found = carried_out(points, requests)
     return found | {"peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
 
 
-def cluster(points: int) -> dict[str, Any]:
+def cluster(points: int, requests: int, pairs: int) -> dict[str, Any]:
     """Sweeps here and on a cluster in turns: the price is the median over the pairs, since the machine drifts."""
+    if importlib.util.find_spec("distributed") is None:
+        print("dask.distributed is not installed", file=sys.stderr)
+        sys.exit(LACKING)
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     scheduler = subprocess.Popen(
         [sys.executable, "-c", SCHEDULER], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment
@@ -87,10 +91,10 @@ def cluster(points: int) -> dict[str, Any]:
         assert scheduler.stdout is not None
         name = scheduler.stdout.readline().strip().replace("tcp://", "dask://")
         here, there = [], []
-        for _ in range(PAIRS):
-            here.append(carried_out(points))
+        for _ in range(pairs):
+            here.append(carried_out(points, requests))
             before_s = processor_s(scheduler.pid)
-            told = carried_out(points, name)
+            told = carried_out(points, requests, name)
             there.append(told | {"processor_s": told["processor_s"] + processor_s(scheduler.pid) - before_s})
             if told["answer"] != here[-1]["answer"]:
                 raise SystemExit("the cluster gives another answer")
@@ -105,5 +109,5 @@ def cluster(points: int) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    command, points = sys.argv[1:]
-    print(json.dumps({"configurations": configurations, "cluster": cluster}[command](int(points))))
+    command, *numbers = sys.argv[1:]
+    print(json.dumps({"configurations": configurations, "cluster": cluster}[command](*map(int, numbers))))

@@ -12,7 +12,7 @@ use crate::report::{Bar, Peer, Report, shared};
 use crate::rows::{milliseconds, rate};
 
 /// How often the trace comes: as libCacheSim was measured.
-const TIMES: usize = 50;
+const TIMES: u64 = 50;
 /// libCacheSim (October 2024) on a machine with 2 cores and the CloudPhysics trace 50 times over: `distUtil`, exact stack
 /// distances; `cachesim`, the miss-ratio curve of LRU at its default sizes on 2 threads.
 const DISTANCES_PER_S: f64 = 2.6e6;
@@ -56,11 +56,12 @@ fn is_quoted(what: &str, value: f64) -> Peer {
 /// Exact stack distances of whole requests, without and with the whole curve: a point for every cache size.
 pub fn stack_distances(report: &mut Report) {
     let trace = trace();
-    let requests = (trace.records.len() * TIMES) as u64;
+    let times = report.size().count(TIMES);
+    let requests = trace.records.len() as u64 * times;
     let count = |cache_sizes: Vec<u64>| {
         let options = ReuseOptions { granularity: Granularity::Request, cache_sizes, ..ReuseOptions::default() };
         let mut reuse = Reuse::new(options, BLOCK_BYTES);
-        for _ in 0..TIMES {
+        for _ in 0..times {
             trace.records.iter().for_each(|record| reuse.add(record));
         }
         reuse
@@ -72,7 +73,7 @@ pub fn stack_distances(report: &mut Report) {
         let work = || count((1..=distinct).collect()).finish();
         round(requests, work, |report| identify(format!("{report:?}")))
     };
-    let [distances, curve] = interleaved(ROUNDS, [&mut || distances(), &mut || curve()]);
+    let [distances, curve] = interleaved(report.size().rounds(ROUNDS), [&mut || distances(), &mut || curve()]);
     let name = |what: &str| format!("{what}, {} x {TIMES}", trace.what);
     let (peer, bar) = (is_quoted("distUtil", DISTANCES_PER_S), Bar::AtLeast(8e6));
     report.add(rate(name("exact stack distances"), distances, Some(peer), Some(bar)));
@@ -90,31 +91,34 @@ pub fn whole(report: &mut Report) {
             analysis.add(&records);
             serde_json::to_string(&analysis.finish(&meta)).expect("reports become JSON")
         };
-        let [speed] = interleaved(ROUNDS, [&mut || round(1, work, |json| content_hash(json.as_bytes()))]);
+        let [speed] =
+            interleaved(report.size().rounds(ROUNDS), [&mut || round(1, work, |json| content_hash(json.as_bytes()))]);
         report.add(milliseconds("analysis of CloudPhysics from its file", speed));
     }
     let trace = trace();
     let last_ns = trace.records.last().map_or(0, |record| record.arrival_ns);
     let length_ns = last_ns - trace.records[0].arrival_ns + 1;
+    let times = report.size().count(TIMES);
     let work = || {
         let mut analysis = Analysis::new(Options::default()).expect("the default is allowed");
         let mut records = trace.records.clone();
-        for _ in 0..TIMES {
+        for _ in 0..times {
             analysis.add(&records);
             records.iter_mut().for_each(|record| record.arrival_ns += length_ns);
         }
         analysis.finish(&trace.meta)
     };
-    let requests = (trace.records.len() * TIMES) as u64;
+    let requests = trace.records.len() as u64 * times;
     let identify = |report| content_hash(serde_json::to_string(&report).expect("reports become JSON").as_bytes());
-    let [speed] = interleaved(ROUNDS, [&mut || round(requests, work, identify)]);
+    let [speed] = interleaved(report.size().rounds(ROUNDS), [&mut || round(requests, work, identify)]);
     report.add(rate(format!("analysis of everything, {} x {TIMES}", trace.what), speed, None, Some(Bar::AtLeast(3e6))));
 }
 
 /// The cache lab on one core: whole requests, LRU at all sizes and single caches, then policies at many sizes.
 pub fn caches(report: &mut Report) {
     let trace = trace();
-    let requests = (trace.records.len() * TIMES) as u64;
+    let times = report.size().count(TIMES);
+    let requests = trace.records.len() as u64 * times;
     let sizes: Vec<u64> = (1..=SIZES).map(|step| step * 50_000 / SIZES).collect();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("one thread can be had");
     let work = |policies: &[CachePolicy], sizes: &[u64]| {
@@ -133,7 +137,7 @@ pub fn caches(report: &mut Report) {
         };
         pool.install(|| {
             let mut lab = Lab::new(options).expect("the options are allowed");
-            for _ in 0..TIMES {
+            for _ in 0..times {
                 trace.records.chunks(8_192).for_each(|batch| lab.add(batch).expect("memory is enough"));
             }
             lab.finish()
@@ -141,7 +145,8 @@ pub fn caches(report: &mut Report) {
     };
     let identify = |report| content_hash(serde_json::to_string(&report).expect("reports become JSON").as_bytes());
     let mut row = |what: &str, policy: CachePolicy, sizes: &[u64], peer: Option<Peer>, bar: f64| {
-        let [speed] = interleaved(3, [&mut || round(requests, || work(&[policy], sizes), identify)]);
+        let [speed] =
+            interleaved(report.size().rounds(3), [&mut || round(requests, || work(&[policy], sizes), identify)]);
         report.add(rate(format!("cache lab, {what}, {}", trace.what), speed, peer, Some(Bar::AtLeast(bar))));
     };
     row("LRU at all sizes", CachePolicy::Lru, &sizes, Some(is_quoted("MRC", CURVE_PER_S)), 12e6);

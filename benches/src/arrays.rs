@@ -8,7 +8,7 @@ use headstack_workload::scenario::{Scenario, ScenarioLength};
 use headstack_workload::{Arrivals, Document, RunLength, Think, Workload};
 use serde_json::json;
 
-use crate::measure::{ROUNDS, Speed, interleaved, round};
+use crate::measure::{ROUNDS, Speed, interleaved, once, round};
 use crate::report::{Bar, Figure, Peer, Report};
 use crate::rows::{DISKSIM, milliseconds, rate, simulate};
 
@@ -55,8 +55,9 @@ pub fn striped(report: &mut Report) {
     for (level, requests, bar, disksim_per_s) in
         [("raid0", 1_000_000, 2e6, 23_980.0), ("raid5", 500_000, 400e3, 2_628.0)]
     {
+        let requests = report.size().count(requests);
         let spec = spec(seven_drives(level), mix(16, requests));
-        let [speed] = interleaved(ROUNDS, [&mut || simulate(&spec, requests)]);
+        let [speed] = interleaved(report.size().rounds(ROUNDS), [&mut || simulate(&spec, requests)]);
         let peer = Peer { name: DISKSIM.to_owned(), value: disksim_per_s };
         let name = format!("7 drives in {level}, 66 % reads of 4 KiB, depth 16");
         report.add(rate(name, speed, Some(peer), Some(Bar::AtLeast(bar))));
@@ -65,13 +66,13 @@ pub fn striped(report: &mut Report) {
 
 /// What it takes to have 24 drives ready, before the first request.
 pub fn set_up(report: &mut Report) {
-    const ARRAYS: u64 = 100;
+    let arrays = report.size().count(100);
     let system = load_system("demartek-512n-raid5-24", &Changes::default()).expect("the catalogue has it");
     let description = system.description();
     let once = || System::new(&description, 1).expect("the catalogue is valid");
-    let work = || (1..ARRAYS).fold(once(), |_, _| once());
+    let work = || (1..arrays).fold(once(), |_, _| once());
     let answer = |array: System| content_hash(array.next_event_ns().to_string().as_bytes());
-    let [speed] = interleaved(ROUNDS, [&mut || round(ARRAYS, work, answer)]);
+    let [speed] = interleaved(report.size().rounds(ROUNDS), [&mut || round(arrays, work, answer)]);
     report.add(Figure { bar: Some(Bar::AtMost(5.0)), ..milliseconds("24 drives in RAID 5, set up", speed) });
 }
 
@@ -87,27 +88,27 @@ fn catalogue(array: &str, scenario: Scenario) -> RunSpec {
 
 /// The Emerald hot band on 24 drives in RAID 5.
 pub fn hot_band(report: &mut Report) {
-    const REQUESTS: u64 = 500_000;
+    let requests = report.size().count(500_000);
     let mut scenario = scenario("emerald-hot-band").with_clients(30);
     scenario.warm_up.time_ns = 0;
-    scenario.run_length = ScenarioLength::Requests(REQUESTS);
+    scenario.run_length = ScenarioLength::Requests(requests);
     let spec = catalogue("demartek-512n-raid5-24", scenario);
-    let [speed] = interleaved(ROUNDS, [&mut || simulate(&spec, REQUESTS)]);
+    let [speed] = interleaved(report.size().rounds(ROUNDS), [&mut || simulate(&spec, requests)]);
     report.add(rate("24 drives in RAID 5, Emerald hot band".to_owned(), speed, None, Some(Bar::AtLeast(300e3))));
 }
 
 /// A solid-state drive, full of data, under random reads.
 pub fn solid_state(report: &mut Report) {
-    const REQUESTS: u64 = 1_000_000;
+    let requests = report.size().count(1_000_000);
     let line = json!({"size": "4KiB", "read_percent": 100, "random_percent": 100});
     let workload: Workload = serde_json::from_value(json!({
         "name": "reads", "lines": [line],
-        "arrivals": {"closed": {"outstanding": 32}}, "run_length": {"requests": REQUESTS},
+        "arrivals": {"closed": {"outstanding": 32}}, "run_length": {"requests": requests},
     }))
     .expect("the workload is valid");
     let system = load_system("dc-p4500-1tb", &Changes::default()).expect("the catalogue has it").description();
     let spec = spec(system, workload.into());
-    let [speed] = interleaved(ROUNDS, [&mut || simulate(&spec, REQUESTS)]);
+    let [speed] = interleaved(report.size().rounds(ROUNDS), [&mut || simulate(&spec, requests)]);
     report.add(rate("dc-p4500-1tb, random 4 KiB reads, depth 32".to_owned(), speed, None, None));
 }
 
@@ -116,9 +117,10 @@ pub fn an_hour_of_oltp(report: &mut Report) {
     const HOUR_NS: u64 = 3_600_000_000_000;
     let mut scenario = scenario("demartek-oltp");
     scenario.warm_up.time_ns = 0;
-    scenario.run_length = ScenarioLength::TimeNs(HOUR_NS);
+    scenario.run_length = ScenarioLength::TimeNs(report.size().count(HOUR_NS));
     let spec = catalogue("demartek-512e-raid5-20-log-raid10-4", scenario);
-    let [Speed { median_per_s, answer, .. }] = interleaved(1, [&mut || simulate(&spec, 1)]);
+    // Once, without a warm-up round: it takes a minute.
+    let Speed { median_per_s, answer, .. } = once(simulate(&spec, 1));
     report.add(Figure {
         name: "one hour of OLTP on 24 drives with flash, cold at first".to_owned(),
         value: 1.0 / median_per_s,

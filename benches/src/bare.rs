@@ -5,9 +5,15 @@
 //! computed and the shortest wins. No zones, skews, buffer, overheads, interface, bookkeeping, checks or events: the
 //! distance between this and the simulator is the price of all of those.
 
+use std::hint::black_box;
+use std::time::Instant;
+
 use headstack_result::content_hash;
 use headstack_sim::drive::description::DriveDescription;
 use headstack_sim::drive::mechanics::Arm;
+
+use crate::rows::deep_drive;
+use crate::size::Size;
 
 /// A drive of one zone.
 pub struct BareDrive {
@@ -109,6 +115,36 @@ impl BareDrive {
             waiting[best] = self.random_candidate(&mut random, outcome.now_ns);
         }
         outcome
+    }
+}
+
+/// The machine's own speed: a fixed piece of the bare loop, which no change of the simulator makes faster or slower.
+pub struct Probe {
+    drive: BareDrive,
+    requests: u64,
+}
+
+impl Probe {
+    const DEPTH: usize = 16;
+    /// About 60 ms on a core of a present-day server.
+    const REQUESTS: u64 = 1_500_000;
+    const ROUNDS: usize = 5;
+
+    pub fn new(size: Size) -> Probe {
+        let drive = BareDrive::new(&deep_drive("cheetah-x15-36lp"), 4096);
+        Probe { drive, requests: size.count(Probe::REQUESTS) }
+    }
+
+    /// Requests a second in the median round, by the wall clock.
+    pub fn per_s(&self) -> f64 {
+        let mut rounds = [0.0; Probe::ROUNDS];
+        for per_s in &mut rounds {
+            let start = Instant::now();
+            black_box(self.drive.shortest_first(self.requests, Probe::DEPTH));
+            *per_s = self.requests as f64 / start.elapsed().as_secs_f64();
+        }
+        rounds.sort_by(f64::total_cmp);
+        rounds[Probe::ROUNDS / 2]
     }
 }
 

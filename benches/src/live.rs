@@ -18,15 +18,17 @@ use headstack_sim::{Demand, RunSpec, SystemDescription, run};
 use headstack_workload::{Arrivals, Generator, Kind, Request, RunLength, Span, Think, WarmUp, Workload};
 use serde_json::Value;
 
-use crate::report::{Bar, Figure, Report};
+use crate::measuring::fio_lacks;
+use crate::report::{Bar, Figure, Missing, Report};
+use crate::size::Size;
 
 const CAPACITY_BYTES: u64 = 1 << 30;
-/// Lateness is taken of so long a run.
+/// Length of the run that lateness is measured in.
 const LATE_FOR: Duration = Duration::from_secs(5);
 /// The drive that is live, and what it is under.
 const DRIVE: &str = "cheetah-x15-36lp";
 const WORKLOAD: &str = "file-server";
-/// Each depth runs live for so long, after requests that warm up.
+/// Length of the live run at each depth, and the requests that warm it up.
 const LIVE_FOR: Duration = Duration::from_secs(60);
 const WARM_UP: u64 = 500;
 /// The simulated run is long enough to have no noise of its own.
@@ -37,9 +39,10 @@ const QUEUED_DEPTH: u64 = 32;
 
 /// Answers of a server on a machine that does nothing else, SCHED_FIFO where it may.
 pub fn lateness(report: &mut Report) {
+    let length = report.size().time(LATE_FOR);
     for latency_ms in [1, 10] {
-        let told = with_service(&constant(latency_ms), |socket| {
-            closed_loop(socket, 1, LATE_FOR, 0, &mut |number| Request {
+        let measured = with_service(&constant(latency_ms), |socket| {
+            closed_loop(socket, 1, length, 0, &mut |number| Request {
                 kind: Kind::Read,
                 offset_bytes: number % 1024 * 4096,
                 length_bytes: 4096,
@@ -47,8 +50,8 @@ pub fn lateness(report: &mut Report) {
                 ordered: false,
             })
         });
-        match told {
-            Err(reason) => report.skip("lateness of a live export", reason),
+        match measured {
+            Err(reason) => report.miss(&format!("live, {latency_ms} ms: lateness"), Missing::Broken(reason)),
             Ok((_, fidelity)) => {
                 let name = |share: &str| format!("live, {latency_ms} ms: lateness {share}");
                 report.add(figure(name("p50"), fidelity.path.lateness_p50_ns as f64 / 1e3, "us", Bar::AtMost(30.0)));
@@ -62,18 +65,27 @@ pub fn lateness(report: &mut Report) {
 pub fn queue(report: &mut Report) {
     let ideal_per_s = (QUEUED_DEPTH * 1000 / QUEUED_MS) as f64;
     let row = |path: &str| format!("live over {path}, {QUEUED_MS} ms at depth {QUEUED_DEPTH}, of {ideal_per_s} IO/s");
-    let over_nbd = with_service(&constant(QUEUED_MS), |socket| {
-        fio(&["--ioengine=nbd", &format!("--uri=nbd+unix:///?socket={}", socket.display())])
-    });
-    let over_loop = with_loop(&constant(QUEUED_MS), |device| {
-        fio(&["--ioengine=libaio", "--direct=1", &format!("--filename={}", device.display())])
-    });
-    for (path, measured, bar) in [("NBD", over_nbd, 95.0), ("FUSE and loop", over_loop, 90.0)] {
+    let (size, nbd) = (report.size(), fio_lacks("nbd"));
+    let over_nbd = || {
+        with_service(&constant(QUEUED_MS), |socket| {
+            fio(size, &["--ioengine=nbd", &format!("--uri=nbd+unix:///?socket={}", socket.display())])
+        })
+    };
+    let no_loop = fio_lacks("libaio").or_else(loop_lacks);
+    let over_loop = || {
+        with_loop(&constant(QUEUED_MS), |device| {
+            fio(size, &["--ioengine=libaio", "--direct=1", &format!("--filename={}", device.display())])
+        })
+    };
+    let mut add = |path: &str, lacks: Option<String>, measure: &dyn Fn() -> Result<(f64, Fidelity), String>, bar| {
+        let measured = lacks.map_or_else(|| measure().map_err(Missing::Broken), |lacks| Err(Missing::Lacking(lacks)));
         match measured {
-            Err(reason) => report.skip(&row(path), reason),
+            Err(missing) => report.miss(&row(path), missing),
             Ok((per_s, _)) => report.add(figure(row(path), per_s / ideal_per_s * 100.0, "%", Bar::AtLeast(bar))),
         }
-    }
+    };
+    add("NBD", nbd, &over_nbd, 95.0);
+    add("FUSE and loop", no_loop, &over_loop, 90.0);
 }
 
 /// A drive live over NBD against the same drive and workload simulated, depth by depth.
@@ -82,8 +94,8 @@ pub fn conformance(report: &mut Report) {
     let workload = load_workload(WORKLOAD).expect("the catalogue is valid");
     for depth in [1, 4, 16] {
         let row = |what: &str| format!("{DRIVE} live, {WORKLOAD}, depth {depth}: {what}");
-        match live_against_simulated(&drive, &workload, depth) {
-            Err(reason) => report.skip(&row("against simulated"), reason),
+        match live_against_simulated(report.size(), &drive, &workload, depth) {
+            Err(reason) => report.miss(&row("against simulated"), Missing::Broken(reason)),
             Ok([mean, p99, demerit]) => {
                 report.add(figure(row("mean response, off by"), mean, "%", Bar::AtMost(2.0)));
                 report.add(figure(row("p99, off by"), p99, "%", Bar::AtMost(5.0)));
@@ -94,16 +106,23 @@ pub fn conformance(report: &mut Report) {
 }
 
 /// How far the mean, p99 and the distribution of a live run are from those of a simulated one, in percent.
-fn live_against_simulated(drive: &SystemDescription, workload: &Workload, depth: u32) -> Result<[f64; 3], String> {
+fn live_against_simulated(
+    size: Size,
+    drive: &SystemDescription,
+    workload: &Workload,
+    depth: u32,
+) -> Result<[f64; 3], String> {
+    let [warmed_up, simulated] = [WARM_UP, SIMULATED].map(|requests| size.count(requests));
     let arrivals = Arrivals::Closed { outstanding: depth, think: Think::None };
-    let warm_up = WarmUp { requests: WARM_UP, ..WarmUp::default() };
-    let workload = Workload { arrivals, warm_up, run_length: RunLength::Requests(SIMULATED), ..workload.clone() };
+    let warm_up = WarmUp { requests: warmed_up, ..WarmUp::default() };
+    let workload = Workload { arrivals, warm_up, run_length: RunLength::Requests(simulated), ..workload.clone() };
     let span = Span { start_bytes: 0, length_bytes: drive.capacity_bytes() };
     let seed = 1;
     let mut generator = Generator::new(&workload, span, drive.block_bytes(), seed).map_err(|e| e.to_string())?;
     let model = Model::System(drive.clone());
-    let (live, _) =
-        with_service(&model, |socket| closed_loop(socket, depth, LIVE_FOR, WARM_UP, &mut |_| generator.next()))?;
+    let (live, _) = with_service(&model, |socket| {
+        closed_loop(socket, depth, size.time(LIVE_FOR), warmed_up, &mut |_| generator.next())
+    })?;
     let spec = RunSpec {
         system_name: DRIVE.to_owned(),
         system: drive.clone(),
@@ -203,16 +222,26 @@ fn closed_loop(
 }
 
 /// Reads of fio a second, at the depth of the queue.
-fn fio(engine: &[&str]) -> Result<f64, String> {
+fn fio(size: Size, engine: &[&str]) -> Result<f64, String> {
     let depth = format!("--iodepth={QUEUED_DEPTH}");
     let fixed = ["--name=live", "--rw=randread", "--bs=4k", "--time_based", "--output-format=json", "--size=1g"];
-    let timed = ["--ramp_time=1", "--runtime=5", &depth];
+    let [ramp, run] = [1, 5].map(|seconds| size.time(Duration::from_secs(seconds)).as_millis());
+    let timed = [&format!("--ramp_time={ramp}ms"), &format!("--runtime={run}ms"), &depth];
     let output = Command::new("fio").args(fixed).args(timed).args(engine).output();
     let output = output.map_err(|error| format!("fio: {error}"))?;
     let text = String::from_utf8_lossy(&output.stdout);
     let told: Option<Value> = text.find('{').and_then(|start| serde_json::from_str(&text[start..]).ok());
     let per_s = told.and_then(|told| told["jobs"][0]["read"]["iops"].as_f64());
     per_s.ok_or_else(|| format!("fio: {}", String::from_utf8_lossy(&output.stderr).trim()))
+}
+
+/// Why a loop device over FUSE cannot be had here.
+fn loop_lacks() -> Option<String> {
+    if !rustix::process::geteuid().is_root() {
+        return Some("loop devices need root".to_owned());
+    }
+    let missing = ["/dev/fuse", "/dev/loop-control"].into_iter().find(|device| !Path::new(device).exists());
+    missing.map(|device| format!("no {device}"))
 }
 
 fn figure(name: String, value: f64, unit: &'static str, bar: Bar) -> Figure {

@@ -1,13 +1,13 @@
 //! Every speed figure of the product in one table: `cargo run --release -p headstack-benches --bin speed`.
 //!
-//! `--simulator` takes those of simulated drives alone: requests a second, replays, set-up, `--replays` those of stored
-//! traces. `--measuring` takes those of
-//! measuring alone, which need fio for comparison, `--live` those of live exports. `--long` simulates 10^9 requests for the
-//! figure of memory, in place of 10^8, and analyses 10^8, in place of 3 x 10^7.
+//! `--long` simulates 10^9 requests for the row of peak memory instead of 10^8, and analyses 3 x 10^8 instead of 3 x 10^7.
+//! `--simulator`, `--replays`, `--measuring` and `--live` measure some groups only. `--smoke` measures every row at a tiny
+//! size, to see that all of them run. `--bare-loop` prints the machine's own speed. Exits with 1 if a row failed.
 
 mod analyses;
 mod arrays;
 mod bare;
+mod history;
 mod live;
 mod measure;
 mod measuring;
@@ -18,109 +18,116 @@ mod recordings;
 mod replaying;
 mod report;
 mod rows;
+mod size;
 mod traces;
 
+use std::io;
 use std::process::ExitCode;
 
 use report::Report;
+use size::Size;
 
-/// Requests that are simulated and analysed for the figures of memory.
-const USUAL: [u64; 2] = [100_000_000, 30_000_000];
-const LONG: [u64; 2] = [1_000_000_000, 100_000_000];
+/// A group of rows: its name, the options that measure it on their own, and the function that measures it.
+type Group = (&'static str, &'static [&'static str], fn(&mut Report));
+
+const GROUPS: &[Group] = &[
+    ("random reads of one drive", &["simulator"], rows::drive_under_random_reads),
+    ("File Server", &[], rows::file_server),
+    ("two cores", &[], rows::two_cores),
+    ("solid-state drive", &[], arrays::solid_state),
+    ("7 drives", &[], arrays::striped),
+    ("set-up of 24 drives", &["simulator"], arrays::set_up),
+    ("Emerald hot band", &[], arrays::hot_band),
+    ("one hour of OLTP", &["oltp"], arrays::an_hour_of_oltp),
+    ("parts of a request", &[], rows::parts),
+    ("replays", &["simulator"], rows::replayed),
+    ("replays of a stored trace", &["simulator", "replays"], replaying::stored_trace),
+    ("block trace", &[], traces::block_trace),
+    ("MSR CSV", &[], traces::msr),
+    ("stack distances", &[], analyses::stack_distances),
+    ("cache lab", &[], analyses::caches),
+    ("whole analyses", &[], analyses::whole),
+    ("peak memory of runs", &[], memory::of_runs),
+    ("peak memory of a virtual array", &[], memory::virtual_array),
+    ("peak memory of analyses", &[], memory::of_analyses),
+    ("sweeps", &["python"], python::configurations),
+    ("sweep on a cluster", &["python"], python::cluster),
+    ("predictions", &["python"], python::predictions),
+    ("measuring, null target", &["measuring"], measuring::null_target),
+    ("measuring, random reads", &["measuring"], measuring::random_reads),
+    ("measuring, overload", &["measuring"], measuring::overload),
+    ("lateness of a live export", &["live"], live::lateness),
+    ("queue of a live export", &["live"], live::queue),
+    ("live drive and simulated drive", &["live"], live::conformance),
+    ("live export and nbdkit", &["live"], nbd::compare_with_nbdkit),
+];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let [simulated, analysed] = match arguments[..] {
-        ["--replays"] => {
-            let mut report = Report::begin();
-            replaying::stored_trace(&mut report);
-            return finish(report);
+    let number = |text: &str| -> u64 { text.parse().expect("the parent gives a number") };
+    match arguments[..] {
+        [] => measure(Size::Full, "all"),
+        ["--long"] => measure(Size::Long, "all"),
+        ["--smoke"] => measure(Size::Smoke, "all"),
+        ["--bare-loop"] => {
+            println!("{}", bare::Probe::new(Size::Full).per_s());
+            ExitCode::SUCCESS
         }
-        ["--simulator"] => return finish(simulator(Report::begin())),
-        ["--measuring"] => return finish(measured(Report::begin())),
-        ["--live"] => return finish(exported(Report::begin())),
         [measuring::CHILD, target, depth, requests] => {
-            let number = |text: &str| -> u64 { text.parse().expect("the parent gives a number") };
             measuring::child(target, number(depth) as u32, number(requests));
-            return ExitCode::SUCCESS;
+            ExitCode::SUCCESS
         }
-        [] => USUAL,
-        ["--long"] => LONG,
-        [memory::ARRAY_CHILD] => {
-            memory::array_child();
-            return ExitCode::SUCCESS;
+        [memory::ARRAY_CHILD, lun_mb] => {
+            memory::array_child(number(lun_mb));
+            ExitCode::SUCCESS
         }
         [memory::ANALYSIS_CHILD, requests] => {
-            memory::analysis_child(requests.parse().expect("the parent gives a number"));
-            return ExitCode::SUCCESS;
+            memory::analysis_child(number(requests));
+            ExitCode::SUCCESS
         }
         [memory::CHILD, requests] => {
-            memory::child(requests.parse().expect("the parent gives a number"));
-            return ExitCode::SUCCESS;
+            memory::child(number(requests));
+            ExitCode::SUCCESS
+        }
+        [option] if parts().contains(&option.trim_start_matches("--")) && option.starts_with("--") => {
+            measure(Size::Full, option.trim_start_matches("--"))
         }
         _ => {
-            eprintln!("speed: {arguments:?}: nothing, --long, --simulator, --measuring or --live is allowed");
-            return ExitCode::from(2);
+            let parts: Vec<String> = parts().iter().map(|part| format!("--{part}")).collect();
+            eprintln!(
+                "speed: {arguments:?}: use no option, --long, --smoke, --bare-loop, or one of {}",
+                parts.join(" ")
+            );
+            ExitCode::from(2)
         }
+    }
+}
+
+/// The options that measure some groups only.
+fn parts() -> Vec<&'static str> {
+    let mut parts: Vec<&str> = GROUPS.iter().flat_map(|(_, parts, _)| parts.iter().copied()).collect();
+    parts.sort_unstable();
+    parts.dedup();
+    parts
+}
+
+/// Measures the groups of a part, or all of them.
+fn measure(size: Size, part: &str) -> ExitCode {
+    let measured = || -> io::Result<bool> {
+        let mut report = Report::begin(size, part);
+        for (name, parts, measure) in GROUPS {
+            if part == "all" || parts.contains(&part) {
+                report.group(name, *measure)?;
+            }
+        }
+        report.finish()
     };
-    let mut report = Report::begin();
-    rows::drive_under_random_reads(&mut report);
-    rows::file_server(&mut report);
-    rows::two_cores(&mut report);
-    arrays::solid_state(&mut report);
-    arrays::striped(&mut report);
-    arrays::set_up(&mut report);
-    arrays::hot_band(&mut report);
-    arrays::an_hour_of_oltp(&mut report);
-    rows::parts(&mut report);
-    rows::replayed(&mut report);
-    replaying::stored_trace(&mut report);
-    traces::block_trace(&mut report);
-    traces::msr(&mut report);
-    analyses::stack_distances(&mut report);
-    analyses::caches(&mut report);
-    analyses::whole(&mut report);
-    memory::of_runs(&mut report, simulated);
-    memory::virtual_array(&mut report);
-    memory::of_analyses(&mut report, analysed);
-    python::configurations(&mut report);
-    python::cluster(&mut report);
-    python::predictions(&mut report);
-    finish(exported(measured(report)))
-}
-
-/// The figures of simulated drives that a change of the simulator shows in first.
-fn simulator(mut report: Report) -> Report {
-    rows::drive_under_random_reads(&mut report);
-    arrays::set_up(&mut report);
-    rows::replayed(&mut report);
-    replaying::stored_trace(&mut report);
-    report
-}
-
-/// The figures of live exports.
-fn exported(mut report: Report) -> Report {
-    live::lateness(&mut report);
-    live::queue(&mut report);
-    live::conformance(&mut report);
-    nbd::beside_nbdkit(&mut report);
-    report
-}
-
-/// The figures of measuring.
-fn measured(mut report: Report) -> Report {
-    measuring::null_target(&mut report);
-    measuring::random_reads(&mut report);
-    measuring::overload(&mut report);
-    report
-}
-
-fn finish(report: Report) -> ExitCode {
-    match report.finish() {
-        Ok(()) => ExitCode::SUCCESS,
+    match measured() {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            eprintln!("speed: target/bench.json cannot be written: {error}");
+            eprintln!("speed: the figures cannot be written: {error}");
             ExitCode::FAILURE
         }
     }

@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
+use std::time::Duration;
 
 use headstack_jobfiles::{Content, Errors, Limits, Sync, Verify};
 use headstack_load::{EngineKind, Job, Permission, Spec, Target, run};
@@ -13,12 +14,14 @@ use headstack_result::{RunResult, SystemRecord};
 use headstack_workload::{ArrivalProcess, Arrivals, Think, WarmUp, Workload};
 use serde_json::{Value, json};
 
-use crate::report::{Bar, Figure, Peer, Report};
+use crate::report::{Bar, Figure, Missing, Peer, Report};
+use crate::size::Size;
 
 /// The argument, followed by `null` or a file, a depth and a number of requests, that makes this program the child.
 pub const CHILD: &str = "--measure";
-/// Of the file that is read.
+/// Size of the file that is read.
 const FILE_BYTES: u64 = 4 << 30;
+const FILE_UNIT: u64 = 1 << 20;
 /// Of the target that stores nothing.
 const NULL_BYTES: u64 = 1 << 40;
 const NULL: &str = "null";
@@ -182,18 +185,37 @@ const BEST: &[&str] = &[
     "--iodepth_batch_complete_max=8",
 ];
 
+/// What this machine lacks for a run of fio with this engine.
+pub fn fio_lacks(engine: &str) -> Option<String> {
+    match Command::new("fio").arg(format!("--enghelp={engine}")).output() {
+        Err(_) => Some("fio is not installed".to_owned()),
+        Ok(output) if !output.status.success() => Some(format!("fio has no engine {engine}")),
+        Ok(_) => None,
+    }
+}
+
 /// The subjects in turn, each so often after one round that warms up.
-fn alternating<const N: usize>(requests: u64, subjects: [&Subject; N]) -> Result<[Vec<Measured>; N], String> {
+fn alternating<const N: usize>(
+    size: Size,
+    requests: u64,
+    subjects: [&Subject; N],
+) -> Result<[Vec<Measured>; N], Missing> {
+    if let Some(lacks) = fio_lacks("io_uring") {
+        return Err(Missing::Lacking(lacks));
+    }
+    let requests = size.count(requests);
+    let starts = size.rounds(3);
     let mut starts_s = [0.0; N];
     for (subject, start_s) in subjects.iter().zip(&mut starts_s) {
-        let mut runs = (0..3).map(|_| subject.carry_out(1).map(|run| run.0)).collect::<Result<Vec<_>, _>>()?;
+        let runs = (0..starts).map(|_| subject.carry_out(1).map(|run| run.0)).collect::<Result<Vec<_>, _>>();
+        let mut runs = runs.map_err(Missing::Broken)?;
         runs.sort_by(f64::total_cmp);
-        *start_s = runs[1];
+        *start_s = runs[starts / 2];
     }
     let mut rounds: [Vec<Measured>; N] = std::array::from_fn(|_| Vec::new());
-    for _ in 0..=PAIRS {
+    for _ in 0..=size.rounds(PAIRS) {
         for ((subject, start_s), rounds) in subjects.iter().zip(starts_s).zip(&mut rounds) {
-            let (cpu_s, told) = subject.carry_out(requests)?;
+            let (cpu_s, told) = subject.carry_out(requests).map_err(Missing::Broken)?;
             rounds.push(Measured { cpu_us: (cpu_s - start_s) * 1e6 / requests as f64, told });
         }
     }
@@ -247,8 +269,8 @@ pub fn null_target(report: &mut Report) {
         let name = format!("measuring, null target, depth {depth}");
         let null = Path::new(NULL);
         let subjects = [&headstack(null, depth), &fio(null, depth, &[]), &fio(null, depth, &["--norandommap"])];
-        match alternating(requests, subjects) {
-            Err(reason) => report.skip(&name, reason),
+        match alternating(report.size(), requests, subjects) {
+            Err(missing) => report.miss(&name, missing),
             Ok([ours, default, mapless]) => {
                 let cpu = |theirs: &[Measured]| pair(&ours, theirs, |run| run.cpu_us);
                 compare(report, name.clone(), US_PER_IO, "fio's null engine", cpu(&default), Some(0.4));
@@ -262,18 +284,22 @@ pub fn null_target(report: &mut Report) {
 pub fn random_reads(report: &mut Report) {
     let path = std::env::temp_dir().join(format!("headstack-speed-{}", std::process::id()));
     let file = Removed(path);
-    let permission = Permission { write: true, create_bytes: Some(FILE_BYTES), ..Permission::default() };
+    let permission = Permission {
+        write: true,
+        create_bytes: Some(report.size().count(FILE_BYTES).next_multiple_of(FILE_UNIT)),
+        ..Permission::default()
+    };
     let created = Target::open(&file.0.to_string_lossy(), true, Sync::No, &permission, &|_| true);
     if let Err(error) = created.map(drop) {
-        return report.skip("measuring, random 4 KiB reads", error.to_string());
+        return report.miss("measuring, random 4 KiB reads", Missing::Broken(error.to_string()));
     }
     for (depth, requests, default_factor, best_factor) in
         [(1, 60_000, 0.95, 0.95), (32, 400_000, 0.75, 0.95), (64, 400_000, 0.75, 0.95)]
     {
         let name = format!("measuring, random 4 KiB reads, depth {depth}");
         let subjects = [&headstack(&file.0, depth), &fio(&file.0, depth, &[]), &fio(&file.0, depth, BEST)];
-        match alternating(requests, subjects) {
-            Err(reason) => report.skip(&name, reason),
+        match alternating(report.size(), requests, subjects) {
+            Err(missing) => report.miss(&name, missing),
             Ok([ours, default, best]) => {
                 against(report, &name, &ours, &default, "fio io_uring", default_factor);
                 against(report, &name, &ours, &best, "fio at its best", best_factor);
@@ -315,9 +341,10 @@ fn p99_us(run: &Measured) -> f64 {
 /// 1,000 arrivals a second at a target that serves 500: fio tells of 2.5 ms.
 pub fn overload(report: &mut Report) {
     let arrivals = Arrivals::Open { rate_per_s: 1_000.0, process: ArrivalProcess::Poisson };
-    let limits = Limits { time_ns: Some(5_000_000_000), ..Limits::default() };
+    let length = report.size().time(Duration::from_secs(5));
+    let limits = Limits { time_ns: Some(length.as_nanos() as u64), ..Limits::default() };
     let result = measure(Target::null(NULL_BYTES), EngineKind::Null { service_ns: 2_000_000 }, arrivals, limits);
-    assert!(result.saturated, "it is said to be saturated");
+    assert!(result.saturated, "the run does not report that it is saturated");
     let read = &result.kinds.read;
     let what = "1,000 arrivals/s for 5 s, 2 ms, one slot";
     let mut add = |name: &str, value, unit, bar| {

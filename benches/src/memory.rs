@@ -11,8 +11,9 @@ use headstack_trace::analyze::{Analysis, Options};
 use headstack_workload::{Document, RunLength, Workload};
 use serde_json::json;
 
+use crate::python::{broken, lacking};
 use crate::recordings::scattered;
-use crate::report::{Bar, Figure, Report, first_value};
+use crate::report::{Bar, Figure, Missing, Report, first_value};
 use crate::rows::{answer, deep_drive, random_reads};
 
 /// The argument, followed by a number of requests, that makes this program the child.
@@ -60,13 +61,15 @@ fn tell_peak(per_s: f64, answer: &str) {
     println!("{} {per_s} {answer}", peak.trim_end_matches(" kB"));
 }
 
-/// A virtual array with a LUN of 1 TB that has been written from end to end, under 100,000 random requests.
-pub fn array_child() {
+/// A virtual array with a LUN of so many MB that has been written from end to end, under 100,000 random requests.
+pub fn array_child(lun_mb: u64) {
     const REQUESTS: u64 = 100_000;
-    let text = "name = \"virtual array\"\n[[drives]]\ndrive = \"constellation2-1tb\"\ncount = 15\n\
+    let text = format!(
+        "name = \"virtual array\"\n[[drives]]\ndrive = \"constellation2-1tb\"\ncount = 15\n\
                 [[groups]]\nlevel = \"raid10\"\nstripe_unit = \"256KiB\"\n[groups.pool]\n\
-                [[luns]]\nname = \"lun\"\nsize = \"1TB\"\nprefill = \"serial\"\n";
-    let document = Document::parse("virtual array", text).expect("it is TOML");
+                [[luns]]\nname = \"lun\"\nsize = \"{lun_mb}MB\"\nprefill = \"serial\"\n"
+    );
+    let document = Document::parse("virtual array", &text).expect("it is TOML");
     let array = array::resolve(&document, &Changes::default()).unwrap_or_else(|error| panic!("{error}"));
     let line = json!({"size": "8KiB", "read_percent": 60, "random_percent": 100});
     let workload: Workload = serde_json::from_value(json!({"name": "mix", "lines": [line]})).expect("it is valid");
@@ -83,19 +86,20 @@ pub fn array_child() {
     simulate(&spec, REQUESTS);
 }
 
-fn peak_of(arguments: &[&str]) -> Result<Peak, String> {
-    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+fn peak_of(arguments: &[&str]) -> Result<Peak, Missing> {
+    let program = std::env::current_exe().map_err(|error| Missing::Broken(error.to_string()))?;
     let output = Command::new(program).args(arguments).output();
-    let output = output.map_err(|error| format!("no child process: {error}"))?;
+    let output = output.map_err(|error| Missing::Broken(format!("no child process: {error}")))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let words: Vec<&str> = text.split_whitespace().collect();
     match words[..] {
         [kib, per_s, answer] => Ok(Peak {
-            mib: kib.parse::<f64>().map_err(|_| "no VmHWM in /proc/self/status".to_owned())? / KIB_PER_MIB,
+            mib: kib.parse::<f64>().map_err(|_| lacking("no VmHWM in /proc/self/status"))? / KIB_PER_MIB,
             per_s: per_s.parse().expect("the child prints a number"),
             answer: answer.to_owned(),
         }),
-        _ => Err(format!("the child says {text:?}, {}", output.status)),
+        [_, _] => Err(lacking("no VmHWM in /proc/self/status")),
+        _ => Err(broken(&output)),
     }
 }
 
@@ -110,16 +114,16 @@ struct Subject {
 }
 
 /// Peaks of runs of 10^6 and of `many` requests, and by how much they grew.
-pub fn of_runs(report: &mut Report, many: u64) {
-    let few = 1_000_000;
+pub fn of_runs(report: &mut Report) {
+    let (few, many) = (report.size().count(1_000_000), report.size().long_count(100_000_000));
     compare(report, &Subject { child: CHILD, what: "", few, many, peak_mib: 64.0, growth_mib: 1.0 });
 }
 
 /// The same of analyses. Hardly any block comes twice, so that tables grow until they are as large as they may be: with
 /// the first ten million requests they are.
-pub fn of_analyses(report: &mut Report, many: u64) {
+pub fn of_analyses(report: &mut Report) {
     let what = "analysis of ";
-    let few = 10_000_000;
+    let (few, many) = (report.size().count(10_000_000), report.size().long_count(30_000_000));
     compare(report, &Subject { child: ANALYSIS_CHILD, what, few, many, peak_mib: 1024.0, growth_mib: 16.0 });
 }
 
@@ -131,7 +135,7 @@ fn compare(report: &mut Report, subject: &Subject) {
     let name = |requests: &str| format!("peak memory, {what}{requests} requests");
     let (few_peak, many_peak) = match peaks {
         Ok(peaks) => peaks,
-        Err(reason) => return report.skip(&name(&many), reason),
+        Err(missing) => return report.miss(&name(&many), missing),
     };
     let single =
         |name: String, value, unit, bar, answer| Figure { name, value, best: None, unit, peer: None, bar, answer };
@@ -156,8 +160,9 @@ fn power(requests: u64) -> String {
 /// Peak of a virtual array of 1 TB, all of it allocated.
 pub fn virtual_array(report: &mut Report) {
     const NAME: &str = "peak memory, 1 TB virtual array, all allocated";
-    match peak_of(&[ARRAY_CHILD]) {
-        Err(reason) => report.skip(NAME, reason),
+    let lun_mb = report.size().count(1_000_000);
+    match peak_of(&[ARRAY_CHILD, &lun_mb.to_string()]) {
+        Err(missing) => report.miss(NAME, missing),
         Ok(peak) => report.add(Figure {
             name: NAME.to_owned(),
             value: peak.mib,

@@ -17,7 +17,6 @@ use crate::report::{Bar, Figure, Report};
 use crate::rows::{answer, deep_drive, random_reads};
 use crate::traces::Folder;
 
-const REQUESTS: u64 = 1_000_000;
 const DEPTH: u32 = 16;
 
 /// What ends a replay.
@@ -105,17 +104,18 @@ pub fn stored_trace(report: &mut Report) {
         ("closed", ReplayMode::Closed),
         ("dependent", ReplayMode::Dependent { min_ns: 0, max_ns: None }),
     ];
+    let (requests, rounds) = (report.size().count(1_000_000), report.size().rounds(ROUNDS));
     let folder = Folder::new();
     let path = folder.0.join("run.parquet");
-    let spec = random_reads(&deep_drive("cheetah-x15-36lp"), DEPTH, REQUESTS);
+    let spec = random_reads(&deep_drive("cheetah-x15-36lp"), DEPTH, requests);
     stored(&spec, &path);
     for (name, mode) in modes {
         let timed = |work: &dyn Fn() -> RunResult| {
-            processor_round(ClockId::ThreadCPUTime, REQUESTS, work, |result| answer(&result))
+            processor_round(ClockId::ThreadCPUTime, requests, work, |result| answer(&result))
         };
         let mut plain = || timed(&|| run(&spec, &|_| true).expect("the specification is valid"));
         let mut recorded = || timed(&|| replayed(&spec, mode, &path).expect("it was recorded"));
-        let [plain, recorded] = interleaved(ROUNDS, [&mut plain, &mut recorded]);
+        let [plain, recorded] = interleaved(rounds, [&mut plain, &mut recorded]);
         report.add(Figure {
             name: format!("replay of a stored trace of 10^6, {name}: over the plain run"),
             value: 1e9 / recorded.median_per_s - 1e9 / plain.median_per_s,
@@ -128,9 +128,9 @@ pub fn stored_trace(report: &mut Report) {
     }
     let mut decoded = || {
         let work = || read(&path).expect("it was recorded");
-        processor_round(ClockId::ProcessCPUTime, REQUESTS, work, |count| count.to_string())
+        processor_round(ClockId::ProcessCPUTime, requests, work, |count| count.to_string())
     };
-    let [decoded] = interleaved(ROUNDS, [&mut decoded]);
+    let [decoded] = interleaved(rounds, [&mut decoded]);
     report.add(Figure {
         name: "reading it for a replay, of all threads".to_owned(),
         value: 1e9 / decoded.median_per_s,

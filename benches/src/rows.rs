@@ -14,7 +14,8 @@ use headstack_workload::{
 
 use crate::bare::BareDrive;
 use crate::measure::{ROUNDS, Round, Speed, interleaved, round};
-use crate::report::{Bar, Figure, Peer, Report, shared};
+use crate::report::{Bar, Figure, Missing, Peer, Report, shared};
+use crate::size::Size;
 
 pub const REQUESTS_PER_S: &str = "requests/s";
 const BLOCK_BYTES: u32 = 512;
@@ -93,13 +94,14 @@ pub fn drive_under_random_reads(report: &mut Report) {
         let drive = deep_drive(id);
         let loop_drive = BareDrive::new(&drive, 4096);
         for (depth, requests, bar) in DEPTHS {
+            let requests = report.size().count(requests);
             let spec = random_reads(&drive, depth, requests);
             let bare = || match depth {
                 1 => loop_drive.one_at_a_time(requests),
                 _ => loop_drive.shortest_first(requests, depth as usize),
             };
             let [speed, peer] = interleaved(
-                ROUNDS,
+                report.size().rounds(ROUNDS),
                 [&mut || simulate(&spec, requests), &mut || round(requests, bare, |outcome| outcome.answer())],
             );
             let name = format!("{id}, random 4 KiB reads, depth {depth}");
@@ -119,8 +121,9 @@ pub fn drive_under_random_reads(report: &mut Report) {
 pub fn file_server(report: &mut Report) {
     let drive = deep_drive("cheetah-x15-36lp");
     for (depth, requests) in [(1, 1_500_000), (16, 1_000_000), (64, 500_000)] {
+        let requests = report.size().count(requests);
         let spec = spec(&drive, "file-server", depth, requests);
-        let [speed] = interleaved(ROUNDS, [&mut || simulate(&spec, requests)]);
+        let [speed] = interleaved(report.size().rounds(ROUNDS), [&mut || simulate(&spec, requests)]);
         report.add(rate(format!("cheetah-x15-36lp, File Server, depth {depth}"), speed, None, None));
     }
 }
@@ -128,20 +131,20 @@ pub fn file_server(report: &mut Report) {
 /// Many runs on two threads over the same on one, and whether they give the same bytes.
 pub fn two_cores(report: &mut Report) {
     const RUNS: u64 = 64;
-    const REQUESTS: u64 = 10_000;
     // Many and short: two threads need a moment in which both cores are free.
     const SHORT_ROUNDS: usize = 31;
     const NAME: &str = "two cores over one, 64 runs of depth 16";
     if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
-        return report.skip(NAME, "one core".to_owned());
+        return report.miss(NAME, Missing::Lacking("one core".to_owned()));
     }
+    let requests = report.size().count(10_000);
     let drive = deep_drive("cheetah-x15-36lp");
-    let specs: Vec<RunSpec> = (0..RUNS).map(|seed| RunSpec { seed, ..random_reads(&drive, 16, REQUESTS) }).collect();
+    let specs: Vec<RunSpec> = (0..RUNS).map(|seed| RunSpec { seed, ..random_reads(&drive, 16, requests) }).collect();
     let pool = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be started");
     let (one, two) = (pool(1), pool(2));
     let on = |pool: &rayon::ThreadPool| {
         round(
-            RUNS * REQUESTS,
+            RUNS * requests,
             || pool.install(|| run_all(&specs, &|_, _| true)),
             |results| {
                 let json = results.into_iter().map(|result| result.expect("valid").to_json().expect("finite"));
@@ -149,7 +152,7 @@ pub fn two_cores(report: &mut Report) {
             },
         )
     };
-    let [one, two] = interleaved(SHORT_ROUNDS, [&mut || on(&one), &mut || on(&two)]);
+    let [one, two] = interleaved(report.size().rounds(SHORT_ROUNDS), [&mut || on(&one), &mut || on(&two)]);
     assert_eq!(one.answer, two.answer, "the number of threads changed the results");
     report.add(rate("64 runs of depth 16 on one thread".to_owned(), one.clone(), None, None));
     report.add(rate("64 runs of depth 16 on two threads, the same bytes".to_owned(), two.clone(), None, None));
@@ -167,10 +170,13 @@ pub fn two_cores(report: &mut Report) {
 
 /// The parts that every request goes through.
 pub fn parts(report: &mut Report) {
-    const OPERATIONS: u64 = 5_000_000;
+    let size = report.size();
+    let operations = size.count(5_000_000);
     let mut add = |name: &str, unit: &'static str, work: &mut dyn FnMut() -> u64| {
-        let [speed] =
-            interleaved(ROUNDS, [&mut || round(OPERATIONS, &mut *work, |sum| content_hash(&sum.to_le_bytes()))]);
+        let [speed] = interleaved(
+            size.rounds(ROUNDS),
+            [&mut || round(operations, &mut *work, |sum| content_hash(&sum.to_le_bytes()))],
+        );
         report.add(Figure {
             name: name.to_owned(),
             value: 1e9 / speed.median_per_s,
@@ -186,27 +192,27 @@ pub fn parts(report: &mut Report) {
         let workload = catalogue_workload(id);
         add(&format!("generator, {id}"), "ns/request", &mut || {
             let mut generator = Generator::new(&workload, span, BLOCK_BYTES, 1).expect("the catalogue is valid");
-            (0..OPERATIONS).fold(0u64, |sum, _| sum.wrapping_add(generator.next().offset_bytes))
+            (0..operations).fold(0u64, |sum, _| sum.wrapping_add(generator.next().offset_bytes))
         });
     }
     add("arrival clock, Poisson", "ns/arrival", &mut || {
         let mut clock = ArrivalClock::new(10_000.0, ArrivalProcess::Poisson, 1).expect("the rate is valid");
-        (0..OPERATIONS).fold(0u64, |sum, _| sum.wrapping_add(clock.next_ns()))
+        (0..operations).fold(0u64, |sum, _| sum.wrapping_add(clock.next_ns()))
     });
-    let latencies_ns = spread_latencies_ns();
+    let latencies_ns = spread_latencies_ns(size.count(1 << 16) as usize);
     add("histogram, one latency", "ns/record", &mut || {
         let mut histogram = LatencyHistogram::new();
-        let repeats = OPERATIONS.div_ceil(latencies_ns.len() as u64) as usize;
+        let repeats = operations.div_ceil(latencies_ns.len() as u64) as usize;
         let latencies_ns = std::iter::repeat_n(&latencies_ns, repeats).flatten();
-        latencies_ns.take(OPERATIONS as usize).for_each(|&ns| histogram.record(ns));
+        latencies_ns.take(operations as usize).for_each(|&ns| histogram.record(ns));
         histogram.sum_ns() as u64
     });
 }
 
 /// Response times of a simulated File Server, about 100 us to 100 ms, in an order that no branch predictor learns.
-fn spread_latencies_ns() -> Vec<u64> {
+fn spread_latencies_ns(requests: usize) -> Vec<u64> {
     let drive = deep_drive("cheetah-x15-36lp");
-    closed_responses_ns(&drive, recorded_file_server(&drive, 1 << 16)).expect("the requests lie on the drive")
+    closed_responses_ns(&drive, recorded_file_server(&drive, requests)).expect("the requests lie on the drive")
 }
 
 /// A recorded trace of the kind that drives are validated with: the File Server's mix and a pause after each request.
@@ -226,11 +232,12 @@ fn repeated<R>(times: u64, work: impl Fn() -> R) -> R {
     (1..times).fold(black_box(work()), |_, _| black_box(work()))
 }
 
-fn replays(drive: &DriveDescription, records: &[Recorded], times: u64) -> Speed {
+fn replays(size: Size, drive: &DriveDescription, records: &[Recorded], times: u64) -> Speed {
+    let times = size.count(times);
     let once = || closed_responses_ns(drive, records.iter().copied()).expect("the requests lie on the drive");
     let work = || repeated(times, once);
     let [speed] = interleaved(
-        ROUNDS,
+        size.rounds(ROUNDS),
         [&mut || {
             round(times * records.len() as u64, work, |responses_ns| {
                 let bytes: Vec<u8> = responses_ns.iter().flat_map(|ns| ns.to_le_bytes()).collect();
@@ -243,20 +250,23 @@ fn replays(drive: &DriveDescription, records: &[Recorded], times: u64) -> Speed 
 
 /// Reading descriptions and DiskSim's traces, and replaying them.
 pub fn replayed(report: &mut Report) {
-    const RECORDS: usize = 10_000;
+    let size = report.size();
     let drive = deep_drive("cheetah-9lp");
-    let speed = replays(&drive, &recorded_file_server(&drive, RECORDS), 50);
+    let records = recorded_file_server(&drive, size.count(10_000) as usize);
+    let speed = replays(size, &drive, &records, 50);
     report.add(rate("replay of a recorded File Server, cheetah-9lp".to_owned(), speed, None, None));
+    let drives = size.count(disks().count() as u64);
+    let resolve = || resolve_catalogue(drives as usize);
     let [speed] = interleaved(
-        ROUNDS,
-        [&mut || round(disks().count() as u64, resolve_catalogue, |names| content_hash(names.join("\n").as_bytes()))],
+        size.rounds(ROUNDS),
+        [&mut || round(drives, resolve, |names| content_hash(names.join("\n").as_bytes()))],
     );
     report.add(milliseconds("completing one drive of the catalogue, mean of all", speed));
     validation(report);
 }
 
-fn resolve_catalogue() -> Vec<String> {
-    let resolved = disks().map(|entry| {
+fn resolve_catalogue(drives: usize) -> Vec<String> {
+    let resolved = disks().take(drives).map(|entry| {
         let document = Document::parse(entry.file_name, entry.text).expect("the catalogue is valid");
         headstack_catalogue::resolve(&document).expect("the catalogue is valid").description.name
     });
@@ -285,19 +295,21 @@ fn validation(report: &mut Report) {
         (Ok(text), true) => text,
         _ => {
             let reason = format!("no {} and .trace", parameters.display());
-            return [import, reading, replaying].into_iter().for_each(|name| report.skip(name, reason.clone()));
+            return [import, reading, replaying]
+                .into_iter()
+                .for_each(|name| report.miss(name, Missing::Lacking(reason.clone())));
         }
     };
-    const IMPORTS: u64 = 50;
-    const READINGS: u64 = 50;
+    let size = report.size();
+    let [imports, readings] = [50, 50].map(|times| size.count(times));
     let import_drive =
         || headstack_disksim::import(&parameters).expect("the drive can be imported").drives.remove(0).description;
     let [speed] = interleaved(
-        ROUNDS,
+        size.rounds(ROUNDS),
         [&mut || {
             round(
-                IMPORTS,
-                || repeated(IMPORTS, import_drive),
+                imports,
+                || repeated(imports, import_drive),
                 |drive| content_hash(serde_json::to_string(&drive).expect("plain data").as_bytes()),
             )
         }],
@@ -311,11 +323,11 @@ fn validation(report: &mut Report) {
     };
     let lines = text.lines().count() as u64;
     let [speed] = interleaved(
-        ROUNDS,
+        size.rounds(ROUNDS),
         [&mut || {
             round(
-                READINGS * lines,
-                || repeated(READINGS, read),
+                readings * lines,
+                || repeated(readings, read),
                 |records| content_hash(format!("{records:?}").as_bytes()),
             )
         }],
@@ -323,5 +335,5 @@ fn validation(report: &mut Report) {
     report.add(Figure { unit: "lines/s", ..rate(reading.to_owned(), speed, None, None) });
     let records: Vec<Recorded> = read().iter().filter_map(Record::recorded).collect();
     let peer = Peer { name: DISKSIM.to_owned(), value: DISKSIM_REPLAY_PER_S };
-    report.add(rate(replaying.to_owned(), replays(&drive, &records, 50), Some(peer), None));
+    report.add(rate(replaying.to_owned(), replays(size, &drive, &records, 50), Some(peer), None));
 }

@@ -9,8 +9,9 @@ use headstack_result::content_hash;
 use headstack_trace::{Input, NOT_RECORDED, ReadOptions, Record, TraceReader, import};
 
 use crate::measure::{ROUNDS, Round, Speed, interleaved, round, told};
+use crate::python::run_script;
 use crate::recordings::{EVENTS_A_REQUEST, block_trace as make_block_trace, write_msr};
-use crate::report::{Bar, Figure, Peer, Report, repository};
+use crate::report::{Bar, Figure, Missing, Peer, Report, repository};
 
 const BYTES_PER_MB: f64 = 1e6;
 
@@ -91,8 +92,8 @@ fn figure(name: &str, speed: Speed, unit: &'static str, peer: Option<Peer>, bar:
 
 /// A block trace of a closed loop, decoded and paired, and imported.
 pub fn block_trace(report: &mut Report) {
-    const REQUESTS: u64 = 220_000;
-    const EVENTS: u64 = REQUESTS * EVENTS_A_REQUEST;
+    let requests = report.size().count(220_000);
+    let (events, rounds) = (requests * EVENTS_A_REQUEST, report.size().rounds(ROUNDS));
     /// What a reader of records of fixed size should be quicker by than one that formats each.
     const TIMES: f64 = 10.0;
     const READ: &str = "block trace, 1.3 M events, decoded and paired";
@@ -101,7 +102,7 @@ pub fn block_trace(report: &mut Report) {
     let folder = Folder::new();
     let [base, to] = ["trace", "trace.parquet"].map(|name| folder.0.join(name));
     // As blkparse wants its files called: one for each CPU.
-    let trace = make_block_trace(REQUESTS);
+    let trace = make_block_trace(requests);
     fs::write(folder.0.join("trace.blktrace.0"), &trace).expect("target can be written to");
     let reader = || {
         let input = Input::from_bytes("trace", trace.clone()).expect("it is not empty");
@@ -111,24 +112,25 @@ pub fn block_trace(report: &mut Report) {
         let mut reader = reader();
         let is_paired = |record: &Record| assert_ne!(record.response_ns, NOT_RECORDED, "a request was not paired");
         round(
-            EVENTS,
+            events,
             || read(&mut reader, is_paired),
             |digest| {
-                assert_eq!(digest.requests, REQUESTS, "requests were lost");
+                assert_eq!(digest.requests, requests, "requests were lost");
                 digest.answer()
             },
         )
     };
-    let into = || imported(EVENTS, reader, &to);
+    let into = || imported(events, reader, &to);
     let is_there = Command::new("blkparse").arg("-V").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
     if !is_there {
-        let [decoded, imported] = interleaved(ROUNDS, [&mut || decode(), &mut || into()]);
+        let [decoded, imported] = interleaved(rounds, [&mut || decode(), &mut || into()]);
         report.add(figure(READ, decoded, EVENTS_PER_S, None, None));
         report.add(figure(IMPORT, imported, EVENTS_PER_S, None, None));
-        return report.skip(&format!("{READ}, beside blkparse"), "blkparse is not installed".to_owned());
+        let reason = "blkparse is not installed".to_owned();
+        return report.miss(&format!("{READ}, beside blkparse"), Missing::Lacking(reason));
     }
-    let peer = || blkparse(&base, EVENTS);
-    let [decoded, imported, peer] = interleaved(ROUNDS, [&mut || decode(), &mut || into(), &mut || peer()]);
+    let peer = || blkparse(&base, events);
+    let [decoded, imported, peer] = interleaved(rounds, [&mut || decode(), &mut || into(), &mut || peer()]);
     let peer = Peer { name: "blkparse, measured".to_owned(), value: peer.median_per_s };
     let bar = Bar::AtLeast(TIMES * peer.value);
     report.add(figure(READ, decoded, EVENTS_PER_S, Some(peer.clone()), Some(bar)));
@@ -140,31 +142,32 @@ fn blkparse(base: &Path, events: u64) -> Round {
     let start = Instant::now();
     let status = Command::new("blkparse").arg("-i").arg(base).args(["-o", "/dev/null"]).stdout(Stdio::null()).status();
     let per_s = events as f64 / start.elapsed().as_secs_f64();
-    told(per_s, status.expect("it was there before").to_string())
+    let status = status.expect("it was there before");
+    assert!(status.success(), "blkparse ended with {status}");
+    told(per_s, status.to_string())
 }
 
 /// A CSV of MSR's shape to Parquet, beside DuckDB and polars, and what was stored, read.
 pub fn msr(report: &mut Report) {
-    const ROWS: u64 = 10_000_000;
+    let rows = report.size().count(10_000_000);
     // Each takes seconds and little depends on chance.
-    const FEW_ROUNDS: usize = 3;
+    let few_rounds = report.size().rounds(3);
     const NAME: &str = "MSR CSV, 10 M rows, imported to Parquet";
     const ROWS_PER_S: &str = "rows/s";
     let folder = Folder::new();
     let [from, to, peers_to] = ["msr.csv", "msr.parquet", "peer.parquet"].map(|name| folder.0.join(name));
-    write_msr(&from, ROWS).expect("target has room for 600 MB");
+    write_msr(&from, rows).expect("target has room for 600 MB");
     let csv_mb = fs::metadata(&from).expect("it was written").len() as f64 / BYTES_PER_MB;
-    let ours = || imported(ROWS, || open(&from), &to);
-    let python = repository().join(".venv/bin/python");
-    let peer = |name: &str| copied_by(&python, name, &from, &peers_to);
+    let ours = || imported(rows, || open(&from), &to);
+    let peer = |name: &str| copied_by(name, &from, &peers_to);
     let mut peers = Vec::new();
     let mut speeds = Vec::new();
     for name in ["duckdb", "polars"] {
         match peer(name) {
-            Err(reason) => report.skip(&format!("{NAME}, beside {name}"), reason),
+            Err(missing) => report.miss(&format!("{NAME}, beside {name}"), missing),
             Ok(_) => {
-                let work = || peer(name).unwrap_or_else(|reason| panic!("{name} worked once: {reason}"));
-                let [ours, theirs] = interleaved(FEW_ROUNDS, [&mut || ours(), &mut || work()]);
+                let work = || peer(name).unwrap_or_else(|missing| panic!("{name} worked once: {missing:?}"));
+                let [ours, theirs] = interleaved(few_rounds, [&mut || ours(), &mut || work()]);
                 peers.push(Peer { name: format!("{name}, measured"), value: theirs.median_per_s });
                 speeds.push(ours);
             }
@@ -176,29 +179,23 @@ pub fn msr(report: &mut Report) {
         speed
     };
     let last = match peers.is_empty() {
-        true => add(interleaved(FEW_ROUNDS, [&mut || ours()])[0].clone(), None),
+        true => add(interleaved(few_rounds, [&mut || ours()])[0].clone(), None),
         false => speeds.into_iter().zip(peers).map(|(speed, peer)| add(speed, Some(peer))).last().expect("some"),
     };
-    let mb_per_row = csv_mb / ROWS as f64;
+    let mb_per_row = csv_mb / rows as f64;
     let (median_per_s, best_per_s) = (last.median_per_s * mb_per_row, last.best_per_s * mb_per_row);
     let speed = Speed { median_per_s, best_per_s, ..last.clone() };
     report.add(figure("the same, bytes of CSV", speed, "MB/s", None, None));
-    stored(report, &to, ROWS, last.answer);
+    stored(report, &to, rows, last.answer);
 }
 
 /// Seconds that a peer in Python needs for the same, as it says itself.
-fn copied_by(python: &Path, peer: &str, from: &Path, to: &Path) -> Result<Round, String> {
-    let script = repository().join("benches/peers.py");
-    let output = Command::new(python).arg(script).arg(peer).args([from, to]).output();
-    let output = output.map_err(|error| format!("{}: {error}", python.display()))?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+fn copied_by(peer: &str, from: &Path, to: &Path) -> Result<Round, Missing> {
+    let text = run_script("peers.py", &[peer.as_ref(), from.as_os_str(), to.as_os_str()])?;
     let numbers: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
     match numbers[..] {
         [seconds, rows] => Ok(told(rows / seconds, text.split_whitespace().last().unwrap_or_default().to_owned())),
-        _ => {
-            let error = String::from_utf8_lossy(&output.stderr).into_owned();
-            Err(error.lines().last().unwrap_or("it says nothing").to_owned())
-        }
+        _ => Err(Missing::Broken(format!("{peer} prints {text:?}"))),
     }
 }
 
@@ -215,6 +212,6 @@ fn stored(report: &mut Report, path: &Path, requests: u64, answer: String) {
         answer: Some(answer),
     });
     let reading = || round(requests, || read(&mut open(path), |_| ()), Digest::answer);
-    let [speed] = interleaved(ROUNDS, [&mut || reading()]);
+    let [speed] = interleaved(report.size().rounds(ROUNDS), [&mut || reading()]);
     report.add(figure("reading the stored form, 10 M requests", speed, "requests/s", None, None));
 }
