@@ -3,6 +3,7 @@
     python benches/choosing.py                         all of it but the speed
     python benches/choosing.py --only optimum --jobs 5 --seed 3
     python benches/choosing.py --only speed --candidates 10000
+    python benches/choosing.py --smoke                 one statement with short runs, to see that it runs
 
 **optimum**: spaces of 20 to 60 systems. Every system that costs less than the answer, and the answer, is simulated with
 four other seeds, longer until Student's interval of 95 % of the four does not hold the limit or they are 2^20 requests.
@@ -72,6 +73,7 @@ PILOT = 8_000
 HOPELESS = 2.5
 """What misses a limit by so much in a pilot is not simulated at length."""
 HOLDS_LEAST = 400_000
+SMOKE_REQUESTS = 2_000
 
 Row = dict[str, Any]
 
@@ -365,7 +367,9 @@ def _interval(values: Sequence[float]) -> tuple[float, float]:
     return mean, STUDENT_3 * deviation / math.sqrt(len(values))
 
 
-def statements(seed: int, numbers: Sequence[int], folder: Path, requests: int) -> Iterator[Row]:
+def statements(
+    seed: int, numbers: Sequence[int], folder: Path, requests: int, holds_least: int = HOLDS_LEAST
+) -> Iterator[Row]:
     """The second bar."""
     held, met, open_, none, far = 0, 0, 0, 0, []
     for number in numbers:
@@ -383,7 +387,7 @@ def statements(seed: int, numbers: Sequence[int], folder: Path, requests: int) -
             print(f"{told}: nothing meets; {len(cheaper)} undecided, by {whys} ({took:.1f} s)", flush=True)
             continue
         met += 1
-        longer = max(10 * first.requests, HOLDS_LEAST)
+        longer = max(10 * first.requests, holds_least)
         (now,) = Simulated(choosing.job).rows([Ask(first.candidate, longer, seed=seed + 1000)])
         limits = choosing.job.limits
         values = [now[limit.column] for limit in limits]
@@ -456,7 +460,10 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--requests", type=int, default=128_000, help="of one system at most, as `choose` has it")
     parser.add_argument("--candidates", type=int, default=10_000, help="of the speed's space")
+    parser.add_argument("--smoke", action="store_true", help="one statement with short runs")
     given = parser.parse_args()
+    if given.smoke:
+        given.only, given.jobs, given.requests = ["statements"], 1, SMOKE_REQUESTS
     only = given.only or ["binding", "statements"]
     with tempfile.TemporaryDirectory(prefix="headstack-choosing-") as temporary:
         folder = Path(temporary)
@@ -468,7 +475,8 @@ def main() -> int:
         if "optimum" in only or "binding" in only:
             found += optimum_and_binding(given.seed, numbers(50), folder, given.requests, "binding" in only)
         if "statements" in only:
-            found += statements(given.seed, numbers(100), folder, given.requests)
+            least = SMOKE_REQUESTS if given.smoke else HOLDS_LEAST
+            found += statements(given.seed, numbers(100), folder, given.requests, least)
         if "speed" in only:
             found += speed(given.candidates, given.seed, folder)
     for one in found:

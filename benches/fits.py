@@ -1,6 +1,7 @@
 """The inverse studies that ship with headstack, carried out again: what is stored beside each is what comes of it.
 
     python benches/fits.py                                         all of them, as `make validate` does
+    python benches/fits.py --smoke                                 tries two settings of one study, and compares nothing
     python benches/fits.py --write compaq/neds --settings 800      stores what comes of one, and renews the page
 
 Exits with 1 where something else comes of one.
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import tempfile
 from pathlib import Path
 
 import headstack as hs
@@ -26,6 +28,7 @@ def main() -> int:
     """Carries them out."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", metavar="STUDY/NAME", help="store what comes of one, and renew the page")
+    parser.add_argument("--smoke", action="store_true", help="try two settings of one study")
     parser.add_argument("--settings", type=int, default=hs.studies.fits.SETTINGS)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--store")
@@ -34,6 +37,11 @@ def main() -> int:
         found = hs.studies.fit(given.write, settings=given.settings, seed=given.seed, store=given.store)
         write_text(load(given.write).folder / FOUND, found.to_json())
         write_text(PAGE, page(stored()))
+        print(f"{found.fit}: {finding(found)}")
+        return 0
+    if given.smoke:
+        with tempfile.TemporaryDirectory() as store:
+            found = hs.studies.fit(listed()[0], settings=2, seed=given.seed, store=store)
         print(f"{found.fit}: {finding(found)}")
         return 0
     others = 0

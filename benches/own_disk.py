@@ -2,7 +2,8 @@
 rounds. Takes two to three minutes and 2 GiB under target/, which are given back; the quieter the machine, the nearer
 its rounds are to each other.
 
-`benches/own_disk.py` reads alone; `benches/own_disk.py --write` writes to the file as well.
+`benches/own_disk.py` only reads; with `--write`, it writes to the file as well. `benches/own_disk.py --smoke`
+only creates a small file and inspects it.
 """
 
 from __future__ import annotations
@@ -19,13 +20,18 @@ SIZE_BYTES, PIECE_BYTES = 2 << 30, 16 << 20
 def main() -> int:
     path = REPOSITORY / "target" / f"own-disk-{os.getpid()}.bin"
     path.parent.mkdir(exist_ok=True)
+    smoke = "--smoke" in sys.argv[1:]
+    size_bytes = PIECE_BYTES if smoke else SIZE_BYTES
     try:
         # Bytes that nothing on the way makes shorter, and blocks that the file system has handed out.
         with path.open("wb") as file:
-            for _ in range(SIZE_BYTES // PIECE_BYTES):
+            for _ in range(size_bytes // PIECE_BYTES):
                 file.write(os.urandom(PIECE_BYTES))
             os.fsync(file.fileno())
         writes = ["--write", "--overwrite"] if "--write" in sys.argv[1:] else []
+        if smoke:
+            command = [sys.executable, "-m", "headstack", "inspect", str(path)]
+            return subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode
         command = [sys.executable, "-m", "headstack", "twin", "validate", "--device", str(path), "--time", "1min"]
         return subprocess.run([*command, *writes, "--quiet"], check=False).returncode
     finally:

@@ -72,11 +72,15 @@ def main() -> int:
     parser.add_argument("--states", type=int, help="so many of each case, of as many recordings as that takes")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--until-seen", action="store_true", help="end a case when all was seen that has to be")
+    parser.add_argument("--list", action="store_true", help="print the cases")
     parser.add_argument("names", nargs="*", metavar="CASE", help="of tests/python/stores/cases.toml; all by default")
     asked = parser.parse_args()
     unknown = set(asked.names) - {case.name for case in cases()}
     if unknown:
         parser.error(f"no such case: {', '.join(sorted(unknown))}")
+    if asked.list:
+        print("\n".join(case.name for case in cases()))
+        return 0
     unexpected = []
     for case in cases():
         if asked.names and case.name not in asked.names:
