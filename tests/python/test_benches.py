@@ -1,0 +1,119 @@
+"""`make bench` and `make validate` run to their ends: every row and step at a tiny size."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from conftest import REPOSITORY, lacks, needs_program
+
+BUILD_WITHIN_S = 200
+"""`make test` has built the programs before; on its own, this test would build all Rust tests first."""
+
+
+@pytest.fixture(scope="module")
+def validate() -> ModuleType:
+    path = REPOSITORY / "benches" / "validate.py"
+    spec = importlib.util.spec_from_file_location("validate", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["validate"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def speed(validate: ModuleType) -> str:
+    """The program of `make bench`, built as the tests are."""
+    needs_program("cargo")
+    command = ["cargo", "test", "--workspace", "--no-run", "--quiet"]
+    try:
+        subprocess.run(command, cwd=REPOSITORY, timeout=BUILD_WITHIN_S, check=True)
+    except subprocess.TimeoutExpired:
+        lacks("programs", f"the Rust tests are not built: run {' '.join(command)}")
+    return str(validate.built_programs()["headstack-benches", "speed"])
+
+
+def environment(**more: str) -> dict[str, str]:
+    return os.environ | {"HEADSTACK_PYTHON": sys.executable} | more
+
+
+def test_every_row_of_bench_is_measured(speed: str) -> None:
+    done = subprocess.run([speed, "--smoke"], env=environment(), capture_output=True, text=True, check=False)
+    written = json.loads((REPOSITORY / "target" / "bench-smoke.json").read_text())
+    assert written["failed"] == [], done.stdout[-4000:] + done.stderr[-4000:]
+    assert done.returncode == 0
+    assert written["machine"]["bare_loop_per_s"] > 0
+    assert len(written["rows"]) > 60
+    assert {one["bar_met"] for one in written["rows"]} == {None}
+    if shutil.which("fio") and shutil.which("nbdkit"):
+        names = [one["name"] for one in written["rows"]]
+        for group in ("one hour of OLTP", "reading it for a replay", "sweep of", "predictions", "live over NBD"):
+            assert any(name.startswith(group) for name in names), group
+
+
+def test_every_step_of_validate_runs(speed: str) -> None:
+    command = [sys.executable, "benches/validate.py", "--smoke"]
+    done = subprocess.run(command, cwd=REPOSITORY, env=environment(), capture_output=True, text=True, check=False)
+    written = json.loads((REPOSITORY / "target" / "validate-smoke.json").read_text())
+    assert written["failed"] == [], done.stdout[-4000:] + done.stderr[-4000:]
+    assert done.returncode == 0
+    assert written["machine"]["bare_loop_per_s"] > 0
+
+
+# A step that fails.
+
+
+def test_a_step_that_fails_leaves_the_rows_of_the_others(validate: ModuleType, tmp_path: Path) -> None:
+    def broken(is_smoke: bool) -> Any:
+        raise ValueError("broken")
+
+    def whole(is_smoke: bool) -> Any:
+        return validate.Found([validate.row("figure", 1.0, "ms", 2, "at most")])
+
+    class There(validate.Validation):  # type: ignore[misc, name-defined]
+        path = tmp_path / "validate.json"
+
+    validation = There(is_smoke=False, machine={})
+    for name, step in {"first": whole, "second": broken, "third": whole}.items():
+        validation.attempt(name, step)
+    written = json.loads(There.path.read_text())
+    assert written["failed"] == [{"name": "second", "reason": "ValueError: broken"}]
+    assert [one["name"] for one in written["rows"]].count("figure") == 2
+
+
+@pytest.mark.parametrize(
+    ("printed", "code", "reason"),
+    [
+        ("running 0 tests", 0, "no test has this name"),
+        ("running 2 tests", 1, "exit code 1"),
+        ("running 2 tests", 0, None),
+    ],
+)
+def test_a_command_that_fails_or_runs_no_test_is_a_failure(
+    validate: ModuleType, printed: str, code: int, reason: str | None
+) -> None:
+    command = [sys.executable, "-c", f"print({printed!r}); raise SystemExit({code})"]
+    if reason is None:
+        validate.run(command, validate.Found(), needs_tests=True)
+        return
+    with pytest.raises(validate.FailedError, match=reason):
+        validate.run(command, validate.Found(), needs_tests=True)
+
+
+def test_rows_that_changed_or_went_missing_are_named(validate: ModuleType) -> None:
+    def run(**values: float) -> dict[str, Any]:
+        return {"rows": [validate.row(name, value, "ms", 10, "at most") for name, value in values.items()]}
+
+    changed = validate.changes(run(a=1.0, b=9.9, c=2.0, d=3.0), run(a=1.01, b=10.1, c=4.0))
+    assert changed == ["b: 9.9 -> 10.1 ms", "c: 2 -> 4 ms", "not measured this time: d"]
