@@ -163,7 +163,16 @@ impl Log {
 
     /// What the log holds of a range, ascending and cut to it.
     pub fn cached(&self, from: u64, to: u64) -> impl Iterator<Item = Cached> {
-        let first = self.map.range(..from).next_back().map_or(from, |(&home, _)| home);
+        // Extents are disjoint: if the last that begins before `to` ends by `from`, the log holds nothing of the range. Most
+        // ranges are so, and cost one search of the map.
+        let last = self.map.range(..to).next_back().map(|(&home, &(sectors, _))| (home, home + u64::from(sectors)));
+        let first = match last {
+            Some((home, end)) if end > from && home > from => {
+                self.map.range(..from).next_back().map_or(from, |(&home, _)| home)
+            }
+            Some((home, end)) if end > from => home,
+            _ => to,
+        };
         self.map.range(first..to).filter_map(move |(&home, &(sectors, at))| {
             let end = (home + u64::from(sectors)).min(to);
             let begin = home.max(from);
