@@ -14,7 +14,7 @@ const LEAST_NOISE: f64 = 0.1;
 /// A run, as the history keeps it.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Run {
-    /// The rows that were asked for: `all`, or for example `live`.
+    /// The rows that were requested: `all`, `long`, or for example `live`.
     pub part: String,
     pub machine: Machine,
     pub rows: Vec<Row>,

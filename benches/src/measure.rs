@@ -56,11 +56,6 @@ pub struct Speed {
     pub answer: String,
 }
 
-/// The speed of a single round.
-pub fn once(round: Round) -> Speed {
-    Speed { median_per_s: round.per_s, best_per_s: round.per_s, answer: round.answer }
-}
-
 /// Runs the subjects in turn, `rounds` times after one that warms up, so that a slow moment of the machine meets all of
 /// them.
 ///

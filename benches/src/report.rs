@@ -113,7 +113,7 @@ pub struct Report {
     failed: Vec<Unmeasured>,
     #[serde(skip)]
     size: Size,
-    /// The groups that are measured: `all`, or for example `live`.
+    /// The groups that are measured: `all`, `long`, or for example `live`.
     #[serde(skip)]
     part: String,
     #[serde(skip)]
