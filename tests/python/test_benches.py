@@ -111,6 +111,21 @@ def test_a_command_that_fails_or_runs_no_test_is_a_failure(
         validate.run(command, validate.Found(), needs_tests=True)
 
 
+def test_rows_of_a_step_are_collected_and_its_other_lines_printed(
+    validate: ModuleType, capfd: pytest.CaptureFixture[str]
+) -> None:
+    prints = (
+        "print('a table'); print('skipped: no data'); print('row: ' + '{\"name\": \"one\", \"value\": 1.5}'); exit(3)"
+    )
+    found = validate.Found()
+    with pytest.raises(validate.FailedError, match="exit code 3"):
+        validate.run([sys.executable, "-c", prints], found)
+    assert (found.rows, found.skipped) == ([{"name": "one", "value": 1.5}], ["no data"])
+    assert capfd.readouterr().out == "a table\nskipped: no data\n"
+    assert validate.row("demerit", 0.3, "ms", 0.25, "at most")["bar_met"] is False
+    assert validate.row("demerit", 0.3, "ms")["bar_met"] is None
+
+
 def test_rows_that_changed_or_went_missing_are_named(validate: ModuleType) -> None:
     def run(**values: float) -> dict[str, Any]:
         return {"rows": [validate.row(name, value, "ms", 10, "at most") for name, value in values.items()]}

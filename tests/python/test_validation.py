@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import statistics
-import sys
 from pathlib import Path
 
 import pytest
 
 import headstack as hs
-from conftest import REPOSITORY, Headstack
+from conftest import Headstack
 from headstack.validation import published_demerits
 
 
@@ -79,22 +77,6 @@ def test_a_trace_without_parameters_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.trace").write_text("R Hit 0 1 1.0 1.0\n")
     with pytest.raises(hs.InputError, match=r"neither x\.parv nor x\.diskspecs"):
         hs.validate(tmp_path)
-
-
-def test_rows_of_a_step_are_collected_and_its_other_lines_passed_on(capfd: pytest.CaptureFixture[str]) -> None:
-    """`make validate` finds rows among what tests print, and says which steps failed."""
-    spec = importlib.util.spec_from_file_location("validate_rows", REPOSITORY / "benches" / "validate.py")
-    assert spec is not None
-    assert spec.loader is not None
-    rows = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(rows)
-    prints = "print('a table'); print('row: ' + '{\"name\": \"one\", \"value\": 1.5}'); raise SystemExit(3)"
-    assert rows.step([sys.executable, "-c", prints]) == (False, [{"name": "one", "value": 1.5}])
-    assert capfd.readouterr().out == "a table\n"
-    assert rows.passed("one", False)["bar_met"] is False
-    assert rows.passed("one", True)["bar_met"] is True
-    assert rows.row("demerit", 0.3, "ms", 0.25, "at most")["bar_met"] is False
-    assert rows.row("demerit", 0.3, "ms")["bar_met"] is None
 
 
 def test_a_drive_that_fails_hides_no_other(validation_folder: Path, tmp_path: Path, headstack: Headstack) -> None:
