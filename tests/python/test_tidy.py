@@ -38,7 +38,7 @@ PLACES = {
     "fuzz/seeds": "any",
     "packaging": ".py",
     "python": ".csv .json .md .py .pyi .toml .txt .typed",
-    "tests": ".py .txt",
+    "tests": ".py .sh .txt",
     "tests/python/samples": ".json .txt",
     "tests/python/stores": ".go .lock .mod .py .rs .sum .toml",
     "tests/vm": "init .sh",

@@ -69,7 +69,10 @@ fn rates(hosts: &[(HostProfile, &str)]) -> Option<[Errors; 2]> {
 
 #[test]
 fn hosts_allow_the_rates_that_were_measured() {
-    let (Some([reads, writes]), Some([held_reads, held_writes])) = (rates(&FITTED), rates(&HELD_OUT)) else { return };
+    // One host of three in `make test`.
+    let [fitted, held_out] =
+        [&FITTED[..], &HELD_OUT[..]].map(|hosts| headstack_needs::sampled(hosts.iter().copied(), 3));
+    let (Some([reads, writes]), Some([held_reads, held_writes])) = (rates(&fitted), rates(&held_out)) else { return };
     reads.print("reads, fitted");
     writes.print("writes, fitted");
     held_reads.print("reads, held out");

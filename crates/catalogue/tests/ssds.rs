@@ -78,12 +78,16 @@ fn complete_form_reads_back_exactly_and_derives_nothing() {
 /// A figure may differ by this much from what its file states.
 const STATED_BOUND: f64 = 0.10;
 
+/// Drives of the catalogue of which `make test` runs one.
+const SAMPLE_STEP: usize = 4;
+
 /// Runs each drive of a part of the catalogue, so that several parts run at once.
 fn do_what_their_files_state(part: usize) {
     let (mut index, mut problems) = (0, Vec::new());
+    let sampled = headstack_needs::sampled(0..1000, SAMPLE_STEP);
     each(|id, _, resolved| {
         index += 1;
-        if index % PARTS != part {
+        if index % PARTS != part || !sampled.contains(&(index / PARTS)) {
             return;
         }
         // General knowledge decides nothing; most of the time would go into steady writes of it.

@@ -193,11 +193,15 @@ fn a_bitmap_makes_the_hole_short_and_a_resync_closes_it() {
     let bitmap = format!("{RAID5}[groups.bitmap]\nchunk = \"1MiB\"\n");
     let found = (0..5).map(|seed| cut("bitmap", &bitmap, seed, false)).any(|left| left.wrong_bytes > 0);
     assert!(found, "the hole is open until the resync is over");
-    for seed in 0..3 {
+    // Cuts come by the wall clock: on a busy machine one may find nothing under way.
+    let mut under_way = 0;
+    for seed in 0..4 {
         let left = cut("resynced", &bitmap, seed, true);
-        assert!(left.under_way > 0 && left.wrong_bytes == 0, "{left:?}");
+        assert_eq!(left.wrong_bytes, 0, "{left:?}");
         assert!((1..=ROWS * UNIT).contains(&left.resynced_bytes), "{left:?}");
+        under_way += left.under_way;
     }
+    assert!(under_way > 0);
 }
 
 /// What a controller's cache has acknowledged, or taken, it writes again as a whole.

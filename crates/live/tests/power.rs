@@ -69,7 +69,11 @@ pub fn array_without_battery() -> SystemDescription {
 }
 
 fn cuts(name: &str, system: SystemDescription, speed: f64, cuts: u32) -> Tally {
-    let tally = Bench::new(name, system, speed, 7).cuts(cuts);
+    seeded_cuts(name, system, speed, cuts, 7)
+}
+
+fn seeded_cuts(name: &str, system: SystemDescription, speed: f64, cuts: u32, seed: u64) -> Tally {
+    let tally = Bench::new(name, system, speed, seed).cuts(cuts);
     println!("{name}: {tally:?}");
     assert_eq!(tally.violations, Vec::<String>::new());
     assert_eq!(tally.cuts, cuts);
@@ -78,10 +82,18 @@ fn cuts(name: &str, system: SystemDescription, speed: f64, cuts: u32) -> Tally {
 
 #[test]
 fn a_drive_without_a_write_cache_loses_nothing_that_it_acknowledged() {
-    let tally = cuts("scsi", scsi_without_cache(), 50.0, CUTS);
-    assert_eq!(tally.lost_sectors, 0);
-    // Every write takes milliseconds there: each cut finds some under way.
-    assert!(tally.absent > 0 && tally.whole > 0 && tally.torn > 0, "{tally:?}");
+    // A write takes milliseconds there, and is torn only while the media pass below the head. Cuts come by the wall clock:
+    // a busy machine issues fewer writes between them, so that a torn one may take more cuts to be seen.
+    let (mut absent, mut whole, mut torn) = (0, 0, 0);
+    for seed in 7..15 {
+        let tally = seeded_cuts("scsi", scsi_without_cache(), 50.0, CUTS, seed);
+        assert_eq!(tally.lost_sectors, 0);
+        (absent, whole, torn) = (absent + tally.absent, whole + tally.whole, torn + tally.torn);
+        if absent > 0 && whole > 0 && torn > 0 {
+            return;
+        }
+    }
+    panic!("of eight times {CUTS} cuts, {absent} writes were absent, {whole} whole and {torn} torn");
 }
 
 #[test]

@@ -8,6 +8,31 @@ use std::fmt::Display;
 use std::fs::OpenOptions;
 use std::io::Write;
 
+/// Whether `make test-all` runs, which sets `HEADSTACK_TEST_ALL`: tests that are slow by nature then run whole.
+pub fn is_test_all() -> bool {
+    std::env::var_os("HEADSTACK_TEST_ALL").is_some()
+}
+
+/// The cases that a slow test tries: all of them in `make test-all`, and every `step`-th, beginning with the first, in
+/// `make test`.
+pub fn sampled<T>(cases: impl IntoIterator<Item = T>, step: usize) -> Vec<T> {
+    cases.into_iter().step_by(if is_test_all() { 1 } else { step }).collect()
+}
+
+/// How many random cases a slow property tries: all of them in `make test-all`, and a quarter in `make test`.
+pub fn cases(all: u32) -> u32 {
+    if is_test_all() { all } else { all.div_ceil(4) }
+}
+
+/// Whether the calling test is left to `make test-all`; it is then listed among those that were skipped.
+#[track_caller]
+pub fn left_to_test_all() -> bool {
+    if !is_test_all() {
+        note_skipped(&format!("skipped: {}: left to make test-all", thread_name()));
+    }
+    !is_test_all()
+}
+
 /// What a machine may lack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
@@ -47,12 +72,22 @@ impl Need {
 /// Where `HEADSTACK_REQUIRE` names the need, or something that is none.
 #[track_caller]
 pub fn lacks(need: Need, what: impl Display) {
-    let thread = std::thread::current();
-    let line = format!("skipped: {}: {what} ({})", thread.name().unwrap_or("a test"), need.name());
+    let line = format!("skipped: {}: {what} ({})", thread_name(), need.name());
     let required = std::env::var("HEADSTACK_REQUIRE").unwrap_or_default();
     assert!(!requires(&required, need), "{line}, which HEADSTACK_REQUIRE={required} does not allow");
-    // Nobody reads this where standard error is closed.
+    // Without a standard error, the file below still has the line.
     let _ = writeln!(std::io::stderr(), "{line}");
+    note_skipped(&line);
+}
+
+/// The name of the calling test, which is that of its thread.
+fn thread_name() -> String {
+    std::thread::current().name().unwrap_or("a test").to_owned()
+}
+
+/// Adds a line to the file that `HEADSTACK_SKIPPED` names.
+#[track_caller]
+fn note_skipped(line: &str) {
     if let Some(path) = std::env::var_os("HEADSTACK_SKIPPED") {
         let file = OpenOptions::new().create(true).append(true).open(&path);
         file.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()))
@@ -82,6 +117,12 @@ mod tests {
         }
         assert!(requires("loop,root", Need::Loop) && !requires("loop,root", Need::Kernel));
         assert!(std::panic::catch_unwind(|| requires("loops", Need::Loop)).is_err());
+    }
+
+    #[test]
+    fn sampling_keeps_the_first_case_and_every_step() {
+        let expected = if is_test_all() { (0..10).collect() } else { vec![0, 4, 8] };
+        assert_eq!(sampled(0..10, 4), expected);
     }
 
     #[test]

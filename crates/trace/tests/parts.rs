@@ -60,7 +60,7 @@ fn trace() -> impl Strategy<Value = Vec<Record>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(headstack_needs::cases(300)))]
 
     #[test]
     fn parts_merged_are_the_whole(

@@ -52,7 +52,7 @@ fn every_format_has_a_sample_that_only_it_fits() {
 fn a_sample_cut_at_any_byte_gives_an_error_or_fewer_records() {
     for (name, bytes, format) in samples() {
         let all = read(&bytes, None, false).unwrap().0.len();
-        for end in 0..bytes.len() {
+        for end in headstack_needs::sampled(0..bytes.len(), 7) {
             for format in [None, Some(format)] {
                 match read(&bytes[..end], format, false) {
                     Ok((records, _)) => assert!(records.len() <= all, "{name} cut to {end} bytes"),
@@ -77,7 +77,7 @@ fn a_sample_read_as_any_other_format_is_refused_or_sound() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: headstack_needs::cases(256), ..ProptestConfig::default() })]
 
     #[test]
     fn arbitrary_bytes_fit_no_format(bytes in proptest::collection::vec(any::<u8>(), 1..2_000)) {

@@ -414,14 +414,16 @@ fn lose(both: &mut Both, random: &mut Random) {
 
 #[test]
 fn members_by_differences_hold_what_members_in_full_do() {
-    let (mut differed, mut mismatches) = (0, 0);
-    for (number, group) in groups().iter().enumerate() {
+    let (mut steps, mut differed, mut mismatches) = (0, 0, 0);
+    // Every fourth group, which is each way of small writes and most shapes, and one seed, in `make test`.
+    for (number, group) in headstack_needs::sampled(groups().iter().enumerate(), 4) {
         let redundant = Stripes::of(group).unwrap().code.redundant();
-        for seed in 0..2 {
+        for seed in headstack_needs::sampled(0..2, 2) {
             let mut random = Random::new(seed * 100 + number as u64, Purpose::Faults);
             let mut both = Both::new(group);
             let slots = group.members.len() as u64;
             for step in 0..60 {
+                steps += 1;
                 let missing: Vec<usize> = (0..slots as usize).filter(|&slot| !both.dense.there[slot]).collect();
                 // No copy of a stripe may go with all others; of odd layouts any two are neighbours somewhere.
                 let may_fail = if matches!(group.level, Level::Raid10) { 1 } else { redundant.min(3) };
@@ -468,7 +470,8 @@ fn members_by_differences_hold_what_members_in_full_do() {
             }
         }
     }
-    assert!(differed > 700 && mismatches > 500, "{differed} steps with differences, {mismatches} mismatches");
+    let text = format!("{differed} of {steps} steps with differences, {mismatches} mismatches");
+    assert!(differed * 6 > steps && mismatches * 8 > steps, "{text}");
 }
 
 #[test]
