@@ -8,11 +8,16 @@ SHARED ?= ../shared
 # What pip builds with is packaging/backend.py, which calls maturin.
 export MATURIN_NO_MISSING_BUILD_BACKEND_WARNING = 1
 
-.PHONY: help demo test check bench validate vm-tests crash-stores mutants fuzz build site web dist clean
+BUNDLE := python/headstack/report/bundle.js
+ENGINE := python/headstack/report/engine.wasm.lzma
+
+.PHONY: help demo test test-all environment module check bench validate vm-tests crash-stores mutants fuzz build site web \
+	engine quick-engine dist clean
 
 help:
 	@echo "make demo      build and run the main job; writes demo/curves.png, curves.html, results.json, results.parquet"
-	@echo "make test      build and run every test"
+	@echo "make test      build and run what every change needs"
+	@echo "make test-all  that and what is slow by nature; before a release"
 	@echo "make check     formatters, linters, types"
 	@echo "make bench     measure speed: prints a table and what changed, writes target/bench.json, appends to history/; 1 if a row fails"
 	@echo "make validate  compare with real drives and fio, check power cuts; writes target/validate.json, appends to history/; takes hours"
@@ -28,33 +33,37 @@ help:
 $(BIN)/maturin:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "headstack needs Python 3.11 or newer; set PYTHON=..." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check 'maturin>=1.9.4,<2'
+	$(BIN)/pip install --quiet --disable-pip-version-check 'maturin>=1.9.4,<2' 'uv>=0.8'
 
 # $(call install,EXTRAS,HOW): builds the package into the environment. Cargo knows what is out of date: unchanged code
 # costs a second.
-install = @echo "building headstack (some minutes on two cores the first time)" && . $(BIN)/activate && \
-	$(if $(shell command -v npm),,HEADSTACK_WITHOUT_REPORTS=1) PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 \
-	maturin develop --quiet --extras $(1) $(2)
+install = @echo "building headstack (minutes on two cores the first time)" && . $(BIN)/activate && \
+	$(if $(shell command -v npm),,HEADSTACK_WITHOUT_REPORTS=1) maturin develop --uv --quiet --extras $(1) $(2)
 
-# For use; for a first look, soon; and as the tests in Rust are built, of the same dependencies, with every assertion. Who
-# has run the tests gets the fast one by `make build`.
+# FAST is for use. QUICK builds soon and simulates fast: a first look. TESTED shares what the Rust tests build, with every
+# assertion; `make build` replaces that module by the fast one.
 FAST   := --release
 QUICK  := --profile quick
-TESTED := --features headstack-result/schema
-
-IN_PAGES := catalogue $(addprefix crates/,cache catalogue driver replay result sim trace web workload)
+TESTED := --features tested
 
 build: $(BIN)/maturin web
 	$(call install,plot,$(FAST))
 
-# The page of the reports. Who has no Node does everything but HTML.
-web: python/headstack/report/bundle.js python/headstack/report/engine.wasm.lzma
+# The pages of reports and of the explorer, as they ship. Without Node, everything but HTML works. QUICK_ENGINE=1 is for tests.
+web: $(BUNDLE) $(if $(QUICK_ENGINE),quick-engine,engine)
 
-python/headstack/report/bundle.js: $(wildcard web/src/*) web/build.mjs web/package-lock.json
+$(BUNDLE): $(wildcard web/src/*) web/build.mjs web/package-lock.json
 	@if command -v npm >/dev/null; then cd web && npm ci --silent && npm run --silent build; \
 	else echo "no Node here: reports are not written as HTML"; fi
 
-demo: $(BIN)/maturin web
+# The simulator in the explorer. Without Rust for WebAssembly, everything but that. Tests use one that is built sooner.
+engine:
+	@web/engine.sh web $(ENGINE)
+
+quick-engine:
+	@web/engine.sh web-quick $(ENGINE)
+
+demo: $(BIN)/maturin $(BUNDLE)
 	$(call install,plot,$(QUICK))
 	$(BIN)/headstack demo -o demo
 
@@ -64,22 +73,20 @@ site: $(BIN)/maturin web
 	$(BIN)/sphinx-build -q -W -b html docs target/site
 	@echo "target/site/index.html"
 
-# The simulator in the explorer. Without Rust for WebAssembly, everything but that.
-python/headstack/report/engine.wasm.lzma: web/engine.sh Cargo.lock $(shell find $(IN_PAGES) -type f)
-	@web/engine.sh $@
+test:
+	@VENV=$(VENV) $(PYTHON) tests/run.py
 
-untracked = git ls-files --others --exclude-standard 2>/dev/null
+test-all:
+	@VENV=$(VENV) $(PYTHON) tests/run.py --all
 
-test: $(BIN)/maturin web
+# What both are made of: the environment with all that tests need, and the module that they load.
+environment: $(BIN)/maturin
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --requirements pyproject.toml --extra dev
+
+module: environment
 	$(call install,dev,$(TESTED))
-	@mkdir -p target && rm -f target/skipped.txt && $(untracked) >target/untracked || true
-	HEADSTACK_SKIPPED=$(CURDIR)/target/skipped.txt cargo test --workspace --quiet
-	$(BIN)/python tests/python/packages.py target/packages
-	HEADSTACK_INSTALLED=target/packages/wheel $(BIN)/pytest -n 2 --dist loadfile --max-worker-restart 0
-	@if [ -s target/skipped.txt ]; then echo "Rust tests, or parts of them, that were skipped:"; sort -u target/skipped.txt; fi
-	@$(untracked) | diff target/untracked - || { echo "the tests have left these files in the checkout" >&2; exit 1; }
 
-check: $(BIN)/maturin web
+check: $(BIN)/maturin $(BUNDLE)
 	$(call install,dev,$(TESTED))
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
@@ -104,7 +111,7 @@ STORES := lmdb==3.0.0 plyvel-ci==1.5.1 rocksdict==0.3.29
 # Tests that skip where the kernel lacks something skip nothing there. What the machine itself lacks is said (77).
 TESTS := $(addprefix tests/python/test_,vm.py ublk.py passthrough.py zoned.py)
 
-vm-tests: $(BIN)/maturin web
+vm-tests: $(BIN)/maturin $(BUNDLE) quick-engine
 	$(call install,dev,$(TESTED))
 	@test -e $${HEADSTACK_VM_KERNEL:-target/vm/kernel}/vmlinuz || tests/vm/kernel.sh || true
 	HEADSTACK_REQUIRE=kernel tests/vm/run.sh $(BIN)/pytest -p no:cacheprovider $(TESTS) || test $$? = 77

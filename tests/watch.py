@@ -36,6 +36,7 @@ def main() -> int:
         os.execv(program, [program, *arguments])
     is_quiet = bool({"--quiet", "-q"} & set(arguments))
     arguments = [argument for argument in arguments if argument not in ("--quiet", "-q")]
+    set_up()
     # A process group of its own, so that what tests have started ends with them.
     child = subprocess.Popen([program, *arguments], stdout=subprocess.PIPE, process_group=0)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -50,6 +51,14 @@ def main() -> int:
     child.wait()
     say(f"\ntest {hung} was ended after {LIMIT_S:g} s, and all other tests of {Path(program).name} with it\n")
     return 1
+
+
+def set_up() -> None:
+    """Sets what tests rely on, wherever they are started: signals (``nohup`` ignores one), umask, locale, time zone."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+    os.umask(0o022)
+    os.environ.update(LC_ALL="C.UTF-8", TZ="UTC")
 
 
 class Harness:

@@ -1,11 +1,12 @@
 #!/bin/sh
-# Builds the simulator for pages (crates/web), packed as web/src/lzma.ts unpacks it: engine.sh OUT.wasm.lzma. By rustup's
-# target where it is installed, else by Debian's compiler with its own standard library (rustc-web, cargo-web,
-# rust-web-src, lld-22). Says what is missing.
+# Builds the simulator for pages (crates/web), packed as web/src/lzma.ts unpacks it: engine.sh PROFILE OUT.wasm.lzma, where
+# PROFILE is web (small and fast, as it ships) or web-quick (built sooner, for tests). Uses rustup's target where it is
+# installed, else Debian's compiler with its own standard library (rustc-web, cargo-web, rust-web-src, lld-22). Names what
+# is missing.
 set -eu
 target=wasm32-unknown-unknown
-built="${CARGO_TARGET_DIR:-target}/$target/web/headstack_web.wasm"
-build="build --quiet --profile web --package headstack-web --target $target"
+built="${CARGO_TARGET_DIR:-target}/$target/$1/headstack_web.wasm"
+build="build --quiet --profile $1 --package headstack-web --target $target"
 
 if [ -d "$(rustc --print sysroot 2>/dev/null)/lib/rustlib/$target" ]; then
   cargo $build
@@ -25,9 +26,14 @@ else
   echo "no Rust for $target here, pages do not simulate: rustup target add $target, or see web/engine.sh"
   exit 0
 fi
-python3 - "$built" "$1" <<'END'
-import lzma, pathlib, sys
+python3 - "$built" "$2" <<'END'
+import hashlib, lzma, pathlib, sys
 
 built, out = map(pathlib.Path, sys.argv[1:])
-out.write_bytes(lzma.compress(built.read_bytes(), format=lzma.FORMAT_ALONE, preset=9 | lzma.PRESET_EXTREME))
+code = built.read_bytes()
+# Packing takes seconds: only for code that the file does not hold yet.
+stamp, key = built.parent.parent / "packed.txt", hashlib.sha256(code).hexdigest()
+if not (out.is_file() and stamp.is_file() and stamp.read_text() == key):
+    out.write_bytes(lzma.compress(code, format=lzma.FORMAT_ALONE, preset=9 | lzma.PRESET_EXTREME))
+    stamp.write_text(key)
 END

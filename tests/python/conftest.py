@@ -7,14 +7,19 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import pytest
 
 import headstack as hs
+from headstack import signals
+from headstack.cli import main
 
 REPOSITORY = Path(__file__).parents[2]
 SHARED = Path(os.environ.get("HEADSTACK_SHARED", REPOSITORY.parent / "shared"))
@@ -25,12 +30,154 @@ INSTALLED = Path(os.environ["HEADSTACK_INSTALLED"]).resolve() if "HEADSTACK_INST
 CHEETAH, ATLAS = "cheetah-x15-36lp", "atlas-10k-iii-73"
 SHORT = ("--requests", "2000", "--warm-up", "100")
 
-Headstack = Callable[..., subprocess.CompletedProcess[str]]
+
+class Done(NamedTuple):
+    """A command that has ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+    def check_returncode(self) -> None:
+        """Fails unless the command ended well."""
+        assert self.returncode == 0, self.stderr
+
+
+Headstack = Callable[..., Done]
 Attach = Callable[[Path], str]
 
 
 NEEDS = ("root", "loop", "programs", "kernel", "data", "stores")
 """What a machine may lack, as ``HEADSTACK_REQUIRE`` names it: a list such as ``loop,root``."""
+
+
+sys.path.insert(0, str(REPOSITORY / "tests"))
+import leftovers  # noqa: E402
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Sets what tests rely on, wherever they are started: signals (``nohup`` ignores one), umask, locale, time zone,
+    and a home that can be written."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    os.umask(0o022)
+    if not hasattr(config, "workerinput"):
+        home = Path.home()
+        for name, folder in (("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")):
+            os.environ.setdefault(name, str(home / folder))
+        config.stash[HOME] = tempfile.TemporaryDirectory(prefix="home-")
+        os.environ.update(HOME=config.stash[HOME].name, LC_ALL="C.UTF-8", TZ="UTC")
+        # Fonts are looked up once, and not by each process.
+        os.environ.setdefault("MPLCONFIGDIR", str(REPOSITORY / "target" / "matplotlib"))
+        for name in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "LANGUAGE", "SOURCE_DATE_EPOCH"):
+            os.environ.pop(name, None)
+    time.tzset()
+    leftovers.adopt_orphans()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Removes the home of the tests."""
+    if home := config.stash.get(HOME, None):
+        home.cleanup()
+
+
+HOME = pytest.StashKey[tempfile.TemporaryDirectory[str]]()
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[None]:
+    """Ends what a test leaves behind, and fails it for that unless it has failed already."""
+    folder = tmp_path_factory.getbasetemp()
+    kept, mounted = leftovers.children(), leftovers.mounts_below(folder) + leftovers.loops_below(folder)
+    yield
+    left = leftovers.end_processes(kept)
+    left += leftovers.end_mounts_and_loops(folder, mounted)
+    assert not left, f"the test left {'; '.join(left)}"
+
+
+DURATIONS = Path(__file__).with_name("durations.txt")
+"""What tests took in a whole run, in seconds, by name; those below half a second are left out."""
+WRITE_DURATIONS = os.environ.get("HEADSTACK_WRITE_DURATIONS")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Gives each worker a test at a time, or all tests of a file that share a fixture, in the order of collection."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            return unit_of(nodeid)
+
+    return Scheduling(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Starts with the longest tests, and the longest groups of tests."""
+    lines = DURATIONS.read_text(encoding="utf-8").splitlines() if DURATIONS.exists() else []
+    seconds = {name: float(took) for took, _, name in (line.partition(" ") for line in lines)}
+    units: dict[str, float] = {}
+    for item in items:
+        unit = unit_of(item.nodeid)
+        units[unit] = units.get(unit, 0) + seconds.get(item.nodeid, 0)
+    items.sort(key=lambda item: -units[unit_of(item.nodeid)])
+
+
+def unit_of(nodeid: str) -> str:
+    """What one process runs: a file whose tests share a fixture or are marked ``together``, or a single test."""
+    file = nodeid.partition("::")[0]
+    return file if shares_fixtures(Path(file).name) else nodeid
+
+
+@cache
+def shares_fixtures(name: str) -> bool:
+    """Whether tests of a file share what one of them has made."""
+    text = Path(__file__).with_name(name).read_text(encoding="utf-8")
+    return 'scope="module"' in text or "pytest.mark.together" in text
+
+
+_took: dict[str, float] = {}
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Adds up set-up, call and tear-down."""
+    _took[report.nodeid] = _took.get(report.nodeid, 0) + report.duration
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Renews the durations where that is wanted."""
+    if WRITE_DURATIONS and not hasattr(session.config, "workerinput"):
+        long = sorted((took, name) for name, took in _took.items() if took >= 0.5)
+        Path(WRITE_DURATIONS).write_text(
+            "".join(f"{took:.1f} {name}\n" for took, name in reversed(long)), encoding="utf-8"
+        )
+
+
+IS_TEST_ALL = "HEADSTACK_TEST_ALL" in os.environ
+"""Whether `make test-all` runs: tests that try a number of random cases then try all of them."""
+
+
+def slow(reason: str) -> pytest.MarkDecorator:
+    """Leaves a test, or a case of one, to `make test-all`."""
+    return pytest.mark.slow(reason=reason)
+
+
+def slow_but(cases: Iterable[Any], *kept: Any, reason: str) -> list[Any]:
+    """The cases of a test, all but some of which are left to `make test-all`."""
+    return [case if case in kept else pytest.param(*as_values(case), marks=slow(reason)) for case in cases]
+
+
+def as_values(case: Any) -> tuple[Any, ...]:
+    """The values of a case, one or several."""
+    return case if isinstance(case, tuple) else (case,)
+
+
+def needs_quiet_machine() -> None:
+    """Skips a test of durations unless ``HEADSTACK_QUIET_MACHINE`` says that nothing else runs."""
+    if "HEADSTACK_QUIET_MACHINE" not in os.environ:
+        pytest.skip("needs a quiet machine: set HEADSTACK_QUIET_MACHINE=1")
 
 
 def lacks(need: str, what: str) -> NoReturn:
@@ -69,18 +216,90 @@ def needs_program(program: str) -> None:
 
 
 @pytest.fixture
-def headstack(tmp_path: Path) -> Headstack:
-    """Runs the command line in an empty folder, as a user does."""
+def headstack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Headstack:
+    """Runs the command line in an empty folder, or in the one below it that the test has gone to, within this process:
+    what users see, without half a second of start-up.
+    Use ``headstack_process`` for signals, pipes, threads of its own and whatever outlives a command."""
 
-    def call(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
+    def call(*arguments: str | Path, **environment: str) -> Done:
+        words = [str(word) for word in arguments]
+        with monkeypatch.context() as patch, redirected() as (stdout, stderr):
+            if not Path.cwd().is_relative_to(tmp_path):
+                patch.chdir(tmp_path)
+            patch.setattr(sys, "argv", ["headstack", *words])
+            for name, value in environment.items():
+                patch.setenv(name, value)
+            code = ended_with(words)
+        return Done(code, stdout.read_text(), stderr.read_text())
+
+    return call
+
+
+def ended_with(words: list[str]) -> int:
+    """Runs the command line, and returns its exit code."""
+    handlers = {number: signal.getsignal(number) for number in signals.ENDING}
+    try:
+        with pytest.raises(SystemExit) as ended:
+            main(words)
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    assert isinstance(ended.value.code, int), ended.value.code
+    return ended.value.code
+
+
+@contextmanager
+def redirected() -> Iterator[tuple[Captured, Captured]]:
+    """Sends standard output and standard error, Python's and the compiled part's, to temporary files."""
+    captured = Captured(1, "stdout"), Captured(2, "stderr")
+    try:
+        yield captured
+    finally:
+        for stream in captured:
+            stream.restore()
+
+
+class Captured:
+    """A standard stream that a temporary file receives until ``restore`` is called."""
+
+    def __init__(self, number: int, name: str) -> None:
+        self.number, self.name = number, name
+        self.file = tempfile.TemporaryFile()  # noqa: SIM115
+        self.before = getattr(sys, name)
+        self.before.flush()
+        self.saved = os.dup(number)
+        os.dup2(self.file.fileno(), number)
+        setattr(sys, name, open(number, "w", encoding="utf-8", closefd=False))  # noqa: SIM115
+
+    def restore(self) -> None:
+        """Puts the stream back, with all that was written in the file."""
+        getattr(sys, self.name).flush()
+        setattr(sys, self.name, self.before)
+        os.dup2(self.saved, self.number)
+        os.close(self.saved)
+
+    def read_text(self) -> str:
+        """What was written, as ``subprocess`` with ``text=True`` reads it."""
+        self.file.seek(0)
+        text = self.file.read().decode()
+        self.file.close()
+        return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+@pytest.fixture
+def headstack_process(tmp_path: Path) -> Headstack:
+    """Runs the command line as a process of its own, in an empty folder."""
+
+    def call(*arguments: str | Path, **environment: str) -> Done:
+        done = subprocess.run(
             [sys.executable, "-c", "from headstack.cli import main; main()", *arguments],
             cwd=tmp_path,
             env=os.environ | environment,
             capture_output=True,
             text=True,
-            timeout=100,
+            timeout=280,
         )
+        return Done(done.returncode, done.stdout, done.stderr)
 
     return call
 

@@ -22,7 +22,7 @@ PIP = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
 TARGET = str(REPOSITORY / "target")
 RUST, NODE = ("cargo", "rustc"), ("node", "npm")
 # As `make test` builds it: not another time for the wheel.
-TESTED = ["--profile", "dev", "--features", "headstack-result/schema"]
+TESTED = ["--profile", "dev", "--features", "tested"]
 
 
 def main() -> None:
@@ -31,6 +31,9 @@ def main() -> None:
     without(folder / "programs", *RUST, *NODE)
     without(folder / "no-node", *NODE)
     whole = "--whole" in sys.argv[2:]
+    if not whole:
+        # With the engine that the tests have built.
+        os.environ["QUICK_ENGINE"] = "1"
     install(folder / "wheel", f"{build_wheel(folder, [] if whole else TESTED)}[plot]", folder / "programs")
     sdist = build_sdist(folder)
     # With dates of now: all files of a sdist bear the same, and cargo goes by dates.

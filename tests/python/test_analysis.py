@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import headstack as hs
-from conftest import CHEETAH, REPOSITORY, SHARED, Headstack, lacks
+from conftest import CHEETAH, REPOSITORY, SHARED, Headstack, lacks, slow_but
 from headstack.analysis import Analysis
 from headstack.report.figures import Bars, Lines
 
@@ -195,7 +195,10 @@ def test_phases_are_told_by_the_names_of_btt(headstack: Headstack, tmp_path: Pat
     assert phases.groups[0] == "Q2G: queued to got"
 
 
-@pytest.mark.parametrize("name", ["msr.csv", "oracle-general.bin", "sample.blktrace.0", "disksim.txt"])
+PICTURED = ["msr.csv", "oracle-general.bin", "sample.blktrace.0", "disksim.txt"]
+
+
+@pytest.mark.parametrize("name", slow_but(PICTURED, "msr.csv", reason="each is drawn twice; msr.csv represents them"))
 def test_a_picture_is_drawn_and_equal_twice(tmp_path: Path, name: str) -> None:
     found = hs.Trace(SAMPLES / name).analyze()
     found.plot(tmp_path / "a.png")

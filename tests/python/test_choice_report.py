@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from choices import ALL, BEST, CLOUD, FRONTIER, NOTHING, OPEN, PLAIN, RUNNERS_UP, SLOW, STUCK, WATTS
+from conftest import slow_but
 from headstack._native import InputError
 from headstack.choosing.answer import Answer, Choice, Part
 from headstack.report import choice_report
@@ -145,7 +146,7 @@ def test_the_parts_of_a_price_stand_on_each_other() -> None:
     assert parts_figure(bare) is None
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", slow_but(ALL, "plain", "frontier", reason="eight seconds each"))
 def test_pictures_and_the_page_are_written(name: str, tmp_path: Path) -> None:
     answer = ALL[name]
     for figure in choice_report.figures(answer):

@@ -10,12 +10,16 @@ from pathlib import Path
 import pytest
 
 import headstack as hs
+from conftest import slow
 from headstack._native import InputError
 from headstack.results import Row
 from headstack.studies.files import SHIPPED
 from headstack.studies.outcome import Outcome
 
-NAMES = ("flash-2016", "mark5c-2012", "storagereview-2001")
+LONG = slow("takes a minute; mark5c-2012 represents the studies that choose")
+NAMES = ["mark5c-2012", *(pytest.param(name, marks=LONG) for name in ("flash-2016", "storagereview-2001"))]
+
+pytestmark = pytest.mark.together
 
 
 @functools.cache
@@ -51,11 +55,11 @@ def break_even(row: Row) -> str:
     return f"| {row['iops_per_tb']:,.0f} | {prices} | ${row['usd_per_gb']:.2f} |"
 
 
-SHOWN: list[tuple[str, str, Callable[[Row], str]]] = [
-    ("flash-2016", "winners", flash),
-    ("flash-2016", "break_even", break_even),
+SHOWN = [
+    pytest.param("flash-2016", "winners", flash, marks=LONG),
+    pytest.param("flash-2016", "break_even", break_even, marks=LONG),
     ("mark5c-2012", "answers", mark5c),
-    ("storagereview-2001", "answers", storagereview),
+    pytest.param("storagereview-2001", "answers", storagereview, marks=LONG),
 ]
 """Tables of READMEs, and how they tell a row."""
 
@@ -90,6 +94,7 @@ def test_a_choice_is_drawn_and_its_claims_hold(name: str) -> None:
     assert [str(claim.verdict) for claim in outcome.claims] == ["fitted"] * 3
 
 
+@LONG
 def test_storagereviews_reader_buys_what_is_recommended_for_36_gb_alone() -> None:
     rows = {
         (row["asked_gb"], row["asked_iops"]): row for row in carried_out("storagereview-2001").data["answers"].dicts()

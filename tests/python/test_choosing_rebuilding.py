@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import headstack as hs
+from conftest import slow
 from headstack.choosing import rebuilding
 from headstack.choosing.rebuilding import rebuild_h, schedule_while_rebuilding
 
@@ -117,6 +118,7 @@ def test_what_never_is_steady_counts_all_that_was_done(monkeypatch: pytest.Monke
     assert hours * 3600 == pytest.approx(most_s + (size_bytes - 1e7 * most_s**1.1) / rate)
 
 
+@slow("half a minute of simulation")
 def test_what_is_beyond_small_caches_is_as_fast_as_beyond_large_ones() -> None:
     """All of a drive's fast cells filled, against few of them: 12 GB, and the rates before and after."""
     array = hs.Array.load("all-flash-8-raid10", drive="870-evo-1tb")

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import headstack as hs
+from conftest import slow
 from headstack import analyzing
 from headstack.chunks import chunk as chunk_module
 from headstack.chunks import run_chunks
@@ -103,6 +104,7 @@ def files(store: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in store.rglob("*.parquet") if not path.name.startswith(".")}
 
 
+@slow("starts a cluster of its own; test_sweeps_are_the_same_bytes represents it")
 def test_the_same_bytes_though_a_worker_is_killed(
     tmp_path: Path, processes: Processes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,6 +153,7 @@ def test_sweeps_are_the_same_bytes(tmp_path: Path, processes: Processes) -> None
     assert written[0] == written[1]
 
 
+@slow("starts a cluster of its own; test_sweeps_are_the_same_bytes represents it")
 def test_a_run_that_kills_workers_is_named(
     tmp_path: Path, processes: Processes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,6 +182,7 @@ def test_a_run_that_kills_workers_is_named(
     assert len(files(tmp_path)) == len(list(chunk_module.chunks_of_runs(specs))) - 1
 
 
+@slow("starts a cluster of its own; test_sweeps_are_the_same_bytes represents it")
 def test_workers_of_another_build_are_refused(tmp_path: Path, processes: Processes) -> None:
     processes.worker(
         'chunk.engine = lambda: "0.0.0-old"\nimport headstack.chunks.cluster as c\nc.engine = chunk.engine'
@@ -195,6 +199,7 @@ def test_a_cluster_that_is_not_there_is_refused(
     refused(tmp_path, "dask://127.0.0.1:9", r"^executor: no scheduler answers at dask://127\.0\.0\.1:9$")
 
 
+@slow("starts a cluster of its own; test_sweeps_are_the_same_bytes represents it")
 def test_an_analysis_in_parts_gives_the_same_bytes(
     tmp_path: Path, processes: Processes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -217,6 +222,7 @@ def refused(store: Path, executor: str, message: str) -> None:
         run_chunks(specs, store=store, executor=executor)
 
 
+@slow("starts a cluster of its own; test_sweeps_are_the_same_bytes represents it")
 def test_choices_are_the_same(tmp_path: Path, processes: Processes) -> None:
     processes.worker()
     processes.until_there_are(1)

@@ -15,7 +15,7 @@ import click
 import pytest
 
 import headstack as hs
-from conftest import ATLAS, needs_program
+from conftest import ATLAS, needs_program, slow_but
 from headstack._native import POLICIES
 from headstack.cli import main
 from headstack.cli.completing import RANGES, SHELLS
@@ -95,41 +95,42 @@ def completed(shell: str, line: str, environment: dict[str, str]) -> list[str]:
     return [value if value.startswith("+") else before + value for value in found if value and value != "+-o nospace"]
 
 
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        ("drives sh", ["show"]),
-        ("run atl", [name for name in hs.drives.list() if name.startswith("atl")]),
-        ("curve va-", ["va-7100"]),
-        (f"run {ATLAS}@", [f"{ATLAS}@{part}" for part in RANGES]),
-        (f"run {ATLAS}@50", [f"{ATLAS}@50%..100%"]),
-        (f"run {ATLAS} -w file-server,web-s", ["file-server,web-server"]),
-        (f"run {ATLAS} -w demartek-b", ["demartek-boot-storm"]),
-        (f"run {ATLAS} --policy ", list(POLICIES)),
-        (f"run {ATLAS} --policy fcfs,", [f"fcfs,{name}" for name in POLICIES if name != "fcfs"]),
-        (f"run {ATLAS} --policy=ss", ["--policy=sstf"]),
-        (f"run {ATLAS} --write-c", ["--write-cache"]),
-        (f"run {ATLAS} --json ", ["+-o default"]),
-        ("run ./", ["+-o default"]),
-        ("drives show ultrastar-ss", ["ultrastar-ssd800mm-400gb"]),
-        ("arrays show compaq-raid5", ["compaq-raid5-7"]),
-        ("workloads show web", ["web-server"]),
-        ("scenarios show hp-oltp-2", ["hp-oltp-2k"]),
-        ("study run mark", ["mark5c", "mark5c-2012"]),
-        ("study show mark5c -o ", ["+-o dirnames"]),
-        ("replay x y --mode timed,", [f"timed,{mode}" for mode in MODES if mode != "timed"]),
-        ("trace info x --format ", list(formats())),
-        ("trace export x --to ", list(export_formats())),
-        ("trace import ", ["+-o default"]),
-        ("measure zo", ["zones"]),
-        ("measure /de", ["+-o default"]),
-        ("measure null --engine ", ["auto", "ring", "psync"]),
-        ("measure --des", ["--destroy"]),
-        ("inspect his", ["history"]),
-        ("sweep x --sample ", ["grid", "random", "sobol"]),
-        ("completion ", list(SHELLS)),
-    ],
-)
+CASES = [
+    ("drives sh", ["show"]),
+    ("run atl", [name for name in hs.drives.list() if name.startswith("atl")]),
+    ("curve va-", ["va-7100"]),
+    (f"run {ATLAS}@", [f"{ATLAS}@{part}" for part in RANGES]),
+    (f"run {ATLAS}@50", [f"{ATLAS}@50%..100%"]),
+    (f"run {ATLAS} -w file-server,web-s", ["file-server,web-server"]),
+    (f"run {ATLAS} -w demartek-b", ["demartek-boot-storm"]),
+    (f"run {ATLAS} --policy ", list(POLICIES)),
+    (f"run {ATLAS} --policy fcfs,", [f"fcfs,{name}" for name in POLICIES if name != "fcfs"]),
+    (f"run {ATLAS} --policy=ss", ["--policy=sstf"]),
+    (f"run {ATLAS} --write-c", ["--write-cache"]),
+    (f"run {ATLAS} --json ", ["+-o default"]),
+    ("run ./", ["+-o default"]),
+    ("drives show ultrastar-ss", ["ultrastar-ssd800mm-400gb"]),
+    ("arrays show compaq-raid5", ["compaq-raid5-7"]),
+    ("workloads show web", ["web-server"]),
+    ("scenarios show hp-oltp-2", ["hp-oltp-2k"]),
+    ("study run mark", ["mark5c", "mark5c-2012"]),
+    ("study show mark5c -o ", ["+-o dirnames"]),
+    ("replay x y --mode timed,", [f"timed,{mode}" for mode in MODES if mode != "timed"]),
+    ("trace info x --format ", list(formats())),
+    ("trace export x --to ", list(export_formats())),
+    ("trace import ", ["+-o default"]),
+    ("measure zo", ["zones"]),
+    ("measure /de", ["+-o default"]),
+    ("measure null --engine ", ["auto", "ring", "psync"]),
+    ("measure --des", ["--destroy"]),
+    ("inspect his", ["history"]),
+    ("sweep x --sample ", ["grid", "random", "sobol"]),
+    ("completion ", list(SHELLS)),
+]
+"""Lines, and what completes their last word."""
+
+
+@pytest.mark.parametrize(("line", "expected"), slow_but(CASES, *CASES[::3], reason="each starts a shell"))
 def test_names_values_and_files_are_completed(
     shell: str, line: str, expected: list[str], installed: dict[str, str]
 ) -> None:

@@ -18,24 +18,13 @@ import duckdb
 import pytest
 
 import headstack as hs
-from conftest import Attach, lacks
-from headstack.cli import main
+from conftest import Attach, Headstack, lacks
 from headstack.conditioning import Conditioning, Settings, condition
 from headstack.conditioning.log import read_log
 from headstack.measurement import Access
 
-Capture = pytest.CaptureFixture[str]
-
 BLOCK = 64 << 10
 MB = 10**6
-
-
-def headstack(capsys: Capture, *arguments: str) -> tuple[int | str, str, str]:
-    """Exit code, stdout and stderr of a command."""
-    with pytest.raises(SystemExit) as ended:
-        main(list(arguments))
-    out, err = capsys.readouterr()
-    return ended.value.code or 0, out, err
 
 
 def assert_each_position_once(found: Conditioning) -> None:
@@ -135,19 +124,19 @@ def zones(outer: float, inner: float, count: int = 40) -> list[float]:
     return [math.sqrt(outer**2 - (outer**2 - inner**2) * step / (count - 1)) for step in range(count)]
 
 
-def test_a_module_that_falls_below_at_its_inner_tracks_is_told_where(capsys: Capture, tmp_path: Path) -> None:
+def test_a_module_that_falls_below_at_its_inner_tracks_is_told_where(headstack: Headstack, tmp_path: Path) -> None:
     rates = [(rate, number % 8) for number, rate in enumerate(zones(3000, 1900))]
     log = made_log(tmp_path / "log", rates)
-    code, out, _ = headstack(capsys, "measure", "condition", "--report", str(log), "--require", "2050Mb/s")
+    code, out, _ = headstack("measure", "condition", "--report", str(log), "--require", "2050Mb/s")
     assert code == 1
     # 1900 at the end; sqrt(9e6 - 5.39e6 x) < 2050 from x = 0.8901, which is step 34.7 of 39.
     assert "below the required 2,050 Mb/s in 5 of 40 intervals" in out
     assert "lowest 1,900 Mb/s" in out
     # The devices take turns: the tracks are to blame, and none of them.
     assert out.count("  ok") == 8
-    code, out, _ = headstack(capsys, "measure", "condition", "--report", str(log), "--require", "1.89Gb/s")
+    code, out, _ = headstack("measure", "condition", "--report", str(log), "--require", "1.89Gb/s")
     assert (code, out.count("kept throughout")) == (0, 2)
-    code, _, _ = headstack(capsys, "measure", "condition", "--report", str(log), "--require", "250MB/s")
+    code, _, _ = headstack("measure", "condition", "--report", str(log), "--require", "250MB/s")
     assert code == 1
 
 
@@ -194,7 +183,7 @@ def test_a_moment_at_the_end_is_not_judged_by_itself(tmp_path: Path) -> None:
     assert sum(interval.bytes for interval in one.judged) == one.bytes
 
 
-def test_what_is_no_log_is_one_line(capsys: Capture, tmp_path: Path) -> None:
+def test_what_is_no_log_is_one_line(headstack: Headstack, tmp_path: Path) -> None:
     good = made_log(tmp_path / "log", [(2500, 0)] * 3).read_text().splitlines()
     stretch = json.loads(good[1])
     for text, complaint in [
@@ -209,20 +198,20 @@ def test_what_is_no_log_is_one_line(capsys: Capture, tmp_path: Path) -> None:
     ]:
         path = tmp_path / "bad"
         path.write_text(text)
-        code, out, err = headstack(capsys, "measure", "condition", "--report", str(path))
+        code, out, err = headstack("measure", "condition", "--report", str(path))
         assert (code, out) == (2, ""), text[:80]
         assert complaint in err
         assert err.count("\n") == 1
 
 
-def test_the_picture_shows_a_module(capsys: Capture, tmp_path: Path) -> None:
+def test_the_picture_shows_a_module(headstack: Headstack, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     log = made_log(
         tmp_path / "log", [(rate, 5 if rate < 2300 else number % 8) for number, rate in enumerate(zones(3000, 1900))]
     )
     picture = tmp_path / "module.png"
     code, _, _ = headstack(
-        capsys, "measure", "condition", "--report", str(log), "--require", "2050Mb/s", "--plot", str(picture)
+        "measure", "condition", "--report", str(log), "--require", "2050Mb/s", "--plot", str(picture)
     )
     assert code == 1
     assert picture.read_bytes()[:4] == b"\x89PNG"
@@ -247,10 +236,10 @@ def test_one_slow_device_holds_the_module_up() -> None:
     assert sum(one.devices[0].classes) == (4 << 20) // BLOCK
 
 
-def test_outputs_agree(capsys: Capture, tmp_path: Path) -> None:
+def test_outputs_agree(headstack: Headstack, tmp_path: Path) -> None:
     table, columns = tmp_path / "intervals.csv", tmp_path / "intervals.parquet"
     code, out, _ = headstack(
-        capsys, "measure", "condition", "null:1ms", "null:1ms", "--size", "16MiB", "--interval", "50ms", "-q",
+        "measure", "condition", "null:1ms", "null:1ms", "--size", "16MiB", "--interval", "50ms", "-q",
         "--read-only", "--csv", str(table), "--parquet", str(columns), "--json", "-",
     )  # fmt: skip
     assert code == 0
@@ -283,14 +272,14 @@ def files(tmp_path: Path) -> list[str]:
     return [str(path) for path in paths]
 
 
-def test_files_are_written_only_with_a_word_and_read_without(capsys: Capture, files: list[str]) -> None:
-    code, _, err = headstack(capsys, "measure", "condition", *files, "--buffered", "-q")
+def test_files_are_written_only_with_a_word_and_read_without(headstack: Headstack, files: list[str]) -> None:
+    code, _, err = headstack("measure", "condition", *files, "--buffered", "-q")
     assert code == 2
     assert "overwrite" in err
     assert all(not any(Path(path).read_bytes()) for path in files)
-    code, _, _ = headstack(capsys, "measure", "condition", *files, "--buffered", "-q", "--read-only")
+    code, _, _ = headstack("measure", "condition", *files, "--buffered", "-q", "--read-only")
     assert code == 0
-    code, out, _ = headstack(capsys, "measure", "condition", *files, "--buffered", "-q", "--overwrite")
+    code, out, _ = headstack("measure", "condition", *files, "--buffered", "-q", "--overwrite")
     assert code == 0
     assert "caches were empty after" in out
     assert all(is_written(Path(path)) for path in files)
@@ -322,7 +311,9 @@ def wait_for_lines(log: Path, count: int) -> None:
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_an_interruption_loses_nothing_and_is_resumed(capsys: Capture, tmp_path: Path, how: signal.Signals) -> None:
+def test_an_interruption_loses_nothing_and_is_resumed(
+    headstack: Headstack, tmp_path: Path, how: signal.Signals
+) -> None:
     log = tmp_path / "module.log"
     targets = ["null:1ms", "null:2ms"]
     begun = process(
@@ -340,7 +331,7 @@ def test_an_interruption_loses_nothing_and_is_resumed(capsys: Capture, tmp_path:
         # What a line is torn in the midst of.
         with log.open("a") as file:
             file.write('{"record":"stretch","pass":0,"posi')
-    code, out, _ = headstack(capsys, "measure", "condition", *targets, "--log", str(log), "--resume", "-q")
+    code, out, _ = headstack("measure", "condition", *targets, "--log", str(log), "--resume", "-q")
     assert code == 0
     assert "2 sessions" in out
     found = Conditioning.read(log)
@@ -348,11 +339,11 @@ def test_an_interruption_loses_nothing_and_is_resumed(capsys: Capture, tmp_path:
     assert [one.kind for one in found.passes] == ["read", "write"]
     assert_each_position_once(found)
     length = log.stat().st_size
-    code, _, _ = headstack(capsys, "measure", "condition", *targets, "--log", str(log), "--resume", "-q")
+    code, _, _ = headstack("measure", "condition", *targets, "--log", str(log), "--resume", "-q")
     assert (code, log.stat().st_size) == (0, length)
 
 
-def test_only_the_same_devices_are_resumed(capsys: Capture, tmp_path: Path, files: list[str]) -> None:
+def test_only_the_same_devices_are_resumed(headstack: Headstack, tmp_path: Path, files: list[str]) -> None:
     log = tmp_path / "module.log"
     condition(files, Settings(passes=("read",)), Access(buffered=True), log=log)
     whole = log.read_text().splitlines(keepends=True)
@@ -364,18 +355,18 @@ def test_only_the_same_devices_are_resumed(capsys: Capture, tmp_path: Path, file
         ([second, first, third], "target 1 was"),
         ([first, second, "null"], "kind"),
     ]:
-        code, _, err = headstack(capsys, "measure", "condition", *targets, *common)
+        code, _, err = headstack("measure", "condition", *targets, *common)
         assert code == 2
         assert complaint in err
     os.replace(shutil.copy(third, f"{third}2"), third)
-    code, _, err = headstack(capsys, "measure", "condition", *files, *common)
+    code, _, err = headstack("measure", "condition", *files, *common)
     assert (code, "inode" in err) == (2, True)
     assert log.read_text() == whole[0]
-    code, _, err = headstack(capsys, "measure", "condition", first, second, f"{third}", *common, "--block", "4KiB")
+    code, _, err = headstack("measure", "condition", first, second, f"{third}", *common, "--block", "4KiB")
     assert (code, "--block" in err) == (2, True)
 
 
-def test_what_cannot_be_conditioned_is_one_line(capsys: Capture, tmp_path: Path, files: list[str]) -> None:
+def test_what_cannot_be_conditioned_is_one_line(headstack: Headstack, tmp_path: Path, files: list[str]) -> None:
     log = tmp_path / "there"
     log.write_text("precious")
     for arguments, complaint in [
@@ -395,21 +386,21 @@ def test_what_cannot_be_conditioned_is_one_line(capsys: Capture, tmp_path: Path,
         (("null", "--read-only", "--log", str(log), "--resume"), "is empty"),
         (("null", "--read-only", "--json", "-", "--csv", "-"), "named twice"),
     ]:
-        code, out, err = headstack(capsys, "measure", "condition", *arguments, "--buffered", "-q")
+        code, out, err = headstack("measure", "condition", *arguments, "--buffered", "-q")
         assert (code, out) == (2, ""), arguments
         assert complaint in err, arguments
         assert err.count("\n") == 1
     assert log.read_text() == "precious"
 
 
-def test_a_log_that_cannot_be_written_ends_it_and_loses_nothing(capsys: Capture, tmp_path: Path) -> None:
+def test_a_log_that_cannot_be_written_ends_it_and_loses_nothing(headstack_process: Headstack, tmp_path: Path) -> None:
     log = tmp_path / "log"
     arguments = ("null:1ms", "--read-only", "--interval", "100ms", "--log", str(log), "-q")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (2000, before[1]))
     try:
-        code, out, err = headstack(capsys, "measure", "condition", *arguments, "--json", "-")
+        code, out, err = headstack_process("measure", "condition", *arguments, "--json", "-")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, ignored)
@@ -434,14 +425,14 @@ def small_file_system(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_failure_that_ends_it_names_the_device_and_is_resumed_where_it_was(
-    capsys: Capture, tmp_path: Path, small_file_system: Path
+    headstack: Headstack, tmp_path: Path, small_file_system: Path
 ) -> None:
     good, full, log = tmp_path / "good", small_file_system / "full", tmp_path / "log"
     good.write_bytes(bytes(4 << 20))
     with full.open("wb") as file:
         file.truncate(4 << 20)
     arguments = ("measure", "condition", str(good), str(full), "--overwrite", "--buffered", "-q", "--log", str(log))
-    code, out, err = headstack(capsys, *arguments)
+    code, out, err = headstack(*arguments)
     assert code == 3
     assert f"{full}: write" in err
     assert "file system is full" in err
@@ -450,7 +441,7 @@ def test_a_failure_that_ends_it_names_the_device_and_is_resumed_where_it_was(
     assert "it ends at" in out
     # What failed was not passed: with room for it, it is made up for.
     subprocess.run(["mount", "-o", "remount,size=8m", small_file_system], check=True)
-    code, _, _ = headstack(capsys, *arguments, "--resume")
+    code, _, _ = headstack(*arguments, "--resume")
     assert code == 0
     assert_each_position_once(Conditioning.read(log))
     assert is_written(good)
@@ -469,15 +460,15 @@ def loop_devices(attach: Attach, tmp_path: Path) -> list[str]:
 
 
 def test_devices_are_conditioned_only_when_all_are_named(
-    capsys: Capture, loop_devices: list[str], tmp_path: Path
+    headstack: Headstack, loop_devices: list[str], tmp_path: Path
 ) -> None:
     log = tmp_path / "log"
     named = [word for device in loop_devices[:2] for word in ("--destroy", device)]
-    code, _, err = headstack(capsys, "measure", "condition", *loop_devices, *named, "-q", "--log", str(log))
+    code, _, err = headstack("measure", "condition", *loop_devices, *named, "-q", "--log", str(log))
     assert (code, loop_devices[2] in err) == (2, True)
     assert not log.exists()
     code, out, _ = headstack(
-        capsys, "measure", "condition", *loop_devices, *named, "--destroy", loop_devices[2], "-q", "--log", str(log)
+        "measure", "condition", *loop_devices, *named, "--destroy", loop_devices[2], "-q", "--log", str(log)
     )
     assert code == 0
     assert_each_position_once(Conditioning.read(log))

@@ -29,6 +29,9 @@ def needs_fuse() -> None:
         lacks("kernel", "no /dev/fuse")
 
 
+pytestmark = pytest.mark.together
+
+
 @pytest.fixture(params=WAYS)
 def over(request: pytest.FixtureRequest) -> str:
     if request.param == "fuse":
@@ -71,7 +74,7 @@ def spoil(address: str) -> None:
 
 
 def mounts() -> list[str]:
-    return [line for line in Path("/proc/mounts").read_text().splitlines() if "headstack" in line]
+    return [line for line in Path("/proc/mounts").read_text().splitlines() if "headstack-crash-" in line]
 
 
 def test_the_way_changes_nothing_of_what_is_found(tmp_path: Path, over: str) -> None:

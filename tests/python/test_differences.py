@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import headstack as hs
-from conftest import CHEETAH, Headstack
+from conftest import CHEETAH, IS_TEST_ALL, Headstack
 from headstack.differences import Difference, of_sides, tails
 from headstack.differences.cells import Cell
 from headstack.differences.estimates import (
@@ -30,7 +30,7 @@ from headstack.differences.gate import judged, limits_of
 from headstack.differences.runs import Outcome, Run, Side
 from headstack.differences.student import chi_square_of, p_of, t_of
 
-TRIES = 400
+TRIES = 400 if IS_TEST_ALL else 100
 MOST = 0.05 + 2 * math.sqrt(0.05 * 0.95 / TRIES)
 """Of false alarms, so many may come by chance where 5 % are allowed."""
 ABBA = (0, 1, 1, 0)

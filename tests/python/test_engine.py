@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import headstack as hs
-from conftest import REPOSITORY
+from conftest import REPOSITORY, slow
 from headstack import _native
 from headstack.chunks.work import database
 from headstack.report.explorer import ENGINE
@@ -23,6 +23,7 @@ from headstack.report.explorer import ENGINE
 pytestmark = pytest.mark.skipif(not ENGINE.is_file() or not shutil.which("node"), reason="not built: make web")
 
 WORKLOADS = ("file-server", "random-write-4k", "sequential-read-64k")
+ALL = slow("every system; every eighth represents them")
 SYSTEMS = [*_native.drive_ids(), *_native.array_ids(), *_native.volume_ids()]
 
 
@@ -67,7 +68,9 @@ def rows(chunks: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    "systems", [SYSTEMS[at : at + 40] for at in range(0, len(SYSTEMS), 40)], ids=lambda some: some[0]
+    "systems",
+    [SYSTEMS[::8], *(pytest.param(SYSTEMS[at : at + 40], marks=ALL) for at in range(0, len(SYSTEMS), 40))],
+    ids=lambda some: f"{len(some)} from {some[0]}",
 )
 def test_the_engine_of_pages_gives_what_the_program_gives(systems: list[str]) -> None:
     values = {"depth": "8", "requests": "300"}

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import headstack as hs
-from headstack.cli import main
+from conftest import Headstack
 
 MAIL = """fsd=mail,anchor=ANCHOR,depth=1,width=2,files=10,sizes=(4k,50,8k,50)
 fwd=default,fsd=mail,fileselect=random,threads=2
@@ -27,18 +27,10 @@ def parameters(folder: Path, text: str = MAIL, rate: str = "max") -> Path:
     return path
 
 
-def headstack(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int | str, str, str]:
-    """Exit code, stdout and stderr of a command."""
-    with pytest.raises(SystemExit) as ended:
-        main(list(arguments))
-    out, err = capsys.readouterr()
-    return ended.value.code or 0, out, err
-
-
-def test_each_kind_of_operation_has_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_kind_of_operation_has_a_line(tmp_path: Path, headstack: Headstack) -> None:
     file = str(parameters(tmp_path, rate="400"))
     whole = str(tmp_path / "out.json")
-    code, out, err = headstack(capsys, "measure", "-q", "--vdbench", file, "--json", whole)
+    code, out, err = headstack("measure", "-q", "--vdbench", file, "--json", whole)
     assert (code, err) == (0, "")
     for operation in ("getattr", "read", "open", "close"):
         assert operation in out, out
@@ -53,29 +45,27 @@ def test_each_kind_of_operation_has_a_line(tmp_path: Path, capsys: pytest.Captur
     assert len(read.operations()) == len(by_name)
 
 
-def test_a_folder_on_the_command_line_replaces_that_of_the_file(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_on_the_command_line_replaces_that_of_the_file(tmp_path: Path, headstack: Headstack) -> None:
     file = str(parameters(tmp_path))
-    code, _, err = headstack(capsys, "measure", "-q", "--vdbench", file, str(tmp_path / "other"))
+    code, _, err = headstack("measure", "-q", "--vdbench", file, str(tmp_path / "other"))
     assert (code, err) == (0, "")
     assert not (tmp_path / "mail").exists()
     assert len(list((tmp_path / "other/vdb.1_2.dir").iterdir())) == 10
-    code, _, err = headstack(capsys, "measure", "-q", "--vdbench", file, "one", "two")
+    code, _, err = headstack("measure", "-q", "--vdbench", file, "one", "two")
     assert (code, err) == (2, f"headstack: 2 folders for 1 trees of {file}: mail\n")
 
 
-def test_damage_behind_its_back_is_told_by_file_and_byte(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_damage_behind_its_back_is_told_by_file_and_byte(tmp_path: Path, headstack: Headstack) -> None:
     text = "validate=yes\n" + MAIL
     file = str(parameters(tmp_path, text))
-    assert headstack(capsys, "measure", "-q", "--vdbench", file)[0] == 0
+    assert headstack("measure", "-q", "--vdbench", file)[0] == 0
     damaged = tmp_path / "mail/vdb.1_1.dir/vdb_f0003.file"
     contents = bytearray(damaged.read_bytes())
     contents[1_000] ^= 0x10
     damaged.write_bytes(contents)
     missing = tmp_path / "mail/vdb.1_2.dir/vdb_f0007.file"
     again = parameters(tmp_path, text.replace("format=yes", "format=no"))
-    code, _, err = headstack(capsys, "measure", "-q", "--vdbench", str(again))
+    code, _, err = headstack("measure", "-q", "--vdbench", str(again))
     assert code == 1
     assert "blocks are not what was written" in err
     assert f"{damaged.relative_to(tmp_path / 'mail')}, byte 512: 1 bits differ" in err
@@ -95,33 +85,33 @@ def test_damage_behind_its_back_is_told_by_file_and_byte(tmp_path: Path, capsys:
     ],
 )
 def test_what_cannot_be_done_is_refused_by_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], change: tuple[str, str], told: str
+    tmp_path: Path, headstack: Headstack, change: tuple[str, str], told: str
 ) -> None:
     file = parameters(tmp_path, MAIL.replace(*change))
-    code, _, err = headstack(capsys, "measure", "-q", "--vdbench", str(file))
+    code, _, err = headstack("measure", "-q", "--vdbench", str(file))
     assert code == 2
     assert err.startswith(f"headstack: {file}:")
     assert told.replace("'", '"') in err, err
 
 
-def test_trees_are_measured_and_not_simulated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_trees_are_measured_and_not_simulated(tmp_path: Path, headstack: Headstack) -> None:
     file = str(parameters(tmp_path))
-    code, _, err = headstack(capsys, "run", "cheetah9lp", "--vdbench", file)
+    code, _, err = headstack("run", "cheetah9lp", "--vdbench", file)
     assert code == 2
     assert "are measured, not simulated" in err
     (tmp_path / "mail").mkdir()
     (tmp_path / "mail/thesis.txt").write_text("years of work")
-    code, _, err = headstack(capsys, "measure", "-q", "--vdbench", file)
+    code, _, err = headstack("measure", "-q", "--vdbench", file)
     assert code == 2
     assert 'holds "thesis.txt", which headstack did not make' in err
     assert (tmp_path / "mail/thesis.txt").read_text() == "years of work"
 
 
-def test_what_a_killed_run_has_left_is_judged_by_its_ledger(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_a_killed_run_has_left_is_judged_by_its_ledger(tmp_path: Path, headstack: Headstack) -> None:
     text = "validate=yes\n" + MAIL.replace("fetch,operation=read", "fetch,operation=write,openflags=fsync")
     text = text.replace("fwd=look,operation=getattr", "fwd=look,operation=delete\nfwd=make,operation=create")
     file = parameters(tmp_path, text.replace("elapsed=1", "elapsed=60"))
-    ledger, mail = str(tmp_path / "mail.ledger"), tmp_path / "mail"
+    ledger, mail = str(tmp_path / "kept.ledger"), tmp_path / "mail"
     command = [sys.executable, "-m", "headstack", "measure", "-q", "--vdbench", str(file), "--ledger", ledger]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE) as process:
         deadline = time.monotonic() + 30
@@ -131,22 +121,22 @@ def test_what_a_killed_run_has_left_is_judged_by_its_ledger(tmp_path: Path, caps
         time.sleep(1)
         process.kill()
     for power_loss in ([], ["--power-loss"]):
-        code, out, err = headstack(capsys, "measure", "verify", "-q", str(mail), "--ledger", ledger, *power_loss)
+        code, out, err = headstack("measure", "verify", "-q", str(mail), "--ledger", ledger, *power_loss)
         assert (code, err) == (0, ""), out
         assert "no block is at fault" in out
     again = text.replace("fwdrate=RATE", "fwdrate=max,operations=write").replace("random", "once")
     parameters(tmp_path, again.replace("fwd=*", "fwd=fetch"))
     Path(ledger).unlink()
-    assert headstack(capsys, "measure", "-q", "--vdbench", str(file), "--ledger", ledger)[0] == 0
+    assert headstack("measure", "-q", "--vdbench", str(file), "--ledger", ledger)[0] == 0
     gone = mail / "vdb.1_2.dir/vdb_f0007.file"
     gone.unlink()
     for power_loss in ([], ["--power-loss"]):
-        code, out, err = headstack(capsys, "measure", "verify", "-q", str(mail), "--ledger", ledger, *power_loss)
+        code, out, err = headstack("measure", "verify", "-q", str(mail), "--ledger", ledger, *power_loss)
         assert code == 1
         assert f"{gone}: is not there any more" in out
-    code, _, err = headstack(capsys, "measure", "verify", "-q", str(mail))
+    code, _, err = headstack("measure", "verify", "-q", str(mail))
     assert code == 2
     assert "--ledger is needed" in err
-    code, _, err = headstack(capsys, "measure", "verify", "-q", str(tmp_path), "--ledger", ledger)
+    code, _, err = headstack("measure", "verify", "-q", str(tmp_path), "--ledger", ledger)
     assert code == 2
     assert "holds no tree of headstack's" in err

@@ -15,18 +15,9 @@ import pytest
 
 import fio_conformance
 import headstack as hs
-from conftest import Attach
-from headstack.cli import main
+from conftest import Attach, Headstack
 
 Capture = pytest.CaptureFixture[str]
-
-
-def headstack(capsys: Capture, *arguments: str) -> tuple[int | str, str, str]:
-    """Exit code, stdout and stderr of a command."""
-    with pytest.raises(SystemExit) as ended:
-        main(list(arguments))
-    out, err = capsys.readouterr()
-    return ended.value.code or 0, out, err
 
 
 def job_file(tmp_path: Path, text: str) -> Path:
@@ -71,37 +62,37 @@ def test_what_is_compared_tells_apart() -> None:
         assert fio_conformance.compare(case, asked, other), other
 
 
-def test_readonly_refuses_whatever_writes(tmp_path: Path, capsys: Capture) -> None:
+def test_readonly_refuses_whatever_writes(tmp_path: Path, headstack: Headstack) -> None:
     path = tmp_path / "data"
     for rw in ("write", "randrw", "randtrim", "trimwrite"):
         file = job_file(tmp_path, f"[w]\nfilename={path}\nsize=64k\nrw={rw}\n")
-        code, _, err = headstack(capsys, "measure", "-q", "--fio", str(file), "--readonly")
+        code, _, err = headstack("measure", "-q", "--fio", str(file), "--readonly")
         assert (code, "readonly: job w writes or trims" in err, path.exists()) == (2, True, False)
     arguments = ["--name=w", "--rw=write", "--size=64k", f"--filename={path}", "--readonly"]
-    code, _, err = headstack(capsys, "measure", "-q", "--fio", "--", *arguments)
+    code, _, err = headstack("measure", "-q", "--fio", "--", *arguments)
     assert (code, "readonly" in err, path.exists()) == (2, True, False)
     with pytest.raises(hs.InputError, match="readonly"):
         hs.JobFile.fio_arguments(arguments)
     path.write_bytes(bytes(1 << 16))
     file = job_file(tmp_path, f"[r]\nfilename={path}\nsize=64k\nrw=read\n")
-    assert headstack(capsys, "measure", "-q", "--fio", str(file), "--readonly")[0] == 0
+    assert headstack("measure", "-q", "--fio", str(file), "--readonly")[0] == 0
 
 
-def test_parsing_alone_touches_nothing(tmp_path: Path, capsys: Capture) -> None:
+def test_parsing_alone_touches_nothing(tmp_path: Path, headstack: Headstack) -> None:
     path = tmp_path / "data"
     file = job_file(tmp_path, f"[w]\nfilename={path}\nsize=64k\nrw=write\nverify_fatal=1\n")
-    code, out, err = headstack(capsys, "measure", "-q", "--fio", str(file), "--parse-only")
+    code, out, err = headstack("measure", "-q", "--fio", str(file), "--parse-only")
     assert (code, out, path.exists()) == (0, "", False)
     assert "verify_fatal" in err
     file.write_text("[w]\nbs=4q\n")
-    assert headstack(capsys, "measure", "-q", "--fio", str(file), "--parse-only")[0] == 2
+    assert headstack("measure", "-q", "--fio", str(file), "--parse-only")[0] == 2
 
 
-def test_what_would_change_what_is_written_is_refused(tmp_path: Path, capsys: Capture) -> None:
+def test_what_would_change_what_is_written_is_refused(tmp_path: Path, headstack: Headstack) -> None:
     path = tmp_path / "data"
     for option in ("dedupe_percentage=20", "verify_pattern=0xff", "end_syncfs=1", "file_append=1", "atomic=1"):
         file = job_file(tmp_path, f"[w]\nfilename={path}\nsize=64k\nrw=write\n{option}\n")
-        code, _, err = headstack(capsys, "measure", "-q", "--fio", str(file))
+        code, _, err = headstack("measure", "-q", "--fio", str(file))
         assert (code, path.exists()) == (2, False), err
         assert f"job.fio:5: {option.split('=')[0]}: cannot be done" in err
 
@@ -133,22 +124,22 @@ def short_device(tmp_path: Path, attach: Attach) -> str:
     return device
 
 
-def test_failed_requests_end_in_1_unless_they_may(short_device: str, tmp_path: Path, capsys: Capture) -> None:
+def test_failed_requests_end_in_1_unless_they_may(short_device: str, tmp_path: Path, headstack: Headstack) -> None:
     arguments = ["measure", "-q", short_device, "--size", "4KiB", "--random", "0", "--requests", "256", "--depth", "1"]
-    code, out, err = headstack(capsys, *arguments, "--csv", str(tmp_path / "table.csv"))
+    code, out, err = headstack(*arguments, "--csv", str(tmp_path / "table.csv"))
     assert (code, "128 requests failed" in err) == (1, True), err
     assert "errors" in out
     with open(tmp_path / "table.csv", newline="") as table:
         [values] = csv.DictReader(table)
     assert (values["errors"], values["checks_passed"].lower()) == ("128", "false")
-    assert headstack(capsys, *arguments, "--continue-on-error")[0] == 0
+    assert headstack(*arguments, "--continue-on-error")[0] == 0
 
 
-def test_a_job_ends_at_its_first_error_as_in_fio(short_device: str, tmp_path: Path, capsys: Capture) -> None:
+def test_a_job_ends_at_its_first_error_as_in_fio(short_device: str, tmp_path: Path, headstack: Headstack) -> None:
     def run(options: str, *more: str) -> tuple[int | str, dict[str, Any]]:
         text = f"[r]\nfilename={short_device}\nrw=read\nbs=4k\nsize=1m\ndirect=1\n{options}"
         file = job_file(tmp_path, text)
-        code, out, _ = headstack(capsys, "measure", "-q", "--fio", str(file), "--output-format", "json", *more)
+        code, out, _ = headstack("measure", "-q", "--fio", str(file), "--output-format", "json", *more)
         [job] = json.loads(out)["jobs"]
         return code, job
 
@@ -169,7 +160,9 @@ LOGGED = "size=256k\nbs=4k\nrw=randrw\nwrite_lat_log=log\nwrite_bw_log=log\nwrit
     ["", "log_offset=1\n", "ioengine=io_uring\niodepth=4\n", "numjobs=2\n", "numjobs=2\nper_job_logs=0\n"],
     ids=["sync", "offsets", "uring", "jobs", "together"],
 )
-def test_logs_are_those_of_fio(options: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+def test_logs_are_those_of_fio(
+    options: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, headstack: Headstack
+) -> None:
     """The same names, columns, and number of lines in each."""
     if shutil.which("fio") is None:
         pytest.skip("fio is not installed")
@@ -183,7 +176,7 @@ def test_logs_are_those_of_fio(options: str, tmp_path: Path, monkeypatch: pytest
         if program == "fio":
             subprocess.run(["fio", "--output=/dev/null", str(file)], check=True)
         else:
-            assert headstack(capsys, "measure", "-q", "--fio", str(file), "--overwrite")[0] == 0
+            assert headstack("measure", "-q", "--fio", str(file), "--overwrite")[0] == 0
         logs.append({path.name: path.read_text().splitlines() for path in folder.glob("*.log")})
     theirs, own = logs
     assert sorted(theirs) == sorted(own)
@@ -207,7 +200,7 @@ def test_logs_of_windows_hold_their_means(tmp_path: Path, monkeypatch: pytest.Mo
     assert len(Path("n_lat.1.log").read_text().splitlines()) == len(rows)
 
 
-def test_terse_output_has_the_fields_of_fio(tmp_path: Path, capsys: Capture) -> None:
+def test_terse_output_has_the_fields_of_fio(tmp_path: Path, headstack: Headstack) -> None:
     if shutil.which("fio") is None:
         pytest.skip("fio is not installed")
     data = tmp_path / "data"
@@ -221,7 +214,7 @@ def test_terse_output_has_the_fields_of_fio(tmp_path: Path, capsys: Capture) -> 
         "--description=x",
     ]
     theirs = subprocess.run(["fio", "--minimal", *options], check=True, capture_output=True, text=True).stdout
-    code, own, _ = headstack(capsys, "measure", "-q", "--fio", "--", *options, "--minimal")
+    code, own, _ = headstack("measure", "-q", "--fio", "--", *options, "--minimal")
     assert code == 0
     fields = [text.strip().split(";") for text in (theirs.splitlines()[-1], own)]
     for at in (0, 1, 2, 3, 4, 5):
@@ -233,7 +226,7 @@ def test_terse_output_has_the_fields_of_fio(tmp_path: Path, capsys: Capture) -> 
             assert their.split("=")[0] == ours.split("=")[0], at
 
 
-def test_the_state_is_told_in_the_course(tmp_path: Path, capsys: Capture) -> None:
+def test_the_state_is_told_in_the_course(tmp_path: Path, headstack: Headstack) -> None:
     options = [
         "--name=n",
         "--ioengine=null",
@@ -244,7 +237,7 @@ def test_the_state_is_told_in_the_course(tmp_path: Path, capsys: Capture) -> Non
         "--rate_iops=200",
     ]
     code, out, _ = headstack(
-        capsys, "measure", "-q", "--fio", "--", *options, "--status-interval=200ms", "--output-format=json"
+        "measure", "-q", "--fio", "--", *options, "--status-interval=200ms", "--output-format=json"
     )
     assert code == 0
     documents, rest = [], out

@@ -78,6 +78,14 @@ def agents() -> dict[int, str]:
     return found
 
 
+def threads(pid: int) -> int:
+    """Threads of a process; none once it has ended."""
+    try:
+        return len(os.listdir(f"/proc/{pid}/task"))
+    except FileNotFoundError:
+        return 0
+
+
 def wait_for(what: Callable[[], Any], within_s: float = 10) -> Any:
     until = time.monotonic() + within_s
     while time.monotonic() < until:
@@ -293,7 +301,7 @@ def test_ctrl_c_ends_all_hosts_and_keeps_what_they_measured(shell: str, tmp_path
         command(*words), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
     found = wait_for(lambda: set(agents()) - before if len(set(agents()) - before) == 2 else None, within_s=60)
-    wait_for(lambda: all(len(os.listdir(f"/proc/{pid}/task")) > 4 for pid in found), within_s=60)
+    wait_for(lambda: all(threads(pid) > 4 for pid in found), within_s=60)
     time.sleep(1.5)
     # As a terminal does it: to all processes of the group.
     os.killpg(session.pid, signal.SIGINT)

@@ -10,19 +10,8 @@ from typing import Any
 import pytest
 
 import headstack as hs
-from conftest import Attach, interrupt, needs_program
-from headstack.cli import main
+from conftest import Attach, Headstack, interrupt, needs_program
 from headstack.jobfiles.fio_json import bin_index, bin_middle_ns
-
-Capture = pytest.CaptureFixture[str]
-
-
-def headstack(capsys: Capture, *arguments: str) -> tuple[int | str, str, str]:
-    """Exit code, stdout and stderr of a command."""
-    with pytest.raises(SystemExit) as ended:
-        main(list(arguments))
-    out, err = capsys.readouterr()
-    return ended.value.code or 0, out, err
 
 
 def job_file(tmp_path: Path, text: str, name: str = "job.fio") -> Path:
@@ -129,23 +118,23 @@ def test_an_impossible_phase_is_refused_before_the_first_is_run(tmp_path: Path) 
         hs.measure_jobs(job_file(tmp_path, text))
 
 
-def test_sections_choose_jobs(tmp_path: Path, capsys: Capture) -> None:
+def test_sections_choose_jobs(tmp_path: Path, headstack: Headstack) -> None:
     file = str(job_file(tmp_path, NULL + "[a]\nrw=read\nnumber_ios=10\n[b]\nrw=read\nnumber_ios=20\n"))
-    code, out, _ = headstack(capsys, "measure", "--fio", file, "--section", "b", "-q", "--json", "-")
+    code, out, _ = headstack("measure", "--fio", file, "--section", "b", "-q", "--json", "-")
     assert code == 0
     [result] = json.loads(out)
     assert result["workload"]["name"] == "b"
-    code, _, err = headstack(capsys, "measure", "--fio", file, "--section", "c")
+    code, _, err = headstack("measure", "--fio", file, "--section", "c")
     assert (code, err.strip()) == (2, f"headstack: {file}: section: there is no [c]; allowed: global, a, b")
 
 
-def test_remarks_and_errors_name_line_and_option(tmp_path: Path, capsys: Capture) -> None:
+def test_remarks_and_errors_name_line_and_option(tmp_path: Path, headstack: Headstack) -> None:
     file = str(job_file(tmp_path, NULL + "[a]\nrw=read\nnumber_ios=10\nmem=shm\n"))
-    code, out, err = headstack(capsys, "measure", "--fio", file, "-q")
+    code, out, err = headstack("measure", "--fio", file, "-q")
     assert (code, err) == (0, f"headstack: {file}:8: mem: buffers are anonymous memory\n")
     assert "a" in out
     wrong = str(job_file(tmp_path, "[a]\nrw=read\niodepht=4\n", "wrong.fio"))
-    code, _, err = headstack(capsys, "measure", "--fio", wrong)
+    code, _, err = headstack("measure", "--fio", wrong)
     assert (code, err) == (2, f"headstack: {wrong}:3: iodepht: unknown option; did you mean iodepth?\n")
 
 
@@ -162,28 +151,28 @@ def test_remarks_and_errors_name_line_and_option(tmp_path: Path, capsys: Capture
     ],
 )
 def test_options_that_contradict_a_job_file_are_refused(
-    tmp_path: Path, capsys: Capture, arguments: list[str], message: str
+    tmp_path: Path, headstack: Headstack, arguments: list[str], message: str
 ) -> None:
     file = str(job_file(tmp_path, NULL + "[a]\nrw=read\n"))
-    code, _, err = headstack(capsys, "measure", "--fio", file, *arguments)
+    code, _, err = headstack("measure", "--fio", file, *arguments)
     assert (code, err) == (2, f"headstack: {message.replace('JOB', file)}\n")
 
 
-def test_options_of_job_files_need_one(capsys: Capture) -> None:
-    code, _, err = headstack(capsys, "measure", "null", "--section", "a")
+def test_options_of_job_files_need_one(headstack: Headstack) -> None:
+    code, _, err = headstack("measure", "null", "--section", "a")
     assert (code, err) == (2, "headstack: --section: belongs to a job file; name one by --fio, --icf or --vdbench\n")
 
 
-def test_fios_own_command_line(capsys: Capture) -> None:
+def test_fios_own_command_line(headstack: Headstack) -> None:
     arguments = ["--name=x", "--ioengine=null", "--rw=randread", "--bs=4k", "--size=1m"]
     arguments += ["--output-format=json", "--thread"]
-    code, out, err = headstack(capsys, "measure", "-q", "--fio", "--", *arguments)
+    code, out, err = headstack("measure", "-q", "--fio", "--", *arguments)
     assert (code, err) == (0, "")
     [job] = json.loads(out)["jobs"]
     assert (job["jobname"], job["read"]["total_ios"]) == ("x", 256)
     options = {"name": "x", "ioengine": "null", "rw": "randread", "bs": "4k", "size": "1m"}
     assert job["job options"] == options
-    code, out, _ = headstack(capsys, "measure", "null:1ms", "-q", "--fio", "--", *arguments[:-2], "--number_ios=5")
+    code, out, _ = headstack("measure", "null:1ms", "-q", "--fio", "--", *arguments[:-2], "--number_ios=5")
     assert code == 0
     assert "null:1ms" in out
 
@@ -264,9 +253,9 @@ Version 2006.07.27
 """
 
 
-def test_a_configuration_of_iometer(tmp_path: Path, capsys: Capture) -> None:
+def test_a_configuration_of_iometer(tmp_path: Path, headstack: Headstack) -> None:
     file = str(job_file(tmp_path, ICF, "test.icf"))
-    code, _, err = headstack(capsys, "measure", "--icf", file)
+    code, _, err = headstack("measure", "--icf", file)
     assert (code, err) == (
         2,
         f"headstack: {file}: PHYSICALDRIVE:1 is a target of the machine it was made on: name a TARGET\n",
@@ -293,10 +282,10 @@ def test_workloads_of_vdbench_share_a_pool_by_their_skew(tmp_path: Path) -> None
     assert results[0]["iops"] <= 8001
 
 
-def test_points_of_a_curve_are_percentages_of_what_was_reached(tmp_path: Path, capsys: Capture) -> None:
+def test_points_of_a_curve_are_percentages_of_what_was_reached(tmp_path: Path, headstack: Headstack) -> None:
     text = VDBENCH.replace("RATE", "curve,curve=(10,50)").replace("skew=75", "skew=0")
     file = str(job_file(tmp_path, text, "curve.vdbench"))
-    code, out, err = headstack(capsys, "measure", "-q", "--vdbench", file, "size=1g", "null:1ms", "--json", "-")
+    code, out, err = headstack("measure", "-q", "--vdbench", file, "size=1g", "null:1ms", "--json", "-")
     assert code == 0, err
     top, tenth, half = json.loads(out)
     rates = [
@@ -310,7 +299,7 @@ def test_points_of_a_curve_are_percentages_of_what_was_reached(tmp_path: Path, c
 # Simulated.
 
 
-def test_a_job_file_is_simulated_as_it_is_measured(tmp_path: Path, capsys: Capture) -> None:
+def test_a_job_file_is_simulated_as_it_is_measured(tmp_path: Path, headstack: Headstack) -> None:
     text = "[global]\nbs=4k\nrw=randread\nsize=1g\nnumber_ios=200\ngroup_reporting\n[a]\nnumjobs=2\niodepth=4\n"
     text += "ioengine=libaio\n[b]\nstonewall\n"
     file = str(job_file(tmp_path, text))
@@ -318,11 +307,11 @@ def test_a_job_file_is_simulated_as_it_is_measured(tmp_path: Path, capsys: Captu
     assert [(row["workload"], row["requests"]) for row in results] == [("a", 400), ("b", 200)]
     again = hs.run_jobs(file, "cheetah-x15-36lp")
     assert again.to_json() == results.to_json()
-    code, out, err = headstack(capsys, "run", "--fio", file, "cheetah-x15-36lp", "-q", "--output-format", "json")
+    code, out, err = headstack("run", "--fio", file, "cheetah-x15-36lp", "-q", "--output-format", "json")
     assert code == 0, err
     assert [job["jobname"] for job in json.loads(out)["jobs"]] == ["a", "b"]
     assert f"headstack: {file}: direct: the page cache of the host is not simulated (a" in err
-    code, _, err = headstack(capsys, "run", "--fio", file, "cheetah-x15-36lp", "--depth", "4")
+    code, _, err = headstack("run", "--fio", file, "cheetah-x15-36lp", "--depth", "4")
     assert (code, err) == (2, f"headstack: --depth: {file} states its own; leave the option out\n")
 
 
@@ -361,7 +350,7 @@ def keys(value: Any, path: str = "") -> dict[str, type]:
 
 
 @pytest.mark.parametrize("form", ["json", "json+"])
-def test_the_same_job_has_the_keys_and_types_of_fio(tmp_path: Path, capsys: Capture, form: str) -> None:
+def test_the_same_job_has_the_keys_and_types_of_fio(tmp_path: Path, headstack: Headstack, form: str) -> None:
     needs_program("fio")
     text = f"[global]\nioengine=psync\nfilename={tmp_path}/f\nsize=1m\nbs=4k\ninvalidate=0\nlat_percentiles=1\n"
     text += "group_reporting\n[mixed]\ndescription=a test\nrw=randrw\nruntime=1\ntime_based\nfsync=16\n"
@@ -369,7 +358,7 @@ def test_the_same_job_has_the_keys_and_types_of_fio(tmp_path: Path, capsys: Capt
     file = str(job_file(tmp_path, text))
     told = subprocess.run(["fio", f"--output-format={form}", file], capture_output=True, text=True, check=True).stdout
     theirs = json.loads(told[told.index("{") :])
-    code, out, err = headstack(capsys, "measure", "-q", "--overwrite", "--fio", file, "--output-format", form)
+    code, out, err = headstack("measure", "-q", "--overwrite", "--fio", file, "--output-format", form)
     assert code == 0, err
     ours = json.loads(out)
     assert [job["jobname"] for job in ours["jobs"]] == [job["jobname"] for job in theirs["jobs"]]
@@ -403,18 +392,20 @@ def test_figures_of_fios_json_are_those_of_the_result(tmp_path: Path) -> None:
     assert job["iodepth_level"]["4"] > 90
 
 
-def test_a_device_of_a_job_file_is_written_where_it_may_be(tmp_path: Path, capsys: Capture, attach: Attach) -> None:
+def test_a_device_of_a_job_file_is_written_where_it_may_be(
+    tmp_path: Path, headstack: Headstack, attach: Attach
+) -> None:
     backing = tmp_path / "backing"
     backing.write_bytes(bytes(1 << 22))
     device = attach(backing)
     file = str(
         job_file(tmp_path, f"[w]\nfilename={device}\nrw=write\nbs=64k\ndirect=1\n[r]\nfilename={device}\nrw=read\n")
     )
-    code, _, err = headstack(capsys, "measure", "--fio", file, "-q")
+    code, _, err = headstack("measure", "--fio", file, "-q")
     assert code == 2
     assert "--destroy" in err
     assert backing.read_bytes() == bytes(1 << 22)
-    code, out, err = headstack(capsys, "measure", "--fio", file, "-q", "--destroy", device, "--output-format", "json")
+    code, out, err = headstack("measure", "--fio", file, "-q", "--destroy", device, "--output-format", "json")
     assert code == 0, err
     document = json.loads(out)
     assert document["jobs"][0]["write"]["io_bytes"] == 1 << 22

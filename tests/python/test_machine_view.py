@@ -37,7 +37,7 @@ def looked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         ["node", WEB / "test" / "machine.mjs", CHROMIUM, file],
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=500,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -9,19 +9,8 @@ from pathlib import Path
 import pytest
 
 import headstack as hs
-from conftest import interrupt
-from headstack.cli import main
+from conftest import Headstack, interrupt
 from headstack.measurement import Access, Opened, Step
-
-Capture = pytest.CaptureFixture[str]
-
-
-def headstack(capsys: Capture, *arguments: str) -> tuple[int | str, str, str]:
-    """Exit code, stdout and stderr of a command."""
-    with pytest.raises(SystemExit) as ended:
-        main(list(arguments))
-    out, err = capsys.readouterr()
-    return ended.value.code or 0, out, err
 
 
 @pytest.fixture
@@ -88,7 +77,7 @@ def test_a_file_is_created_only_where_a_size_is_given(tmp_path: Path) -> None:
     assert row["requests"] == 100
 
 
-def test_what_cannot_be_measured_is_one_line(capsys: Capture, tmp_path: Path) -> None:
+def test_what_cannot_be_measured_is_one_line(headstack: Headstack, tmp_path: Path) -> None:
     for arguments, complaint in [
         (("measure", str(tmp_path)), "is a directory"),
         (("measure", "null", "--engine", "fast"), "auto, ring, psync"),
@@ -97,16 +86,16 @@ def test_what_cannot_be_measured_is_one_line(capsys: Capture, tmp_path: Path) ->
         (("measure", "null:-1ms"), "negative"),
         (("measure", "null", "--depth", "1", "--rate", "5"), "only one of them"),
     ]:
-        code, out, err = headstack(capsys, *arguments)
+        code, out, err = headstack(*arguments)
         assert (code, out) == (2, "")
         assert complaint in err
         assert err.startswith("headstack: ")
         assert err.count("\n") == 1
 
 
-def test_results_say_what_was_measured(capsys: Capture, data: Path) -> None:
+def test_results_say_what_was_measured(headstack: Headstack, data: Path) -> None:
     code, out, _ = headstack(
-        capsys, "measure", str(data), "--requests", "50", "--buffered", "--depth", "1,2", "-q", "--json", "-"
+        "measure", str(data), "--requests", "50", "--buffered", "--depth", "1,2", "-q", "--json", "-"
     )
     runs = json.loads(out)
     assert code == 0
@@ -117,9 +106,8 @@ def test_results_say_what_was_measured(capsys: Capture, data: Path) -> None:
         assert all(check["passed"] for check in run["checks"])
 
 
-def test_curves_of_real_targets_stand_beside_simulated_ones(capsys: Capture, data: Path) -> None:
+def test_curves_of_real_targets_stand_beside_simulated_ones(headstack: Headstack, data: Path) -> None:
     code, out, _ = headstack(
-        capsys,
         "curve",
         str(data),
         "cheetah-x15-36lp",
@@ -176,10 +164,10 @@ def test_a_file_that_was_never_written_is_told_to_be_so(tmp_path: Path) -> None:
     assert not any("not allocated" in note for note in hs.measure(path, size="4KiB", requests=10).notes)
 
 
-def test_no_requests_outstanding_are_refused_as_in_simulation(capsys: Capture) -> None:
+def test_no_requests_outstanding_are_refused_as_in_simulation(headstack: Headstack) -> None:
     for threads in ("1", "2"):
-        code, _, err = headstack(capsys, "measure", "null", "--depth", "0", "--threads", threads)
-        assert (code, err) == (2, "headstack: arrivals.closed.outstanding: 0 is out of range; 1 to 65536 is allowed\n")
+        code, _, err = headstack("measure", "null", "--depth", "0", "--threads", threads)
+        assert (code, err) == (2, "headstack: --depth: 0 is out of range; 1 to 65536 is allowed\n")
 
 
 def test_threads_lose_no_request_of_a_depth_or_a_limit() -> None:

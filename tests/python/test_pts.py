@@ -18,22 +18,11 @@ import duckdb
 import pytest
 
 import headstack as hs
-from headstack.cli import main
+from conftest import Headstack
 from headstack.measurement import Access
 from headstack.pts import FIELDS, Outcome, Report, Settings, pts
 from headstack.pts.plans import PLANS, Point
 from headstack.pts.steady import Window, last_window, steady_state
-
-Capture = pytest.CaptureFixture[str]
-
-
-def headstack(capsys: Capture, *arguments: str) -> tuple[int | str, str, str]:
-    """Exit code, stdout and stderr of a command."""
-    with pytest.raises(SystemExit) as ended:
-        main(list(arguments))
-    out, err = capsys.readouterr()
-    return ended.value.code or 0, out, err
-
 
 # The rule.
 
@@ -145,14 +134,14 @@ def test_averages_are_those_of_the_window() -> None:
     assert grouped.mean(plan.tracked, "iops") == 1000
 
 
-def test_a_short_run_of_all_tests_says_what_it_is(capsys: Capture, tmp_path: Path) -> None:
+def test_a_short_run_of_all_tests_says_what_it_is(headstack: Headstack, tmp_path: Path) -> None:
     table, picture = tmp_path / "rounds.csv", tmp_path / "pts.png"
     columns = tmp_path / "rounds.parquet"
     outputs = ["--csv", str(table), "--parquet", str(columns), "--json", "-"]
     if importlib.util.find_spec("matplotlib") is not None:
         outputs += ["--plot", str(picture)]
     code, out, _ = headstack(
-        capsys, "measure", "pts", "null:200us", "--capacity", "0.0005%", "--round-time", "5ms", "--rounds", "6",
+        "measure", "pts", "null:200us", "--capacity", "0.0005%", "--round-time", "5ms", "--rounds", "6",
         "--purge", "none", "-q", *outputs,
     )  # fmt: skip
     assert code == 0
@@ -194,14 +183,14 @@ def test_a_short_run_of_all_tests_says_what_it_is(capsys: Capture, tmp_path: Pat
         assert picture.read_bytes()[:4] == b"\x89PNG"
 
 
-def test_a_file_is_no_device_and_is_written_only_with_a_word(capsys: Capture, tmp_path: Path) -> None:
+def test_a_file_is_no_device_and_is_written_only_with_a_word(headstack: Headstack, tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(bytes(2 << 20))
     arguments = ("measure", "pts", str(path), "--test", "throughput", "--round-time", "10ms", "--rounds", "5")
-    code, _, err = headstack(capsys, *arguments, "--buffered", "-q")
+    code, _, err = headstack(*arguments, "--buffered", "-q")
     assert (code, "overwrite" in err) == (2, True)
     assert not any(path.read_bytes())
-    code, out, _ = headstack(capsys, *arguments, "--buffered", "-q", "--overwrite")
+    code, out, _ = headstack(*arguments, "--buffered", "-q", "--overwrite")
     assert code == 0
     contents = path.read_bytes()
     assert all(contents[at : at + 512].strip(b"\0") for at in range(0, 2 << 20, 512))
@@ -244,7 +233,7 @@ def test_ctrl_c_keeps_whole_rounds(tmp_path: Path) -> None:
     assert len(report["tests"][0]["rounds"]) == 3
 
 
-def test_what_cannot_be_tested_is_one_line(capsys: Capture, tmp_path: Path) -> None:
+def test_what_cannot_be_tested_is_one_line(headstack: Headstack, tmp_path: Path) -> None:
     small = tmp_path / "small"
     small.write_bytes(bytes(1 << 19))
     for arguments, complaint in [
@@ -262,7 +251,7 @@ def test_what_cannot_be_tested_is_one_line(capsys: Capture, tmp_path: Path) -> N
         (("null", "--json", "-", "--csv", "-"), "named twice"),
         (("null", "--plot", "picture.txt"), "suffix"),
     ]:
-        code, out, err = headstack(capsys, "measure", "pts", *arguments, "-q")
+        code, out, err = headstack("measure", "pts", *arguments, "-q")
         assert (code, out) == (2, ""), arguments
         assert complaint in err, arguments
         assert err.count("\n") == 1

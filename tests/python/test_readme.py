@@ -7,10 +7,11 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from conftest import INSTALLED, environment_of, needs_program
+from conftest import INSTALLED, environment_of, needs_program, slow
 from headstack.cli import main
 from headstack.cli.loading import every
 from terminals import ESCAPES, on_terminal
@@ -36,7 +37,25 @@ def commands(text: str) -> list[str]:
     return [command for line in text.splitlines() if (command := line.split(" #")[0].strip())]
 
 
-@pytest.mark.parametrize(("page", "text"), [block for block in blocks("sh") if "headstack " in block[1]])
+LONG = {"choosing.md", "measuring.md", "studies.md", "sweeps.md", "twin.md"}
+"""Pages with commands of half a minute and more. `make test` runs the shortest block of each, but for twin.md, whose
+only block calibrates a disk, and all other pages."""
+
+
+def stories() -> list[Any]:
+    """The blocks of commands; those of the long pages, but for the shortest of each, are slow."""
+    found = [block for block in blocks("sh") if "headstack " in block[1]]
+    first = {page: min(len(text) for name, text in found if name == page) for page in LONG}
+    mark = slow("half a minute and more; the page's shortest block represents it")
+    return [
+        pytest.param(page, text, marks=mark)
+        if page in LONG and (len(text) > first[page] or page == "twin.md")
+        else (page, text)
+        for page, text in found
+    ]
+
+
+@pytest.mark.parametrize(("page", "text"), stories())
 def test_headstack_commands(page: str, text: str, tmp_path: Path) -> None:
     """A block is one story: its commands run one after the other in one folder."""
     program = PYTHON.with_name("headstack")

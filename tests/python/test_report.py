@@ -181,7 +181,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         ["node", WEB / "test" / "page.mjs", CHROMIUM, file, notebook],
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=500,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -619,7 +619,7 @@ def test_wide_tables_are_whole_on_paper(tmp_path: Path) -> None:
     small = Table("small", "Small", ["system", "IO/s"], [["one", 1.5]])
     write_html(Report("Paper", "", "", [Section("All", "", [grid, wide, small])]), tmp_path / "paper.html")
     command = ["node", str(WEB / "test" / "paper.mjs"), CHROMIUM, str(tmp_path / "paper.html")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=500, check=True)
     found = {how: {one["id"]: one for one in tables} for how, tables in json.loads(done.stdout).items()}
     for name in ("map", "wide"):
         assert found["aside"][name]["page"] == "wide"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import headstack as hs
-from conftest import REPOSITORY
+from conftest import REPOSITORY, slow, slow_but
 from headstack.report.draw import draw
 from headstack.report.figures import Bars, Grid, Lines
 from headstack.studies.outcome import Outcome
@@ -35,12 +35,17 @@ PUBLISHED = [
 """The studies of the documents. That of the predictor takes minutes, and is carried out by ``make validate``."""
 
 
+TRIED = slow_but(PUBLISHED, "mark5c", reason="takes up to two minutes; mark5c represents the studies")
+
+pytestmark = pytest.mark.together
+
+
 @functools.cache
 def carried_out(name: str) -> Outcome:
     return hs.studies.run(name)
 
 
-@pytest.mark.parametrize("name", PUBLISHED)
+@pytest.mark.parametrize("name", TRIED)
 def test_a_study_that_ships_is_carried_out(name: str) -> None:
     """The longest tests there are, unless their runs are kept from before, as they are for the scorecard then."""
     assert len(carried_out(name).claims) == len(hs.studies.load(name).claims) > 0
@@ -61,7 +66,7 @@ NO_VALUES = {("compaq", "figure-2"), ("compaq", "figure-3")}
 """Of these the text of the document has no value."""
 
 
-@pytest.mark.parametrize("name", PUBLISHED)
+@pytest.mark.parametrize("name", TRIED)
 def test_published_figures_are_drawn_with_what_the_text_has_of_them(name: str) -> None:
     drawn = {figure.name: figure for figure in carried_out(name).figures}
     assert {*FIGURES[name]} <= {*drawn}
@@ -80,7 +85,7 @@ def test_published_figures_are_drawn_with_what_the_text_has_of_them(name: str) -
         assert has_band or re.search(r"[Nn]o band|not in the text", figure.note), one
 
 
-@pytest.mark.parametrize("name", PUBLISHED)
+@pytest.mark.parametrize("name", TRIED)
 def test_a_study_is_in_the_gallery_with_its_picture_and_how_it_came_out(name: str, tmp_path: Path) -> None:
     outcome = carried_out(name)
     text = landing.card(name, outcome, has_report=True)
@@ -94,7 +99,7 @@ def test_a_study_is_in_the_gallery_with_its_picture_and_how_it_came_out(name: st
     assert (tmp_path / "one.svg").stat().st_size > 0
 
 
-@pytest.mark.parametrize("name", PUBLISHED)
+@pytest.mark.parametrize("name", TRIED)
 def test_a_thing_has_one_colour_in_all_figures_of_a_study(name: str) -> None:
     colours: dict[str, set[str | None]] = {}
     for figure in carried_out(name).figures:
@@ -104,6 +109,7 @@ def test_a_thing_has_one_colour_in_all_figures_of_a_study(name: str) -> None:
     assert all(len(found) == 1 for found in colours.values()), colours
 
 
+@slow("carries out every study")
 def test_the_scorecard_is_what_the_studies_give() -> None:
     command = [sys.executable, "-c", "from headstack.cli import main; main()", "study", "scorecard"]
     written = str(REPOSITORY / "docs" / "scorecard.md")

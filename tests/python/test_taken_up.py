@@ -64,7 +64,7 @@ def looked(reports: dict[str, Report], tmp_path_factory: pytest.TempPathFactory)
     for name, file in zip(PAGES, files, strict=True):
         file.write_text(to_html(reports[name], with_simulator=True), encoding="utf-8")
     command: list[str | Path] = ["node", WEB / "test" / "alive.mjs", CHROMIUM, *files]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=500, check=False)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found | dict(zip(PAGES, found["pages"], strict=True))

@@ -12,10 +12,7 @@ from pathlib import Path
 import pytest
 
 import headstack as hs
-from conftest import Attach, lacks, needs_program
-from headstack.cli import main
-
-Capture = pytest.CaptureFixture[str]
+from conftest import Attach, Headstack, lacks, needs_program
 
 BLOCK, BLOCKS = 4096, 256
 SIZE = BLOCK * BLOCKS
@@ -35,14 +32,6 @@ lines = [{ size = "4KiB", align = "4KiB", read_percent = 0, random_percent = 100
 """
 
 
-def headstack(capsys: Capture, *arguments: str) -> tuple[int | str, str, str]:
-    """Exit code, stdout and stderr of a command."""
-    with pytest.raises(SystemExit) as ended:
-        main(list(arguments))
-    out, err = capsys.readouterr()
-    return ended.value.code or 0, out, err
-
-
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The current folder of each test, with workloads in it."""
@@ -52,9 +41,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def verified(capsys: Capture, target: str = "data", *options: str) -> tuple[int | str, dict[str, int], list[str], str]:
+def verified(headstack: Headstack, target: str = "data", *options: str) -> tuple[int, dict[str, int], list[str], str]:
     """Exit code, blocks by class, findings and stderr of a pass."""
-    code, out, err = headstack(capsys, "measure", "verify", target, "-q", "--json", "-", *options)
+    code, out, err = headstack("measure", "verify", target, "-q", "--json", "-", *options)
     integrity = json.loads(out)[0]["integrity"] if out else {}
     findings = [text for text in integrity.pop("findings", []) if not text.startswith("torn request")]
     cannot_tell = integrity.pop("cannot_tell", [])
@@ -62,10 +51,10 @@ def verified(capsys: Capture, target: str = "data", *options: str) -> tuple[int 
     return code, integrity, findings, err
 
 
-def write_once(capsys: Capture, *options: str) -> bytes:
+def write_once(headstack: Headstack, *options: str) -> bytes:
     """Writes every block once, and returns what is there then."""
     words = ("measure", "data", "-w", "once.toml", "--requests", str(BLOCKS), "-q", *options)
-    code, out, err = headstack(capsys, *words)
+    code, out, err = headstack(*words)
     assert code == 0, err
     assert f"ledger: {'data.ledger'}" in out
     return Path("data").read_bytes()
@@ -77,24 +66,24 @@ def put(offset: int, data: bytes) -> None:
         file.write(data)
 
 
-def test_a_run_checks_what_it_reads_and_leaves_a_ledger_for_later(capsys: Capture) -> None:
+def test_a_run_checks_what_it_reads_and_leaves_a_ledger_for_later(headstack: Headstack) -> None:
     words = ("measure", "data", "--create", str(SIZE), "-w", "mixed.toml", "--requests", "3000", "--depth", "8", "-q")
-    code, out, _ = headstack(capsys, *words, "--verify", "--threads", "2")
+    code, out, _ = headstack(*words, "--verify", "--threads", "2")
     assert code == 0
     assert "no block is at fault" in out
     assert "ledger: data.ledger" in out
-    code, out, _ = headstack(capsys, "measure", "verify", "data", "-q")
+    code, out, _ = headstack("measure", "verify", "data", "-q")
     assert code == 0
     assert "by the ledger data.ledger" in out
     assert "no block is at fault" in out
-    code, out, _ = headstack(capsys, "measure", "verify", "data", "-q", "--stamps")
+    code, out, _ = headstack("measure", "verify", "data", "-q", "--stamps")
     assert code == 0
     assert "by the stamps alone" in out
     assert "cannot be told: without a ledger" in out
 
 
-def test_what_was_written_is_read_again_at_the_end(capsys: Capture) -> None:
-    out = headstack(capsys, "measure", "data", "--create", str(SIZE), "-w", "once.toml", "--requests", str(BLOCKS),
+def test_what_was_written_is_read_again_at_the_end(headstack: Headstack) -> None:
+    out = headstack("measure", "data", "--create", str(SIZE), "-w", "once.toml", "--requests", str(BLOCKS),
                     "-q", "--verify-after")[1]  # fmt: skip
     assert f"verified: {BLOCKS} blocks read: {BLOCKS} intact" in out
     assert "that were written were read again" in out
@@ -105,7 +94,7 @@ def test_what_was_written_is_read_again_at_the_end(capsys: Capture) -> None:
     assert hs.measure("data", requests=10).integrity(0) is None
 
 
-def test_killed_at_any_moment_it_raises_no_false_alarm(capsys: Capture) -> None:
+def test_killed_at_any_moment_it_raises_no_false_alarm(headstack: Headstack) -> None:
     words = [
         sys.executable,
         "-c",
@@ -135,7 +124,7 @@ def test_killed_at_any_moment_it_raises_no_false_alarm(capsys: Capture) -> None:
             process.wait()
             assert process.stderr is not None
             process.stderr.close()
-        code, integrity, findings, err = verified(capsys)
+        code, integrity, findings, err = verified(headstack)
         assert (code, integrity["damaged"], integrity["lost"], integrity["unflushed"]) == (0, 0, 0, 0), (findings, err)
         assert integrity["intact"] > 0
         under_way += integrity["checked"]
@@ -143,10 +132,10 @@ def test_killed_at_any_moment_it_raises_no_false_alarm(capsys: Capture) -> None:
 
 
 @pytest.mark.parametrize("name", ["corrupt", "stale", "torn", "misplaced", "zeros", "foreign"])
-def test_planted_faults_are_told_apart(capsys: Capture, name: str) -> None:
-    older = write_once(capsys, "--create", str(SIZE), "--verify")
-    newer = write_once(capsys, "--overwrite", "--verify", "--resume", "--seed", "2")
-    assert verified(capsys)[:3] == (0, {**verified(capsys)[1], "intact": BLOCKS, "checked": BLOCKS}, [])
+def test_planted_faults_are_told_apart(headstack: Headstack, name: str) -> None:
+    older = write_once(headstack, "--create", str(SIZE), "--verify")
+    newer = write_once(headstack, "--overwrite", "--verify", "--resume", "--seed", "2")
+    assert verified(headstack)[:3] == (0, {**verified(headstack)[1], "intact": BLOCKS, "checked": BLOCKS}, [])
     at = 77 * BLOCK
     block, old = newer[at : at + BLOCK], older[at : at + BLOCK]
     assert block != old
@@ -159,39 +148,39 @@ def test_planted_faults_are_told_apart(capsys: Capture, name: str) -> None:
         "foreign": b"\x55" * BLOCK,
     }
     put(at, planted[name])
-    code, integrity, findings, err = verified(capsys)
+    code, integrity, findings, err = verified(headstack)
     assert (code, integrity[name], integrity["intact"]) == (1, 1, BLOCKS - 1)
     assert len(findings) == 1, findings
     assert findings[0].startswith(f"{name} at byte {at}, {BLOCK} bytes")
     assert "1 block is not what was written" in err
-    code, out, _ = headstack(capsys, "measure", "verify", "data", "-q")
+    code, out, _ = headstack("measure", "verify", "data", "-q")
     assert code == 1
     assert f"  {name} at byte {at}" in out
     # What no flush had covered, a power cut may take; what is damaged, nothing excuses.
     expected = 1 if name in ("corrupt", "misplaced") else 0
-    assert verified(capsys, "data", "--power-loss")[0] == expected
+    assert verified(headstack, "data", "--power-loss")[0] == expected
     # A run that checks finds it too.
     words = ("--size", "4KiB", "--random", "0", "--requests", str(BLOCKS), "--depth", "4")
-    code, out, _ = headstack(capsys, "measure", "data", *words, "--check", "-q")
+    code, out, _ = headstack("measure", "data", *words, "--check", "-q")
     assert code == 1
     assert f"{name} at byte {at}" in out
 
 
-def test_a_flushed_write_that_is_lost_is_told_from_one_that_was_not(capsys: Capture) -> None:
+def test_a_flushed_write_that_is_lost_is_told_from_one_that_was_not(headstack: Headstack) -> None:
     Path("flushed.toml").write_text(ONCE.replace('addresses = "once"', 'addresses = "once"\nflush_every = 1'))
     words = ("measure", "data", "-w", "flushed.toml", "--requests", str(3 * BLOCKS), "-q", "--verify")
-    code, _, err = headstack(capsys, *words, "--create", str(SIZE))
+    code, _, err = headstack(*words, "--create", str(SIZE))
     assert code == 0, err
     written = Path("data").read_bytes()
     at = next(at for at in range(0, SIZE, BLOCK) if written[at : at + 8] == b"hsstamp1")
     put(at, bytes(BLOCK))
-    code, integrity, _, _ = verified(capsys, "data", "--power-loss")
+    code, integrity, _, _ = verified(headstack, "data", "--power-loss")
     assert (code, integrity["zeros"], integrity["lost"], integrity["unflushed"]) == (1, 1, 1, 0)
 
 
-def test_what_makes_no_sense_is_refused_in_one_line(capsys: Capture) -> None:
+def test_what_makes_no_sense_is_refused_in_one_line(headstack: Headstack) -> None:
     def refused(*words: str) -> str:
-        code, out, err = headstack(capsys, "measure", *words, "-q")
+        code, out, err = headstack("measure", *words, "-q")
         assert (code, out, err.count("\n")) == (2, "", 1)
         return err
 
@@ -201,7 +190,7 @@ def test_what_makes_no_sense_is_refused_in_one_line(capsys: Capture) -> None:
     assert "nothing is verified" in refused("data", "--requests", "10", "--ledger", "x")
     assert "stores nothing that could be verified" in refused("null", "--read", "0", "--requests", "10", "--verify")
     assert not Path("null.ledger").exists()
-    write_once(capsys, "--overwrite", "--verify")
+    write_once(headstack, "--overwrite", "--verify")
     before = Path("data").read_bytes()
     again = ("data", "-w", "once.toml", "--requests", "10", "--overwrite", "--verify")
     assert "an earlier run has left this ledger; --resume goes on with it" in refused(*again)
@@ -229,24 +218,24 @@ def loop(attach: Attach, folder: Path) -> str:
     return attach(backing)
 
 
-def test_a_block_device_is_verified(capsys: Capture, loop: str) -> None:
+def test_a_block_device_is_verified(headstack: Headstack, loop: str) -> None:
     name = Path(loop).name
     words = ("measure", loop, "-w", "mixed.toml", "--requests", "2000", "--depth", "8", "-q", "--verify")
-    code, out, err = headstack(capsys, *words, "--destroy", name)
+    code, out, err = headstack(*words, "--destroy", name)
     assert code == 0, err
     assert f"ledger: {name}.ledger" in out
-    code, integrity, findings, _ = verified(capsys, loop)
+    code, integrity, findings, _ = verified(headstack, loop)
     assert (code, findings) == (0, [])
     assert integrity["intact"] > 0
 
 
-def test_what_a_device_cannot_read_is_counted_and_named(capsys: Capture, loop: str) -> None:
+def test_what_a_device_cannot_read_is_counted_and_named(headstack: Headstack, loop: str) -> None:
     words = ("measure", loop, "-w", "once.toml", "--requests", str(BLOCKS), "-q", "--verify", "--destroy")
-    code, _, err = headstack(capsys, *words, Path(loop).name)
+    code, _, err = headstack(*words, Path(loop).name)
     assert code == 0, err
     # Behind the end of its file, a loop device has I/O errors.
     os.truncate("backing", SIZE - 3 * BLOCK)
-    code, integrity, findings, _ = verified(capsys, loop)
+    code, integrity, findings, _ = verified(headstack, loop)
     assert (code, integrity["unreadable"], integrity["intact"]) == (1, 3, BLOCKS - 3)
     assert findings[0].startswith(f"unreadable at byte {SIZE - 3 * BLOCK}, {BLOCK} bytes")
 
@@ -269,23 +258,23 @@ def load_table(name: str, table: str) -> None:
         subprocess.run(["dmsetup", "resume", name], timeout=30, check=True)
 
 
-def test_unreadable_sectors_are_counted_and_named(capsys: Capture, mapped: str, loop: str) -> None:
+def test_unreadable_sectors_are_counted_and_named(headstack: Headstack, mapped: str, loop: str) -> None:
     device, block = f"/dev/mapper/{mapped}", Path(f"/dev/mapper/{mapped}").resolve().name
     words = ("measure", device, "-w", "once.toml", "--requests", str(BLOCKS), "-q", "--verify", "--destroy", block)
-    code, _, err = headstack(capsys, *words)
+    code, _, err = headstack(*words)
     assert code == 0, err
     bad, sectors = 100, SIZE // 512
     rest = f"{8 * (bad + 1)} {sectors - 8 * (bad + 1)} linear {loop} {8 * (bad + 1)}"
     load_table(mapped, f"0 {8 * bad} linear {loop} 0\n{8 * bad} 8 error\n{rest}")
-    code, integrity, findings, _ = verified(capsys, device)
+    code, integrity, findings, _ = verified(headstack, device)
     assert (code, integrity["unreadable"], integrity["intact"]) == (1, 1, BLOCKS - 1)
     assert findings[0].startswith(f"unreadable at byte {bad * BLOCK}, {BLOCK} bytes")
 
 
-def test_writes_that_a_device_drops_are_found(capsys: Capture, mapped: str, loop: str) -> None:
+def test_writes_that_a_device_drops_are_found(headstack: Headstack, mapped: str, loop: str) -> None:
     device, block = f"/dev/mapper/{mapped}", Path(f"/dev/mapper/{mapped}").resolve().name
     load_table(mapped, f"0 {SIZE // 512} flakey {loop} 0 0 60 1 drop_writes")
     words = ("measure", device, "-w", "once.toml", "--requests", str(BLOCKS), "-q", "--verify-after")
-    code, out, _ = headstack(capsys, *words, "--destroy", block)
+    code, out, _ = headstack(*words, "--destroy", block)
     assert code == 1
     assert f"{BLOCKS:,} zeros" in out

@@ -114,7 +114,7 @@ def test_cargo_runs_tests_under_the_watch() -> None:
 
 def test_a_test_of_python_that_hangs_is_ended_with_its_name_and_stacks(tmp_path: Path) -> None:
     options = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
-    assert (options["faulthandler_timeout"], options["faulthandler_exit_on_timeout"]) == (300, True)
+    assert (options["faulthandler_timeout"], options["faulthandler_exit_on_timeout"]) == (600, True)
     (tmp_path / "test_hangs.py").write_text(
         "import threading\ndef test_it_waits_for_ever():\n    threading.Event().wait()\n"
     )
@@ -136,4 +136,4 @@ def test_nothing_allows_a_test_more() -> None:
     """A program that a test starts is given up before the test is, or nobody hears which of them hung."""
     for file in Path(__file__).parent.glob("*.py"):
         for allowed in re.findall(r"(?:\btimeout=|PATIENCE_S = )(\d+)", file.read_text()):
-            assert int(allowed) <= 100, file.name
+            assert int(allowed) <= 500, file.name

@@ -48,7 +48,7 @@ async function looked(file, number) {
   const whole = (loads) => page.waitForFunction(([requests, loads]) => {
     const known = new Set(window.rows.filter((row) => row.requests === requests).map((row) => row.depth ?? row.rate_per_s));
     return loads.every((load) => known.has(load));
-  }, [requests, loads], { timeout: 60000 });
+  }, [requests, loads], { timeout: 400000 });
   await whole(taken.loads);
   await page.waitForTimeout(400);
   told.rows = await page.evaluate((requests) => window.rows.splice(0).filter((row) => row.requests === requests), requests);

@@ -28,14 +28,14 @@ async function opened(hash = "", options = {}) {
   return { page, first_curve_ms: Date.now() - started };
 }
 
-const answered = (page) => page.waitForFunction(() => /: /.test(document.querySelector(".answer").textContent), null, { timeout: 60000 });
+const answered = (page) => page.waitForFunction(() => /: /.test(document.querySelector(".answer").textContent), null, { timeout: 400000 });
 const line = (page) => page.locator(".first .paper path.line").evaluateAll((all) => all.map((path) => path.getAttribute("d")));
 /** Until every point is as it was asked for. */
-const computed = (page) => page.waitForFunction(() => document.querySelector("main").getAttribute("aria-busy") === "false", null, { timeout: 60000 });
+const computed = (page) => page.waitForFunction(() => document.querySelector("main").getAttribute("aria-busy") === "false", null, { timeout: 400000 });
 /** And until the command that gives the same is there, too. */
 async function settled(page) {
   await computed(page);
-  await page.waitForFunction(() => document.querySelector(".reproduced").getAttribute("aria-busy") === "false", null, { timeout: 60000 });
+  await page.waitForFunction(() => document.querySelector(".reproduced").getAttribute("aria-busy") === "false", null, { timeout: 400000 });
 }
 const shown = async (page) => ({
   answer: await page.locator(".answer").innerText(),
@@ -64,7 +64,7 @@ async function dragged() {
     const drawn = [...document.querySelectorAll(".first .paper path.line")].map((path) => path.getAttribute("d"));
     return JSON.stringify(drawn) !== old;
   };
-  await page.waitForFunction(isNew, lines, { timeout: 60000 });
+  await page.waitForFunction(isNew, lines, { timeout: 400000 });
   const coarse_ms = Date.now() - began;
   await settled(page);
   const after = await shown(page);

@@ -17,13 +17,13 @@ async function opened(hash = "", options = {}) {
   page.on("pageerror", (error) => found.errors.push(error.message));
   page.on("request", (request) => /^(https?|ws|file):/.test(request.url()) && !request.url().startsWith(address) && found.requests.push(request.url()));
   await page.goto(address + hash);
-  await page.waitForFunction(() => document.querySelector(".scenes a"), null, { timeout: 60000 });
+  await page.waitForFunction(() => document.querySelector(".scenes a"), null, { timeout: 400000 });
   return page;
 }
 
 async function scene(page, name) {
   await page.getByRole("link", { name, exact: true }).click();
-  await page.waitForFunction(() => document.querySelector(".stage canvas[aria-label]"), null, { timeout: 60000 });
+  await page.waitForFunction(() => document.querySelector(".stage canvas[aria-label]"), null, { timeout: 400000 });
 }
 
 const moment = (page) => page.locator(".moment").innerText();

@@ -19,7 +19,7 @@ await page.addInitScript(() => {
   seen.observe(document, { subtree: true, childList: true, characterData: true });
 });
 await page.goto(pathToFileURL(file).href);
-await page.waitForFunction(() => window.first_curve_ms, null, { timeout: 60000 });
+await page.waitForFunction(() => window.first_curve_ms, null, { timeout: 400000 });
 await page.waitForTimeout(2000);
 const most = () => page.evaluate(() => Math.max(0, ...window.blocked.splice(0)));
 const started = await page.evaluate(() => ({
