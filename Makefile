@@ -79,7 +79,7 @@ test:
 test-all:
 	@VENV=$(VENV) $(PYTHON) tests/run.py --all
 
-# What both are made of: the environment with all that tests need, and the module that they load.
+# The environment holds everything that tests need; the module is the compiled part that they load.
 environment: $(BIN)/maturin
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --requirements pyproject.toml --extra dev
 

@@ -19,7 +19,7 @@ from typing import Any
 PR_SET_CHILD_SUBREAPER = 36
 """From linux/prctl.h: orphaned descendants become children of this process instead of init's."""
 PATIENCE_S = 5.0
-"""How long a process or a loop device may take to end on its own: both take a moment after they are told to."""
+"""How long a process or a loop device may take to end by itself: detaching a loop device is asynchronous."""
 
 
 def adopt_orphans() -> None:

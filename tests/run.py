@@ -47,7 +47,7 @@ class Stage:
     """Stages that must have ended before it starts, well or not."""
     environment: dict[str, str] = field(default_factory=dict)
     shown: bool = False
-    """Whether its output is passed on as it comes; otherwise it is printed where the stage fails."""
+    """True prints the output live; False prints it only if the stage fails."""
     code: int | None = None
     wall_s: float = 0.0
     cpu_s: float = 0.0

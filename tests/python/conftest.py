@@ -98,7 +98,7 @@ def nothing_left(tmp_path_factory: pytest.TempPathFactory, request: pytest.Fixtu
 
 
 DURATIONS = Path(__file__).with_name("durations.txt")
-"""What tests took in a whole run, in seconds, by name; those below half a second are left out."""
+"""Duration of each test in a full run, in seconds; the file omits tests shorter than 0.5 s."""
 WRITE_DURATIONS = os.environ.get("HEADSTACK_WRITE_DURATIONS")
 
 
@@ -126,14 +126,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def unit_of(nodeid: str) -> str:
-    """What one process runs: a file whose tests share a fixture or are marked ``together``, or a single test."""
+    """Returns the unit of scheduling: the file, if its tests share a fixture or are marked ``together``; else the test."""
     file = nodeid.partition("::")[0]
     return file if shares_fixtures(Path(file).name) else nodeid
 
 
 @cache
 def shares_fixtures(name: str) -> bool:
-    """Whether tests of a file share what one of them has made."""
+    """Returns true if the file has a module fixture or the mark ``together``."""
     text = Path(__file__).with_name(name).read_text(encoding="utf-8")
     return 'scope="module"' in text or "pytest.mark.together" in text
 
@@ -156,7 +156,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 IS_TEST_ALL = "HEADSTACK_TEST_ALL" in os.environ
-"""Whether `make test-all` runs: tests that try a number of random cases then try all of them."""
+"""True under `make test-all`; tests of random cases then try all of them."""
 
 
 def slow(reason: str) -> pytest.MarkDecorator:
@@ -279,7 +279,7 @@ class Captured:
         os.close(self.saved)
 
     def read_text(self) -> str:
-        """What was written, as ``subprocess`` with ``text=True`` reads it."""
+        """Returns the text written so far, with line ends as ``subprocess`` with ``text=True`` returns them."""
         self.file.seek(0)
         text = self.file.read().decode()
         self.file.close()

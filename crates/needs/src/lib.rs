@@ -8,7 +8,7 @@ use std::fmt::Display;
 use std::fs::OpenOptions;
 use std::io::Write;
 
-/// Whether `make test-all` runs, which sets `HEADSTACK_TEST_ALL`: tests that are slow by nature then run whole.
+/// Returns true under `make test-all`, which sets `HEADSTACK_TEST_ALL`: slow tests then try all of their cases.
 pub fn is_test_all() -> bool {
     std::env::var_os("HEADSTACK_TEST_ALL").is_some()
 }
@@ -24,7 +24,7 @@ pub fn cases(all: u32) -> u32 {
     if is_test_all() { all } else { all.div_ceil(4) }
 }
 
-/// Whether the calling test is left to `make test-all`; it is then listed among those that were skipped.
+/// Returns true under `make test`, and lists the calling test as skipped: only `make test-all` runs it.
 #[track_caller]
 pub fn left_to_test_all() -> bool {
     if !is_test_all() {
