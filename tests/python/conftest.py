@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import signal
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple, NoReturn
 
 import pytest
@@ -126,7 +128,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def unit_of(nodeid: str) -> str:
-    """Returns the unit of scheduling: the file, if its tests share a fixture or are marked ``together``; else the test."""
+    """Returns what xdist schedules as one: a file whose tests share fixtures or are marked ``together``, or a test."""
     file = nodeid.partition("::")[0]
     return file if shares_fixtures(Path(file).name) else nodeid
 
@@ -310,6 +312,18 @@ def interrupt(process: subprocess.Popen[Any], after_s: float = 1) -> None:
         time.sleep(0.001)
     time.sleep(after_s)
     process.send_signal(signal.SIGINT)
+
+
+def load_script(path: Path) -> ModuleType:
+    """Loads a script of the checkout as a module, by the name of its file."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # Dataclasses look their module up there.
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.fixture(scope="session")

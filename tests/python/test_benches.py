@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import shutil
@@ -14,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from conftest import REPOSITORY, lacks, needs_program
+from conftest import REPOSITORY, lacks, load_script, needs_program
 
 BUILD_WITHIN_S = 200
 """`make test` has built the programs before; on its own, this test would build all Rust tests first."""
@@ -22,14 +21,7 @@ BUILD_WITHIN_S = 200
 
 @pytest.fixture(scope="module")
 def validate() -> ModuleType:
-    path = REPOSITORY / "benches" / "validate.py"
-    spec = importlib.util.spec_from_file_location("validate", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["validate"] = module
-    spec.loader.exec_module(module)
-    return module
+    return load_script(REPOSITORY / "benches" / "validate.py")
 
 
 @pytest.fixture(scope="module")

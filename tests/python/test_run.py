@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
 import sys
@@ -12,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-from conftest import REPOSITORY, lacks
+from conftest import REPOSITORY, lacks, load_script
 
 LEAVES_A_PROCESS = f"""
 import subprocess, sys
@@ -56,13 +55,7 @@ def test_a_loop_device_of_a_test_is_detached_and_named(tmp_path: Path, monkeypat
 @pytest.fixture(scope="module")
 def runner() -> ModuleType:
     """tests/run.py as a module."""
-    spec = importlib.util.spec_from_file_location("run", REPOSITORY / "tests" / "run.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["run"] = module
-    spec.loader.exec_module(module)
-    return module
+    return load_script(REPOSITORY / "tests" / "run.py")
 
 
 @pytest.fixture
