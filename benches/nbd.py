@@ -40,7 +40,7 @@ def fio(socket: Path, *options: str) -> dict[str, float]:
 
 
 def lacks() -> str | None:
-    """What this machine lacks for the comparison."""
+    """Names the programs and modules that the comparison needs and this machine does not have."""
     missing = next((program for program in ("fio", "nbdkit") if shutil.which(program) is None), None)
     if missing is not None:
         return f"{missing} is not installed"
@@ -60,7 +60,7 @@ def wait_for(sockets: dict[str, Path], servers: dict[str, subprocess.Popen[bytes
         time.sleep(0.05)
 
 
-def one_round(socket: Path, process: int, kind: str, depth: int, seconds: float) -> tuple[float, float]:
+def measure_round(socket: Path, process: int, kind: str, depth: int, seconds: float) -> tuple[float, float]:
     """I/O per second, and microseconds of the server's processor time for each."""
     before_s = processor_s(process)
     timed = ["--time_based", f"--runtime={round(seconds * 1000)}ms", "--bs=4k", f"--rw={kind}", f"--iodepth={depth}"]
@@ -93,7 +93,7 @@ def compare(
     seen: dict[str, list[tuple[float, float]]] = {name: [] for name in servers}
     for _ in range(rounds):
         for name, process in servers.items():
-            seen[name].append(one_round(sockets[name], process, kind, depth, seconds))
+            seen[name].append(measure_round(sockets[name], process, kind, depth, seconds))
     told: dict[str, object] = {"kind": kind, "depth": depth}
     medians = {name: [statistics.median(column) for column in zip(*rows, strict=True)] for name, rows in seen.items()}
     for name, (ios_per_s, processor_us) in medians.items():

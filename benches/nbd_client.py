@@ -57,7 +57,7 @@ def by_headstack(uri: str, kind: str, size: int, depth: int, seconds: int, out: 
 CLIENTS = {"headstack": by_headstack, "fio": by_fio}
 
 
-def one_round(client: str, uri: str, workload: tuple[str, int, int], out: Path) -> tuple[float, float]:
+def measure_round(client: str, uri: str, workload: tuple[str, int, int], out: Path) -> tuple[float, float]:
     """Requests a second, and microseconds of processor time for each."""
     short_s, few = CLIENTS[client](uri, *workload, SHORT_S, out)
     long_s, many = CLIENTS[client](uri, *workload, LONG_S, out)
@@ -69,7 +69,7 @@ def compare(server: str, uri: str, workload: tuple[str, int, int], rounds: int, 
     seen: dict[str, list[tuple[float, float]]] = {name: [] for name in CLIENTS}
     for _ in range(rounds):
         for name in CLIENTS:
-            seen[name].append(one_round(name, uri, workload, out))
+            seen[name].append(measure_round(name, uri, workload, out))
     told: dict[str, object] = {"server": server, "kind": workload[0], "size": workload[1], "depth": workload[2]}
     medians = {name: [statistics.median(column) for column in zip(*rows, strict=True)] for name, rows in seen.items()}
     for name, (ios_per_s, processor_us) in medians.items():

@@ -290,7 +290,7 @@ class Validation:
         self.attempt("the machine's own speed", measured)
 
     def document(self) -> dict[str, Any]:
-        """What is written."""
+        """Returns the content of the JSON file."""
         parts = {"steps": self.steps, "rows": self.rows, "skipped": self.skipped, "failed": self.failed}
         return {"machine": self.machine} | parts
 

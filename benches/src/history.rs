@@ -117,7 +117,7 @@ pub fn print_changes(path: &Path, run: &Run) {
     }
 }
 
-/// Whether two rows are the same figure beside the same peer. A name may end in a noise that differs from run to run.
+/// Returns true if two rows hold the same figure and peer. A name may end in a noise level that varies between runs.
 fn is_same(one: &Row, other: &Row) -> bool {
     let name = |row: &Row| row.name.split(" (noise").next().map(str::to_owned);
     name(one) == name(other) && one.peer == other.peer

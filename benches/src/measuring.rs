@@ -185,7 +185,7 @@ const BEST: &[&str] = &[
     "--iodepth_batch_complete_max=8",
 ];
 
-/// What this machine lacks for a run of fio with this engine.
+/// Names what fio needs to run this engine and this machine does not have.
 pub fn fio_lacks(engine: &str) -> Option<String> {
     match Command::new("fio").arg(format!("--enghelp={engine}")).output() {
         Err(_) => Some("fio is not installed".to_owned()),

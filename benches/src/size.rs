@@ -5,7 +5,7 @@ use std::time::Duration;
 /// Size of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
-    /// What `make bench` measures.
+    /// The full size, as `make bench` measures it.
     Full,
     /// The same, with ten times as many requests for peak memory.
     Long,
