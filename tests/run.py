@@ -60,7 +60,7 @@ class Stage:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Builds and runs the tests.")
+    parser = argparse.ArgumentParser(description="Builds and runs the tests.", allow_abbrev=False)
     parser.add_argument("--all", action="store_true", help="Also the tests marked as slow.")
     options = parser.parse_args()
     (TARGET / "stages").mkdir(parents=True, exist_ok=True)
