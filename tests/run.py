@@ -12,6 +12,7 @@ processor time.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import shlex
 import shutil
@@ -133,7 +134,8 @@ def run_all(stages: list[Stage]) -> None:
     def end_all(number: int, _: object) -> None:
         ending.set()
         for process in list(running):
-            os.killpg(process.pid, number)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, number)
 
     # A terminal that hangs up ends a run that was started without nohup; its tests set the signals that they rely on.
     for number in ENDING:
@@ -151,26 +153,34 @@ def run_stage(stage: Stage, running: set[subprocess.Popen[bytes]], ending: threa
     """Waits for the stages before, runs the command, and keeps exit code and times."""
     for earlier in [*stage.after, *stage.behind]:
         earlier.ended.wait()
-    if all(earlier.code == 0 for earlier in stage.after) and not ending.is_set():
-        start_s = time.monotonic()
-        output = None if stage.shown else stage.log.open("wb")
-        process = subprocess.Popen(
-            stage.command,
-            cwd=REPOSITORY,
-            env=os.environ | stage.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT if output else None,
-            process_group=0,
-        )
-        running.add(process)
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = stage.code = os.waitstatus_to_exitcode(status)
-        running.discard(process)
-        stage.wall_s = time.monotonic() - start_s
-        stage.cpu_s = usage.ru_utime + usage.ru_stime
-        report(stage)
-    stage.ended.set()
+    try:
+        if all(earlier.code == 0 for earlier in stage.after) and not ending.is_set():
+            run_command(stage, running)
+            report(stage)
+    finally:
+        # Otherwise the stages behind a fault of this program would wait forever.
+        stage.ended.set()
+
+
+def run_command(stage: Stage, running: set[subprocess.Popen[bytes]]) -> None:
+    """Runs the command of a stage in a process group of its own."""
+    start_s = time.monotonic()
+    output = None if stage.shown else stage.log.open("wb")
+    process = subprocess.Popen(
+        stage.command,
+        cwd=REPOSITORY,
+        env=os.environ | stage.environment,
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=subprocess.STDOUT if output else None,
+        process_group=0,
+    )
+    running.add(process)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = stage.code = os.waitstatus_to_exitcode(status)
+    running.discard(process)
+    stage.wall_s = time.monotonic() - start_s
+    stage.cpu_s = usage.ru_utime + usage.ru_stime
 
 
 def report(stage: Stage) -> None:

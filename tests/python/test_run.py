@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from types import ModuleType
@@ -80,6 +82,43 @@ def test_a_stage_starts_after_those_that_it_needs_and_not_if_one_failed(
     assert "[second] failed with exit code 7" in shown
     table = runner.table([first, second, third], 1.0)
     assert "not run" in table.splitlines()[3]
+
+
+RUNS_TWO_STAGES = f"""
+import sys
+from pathlib import Path
+sys.path.insert(0, {str(REPOSITORY / "tests")!r})
+import run
+run.TARGET = Path(sys.argv[1])
+(run.TARGET / "stages").mkdir()
+first = run.Stage("first", ["sh", "-c", f"touch {{run.TARGET}}/begun; exec sleep 1000"])
+run.run_all([first, run.Stage("second", ["true"], [first])])
+print(first.code)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_a_run_with_all_of_its_stages(tmp_path: Path, number: signal.Signals) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", RUNS_TWO_STAGES, str(tmp_path)], stdout=subprocess.PIPE, text=True
+    )
+    while not (tmp_path / "begun").exists() and process.poll() is None:
+        time.sleep(0.01)
+    process.send_signal(number)
+    shown, _ = process.communicate(timeout=60)
+    assert shown.splitlines()[-1] == str(-number)
+
+
+@pytest.mark.parametrize("fails", ["no-such-program", "/"])
+def test_a_stage_that_cannot_start_keeps_no_other_waiting(
+    runner: ModuleType, target: Path, fails: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threading, "excepthook", lambda _: None)
+    first = runner.Stage("first", [fails])
+    second = runner.Stage("second", ["true"], [first])
+    third = runner.Stage("third", ["true"], behind=[first])
+    runner.run_all([first, second, third])
+    assert [stage.code for stage in (first, second, third)] == [None, None, 0]
 
 
 @pytest.mark.parametrize("is_all", [False, True])
