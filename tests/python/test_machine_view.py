@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import headstack as hs
-from conftest import CHEETAH
+from conftest import CHEETAH, needs_quiet_machine
 from headstack.report.explorer import ENGINE
 from test_explorer import CHROMIUM, WEB
 
@@ -86,7 +86,11 @@ def test_it_plays_and_pauses_and_blocks_nobody(looked: dict[str, Any]) -> None:
     played = looked["played"]
     assert played["while"][0] != played["while"][1]
     assert played["paused"][0] == played["paused"][1]
-    assert played["frame_ms"] < 50, "median of the frames that were drawn"
+
+
+def test_a_frame_is_drawn_in_time(looked: dict[str, Any]) -> None:
+    needs_quiet_machine()
+    assert looked["played"]["frame_ms"] < 50, "median of the frames that were drawn"
 
 
 def test_who_wants_little_motion_gets_none_unasked(looked: dict[str, Any]) -> None:

@@ -1,28 +1,16 @@
 // Opens reports with the simulator in Chromium, takes their first curve up and drags it, and prints what was there as JSON:
 // alive.mjs CHROMIUM PAGE...
-import { chromium } from "playwright-core";
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { pathToFileURL } from "node:url";
+import { addressOf, checkAccessibility, launch, newWatchedPage } from "./chromium.mjs";
 
 const [program, ...files] = process.argv.slice(2);
-const args = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--disable-background-networking"];
-const browser = await chromium.launch({ executablePath: program, args });
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const browser = await launch(program);
 const found = { errors: [], requests: [], pages: [] };
 
-async function violations(page) {
-  const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
-  return violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html.slice(0, 140)}`));
-}
-
 async function looked(file, number) {
-  const address = pathToFileURL(file).href;
+  const address = addressOf(file);
   const dark = number % 2 === 1;
-  const page = await browser.newPage({ viewport: { width: dark ? 390 : 1400, height: 900 }, colorScheme: dark ? "dark" : "light" });
-  page.on("console", (message) => ["error", "warning"].includes(message.type()) && found.errors.push(message.text()));
-  page.on("pageerror", (error) => found.errors.push(error.message));
-  page.on("request", (request) => /^(https?|ws|file):/.test(request.url()) && !request.url().startsWith(address) && found.requests.push(request.url()));
+  const options = { viewport: { width: dark ? 390 : 1400, height: 900 }, colorScheme: dark ? "dark" : "light" };
+  const page = await newWatchedPage(browser, options, found, address);
   await page.addInitScript(() => {
     // What the simulator answers, to the last digit.
     window.rows = [];
@@ -36,10 +24,9 @@ async function looked(file, number) {
     };
   });
   await page.goto(`${address}#runs`);
-  await page.evaluate(axe);
   const offered = await page.locator(".vary button").allInnerTexts();
   const refused = await page.locator("figure .note").allInnerTexts();
-  const told = { offered, refused, violations: await violations(page) };
+  const told = { offered, refused, violations: (await checkAccessibility(page)).violations };
   if (!offered.length) return { ...told, rows: [] };
   await page.locator(".vary button").first().click();
   const { sections } = JSON.parse(await page.evaluate(() => document.getElementById("report").textContent)).report;
@@ -48,13 +35,13 @@ async function looked(file, number) {
   const whole = (loads) => page.waitForFunction(([requests, loads]) => {
     const known = new Set(window.rows.filter((row) => row.requests === requests).map((row) => row.depth ?? row.rate_per_s));
     return loads.every((load) => known.has(load));
-  }, [requests, loads], { timeout: 400000 });
+  }, [requests, loads]);
   await whole(taken.loads);
   await page.waitForTimeout(400);
   told.rows = await page.evaluate((requests) => window.rows.splice(0).filter((row) => row.requests === requests), requests);
   told.chips = await page.locator(".chip .name").allInnerTexts();
   const wide = await page.evaluate(() => document.documentElement.scrollWidth);
-  told.open = { hash: decodeURIComponent(new URL(page.url()).hash), wide, violations: await violations(page) };
+  told.open = { hash: decodeURIComponent(new URL(page.url()).hash), wide, violations: (await checkAccessibility(page)).violations };
   const label = (await page.getByLabel("seek times", { exact: true }).count()) ? "seek times" : "drives";
   const slider = page.getByLabel(label, { exact: true });
   await slider.evaluate((input) => {

@@ -1,21 +1,15 @@
 // Opens the explorer in a browser, does what people do with it, and prints what was there as JSON:
 // explore.mjs PROGRAM PAGE PART FILE...
-import { chromium } from "playwright-core";
 import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { pathToFileURL } from "node:url";
+import { addressOf, checkAccessibility, launch, newWatchedPage } from "./chromium.mjs";
 
 const [program, file, part, ...files] = process.argv.slice(2);
-const args = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--disable-background-networking", "--enable-precise-memory-info", "--js-flags=--expose-gc"];
-const browser = await chromium.launch({ executablePath: program, args });
-const address = pathToFileURL(file).href;
+const browser = await launch(program, "--enable-precise-memory-info", "--js-flags=--expose-gc");
+const address = addressOf(file);
 const found = { errors: [], requests: [] };
 
 async function opened(hash = "", options = {}) {
-  const page = await browser.newPage({ viewport: { width: 1300, height: 900 }, ...options });
-  page.on("console", (message) => ["error", "warning"].includes(message.type()) && found.errors.push(message.text()));
-  page.on("pageerror", (error) => found.errors.push(error.message));
-  page.on("request", (request) => /^(https?|ws|file):/.test(request.url()) && !request.url().startsWith(address) && found.requests.push(request.url()));
+  const page = await newWatchedPage(browser, { viewport: { width: 1300, height: 900 }, ...options }, found, address);
   await page.addInitScript(() => {
     window.blocked = 0;
     new PerformanceObserver((list) => {
@@ -28,14 +22,14 @@ async function opened(hash = "", options = {}) {
   return { page, first_curve_ms: Date.now() - started };
 }
 
-const answered = (page) => page.waitForFunction(() => /: /.test(document.querySelector(".answer").textContent), null, { timeout: 400000 });
+const answered = (page) => page.waitForFunction(() => /: /.test(document.querySelector(".answer").textContent));
 const line = (page) => page.locator(".first .paper path.line").evaluateAll((all) => all.map((path) => path.getAttribute("d")));
 /** Until every point is as it was asked for. */
-const computed = (page) => page.waitForFunction(() => document.querySelector("main").getAttribute("aria-busy") === "false", null, { timeout: 400000 });
+const computed = (page) => page.waitForFunction(() => document.querySelector("main").getAttribute("aria-busy") === "false");
 /** And until the command that gives the same is there, too. */
 async function settled(page) {
   await computed(page);
-  await page.waitForFunction(() => document.querySelector(".reproduced").getAttribute("aria-busy") === "false", null, { timeout: 400000 });
+  await page.waitForFunction(() => document.querySelector(".reproduced").getAttribute("aria-busy") === "false");
 }
 const shown = async (page) => ({
   answer: await page.locator(".answer").innerText(),
@@ -64,7 +58,7 @@ async function dragged() {
     const drawn = [...document.querySelectorAll(".first .paper path.line")].map((path) => path.getAttribute("d"));
     return JSON.stringify(drawn) !== old;
   };
-  await page.waitForFunction(isNew, lines, { timeout: 400000 });
+  await page.waitForFunction(isNew, lines);
   const coarse_ms = Date.now() - began;
   await settled(page);
   const after = await shown(page);
@@ -202,9 +196,7 @@ async function narrow() {
     const root = document.documentElement;
     return { wide: root.scrollWidth, ground: getComputedStyle(root).backgroundColor };
   });
-  await page.evaluate(readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8"));
-  const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
-  told.violations = violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html.slice(0, 140)}`));
+  told.violations = (await checkAccessibility(page)).violations;
   await page.emulateMedia({ media: "print", colorScheme: "light" });
   const printed = await page.evaluate(() => ({
     panel: getComputedStyle(document.querySelector(".panel")).display,

@@ -1,29 +1,22 @@
 // Opens the view into the machine in Chromium, plays it and steps through it, and prints what was there as JSON: machine.mjs CHROMIUM PAGE
-import { chromium } from "playwright-core";
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { pathToFileURL } from "node:url";
+import { addressOf, checkAccessibility, launch, newWatchedPage } from "./chromium.mjs";
 
 const [program, file] = process.argv.slice(2);
-const args = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--disable-background-networking"];
-const browser = await chromium.launch({ executablePath: program, args });
-const address = pathToFileURL(file).href;
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const browser = await launch(program);
+const address = addressOf(file);
 const found = { errors: [], requests: [], scenes: {} };
 
 async function opened(hash = "", options = {}) {
-  const page = await browser.newPage({ viewport: { width: 1300, height: 900 }, reducedMotion: "reduce", ...options });
-  page.on("console", (message) => ["error", "warning"].includes(message.type()) && found.errors.push(message.text()));
-  page.on("pageerror", (error) => found.errors.push(error.message));
-  page.on("request", (request) => /^(https?|ws|file):/.test(request.url()) && !request.url().startsWith(address) && found.requests.push(request.url()));
+  const shown = { viewport: { width: 1300, height: 900 }, reducedMotion: "reduce", ...options };
+  const page = await newWatchedPage(browser, shown, found, address);
   await page.goto(address + hash);
-  await page.waitForFunction(() => document.querySelector(".scenes a"), null, { timeout: 400000 });
+  await page.waitForFunction(() => document.querySelector(".scenes a"));
   return page;
 }
 
 async function scene(page, name) {
   await page.getByRole("link", { name, exact: true }).click();
-  await page.waitForFunction(() => document.querySelector(".stage canvas[aria-label]"), null, { timeout: 400000 });
+  await page.waitForFunction(() => document.querySelector(".stage canvas[aria-label]"));
 }
 
 const moment = (page) => page.locator(".moment").innerText();
@@ -151,10 +144,9 @@ async function narrow() {
   await scene(page, "why SPTF wins");
   const wide = await page.evaluate(() => document.documentElement.scrollWidth);
   await page.locator(".stage details").first().evaluate((details) => details.dispatchEvent(new Event("unfold")));
-  await page.evaluate(axe);
-  const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+  const { violations } = await checkAccessibility(page);
   await page.close();
-  return { wide, violations: violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html.slice(0, 140)}`)) };
+  return { wide, violations };
 }
 
 await scenes();

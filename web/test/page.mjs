@@ -1,23 +1,13 @@
 // Opens a report in Chromium, does what a reader does, and prints what was there as JSON: page.mjs CHROMIUM REPORT NOTEBOOK
-import { chromium } from "playwright-core";
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { pathToFileURL } from "node:url";
+import { addressOf, checkAccessibility, launch, newWatchedPage } from "./chromium.mjs";
 
 const [program, file, notebook] = process.argv.slice(2);
-const args = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--disable-background-networking"];
-const browser = await chromium.launch({ executablePath: program, args });
-const addresses = [file, notebook].map((path) => pathToFileURL(path).href);
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const browser = await launch(program);
+const addresses = [file, notebook].map(addressOf);
 const found = { errors: [], requests: [] };
 
 async function opened(options, address = addresses[0], waited = "footer") {
-  const page = await browser.newPage({ viewport: { width: 1200, height: 900 }, ...options });
-  page.on("console", (message) => ["error", "warning"].includes(message.type()) && found.errors.push(message.text()));
-  page.on("pageerror", (error) => found.errors.push(error.message));
-  page.on("request", (request) => {
-    if (![address, "about:srcdoc"].includes(request.url()) && !request.url().startsWith("data:")) found.requests.push(request.url());
-  });
+  const page = await newWatchedPage(browser, { viewport: { width: 1200, height: 900 }, ...options }, found, address);
   await page.goto(address);
   await page.waitForSelector(waited);
   return page;
@@ -300,10 +290,9 @@ async function accessibility(colorScheme) {
   const page = await opened({ colorScheme });
   for (const summary of await page.locator("details > summary").all()) await summary.click();
   await page.waitForTimeout(200);
-  await page.evaluate(axe);
-  const { violations, passes } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+  const told = await checkAccessibility(page);
   await page.close();
-  return { passes: passes.length, violations: violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html.slice(0, 140)}`)) };
+  return told;
 }
 
 try {

@@ -1,15 +1,13 @@
 // Says how soon a report is on the screen: paint.mjs CHROMIUM FILE; the median of five, each in a new window
-import { chromium } from "playwright-core";
 import { statSync } from "node:fs";
-import { pathToFileURL } from "node:url";
+import { addressOf, launch, newPage } from "./chromium.mjs";
 
 const [program, file] = process.argv.slice(2);
-const args = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--disable-background-networking"];
-const browser = await chromium.launch({ executablePath: program, args });
+const browser = await launch(program);
 const times = [];
 for (let turn = 0; turn < 5; turn++) {
-  const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
-  await page.goto(pathToFileURL(file).href);
+  const page = await newPage(browser, { viewport: { width: 1280, height: 900 } });
+  await page.goto(addressOf(file));
   const entry = () => performance.getEntriesByName("first-contentful-paint")[0]?.startTime;
   times.push(await (await page.waitForFunction(entry)).jsonValue());
   await page.close();

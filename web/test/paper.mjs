@@ -1,15 +1,14 @@
 // Lays a report out as for paper and prints how wide its tables are there, as JSON: paper.mjs CHROMIUM REPORT
-import { chromium } from "playwright-core";
-import { pathToFileURL } from "node:url";
+import { addressOf, launch, newPage } from "./chromium.mjs";
 
 const [program, file] = process.argv.slice(2);
-const browser = await chromium.launch({ executablePath: program, args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"] });
+const browser = await launch(program);
 const MM = 96 / 25.4;
 const found = {};
 // A4 and A4 on its side, less the margins.
 for (const [name, width] of [["upright", 186], ["aside", 273]]) {
-  const page = await browser.newPage({ viewport: { width: Math.floor(width * MM), height: 900 } });
-  await page.goto(pathToFileURL(file).href);
+  const page = await newPage(browser, { viewport: { width: Math.floor(width * MM), height: 900 } });
+  await page.goto(addressOf(file));
   await page.waitForSelector("footer");
   await page.emulateMedia({ media: "print" });
   const tables = () =>

@@ -1,11 +1,9 @@
 // Times an explorer in Chromium, and prints what was found as JSON: speed.mjs CHROMIUM PAGE SLIDER DRAGS
-import { chromium } from "playwright-core";
-import { pathToFileURL } from "node:url";
+import { addressOf, launch, newPage } from "./chromium.mjs";
 
 const [program, file, slider, drags] = process.argv.slice(2);
-const args = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--disable-background-networking"];
-const browser = await chromium.launch({ executablePath: program, args });
-const page = await browser.newPage({ viewport: { width: 1300, height: 900 } });
+const browser = await launch(program);
+const page = await newPage(browser, { viewport: { width: 1300, height: 900 } });
 await page.addInitScript(() => {
   window.blocked = [];
   new PerformanceObserver((list) => window.blocked.push(...list.getEntries().map(({ duration }) => duration)))
@@ -18,8 +16,8 @@ await page.addInitScript(() => {
   });
   seen.observe(document, { subtree: true, childList: true, characterData: true });
 });
-await page.goto(pathToFileURL(file).href);
-await page.waitForFunction(() => window.first_curve_ms, null, { timeout: 400000 });
+await page.goto(addressOf(file));
+await page.waitForFunction(() => window.first_curve_ms);
 await page.waitForTimeout(2000);
 const most = () => page.evaluate(() => Math.max(0, ...window.blocked.splice(0)));
 const started = await page.evaluate(() => ({
