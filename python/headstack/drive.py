@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from headstack import _native
@@ -17,6 +17,12 @@ from headstack.prices import Price, known, newest, price_class
 def _rate(text: str | None) -> float | None:
     """A rate in bytes per second, where one is stated."""
     return None if text is None else _native.parse_rate(text)
+
+
+@cache
+def _shipped(name: str) -> str:
+    """A drive of the catalogue, as `_native.load_drive` has it."""
+    return _native.load_drive(name)
 
 
 @dataclass(frozen=True)
@@ -48,7 +54,8 @@ class Drive:
         'disk'
         """
         name, separator, part = os.fspath(system).partition("@")
-        resolved = json.loads(_native.load_drive(name))
+        # Files change; the catalogue does not.
+        resolved = json.loads(_native.load_drive(name) if name.endswith(".toml") else _shipped(name))
         drive = cls(os.path.basename(name).removesuffix(".toml"), path=name, **resolved)
         return drive.part(part) if separator else drive
 

@@ -37,22 +37,24 @@ def commands(text: str) -> list[str]:
     return [command for line in text.splitlines() if (command := line.split(" #")[0].strip())]
 
 
-LONG = {"choosing.md", "measuring.md", "studies.md", "sweeps.md", "twin.md"}
-"""Pages with commands of half a minute and more. `make test` runs the shortest block of each, but for twin.md, whose
-only block calibrates a disk, and all other pages."""
+LONG = {"choosing.md", "measuring.md", "sweeps.md"}
+"""Pages with commands of half a minute and more. `make test` runs the shortest block of each, and all other pages."""
+WHOLE = {"studies.md": "test_scorecard.py carries out a study", "twin.md": "test_twin.py calibrates a disk"}
+"""Those of the long pages with one block alone, which is long."""
 
 
 def stories() -> list[Any]:
     """The blocks of commands; those of the long pages, but for the shortest of each, are slow."""
     found = [block for block in blocks("sh") if "headstack " in block[1]]
     first = {page: min(len(text) for name, text in found if name == page) for page in LONG}
-    mark = slow("half a minute and more; the page's shortest block represents it")
-    return [
-        pytest.param(page, text, marks=mark)
-        if page in LONG and (len(text) > first[page] or page == "twin.md")
-        else (page, text)
-        for page, text in found
-    ]
+    shortest = slow("half a minute and more; the page's shortest block represents it")
+
+    def case(page: str, text: str) -> Any:
+        if page in WHOLE:
+            return pytest.param(page, text, marks=slow(WHOLE[page]))
+        return pytest.param(page, text, marks=shortest) if len(text) > first.get(page, len(text)) else (page, text)
+
+    return [case(page, text) for page, text in found]
 
 
 @pytest.mark.parametrize(("page", "text"), stories())

@@ -16,7 +16,7 @@ import pytest
 
 import headstack
 import headstack as hs
-from conftest import REPOSITORY
+from conftest import REPOSITORY, slow
 from headstack.cli import main
 from headstack.cli.loading import every
 from headstack.report.explorer import ENGINE
@@ -41,14 +41,17 @@ class Page(HTMLParser):
                 self.anchors.add(value)
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Page]:
+THEMES = ["basic", pytest.param("furo", marks=slow("as the site ships; half of the time goes into its sidebar"))]
+
+
+@pytest.fixture(scope="module", params=THEMES)
+def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Page]:
     """The pages of the site by their files."""
     folder = tmp_path_factory.mktemp("site")
     build = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-d", str(folder / "read"), "-b", "html"]
     # Studies are carried out by test_scorecard.py, and their cards are tried there.
     environment = os.environ | {"HEADSTACK_SITE_WITHOUT_RUNS": "1"}
-    command = [*build, str(REPOSITORY / "docs"), str(folder / "html")]
+    command = [*build, "-D", f"html_theme={request.param}", str(REPOSITORY / "docs"), str(folder / "html")]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return {path: Page(path) for path in sorted((folder / "html").rglob("*.html"))}

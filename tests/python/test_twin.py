@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import headstack as hs
-from conftest import Headstack, lacks
+from conftest import Headstack, lacks, slow
 from headstack.system import load_system
 from headstack.twin import array, disk
 from headstack.twin.device import Answers, Requests, SimulatedDevice
@@ -311,6 +311,7 @@ def test_a_flash_drive_is_no_disk() -> None:
         learn(device, ["disk"])
 
 
+@slow("calibrates a simulated disk from the start; test_a_real_disk_is_learnt_from_half_of_a_recording represents it")
 def test_the_command_writes_a_system_for_every_command(tmp_path: Path, headstack: Headstack) -> None:
     found = headstack("twin", "cheetah-x15-36lp", "-o", "own.toml", "-q")
     assert re.search(r"spindle.speed\s+(14999\.9|15000\.0)\d+rpm\s+15000\.\d+rpm", found.stdout)
