@@ -34,6 +34,7 @@ code = built.read_bytes()
 # Packing takes seconds: only for code that the file does not hold yet.
 stamp, key = built.parent.parent / "packed.txt", hashlib.sha256(code).hexdigest()
 if not (out.is_file() and stamp.is_file() and stamp.read_text() == key):
-    out.write_bytes(lzma.compress(code, format=lzma.FORMAT_ALONE, preset=9 | lzma.PRESET_EXTREME))
+    preset = 9 | lzma.PRESET_EXTREME if built.parent.name == "web" else 1
+    out.write_bytes(lzma.compress(code, format=lzma.FORMAT_ALONE, preset=preset))
     stamp.write_text(key)
 END

@@ -40,8 +40,8 @@ pub fn processor_round<R>(
     Round { per_s, answer: answer(outcome) }
 }
 
-/// One round that another program timed.
-pub fn told(per_s: f64, answer: String) -> Round {
+/// A round that another program ran and timed.
+pub fn external_round(per_s: f64, answer: String) -> Round {
     Round { per_s, answer }
 }
 

@@ -8,7 +8,7 @@ use std::time::Instant;
 use headstack_result::content_hash;
 use headstack_trace::{Input, NOT_RECORDED, ReadOptions, Record, TraceReader, import};
 
-use crate::measure::{ROUNDS, Round, Speed, interleaved, round, told};
+use crate::measure::{ROUNDS, Round, Speed, external_round, interleaved, round};
 use crate::python::run_script;
 use crate::recordings::{EVENTS_A_REQUEST, block_trace as make_block_trace, write_msr};
 use crate::report::{Bar, Figure, Missing, Peer, Report, repository};
@@ -144,7 +144,7 @@ fn blkparse(base: &Path, events: u64) -> Round {
     let per_s = events as f64 / start.elapsed().as_secs_f64();
     let status = status.expect("it was there before");
     assert!(status.success(), "blkparse ended with {status}");
-    told(per_s, status.to_string())
+    external_round(per_s, status.to_string())
 }
 
 /// A CSV of MSR's shape to Parquet, beside DuckDB and polars, and what was stored, read.
@@ -194,7 +194,9 @@ fn copied_by(peer: &str, from: &Path, to: &Path) -> Result<Round, Missing> {
     let text = run_script("peers.py", &[peer.as_ref(), from.as_os_str(), to.as_os_str()])?;
     let numbers: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
     match numbers[..] {
-        [seconds, rows] => Ok(told(rows / seconds, text.split_whitespace().last().unwrap_or_default().to_owned())),
+        [seconds, rows] => {
+            Ok(external_round(rows / seconds, text.split_whitespace().last().unwrap_or_default().to_owned()))
+        }
         _ => Err(Missing::Broken(format!("{peer} prints {text:?}"))),
     }
 }
