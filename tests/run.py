@@ -44,8 +44,6 @@ class Stage:
     name: str
     command: list[str]
     after: list[Stage] = field(default_factory=list)
-    behind: list[Stage] = field(default_factory=list)
-    """Stages that must have ended before it starts, well or not."""
     environment: dict[str, str] = field(default_factory=dict)
     shown: bool = False
     """True prints the output live; False prints it only if the stage fails."""
@@ -118,8 +116,6 @@ def plan(is_all: bool) -> list[Stage]:
         "Python tests",
         [*pytest, *workers, f"--ignore={benches}"],
         [packages],
-        # Both need the processor, and live exports of either want to be on time.
-        [rust],
         environment=choice | {"HEADSTACK_INSTALLED": "target/packages/wheel"},
         shown=True,
     )
@@ -151,14 +147,14 @@ def run_all(stages: list[Stage]) -> None:
 
 def run_stage(stage: Stage, running: set[subprocess.Popen[bytes]], ending: threading.Event) -> None:
     """Waits for the stages before, runs the command, and keeps exit code and times."""
-    for earlier in [*stage.after, *stage.behind]:
+    for earlier in stage.after:
         earlier.ended.wait()
     try:
         if all(earlier.code == 0 for earlier in stage.after) and not ending.is_set():
             run_command(stage, running)
             report(stage)
     finally:
-        # Otherwise the stages behind a fault of this program would wait forever.
+        # Otherwise the stages after a fault of this program would wait forever.
         stage.ended.set()
 
 

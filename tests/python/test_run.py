@@ -116,7 +116,7 @@ def test_a_stage_that_cannot_start_keeps_no_other_waiting(
     monkeypatch.setattr(threading, "excepthook", lambda _: None)
     first = runner.Stage("first", [fails])
     second = runner.Stage("second", ["true"], [first])
-    third = runner.Stage("third", ["true"], behind=[first])
+    third = runner.Stage("third", ["true"])
     runner.run_all([first, second, third])
     assert [stage.code for stage in (first, second, third)] == [None, None, 0]
 
