@@ -8,6 +8,12 @@ SHARED ?= ../shared
 # What pip builds with is packaging/backend.py, which calls maturin.
 export MATURIN_NO_MISSING_BUILD_BACKEND_WARNING = 1
 
+# Tools keep what they download below HOME; where nothing can be written there, below target.
+ifneq ($(shell test -w "$$HOME" && echo yes),yes)
+export UV_CACHE_DIR     := $(CURDIR)/target/uv
+export npm_config_cache := $(CURDIR)/target/npm
+endif
+
 BUNDLE := python/headstack/report/bundle.js
 ENGINE := python/headstack/report/engine.wasm.lzma
 
