@@ -40,11 +40,20 @@ def environment(**more: str) -> dict[str, str]:
     return os.environ | {"HEADSTACK_PYTHON": sys.executable} | more
 
 
+def run_to_end(command: list[str], output: Path) -> Any:
+    """What a program writes that must end without a failure; what an earlier run wrote is removed before."""
+    output.unlink(missing_ok=True)
+    done = subprocess.run(command, cwd=REPOSITORY, env=environment(), capture_output=True, text=True, check=False)
+    shown = done.stdout[-4000:] + done.stderr[-4000:]
+    assert output.is_file(), shown
+    written = json.loads(output.read_text(encoding="utf-8"))
+    assert written["failed"] == [], shown
+    assert done.returncode == 0, shown
+    return written
+
+
 def test_every_row_of_bench_is_measured(speed: str) -> None:
-    done = subprocess.run([speed, "--smoke"], env=environment(), capture_output=True, text=True, check=False)
-    written = json.loads((REPOSITORY / "target" / "bench-smoke.json").read_text())
-    assert written["failed"] == [], done.stdout[-4000:] + done.stderr[-4000:]
-    assert done.returncode == 0
+    written = run_to_end([speed, "--smoke"], REPOSITORY / "target" / "bench-smoke.json")
     assert written["machine"]["bare_loop_per_s"] > 0
     assert len(written["rows"]) > 60
     assert {one["bar_met"] for one in written["rows"]} == {None}
@@ -56,10 +65,7 @@ def test_every_row_of_bench_is_measured(speed: str) -> None:
 
 def test_every_step_of_validate_runs(speed: str) -> None:
     command = [sys.executable, "benches/validate.py", "--smoke"]
-    done = subprocess.run(command, cwd=REPOSITORY, env=environment(), capture_output=True, text=True, check=False)
-    written = json.loads((REPOSITORY / "target" / "validate-smoke.json").read_text())
-    assert written["failed"] == [], done.stdout[-4000:] + done.stderr[-4000:]
-    assert done.returncode == 0
+    written = run_to_end(command, REPOSITORY / "target" / "validate-smoke.json")
     assert written["machine"]["bare_loop_per_s"] > 0
 
 
