@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import headstack as hs
-from conftest import Attach, Headstack, lacks
+from conftest import Attach, Headstack, is_privileged, lacks
 
 TRACEFS = Path("/sys/kernel/tracing")
 COMMAND = [sys.executable, "-c", "from headstack.cli import main; main()", "trace", "capture"]
@@ -102,7 +102,7 @@ def test_bad_input_gets_one_line(headstack: Headstack, tmp_path: Path, arguments
 
 
 def test_without_root_it_says_what_it_needs(tmp_path: Path) -> None:
-    if os.geteuid() != 0:
+    if not is_privileged():
         lacks("root", "only root can become somebody else")
     # Nobody may read where Python and we lie: what is loaded late is loaded before.
     code = "import difflib, os; from headstack.cli import main, traces; import headstack.traces; os.setuid(65534)"

@@ -18,7 +18,7 @@ import duckdb
 import pytest
 
 import headstack as hs
-from conftest import Attach, Headstack, lacks
+from conftest import Attach, Headstack, is_privileged, lacks
 from headstack.conditioning import Conditioning, Settings, condition
 from headstack.conditioning.log import read_log
 from headstack.measurement import Access
@@ -416,7 +416,7 @@ def small_file_system(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "small"
     folder.mkdir()
     mounted = (
-        os.geteuid() == 0 and subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", folder]).returncode == 0
+        is_privileged() and subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", folder]).returncode == 0
     )
     if not mounted:
         lacks("root", "a file system of its own needs root")

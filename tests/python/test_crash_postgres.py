@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import headstack as hs
-from conftest import lacks, needs_program
+from conftest import is_privileged, lacks, needs_program
 from headstack.crash import checks, postgres
 from stores import postgres as server
 
@@ -26,7 +26,7 @@ def cluster() -> Iterator[Path]:
     for program in ("mkfs.ext4", "debugfs"):
         os.environ["PATH"] += ":/usr/sbin:/sbin"
         needs_program(program)
-    if os.geteuid() != 0:
+    if not is_privileged():
         lacks("root", "only root becomes postgres")
     try:
         server.binary("initdb")

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 import headstack as hs
-from conftest import lacks, needs_program
+from conftest import is_privileged, lacks, needs_program
 from headstack.hosts import clock, link
 from headstack.hosts import host as names_of_hosts
 from headstack.hosts.agent import hello
@@ -137,7 +137,7 @@ def processes_in(network: str) -> list[int]:
 
 @pytest.fixture(scope="module")
 def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Network]:
-    if os.geteuid() != 0:
+    if not is_privileged():
         lacks("root", "network namespaces need root")
     for program in ("ip", "ssh", "ssh-keygen", "unshare"):
         needs_program(program)

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from conftest import lacks
+from conftest import is_privileged, lacks
 from headstack.live.control import Control
 
 PATIENCE_S = 100
@@ -29,7 +29,7 @@ TRANSACTIONS = 40
 
 def missing(*programs: str) -> str | None:
     """What a test lacks on this machine."""
-    if os.geteuid() != 0:
+    if not is_privileged():
         return "loop devices and mounts need root"
     for device in ("/dev/fuse", "/dev/loop-control"):
         if not os.access(device, os.R_OK | os.W_OK):

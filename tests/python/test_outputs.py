@@ -19,7 +19,7 @@ import click
 import pytest
 
 import headstack as hs
-from conftest import CHEETAH, SHORT, Attach, Headstack, lacks
+from conftest import CHEETAH, SHORT, Attach, Headstack, is_privileged, lacks
 from headstack.atomic_files import WriteError, write_all, write_text
 from headstack.cli import main
 from headstack.cli.files import KeptFile, OutputFile, Source
@@ -314,7 +314,7 @@ def waits_in(process: subprocess.Popen[str], *calls: str) -> None:
 
 
 def test_a_character_device_is_written_through_and_stays(tmp_path: Path, headstack: Headstack) -> None:
-    if os.geteuid() != 0:
+    if not is_privileged():
         lacks("root", "nodes of devices need root")
     null = tmp_path / "null"
     os.mknod(null, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
@@ -329,7 +329,7 @@ def test_a_character_device_is_written_through_and_stays(tmp_path: Path, headsta
 
 
 def test_the_owner_and_the_permissions_of_what_is_replaced_are_kept(tmp_path: Path) -> None:
-    if os.geteuid() != 0:
+    if not is_privileged():
         lacks("root", "only root gives files away")
     path = tmp_path / "r.json"
     path.write_text("old")
@@ -361,7 +361,7 @@ def test_nobody_reads_a_draft_who_might_not_read_the_file(tmp_path: Path) -> Non
 @pytest.fixture
 def full(tmp_path: Path) -> Iterator[Path]:
     """A file system without room for a byte more, in which files can still be made."""
-    if os.geteuid() != 0:
+    if not is_privileged():
         lacks("root", "file systems are mounted by root")
     place = tmp_path / "full"
     place.mkdir()

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from conftest import REPOSITORY, lacks, needs_program
+from conftest import REPOSITORY, is_privileged, lacks, needs_program
 
 pytest_plugins = "pytester"
 
@@ -20,7 +20,7 @@ def needs_fuse() -> None:
 
 def needs_loop() -> None:
     needs_fuse()
-    if os.geteuid() != 0:
+    if not is_privileged():
         lacks("root", "loop devices and mounts need root")
     if not os.path.exists("/dev/loop-control"):
         lacks("loop", "no loop devices")

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 import headstack as hs
-from conftest import Headstack, lacks
+from conftest import Headstack, is_privileged, lacks
 
 CONTROL = Path("/dev/ublk-control")
 DISK = "cheetah-x15-36lp@0..64MiB"
@@ -42,7 +42,7 @@ def test_without_ublk_it_is_refused(headstack: Headstack) -> None:
 
 @pytest.fixture
 def ublk() -> None:
-    if os.geteuid() != 0:
+    if not is_privileged():
         lacks("root", "ublk devices are for root")
     if not CONTROL.exists() and shutil.which("modprobe") is not None:
         subprocess.run(["modprobe", "ublk_drv"], capture_output=True, check=False)

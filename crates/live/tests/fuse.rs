@@ -27,7 +27,7 @@ static ALONE: Mutex<()> = Mutex::new(());
 
 /// Says why, where this machine cannot mount.
 fn may_mount() -> Option<MutexGuard<'static, ()>> {
-    if !Path::new("/dev/fuse").exists() || !rustix::process::geteuid().is_root() {
+    if !Path::new("/dev/fuse").exists() || !headstack_needs::is_privileged() {
         headstack_needs::lacks(headstack_needs::Need::Root, "mounting takes root and /dev/fuse");
         return None;
     }

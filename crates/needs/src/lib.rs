@@ -33,10 +33,22 @@ pub fn left_to_test_all() -> bool {
     !is_test_all()
 }
 
+/// Returns true if this process may mount and attach. Root in a container often may not.
+pub fn is_privileged() -> bool {
+    std::fs::read_to_string("/proc/self/status").is_ok_and(|status| may_administer(&status))
+}
+
+/// Whether the effective capabilities in a text of `/proc/PID/status` include `CAP_SYS_ADMIN`.
+fn may_administer(status: &str) -> bool {
+    const CAP_SYS_ADMIN: u32 = 21;
+    let effective = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("CapEff:")?.trim(), 16).ok());
+    effective.is_some_and(|effective| effective >> CAP_SYS_ADMIN & 1 == 1)
+}
+
 /// What a machine may lack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
-    /// To be root.
+    /// To be root, with its privileges.
     Root,
     /// Loop devices.
     Loop,
@@ -108,6 +120,15 @@ fn requires(text: &str, need: Need) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn root_without_capabilities_is_not_privileged() {
+        assert!(may_administer("Name:\tcat\nCapEff:\t000001ffffffffff\n"));
+        assert!(!may_administer(
+            "Name:\tcat\nUid:\t0\t0\t0\t0\nCapPrm:\t000001ffffffffff\nCapEff:\t00000000a80425fb\n"
+        ));
+        assert!(!may_administer(""));
+    }
 
     #[test]
     fn what_is_required_is_named() {

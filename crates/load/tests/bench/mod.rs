@@ -145,6 +145,9 @@ pub fn attach(backing: &str) -> Option<Attached> {
 }
 
 fn attach_with(backing: &str, sector_bytes: u32) -> Option<Attached> {
+    if !headstack_needs::is_privileged() {
+        return without(Need::Root, "loop devices that are mounted and divided need root");
+    }
     let sectors = format!("--sector-size={sector_bytes}");
     let output = Command::new("losetup").args(["--find", "--show", &sectors, backing]).output();
     match output {
