@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import headstack as hs
-from conftest import Headstack
+from conftest import REPOSITORY, Headstack
 
 
 def test_drives_are_chosen_by_what_tells_them_apart(headstack: Headstack) -> None:
@@ -43,6 +45,20 @@ def test_drives_are_chosen_by_what_tells_them_apart(headstack: Headstack) -> Non
     assert "dc-s3700-400gb  " in headstack("drives", "list", "--kind", "ssd").stdout
     none = headstack("drives", "list", "--kind", "ssd", "--rpm", "5..")
     assert (none.returncode, none.stdout) == (0, f"none of the {len(told)} drives is so\n")
+
+
+def test_a_drive_that_was_loaded_does_not_change_the_next(tmp_path: Path) -> None:
+    first = hs.Drive.load("cheetah-x15-36lp")
+    name = first.description["name"]
+    first.description["name"] = "changed"
+    assert hs.Drive.load("cheetah-x15-36lp").description["name"] == name
+    file = tmp_path / "own.toml"
+    text = (REPOSITORY / "catalogue" / "drives" / "man3735.toml").read_text()
+    names = []
+    for own in ("one", "two"):
+        file.write_text(re.sub(r'^name *= ".*"', f'name = "{own}"', text, count=1, flags=re.MULTILINE))
+        names.append(hs.Drive.load(file).description["name"])
+    assert names == ["one", "two"], "a file is read again"
 
 
 @pytest.mark.parametrize("key", hs.drives.SORTS)
