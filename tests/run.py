@@ -4,9 +4,9 @@
     tests/run.py            what every change needs
     tests/run.py --all      that and the tests marked as slow, with the engine and the packages as they ship
 
-The compiler has the processor first; environment and pages are made meanwhile. Then the tests in Rust run, and those
-in Python on three workers, since many of them sleep. The run ends with a table of the stages, with their wall and
-processor time.
+The compiler runs first, while the environment and the pages are made. Then the Rust tests run together with the Python
+tests, which use three workers because many of them sleep. The run ends with a table of the stages, with their wall and
+CPU time.
 """
 
 from __future__ import annotations

@@ -178,7 +178,7 @@ def as_values(case: Any) -> tuple[Any, ...]:
 
 
 def is_privileged() -> bool:
-    """Whether this process may mount and attach. Root in a container often may not."""
+    """Returns true if this process can mount file systems and attach loop devices; root in a container often cannot."""
     status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
     effective = re.search(r"^CapEff:\s*(\w+)", status, re.MULTILINE)
     cap_sys_admin = 21

@@ -41,7 +41,7 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def run_to_end(command: list[str], output: Path) -> Any:
-    """What a program writes that must end without a failure; what an earlier run wrote is removed before."""
+    """Runs a program, fails the test if a row or the program failed, and returns the JSON of its new output file."""
     output.unlink(missing_ok=True)
     done = subprocess.run(command, cwd=REPOSITORY, env=environment(), capture_output=True, text=True, check=False)
     shown = done.stdout[-4000:] + done.stderr[-4000:]

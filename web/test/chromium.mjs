@@ -34,7 +34,7 @@ export async function newWatchedPage(browser, options, found, address) {
   return page;
 }
 
-/** What axe-core finds on a page: the violations, one line for each element, and the number of rules that passed. */
+/** Runs axe-core on a page; returns one line for each element that violates a rule, and how many rules passed. */
 export async function checkAccessibility(page) {
   if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(readFileSync(AXE, "utf8"));
   const { violations, passes } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));

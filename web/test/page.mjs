@@ -285,14 +285,14 @@ async function still() {
   return result;
 }
 
-/** What axe-core finds wrong with the page as a whole, everything unfolded. */
+/** Runs axe-core on the page with all sections unfolded. */
 async function accessibility(colorScheme) {
   const page = await opened({ colorScheme });
   for (const summary of await page.locator("details > summary").all()) await summary.click();
   await page.waitForTimeout(200);
-  const told = await checkAccessibility(page);
+  const checked = await checkAccessibility(page);
   await page.close();
-  return told;
+  return checked;
 }
 
 try {

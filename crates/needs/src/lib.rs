@@ -33,12 +33,12 @@ pub fn left_to_test_all() -> bool {
     !is_test_all()
 }
 
-/// Returns true if this process may mount and attach. Root in a container often may not.
+/// Returns true if this process can mount file systems and attach loop devices. Root in a container often cannot.
 pub fn is_privileged() -> bool {
     std::fs::read_to_string("/proc/self/status").is_ok_and(|status| may_administer(&status))
 }
 
-/// Whether the effective capabilities in a text of `/proc/PID/status` include `CAP_SYS_ADMIN`.
+/// Returns true if the `CapEff:` line of `/proc/PID/status` includes `CAP_SYS_ADMIN`.
 fn may_administer(status: &str) -> bool {
     const CAP_SYS_ADMIN: u32 = 21;
     let effective = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("CapEff:")?.trim(), 16).ok());

@@ -14,8 +14,8 @@ use super::machine::{Machine, Object};
 /// Tools that ask a drive for its health have it open for writing no longer than this.
 const PASSING: Duration = Duration::from_millis(300);
 
-/// The kernel's own threads close the files of an io_uring some time after the run that had it has ended: usually within
-/// milliseconds, but once in a run of all tests on two busy cores it took more than 300 ms.
+/// Longest wait for the kernel to close the files of an io_uring whose run has ended. On two busy cores, 300 ms was once too
+/// short in the tests (the ring is the likely cause, not a proven one); 3 s is ten times that, with no measurement behind it.
 const KERNEL_RELEASE: Duration = Duration::from_secs(3);
 
 /// What somebody else does with a file that is about to be written; `file` is open for reading.
