@@ -128,7 +128,7 @@ crash-stores: $(BIN)/maturin web
 	PYTHONPATH=tests/python $(BIN)/python -m stores $(CASES)
 
 mutants:
-	$(PYTHON) tests/mutants/run.py $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED)) $(FOLDERS)
+	$(BIN)/python tests/mutants/run.py $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED)) $(FOLDERS)
 
 # For every Linux with glibc 2.17: zig links against its symbols. Nothing of ours needs more (crates/load/src/newer_calls.rs);
 # Rust itself asks for no less.

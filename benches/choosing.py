@@ -35,18 +35,18 @@ from pathlib import Path
 from typing import Any
 
 from headstack._native import InputError
-from headstack.atomic_files import write_text
-from headstack.choosing.answer import Answer, Says
-from headstack.choosing.asked import asked
-from headstack.choosing.beside import relaxations
-from headstack.choosing.bottleneck import CONTROLLER, RELIEF, with_eased_controller
-from headstack.choosing.candidates import Candidates, candidates, cost_of
-from headstack.choosing.choose import Choosing
-from headstack.choosing.job import Job
-from headstack.choosing.limits import Known, Limit, judged, off, together, verdict
-from headstack.choosing.search import Tested
-from headstack.choosing.simulated import Ask, Simulated
-from headstack.choosing.space import Candidate
+from headstack.choice.answer import Answer, Says
+from headstack.choice.asked import asked
+from headstack.choice.beside import relaxations
+from headstack.choice.bottleneck import CONTROLLER, RELIEF, with_eased_controller
+from headstack.choice.candidates import Candidates, candidates, cost_of
+from headstack.choice.choose import Choosing
+from headstack.choice.job import Job
+from headstack.choice.limits import Known, Limit, judged, off, together, verdict
+from headstack.choice.search import Tested
+from headstack.choice.simulated import Ask, Simulated
+from headstack.choice.space import Candidate
+from headstack.io.atomic_files import write_text
 
 LEAST_OF_SPACE, MOST_OF_SPACE = 20, 60
 WORKLOADS = ("file-server", "database", "web-server", "workstation", "oltp-8k", "random-read-4k", "random-write-4k")
@@ -398,7 +398,7 @@ def statements(
         held += misses <= 1
         far += [misses] if misses > 1 else []
         says = "holds" if misses <= 1 else "DOES NOT HOLD"
-        stated = "; ".join(f"{one.value:.4g} [{one.low:.4g}..{one.high:.4g}]" for one in first.known)
+        stated = "; ".join(f"{_figure(one.value)} [{_figure(one.low)}..{_figure(one.high)}]" for one in first.known)
         print(
             f"{told}: {first.candidate.name}: {stated} after {first.requests}; {values[0]} after {longer}: {says}"
             f"; cheaper and open: {len(cheaper)}, by {_open(cheaper, choosing.job.limits)} ({took:.1f} s)",
@@ -409,6 +409,11 @@ def statements(
     yield row("cannot tell", 100 * open_ / len(numbers), f"% of {len(numbers)} jobs", 15, "at most")
     yield row("nothing meets", none, "jobs")
     yield row("missed by at most, where it does not hold", 100 * (max(far, default=1) - 1), "%")
+
+
+def _figure(value: float | None) -> str:
+    """Four digits, or that a run knows no such figure, as it knows no interval while erased flash is used up."""
+    return "unknown" if value is None else f"{value:.4g}"
 
 
 def _open(tests: Sequence[Tested], limits: Sequence[Limit]) -> str:

@@ -33,9 +33,9 @@ from pathlib import Path
 from statistics import stdev
 
 import headstack as hs
-from headstack.differences import Difference, of_sides
-from headstack.differences.cells import REACH, Cell
-from headstack.differences.runs import NAMES, OWN_SHARE, Outcome, Run, Side, runs_of
+from headstack.comparison.differences.cells import REACH, Cell
+from headstack.comparison.differences.difference import Difference, of_sides
+from headstack.comparison.differences.runs import NAMES, OWN_SHARE, Outcome, Run, Side, runs_of
 
 PAIRS, DEALT, PILOT, SLOWER, TRIES = 4, 24, 10, 0.03, 200
 RATE_PER_S, FRESH, FRESH_PILOT = 20_000, 40, 6

@@ -20,7 +20,7 @@ from typing import Any
 
 import headstack as hs
 from headstack import _native
-from headstack.report.explorer import ENGINE
+from headstack.results.explorer import ENGINE
 
 WEB = Path(__file__).parents[1] / "web"
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), "chromium")
@@ -58,8 +58,8 @@ def asked(system: str) -> dict[str, Any]:
     """A curve, as the page asks for it."""
     fields = ["depth", "requests"]
     return {
-        "system": {"name": system, "part": None, "blueprint": json.loads(_native.system_blueprint(system, []))},
-        "demand": {"blueprint": json.loads(_native.demand_blueprint("file-server"))},
+        "system": {"name": system, "part": None, "blueprint": _native.system_blueprint(system, [])},
+        "demand": {"blueprint": _native.demand_blueprint("file-server")},
         "fields": fields,
         "kinds": ["option"] * len(fields),
         "columns": fields,

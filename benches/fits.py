@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 import headstack as hs
-from headstack.atomic_files import write_text
+from headstack.io.atomic_files import write_text
 from headstack.studies.fits import Fitted, finding
 from headstack.studies.fits.files import FOUND, listed, load
 from headstack.studies.fits.page import page, stored

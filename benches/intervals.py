@@ -1,7 +1,7 @@
 """How far the catalogue's models are off devices that were measured: `intervals.py FOLDER`.
 
-Writes python/headstack/intervals/catalogue.json, the residuals by device, and prints what they teach. FOLDER has
-fio-systems.csv and disksim/ (the validation data; this repository ships none of them, and the file has scores alone).
+Writes python/headstack/results/intervals/catalogue.json, the residuals by device, and prints what they teach. FOLDER
+has fio-systems.csv and disksim/ (the validation data; this repository ships none of them, the file has scores alone).
 What StorageReview published is in the study of that name.
 
 A device counts where nothing of its description was fitted to its own measurements. The firmware of the three disks
@@ -25,10 +25,10 @@ from typing import Any
 
 import headstack as hs
 from headstack import _native
-from headstack.atomic_files import write_text
-from headstack.intervals import calibration
-from headstack.intervals.described import stated_share
-from headstack.intervals.workloads import load_of
+from headstack.io.atomic_files import write_text
+from headstack.results.intervals import calibration
+from headstack.results.intervals.described import stated_share
+from headstack.results.intervals.workloads import load_of
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 REQUESTS = 40_000

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from headstack.judging.judge import judge
-from headstack.judging.observations import SCHEMA, Observations, completed
+from headstack.diagnosis.judging.judge import judge
+from headstack.diagnosis.judging.observations import SCHEMA, Observations, completed
 
 SLOW = {("host_22", "11"), ("host_25", "8")}
 DAY_S = 86_400

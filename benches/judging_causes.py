@@ -1,5 +1,7 @@
 """How often the cause of a slow disk is named rightly: `judging_causes.py [--chosen] [--keep FOLDER] [DRIVE…]`.
 
+`--healthy` makes the tables of healthy disks only, for `judging_fleet.py`: it takes a minute a drive.
+
 Hosts of five simulated disks of one model, of which one has a known fault from the fourth hour on; it is held
 against the other four. What causes are told by was chosen on the drives of `CHOSEN` (`--chosen` shows them); the
 drives of `HELD` and their seeds were not looked at before.
@@ -15,9 +17,9 @@ from pathlib import Path
 import polars as pl
 from judging_runs import ILLS, Runs, load
 
-from headstack.judging.judge import judge
-from headstack.judging.observations import Observations
-from headstack.judging.steps import STEP_S
+from headstack.diagnosis.judging.judge import judge
+from headstack.diagnosis.judging.observations import Observations
+from headstack.diagnosis.judging.steps import STEP_S
 
 CHOSEN = ("exos-x16-16tb", "pm883-480gb", "exos-7e8-8tb", "wd1200bb", "dc-s4500-960gb")
 HELD = ("exos-10e2400", "spinpoint-f1-1tb")
@@ -25,9 +27,9 @@ HEALTHY, SLOW = 13, 48
 PEERS = 4
 
 
-def table(drive: str, kept: Path | None) -> pl.DataFrame:
+def table(drive: str, kept: Path | None, is_healthy: bool) -> pl.DataFrame:
     """Hosts of a drive, one for each fault: `host` is the fault, disk `x` has it."""
-    path = kept / f"causes-{drive}.parquet" if kept else None
+    path = kept / f"{'healthy' if is_healthy else 'causes'}-{drive}.parquet" if kept else None
     if path and path.is_file():
         return pl.read_parquet(path)
     runs, draw = Runs(drive), random.Random(f"causes {drive}")
@@ -40,7 +42,7 @@ def table(drive: str, kept: Path | None) -> pl.DataFrame:
     before = [runs.quarter("", "x", step, at, "healthy", 9000 + step) for step, at in enumerate(loads[:HEALTHY])]
     found = []
     for name, ill in ILLS.items():
-        if ill.spinning not in (None, runs.spinning):
+        if ill.spinning not in (None, runs.spinning) or (is_healthy and name != "healthy"):
             continue
         sick = [runs.quarter("", "x", step, at, name, 9000 + step) for step, at in enumerate(loads) if step >= HEALTHY]
         found.append(pl.concat(of_peers + before + sick).with_columns(host=pl.lit(name)))
@@ -55,8 +57,11 @@ def main() -> int:
     kept = Path(asked.pop(asked.index("--keep") + 1)) if "--keep" in asked else None
     named = tuple(name for name in asked if not name.startswith("--"))
     drives = named or (CHOSEN if "--chosen" in asked else HELD)
+    is_healthy = "--healthy" in asked
+    if is_healthy and kept is None:
+        raise SystemExit("--healthy: needs --keep FOLDER")
     with ProcessPoolExecutor(1) as pool:
-        tables = list(pool.map(table, drives, [kept] * len(drives)))
+        tables = list(pool.map(table, drives, [kept] * len(drives), [is_healthy] * len(drives)))
     right = told = faults = 0
     for drive, frame in zip(drives, tables, strict=True):
         # The half day in which it is slow once again, so that what is slow a quarter of the time has time to show.

@@ -1,7 +1,9 @@
-"""False alarms of healthy drive-years, and delays of fleets in virtual time: `judging_fleet.py TABLE… [--failslow
-FILE]`.
+"""False alarms of healthy drive-years, and delays of fleets in virtual time.
 
-TABLE is what `judging_causes.py --keep FOLDER` left of a drive: quarters of an hour straight from the simulator. A
+`judging_fleet.py TABLE… [--failslow FILE] [--years N] [--drives N] [--runs STEPS/DAY,…] [--peers | --alone]`. Use
+`--years 0` to skip the drive-years; without a TABLE the fleets are skipped.
+
+TABLE is what `judging_causes.py --healthy --keep FOLDER` left of a drive: quarters of an hour from the simulator. A
 thousand drive-years are not simulated: residuals of healthy disks, of the simulator and (with `--failslow`) of real
 ones, are drawn again in runs of two hours, so that tails and correlation stay. To them come what such short series
 lack: differences between disks for good, a wander over days, and hours in which everything is three times as noisy.
@@ -12,23 +14,37 @@ from __future__ import annotations
 
 import math
 import sys
+from itertools import product
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 from judging import SLOW, observations
 
-from headstack.judging.evidence import Evidence, correlation_time, deviates
-from headstack.judging.expectation import Peers
-from headstack.judging.fleet import LANES_A_DRIVE, METHODS, TOLERANCES, Fleet
-from headstack.judging.judge import FALSE_ALARMS, take
-from headstack.judging.steps import FEATURES, STEP_S, STREAMS, Step, steps_of
+from headstack.diagnosis.judging.evidence import TESTS, Days, Evidence, deviates
+from headstack.diagnosis.judging.expectation import Health, Peers
+from headstack.diagnosis.judging.fleet import (
+    LANES_A_DRIVE,
+    METHODS,
+    SEVERE,
+    TOLERANCES,
+    Fleet,
+    day_bound,
+    level_tolerance,
+)
+from headstack.diagnosis.judging.judge import FALSE_ALARMS, take
+from headstack.diagnosis.judging.steps import FEATURES, STEP_S, STREAMS, Step, steps_of
 
 Array = npt.NDArray[np.float64]
-RUN = 8
+RUNS = "8/96,12/12"
+"""Steps of a run and of a day: all day long in runs of two hours, and an evening a day, which stays whole."""
 YEAR = 35_064
-POOL = 256
+PARTS = 4
+"""A drive-year is a quarter of a year of so many drives."""
+LEARNT = 96
+"""Steps that health is learnt from, as in ``Peers``."""
 OFFSET, WANDER, NOISY = 0.02, 0.02, 0.02
 DRIVES, A_HOST = 1_000, 10
 ONSET = 120
@@ -45,46 +61,90 @@ def healthy_of_peers(frame: pl.DataFrame) -> Array:
             continue
         peers = Peers()
         for step in steps:
-            peers.learn(step.number, step.log_latency[:, stream], step.features[:, stream])
-        found.append(np.array([peers.residuals(s.log_latency[:, stream], s.features[:, stream]) for s in steps]).T)
+            peers.learn(step.number, step.log_latency[:, stream], step.features[:, stream], stream)
+        of = [peers.compare(s.log_latency[:, stream], s.features[:, stream], stream) for s in steps]
+        # Lower bounds are trusted less, which a surrogate does not know.
+        found.append(np.array([np.where(one.two_sided, one.residuals, math.nan) for one in of]).T)
     return np.concatenate(found)
 
 
-def false_alarms(series: Array, years: int, seed: int) -> tuple[int, float]:
-    """Alarms in so many drive-years, and the correlation time of residuals."""
+class Counted(NamedTuple):
+    """Alarms of simulated drive-years of health, and the bounds in use."""
+
+    alarms: list[int]
+    """Alarms by test."""
+    time: float
+    """The mean correlation time of residuals."""
+    level: float
+    """The median of the bounds of levels, as a factor."""
+    day: float
+    """The same of means of days; infinite where only one day was learnt from."""
+
+
+def false_alarms(series: Array, drive_years: int, run_steps: int, a_day: int, seed: int) -> Counted:
+    """Alarms in so many drive-years of residuals that are drawn again in runs of so many steps, of a log that has so
+    many quarters of an hour a day. A group of ``A_HOST`` disks teaches its health, as in ``Peers``."""
     draw = np.random.default_rng(seed)
-    length = series.shape[1] - RUN
+    drives, length = PARTS * drive_years, series.shape[1] - run_steps + 1
+    keep = math.exp(-run_steps / a_day)
+    wander, offset = draw.normal(0.0, WANDER, drives), draw.normal(0.0, OFFSET, drives)
 
-    def run(lanes: int) -> Array:
-        rows, begin = draw.integers(len(series), size=lanes), draw.integers(length, size=lanes)
-        return np.nan_to_num(series[rows[:, None], begin[:, None] + np.arange(RUN)[None, :]])
+    def run(is_noisy: bool) -> Array:
+        """Residuals of the next run of all disks."""
+        nonlocal wander
+        wander = keep * wander + draw.normal(0.0, WANDER * math.sqrt(1 - keep**2), drives)
+        rows, begin = draw.integers(len(series), size=drives), draw.integers(length, size=drives)
+        values = np.nan_to_num(series[rows[:, None], begin[:, None] + np.arange(run_steps)[None, :]])
+        noisy = np.where(draw.random(drives) < NOISY, 3.0, 1.0)[:, None] if is_noisy else 1.0
+        return noisy * values + (offset + wander)[:, None]
 
-    history = np.concatenate([run(years) for _ in range(POOL // RUN)], axis=1)
-    centred = history - np.median(history, axis=1, keepdims=True)
-    times = np.array([correlation_time(row[None, :]) for row in history])
-    offset = draw.normal(0.0, OFFSET, years)
-    evidence = Evidence.none(years)
+    def numbered(at: Array) -> npt.NDArray[np.int64]:
+        return (at // a_day * 96 + at % a_day).astype(np.int64)
+
+    first = np.concatenate([run(False) for _ in range(LEARNT // run_steps)], axis=1)
+    usual = np.median(first, axis=1, keepdims=True)
+    steps = numbered(np.arange(first.shape[1]))
+    groups = [Health.of(first[at : at + A_HOST], steps) for at in range(0, drives, A_HOST)]
+    of = [groups[at // A_HOST] for at in range(drives)]
+    most = max(len(health.pool) for health in groups)
+    pools = np.array([np.pad(health.pool, (0, most - len(health.pool)), constant_values=math.nan) for health in of])
+    times = np.array([health.time for health in of])
+    levels = np.array([level_tolerance("peers", health, 1.0, FALSE_ALARMS) for health in of])
+    changes = np.array([health.change for health in of])
+    limits = np.array([day_bound(health, FALSE_ALARMS) for health in of])
+    evidence = Evidence.none(drives)
     thresholds = evidence.thresholds(FALSE_ALARMS, LANES_A_DRIVE)
-    wander, alarms = np.zeros(years), 0
-    keep = math.exp(-RUN / 96)
-    for begin in range(0, YEAR, RUN):
-        wander = keep * wander + draw.normal(0.0, WANDER * math.sqrt(1 - keep**2), years)
-        block = run(years) * np.where(draw.random(years) < NOISY, 3.0, 1.0)[:, None] + (offset + wander)[:, None]
-        for at in range(RUN):
-            before = evidence.alarmed > 0
-            p, z = deviates(block[:, at] - TOLERANCES[0], centred, times)
-            evidence.take(begin + at, block[:, at], p, z, times, thresholds)
-            alarms += int(((evidence.alarmed > 0) & ~before).sum())
-    return alarms, float(times.mean())
+    alarms = np.zeros(TESTS, dtype=int)
+    for begin in range(0, YEAR * a_day // 96 // PARTS, run_steps):
+        block = run(True) - usual
+        for at, step in enumerate(numbered(first.shape[1] + begin + np.arange(run_steps)).tolist()):
+            before, seen = evidence.alarmed > 0, block[:, at]
+            raised = evidence.note_changes(seen, changes)
+            level = (seen - levels * raised) / raised
+            scores = deviates(seen - TOLERANCES[0], pools, times, seen - SEVERE[0], level)
+            evidence.take(step, seen, *scores, times, thresholds, days=Days(seen, limits * raised))
+            fresh = evidence.alarmed[(evidence.alarmed > 0) & ~before].astype(int)
+            alarms += np.bincount(fresh - 1, minlength=TESTS)
+    bounds = float(np.exp(np.median(levels))), float(np.exp(np.median(limits)))
+    return Counted(alarms.tolist(), float(times.mean()), *bounds)
 
 
-CASES = ("1.3 times", "2 times", "5 times", "zone: 2 times at times", "writes alone: 2 times", "growing to 2 in a day")
+CASES = (
+    "1.3 times",
+    "2 times",
+    "5 times",
+    "2 times, closed",
+    "100 times, closed",
+    "zone: 2 times at times",
+    "writes alone: 2 times",
+    "growing to 2 in a day",
+)
 
 
 def slower(case: str, after: int, draw: np.random.Generator) -> tuple[float, float]:
     """The logarithms by which reads and writes are slower, so many steps after the onset."""
     match case:
-        case "1.3 times" | "2 times" | "5 times":
+        case "1.3 times" | "2 times" | "5 times" | "2 times, closed" | "100 times, closed":
             factor = math.log(float(case.split()[0]))
             return factor, factor
         case "zone: 2 times at times":
@@ -98,8 +158,8 @@ def slower(case: str, after: int, draw: np.random.Generator) -> tuple[float, flo
     raise ValueError(case)
 
 
-def delays(tables: list[pl.DataFrame], peers: bool, seed: int) -> None:
-    """A fleet of a thousand drives, of which six in a hundred become slow, by one step of a load at a time."""
+def delays(tables: list[pl.DataFrame], drives: int, peers: bool, seed: int) -> None:
+    """A fleet of drives, of which ten a fault (or fewer in a small one) become slow, one of a host."""
     draw = np.random.default_rng(seed)
     libraries = []
     for table in tables:
@@ -109,15 +169,17 @@ def delays(tables: list[pl.DataFrame], peers: bool, seed: int) -> None:
         order = np.argsort([float(np.nanmean(step.log_latency[:, 0])) for step in steps])
         libraries.append(([steps[at] for at in order], healthy_of_peers(healthy)))
     fleet = Fleet()
-    hosts = [f"h{at}" for at in range(DRIVES // A_HOST)]
+    hosts = [f"h{at}" for at in range(drives // A_HOST)]
     fleet.add([(host, f"d{at}", None, host if peers else None) for host in hosts for at in range(A_HOST)])
-    case_of = {place: CASES[place // A_HOST % len(CASES)] for place in range(3, 10 * A_HOST * len(CASES), A_HOST)}
-    offset = draw.normal(0.0, OFFSET, DRIVES)
+    case_of = {
+        place: CASES[place // A_HOST % len(CASES)] for place in range(3, min(drives, 10 * A_HOST * len(CASES)), A_HOST)
+    }
+    offset = draw.normal(0.0, OFFSET, drives)
     found: dict[int, int] = {}
     wrong: set[int] = set()
     position = draw.random(len(hosts))
     for number in range(ONSET + AFTER[peers]):
-        shape = (DRIVES, len(STREAMS))
+        shape = (drives, len(STREAMS))
         latency, features = np.full(shape, math.nan), np.full((*shape, len(FEATURES)), math.nan)
         # Loads shift: by a little each quarter of an hour, and to anything once in two hours.
         position = np.where(draw.random(len(hosts)) < 1 / 8, draw.random(len(hosts)), position)
@@ -139,10 +201,14 @@ def delays(tables: list[pl.DataFrame], peers: bool, seed: int) -> None:
             if number >= ONSET:
                 more = slower(case, number - ONSET, draw)
                 latency[place, :2] += more
-                # In an open loop what is in flight grows with the time that it takes.
-                features[place, :2, 3] += 0.5 * max(more)
+                if case.endswith("closed"):
+                    # What is in flight stays, so the rate falls.
+                    features[place, :2, 0] -= max(more)
+                else:
+                    # In an open loop what is in flight grows with the time that it takes.
+                    features[place, :2, 3] += 0.5 * max(more)
         take(fleet, Step(number, latency, np.full(shape, math.nan), features), {}, FALSE_ALARMS)
-        for place in range(DRIVES):
+        for place in range(drives):
             method = fleet.judged_by(place)
             if method and fleet.alarmed(place, method):
                 if place in case_of and number >= ONSET:
@@ -150,7 +216,7 @@ def delays(tables: list[pl.DataFrame], peers: bool, seed: int) -> None:
                 else:
                     wrong.add(place)
     held, days = "peers of the host" if peers else "own past", (ONSET + AFTER[peers]) / 96
-    print(f"\n{held}: {DRIVES} drives, {len(wrong)} false alarms in {days:.1f} days")
+    print(f"\n{held}: {drives} drives, {len(wrong)} false alarms in {days:.1f} days")
     print(f"{'':26}{'drives':>8}{'in 2 h':>8}{'in 24 h':>9}{'in 72 h':>9}{'median':>9}{'slowest':>9}")
     for case in CASES:
         of = sorted(found.get(place, 10_000) * STEP_S / 3600 for place, name in case_of.items() if name == case)
@@ -163,6 +229,9 @@ def main() -> int:
     asked = sys.argv[1:]
     failslow = Path(asked.pop(asked.index("--failslow") + 1)) if "--failslow" in asked else None
     years = int(asked.pop(asked.index("--years") + 1)) if "--years" in asked else 1_000
+    drives = int(asked.pop(asked.index("--drives") + 1)) if "--drives" in asked else DRIVES
+    runs = asked.pop(asked.index("--runs") + 1) if "--runs" in asked else RUNS
+    of_runs = [(int(steps), int(a_day)) for steps, a_day in (pair.split("/") for pair in runs.split(",") if pair)]
     tables = [pl.read_parquet(path) for path in asked if not path.startswith("--")]
     series: dict[str, Array] = {}
     if tables:
@@ -176,16 +245,19 @@ def main() -> int:
         rows = [healthy_of_peers(part) for part in well.partition_by("host")]
         least = min(row.shape[1] for row in rows)
         series["real, against peers"] = np.concatenate([row[:, :least] for row in rows])
-    print(f"{'residuals':28}{'deviation':>10}{'of 3 sd':>9}{'steps':>7}{'alarms in':>11} {years} drive-years")
-    for seed, (name, values) in enumerate(series.items()):
-        alarms, time = false_alarms(values, years, seed)
+    head = f"{'residuals':28}{'run':>4}{'deviation':>10}{'of 3 sd':>9}{'steps':>7}{'level':>7}{'day':>7}"
+    if years:
+        print(f"{head}  alarms in {years} drive-years")
+    for seed, ((name, values), (run_steps, a_day)) in enumerate(product(series.items(), of_runs if years else [])):
+        found = false_alarms(values, years, run_steps, a_day, seed)
         centred = values - np.nanmedian(values, axis=1, keepdims=True)
         deviation = float(np.nanstd(centred))
         far = float((np.abs(centred[np.isfinite(centred)]) > 3 * deviation).mean())
-        print(f"{name:28}{deviation:10.4f}{far:9.4f}{time:7.2f}{alarms:11}", flush=True)
+        figures = f"{run_steps:4}{deviation:10.4f}{far:9.4f}{found.time:7.2f}{found.level:7.2f}{found.day:7.2f}"
+        print(f"{name:28}{figures}  {sum(found.alarms)}, by test {found.alarms}", flush=True)
     for seed, peers in enumerate((True, False)):
-        if tables:
-            delays(tables, peers, seed)
+        if tables and ("--alone" if peers else "--peers") not in asked:
+            delays(tables, drives, peers, seed)
     return 0
 
 

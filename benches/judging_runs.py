@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import polars as pl
 
 import headstack as hs
-from headstack.judging.observations import SCHEMA, completed
-from headstack.judging.steps import STEP_S
+from headstack.diagnosis.judging.observations import SCHEMA, completed
+from headstack.diagnosis.judging.steps import STEP_S
 
 INTERVALS, INTERVAL_S = 10, 10.0
 SIZES_KIB = (4, 8, 16, 32, 64, 128)

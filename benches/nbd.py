@@ -19,7 +19,7 @@ CAPACITY_BYTES = 256 << 20
 SECONDS = 1.0
 STARTS_WITHIN_S = 60
 LACKING = 77
-HEADSTACK = [sys.executable, "-c", "from headstack.cli import main; main()"]
+HEADSTACK = [sys.executable, "-c", "from headstack.cli.main import main; main()"]
 WORKLOADS = [("randread", 32), ("randwrite", 32), ("randread", 1), ("randwrite", 1)]
 
 

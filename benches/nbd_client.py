@@ -16,7 +16,7 @@ from pathlib import Path
 
 CAPACITY_BYTES = 256 << 20
 SHORT_S, LONG_S = 1, 4
-HEADSTACK = [sys.executable, "-c", "from headstack.cli import main; main()"]
+HEADSTACK = [sys.executable, "-c", "from headstack.cli.main import main; main()"]
 WORKLOADS = [("read", 4096, 32), ("write", 4096, 32), ("read", 65536, 16), ("read", 4096, 1)]
 SERVERS = {
     "headstack serve, 1 ms": [*HEADSTACK, "serve", "constant:1ms", "--size", str(CAPACITY_BYTES), "-q"],

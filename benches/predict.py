@@ -10,11 +10,11 @@ import tempfile
 import time
 from dataclasses import replace
 
-from headstack.predictor import Axes, characterization_of
-from headstack.predictor.calibration import drawn
-from headstack.predictor.grid import Bench
-from headstack.predictor.predictions import predicted
-from headstack.system import load_system
+from headstack.catalogue.system import load_system
+from headstack.prediction.calibration import drawn
+from headstack.prediction.grid import Bench
+from headstack.prediction.predictions import predicted
+from headstack.prediction.predictor import Axes, characterization_of
 
 # The fewest knots that a table can be interpolated between.
 SMOKE = Axes(

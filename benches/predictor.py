@@ -16,8 +16,14 @@ from collections import defaultdict
 from pathlib import Path
 
 import headstack as hs
-from headstack.predictor import Characterization, Environment, Prediction, characterization_of, load_environment
-from headstack.predictor.predictions import predicted
+from headstack.prediction.predictions import predicted
+from headstack.prediction.predictor import (
+    Characterization,
+    Environment,
+    Prediction,
+    characterization_of,
+    load_environment,
+)
 
 SYSTEMS = (
     "cheetah-9lp",

@@ -22,8 +22,8 @@ from pathlib import Path
 from random import Random
 
 import headstack as hs
-from headstack.predictor import Characterization, Prediction, characterization_of, load_environment
-from headstack.predictor.predictions import predicted
+from headstack.prediction.predictions import predicted
+from headstack.prediction.predictor import Characterization, Prediction, characterization_of, load_environment
 
 SYSTEMS = ("cheetah-15k7-600", "dc-s3700-400gb", "md-raid5-8x2tb")
 REQUESTS = 24_000

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 import headstack as hs
-from headstack.synthesis import dispersion_of, misses_of, replays_of, scored
+from headstack.traces.synthesis import dispersion_of, misses_of, replays_of, scored
 
 TRACES = (
     "cloudphysics/cloudPhysicsIO.vscsi",

@@ -32,7 +32,7 @@ from typing import Any
 import headstack as hs
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-HEADSTACK = [sys.executable, "-c", "from headstack.cli import main; main()"]
+HEADSTACK = [sys.executable, "-c", "from headstack.cli.main import main; main()"]
 PYTEST = [sys.executable, "-m", "pytest"]
 WITH_TESTS = ["env", "PYTHONPATH=" + os.pathsep.join(["tests/python", *filter(None, sys.path)]), sys.executable]
 ROW, SKIPPED = "row: ", "skipped: "
@@ -210,10 +210,10 @@ STEPS: dict[str, Step] = {
         [sys.executable, "tests/python/fio_conformance.py", "--smoke"],
     ),
     "the sdist, built from nothing": program(
-        [sys.executable, "tests/python/packages.py", "target/packages", "--whole"],
+        [sys.executable, "tests/python/packages.py", "target/packages", "sdist"],
         [*WITH_TESTS, "-c", "import packages"],
     ),
-    "the sdist beside the wheel, and the README's tour from it": program(
+    "the installed sdist, and the commands of the README with it": program(
         ["env", "HEADSTACK_INSTALLED=target/packages/sdist", *PYTEST, *TOUR],
         [*PYTEST, "--collect-only", "-p", "no:cacheprovider", *TOUR],
     ),

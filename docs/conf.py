@@ -9,8 +9,8 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 from headstack import __version__
-from headstack.cli import main
 from headstack.cli.loading import Late, every
+from headstack.cli.main import main
 
 sys.path.insert(0, str(Path(__file__).parent))
 from landing import Landing

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import headstack as hs
 from headstack.report.draw import draw
-from headstack.report.explorer import check_built as check_explorer
-from headstack.report.explorer import explore
 from headstack.report.figures import Bars, Figure, Lines
 from headstack.report.html import check_built as check_reports
 from headstack.report.html import write_html
+from headstack.results.explorer import check_built as check_explorer
+from headstack.results.explorer import explore
 from headstack.studies.outcome import Outcome
 
 DOCUMENTS = ("compaq", "storagereview", "mark5c", "demartek", "hp-va7100")

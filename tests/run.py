@@ -32,6 +32,7 @@ TARGET = REPOSITORY / "target"
 BIN = REPOSITORY / os.environ.get("VENV", ".venv") / "bin"
 SKIPPED = TARGET / "skipped.txt"
 UNTRACKED = ["git", "ls-files", "--others", "--exclude-standard"]
+PACKAGE_TESTS = "tests/python/test_packages.py"
 WORKERS = 3
 """pytest processes: one more than the cores of a small machine, since tests of live exports sleep."""
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -70,6 +71,9 @@ def main() -> int:
     # Tests run servers as other users too, whose data are below it.
     folder.chmod(0o755)
     os.environ["TMPDIR"] = str(folder)
+    # uv installs no bytecode, and some machines forbid to write it: hundreds of processes would compile their imports.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["PYTHONPYCACHEPREFIX"] = str(TARGET / "pycache")
     stages = plan(options.all)
     start_s = time.monotonic()
     run_all(stages)
@@ -95,11 +99,9 @@ def plan(is_all: bool) -> list[Stage]:
     pages = Stage("pages", [*make, "python/headstack/report/bundle.js"])
     environment = Stage("environment", [*make, "environment"])
     module = Stage("module", [*make, "module"], [environment])
-    packages = Stage(
-        "packages",
-        [str(BIN / "python"), "tests/python/packages.py", "target/packages", *(["--whole"] if is_all else [])],
-        [module, pages, engine],
-    )
+    wheel = package("wheel", [module, pages, engine])
+    # Building a package builds the engine of its pages: the same one as above.
+    wheel.environment = {} if is_all else {"QUICK_ENGINE": "1"}
     rust_build = Stage("Rust tests, build", ["cargo", "test", "--workspace", "--quiet", "--no-run"], [module])
     rust = Stage(
         "Rust tests, run",
@@ -115,29 +117,42 @@ def plan(is_all: bool) -> list[Stage]:
     python = Stage(
         "Python tests",
         [*pytest, *workers, f"--ignore={benches}"],
-        [packages],
-        environment=choice | {"HEADSTACK_INSTALLED": "target/packages/wheel"},
+        [wheel],
+        environment=choice | installed("wheel"),
         shown=True,
     )
-    return [environment, engine, pages, module, packages, rust_build, python, rust, smoke]
+    stages = [environment, engine, pages, module, wheel, rust_build, python, rust, smoke]
+    if is_all:
+        # After the wheel, since both write the page and the engine.
+        sdist = package("sdist", [wheel])
+        stages += [sdist, Stage("sdist tests", [*pytest, PACKAGE_TESTS], [sdist], choice | installed("sdist"))]
+    return stages
+
+
+def package(kind: str, after: list[Stage]) -> Stage:
+    """Builds and installs the wheel or the sdist. At nice 19: compiling the sdist takes as long as many tests."""
+    nice = ["nice", "-n", "19"] if kind == "sdist" else []
+    build = [str(BIN / "python"), "tests/python/packages.py", f"target/packages-{kind}", kind]
+    return Stage(kind, [*nice, *build], after)
+
+
+def installed(kind: str) -> dict[str, str]:
+    """The variable that names the environment to test, for conftest.py."""
+    return {"HEADSTACK_INSTALLED": f"target/packages-{kind}/{kind}"}
 
 
 def run_all(stages: list[Stage]) -> None:
     """Runs each stage in a thread, once those before it have ended; signals end all of them."""
-    running: set[subprocess.Popen[bytes]] = set()
-    ending = threading.Event()
+    running = Running()
 
     def end_all(number: int, _: object) -> None:
-        ending.set()
-        for process in list(running):
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, number)
+        running.end(number)
 
     # A terminal that hangs up ends a run that was started without nohup; its tests set the signals that they rely on.
     for number in ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, end_all)
-    threads = [threading.Thread(target=run_stage, args=(stage, running, ending)) for stage in stages]
+    threads = [threading.Thread(target=run_stage, args=(stage, running)) for stage in stages]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -145,12 +160,32 @@ def run_all(stages: list[Stage]) -> None:
             thread.join(0.2)
 
 
-def run_stage(stage: Stage, running: set[subprocess.Popen[bytes]], ending: threading.Event) -> None:
+class Running:
+    """The processes of stages, and the signal that ends them; also one that a stage starts while the signal arrives."""
+
+    def __init__(self) -> None:
+        self.processes: set[subprocess.Popen[bytes]] = set()
+        self.number: int | None = None
+
+    def add(self, process: subprocess.Popen[bytes]) -> None:
+        self.processes.add(process)
+        # A signal that arrived after the process was started and before it was added has missed it.
+        if self.number is not None:
+            self.end(self.number)
+
+    def end(self, number: int) -> None:
+        self.number = number
+        for process in list(self.processes):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, number)
+
+
+def run_stage(stage: Stage, running: Running) -> None:
     """Waits for the stages before, runs the command, and keeps exit code and times."""
     for earlier in stage.after:
         earlier.ended.wait()
     try:
-        if all(earlier.code == 0 for earlier in stage.after) and not ending.is_set():
+        if all(earlier.code == 0 for earlier in stage.after) and running.number is None:
             run_command(stage, running)
             report(stage)
     finally:
@@ -158,7 +193,7 @@ def run_stage(stage: Stage, running: set[subprocess.Popen[bytes]], ending: threa
         stage.ended.set()
 
 
-def run_command(stage: Stage, running: set[subprocess.Popen[bytes]]) -> None:
+def run_command(stage: Stage, running: Running) -> None:
     """Runs the command of a stage in a process group of its own."""
     start_s = time.monotonic()
     output = None if stage.shown else stage.log.open("wb")
@@ -174,7 +209,7 @@ def run_command(stage: Stage, running: set[subprocess.Popen[bytes]]) -> None:
     running.add(process)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = stage.code = os.waitstatus_to_exitcode(status)
-    running.discard(process)
+    running.processes.discard(process)
     stage.wall_s = time.monotonic() - start_s
     stage.cpu_s = usage.ru_utime + usage.ru_stime
 

@@ -4,10 +4,12 @@ stacks of all threads.
 
 Tests of Rust cannot be ended from within: a thread that hangs stays. Their harness names those that have run for a
 minute. Tests that take turns wait for those before them: the two minutes count from the last moment at which one ended.
+Time in which a thread could run and had no processor does not count, so that a loaded machine ends nothing.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import select
@@ -16,6 +18,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 LIMIT_S = float(os.environ.get("HEADSTACK_TEST_LIMIT_S", "120"))
@@ -41,7 +44,7 @@ def main() -> int:
     child = subprocess.Popen([program, *arguments], stdout=subprocess.PIPE, process_group=0)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _: os.killpg(child.pid, number))
-    hung = watch(child, Harness(is_quiet))
+    hung = watch(child, Harness(is_quiet, Clock(child.pid)))
     if hung is None:
         status = child.wait()
         return status if status >= 0 else 128 - status
@@ -61,17 +64,44 @@ def set_up() -> None:
     os.environ.update(LC_ALL="C.UTF-8", TZ="UTC")
 
 
+class Clock:
+    """The time since its start, without that in which a thread of the watched processes waited for a processor."""
+
+    def __init__(self, process: int) -> None:
+        self.process = process
+        self.now_s = 0.0
+        self.read_s = time.monotonic()
+        self.waited_ns: dict[int, int] = {}
+
+    def advance(self) -> None:
+        read_s, waited_ns = time.monotonic(), dict(waits_of(self.process))
+        # A thread that is new since the last reading may have waited for as long as it exists.
+        longest_ns = max((wait - self.waited_ns.get(task, 0) for task, wait in waited_ns.items()), default=0)
+        self.now_s += max(0.0, read_s - self.read_s - max(0, longest_ns) / 1e9)
+        self.read_s, self.waited_ns = read_s, waited_ns
+
+
+def waits_of(process: int) -> Iterator[tuple[int, int]]:
+    """Each thread of a process and of those that it started, and for how many ns it has waited for a processor."""
+    with contextlib.suppress(OSError, ValueError):
+        for task in Path(f"/proc/{process}/task").iterdir():
+            yield int(task.name), int((task / "schedstat").read_text().split()[1])
+            for child in (task / "children").read_text().split():
+                yield from waits_of(int(child))
+
+
 class Harness:
     """What the harness has said, which goes on to whoever reads it; quietly, without tests that passed."""
 
-    def __init__(self, is_quiet: bool) -> None:
+    def __init__(self, is_quiet: bool, clock: Clock) -> None:
         self.is_quiet = is_quiet
         self.line = ""
         self.deadlines: dict[str, float] = {}
-        self.heard_s = self.ended_s = time.monotonic()
+        self.clock = clock
+        self.heard_s = self.ended_s = clock.now_s
 
     def hear(self, text: str) -> None:
-        self.heard_s = time.monotonic()
+        self.heard_s = self.clock.now_s
         if not self.is_quiet:
             say(text)
         *lines, self.line = (self.line + text).split("\n")
@@ -86,7 +116,7 @@ class Harness:
 
     def hung(self) -> str | None:
         """A test that has run for too long."""
-        now_s = time.monotonic()
+        now_s = self.clock.now_s
         for name, deadline_s in self.deadlines.items():
             if now_s >= max(deadline_s, self.ended_s + LIMIT_S):
                 return name
@@ -101,6 +131,7 @@ def watch(child: subprocess.Popen[bytes], harness: Harness) -> str | None:
     assert child.stdout is not None
     while True:
         ready, _, _ = select.select([child.stdout], [], [], 0.5)
+        harness.clock.advance()
         if ready:
             text = os.read(child.stdout.fileno(), 1 << 16)
             if not text:

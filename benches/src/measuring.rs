@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use headstack_jobfiles::{Content, Errors, Limits, Sync, Verify};
+use headstack_jobfiles::{Bounds, Content, Errors, Limits, Sync, Verify};
 use headstack_load::{EngineKind, Job, Permission, Spec, Target, run};
 use headstack_result::{RunResult, SystemRecord};
 use headstack_workload::{ArrivalProcess, Arrivals, Think, WarmUp, Workload};
@@ -113,6 +113,7 @@ fn measure(target: Target, engine: EngineKind, arrivals: Arrivals, limits: Limit
         flow: None,
         errors: Errors::default(),
         content: Content::default(),
+        bounds: Bounds::default(),
         flushes_at_end: false,
         times_handing_over: false,
         verify: Verify::No,

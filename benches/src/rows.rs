@@ -223,7 +223,12 @@ fn recorded_file_server(drive: &DriveDescription, requests: usize) -> Vec<Record
     let span = Span { start_bytes: 0, length_bytes: geometry.logical_blocks * u64::from(block_bytes) };
     let workload = catalogue_workload("file-server");
     let mut generator = Generator::new(&workload, span, block_bytes, 1).expect("the catalogue is valid");
-    let record = |arrival_ns| Recorded { arrival_ns, completion_ns: Some(arrival_ns), request: generator.next() };
+    let record = |arrival_ns| Recorded {
+        arrival_ns,
+        completion_ns: Some(arrival_ns),
+        request: generator.next(),
+        pre_flush: false,
+    };
     (0..requests as u64).map(|number| number * THINK_NS).map(record).collect()
 }
 

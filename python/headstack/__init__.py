@@ -17,88 +17,98 @@ in place of a value is swept.
 # Loading ``typing`` takes as long as starting Python.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from headstack import arrays, crash, drives, prices, scenarios, studies, workloads
+    from headstack import crash, studies
     from headstack._native import InputError, RunError, catalogue_hash
-    from headstack.array import Array
-    from headstack.cache_lab import CacheLab, caches
-    from headstack.choosing.asked import choose
-    from headstack.classic.crystal import crystal
-    from headstack.classic.fsync import fsync
-    from headstack.classic.latency import latency
-    from headstack.classic.prefill import prefill
-    from headstack.classic.zones import zones
-    from headstack.comparison import Comparison, compare
-    from headstack.differences import Difference, difference
-    from headstack.drive import Drive, import_disksim
-    from headstack.fio.collected import fio_results
-    from headstack.hosts.joined import HostResults, SeenHost
-    from headstack.hosts.measuring import measure_hosts
-    from headstack.inspection import inspect
-    from headstack.jobfiles import JobFile, JobResults, measure_jobs, run_jobs
-    from headstack.jobfiles.trees import measure_files, verify_files
-    from headstack.judging.asking import Judged, judge
-    from headstack.live import Live, Serving, serve
-    from headstack.measurement import Access, measure, verify
-    from headstack.predictor import Characterization, Environment, characterize, load_environment, predict
-    from headstack.replays import replay
-    from headstack.report.explorer import explore
-    from headstack.results import Knee, Results
-    from headstack.runs import Options, curve, run
-    from headstack.scenario import Scenario
-    from headstack.sweeps import Sweep, sweep
-    from headstack.synthesis import Synthesis, synthesize, synthesize_scenario
-    from headstack.traces import Trace, capture
-    from headstack.validation import Validation, validate
-    from headstack.workload import Workload
+    from headstack.catalogue import arrays, drives, prices, scenarios, workloads
+    from headstack.catalogue.array import Array
+    from headstack.catalogue.drive import Drive, import_disksim
+    from headstack.catalogue.scenario import Scenario
+    from headstack.catalogue.workload import Workload
+    from headstack.choice.asked import choose
+    from headstack.comparison.comparison import Comparison, compare
+    from headstack.comparison.differences.difference import Difference, difference
+    from headstack.comparison.validation import Validation, validate
+    from headstack.diagnosis.inspection.inspect import inspect
+    from headstack.diagnosis.judging.asking import Judged, judge
+    from headstack.live.serving import Live, Serving, serve
+    from headstack.measurement.access import Access
+    from headstack.measurement.fio.collected import fio_results
+    from headstack.measurement.hosts.joined import HostResults, SeenHost
+    from headstack.measurement.hosts.measuring import measure_hosts
+    from headstack.measurement.jobfiles.job_file import JobFile
+    from headstack.measurement.jobfiles.jobs import JobResults, measure_jobs, run_jobs
+    from headstack.measurement.jobfiles.trees import measure_files, verify_files
+    from headstack.measurement.measurement import measure, verify
+    from headstack.measurement.replays import replay
+    from headstack.measurement.tests.classic.crystal import crystal
+    from headstack.measurement.tests.classic.fsync import fsync
+    from headstack.measurement.tests.classic.latency import latency
+    from headstack.measurement.tests.classic.prefill import prefill
+    from headstack.measurement.tests.classic.zones import zones
+    from headstack.prediction.predictor import Characterization, Environment, characterize, load_environment, predict
+    from headstack.results.explorer import explore
+    from headstack.results.results import Results
+    from headstack.results.table import Knee
+    from headstack.simulation.runs import Options, curve, run
+    from headstack.simulation.sweeps import Sweep, sweep
+    from headstack.traces.cache_lab import CacheLab, caches
+    from headstack.traces.synthesis import Synthesis, synthesize, synthesize_scenario
+    from headstack.traces.traces import Trace, capture
 
     __version__: str
 
 # What a module has is loaded when somebody names it: a command waits for nothing that it does not use.
 _HELD = {
     "_native": ("InputError", "RunError", "catalogue_hash"),
-    "array": ("Array",),
-    "cache_lab": ("CacheLab", "caches"),
-    "choosing.asked": ("choose",),
-    "classic.crystal": ("crystal",),
-    "classic.fsync": ("fsync",),
-    "classic.latency": ("latency",),
-    "classic.prefill": ("prefill",),
-    "classic.zones": ("zones",),
-    "comparison": ("Comparison", "compare"),
-    "differences": ("Difference", "difference"),
-    "drive": ("Drive", "import_disksim"),
-    "fio.collected": ("fio_results",),
-    "hosts.joined": ("HostResults", "SeenHost"),
-    "hosts.measuring": ("measure_hosts",),
-    "inspection": ("inspect",),
-    "jobfiles": ("JobFile", "JobResults", "measure_jobs", "run_jobs"),
-    "jobfiles.trees": ("measure_files", "verify_files"),
-    "judging.asking": ("Judged", "judge"),
-    "live": ("Live", "Serving", "serve"),
-    "measurement": ("Access", "measure", "verify"),
-    "predictor": ("Characterization", "Environment", "characterize", "load_environment", "predict"),
-    "replays": ("replay",),
-    "report.explorer": ("explore",),
-    "results": ("Knee", "Results"),
-    "runs": ("Options", "curve", "run"),
-    "scenario": ("Scenario",),
-    "sweeps": ("Sweep", "sweep"),
-    "synthesis": ("Synthesis", "synthesize", "synthesize_scenario"),
-    "traces": ("Trace", "capture"),
-    "validation": ("Validation", "validate"),
-    "workload": ("Workload",),
+    "catalogue.array": ("Array",),
+    "catalogue.drive": ("Drive", "import_disksim"),
+    "catalogue.scenario": ("Scenario",),
+    "catalogue.workload": ("Workload",),
+    "choice.asked": ("choose",),
+    "comparison.comparison": ("Comparison", "compare"),
+    "comparison.differences.difference": ("Difference", "difference"),
+    "comparison.validation": ("Validation", "validate"),
+    "diagnosis.inspection.inspect": ("inspect",),
+    "diagnosis.judging.asking": ("Judged", "judge"),
+    "live.serving": ("Live", "Serving", "serve"),
+    "measurement.access": ("Access",),
+    "measurement.fio.collected": ("fio_results",),
+    "measurement.hosts.joined": ("HostResults", "SeenHost"),
+    "measurement.hosts.measuring": ("measure_hosts",),
+    "measurement.jobfiles.job_file": ("JobFile",),
+    "measurement.jobfiles.jobs": ("JobResults", "measure_jobs", "run_jobs"),
+    "measurement.jobfiles.trees": ("measure_files", "verify_files"),
+    "measurement.measurement": ("measure", "verify"),
+    "measurement.replays": ("replay",),
+    "measurement.tests.classic.crystal": ("crystal",),
+    "measurement.tests.classic.fsync": ("fsync",),
+    "measurement.tests.classic.latency": ("latency",),
+    "measurement.tests.classic.prefill": ("prefill",),
+    "measurement.tests.classic.zones": ("zones",),
+    "prediction.predictor": ("Characterization", "Environment", "characterize", "load_environment", "predict"),
+    "results.explorer": ("explore",),
+    "results.results": ("Results",),
+    "results.table": ("Knee",),
+    "simulation.runs": ("Options", "curve", "run"),
+    "simulation.sweeps": ("Sweep", "sweep"),
+    "traces.cache_lab": ("CacheLab", "caches"),
+    "traces.synthesis": ("Synthesis", "synthesize", "synthesize_scenario"),
+    "traces.traces": ("Trace", "capture"),
 }
 _MODULE_OF = {name: module for module, names in _HELD.items() for name in names}
-_MODULES = ("arrays", "crash", "drives", "prices", "scenarios", "studies", "workloads")
+_MODULES = {
+    **{name: f"catalogue.{name}" for name in ("arrays", "drives", "prices", "scenarios", "workloads")},
+    **{name: name for name in ("crash", "studies")},
+}
 
 
 def __getattr__(name: str) -> object:
-    from importlib import import_module
+    from importlib import import_module  # start-up time
 
     if name == "__version__":
         return import_module("headstack._native").version()
     if name in _MODULES:
-        return import_module(f"headstack.{name}")
+        return import_module(f"headstack.{_MODULES[name]}")
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'headstack' has no attribute {name!r}")
     found = globals()[name] = getattr(import_module(f"headstack.{_MODULE_OF[name]}"), name)

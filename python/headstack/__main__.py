@@ -1,5 +1,5 @@
 """``python -m headstack``."""
 
-from headstack.start import main
+from headstack.cli.start import main
 
 main()

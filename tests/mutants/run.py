@@ -4,10 +4,12 @@
     tests/mutants/run.py                           every mutant of every folder, which takes days
     tests/mutants/run.py --sample 20               of each folder about so many, the same for the same --seed
     tests/mutants/run.py --sample 20 crates/result/src
+    tests/mutants/run.py --sample 30 --seed 7 python/headstack/comparison
 
-cargo-mutants changes one function or operator at a time; a mutant that no test notices has survived. Those that may are
-in survivors.txt, each with the reason. Any other that survives makes this fail, so that their number only falls. What
-was caught is printed for each folder, and written to target/mutants/report.json.
+In Rust, cargo-mutants changes one function or operator at a time, in Python package.py does; a mutant that no test
+notices has survived. Those that may are in survivors.txt, each with the reason. Any other that survives makes this
+fail, so that their number only falls. What was caught is printed for each folder, and written to
+target/mutants/report.json.
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import package
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 SURVIVORS = Path(__file__).parent / "survivors.txt"
 OUTPUT = REPOSITORY / "target" / "mutants"
@@ -39,6 +43,29 @@ FOLDERS = {
 }
 """What is changed, and the crates whose tests are to notice."""
 
+PACKAGES = [
+    f"python/headstack/{folder}"
+    for folder in (
+        "catalogue",
+        "choice",
+        "comparison",
+        "crash",
+        "diagnosis/inspection",
+        "diagnosis/judging",
+        "io",
+        "live",
+        "measurement",
+        "prediction",
+        "report",
+        "results",
+        "simulation",
+        "studies",
+        "traces",
+        "twin",
+    )
+]
+"""Folders of the Python package, whose tests are those that name them."""
+
 TOO_LONG = ["--timeout-multiplier", "4", "--minimum-test-timeout", "60"]
 """A mutant that takes so many times longer to test than the code as it is hangs, which counts as noticed."""
 
@@ -50,21 +77,25 @@ Mutant = dict[str, Any]
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Holds the tests against changes of the code.")
-    parser.add_argument("folders", nargs="*", default=list(FOLDERS), metavar="FOLDER")
+    parser.add_argument("folders", nargs="*", default=[*FOLDERS, *PACKAGES], metavar="FOLDER")
     parser.add_argument("--sample", type=int, metavar="COUNT", help="So many mutants of each folder.")
     parser.add_argument("--seed", type=int, default=1, help="Which ones; 1 by default.")
     asked = parser.parse_args()
-    unknown = [folder for folder in asked.folders if folder not in FOLDERS]
+    known = (*FOLDERS, *PACKAGES)
+    unknown = [folder for folder in asked.folders if not folder.startswith(known)]
     if unknown:
-        parser.error(f"{', '.join(unknown)}: none of {', '.join(FOLDERS)}")
-    if shutil.which("cargo-mutants") is None:
+        parser.error(f"{', '.join(unknown)}: none of {', '.join(known)}, nor in one")
+    if any(folder in FOLDERS for folder in asked.folders) and shutil.which("cargo-mutants") is None:
         sys.exit("cargo-mutants is not installed: cargo install --locked cargo-mutants")
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     tree = copy_of_the_checkout()
     report, surprises = {}, []
     for folder in asked.folders:
-        names = None if asked.sample is None else chosen(tree, folder, asked.sample, asked.seed)
-        outcomes = tested(tree, folder, names)
+        if folder.startswith("python/"):
+            outcomes = of_package(folder, asked.sample, asked.seed)
+        else:
+            names = None if asked.sample is None else chosen(tree, folder, asked.sample, asked.seed)
+            outcomes = tested(tree, folder, names)
         missed = sorted(stable(outcome["name"]) for outcome in outcomes if outcome["summary"] == "MissedMutant")
         viable = sum(outcome["summary"] != "Unviable" for outcome in outcomes)
         report[folder] = {"viable": viable, "caught": viable - len(missed), "missed": missed}
@@ -126,6 +157,13 @@ def tested(tree: Path, folder: str, names: list[str] | None) -> list[Mutant]:
         # Fields deleted from expressions are tested whatever --re says (cargo-mutants 27.1): not of the sample.
         and (names is None or outcome["scenario"]["Mutant"]["name"] in names)
     ]
+
+
+def of_package(folder: str, sample: int | None, seed: int) -> list[Mutant]:
+    """What became of mutants of a folder of the Python package."""
+    below = folder.removeprefix("python/headstack/")
+    found = package.outcomes(below, sample, seed, OUTPUT / folder.replace("/", "-"))
+    return [{"name": name, "summary": "CaughtMutant" if noticed else "MissedMutant"} for name, noticed in found]
 
 
 def stable(name: str) -> str:

@@ -4,17 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from headstack.choosing.answer import (
-    Answer,
-    Choice,
-    Durability,
-    Part,
-    Reason,
-    Relaxed,
-    Says,
-    Sensitivity,
-    Verdict,
-)
+from headstack.choice.answer import Answer, Choice, Durability, Part, Reason, Relaxed, Says, Sensitivity, Verdict
 
 HOST = "md-raid6-12x16tb"
 DURABILITY = Durability(1.4, "Backblaze's fleet, 2024", 29.4, "simulated", 2.1e-5, 0.034)

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple, NoReturn
 import pytest
 
 import headstack as hs
-from headstack import signals
-from headstack.cli import main
+from headstack.cli.main import main
+from headstack.io import signals
 
 REPOSITORY = Path(__file__).parents[2]
 SHARED = Path(os.environ.get("HEADSTACK_SHARED", REPOSITORY.parent / "shared"))
@@ -226,6 +226,17 @@ def needs_program(program: str) -> None:
         lacks("programs", f"{program} is not installed")
 
 
+def chromium() -> str:
+    """Chromium, which Node drives to view pages; skips the calling test without them or the packages of ``npm ci``."""
+    needs_program("node")
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if found is None:
+        lacks("programs", "chromium is not installed")
+    if not (REPOSITORY / "web" / "node_modules").is_dir():
+        lacks("programs", "the packages of web/node_modules are not installed (npm ci)")
+    return found
+
+
 @pytest.fixture
 def headstack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Headstack:
     """Runs the command line in an empty folder, or in the one below it that the test has gone to, within this process:
@@ -303,7 +314,7 @@ def headstack_process(tmp_path: Path) -> Headstack:
 
     def call(*arguments: str | Path, **environment: str) -> Done:
         done = subprocess.run(
-            [sys.executable, "-c", "from headstack.cli import main; main()", *arguments],
+            [sys.executable, "-c", "from headstack.cli.main import main; main()", *arguments],
             cwd=tmp_path,
             env=os.environ | environment,
             capture_output=True,

@@ -1,10 +1,10 @@
-"""Which module uses which, in the crates and in the package, as far as it is written at their top."""
+"""Which module uses which, in the crates and in the package."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 Module = tuple[str, ...]
@@ -13,7 +13,7 @@ Graph = dict[Module, set[Module]]
 
 USE = re.compile(r"^[ ]*(pub(?:\([^)]*\))? )?use ([^;]+);", re.MULTILINE)
 INLINE = re.compile(r"(?<![\w:])((?:crate|super|self)(?:::\w+)+)")
-TESTS = re.compile(r"#\[cfg\(test\)\]\s*(?:pub(?:\([^)]*\))? )?mod \w+ \{")
+TESTS = re.compile(r"#\[cfg\(test\)\]\s*(?:#\[[^\]]*\]\s*)*(?:pub(?:\([^)]*\))? )?mod \w+ \{")
 
 
 def of_crate(source: Path) -> Graph:
@@ -92,11 +92,14 @@ def _paths(tree: str, before: Module = ()) -> Iterator[tuple[str, Module]]:
 
 
 def of_package(package: Path) -> Graph:
-    """The modules of a package of Python, each with those that it imports as it is loaded."""
-    files = {_module(path.relative_to(package)): path for path in package.rglob("*.py")}
+    """The modules of a package of Python, each with those that it imports: as it is loaded, in a function, or for its
+    types alone."""
+    files = {
+        _module(path.relative_to(package)): path for path in package.rglob("*.py*") if path.suffix in (".py", ".pyi")
+    }
 
-    def imported(body: Iterable[ast.stmt]) -> Iterator[Module]:
-        for node in body:
+    def imported(tree: ast.Module) -> Iterator[Module]:
+        for node in ast.walk(tree):
             match node:
                 case ast.ImportFrom(module=str(name)) if name.split(".")[0] == package.name:
                     at = tuple(name.split(".")[1:])
@@ -105,15 +108,13 @@ def of_package(package: Path) -> Graph:
                 case ast.Import():
                     names = [tuple(alias.name.split(".")) for alias in node.names]
                     yield from (name[1:] for name in names if name[0] == package.name)
-                case ast.Try():
-                    yield from imported(node.body)
                 case _:
                     pass
 
     return {
         module: {
             found
-            for found in imported(ast.parse(path.read_text(encoding="utf-8")).body)
+            for found in imported(ast.parse(path.read_text(encoding="utf-8")))
             if found in files and found != module
         }
         for module, path in files.items()

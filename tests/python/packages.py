@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Installs wheel and sdist each into an environment of its own, FOLDER/wheel and FOLDER/sdist.
+"""Builds a package and installs it in an environment of its own: FOLDER/wheel or FOLDER/sdist.
 
-    tests/python/packages.py FOLDER           the wheel, of what was compiled for the tests; the sdist is only unpacked
-    tests/python/packages.py FOLDER --whole   both as others get them: the sdist is built from nothing
+    tests/python/packages.py FOLDER wheel   builds the wheel from the module of the tests; unpacks the sdist
+    tests/python/packages.py FOLDER sdist   builds the sdist and compiles it from nothing, as pip does
 
-Whoever tries them puts FOLDER/programs first in the PATH: then there is no Rust and no Node.
+FOLDER/programs hides Rust and Node if it is first in the PATH.
 """
 
 from __future__ import annotations
@@ -26,24 +26,21 @@ TESTED = ["--profile", "dev", "--features", "tested"]
 
 
 def main() -> None:
-    folder = Path(sys.argv[1]).resolve()
+    folder, kind = Path(sys.argv[1]).resolve(), sys.argv[2]
     shutil.rmtree(folder, ignore_errors=True)
     without(folder / "programs", *RUST, *NODE)
     without(folder / "no-node", *NODE)
     if shutil.which("npm") is None:
         # As `make` builds it here.
         os.environ["HEADSTACK_WITHOUT_REPORTS"] = "1"
-    whole = "--whole" in sys.argv[2:]
-    if not whole:
-        # With the engine that the tests have built.
-        os.environ["QUICK_ENGINE"] = "1"
-    install(folder / "wheel", f"{build_wheel(folder, [] if whole else TESTED)}[plot]", folder / "programs")
     sdist = build_sdist(folder)
-    # With dates of now: all files of a sdist bear the same, and cargo goes by dates.
+    # `--touch` sets today's dates: all files of an sdist have the same date, and cargo rebuilds by dates.
     run(["tar", "--extract", "--touch", "--file", str(sdist)], folder)
-    if whole:
+    if kind == "sdist":
         os.environ["CARGO_TARGET_DIR"] = str(folder / "target")
         install(folder / "sdist", f"{sdist}[plot]", folder / "no-node")
+    else:
+        install(folder / "wheel", f"{build_wheel(folder)}[plot]", folder / "programs")
 
 
 def without(folder: Path, *programs: str) -> None:
@@ -69,16 +66,16 @@ def run(command: list[str], cwd: Path, *first: Path) -> None:
         sys.exit(f"{done.stdout}{shlex.join(command)}: exit code {done.returncode}")
 
 
-def build_wheel(folder: Path, options: list[str]) -> Path:
-    """As pip does it, but with the maturin that is here, which gets the options."""
-    settings = [f"--config-settings=build-args={shlex.join(options)}"] if options else []
-    run([*PIP, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), *settings, "."], REPOSITORY)
+def build_wheel(folder: Path) -> Path:
+    """Builds the wheel as pip does, with the installed maturin and the profile of the tests."""
+    settings = f"--config-settings=build-args={shlex.join(TESTED)}"
+    run([*PIP, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), settings, "."], REPOSITORY)
     (wheel,) = folder.glob("headstack-*.whl")
     return wheel
 
 
 def build_sdist(folder: Path) -> Path:
-    """As every front end does it."""
+    """Builds the sdist as every front end does."""
     call = "import sys; sys.path.insert(0, 'packaging'); import backend; backend.build_sdist(sys.argv[1])"
     run([sys.executable, "-c", call, str(folder)], REPOSITORY)
     (sdist,) = folder.glob("headstack-*.tar.gz")

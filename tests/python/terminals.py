@@ -21,7 +21,7 @@ def on_terminal(arguments: list[str], columns: int, folder: Path, **environment:
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     inherited = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
     process = subprocess.Popen(
-        [sys.executable, "-c", "from headstack.start import main; main()", *arguments],
+        [sys.executable, "-c", "from headstack.cli.start import main; main()", *arguments],
         cwd=folder,
         env=inherited | {"TERM": "xterm-256color"} | environment,
         stdin=subprocess.DEVNULL,

@@ -11,8 +11,8 @@ import pytest
 
 import headstack as hs
 from conftest import CHEETAH, REPOSITORY, SHARED, Headstack, lacks, slow_but
-from headstack.analysis import Analysis
 from headstack.report.figures import Bars, Lines
+from headstack.traces.analysis import Analysis
 
 SAMPLES = REPOSITORY / "crates" / "trace" / "samples"
 UNKNOWN = SAMPLES / "oracle-general.bin"
@@ -273,7 +273,7 @@ def test_a_workload_that_cannot_be_is_one_line(headstack: Headstack, tmp_path: P
 
 
 def test_a_missing_extra_is_one_sentence(csv: Path) -> None:
-    code = "import sys; sys.modules['matplotlib'] = None; from headstack.cli import main; main(sys.argv[1:])"
+    code = "import sys; sys.modules['matplotlib'] = None; from headstack.cli.main import main; main(sys.argv[1:])"
     command = [sys.executable, "-c", code, "trace", "analyze", csv.name, "--plot", "p.png"]
     shown = subprocess.run(command, cwd=csv.parent, capture_output=True, text=True, check=False)
     assert shown.returncode == 2
@@ -282,8 +282,8 @@ def test_a_missing_extra_is_one_sentence(csv: Path) -> None:
 
 def test_tables_need_nothing_heavy(csv: Path) -> None:
     code = (
-        "import sys, headstack.cli\n"
-        "try: headstack.cli.main(sys.argv[1:])\n"
+        "import sys, headstack.cli.main\n"
+        "try: headstack.cli.main.main(sys.argv[1:])\n"
         "finally: print(*sys.modules, file=sys.stderr)"
     )
     command = [sys.executable, "-c", code, "trace", "analyze", csv.name]
@@ -304,3 +304,49 @@ def test_a_real_trace_has_the_figures_that_other_programs_count(headstack: Heads
     hits = {point["cache_bytes"]: point["hits"] for point in reuse["lru_curve"]}
     # As an independent program counts them.
     assert (hits[1 << 20], hits[1 << 30]) == (101_580, 872_630)
+
+
+MSR = "{time},hm,0,{kind},{offset},{size},{response}\n"
+DEGENERATE: dict[str, list[dict[str, object]]] = {
+    "one request": [{}],
+    "one request of no time": [{"response": 0}],
+    "answered at once": [{"response": 0, "time": n} for n in range(5)],
+    "all at once": [{} for _ in range(5)],
+    "the same again and again": [{"time": 100_000 * n} for n in range(200)],
+    "writes of no time, reads of some": [
+        {"kind": kind, "response": 100 * (kind == "Read"), "time": 50_000 * n, "offset": 4096 * n}
+        for n, kind in enumerate(["Read", "Write"] * 100)
+    ],
+    "some of no time": [{"response": 100 * (n % 3), "time": 10**8 * n, "offset": 4096 * n} for n in range(100)],
+    "years apart": [{"time": 3 * 10**14 * n} for n in range(3)],
+}
+
+
+@pytest.mark.parametrize("name", DEGENERATE)
+def test_traces_of_constant_and_zero_figures_have_page_and_picture(
+    name: str, headstack: Headstack, tmp_path: Path
+) -> None:
+    usual = {"time": 0, "kind": "Read", "offset": 0, "size": 4096, "response": 100}
+    rows = [usual | one for one in DEGENERATE[name]]
+    lines = [MSR.format(**row | {"time": 128166372000000000 + int(str(row["time"]))}) for row in rows]
+    (tmp_path / "t.csv").write_text("".join(lines))
+    done = headstack("trace", "analyze", "t.csv", "--html", "t.html", "--markdown", "t.md", "--plot", "t.png")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "nan" not in done.stdout
+
+
+RECORDED = (
+    "blktrace/loop0_poisson1500_8s.blktrace.bin",
+    "cloudphysics/cloudPhysicsIO.vscsi",
+    "msr/msr-cambridge1-sample.csv",
+    "systor17/systor17-traces-sample.csv",
+)
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_recorded_traces_have_page_and_picture(name: str, headstack: Headstack) -> None:
+    path = SHARED / "traces" / name
+    if not path.is_file():
+        lacks("data", f"no {path}")
+    done = headstack("trace", "analyze", path, "--html", "t.html", "--plot", "t.png")
+    assert (done.returncode, done.stderr) == (0, "")

@@ -10,8 +10,8 @@ import pytest
 
 import headstack as hs
 from conftest import ATLAS, Headstack
-from headstack.answers import CLOSE, NO, YES, Drives, Gain, most_within, within
-from headstack.report.results_report import runs_table
+from headstack.results.answers import CLOSE, NO, YES, Drives, Gain, most_within, within
+from headstack.results.report import runs_table
 
 X15 = "cheetah-x15-36lp"
 ARRAY = "demartek-512n-raid10-24"

@@ -10,7 +10,8 @@ import pytest
 
 import headstack as hs
 from conftest import Headstack
-from headstack.cache_lab import POLICIES, WRITES, CacheLab, sizes_of
+from headstack.traces.cache_lab import WRITES, CacheLab, sizes_of
+from headstack.traces.cache_runs import POLICIES
 
 BLOCKS = {"blocks": {"bytes": 4096}}
 
@@ -74,6 +75,24 @@ def test_response_times_are_those_of_the_system_behind(csv: Path) -> None:
     row = hs.caches(again, "lru", "1000", behind="cheetah-x15-36lp", hit_time="50us").rows[0]
     assert row["mean_ms"] == pytest.approx(row["p99_ms"] / 8 + 0.05 * 7 / 8, rel=0.02)
     assert hs.caches(csv, "lru", "1000", behind="cheetah-x15-36lp", hit_time="1s").rows[0]["mean_ms"] > 1000
+
+
+def test_a_coarse_clock_is_noted_for_response_times_behind(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("".join(f"{1_538_323_200 + number // 50},{number * 64},8,0,7\n" for number in range(500)))
+    lab = hs.caches(path, "lru,fifo,belady", ["3", "9"], behind="cheetah-x15-36lp")
+    note = "490 of 500 requests arrive with the request before, as times are recorded in steps of 1s"
+    assert [note in remark for remark in lab.remarks].count(True) == 1, lab.remarks
+    lab.to_json(tmp_path / "lab.json")
+    assert hs.CacheLab.load(tmp_path / "lab.json").remarks == lab.remarks
+    assert not any("steps of" in remark for remark in hs.caches(path, "lru", ["3"]).remarks)
+
+
+def test_a_trace_without_times_has_no_response_times_behind(tmp_path: Path) -> None:
+    path = tmp_path / "keys.txt"
+    path.write_text("".join(f"user:{number % 7}\n" for number in range(100)))
+    with pytest.raises(hs.InputError, match="times are not recorded"):
+        hs.caches(path, "lru", ["3"], behind="cheetah-x15-36lp", outside="fold")
 
 
 def test_samples_have_bands(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import headstack as hs
 from conftest import Attach, Headstack, is_privileged, lacks
 
 TRACEFS = Path("/sys/kernel/tracing")
-COMMAND = [sys.executable, "-c", "from headstack.cli import main; main()", "trace", "capture"]
+COMMAND = [sys.executable, "-c", "from headstack.cli.main import main; main()", "trace", "capture"]
 
 
 @pytest.fixture
@@ -105,8 +105,19 @@ def test_without_root_it_says_what_it_needs(tmp_path: Path) -> None:
     if not is_privileged():
         lacks("root", "only root can become somebody else")
     # Nobody may read where Python and we lie: what is loaded late is loaded before.
-    code = "import difflib, os; from headstack.cli import main, traces; import headstack.traces; os.setuid(65534)"
-    command = [sys.executable, "-c", f"{code}; main()", "trace", "capture", "loop0", "-o", "/tmp/never.parquet"]
+    code = (
+        "import difflib, os, headstack.cli.traces.traces, headstack.traces.traces; from headstack.cli.main import main"
+    )
+    command = [
+        sys.executable,
+        "-c",
+        f"{code}; os.setuid(65534); main()",
+        "trace",
+        "capture",
+        "loop0",
+        "-o",
+        "/tmp/never.parquet",
+    ]
     done = subprocess.run(command, cwd="/", capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "root" in done.stderr, done.stderr

@@ -13,10 +13,10 @@ import pytest
 from choices import ALL, BEST, CLOUD, FRONTIER, NOTHING, OPEN, PLAIN, RUNNERS_UP, SLOW, STUCK, WATTS
 from conftest import slow_but
 from headstack._native import InputError
-from headstack.choosing.answer import Answer, Choice, Part
-from headstack.report import choice_report
+from headstack.choice import report as choice_report
+from headstack.choice.answer import Answer, Choice, Part
+from headstack.choice.report import cost_figure, deciding, frontier_figure, parts_figure, report_of
 from headstack.report.axes import with_axes
-from headstack.report.choice_report import cost_figure, deciding, frontier_figure, parts_figure, report_of
 from headstack.report.figures import Axis, Bars, Limit, Lines, Series
 from headstack.report.html import write_html
 

@@ -13,8 +13,8 @@ import pytest
 import choices
 from choices import ALL, BEST, CLOUD, FRONTIER, NOTHING, OPEN, PLAIN, RUNNERS_UP, SLOW, WATTS, p99
 from headstack._native import InputError
-from headstack.choosing import shown, words
-from headstack.choosing.answer import Answer, Part, Reason, Relaxed, Verdict
+from headstack.choice import shown, words
+from headstack.choice.answer import Answer, Part, Reason, Relaxed, Verdict
 
 SAMPLES = Path(__file__).parent / "samples" / "choice"
 
@@ -235,9 +235,9 @@ def test_an_unknown_name_is_refused_with_the_closest() -> None:
 
 def test_a_ticket_has_tables_and_stays_short() -> None:
     ticket = shown.markdown(PLAIN)
-    assert ticket.startswith("**Take 8 x exos-x18-18tb in raid6, md-raid6-12x16tb: $3,210; ")
+    assert ticket.startswith("**Take 8 x exos-x18-18tb in raid6, md-raid6-12x16tb: \\$3,210; ")
     rows = [line for line in ticket.split("\n") if line.startswith("|")]
-    assert "| exos-x18-18tb | $289 | 8 | 2,312 | 2026-01-15 | a shop's page, stored copy |" in rows
+    assert "| exos-x18-18tb | \\$289 | 8 | 2,312 | 2026-01-15 | a shop's page, stored copy |" in rows
     assert "17.2 (16.8 to 17.9)" in rows[2]
     for answer in ALL.values():
         assert len(shown.markdown(answer).splitlines()) <= shown.LINES_MAX

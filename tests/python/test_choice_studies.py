@@ -12,7 +12,7 @@ import pytest
 import headstack as hs
 from conftest import slow
 from headstack._native import InputError
-from headstack.results import Row
+from headstack.results.table import Row
 from headstack.studies.files import SHIPPED
 from headstack.studies.outcome import Outcome
 

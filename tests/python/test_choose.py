@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import json
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -13,16 +12,16 @@ import pytest
 
 import headstack as hs
 from headstack import _native
-from headstack.choosing.answer import Answer
-from headstack.choosing.asked import asked
-from headstack.choosing.bounds import Bounds
-from headstack.choosing.candidates import Candidates, candidates
-from headstack.choosing.choose import Choosing
-from headstack.choosing.layouts import layouts, usable_bytes
-from headstack.choosing.simulated import Ask
-from headstack.choosing.space import Candidate, array_of
-from headstack.cli.choosing import _choosing
-from headstack.cli.choosing import choose as command
+from headstack.choice.answer import Answer
+from headstack.choice.asked import asked
+from headstack.choice.bounds import Bounds
+from headstack.choice.candidates import Candidates, candidates
+from headstack.choice.choose import Choosing
+from headstack.choice.limits import Known, judged, limit_of
+from headstack.choice.simulated import Ask
+from headstack.choice.space import Candidate, array_of
+from headstack.cli.predict.choosing import _choosing
+from headstack.cli.predict.choosing import choose as command
 
 DRIVE, HOST, FLASH = "exos-x16-16tb", "md-raid6-12x16tb", "dc-s3700-400gb"
 JOB: dict[str, Any] = {
@@ -194,7 +193,7 @@ def test_which_drives(tmp_path: Path) -> None:
     assert models("--not", "ssd") == {name for name in every if hs.Drive.load(name).kind == "disk"}
     assert models("--not", "exos*") == {name for name in every if not name.startswith("exos")}
     own = tmp_path / "bought.toml"
-    own.write_text(json.loads(_native.system_blueprint(DRIVE, []))["text"])
+    own.write_text(_native.system_blueprint(DRIVE, [])["text"])
     prices = tmp_path / "own.csv"
     prices.write_text("item,price,currency,date,confidence,source\nbought,55,USD,2019-06-30,A,a quote\n")
     assert models("--among", str(own), "--prices", str(prices)) == {"bought"}
@@ -272,11 +271,38 @@ def test_capacities_are_those_of_the_simulator(host: str, level: str) -> None:
         assert array.capacity_bytes == pytest.approx(one.usable_bytes, rel=0.01), one.name
 
 
-def test_every_level_is_laid_out_as_it_can_be() -> None:
-    for level in ("raid0", "raid1", "raid10", "raid5", "raid6", "4+2", "raidz2", "draid2:8d:1s"):
-        for drives, name, spans in layouts(level, 40):
-            assert 0 < usable_bytes(name, drives, spans, 10**12) <= drives * 10**12
-            assert drives % spans == 0
+def test_every_level_of_the_module_can_be_chosen() -> None:
+    """Each level that can be named has candidates on a host of its kind, which the simulator accepts and which survive
+    what the level says."""
+    chosen = [level for level in _native.levels() if level.choice is not None]
+    assert {level.form for level in chosen} == set(_native.LEVELS) - {"jbod"}
+    for level in chosen:
+        host = "zfs-raidz2-12" if level.has_records else HOST
+        found = members(
+            "--hosts", host, "--levels", level.name, "--capacity", "1TB", "--drives", "1..40", "--bays", "40"
+        )
+        assert found, level
+        for one in found:
+            laid_out = _native.Level(one.level)
+            assert laid_out.name_in_files == level.name
+            assert one.survives == laid_out.redundancy(one.drives, one.spans).survives
+            assert one.drives % one.spans == 0
+            assert one.drives // one.spans >= level.members_min
+            assert one.drives % level.members_step == 0
+            assert one.drives <= level.members_max
+        for one in (found[0], found[-1]):
+            array = array_of(one)
+            assert isinstance(array, hs.Array)
+            assert array.description["groups"][0]["level"] == level.name
+            assert array.capacity_bytes == pytest.approx(one.usable_bytes, rel=0.01), one.name
+
+
+@pytest.mark.parametrize(("survive", "without"), [(0, set()), (1, {"raid0"})])
+def test_every_default_level_is_looked_at_unasked(survive: int, without: set[str]) -> None:
+    default = {level.name for level in _native.levels() if level.choice == "default"}
+    assert default == {"raid0", "raid10", "raid5", "raid6", "raidz1", "raidz2", "raidz3"}
+    found = members("--hosts", f"{HOST},zfs-raidz2-12", "--capacity", "1TB", "--survive", str(survive))
+    assert {one.family.level for one in found} == default - without
 
 
 def test_no_candidate_is_impossible(store: Path) -> None:
@@ -398,6 +424,52 @@ def test_drives_of_a_host_that_cost_nothing_are_named(tmp_path: Path) -> None:
     ((flash, _),) = family.host.others
     told = choosing._warnings(some, members_[:1])
     assert [one for one in told if "count nothing" in one and flash in one] != [], told
+
+
+def test_openzfs_says_what_is_not_modelled() -> None:
+    """RAIDZ is modelled in place and without a cache, which an answer with such an array says once."""
+
+    choosing = asked(["file-server"], **(JOB | {"hosts": ["zfs-raidz2-8-nas", HOST], "drives": (8, 8)}))
+    some = space_of(choosing)
+    by_level = {one.level: one for _, own in some.families for one in own}
+
+    def warned(*levels: str) -> int:
+        warnings = choosing._warnings(some, [by_level[level] for level in levels])
+        return sum("no ARC, no transaction groups" in one for one in warnings)
+
+    assert (warned("raidz2"), warned("raidz2", "raidz1", "raid6"), warned("raid6", "raid10")) == (1, 1, 0)
+
+
+def test_ssds_that_begin_steady_are_not_called_filled(tmp_path: Path) -> None:
+    def warnings_of(name: str, text: str) -> list[str]:
+        (tmp_path / f"{name}.toml").write_text(text)
+        prices = tmp_path / "own.csv"
+        prices.write_text(f"item,price,currency,date,confidence,source\n{name},55,USD,2019-06-30,A,a quote\n")
+        own = {"among": [str(tmp_path / f"{name}.toml")], "prices": [str(prices)], "hosts": None, "capacity": "100GB"}
+        choosing = asked(["file-server"], **(JOB | own))
+        some = space_of(choosing)
+        return [one for one in choosing._warnings(some, some.families[0][1][:1]) if "simulated filled" in one]
+
+    blueprint = _native.system_blueprint(FLASH, [])["text"]
+    assert len(warnings_of("new", blueprint)) == 1
+    assert warnings_of("steady", f"preconditioned = true\n{blueprint}") == []
+
+
+def test_percentiles_well_within_a_limit_meet_it_without_an_interval() -> None:
+    """Few requests are slower than a high percentile: it has no interval, however far within the limit it is."""
+    limit = limit_of("p999=20ms")
+
+    def verdict_of(
+        value: float, why: str = "too short to tell: too few requests beyond it", requests: int = 32_000
+    ) -> str:
+        return judged(limit, Known(value, None, None, requests, why))
+
+    assert [verdict_of(value) for value in (1.0, 10.0, 10.1, 40.0, 40.1)] == ["meets"] * 2 + ["cannot tell"] * 2 + [
+        "does not"
+    ]
+    assert verdict_of(1.0, requests=limit.requests_min - 1) == "cannot tell"
+    for why in ("response times changed all along", "slow phases last too long", "one event or a few decide it"):
+        assert verdict_of(1.0, f"too short to tell: {why}") == "cannot tell"
 
 
 def test_a_limit_on_the_loss_of_data_is_kept(store: Path) -> None:

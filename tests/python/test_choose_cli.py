@@ -7,16 +7,17 @@ import json
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import headstack as hs
 from conftest import Headstack, interrupt
-from headstack.choosing import search
-from headstack.choosing.asked import asked
-from headstack.choosing.choose import Choosing
-from headstack.shards import Shard
+from headstack.choice import search
+from headstack.choice.asked import asked
+from headstack.choice.choose import Choosing
+from headstack.simulation.shards import Shard
 from test_choose import DRIVE, HOST, JOB, TYPED
 
 QUICK = ("choose", *TYPED, "--drives", "2..4", "--survive", "1", "--store", "store", "-q")
@@ -110,7 +111,7 @@ def test_what_cannot_be_asked(
     arguments: list[str], said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By the command line itself, within this process."""
-    from headstack.cli import main
+    from headstack.cli.main import main
 
     if arguments[0] in ("--among", "--hosts"):
         typed = [*TYPED]
@@ -159,7 +160,7 @@ def test_the_same_bytes_interrupted_or_not(headstack: Headstack, tmp_path: Path)
     two = headstack(*QUICK, "--store", "two", "--json", "two.json", RAYON_NUM_THREADS="2")
     assert (one.returncode, two.returncode) == (0, 0)
     arguments = [*QUICK, "--store", "three", "--json", "three.json"]
-    program = [sys.executable, "-c", "from headstack.cli import main; main()", *arguments]
+    program = [sys.executable, "-c", "from headstack.cli.main import main; main()", *arguments]
     process = subprocess.Popen(program, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     until = time.monotonic() + 60
     while not files(tmp_path / "three") and process.poll() is None and time.monotonic() < until:
@@ -231,6 +232,17 @@ def test_a_trace_a_scenario_and_two_workloads(tmp_path: Path) -> None:
     found, _ = scenario.found(scenario.job, scenario.book)
     assert found.best is not None
     assert found.best.known[0].requests > 0
+
+
+def test_a_system_that_is_never_rebuilt_fails_a_limit_while_rebuilding(tmp_path: Path) -> None:
+    """As what a constraint costs looks at systems that survive fewer failures."""
+    job = JOB | {"survive": 1, "store": tmp_path / "store", "drives": (3, 5), "limits": ["p99=300ms"]}
+    rebuilt = asked(["file-server"], **job, rebuilding=True)
+    found, _ = rebuilt.found(replace(rebuilt.job, survive=0), rebuilt.book)
+    assert found.best is not None
+    assert found.best.candidate.survives >= 1
+    whys = {known.why for one in found.fails if not one.candidate.survives for known in one.known if known.impossible}
+    assert whys == {"while rebuilding: its first failed drive loses data, and nothing is rebuilt"}
 
 
 def test_limits_while_rebuilding_and_least_of_latency(tmp_path: Path) -> None:

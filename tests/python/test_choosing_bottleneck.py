@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from conftest import REPOSITORY
-from headstack.choosing.asked import asked
-from headstack.choosing.bottleneck import CONTROLLER, Bottleneck, bottlenecks, with_eased_controller
-from headstack.choosing.candidates import candidates
-from headstack.choosing.simulated import Simulated
+from headstack.choice.asked import asked
+from headstack.choice.bottleneck import CONTROLLER, Bottleneck, bottlenecks, with_eased_controller
+from headstack.choice.candidates import candidates
+from headstack.choice.simulated import Simulated
 
 HOST = (REPOSITORY / "catalogue" / "arrays" / "md-raid6-12x16tb.toml").read_text()
 

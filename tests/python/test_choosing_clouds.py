@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import doctest
-import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 import headstack as hs
 from headstack import _native
-from headstack.choosing import clouds
-from headstack.choosing.clouds import GIB, TYPES, Offer, offers
+from headstack.catalogue import price_checks
+from headstack.choice import clouds
+from headstack.choice.clouds import GIB, TYPES, Offer, offers
+from headstack.choice.durability import afr_percent
 
 CAPACITIES = (1, 5 * GIB, 33 * GIB, 100 * GIB, 10**12, 3 * 2**40, 7 * 10**12, 20 * 10**12, 60 * 10**12)
 
 
-def described(found: list[Offer]) -> list[tuple[str, str]]:
+def described(found: list[Offer]) -> list[tuple[str, Any]]:
     answers = []
     for offer in found:
-        blueprint = json.dumps(json.loads(_native.system_blueprint(offer.base, [])))
+        blueprint = _native.system_blueprint(offer.base, [])
         answers += _native.describe_points(blueprint, [list(offer.values.items())])
     return answers
 
@@ -30,7 +33,7 @@ def test_every_offer_can_be_had_and_holds_what_was_asked_for(name: str) -> None:
         assert len({tuple(offer.values.items()) for offer in found}) == len(found)
         for offer, (kind, text) in zip(found, described(found), strict=True):
             assert kind == "described", f"{dict(offer.values)}: {text}"
-            assert json.loads(text)["drive"]["volume"]["capacity_bytes"] >= capacity_bytes
+            assert text["drive"]["volume"]["capacity_bytes"] >= capacity_bytes
             assert all(quantity > 0 for _, quantity in offer.items)
         largest = TYPES[name].gib[1]
         assert bool(found) == (capacity_bytes <= largest * GIB)
@@ -44,18 +47,18 @@ def test_the_smallest_and_the_fastest_are_among_them(name: str) -> None:
         blueprint = _native.system_blueprint(TYPES[name].base, [])
         ((kind, text),) = _native.describe_points(blueprint, [values])
         assert kind == "described", text
-        return [limit["per_s"] for limit in json.loads(text)["drive"]["volume"]["limits"]]
+        return [limit["per_s"] for limit in text["drive"]["volume"]["limits"]]
 
     sold = TYPES[name]
     largest = [("volume.type", name), ("capacity.size", f"{sold.gib[1]}GiB")]
-    if sold.iops[1]:
+    if sold.iops:
         largest.append(("volume.iops", str(sold.iops[1])))
-    if sold.throughput[1]:
-        largest.append(("volume.throughput", f"{sold.throughput[1]}{sold.unit}"))
+    if sold.throughput:
+        largest.append(("volume.throughput", f"{sold.throughput[1]}{sold.rate_unit}"))
     most = limits(largest)
     found = [limits(list(offer.values.items())) for offer in offers(200 * GIB, [name])]
     assert most in found, f"{most} of {found[-1]}"
-    if not sold.iops[1]:
+    if not sold.iops:
         # No larger size follows one that is as fast as any.
         assert [each for each in found if each == most] == [most]
 
@@ -72,6 +75,44 @@ def test_what_is_not_sold_is_impossible(name: str, values: dict[str, str], messa
     blueprint = _native.system_blueprint(TYPES[name].base, [])
     ((kind, text),) = _native.describe_points(blueprint, [[("volume.type", name), *values.items()]])
     assert (kind, message in text) == ("impossible", True), text
+
+
+def test_every_type_of_the_module_is_served() -> None:
+    """Each type that the catalogue reads has offers, a base of its type, and prices by names that are known."""
+    sold = {kind.name: kind for kind in _native.volume_types()}
+    of_catalogue = {
+        value["value"]
+        for volume in _native.volume_ids()
+        for value in hs.Drive.load(volume).stated
+        if value["key"] == "volume.type"
+    }
+    assert of_catalogue == set(sold) == {offer.type for offer in offers(200 * GIB)}
+    for kind in sold.values():
+        base = hs.Drive.load(kind.base)
+        assert kind.name in [value["value"] for value in base.stated if value["key"] == "volume.type"]
+        percent, source = afr_percent(base)
+        published = kind.afr_percent
+        assert (percent, source) == (published or (0.2, source))
+        assert {offer.type for offer in offers(200 * GIB, [kind.cloud]) if offer.provider == kind.provider} >= {
+            kind.name
+        }
+        for item in {item for offer in offers(200 * GIB, [kind.name]) for item, _ in offer.items}:
+            assert unknown(item) is None, item
+
+
+def unknown(item: str) -> str | None:
+    """What a check of a file of prices says of an item."""
+    return price_checks._unknown(item, [], Path())
+
+
+def test_what_is_sold_grows_with_the_size() -> None:
+    """By the published rules: 500 IO/s for each GiB of gp3, a quarter of a MiB/s for each of them."""
+    gp3 = _native.VolumeType("gp3")
+    assert [gp3.iops_range(gib) for gib in (1, 10, 1_000)] == [(3_000, 3_000), (3_000, 5_000), (3_000, 80_000)]
+    assert [gp3.throughput_max(iops) for iops in (3_000, 80_000)] == [750, 2_000]
+    assert (_native.VolumeType("gp2").iops_range(100), _native.VolumeType("io2").throughput_max(1_000)) == (None, None)
+    with pytest.raises(hs.InputError, match=r"volume\.type: 'gp4' is unknown; allowed: gp2, gp3, io1"):
+        _native.VolumeType("gp4")
 
 
 def test_bills_are_those_of_the_published_formula() -> None:

@@ -11,22 +11,19 @@ import pytest
 
 import headstack as hs
 from headstack import _native
-from headstack.choosing import durability
-from headstack.choosing.answer import Durability
-from headstack.choosing.durability import (
+from headstack.choice import durability
+from headstack.choice.answer import Durability
+from headstack.choice.durability import (
     YEAR_H,
     afr_percent,
     asymptotic_time_to_loss_years,
     bits_per_error,
     durability_of,
-    groups_of,
     loss_a_year,
     loss_a_year_by_windows,
     mean_time_to_loss_years,
     meets_unreadable,
-    redundancy_of,
     told,
-    tolerance,
     unreadable_a_year,
 )
 
@@ -134,15 +131,14 @@ LEVELS = [
 
 @pytest.mark.parametrize(("level", "drives", "spans", "expected"), LEVELS)
 def test_levels_are_groups(level: str, drives: int, spans: int, expected: tuple[int, int, int]) -> None:
-    assert groups_of(level, drives, spans) == expected
-    assert tolerance(level, drives, spans) == expected[2]
+    found = _native.Level(level).redundancy(drives, spans)
+    assert (found.groups, found.members, found.survives) == expected
 
 
 def test_every_level_of_the_catalogue_is_known() -> None:
-    forms = {"K+M": "4+2", "draidP:Dd:Ss": "draid2:8d:1s"}
-    asked = {level for level, *_ in LEVELS}
-    assert {forms.get(level, level) for level in _native.LEVELS} <= asked
-    assert redundancy_of("draid2:8d:1s", 24).width == 10
+    assert {level.name for level in _native.levels()} == {level for level, *_ in LEVELS} - {"8+3"}
+    told = "Redundancy(groups=1, members=24, survives=2, width=10, spares=1)"
+    assert repr(_native.Level("draid2:8d:1s").redundancy(24)) == told
 
 
 @pytest.mark.parametrize(
@@ -165,7 +161,7 @@ def test_what_is_survived_is_what_the_model_survives(level: str, drives: int, ki
         (row,) = hs.run("nearline-12-raid6", **options)  # type: ignore[arg-type]
         return bool(row["data_loss"]) or bool(row["errors"])
 
-    survives = tolerance(kind, drives)
+    survives = _native.Level(kind).redundancy(drives).survives
     assert not any(loses(failed) for failed in itertools.combinations(range(drives), survives))
     assert any(loses(failed) for failed in itertools.combinations(range(drives), survives + 1))
 
@@ -188,7 +184,7 @@ def test_what_is_survived_is_what_the_model_survives(level: str, drives: int, ki
 )
 def test_what_cannot_be_is_refused(level: str, drives: int, spans: int, message: str) -> None:
     with pytest.raises(hs.InputError, match=message):
-        redundancy_of(level, drives, spans)
+        _native.Level(level).redundancy(drives, spans)
 
 
 def test_rates_are_of_the_field_unless_they_are_put_in() -> None:

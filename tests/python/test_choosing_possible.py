@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from headstack.choosing.asked import asked
-from headstack.choosing.candidates import candidates
-from headstack.choosing.simulated import Ask, Simulated
+from headstack.choice.asked import asked
+from headstack.choice.candidates import candidates
+from headstack.choice.simulated import Ask, Simulated
 
 
 @pytest.mark.parametrize("share", [0.5, 1.0])

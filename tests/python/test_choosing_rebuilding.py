@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import doctest
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,8 @@ import pytest
 
 import headstack as hs
 from conftest import slow
-from headstack.choosing import rebuilding
-from headstack.choosing.rebuilding import rebuild_h, schedule_while_rebuilding
+from headstack.choice import rebuilding
+from headstack.choice.rebuilding import rebuild_h, schedule_while_rebuilding
 
 
 def sustained_bytes_per_s(array: hs.Array) -> float:
@@ -34,7 +35,7 @@ def test_an_idle_rebuild_takes_the_capacity_at_the_sustained_rate(name: str) -> 
     expected = capacity_bytes / sustained_bytes_per_s(array) / 3600
     # Tracks and cylinders are switched, and what is read is written after: never quicker, a quarter longer at most.
     assert expected < hours < 1.25 * expected
-    assert source.startswith("simulated idle: 8 s in each of 5 zones")
+    assert re.match(r"simulated idle: (8|16) s in each of 5 zones", source), source
 
 
 def test_a_rebuild_is_as_long_as_one_that_is_carried_out_to_its_end() -> None:
@@ -74,7 +75,8 @@ PUBLISHED_H = {1: 0.7, 8: 7.1}
 
 def test_draid_takes_longer_the_more_a_stripe_has_and_less_than_a_plain_spare(monkeypatch: pytest.MonkeyPatch) -> None:
     """The trend, and the order of magnitude, in the outermost zone alone: how much ZFS has in flight is known only
-    roughly, and inner zones are slower."""
+    roughly, and inner zones are slower. The upper bound was 3.2 while spindles turned in step; with independent ones a
+    stripe of one data drive takes 3.6 times the published time."""
     monkeypatch.setattr(rebuilding, "PLACES", 1)
     found = {}
     for data in PUBLISHED_H:
@@ -84,7 +86,7 @@ def test_draid_takes_longer_the_more_a_stripe_has_and_less_than_a_plain_spare(mo
         description["groups"][0]["rebuild"]["steps"] = 90
         found[data], _ = rebuild_h(replace(array, description=description))
     assert found[1] < found[8] < 29
-    assert all(hours / PUBLISHED_H[data] < 3.2 for data, hours in found.items()), found
+    assert all(hours / PUBLISHED_H[data] < 4.0 for data, hours in found.items()), found
     assert all(hours > 0.8 * PUBLISHED_H[data] for data, hours in found.items()), found
 
 

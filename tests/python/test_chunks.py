@@ -16,11 +16,12 @@ from typing import Any
 import pytest
 
 import headstack as hs
-from headstack.chunks import chunk as chunk_module
-from headstack.chunks import executors, run_chunks
-from headstack.chunks.chunk import chunks_of_runs
-from headstack.chunks.work import answer, database
-from headstack.runs import run_specs, specify, swept
+from headstack.simulation.chunks import chunk as chunk_module
+from headstack.simulation.chunks import executors
+from headstack.simulation.chunks.chunk import chunks_of_runs
+from headstack.simulation.chunks.chunked import run_chunks
+from headstack.simulation.chunks.work import answer, database
+from headstack.simulation.runs import run_specs, specify, swept
 
 OPTIONS: dict[str, Any] = {"depth": [1, 4, 16], "policy": ["fcfs", "sptf"], "requests": 2000, "interval": "1s"}
 
@@ -129,15 +130,15 @@ def test_a_change_of_any_file_that_specifies_runs_is_another_build(
     monkeypatch.setattr(chunk_module, "_PACKAGE", package)
     engine = chunk_module.engine.__wrapped__
     # How runs are cut into chunks changes no answer.
-    specifying = imports_of(package, "chunks/work.py") - {"chunks/chunk.py"}
-    assert {"chunks/work.py", "options.py"} <= specifying
+    specifying = imports_of(package, "simulation/chunks/work.py") - {"simulation/chunks/chunk.py"}
+    assert {"simulation/chunks/work.py", "catalogue/options.py"} <= specifying
     unchanged = engine()
     for name in specifying:
         content = (package / name).read_bytes()
         (package / name).write_bytes(content + b"# changed\n")
         assert engine() != unchanged, name
         (package / name).write_bytes(content)
-    (package / "plots.py").write_bytes(b"")
+    (package / "report/plots.py").write_bytes(b"")
     assert engine() == unchanged
 
 
@@ -164,7 +165,7 @@ def test_the_default_store_is_in_the_cache(tmp_path: Path, monkeypatch: pytest.M
 
 INTERRUPTED = """
 import json, sys
-from headstack.chunks import run_chunks, chunk
+from headstack.simulation.chunks.chunked import run_chunks; from headstack.simulation.chunks import chunk
 chunk.CHUNK_S = 0.02
 run_chunks(json.load(open(sys.argv[1])), store=sys.argv[2])
 """

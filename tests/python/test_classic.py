@@ -17,13 +17,13 @@ import pytest
 
 import headstack as hs
 from conftest import CHEETAH, Attach, Headstack, interrupt
-from headstack.classic.crystal import PROFILES
-from headstack.classic.fsync import paired
-from headstack.classic.plateaus import plateaus
-from headstack.classic.prefill import POINTS_MAX, Lun
-from headstack.classic.zones import Profile, Zones
-from headstack.measurement import Access
-from headstack.report import words
+from headstack.measurement.access import Access
+from headstack.measurement.tests.classic.crystal import PROFILES
+from headstack.measurement.tests.classic.figures import POINTS_MAX, Lun, Profile
+from headstack.measurement.tests.classic.fsync import paired
+from headstack.measurement.tests.classic.plateaus import plateaus
+from headstack.measurement.tests.classic.zones import Zones
+from headstack.results import words
 
 MIB = 1 << 20
 NULL = "null:1ms"
@@ -228,7 +228,7 @@ def test_the_latency_command_prints_a_line_for_each_request(headstack: Headstack
 
 
 def test_ctrl_c_ends_latency_with_its_statistics(tmp_path: Path) -> None:
-    command = "import sys; from headstack.cli import main; main(sys.argv[1:])"
+    command = "import sys; from headstack.cli.main import main; main(sys.argv[1:])"
     arguments = ["measure", "latency", NULL, "-c", "0", "-i", "100ms", "--json", str(tmp_path / "kept.json")]
     process = subprocess.Popen(
         [sys.executable, "-c", command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -445,7 +445,7 @@ def test_what_cannot_be_done_is_one_line(headstack: Headstack) -> None:
     ids=["zones", "fsync", "crystal", "crystal-pause", "prefill"],
 )
 def test_ctrl_c_ends_the_whole_test_and_keeps_what_was_measured(arguments: tuple[str, ...], tmp_path: Path) -> None:
-    path, command = tmp_path / "kept.json", "import sys; from headstack.cli import main; main(sys.argv[1:])"
+    path, command = tmp_path / "kept.json", "import sys; from headstack.cli.main import main; main(sys.argv[1:])"
     process = subprocess.Popen(
         [sys.executable, "-c", command, "measure", *arguments, "-q", "--json", str(path)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

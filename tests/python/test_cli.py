@@ -14,17 +14,17 @@ from click.testing import CliRunner
 
 import headstack as hs
 from conftest import ATLAS, CHEETAH, REPOSITORY, SHORT, Headstack, interrupt
-from headstack.cli import main
-from headstack.cli.runs import EXPORTS
-from headstack.options import OPTIONS
-from headstack.results import Results
+from headstack.catalogue.options import OPTIONS
+from headstack.cli.main import main
+from headstack.cli.simulate.runs import EXPORTS
+from headstack.results.results import Results
 
 
 def test_help_is_quick_and_states_the_exit_codes(headstack: Headstack) -> None:
     # What is slow to load is not loaded for it.
     code = "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr))"
     for arguments in (["--help"], ["run", "--help"]):
-        command = [sys.executable, "-c", f"{code}; from headstack.cli import main; main({arguments})"]
+        command = [sys.executable, "-c", f"{code}; from headstack.cli.main import main; main({arguments})"]
         told = subprocess.run(command, capture_output=True, text=True, check=True)
         loaded = set(told.stderr.split())
         assert "click" in loaded
@@ -33,7 +33,7 @@ def test_help_is_quick_and_states_the_exit_codes(headstack: Headstack) -> None:
 
 
 def test_help_imports_nothing_heavy() -> None:
-    code = "import sys, headstack.cli; print(*sys.modules)"
+    code = "import sys, headstack.cli.main; print(*sys.modules)"
     modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert not {"duckdb", "matplotlib", "numpy", "rich.console"} & set(modules)
 
@@ -117,7 +117,7 @@ def test_outputs_are_checked_before_anything_runs(option: str, path: str, headst
 
 
 def without_matplotlib(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    code = "import sys; sys.modules['matplotlib'] = None; from headstack.cli import main; main(sys.argv[1:])"
+    code = "import sys; sys.modules['matplotlib'] = None; from headstack.cli.main import main; main(sys.argv[1:])"
     command = [sys.executable, "-c", code, *arguments]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
@@ -243,7 +243,7 @@ def test_files_appear_together_or_not_at_all(tmp_path: Path, monkeypatch: pytest
 
 
 def test_interrupt_stops_a_long_run_and_writes_nothing(tmp_path: Path) -> None:
-    command = "from headstack.cli import main; main()"
+    command = "from headstack.cli.main import main; main()"
     arguments = ["run", ATLAS, CHEETAH, "--requests", "1000000000", "--json", "r.json"]
     process = subprocess.Popen([sys.executable, "-c", command, *arguments], cwd=tmp_path, stderr=subprocess.PIPE)
     interrupt(process)
@@ -255,7 +255,7 @@ def test_interrupt_stops_a_long_run_and_writes_nothing(tmp_path: Path) -> None:
 
 
 def test_a_closed_pipe_is_no_error() -> None:
-    command = f"{sys.executable} -c 'from headstack.cli import main; main()' drives show {ATLAS} | head -1"
+    command = f"{sys.executable} -c 'from headstack.cli.main import main; main()' drives show {ATLAS} | head -1"
     shown = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False)
     assert (shown.returncode, shown.stderr) == (0, "")
     assert shown.stdout.count("\n") == 1

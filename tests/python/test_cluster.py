@@ -17,10 +17,10 @@ import pytest
 
 import headstack as hs
 from conftest import slow
-from headstack import analyzing
-from headstack.chunks import chunk as chunk_module
-from headstack.chunks import run_chunks
-from headstack.runs import specify
+from headstack.simulation.chunks import chunk as chunk_module
+from headstack.simulation.chunks.chunked import run_chunks
+from headstack.simulation.runs import specify
+from headstack.traces import analyzing
 
 distributed: Any = pytest.importorskip("distributed", reason="needs the extra headstack[cluster]")
 
@@ -28,7 +28,7 @@ distributed: Any = pytest.importorskip("distributed", reason="needs the extra he
 WORKER = """
 import asyncio, json, os, signal, sys
 from distributed import Worker
-from headstack.chunks import chunk, work
+from headstack.simulation.chunks import chunk, work
 {patch}
 async def serve():
     async with Worker(sys.argv[1], nthreads=1, death_timeout=60) as worker:
@@ -185,7 +185,7 @@ def test_a_run_that_kills_workers_is_named(
 @slow("starts a cluster of its own; test_sweeps_are_the_same_bytes represents it")
 def test_workers_of_another_build_are_refused(tmp_path: Path, processes: Processes) -> None:
     processes.worker(
-        'chunk.engine = lambda: "0.0.0-old"\nimport headstack.chunks.cluster as c\nc.engine = chunk.engine'
+        'chunk.engine = lambda: "0.0.0-old"\nimport headstack.simulation.chunks.cluster as c\nc.engine = chunk.engine'
     )
     processes.until_there_are(1)
     refused(tmp_path, processes.executor, r"^executor: worker tcp://\S+ has headstack \S+, where \S+ is needed$")
@@ -195,7 +195,7 @@ def test_a_cluster_that_is_not_there_is_refused(
     tmp_path: Path, processes: Processes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refused(tmp_path, processes.executor, rf"^executor: {re.escape(processes.executor)} has no workers; start one")
-    monkeypatch.setattr("headstack.chunks.cluster.CONNECT_S", 1)
+    monkeypatch.setattr("headstack.simulation.chunks.cluster.CONNECT_S", 1)
     refused(tmp_path, "dask://127.0.0.1:9", r"^executor: no scheduler answers at dask://127\.0\.0\.1:9$")
 
 

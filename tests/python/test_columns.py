@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from headstack.columns import Column, Figures, Names, Prose, Words, drawn, folded, is_plain, width_of
+from headstack.io.columns import Column, Figures, Names, Prose, Words, drawn, folded, is_plain, width_of
 
 COLUMNS = [Names("name"), Words("maker", 2), Figures("rate\nMB/s", 0), Figures("dies", 3), Prose("source", 1, least=10)]
 ROWS = [

@@ -17,12 +17,12 @@ import pytest
 import headstack as hs
 from conftest import ATLAS, needs_program, slow_but
 from headstack._native import POLICIES
-from headstack.cli import main
 from headstack.cli.completing import RANGES, SHELLS
 from headstack.cli.files import OutputFile
 from headstack.cli.loading import every
-from headstack.replays import MODES
-from headstack.traces import export_formats, formats
+from headstack.cli.main import main
+from headstack.traces.replays import MODES
+from headstack.traces.traces import export_formats, formats
 
 DRIVERS = {
     # Each function answers for one command line, a completion a line; ``+option`` is what it asks the shell for.
@@ -69,7 +69,7 @@ def installed(tmp_path: Path) -> dict[str, str]:
     """An environment with the command line on its path, in an empty folder."""
     program = tmp_path / "bin" / "headstack"
     program.parent.mkdir()
-    program.write_text(f"#!/bin/sh\nexec {sys.executable} -c 'from headstack.start import main; main()' \"$@\"\n")
+    program.write_text(f"#!/bin/sh\nexec {sys.executable} -c 'from headstack.cli.start import main; main()' \"$@\"\n")
     program.chmod(0o755)
     return os.environ | {"PATH": f"{program.parent}:{os.environ['PATH']}", "HOME": str(tmp_path)}
 
@@ -164,11 +164,13 @@ def until(terminal: int, expected: str) -> None:
 
 
 def test_completion_loads_nothing_slow(installed: dict[str, str]) -> None:
-    code = "import atexit, sys; atexit.register(lambda: print(*sys.modules)); from headstack.start import main; main()"
+    code = (
+        "import atexit, sys; atexit.register(lambda: print(*sys.modules)); from headstack.cli.start import main; main()"
+    )
     for line in ("run atl", "study run ", "trace export x --to "):
         asked = {"_HEADSTACK_COMPLETE": "bash_complete", "COMP_LINE": f"headstack {line}"}
         loaded = subprocess.check_output([sys.executable, "-c", code], env=installed | asked, text=True).split()
-        assert "headstack.cli" in loaded
+        assert "headstack.cli.main" in loaded
         assert not {"distributed", "duckdb", "matplotlib", "numpy", "polars", "rich"} & set(loaded), line
 
 

@@ -19,9 +19,9 @@ import pytest
 
 import headstack as hs
 from conftest import Attach, Headstack, is_privileged, lacks
-from headstack.conditioning import Conditioning, Settings, condition
-from headstack.conditioning.log import read_log
-from headstack.measurement import Access
+from headstack.measurement.access import Access
+from headstack.measurement.tests.conditioning.log import read_log
+from headstack.measurement.tests.conditioning.session import Conditioning, Settings, condition
 
 BLOCK = 64 << 10
 MB = 10**6
@@ -292,7 +292,7 @@ def is_written(path: Path) -> bool:
 
 
 def process(*arguments: str) -> subprocess.Popen[str]:
-    command = "import sys; from headstack.cli import main; main(sys.argv[1:])"
+    command = "import sys; from headstack.cli.main import main; main(sys.argv[1:])"
     return subprocess.Popen(
         [sys.executable, "-c", command, "measure", "condition", *arguments],
         stdout=subprocess.PIPE,

@@ -6,6 +6,7 @@ import doctest
 import json
 import os
 import random
+import shlex
 import signal
 import sqlite3
 import struct
@@ -23,7 +24,8 @@ import pytest
 import headstack as hs
 from conftest import Attach, Headstack, lacks, needs_program
 from headstack import _native
-from headstack.crash import checks, ext4, workers
+from headstack.cli import output
+from headstack.crash import checks, ext4
 from headstack.crash.minimizing import ddmin, minimized
 
 SECTOR = 512
@@ -156,14 +158,14 @@ def test_the_same_seed_finds_the_same_whatever_the_number_of_jobs(tmp_path: Path
     recording = hs.crash.open(large(tmp_path))
     first, second = (recording.explore(needs_three, budget=600, jobs=jobs, seed=7) for jobs in (1, 3))
     assert first.coverage == second.coverage
-    assert first.coverage.states == 600
+    assert first.coverage.states + first.reduction_states == 600
     assert (first.violations, first.findings) == (second.violations, second.findings)
     [finding] = first.findings
     assert [missing.offset_bytes // SECTOR for missing in finding.missing] == [3, 5]
     assert [there.offset_bytes // SECTOR for there in finding.needed or []] == [9]
     assert finding.count == first.violations
-    other = recording.explore(needs_three, budget=600, jobs=2, seed=8)
-    assert other.violations != first.violations, "another seed draws others"
+    others = {recording.explore(needs_three, budget=600, jobs=2, seed=seed).violations for seed in (8, 9)}
+    assert others != {first.violations}, "another seed draws others"
 
 
 def test_an_exploration_goes_on_where_it_was_ended(tmp_path: Path) -> None:
@@ -171,7 +173,7 @@ def test_an_exploration_goes_on_where_it_was_ended(tmp_path: Path) -> None:
     whole = recording.explore(needs_three, budget=400, jobs=2)
     for budget in (100, 250, 400):
         part = recording.explore(needs_three, budget=budget, jobs=2, state=state)
-        assert part.coverage.states == budget
+        assert part.coverage.states + part.reduction_states == budget
     assert (part.violations, part.findings, part.coverage) == (whole.violations, whole.findings, whole.coverage)
     with pytest.raises(hs.InputError, match="of another recording, check, seed or device"):
         recording.explore(needs_three, budget=400, seed=1, state=state)
@@ -215,18 +217,49 @@ def test_a_check_that_takes_its_process_with_it_has_found_something(tmp_path: Pa
     assert [missing.offset_bytes for missing in finding.missing] == [2 * SECTOR]
 
 
-def test_a_check_that_does_not_end_has_found_something(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "PATIENCE_S", 0.5)
-    monkeypatch.setattr(workers, "WAIT_S", 0.1)
+def test_a_check_that_does_not_end_has_found_something(tmp_path: Path) -> None:
 
     def hangs(path: str, marks: list[str]) -> None:
         if sectors(path)[3] == "" and marks[-1] == "commit 1":
             time.sleep(100)
 
-    found = hs.crash.open(store(1, False, False).to(tmp_path / "log")).explore(hangs, budget=None, jobs=2)
+    recording = hs.crash.open(store(1, False, False).to(tmp_path / "log"))
+    found = recording.explore(hangs, budget=None, jobs=2, check_timeout="500ms")
     [finding] = found.findings
-    assert finding.message == "the check did not end within 0 s"
+    assert finding.message == "the check did not end within 0.5 s"
+    with pytest.raises(hs.InputError, match="check-timeout: 0s is no time for a check"):
+        recording.explore(hangs, check_timeout="0s")
     assert [missing.offset_bytes for missing in finding.missing] == [3 * SECTOR]
+
+
+def test_a_budget_includes_reductions(tmp_path: Path) -> None:
+    """A reduction that the budget ends keeps the least state that it has found, and goes on the next time."""
+    recording, kept = hs.crash.open(large(tmp_path)), tmp_path / "state.json"
+    looks = tmp_path / "looks"
+
+    def fails(path: str, marks: list[str]) -> str | None:
+        with looks.open("a") as file:
+            file.write("x")
+        return needs_three(path, marks)
+
+    found_at: list[int] = []
+    whole = recording.explore(
+        fails, budget=400, jobs=1, progress=lambda done, _, findings: found_at.append(done) if findings else None
+    )
+    assert all(one.is_least for one in whole.findings)
+    assert whole.coverage.states + whole.reduction_states == 400
+    budget = found_at[0] + 1
+    looks.write_text("")
+    cut = recording.explore(fails, budget=budget, jobs=1, state=kept)
+    assert len(looks.read_text()) <= budget + 3, "one of the end of the recording, and two that a process has ahead"
+    assert (cut.ended_by, cut.coverage.states + cut.reduction_states) == ("budget", budget)
+    [finding] = cut.findings
+    assert not finding.is_least
+    assert "the budget ended its reduction" in finding.told()
+    again = recording.explore(fails, budget=budget, jobs=3)
+    assert again.findings == cut.findings, "whatever the number of jobs"
+    after = recording.explore(fails, budget=400, jobs=1, state=kept)
+    assert (after.findings, after.coverage) == (whole.findings, whole.coverage)
 
 
 def test_a_minimal_state_misses_as_little_as_can_be() -> None:
@@ -309,9 +342,12 @@ def test_commands_explore_and_replay(headstack: Headstack, tmp_path: Path) -> No
     assert "1. lost 1 (exit code 1)" in lost.stdout
     said = json.loads((tmp_path / "found.json").read_text())
     reproducer = said["findings"][0]["reproducer"]
-    assert f"headstack crash replay {reproducer}" in lost.stdout
-    # It needs nothing else.
+    # It needs nothing else, and works as it is printed, however narrow the terminal.
     (tmp_path / "lost.log").unlink()
+    command = next(line.strip() for line in lost.stdout.splitlines() if "headstack crash replay" in line)
+    assert shlex.split(command) == ["headstack", "crash", "replay", reproducer]
+    printed = headstack(*shlex.split(command)[1:])
+    assert (printed.returncode, printed.stdout) == (1, "lost 1 (exit code 1)\n")
     again = headstack("crash", "replay", reproducer, "-o", "broken.img")
     assert (again.returncode, again.stdout) == (1, "lost 1 (exit code 1)\n")
     assert sectors(str(tmp_path / "broken.img"))[:1] == ["0"]
@@ -319,6 +355,15 @@ def test_commands_explore_and_replay(headstack: Headstack, tmp_path: Path) -> No
     unable = headstack("crash", "explore", "kept.log", "--check", "./none {device}")
     assert (unable.returncode, "cannot be carried out" in unable.stderr) == (2, True)
     assert headstack("crash", "replay", "kept.log").returncode == 2
+
+
+def test_a_printed_command_is_not_folded(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(output, "width_of", lambda stream: 40)
+    command = f"  headstack crash replay /{'long/' * 20}crash-1a2b3c4d.journal"
+    output.say(f"a sentence that is longer than forty characters\n{command}")
+    said = capsys.readouterr().out.splitlines()
+    assert command in said
+    assert max(len(line) for line in said if line != command) <= 40
 
 
 def test_ctrl_c_keeps_what_was_done_and_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -335,7 +380,7 @@ def test_ctrl_c_keeps_what_was_done_and_leaves_nothing_behind(tmp_path: Path) ->
         "all",
     ]
     process = subprocess.Popen(
-        [sys.executable, "-c", "from headstack.cli import main; main()", *words],
+        [sys.executable, "-c", "from headstack.cli.main import main; main()", *words],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

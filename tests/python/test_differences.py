@@ -14,9 +14,10 @@ import pytest
 
 import headstack as hs
 from conftest import CHEETAH, IS_TEST_ALL, Headstack
-from headstack.differences import Difference, of_sides, tails
-from headstack.differences.cells import Cell
-from headstack.differences.estimates import (
+from headstack.comparison.differences import tails
+from headstack.comparison.differences.cells import Cell
+from headstack.comparison.differences.difference import Difference, of_sides
+from headstack.comparison.differences.estimates import (
     batches,
     correlation_time,
     e_value,
@@ -26,9 +27,9 @@ from headstack.differences.estimates import (
     sequence,
     unpaired,
 )
-from headstack.differences.gate import judged, limits_of
-from headstack.differences.runs import Outcome, Run, Side
-from headstack.differences.student import chi_square_of, p_of, t_of
+from headstack.comparison.differences.gate import judged, limits_of
+from headstack.comparison.differences.runs import Outcome, Run, Side
+from headstack.comparison.differences.student import chi_square_of, p_of, t_of
 
 TRIES = 400 if IS_TEST_ALL else 100
 MOST = 0.05 + 2 * math.sqrt(0.05 * 0.95 / TRIES)

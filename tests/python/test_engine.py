@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import lzma
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable
@@ -15,12 +14,21 @@ from typing import Any
 import pytest
 
 import headstack as hs
-from conftest import REPOSITORY, slow
+from conftest import REPOSITORY, needs_program, slow
 from headstack import _native
-from headstack.chunks.work import database
-from headstack.report.explorer import ENGINE
+from headstack.results.explorer import ENGINE
+from headstack.simulation.chunks.work import database
 
-pytestmark = pytest.mark.skipif(not ENGINE.is_file() or not shutil.which("node"), reason="not built: make web")
+pytestmark = [
+    pytest.mark.skipif(not ENGINE.is_file(), reason="not built: make web"),
+    pytest.mark.usefixtures("node"),
+]
+
+
+@pytest.fixture(scope="module")
+def node() -> None:
+    needs_program("node")
+
 
 WORKLOADS = ("file-server", "random-write-4k", "sequential-read-64k")
 ALL = slow("every system; every eighth represents them")
@@ -48,8 +56,8 @@ def asked(questions: Iterable[dict[str, Any]]) -> list[Any]:
 def points(system: str, workload: str, values: dict[str, str]) -> dict[str, Any]:
     """A run as a sweep asks for it, but for the build that is to answer."""
     return {
-        "system": {"name": system, "part": None, "blueprint": json.loads(_native.system_blueprint(system, []))},
-        "demand": {"blueprint": json.loads(_native.demand_blueprint(workload))},
+        "system": {"name": system, "part": None, "blueprint": _native.system_blueprint(system, [])},
+        "demand": {"blueprint": _native.demand_blueprint(workload)},
         "fields": list(values),
         "kinds": ["system" if set(field) & set(".[") else "option" for field in values],
         "columns": list(values),
@@ -114,9 +122,9 @@ def test_a_file_that_is_no_description_is_refused() -> None:
 
 def test_a_state_is_reproduced_by_its_file() -> None:
     values = [["spindle.speed", "7200rpm"], ["seek.read_average", "4ms"]]
-    blueprint = json.loads(_native.system_blueprint("cheetah-x15-36lp", []))
+    blueprint = _native.system_blueprint("cheetah-x15-36lp", [])
     (answer,) = asked([{"ask": "toml", "blueprint": blueprint, "values": values}])
-    assert answer["answer"] == _native.drafted_toml(json.dumps(blueprint), [(key, text) for key, text in values])
+    assert answer["answer"] == _native.drafted_toml(blueprint, [(key, text) for key, text in values])
 
 
 SCHEDULES = {
@@ -140,7 +148,7 @@ def test_what_goes_wrong_does_so_alike(name: str, tmp_path: Path) -> None:
     file = tmp_path / f"{name}.toml"
     file.write_text(text)
     (read,) = asked([{"ask": "faults", "file": file.name, "text": text}])
-    assert read["answer"] == json.loads(_native.load_faults(str(file)))
+    assert read["answer"] == _native.load_faults(str(file))
     chunk = points(system, "file-server", {"depth": "16", "requests": "400", "faults": file.name})
     chunk["faults"] = {file.name: read["answer"]}
     (answer,) = asked([{"ask": "run", "points": chunk}])
@@ -180,7 +188,7 @@ def test_a_recording_is_replayed_alike(file: str, tmp_path: Path) -> None:
         "requests": 150,
     }
     for system in ("cheetah-x15-36lp", "nearline-24-raid6"):
-        blueprint = json.loads(_native.system_blueprint(system, []))
+        blueprint = _native.system_blueprint(system, [])
         summary, answer = asked([{"ask": "trace", **told}, question | {"name": system, "blueprint": blueprint}])
         assert summary["answer"]["requests"] == (250 if device else 400)
         given: dict[str, Any] = {"outside": "fold", "requests": 150, "policy": "sstf"}
@@ -203,7 +211,7 @@ def test_a_recording_that_is_none_is_refused() -> None:
 
 def test_the_load_of_a_scenario_is_to_be_chosen_or_said_to_be_its_own() -> None:
     names = ("serverbench", "neds-play", "file-server")
-    blueprints = [json.loads(_native.demand_blueprint(name)) for name in names]
+    blueprints = [_native.demand_blueprint(name) for name in names]
     answers = asked({"ask": "describe", "blueprint": blueprint, "values": []} for blueprint in blueprints)
     fixed = [answer["answer"]["fixed"] for answer in answers]
     assert fixed == [None, "no stream of neds-play has a number of clients that could be set", None]

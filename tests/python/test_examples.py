@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 
 import headstack as hs
-from headstack import fields, stored
-from headstack.report.explorer import ENGINE
+from headstack.cli import documented_tables as fields
+from headstack.io import stored
 from headstack.report.pages import FOLDER
+from headstack.results.explorer import ENGINE
 
 PUBLIC = [hs, fields, stored]
 """Modules, all of whose public functions have examples; of the package, what it names."""

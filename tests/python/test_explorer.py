@@ -14,11 +14,10 @@ from typing import Any
 import pytest
 
 import headstack as hs
-from conftest import CHEETAH, REPOSITORY, Headstack, needs_quiet_machine, slow
-from headstack.report.explorer import ENGINE, page
+from conftest import CHEETAH, REPOSITORY, Headstack, chromium, lacks, needs_quiet_machine, slow
+from headstack.results.explorer import ENGINE, page
 
 WEB = REPOSITORY / "web"
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 SIZE_MAX, COMPRESSED_MAX = 3_000_000, 1_200_000
 BLOCKED_MAX_MS, FIRST_CURVE_MAX_MS, COARSE_MAX_MS = 800, 8_000, 2_000
 """Many times what a quiet machine takes, which benches/explorer.py tells: tests meet others on the same cores."""
@@ -58,6 +57,7 @@ STATES = {
     "fewer": f"#at=4&requests=300&of={ARRAY}|file-server|drives=12",
     "others": f"#at=4&requests=300&of={ARRAY}|file-server|drive={CHEETAH}|drives=12",
     "unpriced": f"#at=4&requests=300&of={ARRAY}|file-server|drive=man3735",
+    "dropping": "#at=4&requests=300&of=990-pro-2tb|file-server|flash.channels=2",
     "cached": f"#at=4&requests=300&of={ARRAY}|file-server|controller.cache.data=3GiB",
 }
 KINDS = (ARRAY, "va-7100", "jbod-24-raid60", "md-raid10-8-nvme", "970-evo-plus-1tb", "aws-gp3-1000-16k", CHEETAH)
@@ -92,10 +92,9 @@ def recorded() -> list[str]:
 
 def seen(folder: Path, part: str, *arguments: str) -> Any:
     """What comes of a part of web/test/explore.mjs."""
-    if shutil.which("node") is None or CHROMIUM is None or not (WEB / "node_modules").is_dir():
-        pytest.skip("the page is looked at by Chromium and Node with web/node_modules (npm ci)")
+    browser = chromium()
     script = WEB / "test" / "explore.mjs"
-    command: list[str | Path] = ["node", script, CHROMIUM, folder / "page.html", part, *arguments]
+    command: list[str | Path] = ["node", script, browser, folder / "page.html", part, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=500, check=False)
     assert done.returncode == 0, done.stderr
     found: Told = json.loads(done.stdout)
@@ -161,7 +160,7 @@ def check(shown: Told, folder: Path) -> None:
     iops, mb_per_s = re.findall(r"([\d.,]+) IO/s, ([\d.,]+) MB/s", shown["answer"])[0]
     assert float(iops.replace(",", "")) == pytest.approx(row["iops"], rel=6e-4)
     assert float(mb_per_s.replace(",", "")) == pytest.approx(row["mb_per_s"], rel=6e-3)
-    assert f"The {row['bottleneck']} is busy {row['utilisation_percent']:.3g} %" in shown["answer"]
+    assert f"Busiest: {row['bottleneck']}, {row['utilisation_percent']:.3g} %" in shown["answer"]
     if row["errors"]:
         assert f" {row['errors']} requests failed" in shown["answer"]
 
@@ -185,7 +184,7 @@ def test_what_is_typed_has_the_unit_of_what_it_was_and_is_refused_with_a_reason(
 
 def test_a_value_and_its_interval_have_one_unit(dragged: Told) -> None:
     """As in reports: see ``with_error`` of words.py."""
-    from headstack.report import words
+    from headstack.results import words
 
     assert "mean 58.4 ± 0.6 ms" in dragged["before"]["answer"]
     assert words.with_error(58.41, 0.638) == "58.4 ± 0.6"
@@ -244,6 +243,14 @@ def test_a_scenario_grows_by_its_clients_or_says_why_not(addressed: Told) -> Non
     assert f"{CHEETAH} with 16 clients" in addressed["clients"]["answer"]
     assert f"{CHEETAH} under this scenario" in addressed["fixed"]["answer"]
     assert "no stream of neds-play has a number of clients that could be set" in addressed["fixed"]["notes"][0]
+
+
+def test_stated_figures_that_a_change_drops_are_named_as_a_sweep_names_them(addressed: Told) -> None:
+    (note,) = hs.sweep("990-pro-2tb", "file-server", vary={"flash.channels": ["2"]}).notes
+    assert "drop the stated figures stated.after_slc, stated.random_read" in note
+    assert note in addressed["dropping"]["notes"]
+    others = (shown for name, shown in addressed.items() if name != "dropping")
+    assert not any("drop the stated figures" in one for shown in others for one in shown["notes"])
 
 
 def test_what_is_changed_is_priced_by_what_is_bought(addressed: Told) -> None:
@@ -310,7 +317,7 @@ def test_nobody_waits_for_the_page(dragged: Told) -> None:
 @slow("a second browser")
 def test_firefox_gives_the_same(folder: Path, dragged: Told) -> None:
     if FIREFOX is None:
-        pytest.skip("firefox-esr is not installed")
+        lacks("programs", "firefox-esr is not installed")
     script = WEB / "test" / "firefox.mjs"
     command: list[str | Path] = ["node", "--experimental-websocket", script, FIREFOX, folder / "page.html"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=500, check=False)

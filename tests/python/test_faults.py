@@ -12,8 +12,8 @@ import headstack as hs
 from conftest import CHEETAH, Headstack
 from headstack import _native
 from headstack.live.control import order_of
-from headstack.runs import specify
-from headstack.sweeps import Plan
+from headstack.simulation.runs import specify
+from headstack.simulation.swept import Plan
 
 SPIKES = '[[fault]]\nat = "0s"\nwhat = "latency-spike"\ntime = "40ms"\nkinds = ["read"]\n'
 CUT = '[[fault]]\nat = "2s"\nfor = "3s"\nwhat = "power-cut"\n'
@@ -74,8 +74,8 @@ def test_chunks_of_a_sweep_carry_their_schedules(files: Path) -> None:
     first, second = content(SPIKES), content(SPIKES.replace("40ms", "50ms"))
     assert first != second, "another file of the same name is another question"
     (files / "spikes.toml").unlink()
-    (spec,) = _native.specifications(first.decode())
-    assert json.loads(spec)["faults"]["fault"][0]["what"] == "latency-spike"
+    (spec,) = _native.specifications(json.loads(first))
+    assert spec["faults"]["fault"][0]["what"] == "latency-spike"
 
 
 def test_a_schedule_in_a_study_is_a_setting(files: Path) -> None:

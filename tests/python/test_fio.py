@@ -3,7 +3,7 @@
 import csv
 import json
 import os
-import shutil
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -15,7 +15,7 @@ import pytest
 
 import fio_conformance
 import headstack as hs
-from conftest import Attach, Headstack
+from conftest import Attach, Headstack, lacks, needs_program
 
 Capture = pytest.CaptureFixture[str]
 
@@ -29,9 +29,8 @@ def job_file(tmp_path: Path, text: str) -> Path:
 @pytest.mark.parametrize("name", fio_conformance.SHORT)
 def test_the_same_requests_as_fio(name: str) -> None:
     case = fio_conformance.CASES[name]
-    lacking = fio_conformance.missing(case)
-    if lacking is not None:
-        pytest.skip(lacking)
+    if (lacking := fio_conformance.missing(case)) is not None:
+        lacks(*lacking)
     found = fio_conformance.outcome(case)
     # fio draws skewed laws anew in each run, and its hash may put popular blocks on one. Another law differs each time.
     for _ in range(4 if case.ranks else 0):
@@ -164,8 +163,7 @@ def test_logs_are_those_of_fio(
     options: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, headstack: Headstack
 ) -> None:
     """The same names, columns, and number of lines in each."""
-    if shutil.which("fio") is None:
-        pytest.skip("fio is not installed")
+    needs_program("fio")
     logs = []
     for program in ("fio", "headstack"):
         folder = tmp_path / program
@@ -201,8 +199,7 @@ def test_logs_of_windows_hold_their_means(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_terse_output_has_the_fields_of_fio(tmp_path: Path, headstack: Headstack) -> None:
-    if shutil.which("fio") is None:
-        pytest.skip("fio is not installed")
+    needs_program("fio")
     data = tmp_path / "data"
     data.write_bytes(bytes(1 << 18))
     options = [
@@ -266,7 +263,76 @@ def test_submission_is_timed_apart(tmp_path: Path) -> None:
 
 def test_the_program_names_what_it_lacks(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     monkeypatch.setenv("PATH", "")
-    assert fio_conformance.missing() == "fio and strace not installed"
+    assert fio_conformance.missing() == ("programs", "fio and strace not installed")
     assert fio_conformance.main(["read"]) == 0
     assert "skipped" in capsys.readouterr().out
     assert sys.executable in fio_conformance.headstack()
+
+
+def shapes(line: str) -> list[str]:
+    """The fields of a terse line without their figures, up to those of disks."""
+    return [re.sub(r"[0-9]+", "0", field) for field in line.strip().split(";")]
+
+
+@pytest.mark.parametrize("unified", ["none", "mixed", "both"])
+@pytest.mark.parametrize("version", [2, 3, 4, 5])
+def test_each_version_of_terse_output_is_that_of_fio(
+    version: int, unified: str, tmp_path: Path, headstack: Headstack
+) -> None:
+    needs_program("fio")
+    data = tmp_path / "data"
+    data.write_bytes(bytes(1 << 18))
+    options = ["--name=first", f"--filename={data}", "--rw=randrw", "--size=256k", "--ioengine=psync"]
+    options += [f"--unified_rw_reporting={unified}", f"--terse-version={version}", "--output-format=terse"]
+    theirs = subprocess.run(["fio", *options], check=True, capture_output=True, text=True).stdout
+    code, own, err = headstack("measure", "-q", "--overwrite", "--fio", "--", *options)
+    assert code == 0, err
+    fields = [shapes(text.splitlines()[-1]) for text in (theirs, own)]
+    # What follows the shares of latencies is of disks, one after another, where there are any.
+    count = min(len(one) for one in fields)
+    assert count > 60
+    assert fields[0][:count] == fields[1][:count]
+    assert all((len(one) - count) % 9 == 0 for one in fields)
+
+
+def test_several_formats_are_printed_in_the_order_of_fio(tmp_path: Path, headstack: Headstack) -> None:
+    (tmp_path / "data").write_bytes(bytes(1 << 16))
+    options = ["--name=first", f"--filename={tmp_path}/data", "--rw=read", "--size=64k"]
+    for formats in ("json,terse", "terse,json"):
+        code, out, _ = headstack("measure", "-q", "--fio", "--", *options, f"--output-format={formats}")
+        first, rest = out.split("\n", 1)
+        assert (code, first.split(";")[:3]) == (0, ["3", "fio-3.33", "first"])
+        assert json.loads(rest)["jobs"][0]["jobname"] == "first"
+    for words, message in (
+        (["--output-format=json,normal"], "--output-format: 'normal' is unknown; allowed: json, json+, terse"),
+        (["--output-format=json", "--terse-version=5"], "--terse-version: --output-format json prints no terse lines"),
+        (["--terse-version=5"], "--terse-version: belongs to --output-format terse"),
+        (["--minimal", "--terse-version=6"], "--terse-version: '6' is unknown; allowed: 2, 3, 4, 5"),
+    ):
+        code, _, err = headstack("measure", "-q", "--fio", "--", *options, *words)
+        assert (code, message in err) == (2, True), err
+
+
+def test_a_limit_of_the_job_that_is_not_kept_ends_in_1(tmp_path: Path, headstack: Headstack) -> None:
+    (tmp_path / "data").write_bytes(bytes(1 << 16))
+    file = job_file(
+        tmp_path,
+        f"[slow]\nfilename={tmp_path}/data\nrw=read\nsize=64k\ndirect=1\nmax_latency=1\ncontinue_on_error=all\n",
+    )
+    code, out, err = headstack("measure", "-q", "--fio", str(file), "--output-format", "json", "--continue-on-error")
+    [job] = json.loads(out)["jobs"]
+    assert (code, job["error"], job["read"]["total_ios"]) == (1, 110, 1)
+    assert "headstack: slow ended: a read took" in err
+    assert "max_latency allows 1000 ns" in err
+
+
+def test_loops_that_verify_are_one_job_in_json(tmp_path: Path) -> None:
+    text = f"[w]\nfilename={tmp_path}/w\nsize=64k\nbs=4k\nrw=randwrite\nverify=crc32c\nloops=3\n"
+    results = hs.measure_jobs(job_file(tmp_path, text))
+    assert [row["requests"] for row in results] == [16, 16, 16]
+    assert [(results.integrity(run) or {})["checked"] for run in range(3)] == [16, 16, 16]
+    [job] = json.loads(results.to_fio_json())["jobs"]
+    assert (job["write"]["total_ios"], job["read"]["total_ios"], job["groupid"]) == (48, 48, 0)
+    once = hs.measure_jobs(job_file(tmp_path, text + "runtime=60\n"), overwrite=True)
+    assert [row["requests"] for row in once] == [48]
+    assert any("what is written is read after the last loop" in remark for remark in once.remarks)

@@ -12,11 +12,11 @@ import pytest
 
 import headstack as hs
 from conftest import Headstack
-from headstack.fio.collected import fio_results
-from headstack.fio.documents import documents
-from headstack.fio.loads import FIELDS, Load, loads_in, loads_of
-from headstack.fio.logs import read as read_log
-from headstack.fio.logs import windowed
+from headstack.measurement.fio.collected import fio_results
+from headstack.measurement.fio.documents import documents
+from headstack.measurement.fio.loads import FIELDS, Load, loads_in, loads_of
+from headstack.measurement.fio.logs import read as read_log
+from headstack.measurement.fio.logs import windowed
 
 SAMPLES = Path(__file__).parent / "samples/fio"
 VERSIONS = ("2.2.10", "3.1", "3.16", "3.25", "3.28", "3.33", "3.36", "3.38", "3.39", "3.41")

@@ -13,10 +13,10 @@ import pytest
 import headstack as hs
 from conftest import Headstack
 from headstack._native import InputError
-from headstack.designs import Axis, Listed, Range
+from headstack.simulation.designs import Axis, Listed, Range
 from headstack.studies.fits import finding
 from headstack.studies.fits.files import FOUND
-from headstack.studies.fits.found import Figure, Tried
+from headstack.studies.fits.fitted import Figure, Tried
 from headstack.studies.fits.page import page, stored
 from headstack.studies.fits.search import ENOUGH, Search
 from headstack.studies.power import Tolerance
@@ -135,7 +135,7 @@ def test_what_was_held_out_is_predicted(found: hs.studies.Fitted, truth: dict[st
     assert row.is_within
     assert row.band_low <= row.median <= row.band_high
     assert abs(row.median / truth["atlas ms"] - 1) < 0.12
-    assert "1 of 1 held-out figures lies within 12%" in finding(found)
+    assert "1 of 1 held-out figure lies within 12%" in finding(found)
 
 
 def test_what_is_held_out_takes_no_part() -> None:

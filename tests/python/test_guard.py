@@ -118,7 +118,7 @@ def test_a_run_ends_with_code_1_when_a_loop_device_is_made_of_its_file(tmp_path:
         "--json",
         "r.json",
     ]
-    code = "from headstack.cli import main; main()"
+    code = "from headstack.cli.main import main; main()"
     run = subprocess.Popen([sys.executable, "-c", code, *words], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     try:
         # It is there under its name when it is whole, and written from then on.

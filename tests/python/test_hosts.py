@@ -21,9 +21,9 @@ import pytest
 
 import headstack as hs
 from conftest import is_privileged, lacks, needs_program
-from headstack.hosts import clock, link
-from headstack.hosts import host as names_of_hosts
-from headstack.hosts.agent import hello
+from headstack.measurement.hosts import clock, link
+from headstack.measurement.hosts import host as names_of_hosts
+from headstack.measurement.hosts.agent import hello
 
 REMOTE = f"{sys.executable} -m headstack"
 FAKETIME = next(iter(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1")), None)
@@ -312,6 +312,20 @@ def test_ctrl_c_ends_all_hosts_and_keeps_what_they_measured(shell: str, tmp_path
     assert {run["ended_early"] for run in runs} == {"stopped by hand"}
     assert all(0.1e9 < run["duration_ns"] < 30e9 and run["kinds"]["read"]["count"] > 20 for run in runs)
     assert "missing" not in told
+
+
+def test_an_agent_that_cannot_end_without_its_session_failed() -> None:
+    """It exits with the code of a run that failed; 1 would be a verdict."""
+    program = (
+        "import os, threading, time\n"
+        "from headstack.measurement.hosts import agent\n"
+        "agent.LEAVE_S = 0.2\n"
+        "source, sink = os.open(os.devnull, os.O_RDONLY), os.open(os.devnull, os.O_WRONLY)\n"
+        "threading.Thread(target=agent.Agent(source, sink)._listen).start()\n"
+        "time.sleep(60)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], timeout=50, check=False)
+    assert done.returncode == 3
 
 
 def test_agents_end_with_the_session_that_is_killed(shell: str, tmp_path: Path, none_left: None) -> None:

@@ -11,8 +11,9 @@ import pytest
 
 import headstack as hs
 from conftest import SHARED, Attach, Headstack, lacks
-from headstack.inspection import collect, judge, sysfs
-from headstack.inspection.model import Inspection
+from headstack.diagnosis.inspection import collect, sysfs
+from headstack.diagnosis.inspection.inspect import judge
+from headstack.diagnosis.inspection.model import Inspection
 
 SAMPLES = Path(__file__).parent / "samples" / "inspect"
 FILES = sorted(path for path in SAMPLES.rglob("*.*") if path.is_file())
@@ -61,6 +62,115 @@ def test_a_disk_in_full() -> None:
     assert disk.written_bytes == 15_614_407_059 * 512
     assert [test.hours for test in disk.self_tests or ()] == [43107, 42760]
     assert judge(disk).verdict == "pass"
+
+
+def changed(tmp_path: Path, sample: str, **fields: object) -> Inspection:
+    """A sample with other fields; ``None`` takes a field out."""
+    data = json.loads((SAMPLES / sample).read_text()) | fields
+    path = tmp_path / "changed.json"
+    path.write_text(json.dumps({name: value for name, value in data.items() if value is not None}))
+    return one(path)
+
+
+def test_sas_drives_of_smartctl_7_3_and_7_4(tmp_path: Path) -> None:
+    reports = {
+        "temperature_1": {"parameter_code": 0, "current": 42, "lifetime_maximum": 47},
+        "relative_humidity_1": {"parameter_code": 1, "current": 12},
+    }
+    for version in ([7, 3], [7, 4]):
+        drive = changed(
+            tmp_path,
+            "sas.smartctl.json",
+            smartctl={"version": version},
+            model_name=None,
+            temperature=None,
+            scsi_environmental_reports=reports,
+        )
+        assert drive.identity.model == "SEAGATE ST900MP0146"
+        assert drive.temperature_celsius == 42
+        assert drive.sas is not None
+        assert drive.sas.grown_defects == 12
+    without = changed(tmp_path, "sas.smartctl.json", model_name=None, scsi_model_name=None, serial_number=None)
+    assert without.identity.model == "SEAGATE ST900MP0146", "vendor and product"
+
+
+def test_grown_defects_of_smartctl_7_0_are_bytes(tmp_path: Path) -> None:
+    def found(bytes_listed: int, version: list[int]) -> tuple[int | None, tuple[str, ...]]:
+        fields = {"smartctl": {"version": version}, "scsi_grown_defect_list": bytes_listed}
+        drive = changed(tmp_path, "sas.smartctl.json", **fields)
+        assert drive.sas is not None
+        return drive.sas.grown_defects, drive.notes
+
+    assert found(240, [7, 2]) == (240, ())
+    blocks, notes = found(240, [7, 0])
+    assert (blocks, notes) == (30, ("smartctl 7.0 states the bytes of the grown defect list: 240 bytes are 30 blocks",))
+    assert found(0, [7, 0]) == (0, ())
+    assert found(13, [7, 0])[0] is None
+
+
+def test_hours_of_self_tests_that_begin_again(tmp_path: Path) -> None:
+    rows = [
+        {
+            "type": {"string": "Short offline"},
+            "status": {"string": "Completed", "passed": True},
+            "lifetime_hours": hours,
+        }
+        for hours in (4_400, 4_000, 65_000, None)
+    ]
+    log = {"standard": {"table": rows}}
+    disk = changed(tmp_path, "disk.smartctl.json", power_on_time={"hours": 70_000}, ata_smart_self_test_log=log)
+    assert [test.hours for test in disk.self_tests or ()] == [69_936, 69_536, 65_000, None]
+    assert "hours of self-tests begin again at 65,536: the latest time possible is shown" in disk.notes
+    young = changed(tmp_path, "disk.smartctl.json", power_on_time={"hours": 60_000}, ata_smart_self_test_log=log)
+    assert [test.hours for test in young.self_tests or ()] == [4_400, 4_000, 65_000, None]
+    assert not any("self-tests" in note for note in young.notes)
+    test = {"code": {"string": "Background long"}, "result": {"value": 0, "string": "Completed"}}
+    ended = test | {"power_on_time": {"hours": 65_535}}
+    sas = changed(tmp_path, "sas.smartctl.json", power_on_time={"hours": 80_000}, scsi_self_test_0=ended)
+    assert [test.hours for test in sas.self_tests or ()] == [None]
+
+
+def test_shingled_tracks_and_the_entry_of_the_catalogue(tmp_path: Path, headstack: Headstack) -> None:
+    shingled = changed(
+        tmp_path, "disk.smartctl.json", model_name="WDC WD40EFAX-68JH4N0", model_family="Western Digital Red (SMR)"
+    )
+    known = judge(shingled).summary
+    assert known["catalogue_entry"] == "wd-red-4tb-smr"
+    assert known["shingled"] == "smartctl's database calls the family Western Digital Red (SMR)"
+    said = headstack("inspect", str(tmp_path / "changed.json")).stdout
+    assert "shingled (SMR): smartctl's database calls the family Western Digital Red (SMR)" in said
+    assert "wd-red-4tb-smr (headstack drives show wd-red-4tb-smr)" in said
+    assert headstack("drives", "show", "wd-red-4tb-smr").returncode == 0
+    by_entry = changed(tmp_path, "disk.smartctl.json", model_name="WDC WD40EFAX-68JH4N0", model_family=None)
+    assert judge(by_entry).summary["shingled"] == "the catalogue describes it so (wd-red-4tb-smr)"
+    for model, entry in (
+        ("ST16000NM001G-2KK103", "exos-x16-16tb"),
+        ("Samsung SSD 980 1TB", "980-1tb"),
+        ("Samsung SSD 980 500GB", None),
+        ("WDC WD40EFRX-68N32N0", "wd-red-plus-4tb"),
+        ("WDC WD30EFRX-68N32N0", None),
+        ("A disk", None),
+    ):
+        assert judge(changed(tmp_path, "disk.smartctl.json", model_name=model)).summary["catalogue_entry"] == entry, (
+            model
+        )
+    plain = judge(changed(tmp_path, "disk.smartctl.json", model_name="WDC WD40EFRX-68N32N0")).summary
+    assert plain["shingled"] is None
+
+
+def test_a_note_of_many_devices_is_printed_once(tmp_path: Path, headstack: Headstack) -> None:
+    data = json.loads((SAMPLES / "disk.smartctl.json").read_text())
+    for number in range(5):
+        own = data | {"serial_number": f"WD-WX00SAMPLE{number}7"}
+        own["device"] = data["device"] | {"name": f"/dev/sd{number}"}
+        own["smartctl"] = data["smartctl"] | {"messages": [{"string": f"/dev/sd{number}: Warning: this is odd"}]}
+        (tmp_path / f"{number}.json").write_text(json.dumps(own))
+    said = headstack("inspect", str(tmp_path)).stdout
+    assert said.count("no sign is no promise") == 1
+    assert said.count("this is odd") == 1
+    assert "(/dev/sd0, /dev/sd1, /dev/sd2 and 2 more)" in said.replace("\n", " ").replace("  ", " ")
+    alone = headstack("inspect", str(tmp_path / "0.json")).stdout
+    assert "note: smartctl: /dev/sd0: Warning: this is odd" in alone
 
 
 def test_hdparm_keeps_every_feature_and_its_state() -> None:
@@ -317,6 +427,26 @@ def test_programs_that_fail_are_named(fake_device: Path) -> None:
     assert "smartctl: /dev/sda: smartctl read nothing: open: Permission denied" in found.notes
     assert "hdparm: /dev/sda: Permission denied" in found.notes
     assert judge(found).verdict == "unknown"
+
+
+def test_a_usb_bridge_suggests_the_type(fake_device: Path) -> None:
+    message = "/dev/sda: Unknown USB bridge [0x152d:0x0578 (0x100)]"
+    program(fake_device, "smartctl", f"""echo '{{"smartctl": {{"messages": [{{"string": "{message}"}}]}}}}'; exit 1""")
+    found = collect._asked("sda", "/dev/sda", None, None)
+    assert any("Unknown USB bridge" in note and "try --smartctl-type: sat for" in note for note in found.notes)
+    # A bridge that answers as a SCSI disk, and says nothing of the drive behind it.
+    folder = fake_device / "sys" / "class" / "block" / "sda"
+    behind = fake_device / "sys" / "devices" / "pci0000:00" / "usb2" / "2-1" / "block" / "sda"
+    behind.parent.mkdir(parents=True)
+    folder.rename(behind)
+    folder.symlink_to(behind)
+    answer = '{"device": {"protocol": "SCSI"}, "scsi_model_name": "JMicron Generic", "serial_number": "DD56419883891"}'
+    program(fake_device, "smartctl", f"echo '{answer}'")
+    hint = "sda: behind a USB bridge, whose drive said nothing; try --smartctl-type: sat for a SATA drive"
+    assert any(note.startswith(hint) for note in collect._asked("sda", "/dev/sda", None, None).notes)
+    assert not any("USB" in note for note in collect._asked("sda", "/dev/sda", None, "sat").notes)
+    program(fake_device, "smartctl", f"/bin/cat {SAMPLES}/disk.smartctl.json")
+    assert not any("USB" in note for note in collect._asked("sda", "/dev/sda", None, None).notes)
 
 
 @pytest.fixture

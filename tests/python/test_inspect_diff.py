@@ -9,8 +9,8 @@ import pytest
 
 import headstack as hs
 from conftest import SHARED, Headstack, lacks
-from headstack.inspection import compare
-from headstack.inspection.model import Inspection
+from headstack.diagnosis.inspection.inspect import compare
+from headstack.diagnosis.inspection.model import Inspection
 
 SAMPLES = Path(__file__).parent / "samples" / "inspect"
 MEMO = SAMPLES / "memo"

@@ -11,9 +11,9 @@ import pytest
 
 import headstack as hs
 from conftest import Headstack
-from headstack.inspection import history
-from headstack.inspection.model import Attribute, Identity, Inspection
-from headstack.inspection.trends import Trend, trends
+from headstack.diagnosis.inspection import history
+from headstack.diagnosis.inspection.model import Attribute, Identity, Inspection
+from headstack.diagnosis.inspection.trends import Trend, trends
 
 SAMPLES = Path(__file__).parent / "samples" / "inspect"
 FAILING = SAMPLES / "failing"

@@ -12,9 +12,9 @@ import pytest
 
 import headstack as hs
 from conftest import Headstack
-from headstack.inspection import judge
-from headstack.inspection.joining import by_device, names_a_device
-from headstack.inspection.model import Identity, Inspection, joined
+from headstack.diagnosis.inspection.inspect import judge
+from headstack.diagnosis.inspection.joining import by_device, names_a_device
+from headstack.diagnosis.inspection.model import Identity, Inspection, joined
 
 SAMPLES = Path(__file__).parent / "samples" / "inspect"
 

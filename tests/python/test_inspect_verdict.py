@@ -11,9 +11,17 @@ import pytest
 
 import headstack as hs
 from conftest import Headstack
-from headstack.inspection import judge
-from headstack.inspection.model import Attribute, ErrorCounter, Identity, Inspection, NvmeHealth, SasHealth, SelfTest
-from headstack.inspection.raw import decode
+from headstack.diagnosis.inspection.inspect import judge
+from headstack.diagnosis.inspection.model import (
+    Attribute,
+    ErrorCounter,
+    Identity,
+    Inspection,
+    NvmeHealth,
+    SasHealth,
+    SelfTest,
+)
+from headstack.diagnosis.inspection.raw import decode
 
 SAMPLES = Path(__file__).parent / "samples" / "inspect"
 DISK = Identity(model="WDC WD40EFRX", serial="S", rpm=5400, protocol="ATA")

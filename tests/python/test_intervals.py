@@ -13,13 +13,14 @@ import duckdb
 import pytest
 
 import headstack as hs
-from headstack import _native, runs
-from headstack.intervals import calibration, conformal
-from headstack.intervals.calibration import Cell, ClassScores, Device, Learnt, Load, Refusal
-from headstack.intervals.described import described
-from headstack.predictor import Prediction, load_environment
-from headstack.predictor.devices import load_of, with_devices
-from headstack.system import load_system
+from headstack import _native
+from headstack.catalogue.system import load_system
+from headstack.prediction.devices import load_of, with_devices
+from headstack.prediction.predictor import Prediction, load_environment
+from headstack.results.intervals import calibration, conformal
+from headstack.results.intervals.calibration import Cell, ClassScores, Device, Learnt, Load, Refusal
+from headstack.results.intervals.described import described
+from headstack.simulation import runs
 
 CHEETAH = "cheetah-x15-36lp"
 CELLS = 24

@@ -11,7 +11,7 @@ import pytest
 
 import headstack as hs
 from conftest import Attach, Headstack, interrupt, needs_program
-from headstack.jobfiles.fio_json import bin_index, bin_middle_ns
+from headstack.measurement.jobfiles.fio_json import bin_index, bin_middle_ns
 
 
 def job_file(tmp_path: Path, text: str, name: str = "job.fio") -> Path:
@@ -180,7 +180,7 @@ def test_fios_own_command_line(headstack: Headstack) -> None:
 def test_an_interruption_keeps_what_was_measured(tmp_path: Path) -> None:
     text = NULL + "[a]\nrw=read\nnumber_ios=10\n[b]\nstonewall\nrw=read\nruntime=60\ntime_based\n"
     output = tmp_path / "out.json"
-    command = [sys.executable, "-c", "from headstack.cli import main; main()", "measure", "--fio"]
+    command = [sys.executable, "-c", "from headstack.cli.main import main; main()", "measure", "--fio"]
     command += [str(job_file(tmp_path, text)), "--json", str(output)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
     interrupt(process)
@@ -293,7 +293,8 @@ def test_points_of_a_curve_are_percentages_of_what_was_reached(tmp_path: Path, h
     ]
     for run, rate, percent in ((tenth, rates[1], 10), (half, rates[2], 50)):
         assert run["offered_per_s"] == pytest.approx(rates[0] * percent / 100, abs=101)
-        assert 0 < rate <= 1.01 * run["offered_per_s"]
+        # A machine that stood still before the second that is measured hands over then what had come due.
+        assert 0 < rate <= 1.1 * run["offered_per_s"]
 
 
 # Simulated.

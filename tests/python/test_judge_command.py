@@ -19,16 +19,16 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from conftest import Headstack
 from headstack import InputError
-from headstack.judging import sources
-from headstack.judging.exporter import exposition
-from headstack.judging.history import history, record
-from headstack.judging.judge import judge
-from headstack.judging.live import disks_of
-from headstack.judging.session import Session, in_order
-from headstack.judging.sources.files import How
-from headstack.judging.twins import SystemTwin, twins_of
-from headstack.judging.verdict import CANNOT_TELL, FINE, SLOW, Cause, Slower, Verdict
-from headstack.report.judge_report import spark
+from headstack.diagnosis.judging.exporter import exposition
+from headstack.diagnosis.judging.history import history, record
+from headstack.diagnosis.judging.judge import judge
+from headstack.diagnosis.judging.live import disks_of
+from headstack.diagnosis.judging.report import spark
+from headstack.diagnosis.judging.session import Session, in_order
+from headstack.diagnosis.judging.sources import kinds as sources
+from headstack.diagnosis.judging.sources.files import How
+from headstack.diagnosis.judging.twins import SystemTwin, twins_of
+from headstack.diagnosis.judging.verdict import CANNOT_TELL, FINE, SLOW, Cause, Slower, Verdict
 
 T = 1_700_000_100 // 900 * 900
 DISKS, DAYS, STEP_S = 8, 3, 60
@@ -150,6 +150,39 @@ def test_wrong_use_is_one_line(headstack: Headstack, arguments: tuple[str, ...],
     assert says in done.stderr
 
 
+def test_an_idle_disk_of_a_fleet_is_in_the_report(headstack: Headstack, log: Path, tmp_path: Path) -> None:
+    frame = pl.read_parquet(log)
+    idle = pl.when(pl.col("disk") == "sdh").then(0).otherwise(pl.col("reads"))
+    frame.with_columns(reads=idle, read_bytes=idle * 4096).write_parquet(tmp_path / "idle.parquet")
+    done = headstack(
+        "judge", "idle.parquet", "--html", "v.html", "--markdown", "v.md", "--state", "s", "--history", "h"
+    )
+    assert done.returncode == 1, done.stderr
+    assert "| h1 | sdh | cannot tell |" in (tmp_path / "v.md").read_text()
+    assert re.search(r"h1 +sdh +cannot tell", done.stdout)
+
+
+def test_state_and_history_are_written_after_the_outputs(
+    headstack: Headstack, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_: object) -> None:
+        raise IndexError("made up")
+
+    kept = ("--state", "s.json", "--history", "h.jsonl")
+    with monkeypatch.context() as patch:
+        patch.setattr("headstack.diagnosis.judging.report.report_of", broken)
+        done = headstack("judge", str(log), "--html", "v.html", *kept)
+    # No verdict has the exit code of an internal error.
+    assert done.returncode == 70
+    assert "internal error: IndexError: made up; please report it" in done.stderr
+    assert "Traceback" in done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == []
+    done = headstack("judge", str(log), "--html", "v.html", *kept)
+    assert done.returncode == 1, done.stderr
+    assert f"1 of {DISKS} disks is slow" in done.stdout
+    assert [one["kind"] for one in history(tmp_path / "h.jsonl")] == [SLOW]
+
+
 def verdict(disk: str, kind: str, **more: object) -> Verdict:
     return Verdict("h", disk, kind, f"why {kind}", "next", **more)  # type: ignore[arg-type]
 
@@ -179,9 +212,16 @@ def test_the_history_has_each_change_with_its_evidence(headstack: Headstack, tmp
     # What the last line lost when the power went is not missed; what another program wrote is.
     path.write_text(path.read_text() + '{"headstack_jud')
     assert len(history(path)) == 2
-    path.write_text('{"x": 1}\n')
-    with pytest.raises(InputError, match="line 1: no entry"):
-        history(path)
+    assert record(path, (slow,), T + 9) == 1
+    assert [one["at_s"] - T for one in history(path)] == [1, 3, 9]
+    for foreign in ('{"x": 1}\n', "password: hunter2", "{", '{"x": 1}', "\n", "notes\n{"):
+        path.write_text(foreign)
+        with pytest.raises(InputError, match=r"line [12]: no entry"):
+            record(path, (slow,), T)
+        assert path.read_text() == foreign
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(InputError, match="it is not text"):
+        record(path, (slow,), T)
 
 
 def test_metrics_are_what_prometheus_reads() -> None:
@@ -206,7 +246,7 @@ def test_looking_on_answers_http_and_keeps_its_state(tmp_path: Path) -> None:
         from conftest import lacks
 
         lacks("kernel", "this machine has no disk")
-    command = [sys.executable, "-c", "from headstack.cli import main; main()"]
+    command = [sys.executable, "-c", "from headstack.cli.main import main; main()"]
     asked = ["judge", "--live", "1s", "--export", "0", "--state", "s.json"]
     with subprocess.Popen([*command, *asked], cwd=tmp_path, stdout=subprocess.PIPE, text=True) as running:
         try:

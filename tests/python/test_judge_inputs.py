@@ -21,14 +21,15 @@ import pytest
 
 from conftest import lacks
 from headstack import InputError
-from headstack.judging import sources
-from headstack.judging.observations import SCHEMA
-from headstack.judging.sources.counters import is_disk
-from headstack.judging.sources.files import How
-from headstack.judging.sources.prometheus import Server as Prometheus
-from headstack.judging.sources.prometheus import rows_of_server
-from headstack.judging.sources.table import declaration
-from headstack.judging.sources.times import Times, zone_of
+from headstack.diagnosis.judging.observations import SCHEMA
+from headstack.diagnosis.judging.sources import kinds as sources
+from headstack.diagnosis.judging.sources import table
+from headstack.diagnosis.judging.sources.counters import is_disk
+from headstack.diagnosis.judging.sources.files import How
+from headstack.diagnosis.judging.sources.prometheus import Server as Prometheus
+from headstack.diagnosis.judging.sources.prometheus import rows_of_server
+from headstack.diagnosis.judging.sources.table import declaration
+from headstack.diagnosis.judging.sources.times import Times, zone_of
 
 Rows = list[dict[str, Any]]
 T = 1_700_000_000
@@ -561,7 +562,7 @@ def test_wrong_columns_are_refused_with_what_is_allowed(write: Write, told: str,
 
 
 def test_large_tables_come_in_parts_that_keep_peers_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources.table, "PART_ROWS", 300)
+    monkeypatch.setattr(table, "PART_ROWS", 300)
     times = [T + 15.0 * n for n in range(1000)]
     own = pl.DataFrame({"host": "h", "disk": [d for d in "ab" for _ in times], "start_s": times * 2, "length_s": 15.0})
     own.with_columns(reads=1.0, writes=0.0, read_latency_s=0.01).write_parquet(tmp_path / "own.parquet")

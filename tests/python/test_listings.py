@@ -32,7 +32,7 @@ def test_results_are_their_table(monkeypatch: pytest.MonkeyPatch, headstack: Hea
     assert headstack("run", ATLAS, "--depth", "1,4", "--requests", "500").stdout.startswith(
         shown.removesuffix("runs: 2")
     )
-    monkeypatch.setattr("headstack.columns.width_of", lambda _: 60)
+    monkeypatch.setattr("headstack.io.columns.width_of", lambda _: 60)
     narrow = repr(results)
     assert max(map(len, narrow.partition("runs: 2")[0].splitlines())) <= 60
     assert narrow.splitlines()[-1].startswith("not shown: ")

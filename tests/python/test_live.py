@@ -20,7 +20,7 @@ import duckdb
 import pytest
 
 import headstack as hs
-from conftest import CHEETAH, Headstack
+from conftest import CHEETAH, Headstack, lacks
 from headstack.cli import serve as cli_serve
 from headstack.live.control import Control
 from nbd_client import Client
@@ -31,7 +31,7 @@ PATIENCE_S = 100
 @contextmanager
 def served(folder: Path, *arguments: str, umask: int = -1) -> Iterator[subprocess.Popen[str]]:
     """``headstack serve`` with a socket ``s``, ready for clients."""
-    command = "from headstack.cli import main; main()"
+    command = "from headstack.cli.main import main; main()"
     process = subprocess.Popen(
         [sys.executable, "-c", command, "serve", *arguments, "--nbd", "unix:s"],
         cwd=folder,
@@ -184,6 +184,20 @@ def test_a_session_with_faults_replays_to_the_nanosecond(tmp_path: Path, headsta
     assert live == replayed("log.toml")
     # The file that the session began with does not know what was injected later.
     assert live != replayed("faults.toml")
+
+
+def test_an_idle_client_is_hung_up_on_when_power_fails(tmp_path: Path) -> None:
+    with served(tmp_path, CHEETAH, "--control", "c") as process, Control(tmp_path / "c") as control:
+        idle = Client(tmp_path / "s")
+        idle.read(0, 4096)
+        control.order({"do": "inject", "fault": {"what": "power-cut"}})
+        assert idle.socket.recv(1) == b"", "it has no request under way, and hears of the cut nevertheless"
+        control.order({"do": "inject", "fault": {"what": "power-on"}})
+        again = Client(tmp_path / "s")
+        again.read(0, 4096)
+        again.close()
+        said = ended(process)
+    assert process.returncode == 0, said
 
 
 def test_a_session_ends_with_a_verdict(tmp_path: Path) -> None:
@@ -566,3 +580,100 @@ def test_a_mark_is_in_the_journal_when_it_is_answered(tmp_path: Path, headstack:
     refused = headstack("serve", "constant:1ms", "--data", "discard", "--journal", "k", "--run", "true")
     assert refused.returncode == 2
     assert "journal: contents that are discarded have none" in refused.stderr
+
+
+def test_a_port_of_loopback_is_one_of_both_its_addresses() -> None:
+    with socket.socket(socket.AF_INET6) as probe:
+        try:
+            probe.bind(("::1", 0))
+        except OSError as error:
+            lacks("kernel", f"no ::1 here: {error}")
+    for place in ("0", "localhost:0"):
+        with hs.serve("constant:0s", size="1MiB", tcp=(place,), floor="0s") as live:
+            first, second = live.addresses
+            port = int(first.removeprefix("127.0.0.1:"))
+            assert second == f"[::1]:{port}"
+            for host in ("127.0.0.1", "::1"):
+                with socket.create_connection((host, port)) as client:
+                    assert client.recv(8) == b"NBDMAGIC"
+    with hs.serve("constant:0s", size="1MiB", tcp=("127.0.0.1:0",), floor="0s") as live:
+        assert len(live.addresses) == 1
+
+
+def test_a_size_that_is_no_whole_block_is_reported(tmp_path: Path) -> None:
+    with hs.serve("constant:0s", size="1000001", unix=(str(tmp_path / "s"),), floor="0s") as live:
+        assert live.exports[0][1] == 999_936
+        assert live.notes == ["size: 1000001 is 999,936 bytes, in whole blocks of 512"]
+    with hs.serve("constant:0s", size="1MiB", unix=(str(tmp_path / "s"),), floor="0s") as live:
+        assert live.notes == []
+
+
+def test_an_order_names_kinds_in_words_and_clears_a_fault(tmp_path: Path, headstack: Headstack) -> None:
+    with served(tmp_path, "constant:1ms", "--size", "1MiB", "--control", "c") as process:
+        client = Client(tmp_path / "s")
+        for words in ("kinds=write", "kinds=write,trim", 'kinds=["write"]'):
+            injected = headstack("ctl", "c", "inject", "errno", words)
+            assert injected.returncode == 0, injected.stderr
+        assert client.read(0, 512) == bytes(512)
+        client.send(1, 0, 512, bytes(512), cookie=2)
+        assert client.reply()[1] != 0
+        assert headstack("ctl", "c", "clear", "number=0").returncode == 0
+        client.send(1, 0, 512, bytes(512), cookie=3)
+        assert client.reply()[1] != 0, "two others last"
+        assert headstack("ctl", "c", "clear").returncode == 0
+        client.send(1, 0, 512, bytes(512), cookie=4)
+        assert client.reply() == (4, 0)
+        wrong = headstack("ctl", "c", "inject", "errno", "kinds=writes")
+        assert wrong.returncode == 2
+        assert "unknown variant `writes`" in wrong.stderr
+        ended(process)
+
+
+IDLE = """
+[[fault]]
+at = "0s"
+what = "media-error"
+ranges = [{ offset = "1GiB", length = "4KiB" }]
+
+[[fault]]
+at = "0s"
+what = "errno"
+touching = "1GiB..2GiB"
+
+[[fault]]
+at = "0s"
+what = "errno"
+state = 3
+
+[[fault]]
+at = "1s"
+what = "power-on"
+
+[[fault]]
+at = "0s"
+what = "errno"
+ranges = [{ offset = "1MiB", length = "4KiB" }]
+"""
+
+
+def test_faults_that_can_have_no_effect_are_reported_at_the_start(tmp_path: Path) -> None:
+    (tmp_path / "idle.toml").write_text(IDLE)
+    with served(tmp_path, "wd1200bb@0..64MiB", "--faults", "idle.toml") as process:
+        assert process.stdout is not None
+        said = [process.stdout.readline()]
+        while "Ctrl-C ends" not in said[-1]:
+            said.append(process.stdout.readline())
+        ended(process)
+    notes = re.findall(r"note: fault\[(\d)\]\.(\w+) has no effect: (.*)", "".join(said))
+    assert [(index, key) for index, key, _ in notes] == [
+        ("0", "ranges"),
+        ("1", "touching"),
+        ("2", "state"),
+        ("3", "what"),
+    ]
+    assert notes[0][2] == "lies outside of what is exported (0..67108864 B)"
+    assert notes[3][2] == "no fault before it cuts the power"
+    (tmp_path / "lying.toml").write_text('[[fault]]\nat = "0s"\nwhat = "lying-cache"\n')
+    for system, is_idle in (("constant:1ms", True), ("wd1200bb@0..64MiB", False)):
+        with hs.serve(system, unix=(str(tmp_path / "t"),), faults=str(tmp_path / "lying.toml"), floor="0s") as live:
+            assert bool(live.notes) == is_idle, (system, live.notes)

@@ -106,7 +106,7 @@ def machine(speed: str) -> Iterator[Machine]:
     folder.chmod(0o755)
     words = ["wd1200bb@0..1GiB", "--fuse", "fuse", "--control", "control", "--speed", speed, "--no-realtime"]
     process = subprocess.Popen(
-        [sys.executable, "-c", "from headstack.cli import main; main()", "serve", *words],
+        [sys.executable, "-c", "from headstack.cli.main import main; main()", "serve", *words],
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -14,11 +14,17 @@ import pytest
 
 import headstack as hs
 from conftest import needs_program
-from headstack.live import Live, Serving
+from headstack.live.serving import Live, Serving
 
 MIB = 1 << 20
 REPOSITORY = Path(__file__).parents[2]
-SERVE = ["env", f"PYTHONPATH={REPOSITORY / 'python'}", sys.executable, "-c", "from headstack.cli import main; main()"]
+SERVE = [
+    "env",
+    f"PYTHONPATH={REPOSITORY / 'python'}",
+    sys.executable,
+    "-c",
+    "from headstack.cli.main import main; main()",
+]
 
 
 def run(program: str, *arguments: str | Path, fails: bool = False) -> str:

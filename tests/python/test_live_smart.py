@@ -9,8 +9,8 @@ import pytest
 
 import headstack as hs
 from conftest import Headstack
-from headstack.inspection import judge
-from headstack.inspection.model import Inspection
+from headstack.diagnosis.inspection.inspect import judge
+from headstack.diagnosis.inspection.model import Inspection
 from headstack.live.control import Control, order_of
 from nbd_client import EIO, Client
 from test_live import served

@@ -9,10 +9,10 @@ from dataclasses import replace
 import pytest
 
 from conftest import REPOSITORY
-from headstack.plots import COLOURS as ON_PAPER
 from headstack.report.draw import draw
 from headstack.report.figures import Axis, Bars, Figure, Lines, Series
 from headstack.report.looks import COLOURS, with_looks
+from headstack.report.plots import COLOURS as ON_PAPER
 
 AXES = (Axis("x"), Axis("y"))
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from typing import Any
 
 import pytest
 
 import headstack as hs
-from conftest import CHEETAH, needs_quiet_machine
-from headstack.report.explorer import ENGINE
-from test_explorer import CHROMIUM, WEB
+from conftest import CHEETAH, chromium, needs_quiet_machine
+from headstack.results.explorer import ENGINE
+from test_explorer import WEB
 
 pytestmark = pytest.mark.skipif(not ENGINE.is_file(), reason="not built: make web, with Rust for WebAssembly")
 
@@ -29,12 +28,11 @@ SCENES = {
 @pytest.fixture(scope="module")
 def looked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What a reader finds in Chromium."""
-    if shutil.which("node") is None or CHROMIUM is None or not (WEB / "node_modules").is_dir():
-        pytest.skip("the page is looked at by Chromium and Node with web/node_modules (npm ci)")
+    browser = chromium()
     file = tmp_path_factory.mktemp("machine") / "page.html"
     hs.explore(file, CHEETAH, "file-server")
     done = subprocess.run(
-        ["node", WEB / "test" / "machine.mjs", CHROMIUM, file],
+        ["node", WEB / "test" / "machine.mjs", browser, file],
         capture_output=True,
         text=True,
         timeout=500,
@@ -86,6 +84,10 @@ def test_it_plays_and_pauses_and_blocks_nobody(looked: dict[str, Any]) -> None:
     played = looked["played"]
     assert played["while"][0] != played["while"][1]
     assert played["paused"][0] == played["paused"][1]
+
+
+def test_a_link_is_followed_though_an_answer_rewrites_the_address(looked: dict[str, Any]) -> None:
+    assert looked["overtaken"]
 
 
 def test_a_frame_is_drawn_in_time(looked: dict[str, Any]) -> None:

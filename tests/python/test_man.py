@@ -10,8 +10,8 @@ import click
 import pytest
 
 from conftest import Headstack, needs_program
-from headstack.cli import main
 from headstack.cli.loading import every
+from headstack.cli.main import main
 from headstack.cli.man import brief, guarded, pages, paragraphs, roff, titled
 
 ALL = list(every(main))

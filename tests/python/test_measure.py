@@ -10,7 +10,8 @@ import pytest
 
 import headstack as hs
 from conftest import Headstack, interrupt
-from headstack.measurement import Access, Opened, Step
+from headstack.measurement.access import Access
+from headstack.measurement.measurement import Opened, Step
 
 
 @pytest.fixture
@@ -127,7 +128,7 @@ def test_curves_of_real_targets_stand_beside_simulated_ones(headstack: Headstack
 
 def test_ctrl_c_keeps_what_was_measured(tmp_path: Path) -> None:
     path = tmp_path / "kept.json"
-    command = "import sys; from headstack.cli import main; main(sys.argv[1:])"
+    command = "import sys; from headstack.cli.main import main; main(sys.argv[1:])"
     arguments = ["measure", "null:1ms", "--time", "60s", "-q", "--json", str(path)]
     process = subprocess.Popen([sys.executable, "-c", command, *arguments], stderr=subprocess.PIPE, text=True)
     interrupt(process)

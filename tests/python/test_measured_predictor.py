@@ -10,11 +10,13 @@ import pytest
 
 import headstack as hs
 from conftest import Headstack
-from headstack.measurement import BY_HAND, Access, Opened
-from headstack.predictor import Axes, Characterization, Environment, characterize
-from headstack.predictor.environment import Closed, RequestClass
-from headstack.predictor.measured import Device
-from headstack.predictor.predictions import predicted
+from headstack.measurement.access import Access
+from headstack.measurement.measurement import BY_HAND, Opened
+from headstack.prediction.environment import Closed
+from headstack.prediction.measured import Device
+from headstack.prediction.predictions import predicted
+from headstack.prediction.predictor import Axes, Characterization, Environment, characterize
+from headstack.prediction.request_class import RequestClass
 
 KIB = 1024
 TINY = Axes(

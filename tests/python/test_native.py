@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import pickle
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,8 @@ GIVEN = {"__doc__", "__module__", "__weakref__", "__iter__", "__dict__", "__firs
 def stubbed(body: list[ast.stmt]) -> dict[str, ast.stmt]:
     names: dict[str, ast.stmt] = {}
     for statement in body:
-        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+        is_alias = isinstance(statement, ast.AnnAssign) and ast.unparse(statement.annotation) == "TypeAlias"
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and not is_alias:
             names[statement.target.id] = statement
         elif isinstance(statement, ast.FunctionDef | ast.ClassDef):
             names[statement.name] = statement
@@ -45,6 +47,19 @@ def compiled(function: object) -> list[tuple[str, bool]]:
 
 def test_every_name_is_in_the_stub() -> None:
     assert {name for name in dir(_native) if not name.startswith("__")} == set(stubbed(STUB.body))
+
+
+def test_errors_know_their_parts(tmp_path: Path) -> None:
+    file = tmp_path / "own.toml"
+    file.write_text(_native.drive_toml("cheetah-x15-36lp").replace("heads     = 8", "heads     = -8"))
+    with pytest.raises(hs.InputError) as found:
+        hs.Drive.load(str(file))
+    error = found.value
+    assert (error.file, error.key) == (str(file), "geometry.heads")
+    assert str(error) == f"{file}:{error.line}: {error.key}: {error.message}"
+    assert file.read_text().splitlines()[(error.line or 0) - 1].startswith("heads")
+    again = pickle.loads(pickle.dumps(error))
+    assert (str(again), again.file, again.line, again.key) == (str(error), error.file, error.line, error.key)
 
 
 def test_every_function_takes_what_the_stub_says() -> None:
@@ -102,7 +117,7 @@ def test_quantities_are_those_of_the_crates() -> None:
 
 
 def test_malformed_specifications_are_refused() -> None:
-    for text in ("", "{}", "[{}]", '[{"system_name": 1}]'):
+    for wrong in ({}, {"system_name": 1}, {"system_name": float("nan")}, {"system_name": "a", "seed": {1: 2}}):
         with pytest.raises(hs.InputError):
-            _native.run(text)
-    assert len(_native.run("[]")) == 0
+            _native.run([wrong])
+    assert len(_native.run([])) == 0

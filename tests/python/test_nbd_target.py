@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -163,3 +165,25 @@ def test_what_is_no_export_is_refused_in_one_line(headstack: Headstack, tmp_path
     file.write_bytes(bytes(MIB))
     refused = refusal(headstack, "measure", str(file), "--connections", "2", "--requests", "1")
     assert "is no export of an NBD server" in refused
+
+
+def test_a_stall_is_named_and_no_interval_rests_on_it(headstack: Headstack, tmp_path: Path) -> None:
+    path = tmp_path / "stalling"
+    with hs.serve("constant:1ms", unix=(str(path),), size=SIZE, floor="0s") as live:
+        hang = {"do": "inject", "fault": {"what": "hang"}, "for": "1500ms"}
+        timer = threading.Timer(2.0, live.order, [hang])
+        timer.start()
+        uri = f"nbd+unix:///disk?socket={path}"
+        load = ("--read", "100", "--random", "100", "--size", "4KiB", "--depth", "4", "--time", "6s")
+        said = works(headstack, "measure", uri, *load, "-q", "--json", "r.json")
+        timer.join()
+    (result,) = json.loads((tmp_path / "r.json").read_text())
+    longest = max(result["stalls"]["longest"], key=lambda stall: stall["duration_ns"])
+    assert 1.2e9 < longest["duration_ns"] < 3e9
+    assert 1 <= longest["outstanding"] <= 4
+    # A busy machine makes the response times drift besides, which goes before.
+    assert result["sampling"]["mean"] in ({"too_short": "few_events"}, {"too_short": "drifts"})
+    assert "the device stalled" in said
+    assert re.search(r"p99.9 [\d.,]+ ms, [\d.,]+ ms without", said)
+    decides = result["sampling"]["mean"]["too_short"] == "few_events"
+    assert ("one event or a few, such as a stall, decide it" in said) == decides

@@ -20,12 +20,13 @@ import pytest
 
 import headstack as hs
 from conftest import CHEETAH, SHORT, Attach, Headstack, is_privileged, lacks
-from headstack.atomic_files import WriteError, write_all, write_text
-from headstack.cli import main
-from headstack.cli.files import KeptFile, OutputFile, Source
+from headstack.cli.completing import Among, Folder, Socket
+from headstack.cli.files import KeptFile, OutputFile, OutputFolder, Source
 from headstack.cli.loading import every
+from headstack.cli.main import main
+from headstack.io.atomic_files import WriteError, write_all, write_text
 
-COMMAND = [sys.executable, "-c", "from headstack.cli import main; main()"]
+COMMAND = [sys.executable, "-c", "from headstack.cli.main import main; main()"]
 MSR = Path(__file__).parents[2] / "crates/trace/samples/msr.csv"
 
 Words = tuple[str, ...]
@@ -37,13 +38,66 @@ WRITTEN = [
     for option in command.params
     if isinstance(option.type, OutputFile | KeptFile)
 ]
-MEASURED = [
-    pytest.param(words, option, id=f"{' '.join(words)} {option.opts[-1]}")
+PAIRS = [
+    pytest.param(words, source, output, id=f"{' '.join(words)} {source.opts[-1]} {output.opts[-1]}")
     for words, command in ALL
-    for option in command.params
-    if isinstance(option.type, OutputFile)
-    if any(isinstance(argument.type, Source) for argument in command.params if isinstance(argument, click.Argument))
+    for source in command.params
+    if isinstance(source.type, Source)
+    for output in command.params
+    if isinstance(output.type, OutputFile | KeptFile | OutputFolder)
 ]
+"""Every input of every command with every output of it."""
+NO_FILE = frozenset(
+    (
+        "10x|10min|N",
+        "2x",
+        "4x",
+        "CLASS=PERCENT",
+        "COLUMN",
+        "COMMAND",
+        "CONDITION",
+        "CONFIG",
+        "DATE",
+        "DAYS",
+        "ENDPOINT",
+        "FIELD=VALUES",
+        "FIGURE=PERCENT",
+        "FIGURE=VALUE",
+        "HOST",
+        "HOST=PATH",
+        "I/N",
+        "ID",
+        "LIST",
+        "MATCHERS",
+        "MODE",
+        "N",
+        "N,...",
+        "N..M",
+        "NAME",
+        "NAME,...",
+        "NAME|SERIAL",
+        "OFFSET",
+        "ORDER...",
+        "PERCENT",
+        "PROBABILITY",
+        "RANGE",
+        "RATE",
+        "[SERIAL]",
+        "SHARE",
+        "SIZE",
+        "SUFFIX",
+        "T",
+        "TEXT",
+        "TIME",
+        "TYPE",
+        "UNIT",
+        "URL",
+        "YEAR",
+        "[HOST:]PORT",
+        "valid:TIME",
+    )
+)
+"""Metavars of values that name no file of this machine."""
 
 
 def tried(*arguments: str) -> str:
@@ -55,14 +109,20 @@ def tried(*arguments: str) -> str:
     return message
 
 
-def test_every_option_that_names_a_file_says_what_becomes_of_it() -> None:
-    """An output whose type does not say so would not be looked at."""
+def test_every_parameter_says_by_its_type_whether_it_names_a_file() -> None:
+    """An input or output of another type would pass the guard of files unseen."""
+    of_files = OutputFile | KeptFile | OutputFolder | Source | Socket | Folder
+    plain = Among | click.Choice | click.types.IntParamType | click.types.FloatParamType  # type: ignore[type-arg]
+    unknown = set()
     for words, command in ALL:
         for option in command.params:
-            names = set((option.make_metavar(click.Context(command)) or "").replace("[", "|").split("|"))
-            is_file = any("FILE" in name or name == "DB" for name in names)
-            if isinstance(option, click.Option) and is_file and option.name != "data":
-                assert isinstance(option.type, OutputFile | KeptFile | Source), (words, option.opts)
+            is_flag = isinstance(option, click.Option) and (option.is_flag or option.flag_value is not None)
+            if isinstance(option.type, of_files | plain) or (is_flag and not isinstance(option.type, Source)):
+                continue
+            metavar = option.make_metavar(click.Context(command)) or ""
+            if metavar not in NO_FILE:
+                unknown.add((words, option.opts[-1], metavar))
+    assert unknown == set()
 
 
 @pytest.mark.parametrize(("words", "option"), WRITTEN)
@@ -98,20 +158,50 @@ def test_no_output_replaces_a_block_device(words: Words, option: click.Option, t
     assert Path(loop).read_bytes() == b"\xa5" * (1 << 20)
 
 
-@pytest.mark.parametrize(("words", "option"), MEASURED)
-def test_no_output_replaces_what_is_measured(words: Words, option: click.Option, tmp_path: Path) -> None:
-    target = tmp_path / "target.json"
+def named(parameter: click.Parameter, value: str) -> list[str]:
+    """The words that give a parameter its value."""
+    return [value] if isinstance(parameter, click.Argument) else [parameter.opts[-1], value]
+
+
+@pytest.mark.parametrize(("words", "source", "output"), PAIRS)
+def test_no_output_replaces_an_input(
+    words: Words, source: click.Parameter, output: click.Parameter, tmp_path: Path
+) -> None:
+    folder, target, new = tmp_path / "folder", tmp_path / "folder/target.json", tmp_path / "new.json"
+    folder.mkdir()
     target.write_bytes(b"data")
     os.link(target, tmp_path / "hard.json")
-    (tmp_path / "soft.json").symlink_to("target.json")
-    new = tmp_path / "new.json"
-    places = [(target, target), (target, tmp_path / "hard.json"), (tmp_path / "soft.json", target)]
-    for measured, path in [*places, (target, tmp_path / "soft.json"), (new, new)]:
-        arguments = [str(measured), option.opts[-1], str(path)]
-        # In either order.
-        for order in (arguments, arguments[1:] + arguments[:1]):
-            assert "this command reads or measures" in tried(*words, *order)
+    (tmp_path / "soft.json").symlink_to(target)
+    (tmp_path / "near").symlink_to("folder")
+    if isinstance(output.type, OutputFolder):
+        cases = [(folder, folder), (folder, tmp_path / "near"), (tmp_path / "near", folder)]
+    else:
+        soft, hard = tmp_path / "soft.json", tmp_path / "hard.json"
+        cases = [(target, target), (target, hard), (soft, target), (target, soft), (new, new)]
+        cases += [(tmp_path / "near/target.json", target)]
+    for read, written in cases:
+        refused(words, named(source, str(read)), named(output, str(written)), "this command reads or measures")
+    if isinstance(output.type, OutputFile):
+        refused(words, named(source, str(folder)), named(output, str(folder)), "this is a folder")
+        if getattr(source.type, "searches", False):
+            for written in (target, tmp_path / "near/target.json"):
+                refused(words, named(source, str(folder)), named(output, str(written)), "whose files this command")
     assert target.read_bytes() == b"data"
+    assert sorted(os.listdir(tmp_path)) == ["folder", "hard.json", "near", "soft.json"]
+
+
+def refused(words: Words, source: list[str], output: list[str], why: str) -> None:
+    """A command line is refused with its input and its output in either order."""
+    for order in ([*source, *output], [*output, *source]):
+        assert why in tried(*words, *order)
+
+
+@pytest.mark.parametrize("text", ["{},other.toml", "{}@0%..50%", "{}@0..1GB,x", "name={}", "@{}", "a,name={}"])
+def test_no_output_replaces_a_file_in_a_list_of_inputs(text: str, tmp_path: Path) -> None:
+    target = tmp_path / "target.toml"
+    target.write_text("data")
+    words = ("run", text.format(target), "--json", str(target))
+    assert "this command reads or measures" in tried(*words)
 
 
 @pytest.fixture
@@ -166,16 +256,135 @@ def test_two_outputs_have_two_files(other: str, tmp_path: Path, headstack: Heads
     assert (tmp_path / "r.json").read_text() == "" if other == "hard" else not (tmp_path / "r.json").exists()
 
 
+def test_the_api_replaces_no_trace_that_it_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    trace = hs.Trace(MSR)
+    trace.to_parquet("t.parquet")
+    before = Path("t.parquet").read_bytes()
+    Path("soft.parquet").symlink_to("t.parquet")
+    os.link("t.parquet", "hard.parquet")
+    stored = hs.Trace("t.parquet")
+    for name in ("t.parquet", "soft.parquet", "hard.parquet"):
+        with pytest.raises(hs.InputError, match="this command reads or measures"):
+            stored.to_parquet(name)
+        with pytest.raises(hs.InputError, match="this command reads or measures"):
+            stored.export(name, "msr")
+        with pytest.raises(hs.InputError, match="this command reads or measures"):
+            hs.synthesize(stored, name)
+    pieces = stored.split("parts")
+    with pytest.raises(hs.InputError, match="this command reads or measures"):
+        hs.Trace("parts").split("parts")
+    assert Path("t.parquet").read_bytes() == before
+    assert sorted(os.listdir("parts")) == sorted(piece.name for piece in pieces.values())
+    # Once nothing reads it any more, it may be replaced.
+    trace.to_parquet("t.parquet")
+
+
+def test_no_output_replaces_a_file_that_another_file_names(tmp_path: Path, headstack: Headstack) -> None:
+    (tmp_path / "reads.inc").write_text("rw=randread\n")
+    (tmp_path / "job.fio").write_text("[job]\nfilename=data\nsize=1m\nnumber_ios=10\ninclude reads.inc\n")
+    refused = headstack("measure", "--fio", "job.fio", "null", "--json", "reads.inc")
+    assert refused.returncode == 2
+    assert '"reads.inc": is what this command reads or measures' in refused.stderr
+    (tmp_path / "disk.toml").write_text(headstack("drives", "show", CHEETAH, "--toml").stdout)
+    (tmp_path / "array.toml").write_text(headstack("arrays", "show", "va-7100", "--toml").stdout)
+    refused = headstack("run", "va-7100", "--drive", "disk.toml", "-w", "file-server", *SHORT, "--json", "disk.toml")
+    assert "disk.toml: is what this command reads or measures" in refused.stderr
+
+
+KINDS = {
+    "text": b"password: hunter2",
+    "lines": b"one\ntwo\n",
+    "JSON": b'{"precious": true}',
+    "binary": bytes(range(256)),
+}
+FAILING = Path(__file__).parent / "samples/inspect/failing/2023-06.json"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_kept_file_of_another_kind_is_refused_and_stays(kind: str, tmp_path: Path, headstack: Headstack) -> None:
+    (tmp_path / "target").write_bytes(os.urandom(1 << 20))
+    done = headstack("serve", "constant:1ms", "--size", "1MiB", "--journal", "j", "--run", "true", "-q")
+    assert done.returncode == 0, done.stderr
+    rows = {
+        ("judge", "--state"): ["judge", "target"],
+        ("judge", "--history"): ["judge", "target"],
+        ("measure", "--ledger"): [
+            "measure",
+            "target",
+            "--overwrite",
+            "--read",
+            "0",
+            "--verify",
+            "--time",
+            "1s",
+            "--buffered",
+        ],
+        ("measure verify", "--ledger"): ["measure", "verify", "target", "--buffered"],
+        ("measure condition", "--log"): ["measure", "condition", "target", "--overwrite"],
+        ("serve", "--journal"): ["serve", "constant:1ms", "--size", "1MiB", "--run", "true"],
+        ("serve", "--data"): ["serve", "constant:1ms", "--size", "1MiB", "--run", "true"],
+        ("crash explore", "--state"): ["crash", "explore", "j", "--check", "test -e {device}"],
+        ("inspect", "--record"): ["inspect", str(FAILING)],
+        ("twin", "--answers"): ["twin", "wd1200bb", "-o", "twin.toml"],
+    }
+    kept = {(" ".join(w), o.opts[-1]) for w, command in ALL for o in command.params if isinstance(o.type, KeptFile)}
+    assert set(rows) == kept
+    for (_, option), words in rows.items():
+        (tmp_path / "kept").write_bytes(KINDS[kind])
+        value = ["--record=kept"] if option == "--record" else [option, "kept"]
+        done = headstack(*words, *value)
+        assert done.returncode == 2, (words, done.stdout, done.stderr)
+        assert "kept" in done.stderr.splitlines()[-1]
+        assert (tmp_path / "kept").read_bytes() == KINDS[kind], words
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("measure", "--fio", "two.fio"),
+        ("measure", "new", "--create", "1MiB", "--read", "0", "--size", "8MiB", "--requests", "10"),
+        ("measure", "new", "--create", "1MiB", "--range", "2MiB..4MiB", "--requests", "10"),
+        ("measure", "new", "--create", "1MiB", "--verify", "--ledger", "l", "--size", "8MiB", "--requests", "10"),
+        ("measure", "--vdbench", "trees.vdbench"),
+        ("measure", "--vdbench", "devices.vdbench"),
+    ],
+)
+def test_a_refused_job_leaves_no_file_behind(words: Words, tmp_path: Path, headstack: Headstack) -> None:
+    job = "[{}]\nfilename={}\nsize={}\nrw=randwrite\nnumber_ios=10\n"
+    (tmp_path / "two.fio").write_text(job.format("a", "new", "1m") + job.format("b", "none/new", "1m"))
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken/thesis.txt").write_text("years of work")
+    tree = "fsd={},anchor={},depth=1,width=1,files=2,size=4k\n"
+    load = "fwd=w,fsd={},operation=read\nrd=r,fwd=w,fwdrate=max,format=yes,elapsed=1,interval=1\n"
+    trees = tree.format("one", tmp_path / "new") + tree.format("two", tmp_path / "taken") + load.format("(one,two)")
+    (tmp_path / "trees.vdbench").write_text(trees)
+    (tmp_path / "devices.vdbench").write_text(tree.format("one", "/dev/headstack-none") + load.format("one"))
+    before = sorted(str(path) for path in tmp_path.rglob("*"))
+    done = headstack(*words)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert sorted(str(path) for path in tmp_path.rglob("*")) == before
+    assert not os.path.lexists("/dev/headstack-none")
+
+
 # What is written, and where it is found.
 
 
 def test_nothing_is_written_but_by_the_module_that_knows_how() -> None:
     """A new place that writes a file by itself is found here."""
     # The last writes in a temporary folder of its own.
-    own = {"atomic_files.py", "conditioning/log.py", "cli/__init__.py", "signals.py", "chunks/work.py"}
-    own.add("jobfiles/fio_logs.py")  # Into the drafts of write_all.
+    own = {
+        "io/atomic_files.py",
+        "io/signals.py",
+        "measurement/tests/conditioning/log.py",
+        "cli/main.py",
+        "simulation/chunks/work.py",
+    }
+    own.add("measurement/jobfiles/fio_logs.py")  # Into the drafts of write_all.
     own.update(("crash/checks.py", "crash/ext4.py", "crash/postgres.py"))  # In the folder of a check, gone with it.
-    own.add("judging/history.py")  # Appends, as the log of conditioning does.
+    own.add("diagnosis/judging/history.py")  # Appends, as the log of conditioning does.
+    own.add("studies/fits/files.py")  # In the temporary folder of a search.
+    own.add("cli/files.py")  # Keeps standard input in a temporary folder of its own.
     package = Path(hs.__file__).parent
     for source in package.rglob("*.py"):
         name = str(source.relative_to(package))
@@ -193,7 +402,8 @@ def test_nothing_is_written_but_by_the_module_that_knows_how() -> None:
                 "write_csv",
                 "touch",
             )
-            is_moved = called in ("os.open", "os.replace", "os.rename", "shutil.copy", "shutil.move")
+            is_opened |= called == "os.open" and words[1:] != ["os.O_RDONLY"]
+            is_moved = called in ("os.replace", "os.rename", "shutil.copy", "shutil.move")
             is_atomic = called == "write_text"
             assert name in own or is_atomic or not (is_opened or is_written or is_moved), f"{name}:{call.lineno}"
 

@@ -1,6 +1,6 @@
-"""The wheel, installed where there is no checkout, no Rust and no Node, and the sdist, unpacked by `packages.py`.
+"""The installed package, wheel or sdist, where there is no checkout, no Rust and no Node, and the unpacked sdist.
 
-`make validate` builds the sdist from nothing and installs it too; it is then tried as the wheel is.
+`make test` installs the wheel, `make test-all` and `make validate` the sdist too: see `packages.py`.
 """
 
 from __future__ import annotations
@@ -19,47 +19,44 @@ from packages import path_to_build
 
 pytestmark = pytest.mark.skipif(INSTALLED is None, reason="`make test` installs the packages, and names them")
 
-BUILT = INSTALLED is not None and (INSTALLED.parent / "sdist").is_dir()
-"""Whether the sdist was built."""
-KINDS = ("wheel", "sdist") if BUILT else ("wheel",)
+BUILT = INSTALLED is not None and INSTALLED.name == "sdist"
+"""Whether the sdist was compiled, as it is on the machine of a user."""
 
 
-def installed(kind: str) -> Path:
+def installed() -> Path:
+    """The environment that holds the package."""
     assert INSTALLED is not None
-    return INSTALLED.parent / kind
+    return INSTALLED
 
 
 def unpacked() -> Path:
     """The files of the sdist."""
-    assert INSTALLED is not None
-    return INSTALLED.parent / f"headstack-{hs.__version__}"
+    return installed().parent / f"headstack-{hs.__version__}"
 
 
-def call(kind: str, folder: Path, *command: str) -> str:
-    """What a program of the environment prints."""
+def call(folder: Path, *command: str) -> str:
+    """Runs a program of the environment and returns what it prints."""
     program, *arguments = command
     done = subprocess.run(
-        [installed(kind) / "bin" / program, *arguments],
+        [installed() / "bin" / program, *arguments],
         cwd=folder,
         env=environment_of(INSTALLED),
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0, f"{kind}: {' '.join(command)}\n{done.stderr}"
+    assert done.returncode == 0, f"{' '.join(command)}\n{done.stderr}"
     return done.stdout
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_it_is_this_version_with_this_catalogue(kind: str, tmp_path: Path) -> None:
-    said = call(kind, tmp_path, "headstack", "--version")
+def test_it_is_this_version_with_this_catalogue(tmp_path: Path) -> None:
+    said = call(tmp_path, "headstack", "--version")
     assert said == f"headstack, version {hs.__version__}\ncatalogue {hs.catalogue_hash()}\n"
-    place = call(kind, tmp_path, "python", "-c", "import headstack; print(headstack.__file__)").strip()
-    assert Path(place).is_relative_to(installed(kind))
+    place = call(tmp_path, "python", "-c", "import headstack; print(headstack.__file__)").strip()
+    assert Path(place).is_relative_to(installed())
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_its_metadata_are_whole(kind: str, tmp_path: Path) -> None:
+def test_its_metadata_are_whole(tmp_path: Path) -> None:
     code = """
 import json
 from importlib.metadata import distribution
@@ -67,7 +64,7 @@ told = distribution("headstack")
 licences = [path.name for path in told.files if "licenses" in path.parts]
 print(json.dumps([told.metadata.json, licences]))
 """
-    metadata, licences = json.loads(call(kind, tmp_path, "python", "-c", code))
+    metadata, licences = json.loads(call(tmp_path, "python", "-c", code))
     assert metadata["version"] == hs.__version__
     assert metadata["license_expression"] == "Apache-2.0"
     assert licences == ["LICENSE"]
@@ -85,8 +82,7 @@ def files(package: Path) -> dict[str, bytes]:
 
 def test_all_hold_the_package_of_the_checkout() -> None:
     checkout = files(Path(hs.__file__).parent)
-    for kind in KINDS:
-        assert files(next(installed(kind).glob("lib/*/site-packages/headstack"))) == checkout, kind
+    assert files(next(installed().glob("lib/*/site-packages/headstack"))) == checkout
     assert files(unpacked() / "python/headstack") == checkout
 
 
@@ -105,37 +101,35 @@ def test_the_sdist_holds_what_a_build_reads() -> None:
         assert (unpacked() / name).is_file() == (REPOSITORY / name).is_file(), name
 
 
-@pytest.mark.skipif(not BUILT, reason="`make validate` builds the sdist")
-def test_both_compute_the_same_bytes(tmp_path: Path) -> None:
-    command = ("headstack", "run", CHEETAH, "-w", "file-server", "--depth", "4", "--requests", "2000", "--json", "-")
-    wheel, sdist = (call(kind, tmp_path, *command) for kind in KINDS)
-    assert json.loads(wheel)
-    assert wheel == sdist
+def test_it_computes_the_same_bytes_as_the_checkout(tmp_path: Path) -> None:
+    command = ("run", CHEETAH, "-w", "file-server", "--depth", "4", "--requests", "2000", "--json", "-")
+    program = [sys.executable, "-m", "headstack"]
+    checkout = subprocess.run([*program, *command], cwd=tmp_path, capture_output=True, text=True, check=True)
+    package = call(tmp_path, "headstack", *command)
+    assert json.loads(package)
+    assert package == checkout.stdout
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_studies_and_reports_are_in_it(kind: str, tmp_path: Path) -> None:
-    listed = call(kind, tmp_path, "headstack", "study", "list")
+def test_studies_and_reports_are_in_it(tmp_path: Path) -> None:
+    listed = call(tmp_path, "headstack", "study", "list")
     assert all(name in listed for name in hs.studies.listed())
     assert len(hs.studies.listed()) == 9
-    call(kind, tmp_path, "headstack", "run", CHEETAH, "--requests", "2000", "--html", "report.html")
+    call(tmp_path, "headstack", "run", CHEETAH, "--requests", "2000", "--html", "report.html")
     assert "<script>" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_demo_draws_what_it_can(kind: str, tmp_path: Path) -> None:
-    assert "not written" not in call(kind, tmp_path, "headstack", "demo", "-o", "all")
-    without = "import sys; sys.modules['matplotlib'] = None; from headstack.start import main; main()"
-    said = call(kind, tmp_path, "python", "-c", without, "demo", "-o", "some")
+def test_demo_draws_what_it_can(tmp_path: Path) -> None:
+    assert "not written" not in call(tmp_path, "headstack", "demo", "-o", "all")
+    without = "import sys; sys.modules['matplotlib'] = None; from headstack.cli.start import main; main()"
+    said = call(tmp_path, "python", "-c", without, "demo", "-o", "some")
     assert "not written: some/curves.png: plots need" in said
     written = {folder: {path.name for path in (tmp_path / folder).iterdir()} for folder in ("all", "some")}
     assert written["some"] == {"curves.html", "results.json", "results.parquet"}
     assert written["all"] == written["some"] | {"curves.png"}
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_it_serves(kind: str, tmp_path: Path) -> None:
-    call(kind, tmp_path, "headstack", "serve", CHEETAH, "--run", "true")
+def test_it_serves(tmp_path: Path) -> None:
+    call(tmp_path, "headstack", "serve", CHEETAH, "--run", "true")
 
 
 HOOK = [
@@ -145,11 +139,10 @@ HOOK = [
 MATURIN = ["maturin", "build", "--profile", "dev", "--out"]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_it_writes_a_page_that_simulates(kind: str, tmp_path: Path) -> None:
+def test_it_writes_a_page_that_simulates(tmp_path: Path) -> None:
     if not (REPOSITORY / ENGINE).is_file():
         pytest.skip("the engine is not built: make web, with Rust for WebAssembly")
-    call(kind, tmp_path, "headstack", "explore", "-o", "page.html", "--no-open")
+    call(tmp_path, "headstack", "explore", "-o", "page.html", "--no-open")
     assert (tmp_path / "page.html").stat().st_size > (REPOSITORY / ENGINE).stat().st_size / 5
 
 

@@ -15,32 +15,23 @@ import pytest
 
 import headstack as hs
 from conftest import SHARED, Headstack, lacks
-from headstack.predictor import (
+from headstack.prediction import recorded
+from headstack.prediction.calibration import quantile
+from headstack.prediction.composed import Layout
+from headstack.prediction.environment import AsRecorded, Closed, Hot, Open, Recorded, Spread, Staged, spread_of_seeks
+from headstack.prediction.loops import Rates, closed, opened, product_form, staged
+from headstack.prediction.percentiles import LEVELS, of_mixture, part
+from headstack.prediction.predictions import predicted
+from headstack.prediction.predictor import (
     Axes,
     Characterization,
     Environment,
     characterization_of,
     characterize,
     load_environment,
-    recorded,
 )
-from headstack.predictor.calibration import quantile
-from headstack.predictor.composed import Layout
-from headstack.predictor.environment import (
-    AsRecorded,
-    Closed,
-    Hot,
-    Open,
-    Recorded,
-    RequestClass,
-    Spread,
-    Staged,
-    spread_of_seeks,
-)
-from headstack.predictor.loops import Rates, closed, opened, product_form, staged
-from headstack.predictor.percentiles import LEVELS, of_mixture, part
-from headstack.predictor.predictions import predicted
-from headstack.predictor.recorded import Arrival, in_course
+from headstack.prediction.recorded import Arrival, in_course
+from headstack.prediction.request_class import RequestClass
 
 KIB = 1024
 COARSE = Axes(

@@ -12,23 +12,10 @@ import pytest
 
 import headstack as hs
 from conftest import Headstack
-from headstack import prices as prices_module
-from headstack.price_checks import check
-from headstack.prices import (
-    CONFIDENCES,
-    REACH,
-    SAMPLES,
-    SHIPPED,
-    Price,
-    PriceBook,
-    kind_of_drive,
-    known,
-    last_day,
-    newest,
-    read,
-    read_rows,
-    samples,
-)
+from headstack.catalogue import prices as prices_module
+from headstack.catalogue.price_checks import check
+from headstack.catalogue.price_list import CONFIDENCES, SHIPPED, Price, known, last_day, newest, read, read_rows
+from headstack.catalogue.prices import REACH, SAMPLES, PriceBook, kind_of_drive, samples
 
 HEAD = "item,price,currency,date,confidence,source"
 OURS = f"""{HEAD}
@@ -74,7 +61,7 @@ def is_item(item: str) -> bool:
 
 def test_the_examples_run() -> None:
     names = {"hs": hs, "check": check} | vars(prices_module)
-    public = [one for name, one in vars(prices_module).items() if getattr(one, "__module__", "") == "headstack.prices"]
+    public = [one for name, one in vars(prices_module).items() if name in prices_module.__all__]
     functions: list[object] = [one for one in public if inspect.isfunction(one) and not one.__name__.startswith("_")]
     functions += [
         member.__func__ if isinstance(member, classmethod) else member
@@ -566,7 +553,7 @@ def test_what_is_known_is_listed_and_written_as_it_is_read(tmp_path: Path, heads
     assert printed.splitlines()[1].startswith("kWh,0.1747,USD,2025-05,M,")
 
 
-STUDY = Path(hs.prices.__file__).parent / "studies" / "shipped" / "storagereview"
+STUDY = Path(hs.__file__).parent / "studies" / "shipped" / "storagereview"
 
 
 def test_storagereviews_prices_and_drivemarks_follow_from_its_figures() -> None:

@@ -19,10 +19,11 @@ import pytest
 
 import headstack as hs
 from conftest import Headstack
-from headstack.measurement import Access
-from headstack.pts import FIELDS, Outcome, Report, Settings, pts
-from headstack.pts.plans import PLANS, Point
-from headstack.pts.steady import Window, last_window, steady_state
+from headstack.measurement.access import Access
+from headstack.measurement.tests.pts.outcomes import FIELDS, Outcome, Settings
+from headstack.measurement.tests.pts.plans import PLANS, Point
+from headstack.measurement.tests.pts.steady import Window, last_window, steady_state
+from headstack.measurement.tests.pts.testing import Report, pts
 
 # The rule.
 
@@ -212,7 +213,7 @@ def test_the_capacity_that_is_not_used_is_not_touched(tmp_path: Path) -> None:
 
 def test_ctrl_c_keeps_whole_rounds(tmp_path: Path) -> None:
     path = tmp_path / "kept.json"
-    command = "import sys; from headstack.cli import main; main(sys.argv[1:])"
+    command = "import sys; from headstack.cli.main import main; main(sys.argv[1:])"
     arguments = ["measure", "pts", "null:1ms", "--purge", "none", "--test", "wsat", "--round-time", "200ms"]
     process = subprocess.Popen(
         [sys.executable, "-c", command, *arguments, "--json", str(path)], stderr=subprocess.PIPE, text=True

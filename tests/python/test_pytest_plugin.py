@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -150,9 +152,18 @@ def test_a_test_that_explores_nothing_fails(pytester: pytest.Pytester) -> None:
 
 def test_whoever_does_not_use_it_does_not_wait_for_it() -> None:
     """Nothing that takes time is loaded; the package alone, and what pytest has loaded."""
-    code = "import pytest, sys; old = set(sys.modules); import headstack.pytest_plugin; print(*set(sys.modules) - old)"
+    code = """if True:
+        import pytest, sys
+        old = set(sys.modules)
+        import headstack.crash.pytest_plugin
+        print(*set(sys.modules) - old)"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert set(done.stdout.split()) == {"headstack", "headstack.pytest_plugin"}
+    assert set(done.stdout.split()) == {
+        "headstack",
+        "headstack.crash",
+        "headstack.crash.inconclusive",
+        "headstack.crash.pytest_plugin",
+    }
 
 
 POINTER = """
@@ -202,7 +213,8 @@ def test_a_finding_is_one_failure_that_says_what_is_missing(pytester: pytest.Pyt
             "*a power cut breaks it*",
             "*the pointer 1 leads nowhere*",
             "*missing: write * at byte 4,096*",
-            "*crash replay *",
+            "*reproducer: *.journal",
+            "*once more: *--disk-replay *",
         ]
     )
     kept = list(pytester.path.joinpath("found").rglob("*.journal"))
@@ -212,6 +224,86 @@ def test_a_finding_is_one_failure_that_says_what_is_missing(pytester: pytest.Pyt
     again = pytester.runpytest("--disk-replay", str(kept[0]))
     again.assert_outcomes(failed=1)
     again.stdout.fnmatch_lines(["*a power cut breaks it: the pointer * leads nowhere*"])
+
+
+def test_the_printed_command_repeats_a_finding(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As printed, from the folder in which pytest was started, which is not that of the tests."""
+    needs_fuse()
+    pytester.makeini("[pytest]")
+    pytester.mkdir("tests").joinpath("test_promise.py").write_text(textwrap.dedent(POINTER.replace("FIRST", "pass")))
+    pytester.mkdir("elsewhere")
+    monkeypatch.chdir(pytester.path / "elsewhere")
+    done = pytester.runpytest_subprocess("../tests", "--disk-findings", "found")
+    done.assert_outcomes(failed=1)
+    [command] = {line.partition("once more: ")[2] for line in done.outlines if "once more: " in line}
+    assert "headstack crash replay" not in done.stdout.str(), "the check is a function, which no command finds"
+    again = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=pytester.path / "elsewhere")
+    assert (again.returncode, "a power cut breaks it: the pointer" in again.stdout) == (1, True), again.stdout
+
+
+def devices_in_use(folder: Path) -> list[str]:
+    """Mounts and loop devices whose files lie in a folder."""
+    mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
+    files = [path.read_text() for path in Path("/sys/block").glob("loop*/loop/backing_file")]
+    return [name for name in (*mounts, *files) if name.startswith(f"{folder}/")]
+
+
+def test_a_failing_test_leaves_no_mount_and_no_loop_device(
+    pytester: pytest.Pytester, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs_loop()
+    # Other tests mount disks meanwhile, elsewhere.
+    own = tmp_path_factory.mktemp("own")
+    monkeypatch.setenv("TMPDIR", str(own))
+    pytester.makepyfile("""
+        import os, pytest, tempfile
+        from pathlib import Path
+
+        def write(folder):
+            (Path(tempfile.gettempdir()) / "mounted").write_text(str(folder))
+            deeper = open(folder / "deeper", "w")
+            deeper.write("x" * 4096)
+            raise AssertionError("on purpose")
+
+        @pytest.mark.disk("970-evo-1tb@0..64MiB")
+        def test_fails(disk):
+            with disk.mounted() as folder:
+                held = open(folder / "held", "w")
+                os.chdir(folder)
+                write(folder)
+
+        @pytest.mark.disk("970-evo-1tb@0..64MiB")
+        def test_fails_outside(disk):
+            mount = disk.mounted()
+            held = open(mount.__enter__() / "held", "w")
+            os.chdir("/")
+            raise AssertionError("on purpose")
+    """)
+    pytester.runpytest_subprocess().assert_outcomes(failed=2)
+    assert (own / "mounted").read_text().startswith(f"{own}/")
+    assert devices_in_use(own) == []
+
+
+def test_what_differs_from_the_marker_is_a_warning(pytester: pytest.Pytester) -> None:
+    needs_fuse()
+    pytester.path.joinpath("idle.toml").write_text(
+        '[[fault]]\nat = "0s"\nwhat = "media-error"\nranges = [{ offset = "1GiB", length = "4KiB" }]\n'
+    )
+    pytester.makepyfile("""
+        import os, pytest
+
+        @pytest.mark.disk("constant:1ms", size="1000001")
+        def test_size(disk):
+            assert os.path.getsize(disk.path) == 999_936
+
+        @pytest.mark.disk("wd1200bb@0..64MiB", faults="idle.toml")
+        def test_faults(disk):
+            pass
+    """)
+    done = pytester.runpytest()
+    done.assert_outcomes(passed=2, warnings=2)
+    done.stdout.fnmatch_lines(["*disk: size: 1000001 is 999,936 bytes, in whole blocks of 512*"])
+    done.stdout.fnmatch_lines(["*fault?0?.ranges has no effect: lies outside of what is exported*"])
 
 
 def test_an_exploration_of_next_to_nothing_is_inconclusive(pytester: pytest.Pytester) -> None:
@@ -239,3 +331,37 @@ def test_a_store_that_is_asked_for_too_little_is_found_out(pytester: pytest.Pyte
     done = pytester.runpytest("--disk-budget", "60", "-k", "test_commits_survive")
     done.assert_outcomes(failed=1)
     done.stdout.fnmatch_lines(["*a power cut breaks it*", "*commits were acknowledged, * are there*"])
+
+
+UNSYNCED = """
+    import pytest, time
+    from headstack.crash.pytest_device import JOURNAL
+
+    @pytest.mark.disk("wd1200bb@0..64MiB", crash="explore")
+    @pytest.mark.parametrize("writeback", ["4ms", "0s"])
+    def test_writes(disk, writeback):
+        with disk.mounted("ext4", writeback=writeback) as folder:
+            disk.mark("begin")
+            journal, number, synced, end_s = disk._folder / JOURNAL, 0, 0, time.monotonic() + 60
+            while number < 20 or (writeback != "0s" and synced < 10 and time.monotonic() < end_s):
+                before = journal.stat().st_size
+                (folder / str(number)).write_bytes(bytes(4096))
+                disk.mark(number)
+                number += 1
+                synced += journal.stat().st_size - before > 4096
+        covered = disk.explore(lambda folder, marks: None, budget="100").coverage
+        with open(REPORT, "a") as file:
+            print(writeback, covered.windows, covered.told(), file=file)
+"""
+
+
+def test_a_mounted_disk_is_synced_in_the_background(pytester: pytest.Pytester) -> None:
+    """Of a program that syncs nothing, the recording has what the kernel would have written meanwhile."""
+    needs_loop()
+    report = pytester.path / "report"
+    pytester.makepyfile(UNSYNCED.replace("REPORT", repr(str(report))))
+    pytester.runpytest().assert_outcomes(passed=2)
+    lines = report.read_text().splitlines()
+    windows = {line.split()[0]: int(line.split()[1]) for line in lines}
+    assert windows["4ms"] >= windows["0s"] + 5, lines
+    assert all("subsets of one recorded schedule of the kernel's writeback" in line for line in lines)

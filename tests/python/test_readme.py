@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from conftest import INSTALLED, environment_of, needs_program, slow
-from headstack.cli import main
 from headstack.cli.loading import every
+from headstack.cli.main import main
 from terminals import ESCAPES, on_terminal
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,7 +13,7 @@ import pytest
 
 import headstack as hs
 from conftest import CHEETAH, Headstack, interrupt
-from headstack.replays import MODES
+from headstack.traces.replays import MODES
 
 COLUMNS = "time=us:us,offset=offset,length=size,op=op,response=us_taken:us"
 
@@ -187,7 +187,7 @@ def test_ctrl_c_keeps_what_was_played(tmp_path: Path) -> None:
     rows = [(1000 * n, 4096 * (n % 900), 4096, "read", 500) for n in range(60_000)]
     path = write_csv(tmp_path / "minute.csv", rows)
     kept, out = tmp_path / "kept.json", tmp_path / "out.parquet"
-    command = "import sys; from headstack.cli import main; main(sys.argv[1:])"
+    command = "import sys; from headstack.cli.main import main; main(sys.argv[1:])"
     arguments = ["replay", str(path), "--columns", COLUMNS, "null:1ms", "-q", "--json", str(kept), "--record", str(out)]
     process = subprocess.Popen([sys.executable, "-c", command, *arguments], stderr=subprocess.PIPE, text=True)
     interrupt(process)

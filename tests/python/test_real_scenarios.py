@@ -183,7 +183,7 @@ def test_bad_input_gets_one_line(
 
 def test_ctrl_c_keeps_what_was_measured(web: Path, tmp_path: Path) -> None:
     kept = tmp_path / "kept.json"
-    command = "import sys; from headstack.cli import main; main(sys.argv[1:])"
+    command = "import sys; from headstack.cli.main import main; main(sys.argv[1:])"
     arguments = ["measure", "null:1ms", "-w", str(web), "--time", "60s", "-q", "--json", str(kept)]
     process = subprocess.Popen([sys.executable, "-c", command, *arguments], stderr=subprocess.PIPE, text=True)
     interrupt(process)

@@ -11,7 +11,7 @@ import pytest
 
 import headstack as hs
 from conftest import ATLAS, CHEETAH, Headstack
-from headstack.replays import MODES
+from headstack.traces.replays import MODES
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +38,20 @@ def test_a_run_is_recorded_as_a_trace(headstack: Headstack, tmp_path: Path) -> N
     assert total["response_sum_ns"] / 500 == pytest.approx(result["mean_ms"] * 1e6)
     assert (meta["response"], meta["devices"][0]["name"]) == ("simulated", ATLAS)
     assert info["summary"]["most_in_flight"] == 2
+
+
+def test_a_commit_of_a_journal_is_a_flush_and_a_write(tmp_path: Path) -> None:
+    events = [("0.000000000", "W", 800), ("0.001000000", "FWFSM", 4000), ("0.200000000", "W", 1600)]
+    lines = [f"8,0 1 {n} {at} 7 Q {rwbs} {place} + 8 [jbd2]" for n, (at, rwbs, place) in enumerate(events, 1)]
+    path = tmp_path / "journal.txt"
+    path.write_text("\n".join(lines) + "\n")
+    stored = tmp_path / "journal.parquet"
+    hs.Trace(path).to_parquet(stored)
+    for trace in (path, stored):
+        (found,) = json.loads(hs.replay(trace, CHEETAH, "timed").to_json())
+        assert {kind: found["kinds"][kind]["count"] for kind in ("flush", "write")} == {"flush": 1, "write": 3}
+        assert found["fidelity"]["replayed_requests"] == 3
+        assert any("PREFLUSH" in note for note in found["notes"]), found["notes"]
 
 
 def test_the_clients_of_a_scenario_are_processes(tmp_path: Path) -> None:

@@ -10,13 +10,13 @@ import pytest
 
 import headstack as hs
 from conftest import CHEETAH
-from headstack.answers import Gain
 from headstack.report.draw import draw
 from headstack.report.figures import Axis, Bars, Figure, Grid, Lines, Report, Series, Table
 from headstack.report.html import to_html
 from headstack.report.pages import FOLDER
-from headstack.report.sweeps_report import report_of
-from headstack.report.words import known, number, time, with_error, with_says
+from headstack.results.answers import Gain
+from headstack.results.words import known, number, time, with_error, with_says
+from headstack.simulation.report import report_of
 
 SSD = "970-evo-1tb"
 

@@ -13,7 +13,7 @@ import pytest
 
 import headstack as hs
 from conftest import ATLAS, CHEETAH
-from headstack.results import WithinLimit
+from headstack.results.table import WithinLimit
 
 
 def test_duckdb_reads_results_in_place(results: hs.Results) -> None:
@@ -148,7 +148,7 @@ def test_a_run_that_ends_before_the_cache_is_full_says_so() -> None:
     words = "too short to tell: data in write caches still changed"
     assert (results[0]["half_width_ms"], results[0]["sampling"]) == (None, words)
     assert "too short" in results.shown()[1][0]
-    assert f"sampling error of 1 of 1 means: {words}" in results.notes
+    assert f"sampling error of 1 of 1 mean: {words}" in results.notes
 
 
 def test_percentiles_of_a_run(results: hs.Results) -> None:

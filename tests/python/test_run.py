@@ -109,6 +109,14 @@ def test_a_signal_ends_a_run_with_all_of_its_stages(tmp_path: Path, number: sign
     assert shown.splitlines()[-1] == str(-number)
 
 
+def test_a_process_that_starts_while_a_signal_arrives_is_ended_too(runner: ModuleType) -> None:
+    running = runner.Running()
+    running.end(signal.SIGTERM)
+    process = subprocess.Popen(["sleep", "1000"], process_group=0)
+    running.add(process)
+    assert process.wait() == -signal.SIGTERM
+
+
 @pytest.mark.parametrize("fails", ["no-such-program", "/"])
 def test_a_stage_that_cannot_start_keeps_no_other_waiting(
     runner: ModuleType, target: Path, fails: str, monkeypatch: pytest.MonkeyPatch

@@ -15,8 +15,8 @@ import pytest
 import headstack as hs
 from conftest import ATLAS, CHEETAH
 from headstack import _native
-from headstack.options import OPTIONS
-from headstack.runs import specify
+from headstack.catalogue.options import OPTIONS
+from headstack.simulation.runs import specify
 
 
 def test_sweep_order_is_the_documented_one() -> None:

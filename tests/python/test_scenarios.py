@@ -12,8 +12,8 @@ from click.testing import CliRunner, Result
 
 import headstack as hs
 from conftest import ATLAS, CHEETAH
-from headstack.cli import main
-from headstack.runs import specify
+from headstack.cli.main import main
+from headstack.simulation.runs import specify
 
 SMALL_ARRAY = "four.toml"
 

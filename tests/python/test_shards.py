@@ -9,11 +9,11 @@ import pytest
 
 import headstack as hs
 from conftest import Headstack
-from headstack import sweeps
-from headstack.chunks import chunk as chunk_module
-from headstack.chunks import executors
-from headstack.chunks.work import answer
-from headstack.shards import Shard, merge
+from headstack.simulation.chunks import chunk as chunk_module
+from headstack.simulation.chunks import executors
+from headstack.simulation.chunks.work import answer
+from headstack.simulation.shards import Shard, merge
+from headstack.simulation.swept import Plan
 
 SYSTEMS = ["cheetah-x15-36lp", "atlas-10k-iii-73"]
 VARY: dict[str, str | int] = {
@@ -120,7 +120,7 @@ def test_a_shard_of_what_is_impossible_alone_is_no_mistake(tmp_path: Path) -> No
     impossible = {"queue.depth": "4,0", "requests": 300}
     paths = [part(tmp_path, shard, vary=impossible) for shard in ("1/4", "2/4", "3/4", "4/4")]
     assert merge(paths, tmp_path / "whole.csv") == 4
-    plan = sweeps.Plan(SYSTEMS, "file-server", {"queue.depth": "4,0", "requests": "300"}, shard=Shard(2, 4))
+    plan = Plan(SYSTEMS, "file-server", {"queue.depth": "4,0", "requests": "300"}, shard=Shard(2, 4))
     assert [chunk.runs for chunk in plan.chunks()] == [1]
 
 

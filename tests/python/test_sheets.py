@@ -14,7 +14,7 @@ import pytest
 
 import headstack as hs
 from conftest import Headstack
-from headstack.sheets import Sheet, lines_of
+from headstack.catalogue.sheets import Sheet, lines_of
 
 SEAGATE = """Exos X18
 Standard Model    ST18000NM000J
@@ -428,7 +428,7 @@ def test_a_terminal_is_asked() -> None:
     ]
     leader, follower = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-c", "from headstack.cli import main; main()", "drives", "new"],
+        [sys.executable, "-c", "from headstack.cli.main import main; main()", "drives", "new"],
         stdin=follower,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -63,3 +64,50 @@ def test_they_run_and_are_preconditioned(small: str, headstack: Headstack) -> No
     assert (refused.returncode, "no solid-state drive" in refused.stderr) == (2, True)
     refused = headstack("run", NVME, "--policy", "look")
     assert (refused.returncode, "no disk drive" in refused.stderr) == (2, True)
+
+
+def test_a_run_that_uses_up_erased_flash_is_not_steady(small: str, headstack: Headstack) -> None:
+    writes: dict[str, Any] = {"size": "4KiB", "read": 0, "random": 100, "depth": 32, "requests": 50_000}
+    new, used = (hs.run(small, **writes, preconditioned=how) for how in ("no", "yes"))
+    assert new[0]["sampling"].startswith("not steady: writes used up erased flash")
+    assert (new[0]["half_width_ms"], new[0]["p99_low_ms"]) == (None, None)
+    assert any(note.startswith("1 of 1 run is not steady: ") for note in new.notes), new.notes
+    assert not (used[0]["sampling"] or "").startswith("not steady")
+    assert new.flash_states[0].startswith("state: small: filled: ")
+    assert used.flash_states[0].startswith("state: small: steady: ")
+    assert hs.run("cheetah-x15-36lp", requests=300).flash_states == []
+    reads = hs.run(small, size="4KiB", read=100, random=100, depth=4, requests=20_000)
+    assert not (reads[0]["sampling"] or "").startswith("not steady")
+    shown = headstack("run", small, "--size", "4KiB", "--read", "0", "--random", "100", "--depth", "32").stdout
+    first, *rest = shown.splitlines()
+    assert first.startswith("state: small: filled: reads find data, writes find erased flash")
+    assert "not steady" in "".join(rest[:4])
+
+
+@pytest.mark.parametrize(
+    ("system", "words"),
+    [
+        ("980-1tb", "SSDs without capacitors do 150 to 3,000 synchronous writes a second"),
+        ("pm883-480gb", "the SSD has capacitors"),
+        ("exos-x16-16tb", "the write cache counts as protected"),
+    ],
+)
+def test_an_assumed_flush_cost_is_named(system: str, words: str, tmp_path: Path) -> None:
+    def notes_of(results: hs.Results) -> list[str]:
+        return [note for note in results.notes if note.startswith("the flush cost of this drive is not known")]
+
+    job = tmp_path / "sync.fio"
+    job.write_text("[log]\nrw=write\nbs=4k\nsize=1m\nfsync=1\ndirect=1\n")
+    (note,) = notes_of(hs.run_jobs(job, system))
+    assert words in note
+    assert notes_of(hs.run(system, "random-write-4k", requests=300, warm_up=0)) == []
+
+
+def test_openzfs_says_what_is_not_modelled() -> None:
+    def notes_on(system: str) -> list[str]:
+        return [
+            note for note in hs.run(system, requests=300, warm_up=0).notes if "no ARC, no transaction groups" in note
+        ]
+
+    assert len(notes_on("zfs-raidz2-8-nas")) == 1
+    assert notes_on("md-raid5-8x2tb") == []

@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 import headstack as hs
-from headstack.cli import COMMANDS, main
-from headstack.start import WIDTH, text
+from headstack.cli.main import COMMANDS, main
+from headstack.cli.start import WIDTH, text
 from terminals import on_terminal
 
 HEAVY = {"click", "distributed", "duckdb", "matplotlib", "numpy", "polars", "rich", "headstack._native", "typing"}
@@ -22,7 +22,7 @@ HEAVY = {"click", "distributed", "duckdb", "matplotlib", "numpy", "polars", "ric
 def started(*arguments: str, loading: bool = False, **environment: str) -> subprocess.CompletedProcess[str]:
     """The command line as the installed script begins it; on stderr, at the end, what was loaded."""
     told = "import atexit; atexit.register(lambda: print(*sys.modules, file=sys.stderr))" if loading else ""
-    code = f"import sys; {told}\nfrom headstack.start import main\nmain()"
+    code = f"import sys; {told}\nfrom headstack.cli.start import main\nmain()"
     command = [sys.executable, "-c", code, *arguments]
     return subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=False)
 
@@ -74,7 +74,7 @@ def test_on_a_narrow_terminal_help_is_made_to_fit(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_told_of_help_too() -> None:
-    code = "from headstack.start import main; main()"
+    code = "from headstack.cli.start import main; main()"
     for arguments in ([], ["--help"]):
         with open("/dev/full", "wb") as full:
             shown = subprocess.run([sys.executable, "-c", code, *arguments], stdout=full, stderr=subprocess.PIPE)
@@ -85,9 +85,14 @@ def test_a_full_disk_is_told_of_help_too() -> None:
 def test_a_command_loads_its_own_modules_alone() -> None:
     shown = started("drives", "list", loading=True)
     loaded = set(shown.stderr.split())
-    assert {"click", "headstack.cli.catalogue"} <= loaded
+    assert {"click", "headstack.cli.catalogue.catalogue"} <= loaded
     assert not loaded & (HEAVY - {"click", "headstack._native", "typing"})
-    assert not loaded & {"headstack.results", "headstack.runs", "headstack.measurement", "headstack.cli.runs"}
+    assert not loaded & {
+        "headstack.results.results",
+        "headstack.simulation.runs",
+        "headstack.measurement.measurement",
+        "headstack.cli.simulate.runs",
+    }
 
 
 def test_every_name_of_the_package_is_there() -> None:

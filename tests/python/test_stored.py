@@ -10,17 +10,18 @@ from typing import Any
 import pytest
 
 import headstack as hs
-from headstack.analysis import Analysis
-from headstack.classic import outcome
-from headstack.conditioning import log
-from headstack.inspection import stored
-from headstack.inspection.fields import Fields
-from headstack.predictor import characterization
-from headstack.predictor.characterization import Characterization
-from headstack.pts import Report, Settings
-from headstack.results import Results
-from headstack.stored import Stored
+from headstack.diagnosis.inspection import stored
+from headstack.diagnosis.inspection.fields import Fields
+from headstack.io.stored import Stored
+from headstack.measurement.tests.classic import outcome
+from headstack.measurement.tests.conditioning import log
+from headstack.measurement.tests.pts.outcomes import Settings
+from headstack.measurement.tests.pts.testing import Report
+from headstack.prediction import characterization
+from headstack.prediction.characterization import Characterization
+from headstack.results.results import Results
 from headstack.studies import outcome as study
+from headstack.traces.analysis import Analysis
 from test_conditioning import made_log
 
 FIXTURES = Path(__file__).parents[2] / "crates" / "result" / "tests" / "fixtures"

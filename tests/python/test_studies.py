@@ -101,6 +101,25 @@ def test_a_study_gives_verdicts_tables_and_figures(tmp_path: Path) -> None:
     assert {run.system for run in outcome.runs} == {"cheetah-x15-36lp", "atlas-10k-iii-73"}
 
 
+def test_what_is_not_of_runs_or_compares_runs_is_not_predicted(tmp_path: Path) -> None:
+    few = """sql = \"\"\"
+select 'by hand' as what, 1 as published, 1 as found
+union all select 'by hand, too', 2, 2
+union all select 'run', 150, iops from runs where system = 'cheetah-x15-36lp' and depth = 1\"\"\"
+tolerance = "50%"
+"""
+    own = 'sql = "select 0.99 * iops as published, iops as found from runs"\ntolerance = "50%"\nmissing = "a figure"\n'
+    text = f"{HEAD}{CLAIM}{few}{CLAIM.replace(chr(34) + 'c' + chr(34), chr(34) + 'd' + chr(34))}{own}"
+    gain, of_few, of_own = hs.studies.run(put(tmp_path, text)).claims
+    assert (gain.verdict, of_few.verdict, of_own.verdict) == (
+        Verdict.PREDICTED,
+        Verdict.CONFIGURED,
+        Verdict.NOT_TESTABLE,
+    )
+    assert "1 of them of runs" in of_few.evidence
+    assert of_own.rows == ()
+
+
 def test_the_bytes_do_not_depend_on_threads(tmp_path: Path, headstack: Headstack) -> None:
     study = str(put(tmp_path))
     for threads in ("1", "2"):
@@ -151,6 +170,7 @@ sql       = \"\"\"
 select depth, first.iops as published, again.iops as found
 from first join again using (system, workload, depth) order by all\"\"\"
 tolerance = "2%"
+missing   = "Both figures are of runs here."
 """
 
 
@@ -165,15 +185,23 @@ def test_recordings_are_replayed_with_what_was_recorded(tmp_path: Path) -> None:
     assert [row["requests"] for row in recordings for _ in range(2)] == [row["requests"] for row in rows]
     assert all(0 <= row["lowest_byte"] < row["highest_end_byte"] for row in recordings)
     (claim,) = outcome.claims
-    assert claim.verdict == Verdict.PREDICTED
-    assert len(claim.rows) == 2
+    assert claim.verdict == Verdict.NOT_TESTABLE, "what is published is a run of ours, too"
 
 
 def test_an_interrupted_study_goes_on_where_it_was(tmp_path: Path, headstack: Headstack) -> None:
     """Forty runs of half a tenth of a second each: some are kept when it is interrupted, and not done again."""
     text = HEAD.replace("requests = 500", "requests = 50000, seed = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]")
     study = str(put(tmp_path, text))
-    command = [sys.executable, "-c", "from headstack.cli import main; main()", "study", "run", study, "--store", "kept"]
+    command = [
+        sys.executable,
+        "-c",
+        "from headstack.cli.main import main; main()",
+        "study",
+        "run",
+        study,
+        "--store",
+        "kept",
+    ]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
         while process.poll() is None and not list(tmp_path.glob("kept/*/*.parquet")):
             time.sleep(0.01)
@@ -214,6 +242,11 @@ def test_a_miss_without_a_reason_ends_with_1(tmp_path: Path, headstack: Headstac
         ('sql = "select true as holds"\nconfigured = "us"', '"us"', "no run is in it, it rests on published figures"),
         ('sql = "select sum(iops) < 500 as holds from runs"\ncontradicted = "it is"', '"it is"', "c rests on runs"),
         ('missing = "a"\ntolerence = "5%"', "tolerence", "did you mean `tolerance`?"),
+        (
+            'sql = "select iops as published, iops as found from runs"\ntolerance = "5%"',
+            "select iops",
+            "published holds results of our own runs",
+        ),
     ],
 )
 def test_bad_claims_are_refused_with_their_line(

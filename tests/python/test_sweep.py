@@ -19,11 +19,11 @@ import pytest
 import headstack as hs
 from conftest import Headstack
 from headstack import _native
-from headstack.chunks import chunk as chunk_module
-from headstack.designs import Design, axis, sobol
 from headstack.report.figures import Bars, Lines, Table
-from headstack.report.sweeps_report import TOLD_MAX, figure, report_of
-from headstack.runs import specify
+from headstack.simulation.chunks import chunk as chunk_module
+from headstack.simulation.designs import Design, axis, sobol
+from headstack.simulation.report import TOLD_MAX, figure, report_of
+from headstack.simulation.runs import specify
 
 DRIVE = "cheetah-x15-36lp"
 
@@ -227,7 +227,7 @@ def test_an_interrupted_sweep_goes_on(tmp_path: Path, headstack: Headstack) -> N
         *("sweep", DRIVE, "-w", "file-server", "--requests", "60000", "--depth", "64", "--sample", "random"),
         *("--points", "120", "--vary", "seek.read_average=3ms..6ms", "--vary", "queue.depth=1..64"),
     ]
-    command = [sys.executable, "-c", "from headstack.cli import main; main()", *arguments]
+    command = [sys.executable, "-c", "from headstack.cli.main import main; main()", *arguments]
 
     def kept() -> dict[Path, int]:
         return {path: path.stat().st_mtime_ns for path in (tmp_path / "store").rglob("*.parquet")}

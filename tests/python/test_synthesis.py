@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 import headstack as hs
-from conftest import CHEETAH, REPOSITORY, SHARED, Headstack
-from headstack import endless
+from conftest import CHEETAH, REPOSITORY, SHARED, Headstack, lacks
+from headstack.traces import endless
 
 MSR = REPOSITORY / "crates" / "trace" / "samples" / "msr.csv"
 DISKSIM = SHARED / "traces" / "disksim" / "ascii.trace"
-COMMAND = [sys.executable, "-c", "from headstack.cli import main; main()", "trace", "synthesize"]
+COMMAND = [sys.executable, "-c", "from headstack.cli.main import main; main()", "trace", "synthesize"]
 PATIENCE_S = 60
 
 
@@ -117,8 +117,9 @@ def test_a_synthesis_that_is_ended_leaves_nothing(number: int, tmp_path: Path) -
     assert not os.listdir(tmp_path)
 
 
-@pytest.mark.skipif(not DISKSIM.exists(), reason="no sample traces")
 def test_a_real_trace_has_a_twin(tmp_path: Path) -> None:
+    if not DISKSIM.exists():
+        lacks("data", f"no sample traces in {SHARED}")
     found = hs.synthesize(hs.Trace(DISKSIM, steps=["first=30000"]), tmp_path / "twin.parquet")
     assert found.scorecard is not None
     assert found.scorecard["misses"]["max_error"] < 0.02

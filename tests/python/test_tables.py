@@ -15,12 +15,13 @@ import pytest
 import headstack as hs
 from headstack import _native
 from headstack._native import Field
-from headstack.classic.outcome import Outcome
-from headstack.fields import tables
-from headstack.measurement import Access
-from headstack.predictor.predictions import Prediction, Predictions
-from headstack.sweeps import Plan
-from headstack.tables import sql_type, to_parquet
+from headstack.cli.documented_tables import tables
+from headstack.io.tables import sql_type, to_parquet
+from headstack.measurement.access import Access
+from headstack.measurement.tests.classic.outcome import Outcome
+from headstack.prediction.prediction import Prediction
+from headstack.prediction.predictions import Predictions
+from headstack.simulation.swept import Plan
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "columns.md"
 SQL = {"text": "VARCHAR", "count": "UBIGINT", "figure": "DOUBLE", "flag": "BOOLEAN"}

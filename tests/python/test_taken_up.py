@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -12,17 +11,17 @@ from typing import Any
 import pytest
 
 import headstack as hs
-from conftest import CHEETAH, REPOSITORY, Headstack
-from headstack.report import choice_report, sweeps_report
-from headstack.report.explorer import ENGINE
+from conftest import CHEETAH, REPOSITORY, Headstack, chromium
+from headstack.choice import report as choice_report
 from headstack.report.figures import Lines, Report
 from headstack.report.html import to_html
-from headstack.report.taken_up import taken
+from headstack.results.explorer import ENGINE, simulator
+from headstack.results.explorer_queries import taken
+from headstack.simulation import report as sweeps_report
 from test_choose import JOB
 from test_studies import put
 
 WEB = REPOSITORY / "web"
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 ARRAY = "nearline-24-raid6"
 PAGES = ("run", "array", "scenario", "sweep", "study", "choice", "measured")
 
@@ -57,13 +56,12 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Report]:
 @pytest.fixture(scope="module")
 def looked(reports: dict[str, Report], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What a reader finds in Chromium, by report."""
-    if shutil.which("node") is None or CHROMIUM is None or not (WEB / "node_modules").is_dir():
-        pytest.skip("the pages are looked at by Chromium and Node with web/node_modules (npm ci)")
+    browser = chromium()
     folder = tmp_path_factory.mktemp("pages")
     files = [folder / f"{name}.html" for name in PAGES]
     for name, file in zip(PAGES, files, strict=True):
-        file.write_text(to_html(reports[name], with_simulator=True), encoding="utf-8")
-    command: list[str | Path] = ["node", WEB / "test" / "alive.mjs", CHROMIUM, *files]
+        file.write_text(to_html(reports[name], simulator), encoding="utf-8")
+    command: list[str | Path] = ["node", WEB / "test" / "alive.mjs", browser, *files]
     done = subprocess.run(command, capture_output=True, text=True, timeout=500, check=False)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)

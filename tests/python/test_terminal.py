@@ -14,10 +14,11 @@ import pytest
 
 import headstack as hs
 from conftest import ATLAS, CHEETAH, Headstack
-from headstack.cli import main
 from headstack.cli.loading import every
-from headstack.cli.prediction import print_predictions
-from headstack.predictor.predictions import Prediction, Predictions
+from headstack.cli.main import main
+from headstack.cli.predict.prediction import print_predictions
+from headstack.prediction.prediction import Prediction
+from headstack.prediction.predictions import Predictions
 from terminals import ESCAPES, on_terminal
 
 SNAPSHOTS = Path(__file__).parent / "samples" / "terminal.txt"
@@ -140,14 +141,16 @@ def test_csv_is_named_where_there_is_one(folder: Path) -> None:
 
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
 def test_no_escapes_where_they_are_not_wanted(environment: dict[str, str], tmp_path: Path) -> None:
-    coloured = on_terminal(["drives", "list"], 80, tmp_path)
-    plain = on_terminal(["drives", "list"], 80, tmp_path, **environment)
+    coloured = on_terminal(["workloads", "list"], 80, tmp_path)
+    plain = on_terminal(["workloads", "list"], 80, tmp_path, **environment)
     assert ESCAPES.search(coloured) is not None
     assert plain == ESCAPES.sub("", coloured)
 
 
 def test_columns_of_the_environment_are_taken_for_those_of_the_terminal(tmp_path: Path) -> None:
-    assert on_terminal(["drives", "list"], 200, tmp_path, COLUMNS="80") == on_terminal(["drives", "list"], 80, tmp_path)
+    narrow, wide = (on_terminal(["workloads", "list"], columns, tmp_path) for columns in (60, 200))
+    assert narrow != wide
+    assert on_terminal(["workloads", "list"], 200, tmp_path, COLUMNS="60") == narrow
 
 
 def test_every_command_that_prints_a_table_can_be_asked_for_all_of_it() -> None:

@@ -9,8 +9,8 @@ import pytest
 
 import headstack as hs
 from conftest import Headstack
-from headstack import analyzing
-from headstack.chunks import parts, work
+from headstack.simulation.chunks import parts, work
+from headstack.traces import analyzing
 
 FILES, REQUESTS = 5, 2_000
 

@@ -16,8 +16,8 @@ import pytest
 
 import headstack as hs
 from conftest import REPOSITORY, Headstack
-from headstack.cli.traces import STEPS
-from headstack.traces import export_formats, format_lines, formats
+from headstack.cli.traces.traces import STEPS
+from headstack.traces.traces import export_formats, format_lines, formats
 
 SAMPLES = REPOSITORY / "crates" / "trace" / "samples"
 MSR = SAMPLES / "msr.csv"
@@ -286,7 +286,7 @@ def test_a_stopped_import_leaves_nothing(tmp_path: Path) -> None:
     line = "{},hm,0,Read,{},4096,100\n"
     with open(tmp_path / "long.csv", "w", encoding="ascii") as file:
         file.writelines(line.format(128166372003061629 + 10_000 * i, 4096 * (i % 999)) for i in range(3_000_000))
-    command = [sys.executable, "-c", "from headstack.cli import main; main()"]
+    command = [sys.executable, "-c", "from headstack.cli.main import main; main()"]
     command += ["trace", "import", "long.csv", "-o", "long.parquet"]
     running = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     for _ in range(400):

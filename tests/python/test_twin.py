@@ -10,19 +10,21 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 import headstack as hs
 from conftest import Headstack, lacks, slow
-from headstack.system import load_system
-from headstack.twin import array, disk
+from headstack.catalogue.system import load_system
+from headstack.cli.predict.twin import draw as draw_calibration
 from headstack.twin.device import Answers, Requests, SimulatedDevice
-from headstack.twin.disk_draws import draw
-from headstack.twin.disk_fit import Fit, smoothing
-from headstack.twin.disk_model import rising
+from headstack.twin.families import array, disk
+from headstack.twin.families.disk_draws import draw
+from headstack.twin.families.disk_fit import Fit, smoothing
+from headstack.twin.families.disk_model import rising
 from headstack.twin.fitting import order
 from headstack.twin.learning import Calibration, learn, load_answers, save_answers
 from headstack.twin.learnt import Learnt, Residual
@@ -33,6 +35,22 @@ from headstack.twin.written import written
 
 def session_of(name: str, **given: float) -> Session:
     return Session(SimulatedDevice(load_system(name).system, 7), **given)  # type: ignore[arg-type]
+
+
+def test_no_bound_of_a_seek_is_negative(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where chance moves the shortest seek by more than it takes, its lower bound is 0."""
+    monkeypatch.setattr(tracks, "command_ns", lambda session, turn: None)
+    found = SimpleNamespace(
+        turn=SimpleNamespace(period_ns=8.3e6, sd_ns=1.0, rpm=7200.0),
+        disk=SimpleNamespace(
+            seek_ns=np.array([1e5, 9e6]), command_ns=2e5, read_hit_ns=1e5, queue={"depth": 1}, buffer={}
+        ),
+        seek_sd_ns=np.array([5.26e5, 1e5]),
+        others=[],
+        session=SimpleNamespace(of=lambda name: []),
+    )
+    points = disk._values(cast("Fit", found))["seek.points"]
+    assert (points.low, points.high) == ("0.000ms", "9.364ms")
 
 
 @pytest.mark.parametrize("name", ["cheetah-9lp", "cheetah-x15-36lp", "travelstar-7k100-100gb", "wd-red-plus-4tb"])
@@ -180,10 +198,18 @@ def test_a_hidden_disk_is_known_within_the_budget(blind) -> None:  # type: ignor
     for depth, size in ((1, 8192), (32, 16384)):
         rates = []
         for system in (hidden, learnt.best):
-            device = SimulatedDevice(json.dumps(system), 5)
+            device = SimulatedDevice(system, 5)
             rates.append(device.ask(queue.reads(device.capacity_bytes, size, depth, 4000)(random)).per_s)
         # Hidden disks of all eras come out within 2 % on average and 6 % at worst.
         assert abs(rates[1] / rates[0] - 1) < 0.06, (depth, rates)
+
+
+def test_the_picture_of_a_calibration_is_drawn(blind, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
+    _, learnt, session = blind
+    path = tmp_path / "own.png"
+    draw_calibration(Calibration("disk", session, learnt), str(path))
+    assert path.read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_seek_curve_and_the_settling_of_writes_are_those_of_the_disk() -> None:
@@ -329,7 +355,7 @@ def test_the_command_writes_a_system_for_every_command(tmp_path: Path, headstack
 
 
 def test_ctrl_c_keeps_the_answers(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", "from headstack.cli import main; main()", "twin", "null", "-o", "own.toml"]
+    command = [sys.executable, "-c", "from headstack.cli.main import main; main()", "twin", "null", "-o", "own.toml"]
     process = subprocess.Popen([*command, "--family", "volume"], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     # The first requests are answered by then, and half a minute of others begins.

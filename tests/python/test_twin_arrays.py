@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headstack.system import load_system
-from headstack.twin import array, disk
-from headstack.twin.array import assembled
+from headstack.catalogue.system import load_system
 from headstack.twin.device import Requests, SimulatedDevice
+from headstack.twin.families import array, disk
+from headstack.twin.families.array import assembled
 from headstack.twin.layout import Layout
 from headstack.twin.learnt import Learnt
 from headstack.twin.member import Member

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headstack.intervals import calibration
-from headstack.system import load_system
-from headstack.twin import flash, flash_reads, flash_writes
+from headstack.catalogue.system import load_system
+from headstack.results.intervals import calibration
 from headstack.twin.device import Answers, Requests, SimulatedDevice
-from headstack.twin.flash_draw import loaded
+from headstack.twin.families import flash, flash_reads, flash_writes
+from headstack.twin.families.flash_draw import loaded
 from headstack.twin.learnt import Learnt
 from headstack.twin.probes import dies, slc_cache
 from headstack.twin.session import Session

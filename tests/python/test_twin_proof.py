@@ -10,13 +10,13 @@ import pytest
 
 pytest.importorskip("numpy", reason="twins need numpy")
 
-from headstack.cli import main
-from headstack.intervals import calibration
-from headstack.intervals.calibration import Learnt, Load
+from headstack.cli.main import main
 from headstack.report.figures import Lines, Table
-from headstack.report.twins_report import report_of
+from headstack.results.intervals import calibration
+from headstack.results.intervals.calibration import Learnt, Load
 from headstack.twin import proof
 from headstack.twin.proof import Proof
+from headstack.twin.report import report_of
 
 
 def proofs(family: str, count: int, seed: int, first: int = 0) -> Iterator[Proof]:

@@ -11,7 +11,7 @@ import pytest
 
 import headstack as hs
 from conftest import SHARED, Headstack, lacks
-from headstack.system import load_system
+from headstack.catalogue.system import load_system
 from headstack.twin import fio_results, published
 from headstack.twin.learnt import Residual
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conftest import Headstack
-from headstack.system import load_system
+from conftest import Headstack, slow
+from headstack.catalogue.system import load_system
 from headstack.twin import rounds
 from headstack.twin.device import SimulatedDevice
 from headstack.twin.hidden import FIGURES
@@ -69,6 +69,7 @@ def test_a_device_that_does_not_fit_is_measured_and_said_so(headstack: Headstack
     assert "two rounds of a workload are apart by" in out
 
 
+@slow("28 s of processor time; `test_the_picture_of_a_calibration_is_drawn` draws another calibration")
 def test_a_calibration_is_drawn_from_its_first_probe_to_what_is_left(headstack: Headstack, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="pictures need matplotlib")
     done = headstack("twin", "cheetah-9lp", "--time", "40s", "-o", "own.toml", "--plot", "own.png", "-q")

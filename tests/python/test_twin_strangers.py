@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("numpy", reason="twins need numpy")
 
-from headstack.cli import main
+from headstack.cli.main import main
 from headstack.twin.strangers import Stranger, strangers
 
 

@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headstack.system import load_system
-from headstack.twin import volume
+from headstack.catalogue.system import load_system
 from headstack.twin.device import Answers, SimulatedDevice
+from headstack.twin.families import volume
+from headstack.twin.learning import DoesNotFitError, learn
 from headstack.twin.probes import limits
 from headstack.twin.session import Session
 
@@ -138,3 +139,11 @@ def test_short_requests_in_order_that_count_as_one_are_seen() -> None:
     accounting = found.best["drive"]["volume"]["accounting"]
     assert accounting["merges"]
     assert accounting["unit_bytes"] == 262_144
+
+
+@pytest.mark.parametrize("budget_s", [10, 400])
+def test_a_calibration_that_runs_out_of_time_says_so(budget_s: float) -> None:
+    """After the rate of small requests and before that of any larger ones, the limit of bytes is still unknown."""
+    device = SimulatedDevice(load_system("aws-gp2-1000").system)
+    with pytest.raises(DoesNotFitError, match=f"{budget_s} s of the device's time are too few"):
+        learn(device, ["volume"], budget_s=budget_s)

@@ -10,7 +10,7 @@ import pytest
 
 import headstack as hs
 from conftest import Headstack
-from headstack.validation import published_demerits
+from headstack.comparison.validation import published_demerits
 
 
 def test_scores_are_those_of_the_dumped_times(validation_folder: Path, tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def test_killed_at_any_moment_it_raises_no_false_alarm(headstack: Headstack) -> 
     words = [
         sys.executable,
         "-c",
-        "from headstack.cli import main; main()",
+        "from headstack.cli.main import main; main()",
         "measure",
         "data",
         "-q",

@@ -11,8 +11,8 @@ import pytest
 
 import headstack as hs
 from conftest import Headstack
-from headstack.volume_maps import Lun, extents
-from headstack.volumes import condition
+from headstack.traces.volume_maps import Lun, extents
+from headstack.traces.volumes import condition
 
 JBOD = "lun-test.toml"
 CHEETAH = "cheetah-x15-36lp"
@@ -35,9 +35,10 @@ def trace(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def jbod(tmp_path: Path) -> str:
-    """Two drives, each a LUN."""
+    """Two drives in phase, each a LUN."""
     (tmp_path / JBOD).write_text(
-        f'name = "Two"\n[[drives]]\ndrive = "{CHEETAH}"\ncount = 2\n[[groups]]\nlevel = "jbod"\n'
+        f'name = "Two"\n[spindles]\nsynchronized = true\n[[drives]]\ndrive = "{CHEETAH}"\ncount = 2\n'
+        '[[groups]]\nlevel = "jbod"\n'
     )
     return str(tmp_path / JBOD)
 

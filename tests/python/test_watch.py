@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 import tomllib
 from pathlib import Path
 
@@ -26,6 +27,18 @@ mod inner {
     #[test]
     #[ignore]
     fn it_waits_for_ever() { waits_for_a_word() }
+
+    #[test]
+    #[ignore]
+    fn it_computes_for_a_second() {
+        let begun = processor_ns();
+        while processor_ns() < begun + 1_000_000_000 {}
+    }
+
+    fn processor_ns() -> u64 {
+        let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+        text.split(' ').next().unwrap().parse().unwrap()
+    }
 
     #[inline(never)]
     fn waits_for_a_word() {
@@ -62,8 +75,8 @@ def test_what_does_not_hang_is_passed_on(binary: Path) -> None:
     done = watched(binary)
     assert done.returncode == 0
     assert "test inner::it_passes ... ok" in done.stdout
-    assert "2 ignored" in done.stdout
-    done = watched(binary, "--quiet", "--include-ignored", "--skip", "for_ever")
+    assert "3 ignored" in done.stdout
+    done = watched(binary, "--quiet", "--include-ignored", "--skip", "for_ever", "--skip", "computes")
     assert done.returncode == 101
     assert "it_passes" not in done.stdout
     assert "test inner::it_fails ... FAILED" in done.stdout
@@ -72,12 +85,35 @@ def test_what_does_not_hang_is_passed_on(binary: Path) -> None:
 
 
 def test_a_test_of_rust_that_hangs_is_ended_with_its_name_and_stacks(binary: Path) -> None:
-    done = watched(binary, "--quiet", "--include-ignored", "--skip", "fails", limit_s=1)
+    done = watched(binary, "--quiet", "--include-ignored", "--skip", "fails", "--skip", "computes", limit_s=1)
     assert done.returncode == 1
     assert "test inner::it_waits_for_ever hangs: it has run for 1 s" in done.stdout
     assert "inner::it_waits: waits in " in done.stdout
     if shutil.which("eu-stack") or shutil.which("gdb"):
         assert "waits_for_a_word" in done.stdout
+
+
+def test_a_loaded_machine_ends_no_test(binary: Path) -> None:
+    """A second of processor time takes four beside a busy loop on the same processor, and the limit is two."""
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(allowed)})
+    busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        begun_s = time.monotonic()
+        done = subprocess.run(
+            ["nice", "-n", "5", WATCH, binary, "--include-ignored", "computes"],
+            env=os.environ | {"HEADSTACK_TEST_LIMIT_S": "2"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        took_s = time.monotonic() - begun_s
+    finally:
+        os.sched_setaffinity(0, allowed)
+        busy.kill()
+        busy.wait()
+    assert "test inner::it_computes_for_a_second ... ok" in done.stdout, done.stdout
+    assert took_s > 2
 
 
 def test_one_that_hangs_is_ended_when_others_have_ended(tmp_path: Path) -> None:

@@ -104,6 +104,13 @@ export class Answers {
     return this.engine.ask<string>({ ask: "toml", blueprint, values }, 1);
   }
 
+  /** Which figures that its file states an entry's system drops for its changes, in a sentence; `null` for none. */
+  async droppedFigures(entry: Entry): Promise<string | null> {
+    const { blueprint } = await this.stated(entry.system);
+    const values = changesOf(entry);
+    return values.length ? this.engine.ask<string | null>({ ask: "dropped", name: entry.system, blueprint, values }, 1) : null;
+  }
+
   /**
    * Computes the curves of a state; what was wanted before is given up. `tell` hears of every change until then. Whether
    * all of it was computed: nothing else was wanted meanwhile.

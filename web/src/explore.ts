@@ -54,6 +54,8 @@ export class Explorer {
   private readonly chips = html("span", { class: "chips", role: "group", "aria-label": "Systems" });
   private readonly systems = html("div", { class: "systems" });
   private readonly panel = html("form", { class: "panel", "aria-label": "What can be varied" });
+  /** Figures that the system's file states and that no longer hold for it. */
+  private readonly figuresDropped = html("p", { role: "status" });
   private readonly details = html("div", { class: "details" });
   private readonly reproduced = html("section", { class: "reproduced" });
   private readonly machine = new Machine();
@@ -111,9 +113,11 @@ export class Explorer {
   }
 
   private listen(): void {
-    addEventListener("hashchange", () => {
-      if (!this.root.isConnected || location.hash === toHash(this.state)) return;
-      this.state = fromHash(location.hash, this.state);
+    addEventListener("hashchange", (event) => {
+      // An answer that arrives between a click and this event has put the address of the old state into location.hash.
+      const asked = new URL(event.newURL).hash;
+      if (!this.root.isConnected || asked === toHash(this.state)) return;
+      this.state = fromHash(asked, this.state);
       this.controls();
       this.changed();
     });
@@ -218,8 +222,17 @@ export class Explorer {
     this.later = setTimeout(() => {
       if (!this.root.isConnected) return;
       history.replaceState(null, "", toHash(this.state));
-      void this.reproduce().then(() => this.isComputed && this.reproduced.setAttribute("aria-busy", "false"));
+      void Promise.all([this.tellDropped(), this.reproduce()]).then(() => this.isComputed && this.reproduced.setAttribute("aria-busy", "false"));
     }, 200);
+  }
+
+  /** Tells which figures that its file states the selected system drops, as it is changed. */
+  private async tellDropped(): Promise<void> {
+    const { answers, entry } = this;
+    const told = await answers?.droppedFigures(entry).catch(() => null);
+    if (entry !== this.entry) return;
+    this.figuresDropped.textContent = told ?? "";
+    this.figuresDropped.className = told ? "note" : "";
   }
 
   /** How the selected curve is computed elsewhere. */
@@ -339,7 +352,7 @@ export class Explorer {
     const groups = [
       html("fieldset", {}, html("legend", {}, "Load"), ...this.loadControls()),
       html("fieldset", {}, html("legend", {}, "Workload"), this.workload(), ...rows(ofDemand, entry.pinned ? [entry] : this.unpinned())),
-      html("fieldset", {}, html("legend", {}, "System"), ...rows(ofSystem, [entry])),
+      html("fieldset", {}, html("legend", {}, "System"), ...rows(ofSystem, [entry]), this.figuresDropped),
     ];
     this.panel.replaceChildren(...groups);
     this.panel.querySelectorAll("input, select").forEach((one, n) => one.setAttribute("data-control", String(n)));

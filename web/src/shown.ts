@@ -182,7 +182,7 @@ export function said(entry: Entry, state: State, curve: Curve | null): string {
   const saturated = row.saturated ? " It cannot keep up." : "";
   return (
     `${entry.system} ${at}: ${shown(number(row.iops) ?? 0, 4)} IO/s, ${shown(number(row.mb_per_s) ?? 0, 3)} MB/s; ` +
-    `mean ${mean}, 99th percentile ${ms(number(row.p99_ms))}. The ${String(row.bottleneck)} is busy ${shown(number(row.utilisation_percent) ?? 0, 3)} % of the time.${saturated}${failed}${ended}${why}`
+    `mean ${mean}, 99th percentile ${ms(number(row.p99_ms))}. Busiest: ${String(row.bottleneck)}, ${shown(number(row.utilisation_percent) ?? 0, 3)} % of the time.${saturated}${failed}${ended}${why}`
   );
 }
 

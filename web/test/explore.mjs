@@ -119,7 +119,7 @@ async function faulty() {
   for (const system of files) {
     await page.evaluate((hash) => {
       location.hash = hash;
-      dispatchEvent(new HashChangeEvent("hashchange"));
+      dispatchEvent(new HashChangeEvent("hashchange", { newURL: location.href }));
     }, `#at=4&requests=100&of=${encodeURIComponent(`${system}|random-read-4k`)}`);
     await settled(page);
     const labels = (await page.getByLabel("faults", { exact: true }).locator("option").allInnerTexts()).slice(1);
@@ -219,7 +219,7 @@ async function every() {
     const hash = `#load=rate&most=100&at=50&requests=100&of=${encodeURIComponent(`${system}|${workload}|${workload === "random-read-4k" ? "" : "warm_up=0"}`)}`;
     await page.evaluate((hash) => {
       location.hash = hash;
-      dispatchEvent(new HashChangeEvent("hashchange"));
+      dispatchEvent(new HashChangeEvent("hashchange", { newURL: location.href }));
     }, hash);
     await computed(page);
     const shows = { answer: await page.locator(".answer").innerText(), labels: await page.locator(".panel label").allInnerTexts() };

@@ -139,6 +139,20 @@ async function played() {
   return { played_by_itself, while: during, paused, frame_ms };
 }
 
+// A link is followed although the page writes its old address before it hears of the new one.
+async function overtaken() {
+  const page = await opened();
+  await page.evaluate(() => {
+    const before = location.hash;
+    location.hash = new URL(document.querySelector(".scenes a").href).hash;
+    history.replaceState(null, "", before);
+  });
+  await page.waitForFunction(() => document.querySelector(".stage canvas[aria-label]"));
+  await page.waitForFunction(() => location.hash.includes("inside="));
+  await page.close();
+  return true;
+}
+
 async function narrow() {
   const page = await opened("", { viewport: { width: 390, height: 800 }, colorScheme: "dark" });
   await scene(page, "why SPTF wins");
@@ -150,6 +164,6 @@ async function narrow() {
 }
 
 await scenes();
-for (const [name, look] of Object.entries({ stepped, played, narrow })) found[name] = await look();
+for (const [name, look] of Object.entries({ stepped, played, overtaken, narrow })) found[name] = await look();
 await browser.close();
 console.log(JSON.stringify(found));

@@ -18,7 +18,7 @@ pub struct Future {
 }
 
 impl Future {
-    /// Of references to ids below `ids_end`, in their order; fewer than 2^32 of them.
+    /// The future of references to ids below `ids_end`, in their order; fewer than 2^32 references.
     pub fn new(ids: Vec<u32>, ids_end: usize) -> Future {
         let mut last = vec![NONE; ids_end];
         let mut next = vec![NONE; ids.len()];
@@ -92,10 +92,10 @@ pub struct Belady {
     future: Arc<Future>,
     now: usize,
     nodes: Nodes,
-    /// What is held and is used again, by when it is.
+    /// Ids that are held and used again, by their next use.
     coming: Numbers,
     due: Vec<u32>,
-    /// What is held and never used again.
+    /// Ids that are held and never used again.
     over: List,
 }
 

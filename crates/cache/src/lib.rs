@@ -4,6 +4,8 @@
 //! its weight: 1 where a cache counts blocks, its bytes where it counts bytes. What lies behind an id, when it is used and how
 //! long anything takes is for others to know.
 
+#![deny(clippy::wildcard_enum_match_arm)] // A new variant does not compile until every match handles it.
+
 mod belady;
 mod list;
 mod nodes;

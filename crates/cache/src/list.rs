@@ -9,7 +9,7 @@ pub struct List {
     pub newest: u32,
     /// The oldest id, or [`NONE`].
     pub oldest: u32,
-    /// What all on it weigh.
+    /// Total weight of the ids on the list.
     pub weight: u64,
 }
 

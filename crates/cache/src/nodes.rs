@@ -11,7 +11,7 @@ pub(crate) const KEPT: u32 = 1 << 30;
 pub(crate) const GHOST: u32 = 1 << 29;
 /// It was remembered, and comes back.
 pub(crate) const BACK: u32 = 1 << 28;
-/// What is left of a mark for the policy.
+/// The bits of a mark that are left for the policy.
 pub(crate) const OWN: u32 = BACK - 1;
 
 /// An id on one list at most. 16 bytes: what is looked at together lies together.
@@ -45,7 +45,7 @@ impl Nodes {
         }
     }
 
-    /// What an id weighs, or weighed when it was held last.
+    /// Weight of an id, or its weight when it was last held.
     #[inline]
     pub fn weight(&self, id: u32) -> u32 {
         self.at(id).weight

@@ -31,7 +31,7 @@ pub enum CachePolicy {
     Slru,
     /// The least often used, and of several the one that has been so for longest.
     Lfu,
-    /// Of the oldest newcomer and the oldest of the others the one that was used less often.
+    /// W-TinyLFU: evicts the oldest newcomer or the oldest of the others, whichever was used less often.
     #[serde(rename = "wtinylfu")]
     WTinyLfu,
 }
@@ -53,7 +53,7 @@ impl CachePolicy {
     ];
 }
 
-/// What every policy says. The one who asks knows what the cache holds and how much fits.
+/// An eviction policy. The caller knows what the cache holds and how much fits.
 pub trait Policy {
     /// The ids.
     fn nodes(&mut self) -> &mut Nodes;
@@ -61,7 +61,7 @@ pub trait Policy {
     /// The cache holds it.
     fn holds(&self, id: u32) -> bool;
 
-    /// What is held was used; it may be something that must stay.
+    /// Notes a use of a held id, which may be pinned.
     fn hit(&mut self, id: u32);
 
     /// What is not held is about to come: what is remembered of it counts now. [`Policy::replace`], as often as it takes to
@@ -74,13 +74,13 @@ pub trait Policy {
     /// It comes, and can go. `key` is the same whenever the same comes, also where ids are used again.
     fn admit(&mut self, id: u32, weight: u32, key: u64);
 
-    /// What is held must stay from now on.
+    /// Pins a held id: it must stay from now on.
     fn keep(&mut self, id: u32);
 
-    /// What had to stay can go from now on.
+    /// Unpins an id: it can go from now on.
     fn release(&mut self, id: u32);
 
-    /// What is held and can go is thrown out, and nothing remembered of it.
+    /// Throws out a held id that can go, and forgets it.
     fn discard(&mut self, id: u32);
 
     /// The reference of this number is the next that is asked about; for those who know what will come.

@@ -5,17 +5,37 @@
 const HASHES: u32 = 10;
 const COUNTERS_PER_KEY: f64 = 14.377_587_51;
 
+/// Keys that a new filter has counters for at most, 2 MB of them: a cache measured in bytes cannot know how many it will hold.
+const KEYS_AT_FIRST: u64 = 1 << 16;
+
 /// The counters. A key's estimate is its least one, so that it may be too high and never too low.
 #[derive(Clone, Debug)]
 pub struct Sketch {
     counters: Vec<u16>,
+    /// Keys that there are counters for.
+    keys: u64,
 }
 
 impl Sketch {
-    /// Of a cache of so many keys.
-    pub fn new(keys: u64) -> Sketch {
+    /// A filter for a cache of at most `most` keys; it grows with those that the cache holds.
+    pub fn new(most: u64) -> Sketch {
+        // Halved, so that doubling leads back to as many counters as `most` keys need.
+        let mut keys = most;
+        while keys > KEYS_AT_FIRST {
+            keys = keys.div_ceil(2);
+        }
         let counters = (COUNTERS_PER_KEY * keys as f64).ceil() as usize;
-        Sketch { counters: vec![0; counters.max(2 * HASHES as usize)] }
+        Sketch { counters: vec![0; counters.max(2 * HASHES as usize)], keys }
+    }
+
+    /// Makes room for the keys that the cache holds. A place of twice as many counters is one of before or as far behind it
+    /// as there were, so that a copy of all counters keeps every estimate.
+    #[inline]
+    pub fn reach(&mut self, keys: u64) {
+        while self.keys < keys {
+            self.counters.extend_from_within(..);
+            self.keys *= 2;
+        }
     }
 
     fn places(&self, key: u64) -> impl Iterator<Item = usize> + use<> {

@@ -1,8 +1,9 @@
 //! A file of the catalogue or of a user's with some of its values changed, over and over: the points of a sweep.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Mutex;
 
+use headstack_sim::device::DeviceDescription;
 use headstack_sim::{Demand, SystemDescription};
 use headstack_workload::{Document, InputError, Scenario, Workload};
 use serde::{Deserialize, Serialize};
@@ -10,6 +11,7 @@ use toml::{Table, Value};
 
 use crate::array::{self, Changes};
 use crate::demand::is_scenario;
+use crate::frozen::{Frozen, get};
 use crate::{
     ARRAYS, DRIVES, ResolvedDevice, SCENARIOS, VOLUMES, WORKLOADS, find, key_error, read_document, resolve_device,
     unknown, whole,
@@ -116,6 +118,10 @@ pub struct Drafter {
     table: Table,
     /// Drives of arrays, which are completed once.
     complete: Mutex<HashMap<String, ResolvedDevice>>,
+    /// The drive file whose derived values were fixed last, and the result.
+    frozen: Mutex<Option<(Table, Option<Frozen>)>>,
+    /// Keys of a drive file that have been seen to change its description.
+    effective: Mutex<HashSet<String>>,
 }
 
 impl Drafter {
@@ -127,7 +133,13 @@ impl Drafter {
         // For the error, which names the line.
         Document::parse("", &blueprint.text)?;
         let table = blueprint.text.parse().map_err(|error: toml::de::Error| whole("", error.message()))?;
-        Ok(Drafter { blueprint, table, complete: Mutex::default() })
+        Ok(Drafter {
+            blueprint,
+            table,
+            complete: Mutex::default(),
+            frozen: Mutex::default(),
+            effective: Mutex::default(),
+        })
     }
 
     /// The file that describes the same as [`Drafter::with`], as text.
@@ -162,19 +174,130 @@ impl Drafter {
         self.describe(&text, &changes).map_err(|error| InputError { line: None, ..error })
     }
 
-    fn drafted(&self, values: &[(String, String)]) -> Result<(Table, Changes), InputError> {
+    /// The figures of a drive's `[stated]` that no longer hold when these keys have other values, such as
+    /// `stated.random_read`: the varied drive keeps what was derived from them, and is not fitted to them again.
+    ///
+    /// # Errors
+    /// As of [`Drafter::with`].
+    pub fn dropped_figures(&self, values: &[(String, String)]) -> Result<Vec<String>, InputError> {
+        let is_base = |key: &str| is_stated(key) || NOT_SIMULATED.contains(&top(key));
+        let (base, varied): (Vec<_>, Vec<_>) = values.iter().cloned().partition(|(key, _)| is_base(key));
+        if self.blueprint.kind != BlueprintKind::Drive || varied.is_empty() {
+            return Ok(Vec::new());
+        }
         let mut table = self.table.clone();
+        base.iter().try_for_each(|(key, text)| set(&mut table, key, text))?;
+        match self.frozen(&table)? {
+            Some(frozen) if without_power(self.with(values)?) != without_power(self.with(&base)?) => Ok(frozen.figures),
+            Some(_) | None => Ok(Vec::new()),
+        }
+    }
+
+    /// The sentence that tells which figures of `[stated]` these values drop, for the system of a name; `None` where they
+    /// drop none.
+    ///
+    /// # Errors
+    /// As of [`Drafter::with`].
+    pub fn dropped_note(&self, system: &str, values: &[(String, String)]) -> Result<Option<String>, InputError> {
+        let figures = self.dropped_figures(values)?;
+        if figures.is_empty() {
+            return Ok(None);
+        }
+        let drops =
+            |value: &&(String, String)| self.dropped_figures(&[(*value).clone()]).is_ok_and(|one| !one.is_empty());
+        let mut varied: Vec<&str> = values.iter().filter(drops).map(|(key, _)| key.as_str()).collect();
+        if varied.is_empty() {
+            // Only together they do.
+            varied = values.iter().map(|(key, _)| key.as_str()).collect();
+        }
+        Ok(Some(note_of_dropped(system, &varied, &figures)))
+    }
+
+    fn drafted(&self, values: &[(String, String)]) -> Result<(Table, Changes), InputError> {
         let mut changes = Changes::default();
+        let (mut stated, mut others) = (Vec::new(), Vec::new());
         for (key, text) in values {
             match (Changes::NAMES.contains(&key.as_str()), self.blueprint.kind) {
                 (true, BlueprintKind::Array) => changes.set(key, text)?,
                 (true, BlueprintKind::Drive) => {
                     return Err(key_error(key, "this is a single drive; only arrays can be changed so".to_owned()));
                 }
-                _ => set(&mut table, key, text)?,
+                (_, BlueprintKind::Drive) if !is_stated(key) => others.push((key.as_str(), text.as_str())),
+                _ => stated.push((key.as_str(), text.as_str())),
             }
         }
+        let mut table = self.table.clone();
+        stated.iter().try_for_each(|(key, text)| set(&mut table, key, text))?;
+        let table = self.vary(table, &others)?;
         Ok((table, changes))
+    }
+
+    /// The file of a drive in which keys have other values, and everything else is what was derived before.
+    fn vary(&self, table: Table, values: &[(&str, &str)]) -> Result<Table, InputError> {
+        let mut varied = table.clone();
+        values.iter().try_for_each(|(key, text)| set(&mut varied, key, text))?;
+        // The value that the file states leaves it as it is.
+        let is_other = |key: &str| get(&varied, key) != get(&table, key) || get(&table, key).is_none();
+        let others: Vec<_> = values.iter().filter(|(key, _)| is_other(key)).copied().collect();
+        if others.is_empty() {
+            return Ok(varied);
+        }
+        for &(key, _) in &others {
+            let together: Vec<_> = others.iter().filter(|(other, _)| top(other) == top(key)).copied().collect();
+            self.check_effect(&table, &together, key)?;
+        }
+        let keys: Vec<&str> = others.iter().map(|&(key, _)| key).collect();
+        self.set_frozen(&table, &keys, values)
+    }
+
+    /// The file of a drive with its derived values fixed, then some set.
+    fn set_frozen(&self, table: &Table, keys: &[&str], values: &[(&str, &str)]) -> Result<Table, InputError> {
+        let mut table = match self.frozen(table)? {
+            Some(frozen) => frozen.for_varying(keys)?,
+            None => table.clone(),
+        };
+        values.iter().try_for_each(|(key, text)| set(&mut table, key, text))?;
+        Ok(table)
+    }
+
+    /// Refuses a key that changes nothing because other keys of the file decide. Keys of one table that are varied
+    /// together, such as all seek times, may: one of them is enough. A number that changes nothing by itself, such as a size
+    /// that is rounded, is tried at other values first; a name cannot be, so it is never refused.
+    fn check_effect(&self, table: &Table, together: &[(&str, &str)], key: &str) -> Result<(), InputError> {
+        let keys: Vec<&str> = together.iter().map(|&(key, _)| key).collect();
+        let effective = || self.effective.lock().expect("no panics with it");
+        if NOT_SIMULATED.contains(&top(key)) || effective().contains(&keys.join(" ")) {
+            return Ok(());
+        }
+        let described = |table: &Table| {
+            let text = toml::to_string(table).map_err(|error| whole("", &error.to_string()))?;
+            self.describe(&text, &Changes::default()).map(without_power)
+        };
+        let base = described(table)?;
+        let varied = |values: &[(&str, &str)]| described(&self.set_frozen(table, &keys, values)?);
+        // The error is for the whole of what is varied to report.
+        let Ok(described) = varied(together) else { return Ok(()) };
+        if described == base {
+            let text = together.iter().find(|(other, _)| *other == key).map_or("", |(_, text)| text);
+            let around = SCALES.iter().filter_map(|factor| scaled(text, *factor));
+            let mut others = around.filter_map(|text| varied(&[(key, &text)]).ok()).peekable();
+            if others.peek().is_some() && others.all(|other| other == base) {
+                let message = "varying it changes nothing, since other keys of this file decide; vary those";
+                return Err(key_error(key, message.to_owned()));
+            }
+        }
+        effective().insert(keys.join(" "));
+        Ok(())
+    }
+
+    fn frozen(&self, table: &Table) -> Result<Option<Frozen>, InputError> {
+        let last = || self.frozen.lock().expect("no panics with it");
+        if let Some((_, frozen)) = last().as_ref().filter(|(other, _)| other == table) {
+            return Ok(frozen.clone());
+        }
+        let frozen = Frozen::of(table)?;
+        *last() = Some((table.clone(), frozen.clone()));
+        Ok(frozen)
     }
 
     fn describe(&self, text: &str, changes: &Changes) -> Result<Described, InputError> {
@@ -205,6 +328,53 @@ impl Drafter {
         self.complete.lock().expect("no panics with it").insert(name.to_owned(), drive.clone());
         Ok(drive)
     }
+}
+
+/// The sentence that tells which stated figures of a system the values of its varied keys drop.
+pub fn note_of_dropped(system: &str, varied: &[impl AsRef<str>], figures: &[String]) -> String {
+    let varied: Vec<&str> = varied.iter().map(AsRef::as_ref).collect();
+    format!(
+        "{system}: other values of {} drop the stated figures {}: what was derived from them is kept and not derived again",
+        varied.join(", "),
+        figures.join(", ")
+    )
+}
+
+/// Tables of a drive file that the simulator does not use.
+const NOT_SIMULATED: [&str; 9] =
+    ["name", "vendor", "model", "notes", "power", "price", "reliability", "sources", "twin"];
+
+/// By what a number is multiplied to find out whether its key changes anything.
+const SCALES: [f64; 4] = [0.5, 2.0, 0.1, 10.0];
+
+/// A quantity times a factor, as text; `None` for a text that does not begin with a number.
+fn scaled(text: &str, factor: f64) -> Option<String> {
+    let digits = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '_' | '-'))).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let value = number.replace('_', "").parse::<f64>().ok()? * factor;
+    Some(if unit.is_empty() && !number.contains('.') { format!("{}", value.round()) } else { format!("{value}{unit}") })
+}
+
+/// A description without what no rate follows from.
+fn without_power(mut described: Described) -> Described {
+    if let Described::System(SystemDescription::Drive(device)) = &mut described {
+        match device {
+            DeviceDescription::Disk(disk) => disk.power = None,
+            DeviceDescription::Ssd(ssd) => ssd.power = None,
+            DeviceDescription::Volume(_) => {}
+        }
+    }
+    described
+}
+
+/// Returns true for keys of the stated table: figures of the data sheet.
+fn is_stated(key: &str) -> bool {
+    ["stated", "sheet"].contains(&top(key))
+}
+
+/// The first step of a key.
+fn top(key: &str) -> &str {
+    key.split(['.', '[']).next().unwrap_or(key)
 }
 
 /// A step of a key's path.
@@ -322,6 +492,70 @@ mod tests {
     }
 
     #[test]
+    fn fixing_what_is_derived_leaves_every_drive_as_it_is() {
+        for entry in crate::drives() {
+            let drafter = drafter(entry.id);
+            let Some(frozen) = drafter.frozen(&drafter.table).unwrap() else { continue };
+            let text = toml::to_string(&frozen.for_varying(&[]).unwrap()).unwrap();
+            assert!(!text.contains("[stated"), "{}: {text}", entry.id);
+            let again = drafter.describe(&text, &Changes::default()).unwrap();
+            assert_eq!(again, varied(&drafter, &[]).unwrap(), "{}: {text}", entry.id);
+        }
+    }
+
+    #[test]
+    fn a_varied_key_drops_the_stated_figures_and_keeps_what_was_derived_from_them() {
+        let pro = drafter("990-pro-2tb");
+        let dies = |channels: &str| {
+            let Described::System(SystemDescription::Drive(DeviceDescription::Ssd(ssd))) =
+                varied(&pro, &[("flash.channels", channels)]).unwrap()
+            else {
+                panic!()
+            };
+            (ssd.timing.read_ns, ssd.timing.program_ns, ssd.timing.channel_ns_per_byte, ssd.interface.read_ns_per_byte)
+        };
+        assert_eq!(dies("2"), dies("8"), "the flash is that of the file with 8 channels");
+        let dropped = |drafter: &Drafter, key: &str, value: &str| {
+            drafter.dropped_figures(&[(key.to_owned(), value.to_owned())]).unwrap().join(" ")
+        };
+        assert!(dropped(&pro, "flash.channels", "2").contains("stated.random_read stated.random_write"), "2 channels");
+        assert_eq!(dropped(&pro, "flash.channels", "8"), "", "8 is what the file states");
+        assert_eq!(dropped(&pro, "power.active_w", "3"), "", "power decides no rate");
+        assert_eq!(dropped(&drafter("cheetah-x15-36lp"), "queue.depth", "8"), "", "no figure is stated");
+        let exos = drafter("exos-x16-16tb");
+        assert_eq!(dropped(&exos, "seek.read_average", "4ms"), "stated.random_read stated.random_write");
+        assert_eq!(dropped(&exos, "stated.random_read.iops", "180"), "", "a figure that is varied is solved for");
+        let note = |drafter: &Drafter, values: &[(&str, &str)]| {
+            let values: Vec<_> = values.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
+            drafter.dropped_note("a drive", &values).unwrap()
+        };
+        assert_eq!(
+            note(&exos, &[("seek.read_average", "4ms")]).unwrap(),
+            "a drive: other values of seek.read_average drop the stated figures stated.random_read, stated.random_write: what \
+             was derived from them is kept and not derived again"
+        );
+        let told = note(&exos, &[("stated.random_read.iops", "180"), ("seek.read_average", "4ms")]).unwrap();
+        assert!(told.starts_with("a drive: other values of seek.read_average drop "), "{told}");
+        assert_eq!(note(&pro, &[("power.active_w", "3")]), None);
+        assert_eq!(note(&pro, &[]), None);
+        let again = varied(&exos, &[("stated.random_read.iops", "150")]).unwrap();
+        assert_ne!(again, varied(&exos, &[]).unwrap());
+    }
+
+    #[test]
+    fn keys_that_other_keys_decide_are_refused() {
+        for (id, key, value, words) in [
+            // Its file gives the curve.
+            ("cheetah-9lp", "seek.read_average", "5ms", "changes nothing"),
+            ("990-pro-2tb", "flash.generation", "qlc-144", "follow from stated.after_slc, stated.random_read"),
+            ("990-pro-2tb", "flash.raw", "1TB", "more than the capacity"),
+        ] {
+            let error = varied(&drafter(id), &[(key, value)]).unwrap_err().to_string();
+            assert!(error.starts_with(key) && error.contains(words), "{error}");
+        }
+    }
+
+    #[test]
     fn a_key_of_the_base_of_an_array_can_be_varied() {
         let drafter = drafter("demartek-512n-awc-raid5-24");
         let Described::System(SystemDescription::Array(array)) = varied(&drafter, &[]).unwrap() else { panic!() };
@@ -335,7 +569,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_told_by_its_key() {
+    fn impossible_values_are_reported_by_key() {
         let drafter = drafter("cheetah-x15-36lp");
         for (key, value, expected) in [
             ("spindel.speed", "7200rpm", "spindel: unknown key; did you mean `spindle`?"),

@@ -497,9 +497,9 @@ pub struct PowerTable {
     pub idle_w: Option<f64>,
     /// Watts, reading at random places one after the other, or without a pause.
     pub active_w: Option<f64>,
-    /// Of the idle power, the electronics.
+    /// Share of the idle power that the electronics take.
     pub electronics_w: Option<f64>,
-    /// Of the idle power, the spindle.
+    /// Share of the idle power that the spindle takes.
     pub spindle_w: Option<f64>,
     /// More than idle while the arm moves.
     pub seek_w: Option<f64>,

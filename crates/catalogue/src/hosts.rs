@@ -3,8 +3,11 @@
 //! Where nothing else is said, figures were fitted to one solid-state drive, an Intel D3-S4610 under fio (4 KiB random requests of one
 //! job at depths 1 to 64, `libaio`, direct), and held against another, a Samsung PM883, on the same host: docs/accuracy.md has
 //! both errors. They are those of one submitting thread; a faster processor takes less, a slower one more. An interval is the
-//! inverse of the rate that the host reached at depth 8 and more; a latency is what a write at depth 1 took beyond the 37 us
-//! that the drive's sheet states.
+//! inverse of the rate that the host reached at depth 8 and more.
+//!
+//! A sheet states a latency as its maker measured it, at a host, so that a drive's latency has that host in it already. The latency
+//! of a host here is what it takes beyond the maker's: for the fitted hosts, what a write at depth 1 took beyond the 37 us of the
+//! drive's sheet; for NVMe nothing, since makers measure under Linux too.
 
 use headstack_sim::adapter::description::{AdapterDescription, Coalescing};
 use headstack_sim::device::DeviceDescription;
@@ -38,12 +41,12 @@ pub enum HostProfile {
 }
 
 /// What a controller in front of many drives adds: what an array takes of a host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct SharedAdapter {
     /// Time of its processor for a command to any drive.
     pub command_ns: u64,
-    /// Commands that it keeps in a drive.
-    pub tags: u32,
+    /// Times of the host adapter for each request and each drive.
+    pub adapter: AdapterDescription,
 }
 
 impl HostProfile {
@@ -129,14 +132,11 @@ impl HostProfile {
                 latency_ns: 40_000,
                 ..base
             },
-            // C usual of Linux: half a million requests a second on one core, a few microseconds for system call and interrupt.
-            HostProfile::Nvme => AdapterDescription {
-                tags: 1023,
-                read_interval_ns: 2_000,
-                write_interval_ns: 2_000,
-                latency_ns: 6_000,
-                ..base
-            },
+            // C usual of Linux: half a million requests a second on one core. Its few microseconds for system call and interrupt are in
+            // the sheet's latency: four drives answered sooner at their hosts than their sheets state.
+            HostProfile::Nvme => {
+                AdapterDescription { tags: 1023, read_interval_ns: 2_000, write_interval_ns: 2_000, ..base }
+            }
         })
     }
 
@@ -147,7 +147,7 @@ impl HostProfile {
 
     /// What the drives of an array share of it; links have their own tables.
     pub(crate) fn shared(self) -> Option<SharedAdapter> {
-        let tags = self.adapter()?.tags;
+        let adapter = self.adapter()?;
         let command_ns = match self {
             // Ports of a chipset and bridges have nothing in common.
             HostProfile::Direct | HostProfile::Ahci | HostProfile::Ahci3g => 0,
@@ -158,7 +158,7 @@ impl HostProfile {
             HostProfile::P420i | HostProfile::P420iHba => 5_000,
             HostProfile::Nvme => 2_000,
         };
-        Some(SharedAdapter { command_ns, tags })
+        Some(SharedAdapter { command_ns, adapter })
     }
 
     /// Puts a drive on this host.

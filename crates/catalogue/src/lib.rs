@@ -1,6 +1,8 @@
 //! The catalogue: drives, arrays, scenarios and workloads that ship with headstack, one TOML file each, and what makes
 //! a complete description of the few figures of a data sheet.
 
+#![deny(clippy::wildcard_enum_match_arm)] // A new variant does not compile until every match handles it.
+
 pub mod array;
 mod blueprint;
 pub mod complete;
@@ -8,6 +10,7 @@ pub mod constants;
 mod demand;
 pub mod faults;
 pub mod file;
+mod frozen;
 pub mod hosts;
 pub mod options;
 mod points;
@@ -27,7 +30,7 @@ use headstack_workload::{Document, InputError};
 use serde::Deserialize;
 
 pub use array::{Changes, ResolvedArray};
-pub use blueprint::{Blueprint, Described, Drafter};
+pub use blueprint::{Blueprint, Described, Drafter, note_of_dropped};
 pub use complete::description_to_toml;
 pub use demand::{load_demand, load_scenario, load_workload};
 pub use faults::{faults_of_text, faults_to_toml, load_faults, load_faults_of_run, parse_faults, read_faults};
@@ -251,13 +254,27 @@ fn find(name_or_path: &str, folders: &[(&str, &'static [Entry])]) -> Result<Opti
 #[derive(Deserialize)]
 struct Named {
     name: Option<String>,
-    /// Of a workload, where its access specification has a name of its own.
+    /// Name of the workload's access specification, if it has one of its own.
     specification: Option<String>,
 }
 
 fn read_document(path: &str) -> Result<Document, InputError> {
+    note_input(path)?;
     let text = std::fs::read_to_string(path).map_err(|error| whole(path, &format!("cannot be read: {error}")))?;
     Document::parse(path, &text)
+}
+
+/// Keeps the outputs of a command from replacing a description that it reads.
+#[cfg(not(target_family = "wasm"))]
+pub(crate) fn note_input(path: &str) -> Result<(), InputError> {
+    headstack_files::note_input(Path::new(path)).map_err(|error| whole(path, &error.message))
+}
+
+/// In a browser there are no outputs.
+#[cfg(target_family = "wasm")]
+#[allow(clippy::unnecessary_wraps)] // As elsewhere.
+pub(crate) fn note_input(_path: &str) -> Result<(), InputError> {
+    Ok(())
 }
 
 /// `path` as seen from the folder of a file.

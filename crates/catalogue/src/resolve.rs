@@ -33,6 +33,8 @@ pub struct Resolved {
     pub description: DriveDescription,
     /// The file as it was read, with its sources and the facts that the model does not use.
     pub file: DriveFile,
+    /// The file with what was solved for its `[stated]` figures.
+    pub(crate) solved: DriveFile,
     /// What the file left out, in the order of derivation.
     pub derived: Vec<Derived>,
 }
@@ -89,7 +91,7 @@ pub fn resolve(document: &Document) -> Result<Resolved, InputError> {
     let solved = stated::solve(document, &whole)?;
     let (description, mut derived) = complete(document, &solved.file)?;
     derived.splice(0..0, cache.into_iter().chain(solved.derived));
-    Ok(Resolved { description, file, derived })
+    Ok(Resolved { description, file, solved: solved.file, derived })
 }
 
 /// The seek curve comes last, over a geometry that has been checked: its mean depends on where the blocks are.

@@ -62,7 +62,7 @@ pub enum GridKind {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Grid {
-    /// Of its table.
+    /// Name of the table.
     pub name: String,
     /// How its rows come about.
     #[serde(default)]
@@ -75,7 +75,7 @@ pub struct Grid {
     /// Options with a value, or a list of values that are swept.
     #[serde(default)]
     pub settings: BTreeMap<String, Value>,
-    /// Of replays, what is recorded.
+    /// The trace to replay; for replays only.
     pub record: Option<Record>,
     /// Response times at which the throughput of each curve is wanted.
     #[serde(default)]
@@ -131,7 +131,7 @@ pub struct Published {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct DerivedTable {
-    /// Of the table.
+    /// Name of the table.
     pub name: String,
     /// A heading, where it is to be shown.
     pub title: Option<String>,
@@ -230,7 +230,7 @@ pub enum PictureKind {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Picture {
-    /// Of its file.
+    /// Name of the file.
     pub name: String,
     /// A heading.
     pub title: String,
@@ -247,7 +247,7 @@ pub struct Picture {
     /// Logarithmic axes: `x`, `y` or `xy`.
     #[serde(default)]
     pub log: String,
-    /// Of the values of grids and heat maps.
+    /// Unit of the values of grids and heat maps.
     #[serde(default)]
     pub unit: String,
     /// Coloured from a middle at 0.

@@ -68,11 +68,11 @@ pub struct TwinValue {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TwinResidual {
-    /// Of the mean response time.
+    /// Error of the mean response time.
     pub mean: f64,
-    /// Of the median.
+    /// Error of the median.
     pub p50: f64,
-    /// Of the 99th percentile.
+    /// Error of the 99th percentile.
     pub p99: f64,
     /// Requests that it was learnt from.
     pub requests: u64,

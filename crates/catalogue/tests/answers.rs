@@ -11,7 +11,7 @@ use headstack_catalogue::{Changes, arrays, drives, load_demand, load_system, sce
 use headstack_result::content_hash;
 use headstack_sim::{Demand, Observed, RunSpec, record};
 use headstack_workload::scenario::ScenarioLength;
-use headstack_workload::{Arrivals, RunLength, Think};
+use headstack_workload::{Arrivals, Recorded, RunLength, Think};
 use rayon::prelude::*;
 
 const REQUESTS: u64 = 400;
@@ -50,7 +50,11 @@ fn answer(system: &str, load: &str, outstanding: u32) -> String {
     };
     let mut seen = String::new();
     let mut sink = |observed: &Observed| {
-        writeln!(seen, "{:?} {:?} {}", observed.recorded, observed.wait_ns, observed.client)
+        // Without the pre-flush, which no run has.
+        let Recorded { arrival_ns, completion_ns, request, .. } = observed.recorded;
+        write!(seen, "Recorded {{ arrival_ns: {arrival_ns}, completion_ns: {completion_ns:?}, ")
+            .expect("a string takes it");
+        writeln!(seen, "request: {request:?} }} {:?} {}", observed.wait_ns, observed.client)
             .expect("a string takes it");
     };
     let outcome = record(&spec, &|_| true, &mut sink);

@@ -246,8 +246,8 @@ fn what_only_disks_know_goes_with_them() {
     assert!(as_stated.contains("write_cache = \"off\""));
     let of_flash = drafter.text_with(&values(&[("drive", "dc-s3700-400gb")])).expect("it takes them");
     assert!(!of_flash.contains("write_cache"), "{of_flash}");
-    // Where an array states it of drives that it names itself, it is refused as ever.
-    let wrong = as_stated.replace("exos-x18-18tb", "dc-s3700-400gb");
+    // An array that states it for drives it names is refused for kinds that only disks have.
+    let wrong = as_stated.replace("exos-x18-18tb", "dc-s3700-400gb").replace("\"off\"", "\"protected\"");
     let error = self::drafter(&wrong).with(&[]).expect_err("solid-state drives have no such cache").to_string();
     assert!(error.contains("only disks have this"), "{error}");
 }

@@ -170,7 +170,7 @@ fn caches_and_actuators() {
 }
 
 #[test]
-fn what_every_file_needs_is_told_at_once() {
+fn missing_required_keys_are_reported_at_once() {
     let sheet = |from: &str, to: &str, place: &str, words: &str| refused(SHEET, from, to, place, words);
     let cut = "kind = \"scsi\"\nrate = \"160MB/s\"\n";
     sheet(cut, "", "bad.toml:20: interface.kind: this key is missing", "; missing too: interface.rate");

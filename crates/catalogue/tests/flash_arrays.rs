@@ -102,7 +102,7 @@ fn what_does_not_fit_is_refused_in_one_line() {
     array::resolve(&Document::parse("good.toml", ARRAY).unwrap(), &Changes::default()).unwrap();
     let depth = "queue_depth = 8";
     refused(depth, "policy = \"fcfs\"", "bad.toml:9: drives[1].policy: only disks", "solid-state");
-    refused(depth, "write_cache = \"off\"", "bad.toml:9: drives[1].write_cache: only disks", "solid-state");
+    refused(depth, "write_cache = \"protected\"", "bad.toml:9: drives[1].write_cache: only disks", "on and off");
     refused(depth, "reordering = 0.5", "bad.toml:9: drives[1].reordering: only disks", "solid-state");
     refused("count = 4", "preconditioned = true", "bad.toml:4: drives[0].preconditioned: only solid-state", "disk");
     let data = "data = \"1GiB\"";

@@ -5,7 +5,7 @@
 use headstack_catalogue::{HostProfile, load_device};
 use headstack_sim::{SystemDescription, run, run_all};
 
-use crate::common::{Errors, FioRow, fio_runs, random_4k};
+use crate::common::{Errors, FioRow, fio_runs, random_4k, under_light_load};
 
 const REQUESTS: u64 = 30_000;
 /// A drive of their kind: six gigabits, three bits a cell.
@@ -95,6 +95,56 @@ fn a_drive_answers_as_without_a_host_where_none_is_named() {
     for host in HostProfile::ALL.into_iter().filter(|host| *host != HostProfile::Direct) {
         assert!(rate(Some(host)) <= rate(None), "{host:?}");
     }
+}
+
+/// NVMe drives whose sheets state latencies, and drives of the same models that were measured on Linux hosts.
+const NVME: [(&str, &str); 3] = [
+    ("d7-p5520-7680gb", "Solidigm D7-P5520 1.92TB (a)"),
+    ("d7-p5520-7680gb", "Solidigm D7-P5520 1.92TB (b)"),
+    ("7450-pro-7680gb", "Micron 7450 PRO 960GB"),
+];
+
+/// Median latency at depth 1, in us.
+fn alone_us(id: &str, host: HostProfile, reads_percent: f64) -> f64 {
+    let mut device = load_device(id).unwrap().description();
+    host.carry(&mut device);
+    let spec = random_4k(id, SystemDescription::Drive(device), 1, reads_percent, 3_000);
+    run(&spec, &|_| true).unwrap().quantile_ns(0.5).expect("a drive answers") as f64 / 1e3
+}
+
+/// The maker's host is in a sheet's latency: on a host like that, a drive takes what the sheet states.
+#[test]
+fn the_latency_of_an_nvme_host_is_counted_once() {
+    for (id, _) in NVME {
+        for reads_percent in [100.0, 0.0] {
+            let (direct, hosted) =
+                [HostProfile::Direct, HostProfile::Nvme].map(|host| alone_us(id, host, reads_percent)).into();
+            assert!(
+                (hosted / direct - 1.0f64).abs() < 0.01,
+                "{id}, {reads_percent} % reads: {hosted} us, {direct} us without a host"
+            );
+        }
+    }
+}
+
+/// Prints how far latencies on a named host are from those measured; they are above, as the sheets are, and were further off with
+/// the host's latency added to the sheet's.
+#[test]
+fn nvme_drives_answer_at_their_hosts_no_later_than_their_sheets_state() {
+    let mut errors = Errors::default();
+    for (id, measured) in NVME {
+        let Some(row) = under_light_load(measured) else { return };
+        for (kind, reads_percent, measured_us) in [("read", 100.0, row.read_50p_us), ("write", 0.0, row.write_50p_us)] {
+            let simulated_us = alone_us(id, HostProfile::Nvme, reads_percent);
+            assert!(
+                measured_us <= simulated_us,
+                "{measured}, {kind}: {measured_us} us, the sheet states {simulated_us}"
+            );
+            errors.add(format!("{measured} {kind}"), simulated_us, measured_us);
+        }
+    }
+    errors.print("median latency of NVMe drives at depth 1, host nvme");
+    assert!(errors.mean() < 0.5);
 }
 
 /// What is typed is what the file would state, and a complete description names it again.

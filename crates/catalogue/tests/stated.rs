@@ -73,7 +73,7 @@ fn writes_that_are_sorted_with_the_cache_off_need_a_protected_one() {
 }
 
 #[test]
-fn what_the_model_cannot_keep_is_told() {
+fn figures_that_the_model_cannot_meet_are_reported() {
     let drive = sheet("seek.read_average = \"8ms\"\nstated.random_read = { iops = 300, depth = 16 }");
     let told = drive.derived.iter().find(|derived| derived.key == "stated.random_read").expect("it contradicts");
     assert!(told.rule.starts_with("contradicts what is stated"), "{told:?}");

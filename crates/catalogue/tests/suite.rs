@@ -20,4 +20,5 @@ mod sampling;
 mod scenarios;
 mod ssds;
 mod stated;
+mod variations;
 mod volumes;

@@ -1,5 +1,6 @@
 //! Volumes of clouds against what their providers publish: each rule, its arithmetic, and requests counted over windows of time.
 
+use headstack_catalogue::volume::sold::BILLED_UNITS;
 use headstack_catalogue::volume::types::{Order, VolumeType};
 use headstack_catalogue::{load_device, volume, volumes};
 use headstack_sim::device::DeviceDescription;
@@ -203,6 +204,51 @@ fn what_is_not_sold_is_refused_by_its_key() {
         let error = volume::resolve(&Document::parse("x.toml", &text).unwrap()).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     }
+}
+
+/// Each type is read by its name, has a volume of its own in the catalogue, and is billed in known units.
+#[test]
+fn every_type_is_sold() {
+    for kind in VolumeType::ALL {
+        assert_eq!(VolumeType::parse(kind.name()), Some(kind));
+        let sold = kind.sold();
+        let entry = volumes().iter().find(|entry| entry.id == sold.base).unwrap();
+        let document = Document::parse(entry.file_name, entry.text).unwrap();
+        assert_eq!(volume::resolve(&document).unwrap().file.volume.kind, Some(kind));
+        let (least, most) = sold.gib;
+        for gib in [least, most] {
+            let (iops, throughput) = (sold.iops.map(|iops| iops.most), sold.throughput.map(|rate| rate.most));
+            for (item, count) in kind.bill(gib, iops, throughput) {
+                let unit = item.split_once(':').unwrap().1.split("-over-").next().unwrap();
+                assert!(BILLED_UNITS.contains(&unit) && count > 0, "{item}: {count}");
+            }
+        }
+    }
+}
+
+/// 80,000 IO/s of io2 in three tiers; sizes of Azure have an item each, and ultra disks are billed by powers of two up to a TiB.
+#[test]
+fn bills_are_of_size_and_of_what_is_provisioned() {
+    let bill = |kind: VolumeType, gib, iops, rate| {
+        let bill = kind.bill(gib, iops, rate);
+        bill.iter().map(|(item, count)| format!("{item} {count}")).collect::<Vec<_>>().join(", ")
+    };
+    assert_eq!(
+        bill(VolumeType::Io2, 500, Some(80_000), None),
+        "io2:GiB-month 500, io2:IOPS-month 32000, io2:IOPS-month-over-32000 32000, io2:IOPS-month-over-64000 16000"
+    );
+    assert_eq!(bill(VolumeType::Io2, 500, Some(32_000), None), "io2:GiB-month 500, io2:IOPS-month 32000");
+    assert_eq!(
+        bill(VolumeType::Gp3, 9, Some(4_000), Some(126)),
+        "gp3:GiB-month 9, gp3:IOPS-month 1000, gp3:MiB/s-month 1"
+    );
+    assert_eq!(bill(VolumeType::Gp3, 9, Some(3_000), Some(125)), "gp3:GiB-month 9");
+    assert_eq!(bill(VolumeType::PremiumSsd, 1_000, None, None), "premium-ssd-p30:month 1");
+    assert_eq!(bill(VolumeType::StandardHdd, 32_767, None, None), "standard-hdd-s80:month 1");
+    assert_eq!([500, 1_024, 1_025].map(|gib| VolumeType::UltraDisk.sold().billed_gib(gib)), [512, 1_024, 2_048]);
+    let no_faster =
+        VolumeType::PremiumSsd.sold().sizes.into_iter().filter(|size| !size.is_faster).map(|size| size.name);
+    assert_eq!(no_faster.collect::<Vec<_>>(), ["p2", "p3", "p4", "p50"]);
 }
 
 /// The complete form of every volume gives the same description, and derives nothing.

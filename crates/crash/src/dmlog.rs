@@ -272,7 +272,7 @@ fn padded(mut bytes: Vec<u8>, sector_bytes: u32) -> Vec<u8> {
     bytes
 }
 
-/// Of a file or a block device.
+/// Size of a file or a block device, in bytes.
 fn size(mut file: &File) -> std::io::Result<u64> {
     std::io::Seek::seek(&mut file, std::io::SeekFrom::End(0))
 }

@@ -25,7 +25,7 @@ pub enum Found<T> {
 
 /// Why something is not read.
 enum Failure {
-    /// Of this file; of all of them where it is empty.
+    /// An error of this file, or of the whole file system if the name is empty.
     OfSystem(String, Ext4Error),
     OfCopy(io::Error),
 }

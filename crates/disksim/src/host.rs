@@ -48,7 +48,7 @@ pub struct Controller {
     pub ns_per_block: u64,
 }
 
-/// What the device driver decides.
+/// Settings of the device driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Driver {
     /// Whether it hands a drive more than one command at a time.
@@ -57,7 +57,7 @@ pub struct Driver {
     pub elevator: Policy,
 }
 
-/// What the drives say themselves is read elsewhere.
+/// Modules of drives, which are read elsewhere.
 const DRIVE_MODULES: [&str; 2] = ["disksim_disk", "dm_"];
 
 /// The host of a program; warnings are added to `warnings`.

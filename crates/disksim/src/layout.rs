@@ -198,7 +198,7 @@ fn last_cylinder(
     Ok(last.min(cylinders - 1))
 }
 
-/// What turns a number of sectors into an angle.
+/// Converts numbers of sectors into angles.
 struct Track {
     sectors: f64,
     units: SkewUnits,

@@ -38,7 +38,7 @@ use parser::{Block, Program, ReadFile};
 /// An extracted g4 layout, the largest file that DiskSim's users have, takes 2 MB.
 const FILE_BYTES_MAX: u64 = 64 << 20;
 
-/// What an import found.
+/// The result of an import.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Imported {
     /// The drives, each description once: those instantiated, or all where the file instantiates none.
@@ -47,7 +47,7 @@ pub struct Imported {
     pub refused: Vec<(String, InputError)>,
     /// The way between host and drives.
     pub host: Host,
-    /// What a reader of the figures should know, each `FILE:LINE: ...` on one line.
+    /// Warnings for readers of the figures, each `FILE:LINE: ...` on one line.
     pub warnings: Vec<String>,
 }
 
@@ -100,6 +100,7 @@ pub fn parse_str(file: &str, text: &str) -> Result<Imported, InputError> {
 }
 
 fn read_file(path: &Path) -> io::Result<String> {
+    headstack_files::note_input(path).map_err(|error| io::Error::other(error.message))?;
     let mut bytes = Vec::new();
     File::open(path)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > FILE_BYTES_MAX {

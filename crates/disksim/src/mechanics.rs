@@ -12,7 +12,7 @@ use super::parser::ReadFile;
 const SEEK: &str = "mechanics.seek";
 const TIMES_MS: RangeInclusive<f64> = 0.0..=MS_MAX;
 
-/// What the seek types leave unread: extracted models fill them with figures of no meaning.
+/// Parameters that the seek types do not use: extracted models fill them with figures of no meaning.
 const SEEK_PARAMETERS: [&str; 7] = [
     "Average seek time",
     "Constant seek time",

@@ -164,7 +164,7 @@ pub(super) fn parse(path: &Path, text: &str, read: &mut ReadFile) -> Result<Prog
     Ok(session.program)
 }
 
-/// What the files of one import share.
+/// State shared by the files of one import.
 struct Session<'r> {
     read: &'r mut ReadFile<'r>,
     program: Program,

@@ -16,7 +16,7 @@ pub struct End {
 }
 
 impl End {
-    /// Of a run that only something else ends.
+    /// The end of a run that only an outside event ends.
     pub const NEVER: End = End { requests: u64::MAX, time_ns: u64::MAX, confidence_percent: None };
 
     /// Whether the measured part has come to its end, in which `ended` requests completed or failed. That its time is up,

@@ -7,7 +7,7 @@ use headstack_workload::Request;
 pub struct LoopIssue {
     /// When it is due, in nanoseconds since the start.
     pub due_ns: u64,
-    /// What it is.
+    /// The request.
     pub request: Request,
     /// A flush that comes with a write where kinds arrive apart: the arrival of its moment is still to be taken.
     pub is_extra: bool,
@@ -27,7 +27,7 @@ pub struct Owner {
 pub struct ClientIssue {
     /// When the client issued it, in nanoseconds since the start; its response time counts from here.
     pub due_ns: u64,
-    /// What it is.
+    /// The request.
     pub request: Request,
     /// Whose it is.
     pub owner: Owner,

@@ -3,6 +3,8 @@
 //! A driver knows no system and no clock. It counts nanoseconds since its start, says when something is due next, gives what
 //! is due, and is told what is complete. Recordings have a driver of their own, the player of `headstack-replay`.
 
+#![deny(clippy::wildcard_enum_match_arm)] // A new variant does not compile until every match handles it.
+
 mod closed;
 mod end;
 mod issue;

@@ -13,7 +13,7 @@ use crate::schedule::Schedule;
 /// schedule stands at the first of those that wait, and runs through the same arrivals again.
 pub struct OpenLoop {
     generator: Generator,
-    /// What has not arrived.
+    /// Requests that have not arrived yet.
     ahead: Schedule,
     /// From the first of those that wait on, where any does.
     behind: Schedule,

@@ -21,13 +21,13 @@ pub enum Pace {
 /// Requests in the order in which they come.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probe {
-    /// What is asked.
+    /// The requests of the probe.
     pub requests: Vec<Request>,
     /// When.
     pub pace: Pace,
 }
 
-/// What came of a request of a probe, by the clock of who carried it out.
+/// The answer to a request of a probe, by the clock of the system that served it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
     /// When it was issued, or was to be by [`Pace::Times`].

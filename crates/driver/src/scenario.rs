@@ -26,9 +26,9 @@ pub struct Clients {
     asked: u64,
     processors: Servers,
     network: Servers,
-    /// Of the network; absent, transfers take no time.
+    /// Rate of the network; without one, transfers take no time.
     rate: Option<Rate>,
-    /// What processors and network had done when measuring began.
+    /// Work of processors and network before measuring began.
     before: [Component; 2],
     streams: Vec<Kinds>,
     open: OpenStreams,
@@ -147,7 +147,7 @@ impl Clients {
         self.warm_up.is_over(completed, now_ns)
     }
 
-    /// What is measured begins at `now_ns`, once.
+    /// Starts the measured part at `now_ns`, once.
     pub fn start_measuring(&mut self, now_ns: u64) {
         self.run.start_measuring(now_ns);
         (self.open.arrived_before, self.open.waited_before) = (self.open.arrived, self.open.waiting());
@@ -178,7 +178,7 @@ impl Clients {
         piles_up(self.waiting().saturating_sub(waited_before), arrived - arrived_before)
     }
 
-    /// What the clients have come to in the measured part, which ended at `end_ns`.
+    /// The report on the clients in the measured part, which ended at `end_ns`.
     pub fn finish(self, end_ns: u64) -> ClientsReport {
         let mut components = vec![self.processors.component("host processors").since(&self.before[0])];
         if self.rate.is_some() {
@@ -190,7 +190,7 @@ impl Clients {
     }
 }
 
-/// What clients have to say beside what is kept of every run.
+/// The part of a scenario's result that only clients have.
 #[derive(Clone, Debug)]
 pub struct ClientsReport {
     streams: Vec<StreamResult>,

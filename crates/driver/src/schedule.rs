@@ -11,7 +11,7 @@ pub struct Schedule {
 
 #[derive(Clone)]
 struct KindClock {
-    /// What arrives, where that is known.
+    /// Kind of the next request, if known.
     kind: Option<Kind>,
     clock: ArrivalClock,
     next_ns: u64,
@@ -50,7 +50,7 @@ impl Schedule {
         self.clocks[self.next].next_ns
     }
 
-    /// What the next is, where that is known.
+    /// Kind of the next request, if known.
     #[inline]
     pub fn next_kind(&self) -> Option<Kind> {
         self.clocks[self.next].kind

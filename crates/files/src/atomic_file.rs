@@ -10,13 +10,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::fs::{OFlags, XattrFlags, fchown, fgetxattr, fsetxattr};
 
 use crate::FileError;
+use crate::inputs::check_no_input;
 use crate::place::{Place, duplicate};
 
 /// Permissions beyond those of the mode.
 const ACCESS_LIST: &str = "system.posix_acl_access";
 /// The largest list that file systems keep.
 const ACCESS_LIST_BYTES: usize = 64 << 10;
-/// What a name ends in that is kept for the draft: it may say what format a writer is to write.
+/// Longest suffix of a name that the draft keeps: writers may choose their format by it.
 const SUFFIX_MAX: usize = 16;
 
 /// A file that is written: a regular one has another name beside its own until it is finished, and is removed when this is
@@ -34,7 +35,7 @@ impl AtomicFile {
     /// Begins what will be at `path`; `-` is standard output. A named pipe waits here for its reader.
     ///
     /// # Errors
-    /// A place where no file can be, or that this user may not write.
+    /// A place where no file can be, that this user may not write, or that a command under way reads.
     pub fn create(path: &Path) -> Result<AtomicFile, FileError> {
         AtomicFile::begin(path, false)
     }
@@ -51,6 +52,9 @@ impl AtomicFile {
         let failed = |error: io::Error| FileError::of(path, &error);
         let through = match Place::of(path)? {
             Place::File { folder, name, before } => {
+                if let Some(before) = &before {
+                    check_no_input(path, before)?;
+                }
                 let (draft, file) = Draft::create(&folder, name, before).map_err(failed)?;
                 return Ok(AtomicFile { path: path.to_owned(), file, draft: Some(draft), through: None });
             }

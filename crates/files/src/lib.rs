@@ -2,17 +2,19 @@
 //! files belong. Pipes, terminals and the like are written through; block devices are not written.
 
 mod atomic_file;
+mod inputs;
 mod outputs;
 mod place;
 
 pub use atomic_file::{AtomicFile, Draft};
+pub use inputs::note_input;
 pub use outputs::Outputs;
 pub use place::{Place, is_among_devices};
 
 use std::io;
 use std::path::Path;
 
-/// What cannot be written, and why, on one line.
+/// An output that cannot be written, with the reason on one line.
 #[derive(Debug, thiserror::Error)]
 #[error("{path}: {message}")]
 pub struct FileError {
@@ -36,7 +38,7 @@ impl FileError {
     }
 }
 
-/// What the kernel says, without the number behind it.
+/// The kernel's message for an error, without its number.
 pub fn words(error: &io::Error) -> String {
     let text = error.to_string();
     match (error.raw_os_error(), text.rfind(" (os error ")) {

@@ -1,33 +1,54 @@
-//! All that one command writes, looked at before it does anything.
+//! The files of one command, inputs and outputs, looked at before it does anything.
 
 use std::ffi::CString;
 use std::fs::{self, Metadata};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{Access, AtFlags, CWD, StatxAttributes, StatxFlags, access, statx};
 
 use crate::FileError;
 use crate::atomic_file::Draft;
+use crate::inputs::{Files, Input, OPEN, Output, Written, below, measured};
 use crate::place::{Identity, Place, stdout};
 
 /// The sticky bit: in such a folder a file is its owner's alone to replace.
 const STICKY: u32 = 0o1000;
 
-/// The outputs of a command, each of which can be written, and to a place of its own.
-#[derive(Debug, Default)]
-pub struct Outputs {
-    written: Vec<(PathBuf, Identity)>,
-    measured: Vec<(PathBuf, Identity)>,
+/// The files of a command: its outputs, each of which can be written to a place of its own, and its inputs, which no output
+/// replaces. While it is open, [`note_input`] adds the files that the command reads later, and no [`crate::AtomicFile`]
+/// replaces an input.
+#[derive(Clone, Debug)]
+pub struct Outputs(Arc<Mutex<Files>>);
+
+impl Default for Outputs {
+    fn default() -> Outputs {
+        Outputs::of(Files::default())
+    }
 }
 
 impl Outputs {
+    /// The files of one reader: no output replaces those that it measures. A program may read another file meanwhile and
+    /// then replace that one.
+    pub fn of_reader() -> Outputs {
+        Outputs::of(Files { is_of_reader: true, ..Files::default() })
+    }
+
+    fn of(files: Files) -> Outputs {
+        let files = Arc::new(Mutex::new(files));
+        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        open.retain(|other| other.strong_count() > 0);
+        open.push(Arc::downgrade(&files));
+        Outputs(files)
+    }
+
     /// Adds an output.
     ///
     /// # Errors
-    /// No file can be written there, another output goes there, or it is measured.
-    pub fn write(&mut self, path: &Path) -> Result<(), FileError> {
+    /// No file can be written there, another output goes there, or the command reads or measures it.
+    pub fn write(&self, path: &Path) -> Result<(), FileError> {
         let place = Place::of(path)?;
         if let Place::File { folder, name, before } = &place {
             check_folder(path, folder)?;
@@ -38,14 +59,14 @@ impl Outputs {
             let tried = Draft::create(folder, name.clone(), None);
             tried.map_err(|error| in_folder(path, folder, &crate::words(&error)))?;
         }
-        self.add(path, &place)
+        self.lock().add(path, &place, Written::Whole)
     }
 
     /// Adds a file that is kept open and written in place, such as a log: a regular one, or none yet.
     ///
     /// # Errors
     /// As for [`Outputs::write`]; and a pipe or a device.
-    pub fn keep(&mut self, path: &Path) -> Result<(), FileError> {
+    pub fn keep(&self, path: &Path) -> Result<(), FileError> {
         let place = Place::of(path)?;
         match &place {
             Place::File { folder, before: None, .. } => check_folder(path, folder)?,
@@ -54,58 +75,82 @@ impl Outputs {
             }
             _ => return Err(FileError::refused(path, "is not a regular file: it is kept and read again")),
         }
-        self.add(path, &place)
+        self.lock().add(path, &place, Written::Kept)
     }
 
-    /// Adds a file that is measured, or that a command takes what it tells from; `below` are the files of which it is made,
-    /// by device and inode.
+    /// Adds a folder that gets files; one that does not exist yet has no conflicts.
+    ///
+    /// # Errors
+    /// The command reads or measures it.
+    pub fn fill(&self, folder: &Path) -> Result<(), FileError> {
+        let Ok(metadata) = fs::metadata(folder) else { return Ok(()) };
+        let identity = Identity::there(metadata.dev(), metadata.ino());
+        let mut files = self.lock();
+        if let Some(input) = files.input(&identity) {
+            return Err(measured(folder, &input.path));
+        }
+        files.written.push(Output { path: folder.to_owned(), identity, written: Written::Folder, replaces: None });
+        Ok(())
+    }
+
+    /// Adds a file, a folder or a device that the command reads or measures; `below` are the files of which it is made, by
+    /// device and inode.
     ///
     /// # Errors
     /// An output goes there.
-    pub fn measure(&mut self, path: &Path, below: &[(u64, u64)]) -> Result<(), FileError> {
-        let mut made_of: Vec<Identity> = below.iter().map(|&(device, inode)| Identity::there(device, inode)).collect();
-        // One that is yet to be created.
-        if let Ok(place @ Place::File { before: None, .. }) = Place::of(path) {
-            made_of.extend(place.identity());
+    pub fn measure(&self, path: &Path, below: &[(u64, u64)]) -> Result<(), FileError> {
+        let below = below.iter().map(|&(device, inode)| (Identity::there(device, inode), false));
+        let mut made_of: Vec<(Identity, bool)> = below.collect();
+        match fs::metadata(path) {
+            Ok(metadata) if metadata.is_file() || metadata.is_dir() => {
+                // Found as itself already where nothing is behind it.
+                made_of = vec![(Identity::there(metadata.dev(), metadata.ino()), true)];
+            }
+            // A device consists of what is below it; a pipe is not replaced.
+            Ok(_) => {}
+            // A file that is yet to be created.
+            Err(_) => {
+                if let Ok(place @ Place::File { before: None, .. }) = Place::of(path) {
+                    made_of.extend(place.identity().map(|identity| (identity, true)));
+                }
+            }
         }
-        for identity in made_of {
-            if let Some((output, _)) = self.written.iter().find(|(_, written)| *written == identity) {
-                return Err(measured(output, path));
+        let mut files = self.lock();
+        for (identity, is_direct) in made_of {
+            if let Some(output) = files.written.iter().find(|output| output.identity == identity) {
+                return Err(measured(&output.path, path));
             }
             if stdout().as_ref() == Some(&identity) {
                 return Err(measured(Path::new("stdout"), path));
             }
-            self.measured.push((path.to_owned(), identity));
+            files.read.push(Input { path: path.to_owned(), identity, is_direct });
         }
         Ok(())
     }
 
-    fn add(&mut self, path: &Path, place: &Place) -> Result<(), FileError> {
-        let Some(identity) = place.identity().filter(|identity| *identity != Identity::Device) else { return Ok(()) };
-        if let Some((target, _)) = self.measured.iter().find(|(_, measured)| *measured == identity) {
-            return Err(measured(path, target));
+    /// Adds a folder all of whose files are read, in the folders below it as well.
+    ///
+    /// # Errors
+    /// An output replaces one of these files.
+    pub fn search(&self, folder: &Path) -> Result<(), FileError> {
+        let Ok(canonical) = fs::canonicalize(folder) else { return Ok(()) };
+        let mut files = self.lock();
+        let is_below = |output: &&Output| output.replaces.as_ref().is_some_and(|at| at.starts_with(&canonical));
+        if let Some(output) = files.written.iter().find(is_below) {
+            return Err(below(&output.path, folder));
         }
-        if matches!(place, Place::File { .. }) && stdout().as_ref() == Some(&identity) {
-            return Err(FileError::refused(path, "is where stdout goes already; each output needs a file of its own"));
-        }
-        if let Some((other, _)) = self.written.iter().find(|(_, written)| *written == identity) {
-            let message = match other == path {
-                true => "named twice; each output needs a file of its own".to_owned(),
-                false => format!("the same file as {}; each output needs a file of its own", other.display()),
-            };
-            return Err(FileError::refused(path, message));
-        }
-        self.written.push((path.to_owned(), identity));
+        files.searched.push((folder.to_owned(), canonical));
         Ok(())
     }
-}
 
-fn measured(output: &Path, target: &Path) -> FileError {
-    let message = match output == target {
-        true => "is what this command reads or measures; an output would destroy it".to_owned(),
-        false => format!("leads to {}, which this command reads or measures", target.display()),
-    };
-    FileError::refused(output, message)
+    /// Ends the command: its inputs may be replaced from now on.
+    pub fn close(&self) {
+        self.lock().is_closed = true;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Files> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 fn check_folder(path: &Path, folder: &Path) -> Result<(), FileError> {

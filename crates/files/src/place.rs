@@ -14,10 +14,10 @@ use crate::FileError;
 
 /// As many as the kernel follows.
 const LINKS_MAX: usize = 40;
-/// What stands for standard output in place of a path.
+/// The path that means standard output.
 const STDOUT: &str = "-";
 
-/// What a path leads to, through all links.
+/// The target of a path, through all links.
 #[derive(Debug)]
 pub enum Place {
     /// A regular file, there or to be.
@@ -26,7 +26,7 @@ pub enum Place {
         folder: PathBuf,
         /// Its name there.
         name: OsString,
-        /// What is there already.
+        /// The file that exists already.
         before: Option<Metadata>,
     },
     /// A named pipe or a character device, which is opened and written through.
@@ -35,7 +35,7 @@ pub enum Place {
     Descriptor(RawFd),
 }
 
-/// What tells files apart, whatever their names are.
+/// The identity of a file, independent of its names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Identity {
     /// A file or pipe that is there, by the device of its file system and its inode.
@@ -103,7 +103,7 @@ impl Place {
         }
     }
 
-    /// What tells it from others; nothing where that cannot be found out.
+    /// Its identity; `None` if it cannot be found out.
     pub(crate) fn identity(&self) -> Option<Identity> {
         match self {
             Place::File { before: Some(metadata), .. } => Some(Identity::there(metadata.dev(), metadata.ino())),
@@ -135,7 +135,7 @@ impl Identity {
     }
 }
 
-/// What standard output is, where it is open.
+/// The identity of standard output, if it is open.
 pub(crate) fn stdout() -> Option<Identity> {
     Place::Descriptor(1).identity()
 }

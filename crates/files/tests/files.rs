@@ -4,8 +4,9 @@ use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use headstack_files::{AtomicFile, Outputs, Place};
+use headstack_files::{AtomicFile, Outputs, Place, note_input};
 
 /// A folder of a test's own, gone with it.
 struct Folder(PathBuf);
@@ -33,6 +34,12 @@ impl Drop for Folder {
     fn drop(&mut self) {
         fs::remove_dir_all(&self.0).unwrap();
     }
+}
+
+/// The inputs of a command are those of its process, so tests that stand for a command take turns.
+fn one_command() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn write(path: &Path, text: &str) -> AtomicFile {
@@ -90,12 +97,13 @@ fn no_file_is_made_of_what_is_none() {
 
 #[test]
 fn outputs_meet_neither_each_other_nor_what_is_measured() {
+    let _turn = one_command();
     let folder = Folder::new("outputs");
     fs::write(folder.at("target"), "data").unwrap();
     fs::hard_link(folder.at("target"), folder.at("again")).unwrap();
     let status = fs::metadata(folder.at("target")).unwrap();
     let below = [(std::os::unix::fs::MetadataExt::dev(&status), std::os::unix::fs::MetadataExt::ino(&status))];
-    let mut outputs = Outputs::default();
+    let outputs = Outputs::default();
     outputs.write(&folder.at("new")).unwrap();
     assert!(
         outputs.write(&folder.at("./new")).unwrap_err().to_string().contains("each output needs a file of its own")
@@ -109,6 +117,67 @@ fn outputs_meet_neither_each_other_nor_what_is_measured() {
     assert!(refused.contains("is what this command reads or measures"), "{refused}");
     // Looking leaves nothing behind.
     assert_eq!(folder.names(), ["again", "target"]);
+}
+
+#[test]
+fn no_file_replaces_an_input_of_a_command_under_way() {
+    let _turn = one_command();
+    let folder = Folder::new("inputs");
+    fs::write(folder.at("input"), "data").unwrap();
+    fs::write(folder.at("found-later"), "data").unwrap();
+    fs::hard_link(folder.at("input"), folder.at("hard")).unwrap();
+    std::os::unix::fs::symlink("found-later", folder.at("soft")).unwrap();
+    let files = Outputs::default();
+    files.measure(&folder.at("input"), &[]).unwrap();
+    note_input(&folder.at("found-later")).unwrap();
+    for name in ["input", "hard", "soft", "found-later"] {
+        let refused = AtomicFile::create(&folder.at(name)).unwrap_err().to_string();
+        assert!(refused.contains("this command reads or measures"), "{name}: {refused}");
+        let refused = files.write(&folder.at(name)).unwrap_err().to_string();
+        assert!(refused.contains("this command reads or measures"), "{name}: {refused}");
+    }
+    files.search(&folder.at(".")).unwrap();
+    fs::write(folder.at("another"), "data").unwrap();
+    let refused = files.write(&folder.at("another")).unwrap_err().to_string();
+    assert!(refused.contains("whose files this command reads"), "{refused}");
+    files.keep(&folder.at("another")).unwrap();
+    files.write(&folder.at("new")).unwrap();
+    assert!(files.fill(&folder.at(".")).is_ok());
+    let refused = files.measure(&folder.at("."), &[]).unwrap_err().to_string();
+    assert!(refused.contains("this command reads or measures"), "{refused}");
+    files.close();
+    AtomicFile::create(&folder.at("input")).unwrap().finish().unwrap();
+    note_input(&folder.at("input")).unwrap();
+    drop(files);
+    AtomicFile::create(&folder.at("soft")).unwrap().finish().unwrap();
+}
+
+#[test]
+fn an_input_that_is_gone_keeps_no_file_that_has_its_inode() {
+    let _turn = one_command();
+    let folder = Folder::new("gone");
+    fs::write(folder.at("input"), "data").unwrap();
+    let files = Outputs::default();
+    note_input(&folder.at("input")).unwrap();
+    // The same inode under another name, as when a file system gives it to the next file.
+    fs::rename(folder.at("input"), folder.at("another")).unwrap();
+    files.write(&folder.at("another")).unwrap();
+    AtomicFile::create(&folder.at("another")).unwrap().finish().unwrap();
+}
+
+#[test]
+fn an_output_is_not_read_as_an_input_and_a_log_is() {
+    let _turn = one_command();
+    let folder = Folder::new("log");
+    fs::write(folder.at("output"), "data").unwrap();
+    fs::write(folder.at("log"), "data").unwrap();
+    let files = Outputs::default();
+    files.write(&folder.at("output")).unwrap();
+    files.keep(&folder.at("log")).unwrap();
+    let refused = note_input(&folder.at("output")).unwrap_err().to_string();
+    assert!(refused.contains("this command reads or measures"), "{refused}");
+    note_input(&folder.at("log")).unwrap();
+    AtomicFile::create(&folder.at("log")).unwrap().finish().unwrap();
 }
 
 #[test]

@@ -221,6 +221,7 @@ impl Phase {
             &|job| job.zones.is_some(),
             "no model has zones: requests go where they are drawn, and nothing is reset",
         );
+        tell("bounds", &|job| !job.bounds.is_none(), "no job ends because it is slow");
         tell("verify", &|job| job.verify != Verify::No, "a simulation holds no data that could be checked");
         tell("seed", &|job| job.seed.is_some(), "the seed of the simulation decides, not that of the job");
         tell("start_delay", &|job| job.start_delay_ns > earliest_ns, "it starts with the others");

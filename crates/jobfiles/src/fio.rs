@@ -28,7 +28,7 @@ use std::io;
 
 use headstack_workload::document::InputError;
 
-use super::{Job, JobFile, Phase};
+use super::{Job, JobFile, Limits, Phase};
 use settings::{Remarks, Settings};
 pub use syntax::KEYWORDS;
 use syntax::{Section, Setting};
@@ -123,8 +123,31 @@ fn translate(sections: Vec<Section>, source: &str, mut remarks: Remarks) -> Resu
     }
     remarks.list.sort_by_key(|remark| remark.line);
     let ends_with_first = plan.ends_with_first;
-    let phases = plan.phases.into_iter().map(|jobs| Phase { jobs, ends_with_first, ..Phase::default() }).collect();
+    let phase = |jobs, loops_previous| Phase { jobs, ends_with_first, loops_previous, ..Phase::default() };
+    let mut phases = Vec::new();
+    for jobs in plan.phases {
+        let (jobs, loops) = verified_loops(jobs);
+        phases.push(phase(jobs.clone(), false));
+        phases.extend((1..loops).map(|_| phase(jobs.clone(), true)));
+    }
     Ok(JobFile { phases, remarks: remarks.list, global, ..JobFile::default() })
+}
+
+/// Jobs that verify each of their loops before the next: one loop of them, and how many there are; else all as they are.
+fn verified_loops(planned: Vec<Planned>) -> (Vec<Job>, u64) {
+    let loops = planned.first().map_or(1, |first| first.verified_loops);
+    let is_looped = loops > 1 && planned.iter().all(|one| one.verified_loops == loops);
+    let mut jobs: Vec<Job> = planned.into_iter().map(|one| one.job).collect();
+    if !is_looped {
+        return (jobs, 1);
+    }
+    for job in &mut jobs {
+        let Limits { transfers, bytes, passes, .. } = job.limits;
+        let shared = |limit: Option<u64>| limit.map(|limit| limit / loops);
+        let passes = passes.map(|passes| passes / loops as f64);
+        job.limits = Limits { transfers: shared(transfers), bytes: shared(bytes), passes, ..job.limits };
+    }
+    (jobs, loops)
 }
 
 /// Keeps a setting as written; one that is stated again replaces the first.
@@ -136,10 +159,17 @@ fn state(written: &mut Vec<(String, String)>, setting: &Setting) {
     }
 }
 
+/// A job and how often it goes through its part, reading what it wrote before it writes again; 1 where it does not.
+#[derive(Clone)]
+struct Planned {
+    job: Job,
+    verified_loops: u64,
+}
+
 /// Which job runs when.
 #[derive(Default)]
 struct Plan {
-    phases: Vec<Vec<Job>>,
+    phases: Vec<Vec<Planned>>,
     /// The phase of jobs that wait for none: the one behind the last barrier.
     current: usize,
     /// The phase of each job.
@@ -161,8 +191,11 @@ impl Plan {
     ) -> Result<(), InputError> {
         let mut settings = globals.clone();
         section.settings.iter().for_each(|setting| settings.add(setting));
-        let name = settings.text("name").filter(|name| !name.is_empty()).unwrap_or(&section.name).to_owned();
-        let mut jobs = job::jobs(&name, source, &settings, remarks)?;
+        // As in fio, a `name` among the globals names no job, and that of a job its report and not its files.
+        let own_name = section.settings.iter().rfind(|setting| setting.option.name == "name");
+        let name = own_name.map(|setting| setting.value.trim()).filter(|name| !name.is_empty());
+        let name = name.unwrap_or(&section.name).to_owned();
+        let mut jobs = job::jobs(&name, &section.name, source, &settings, remarks)?;
         self.count(&jobs, &settings)?;
         let is_barrier = settings.is("stonewall", false) && !self.phases.is_empty();
         if (is_barrier || settings.is("new_group", false)) && !self.phases.is_empty() {
@@ -179,7 +212,8 @@ impl Plan {
             job.as_written = as_written.clone();
         }
         self.phases.resize(self.phases.len().max(phase + 1), Vec::new());
-        self.phases[phase].append(&mut jobs);
+        let verified_loops = job::verified_loops(&settings, &jobs, remarks)?;
+        self.phases[phase].extend(jobs.into_iter().map(|job| Planned { job, verified_loops }));
         self.phase_of.insert(name, phase);
         self.ends_with_first |= settings.is("exitall", false);
         Ok(())
@@ -209,7 +243,7 @@ impl Plan {
             let message = format!("there is no job {:?} before this one", setting.value);
             return Err(setting.error(message));
         };
-        if self.phases[*awaited].iter().any(|job| job.name != setting.value.trim()) {
+        if self.phases[*awaited].iter().any(|one| one.job.name != setting.value.trim()) {
             remarks.add(setting, "waits for all jobs that run beside the one it names");
         }
         Ok(self.current.max(awaited + 1))

@@ -21,7 +21,7 @@ use self::cycling::{Candidate, Cycle, Cycles, STEPS_MAX, Step, TestKind};
 use self::manager::Worker;
 use self::specifications::Specifications;
 use self::text::{Entries, Entry, remark};
-use super::{Extent, Job, JobEngine, JobFile, Limits, Part, Phase, Remark, Sync, Verify};
+use super::{Bounds, Extent, Job, JobEngine, JobFile, Limits, Part, Phase, Remark, Sync, Verify};
 
 /// Iometer counts disks in sectors of 512 bytes.
 const SECTOR_BYTES: u64 = 512;
@@ -340,6 +340,7 @@ impl Phases<'_> {
             flow: None,
             errors: super::Errors::default(),
             content: super::Content::default(),
+            bounds: Bounds::default(),
             flushes_at_end: false,
             zones: None,
             share_percent: None,

@@ -3,6 +3,9 @@
 //! A [`JobFile`] is a sequence of [`Phase`]s, each of them [`Job`]s that run at the same time. What a file asks for and
 //! the model cannot say is not dropped in silence: it is a [`Remark`].
 
+/// Replaces the message of an error in an included file, which may be any file of this machine: no line of it is printed.
+const IN_INCLUDED: &str = "is not accepted; the line is not printed, since it is of a file that the job file includes";
+
 mod copies;
 mod curve;
 mod demand;
@@ -52,6 +55,9 @@ pub struct Phase {
     pub curve_point: Option<CurvePoint>,
     /// Whether all of them end when one of them does.
     pub ends_with_first: bool,
+    /// True for another loop of the previous phase: written blocks are verified before they are written again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub loops_previous: bool,
 }
 
 /// Something that a file asks for and that is not done, or done otherwise.
@@ -91,7 +97,7 @@ pub struct Job {
     pub sync: Sync,
     /// Sizes, places, arrivals. Its run length is that of a simulation; measuring goes by `limits`.
     pub workload: Workload,
-    /// What ends it.
+    /// Its limits.
     pub limits: Limits,
     /// Requests a second of reads, writes and trims, where each kind keeps to a rate of its own; the rate of the workload
     /// is their sum.
@@ -100,9 +106,12 @@ pub struct Job {
     /// What holds it back, or others for it (fio's `flow`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<Flow>,
-    /// What failed requests do to it.
+    /// How failed requests affect it.
     #[serde(default)]
     pub errors: Errors,
+    /// Limits of the job: exceeding one ends the job with an error.
+    #[serde(default, skip_serializing_if = "Bounds::is_none")]
+    pub bounds: Bounds,
     /// What is written where nothing is verified.
     #[serde(default)]
     pub content: Content,
@@ -114,7 +123,7 @@ pub struct Job {
     pub share_percent: Option<f64>,
     /// Nothing is issued before this time.
     pub start_delay_ns: u64,
-    /// Of an open loop: requests handed to the system at a time; later ones wait their turn in the host.
+    /// Queue depth of an open loop: later requests wait in the host.
     pub slots: u32,
     /// Whether what is written can be told from anything else when it is read, and is read.
     pub verify: Verify,
@@ -158,6 +167,28 @@ pub struct Errors {
 impl Default for Errors {
     fn default() -> Errors {
         Errors { reads_go_on: true, writes_go_on: true, end_all: false }
+    }
+}
+
+/// Limits whose violation ends a job with an error, for reads, writes and trims; 0 sets none (fio's `max_latency`,
+/// `rate_min` and `rate_iops_min`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Bounds {
+    /// The longest time from handing a request over to its end.
+    pub latency_max_ns: [u64; 3],
+    /// The lowest rate in requests per second.
+    pub iops_min: [u64; 3],
+    /// The lowest rate in bytes per second.
+    pub bytes_per_s_min: [u64; 3],
+    /// The time over which a rate is the mean.
+    pub cycle_ns: u64,
+}
+
+impl Bounds {
+    /// Returns true if there is no limit.
+    pub fn is_none(&self) -> bool {
+        [self.latency_max_ns, self.iops_min, self.bytes_per_s_min].iter().flatten().all(|limit| *limit == 0)
     }
 }
 

@@ -148,7 +148,7 @@ pub struct TreeLoad {
     pub to_tree: Option<usize>,
     /// What is done.
     pub operation: Operation,
-    /// Of reads and writes mixed: the share of reads, in percent.
+    /// Share of reads in a mix of reads and writes, in percent.
     pub read_percent: Option<f64>,
     /// Which file or folder is next.
     pub files: Order,
@@ -162,7 +162,7 @@ pub struct TreeLoad {
     pub share_percent: Option<f64>,
     /// Requests to a file before the next one is taken; absent, as many as it takes to go through it once.
     pub requests_per_file: Option<u64>,
-    /// Whether the page cache is bypassed.
+    /// True if the page cache is bypassed.
     pub direct: bool,
     /// When a write is complete.
     pub sync: Sync,

@@ -2,7 +2,7 @@
 
 use crate::fake::{Fake, luns};
 use headstack_jobfiles::{
-    Demand, Extent, Job, JobEngine, JobFile, Limits, Part, Phase, Simulation, Sync, Verify, icf, vdbench,
+    Bounds, Demand, Extent, Job, JobEngine, JobFile, Limits, Part, Phase, Simulation, Sync, Verify, icf, vdbench,
 };
 use headstack_workload::scenario::{Access, Load, Mark, ScenarioLength, StreamKind};
 use headstack_workload::{
@@ -54,6 +54,7 @@ fn job(name: &str) -> Job {
         flow: None,
         errors: headstack_jobfiles::Errors::default(),
         content: headstack_jobfiles::Content::default(),
+        bounds: Bounds::default(),
         flushes_at_end: false,
         zones: None,
         share_percent: None,
@@ -225,7 +226,7 @@ fn parts_beyond_the_end_are_cut_or_refused() {
 }
 
 #[test]
-fn what_is_left_out_is_told() {
+fn omissions_are_reported() {
     let odd = Job {
         direct: false,
         sync: Sync::Data,
@@ -373,7 +374,7 @@ fn every_copy_has_a_seed_of_its_own_and_the_same_again() {
 }
 
 #[test]
-fn streams_of_a_simulation_are_told_of_as_those_of_a_measurement() {
+fn streams_of_a_simulation_are_reported_as_those_of_a_measurement() {
     let random = Phase { jobs: vec![Job { copies: 3, ..job("a") }, job("b")], ..Phase::default() };
     // Three random copies are one stream, which bears the job's name.
     assert_eq!(simulate(&random).streams, ["a", "b"]);

@@ -2,7 +2,7 @@
 
 use crate::job_files::{phases, read};
 use headstack_jobfiles::{Content, Extent, Job, JobEngine, Limits, Part, Sync, Verify, Zoning};
-use headstack_workload::{Addresses, ArrivalProcess, Arrivals, Sequence, Think};
+use headstack_workload::{Addresses, ArrivalProcess, Arrivals, LoopLength, Sequence, Think};
 
 /// The only job of `[j]` with these lines.
 fn job(lines: &str) -> Job {
@@ -23,6 +23,21 @@ fn a_job_that_says_nothing_is_what_fio_makes_of_it() {
     assert_eq!((job.file_bytes, job.part.length), (Some(1 << 20), Some(Extent::Bytes(1 << 20))));
     assert_eq!(job.limits, Limits { passes: Some(1.0), ..Limits::default() });
     assert!(job.invalidate && !job.unlink);
+}
+
+#[test]
+fn loops_repeat_their_requests_unless_the_random_numbers_do_not() {
+    let looped = |lines: &str| job(lines).workload.sequence.looped;
+    let pass = LoopLength { passes: Some(1.0), ..LoopLength::default() };
+    assert_eq!(looped("size=1m\nrw=randread\nloops=3"), Some(pass));
+    assert_eq!(looped("size=1m\nnumber_ios=10\nloops=3"), Some(LoopLength { transfers: Some(10), ..pass }));
+    assert_eq!(
+        looped("size=1m\nio_size=100k\nloops=3"),
+        Some(LoopLength { bytes: Some(100 << 10), ..Default::default() })
+    );
+    for lines in ["size=1m", "size=1m\nloops=3\nrandrepeat=0", "size=1m\nloops=3\ntime_based\nruntime=3"] {
+        assert_eq!(looped(lines), None, "{lines}");
+    }
 }
 
 /// Sizes by what is written, all of them in the default base, then those in the other.
@@ -161,7 +176,7 @@ fn flows_errors_and_contents_are_kept() {
 }
 
 #[test]
-fn random_places_are_touched_once_unless_told_otherwise() {
+fn random_places_are_touched_once_by_default() {
     let addresses = |lines: &str| job(&format!("rw=randread\nsize=1g\n{lines}\n")).workload.addresses;
     assert_eq!(addresses(""), Addresses::RandomMap);
     assert_eq!(addresses("random_generator=lfsr"), Addresses::Once);
@@ -250,7 +265,7 @@ fn strides_and_zones_are_gone_through_in_order() {
 #[test]
 fn rates_are_open_loops_with_as_many_slots_as_iodepth() {
     let arrivals = |lines: &str| {
-        let job = job(&format!("ioengine=libaio\niodepth=8\n{lines}\n"));
+        let job = job(&format!("ioengine=libaio\ndirect=1\niodepth=8\n{lines}\n"));
         assert_eq!(job.slots, 8);
         job.workload.arrivals
     };
@@ -302,8 +317,27 @@ fn engines_stand_for_rings_calls_or_nothing() {
         ("pvsync2", JobEngine::Psync, 1),
         ("null", JobEngine::Null, 32),
     ] {
-        let job = job(&format!("ioengine={engine}\niodepth=32\n"));
+        let job = job(&format!("ioengine={engine}\ndirect=1\niodepth=32\n"));
         assert_eq!((job.engine, job.slots), (expected, depth), "{engine}");
+    }
+}
+
+/// io_submit(2) returns when a request through the page cache is complete: fio 3.33 on a disk reads with depth 1 then.
+#[test]
+fn libaio_through_the_page_cache_has_one_request_under_way() {
+    for (lines, engine, depth, remarked) in [
+        ("ioengine=libaio\niodepth=16", JobEngine::Psync, 1, true),
+        ("ioengine=libaio\niodepth=16\nbuffered=1", JobEngine::Psync, 1, true),
+        ("ioengine=libaio\niodepth=16\ndirect=1", JobEngine::Ring, 16, false),
+        ("ioengine=libaio\niodepth=16\nbuffered=0", JobEngine::Ring, 16, false),
+        ("ioengine=libaio", JobEngine::Psync, 1, false),
+        ("ioengine=io_uring\niodepth=16", JobEngine::Ring, 16, false),
+        ("ioengine=posixaio\niodepth=16", JobEngine::Ring, 16, true),
+    ] {
+        let file = read(&format!("[j]\nsize=1m\n{lines}\n"));
+        let job = &file.phases[0].jobs[0];
+        assert_eq!((job.engine, job.slots), (engine, depth), "{lines}");
+        assert_eq!(!file.remarks.is_empty(), remarked, "{lines}: {:?}", file.remarks);
     }
 }
 
@@ -367,6 +401,42 @@ fn files_are_named_as_fio_names_them() {
     assert_eq!((device.part.start, device.part.length), (Extent::Percent(10.0), Some(Extent::Percent(50.0))));
 }
 
+/// As fio 3.33 does it: a name among the globals names nothing, and one of a job its report but not its files.
+#[test]
+fn names_of_jobs_do_not_name_their_files() {
+    let file = read("[global]\nname=shared\nsize=8k\n[a]\n[b]\nname=bb\n[c]\nwait_for=bb\n");
+    assert_eq!(phases(&file), [vec!["a", "bb"], vec!["c"]]);
+    let jobs = file.phases.iter().flat_map(|phase| &phase.jobs);
+    let targets: Vec<&str> = jobs.flat_map(|job| &job.targets).map(String::as_str).collect();
+    assert_eq!(targets, ["a.0.0", "b.0.0", "c.0.0"]);
+}
+
+/// The bytes are those that fio 3.33 writes.
+#[test]
+fn patterns_are_texts_bytes_and_numbers() {
+    let bytes = |text: &str| match job(&format!("buffer_pattern={text}\n")).content {
+        Content::Pattern(bytes) => bytes,
+        Content::Random => panic!("{text}"),
+    };
+    for (text, expected) in [
+        ("\"abcd\"-120xdead", &b"abcd\xf4\xff\xff\xff\xde\xad"[..]),
+        ("0xdeadface\"abcd\"-12", b"\xde\xad\xfa\xceabcd\xf4\xff\xff\xff"),
+        ("-120xdead", b"\xf4\xff\xff\xff\xde\xad"),
+        ("0xabc", b"\x0a\xbc"),
+        ("0X12", b"\x12"),
+        ("1000", b"\xe8\x03"),
+        ("65536", b"\x00\x00\x01"),
+        ("-256", b"\x00\xff\xff\xff"),
+        ("0", b"\x00"),
+        ("5-12\"ab\"0x1", b"\x05\xf4\xff\xff\xffab\x01"),
+        ("1 2", b"\x01\x02"),
+        ("\"%o\"", b"%o"),
+        ("\"a\\nb\"", b"a\\nb"),
+    ] {
+        assert_eq!(bytes(text), expected, "{text}");
+    }
+}
+
 #[test]
 fn size_is_that_of_each_copy_and_shared_by_its_files() {
     // fio 3.33 makes files of 8 KiB of this: 4 KiB behind an offset of 4 KiB.
@@ -409,6 +479,10 @@ fn globals_hold_for_the_jobs_below_them() {
     };
     assert_eq!(file.global, written(&[("bs", "16k"), ("rw", "randread")]));
     assert_eq!(file.phases[0].jobs[2].as_written, written(&[("bs", "1m")]));
+    // A flag is kept as it is written: fio prints the ones with a value.
+    let file = read("[global]\nthread\nexitall=1\n[a]\nrw=read\nnew_group\nnorandommap=1\n");
+    assert_eq!(file.global, written(&[("thread", ""), ("exitall", "1")]));
+    assert_eq!(file.phases[0].jobs[0].as_written, written(&[("rw", "read"), ("new_group", ""), ("norandommap", "1")]));
 }
 
 #[test]

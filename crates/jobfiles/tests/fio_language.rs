@@ -46,7 +46,7 @@ fn errors_name_file_line_option_and_what_is_allowed() {
         ("[j]\nscramble_buffers=0\n", "test.fio:2: scramble_buffers: cannot be done: no two requests"),
         ("[global]\nend_syncfs=1\n[j]\n", "test.fio:2: end_syncfs: cannot be done: no whole file system"),
         ("[j]\nsync_file_range=write:8\n", "test.fio:2: sync_file_range: cannot be done: sync_file_range(2)"),
-        ("[j]\nbuffer_pattern='f'\n", "test.fio:2: buffer_pattern: \"'f'\" is not understood"),
+        ("[j]\nbuffer_pattern='f'\n", "test.fio:2: buffer_pattern: \"'f'\" names a file, which is not read"),
         ("[j]\nrw=read:-4k\n", "test.fio:2: rw: every request would go to one place"),
         ("[j]\nzonemode=strided\n", "test.fio:2: zonemode: strided zones need a zonesize"),
         ("[j]\nverify_interval=x\n", "test.fio:2: verify_interval: \"x\" is not understood"),
@@ -58,7 +58,7 @@ fn errors_name_file_line_option_and_what_is_allowed() {
         ("[j]\nioengine=nbd\nuri=/dev/nbd0\n", "test.fio:3: uri: \"/dev/nbd0\" is no address of an export"),
         ("[j]\nioengine=net\n", "test.fio:2: ioengine: the engine net of job [j] is not for files"),
         ("[j]\nioengine=libaoi\n", "test.fio:2: ioengine: \"libaoi\" of job [j] is not an engine; did you mean libaio"),
-        ("[j]\nread_iolog=x\n", "test.fio:2: read_iolog: job [j] is a replay"),
+        ("[j]\nread_iolog=x\n", "test.fio:2: read_iolog: cannot be done: a job is no replay; headstack replay LOG"),
         ("[j]\nwait_for=k\n", "test.fio:2: wait_for: there is no job \"k\" before this one"),
         ("[j]\noffset=1m\noffset_increment=1%\nnumjobs=2\n", "test.fio:3: offset_increment: an offset and its"),
         ("[j]\nsize=(1/0)\n", "test.fio:2: size: \"(1/0)\" divides by 0"),
@@ -66,13 +66,28 @@ fn errors_name_file_line_option_and_what_is_allowed() {
         ("[j]\nsize=8*$mb_memory+\n", "test.fio:2: size: \"8*1000+\" is not understood"),
         ("[j]\nloops=18446744073709551615\nio_size=2\n", "test.fio:3: io_size: 18446744073709551615 loops of 2"),
         ("[j]\ninclude none.fio\n", "test.fio:2: include: \"none.fio\": no such file"),
-        ("[j]\ninclude bad.fio\n", "bad.fio:2: iodepht: unknown option"),
+        ("[j]\ninclude bad.fio\n", "bad.fio:2: is not accepted; the line is not printed"),
         ("[j]\ninclude section.fio\n", "section.fio:1: an included file has no sections"),
-        ("[j]\ninclude self.fio\n", "self.fio:1: include: \"self.fio\" is the 16th file within another"),
+        ("[j]\ninclude self.fio\n", "self.fio:1: include: names the 16th file within another"),
     ] {
         let found = error(text);
         assert!(found.starts_with(expected), "{text:?}:\n  {found}\n  {expected}");
         assert_eq!(found.lines().count(), 1);
+    }
+}
+
+#[test]
+fn an_error_in_an_included_file_prints_no_text_of_it() {
+    for line in
+        ["root:$6$hunter2:19000::", "password=hunter2", "size=hunter2", "[hunter2", "include hunter2", "rw=hunter2"]
+    {
+        let include = |name: &str| match name {
+            "/etc/shadow" => Ok(format!("# a remark\n{line}\n")),
+            _ => Err(std::io::Error::from(std::io::ErrorKind::NotFound)),
+        };
+        let text = "[j]\nrw=randread\ninclude /etc/shadow\n";
+        let error = fio::read("test.fio", text, &[], &|_| None, &include).unwrap_err().to_string();
+        assert!(error.starts_with("/etc/shadow:2: ") && !error.contains("hunter2"), "{line}: {error}");
     }
 }
 
@@ -208,22 +223,60 @@ fn is_for_another_engine(error: &InputError) -> bool {
     error.key == "ioengine" && error.message.contains("is not for files and block devices")
 }
 
+/// Values of the variables that the examples use.
+fn of_examples(name: &str) -> Option<String> {
+    if name == "FIO_RW" { Some("randread".to_owned()) } else { environment(name).or_else(|| Some("1".to_owned())) }
+}
+
+/// Jobs and files of each example that runs here, as fio's own reading (`--showcmd`) names them.
+#[test]
+fn jobs_and_files_of_the_examples_are_those_of_the_installed_fio() {
+    let Some(paths) = examples() else {
+        return lacks(Need::Data, "no fio examples in $HEADSTACK_FIO_EXAMPLES or /usr/share/doc/fio/examples");
+    };
+    let mut compared = 0;
+    for path in paths {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let Ok(file) = fio::read("example", &text, &[], &of_examples, &include) else { continue };
+        let mut command = std::process::Command::new("fio");
+        command.arg("--showcmd").arg(&path).env("FIO_RW", "randread").envs(["SIZE", "NUMJOBS"].map(|name| (name, "1")));
+        let Ok(shown) = command.output() else { return lacks(Need::Programs, "fio is not installed") };
+        if !shown.status.success() {
+            continue;
+        }
+        let shown = String::from_utf8(shown.stdout).unwrap();
+        let values =
+            |option: &str| shown.split_whitespace().filter_map(move |word| word.strip_prefix(option)).collect();
+        // A name among the globals names no job.
+        let mut names: Vec<&str> = values("--name=");
+        names.retain(|name| text.lines().any(|line| line.trim() == format!("[{name}]")));
+        names.dedup();
+        let jobs = || file.phases.iter().flat_map(|phase| &phase.jobs);
+        let mut own: Vec<&str> = jobs().map(|job| job.name.as_str()).collect();
+        own.dedup();
+        assert_eq!(own, names, "{}", path.display());
+        let files: Vec<&str> = values("--filename=");
+        for name in files.iter().flat_map(|files| files.split(':')).filter(|name| !name.ends_with('\\')) {
+            let is_that = |target: &String| target == name || target.ends_with(&format!("/{name}"));
+            assert!(jobs().any(|job| job.targets.iter().any(is_that)), "{}: {name}", path.display());
+        }
+        compared += 1;
+    }
+    assert!(compared > 0, "fio read none of the examples");
+}
+
 /// Prints a table of what becomes of each example.
 #[test]
 fn the_examples_of_fio_run_or_are_refused_for_their_engine_or_what_they_write() {
     let Some(paths) = examples() else {
         return lacks(Need::Data, "no fio examples in $HEADSTACK_FIO_EXAMPLES or /usr/share/doc/fio/examples");
     };
-    let environment = |name: &str| match name {
-        "FIO_RW" => Some("randread".to_owned()),
-        _ => environment(name).or_else(|| Some("1".to_owned())),
-    };
     let (mut generic, mut refused) = (0, Vec::new());
     println!("| example | outcome | options with a remark, or the reason |\n| --- | --- | --- |");
     for path in paths {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let text = std::fs::read_to_string(&path).unwrap();
-        let (outcome, detail) = match fio::read(&name, &text, &[], &environment, &include) {
+        let (outcome, detail) = match fio::read(&name, &text, &[], &of_examples, &include) {
             Ok(file) => {
                 generic += 1;
                 let mut options: Vec<String> =

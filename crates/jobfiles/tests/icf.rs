@@ -177,7 +177,7 @@ fn built_in_specifications_and_idle_ones_are_known() {
 }
 
 #[test]
-fn part_seed_and_what_is_not_done_are_told() {
+fn part_seed_and_ignored_settings_are_reported() {
     let changed = file("", &[worker("A", 1, &["Database"], &["sda"])])
         .replace("\t1,DISABLED,1,DISABLED,0", "\t1,ENABLED,100,ENABLED,42")
         .replace("\t0,0,0\n", "\t2048,63,2\n")
@@ -196,7 +196,7 @@ fn part_seed_and_what_is_not_done_are_told() {
 }
 
 #[test]
-fn what_a_file_leaves_out_is_told() {
+fn missing_settings_of_a_file_are_reported() {
     let only = read(&format!("Version 1.1.0 \n{CLASSICS}Version 1.1.0 \n"));
     assert_eq!(names(&only), ["File Server", "Web Server", "Workstation", "Database"]);
     assert!(only.phases.iter().all(|phase| phase.jobs[0].targets.is_empty() && depth(&phase.jobs[0]) == 1));

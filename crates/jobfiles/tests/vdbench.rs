@@ -292,6 +292,18 @@ fn included_files_and_variables_are_put_in() {
 }
 
 #[test]
+fn an_error_in_an_included_file_prints_no_text_of_it() {
+    for line in ["root:$6$hunter2:19000::", "password=hunter2", "sd=sd1,lun=hunter2,size=hunter2", "\"hunter2", "sd=,"]
+    {
+        let include = |_: &str| Ok(format!("* a remark\n{line}\n"));
+        let text = "include=/etc/shadow\nwd=wd1,sd=hunter2,xfersize=4k\nrd=rd1,wd=wd1,iorate=max\n";
+        let error = vdbench::read("p.txt", text, &[], &include).unwrap_err();
+        assert_eq!((error.file.as_str(), error.line), ("/etc/shadow", Some(2)), "{line}: {error}");
+        assert!(!error.to_string().contains("hunter2"), "{line}: {error}");
+    }
+}
+
+#[test]
 fn pauses_come_before_the_next_run() {
     let text = with("") + "rd=rd2,wd=wd1,iorate=max,pause=30\nrd=rd3,wd=wd1,iorate=max\n";
     let delay = |phase: &Phase| phase.jobs[0].start_delay_ns;
@@ -299,7 +311,7 @@ fn pauses_come_before_the_next_run() {
 }
 
 #[test]
-fn what_is_not_done_is_told() {
+fn ignored_settings_are_reported() {
     let text = format!(
         "validate=yes\ncompratio=2\nhistogram=(default,1,5,10)\nmessagescan=no\n{}",
         with(",rhpct=50,stride=(8k,16k)")

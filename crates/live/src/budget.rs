@@ -12,6 +12,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once};
 use std::thread::{self, Thread};
+use std::time::Instant;
 
 use serde::Serialize;
 
@@ -52,8 +53,9 @@ struct State {
     next_ticket: u64,
     /// What is kept back has been granted.
     reserve_is_granted: bool,
-    /// Requests that had to wait.
+    /// Requests that had to wait, and for how long in all.
     waited: u64,
+    waited_ns: u64,
 }
 
 /// What a budget says of itself.
@@ -69,6 +71,8 @@ pub struct MemoryGauge {
     pub waiting: u64,
     /// Times that somebody had to wait.
     pub waited: u64,
+    /// Sum of these times, in nanoseconds of the wall.
+    pub waited_ns: u64,
 }
 
 impl Budget {
@@ -124,6 +128,7 @@ impl Budget {
             peak_bytes: state.peak_bytes,
             waiting: self.0.waiting.load(Ordering::Acquire) as u64,
             waited: state.waited,
+            waited_ns: state.waited_ns,
         }
     }
 
@@ -198,8 +203,10 @@ impl Share {
         state.queue.push_back((ticket, thread::current()));
         budget.0.waiting.fetch_add(1, Ordering::AcqRel);
         drop(state);
+        let began = Instant::now();
         let granted = self.wait(ticket, more, tidy);
         budget.0.waiting.fetch_sub(1, Ordering::AcqRel);
+        budget.state().waited_ns += began.elapsed().as_nanos() as u64;
         granted
     }
 
@@ -350,7 +357,7 @@ mod tests {
         assert_eq!(done.into_inner(), clients as u64);
         let gauge = budget.gauge();
         assert_eq!((gauge.used_bytes, gauge.waiting), (0, 0));
-        assert!(gauge.waited > 0 && gauge.peak_bytes <= gauge.limit_bytes, "{gauge:?}");
+        assert!(gauge.waited > 0 && gauge.waited_ns > 0 && gauge.peak_bytes <= gauge.limit_bytes, "{gauge:?}");
         assert!(!budget.state().reserve_is_granted);
     }
 

@@ -28,6 +28,10 @@ pub struct Path {
     /// Requests whose data were not copied yet when the answer was due: for how long, of one in a hundred. That is no
     /// lateness of the clock.
     pub copying_p99_ns: u64,
+    /// Requests that waited for memory before their data were copied.
+    pub memory_waits: u64,
+    /// How long they waited on average.
+    pub memory_wait_mean_ns: u64,
     /// Requests that the model would have answered sooner than the path can.
     pub below_floor: u64,
     /// The most requests under way at a time.
@@ -125,6 +129,8 @@ impl Ledger {
             lateness_max_ns: self.lateness.max_ns(),
             lateness_mean_ns: self.lateness.mean_ns() as u64,
             copying_p99_ns: self.copying.quantile_ns(0.99).unwrap_or_else(|| self.copying.max_ns()),
+            memory_waits: 0,
+            memory_wait_mean_ns: 0,
             below_floor: self.below_floor,
             deepest_queue: self.deepest_queue,
             scheduling: self.scheduling,

@@ -8,7 +8,7 @@ use headstack_catalogue::load_faults;
 use headstack_sim::device::DeviceDescription;
 use headstack_sim::faults::Schedule;
 use headstack_sim::timeline::Listener;
-use headstack_sim::{Model, SystemDescription};
+use headstack_sim::{Model, Progress, SystemDescription};
 use headstack_workload::Span;
 use serde::Deserialize;
 
@@ -53,6 +53,9 @@ pub struct ServiceOptions {
     pub socket_mode: u32,
     /// Ports for NBD.
     pub tcp: Vec<SocketAddr>,
+    /// Ports for NBD on loopback, of IPv4 and, where the machine has it, of IPv6.
+    #[serde(default)]
+    pub loopback: Vec<u16>,
     /// NBD on standard input and output.
     pub stdio: bool,
     /// NBD on sockets of a service manager.
@@ -96,6 +99,7 @@ impl ServiceOptions {
             unix: Vec::new(),
             socket_mode: SOCKET_MODE,
             tcp: Vec::new(),
+            loopback: Vec::new(),
             stdio: false,
             activated: false,
             fuse: None,
@@ -141,6 +145,7 @@ pub struct Service {
     block_devices: Option<BlockDevices>,
     witness: Witness,
     control: Control,
+    notes: Vec<String>,
 }
 
 /// What a service has mounted, with the loop devices on it.
@@ -151,7 +156,9 @@ struct Mounted {
 }
 
 impl Service {
-    /// Starts it: its floor is measured, then the clock starts, then clients are let in. `listener` hears of each request.
+    /// Starts it: its floor is measured, SSDs are preconditioned where the model says so, then the clock starts, then
+    /// clients are let in. `listener` hears of each request; `progress` is called with the share of the preconditioning
+    /// that is done, and ends the start where it returns false.
     ///
     /// # Errors
     /// What is impossible in the model or the options; what the machine refuses.
@@ -160,6 +167,7 @@ impl Service {
         model: &Model,
         options: &ServiceOptions,
         listener: Option<Listener>,
+        progress: &Progress,
     ) -> Result<Service, LiveError> {
         let mut exports = exports_of(name, model);
         let capacity_bytes = exports.iter().map(|e| e.span.start_bytes + e.span.length_bytes).max().unwrap_or(0);
@@ -189,8 +197,10 @@ impl Service {
         let (speed, seed, realtime) = (options.speed, options.seed, options.realtime);
         let journal = options.journal.as_deref().map(|path| journal_plan(path, options, &contents, capacity_bytes));
         let journal = journal.transpose()?;
-        let session = SessionOptions { speed, seed, realtime, schedule, budget, journal };
-        let session = Session::start(model, session, listener)?;
+        let parts: Vec<Span> = exports.iter().map(|export| export.span).collect();
+        let session = SessionOptions { speed, seed, realtime, schedule: schedule.clone(), budget, journal };
+        let session = Session::start_prepared(model, session, listener, progress)?;
+        let notes = notes_of(&schedule, model, &parts, session.may_lose_data());
         let device = Device::of(&session, exports, contents);
         let by = |floor_ns| {
             let submitter = session.submitter().with_floor_ns(floor_ns);
@@ -205,12 +215,17 @@ impl Service {
         let block_devices = options.ublk.then(|| BlockDevices::start(&by(ublk_floor_ns))).transpose()?;
         let witness = session.witness()?;
         let control = Control::start(&session.commander(), options.control.as_deref(), options.metrics, HTTP_DEADLINE)?;
-        Ok(Service { session, device, server, mounted, block_devices, witness, control })
+        Ok(Service { session, device, server, mounted, block_devices, witness, control, notes })
     }
 
     /// Who gives orders.
     pub fn commander(&self) -> Commander {
         self.session.commander()
+    }
+
+    /// What is to be known at the start: faults that can have no effect.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// What it exports.
@@ -337,9 +352,15 @@ fn journal_plan(
 fn endpoints_of(options: &ServiceOptions) -> Vec<Endpoint> {
     let mut endpoints: Vec<Endpoint> = options.unix.iter().cloned().map(Endpoint::Unix).collect();
     endpoints.extend(options.tcp.iter().copied().map(Endpoint::Tcp));
+    endpoints.extend(options.loopback.iter().copied().map(Endpoint::Loopback));
     endpoints.extend(options.stdio.then_some(Endpoint::Stdio));
     endpoints.extend(options.activated.then_some(Endpoint::Activated));
     endpoints
+}
+
+fn notes_of(schedule: &Schedule, model: &Model, parts: &[Span], may_lose_data: bool) -> Vec<String> {
+    let idle = schedule.without_effect(model, parts, may_lose_data).into_iter();
+    idle.map(|(index, (key, why))| format!("fault[{index}].{key} has no effect: {why}")).collect()
 }
 
 fn security_of(options: &ServiceOptions) -> Result<Security, LiveError> {

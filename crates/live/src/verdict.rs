@@ -160,6 +160,15 @@ fn blame(error_ns: u64, client: &ClientSeen, path: &Path, seen: &Seen) -> String
         };
     }
     let on_time = format!("the server was on time (p99 {})", time(path.lateness_p99_ns));
+    // Requests wait for memory before they are copied, and look as if that took so long.
+    let waits = path.memory_waits * SHARE_OF_REQUESTS >= path.requests;
+    if waits && path.memory_wait_mean_ns * 2 >= error_ns {
+        return format!(
+            "{on_time}, but {} of its requests waited for memory, {} on average: give it more with --memory",
+            percent(path.memory_waits as f64 / path.requests.max(path.memory_waits) as f64),
+            time(path.memory_wait_mean_ns)
+        );
+    }
     let long = client.turns.long_error;
     let copies = long.count * 2 > client.turns.error.count || path.copying_p99_ns * 2 >= error_ns;
     if copies {
@@ -242,6 +251,8 @@ mod tests {
             lateness_max_ns: 90 * US,
             lateness_mean_ns: 6 * US,
             copying_p99_ns: 0,
+            memory_waits: 0,
+            memory_wait_mean_ns: 0,
             below_floor: 0,
             deepest_queue: 1,
             scheduling: Scheduling::Realtime,
@@ -328,6 +339,22 @@ mod tests {
         assert_eq!(verdict.words, words);
         let realtime = judge(&Path { scheduling: Scheduling::Realtime, ..late }, &seen);
         assert!(realtime.words.contains("the machine is too busy for the server"), "{}", realtime.words);
+    }
+
+    #[test]
+    fn waiting_for_memory_is_not_copying() {
+        let mut copying = client(7 * MS);
+        copying.turns.long_error = copying.turns.error;
+        let path = Path { memory_waits: 3_000, memory_wait_mean_ns: 6 * MS, copying_p99_ns: 5 * MS, ..path() };
+        let verdict = judge(&path, &seen(copying.clone()));
+        assert_eq!(verdict.valid_above_ns, None);
+        let says = "30 % of its requests waited for memory, 6.0 ms on average: give it more with --memory";
+        assert!(verdict.words.contains(says), "{}", verdict.words);
+        // A few that waited, or waited for a moment, explain nothing.
+        for path in [Path { memory_waits: 50, ..path.clone() }, Path { memory_wait_mean_ns: 50 * US, ..path }] {
+            let words = judge(&path, &seen(copying.clone())).words;
+            assert!(words.contains("but to copy long requests"), "{words}");
+        }
     }
 
     #[test]

@@ -110,7 +110,7 @@ pub struct Awake {
 impl Awake {
     const MARGIN_MIN: Duration = Duration::from_micros(40);
     const MARGIN_MAX: Duration = Duration::from_millis(1);
-    /// Of the time of a core, a fifth at most goes into that.
+    /// At most one part in so many of a core's time goes into it.
     const SHARE: u32 = 5;
 
     /// Nothing is known yet of the processor.

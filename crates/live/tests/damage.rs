@@ -273,7 +273,7 @@ fn old_data_are_read_once_or_until_they_are_written_again() {
 }
 
 #[test]
-fn a_refused_write_is_not_stored_and_its_error_is_told() {
+fn a_refused_write_is_not_stored_and_its_error_is_reported() {
     for (errno, told) in [("EIO", 5), ("ENOSPC", 28), ("ETIMEDOUT", 5), ("EROFS", 1)] {
         let text = format!("[[fault]]\nat = {{ write = 2 }}\nonce = true\nwhat = \"errno\"\nerrno = \"{errno}\"\n");
         let mut bench = Bench::new(errno, &constant(), &text);

@@ -31,7 +31,7 @@ fn constant(latency_ms: u64) -> Model {
 
 fn served(model: &Model, place: &Path, listener: Option<Listener>) -> Service {
     let options = ServiceOptions { unix: vec![place.to_owned()], ..ServiceOptions::new(Keeping::Discard(Vec::new())) };
-    Service::start("test", model, &options, listener).expect("a service")
+    Service::start("test", model, &options, listener, &|_| true).expect("a service")
 }
 
 /// Something that is ended whatever happens.

@@ -13,7 +13,7 @@ const BYTES_MAX: usize = 1 << 28;
 pub const ALIGN_BYTES: usize = 4096;
 /// `IOV_MAX` of Linux; a transfer that takes more pieces is cut short, as those above 2 GiB are.
 const PIECES_MAX: usize = 1024;
-/// What storage that looks at contents tells blocks apart by.
+/// Unit by which storage that deduplicates or compresses compares contents.
 const SECTOR_BYTES: usize = 512;
 
 /// Where a transfer's data are.
@@ -117,10 +117,12 @@ impl Buffers {
         let mut writes = self.writes;
         // A longer one repeats itself, or others.
         let length = (length as usize).min(self.stride_bytes) as u32;
-        for sector in self.slice(slot, length).chunks_exact_mut(SECTOR_BYTES) {
+        for sector in self.slice(slot, length).chunks_mut(SECTOR_BYTES) {
             writes += 1;
             // Spread over the bits, so that the words themselves are no pattern.
-            sector[..8].copy_from_slice(&writes.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_ne_bytes());
+            let word = writes.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_ne_bytes();
+            let length = sector.len().min(word.len());
+            sector[..length].copy_from_slice(&word[..length]);
         }
         self.writes = writes;
     }

@@ -39,7 +39,7 @@ pub struct Pass {
     pub engines: Vec<EngineKind>,
     /// Read or write.
     pub kind: Kind,
-    /// What goes to a device before the next has its turn.
+    /// Bytes that go to a device before the next has its turn.
     pub block_bytes: u32,
     /// Blocks that a device may be ahead of the slowest.
     pub ahead: u32,
@@ -51,7 +51,7 @@ pub struct Pass {
     pub interval_ns: u64,
 }
 
-/// What a module did in an interval.
+/// Work of a module in an interval.
 #[derive(Clone, Debug, Serialize)]
 pub struct Stretch {
     /// Where in the module it begins.
@@ -64,7 +64,7 @@ pub struct Stretch {
     pub devices: Vec<DeviceShare>,
 }
 
-/// What a device did in an interval.
+/// Work of a device in an interval.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct DeviceShare {
     /// Blocks that the stream passed, failed ones too.
@@ -103,7 +103,7 @@ pub struct Passed {
 }
 
 impl Pass {
-    /// What all devices have together, in whole stripes.
+    /// Capacity of all devices together, in whole stripes.
     pub fn module_bytes(&self) -> u64 {
         self.target_map().capacity_bytes()
     }
@@ -206,7 +206,7 @@ enum Block {
     Failed,
 }
 
-/// What is known of a device in the interval that goes on.
+/// State of a device in the present interval.
 #[derive(Clone, Default)]
 struct Lane {
     share: DeviceShare,

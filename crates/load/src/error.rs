@@ -12,7 +12,7 @@ pub enum LoadError {
     Target {
         /// Path of the file or device.
         target: String,
-        /// What is wrong, and what is allowed.
+        /// The error and the allowed values.
         message: String,
     },
     /// A system call that failed where a measurement cannot go on.
@@ -20,9 +20,9 @@ pub enum LoadError {
     Io {
         /// Path of the file or device.
         target: String,
-        /// What was tried: `open`, `create`, `io_uring_setup`.
+        /// The action that failed: `open`, `create`, `io_uring_setup`.
         action: &'static str,
-        /// What the kernel said.
+        /// Error of the system call.
         source: io::Error,
     },
     /// A job that makes no sense.
@@ -30,7 +30,7 @@ pub enum LoadError {
     Job {
         /// Its name.
         job: String,
-        /// What is wrong, and what is allowed.
+        /// The error and the allowed values.
         message: String,
     },
     /// A workload that cannot be generated.

@@ -5,14 +5,15 @@
 //! measure all of that time together, [`Common`] says what they came to while they did.
 
 use headstack_result::{
-    Check, Counter, DepthResult, Fact, Interval, Known, Mode, RunResult, Sampling, StreamResult, SystemRecord, TooShort,
+    Check, Counter, DepthResult, Fact, Interval, Known, Mode, RunResult, Sampling, Stalls, StreamResult, SystemRecord,
+    TooShort,
 };
 use headstack_workload::GENERATOR_NAME;
 use serde_json::{Value, json};
 
 use crate::measured::joined_intervals;
 
-/// What one host has measured.
+/// Results of one host.
 pub struct HostRun {
     /// Its name.
     pub host: String,
@@ -34,7 +35,7 @@ pub struct Missing {
 
 /// Hosts that were to measure at the same time.
 pub struct AllHosts {
-    /// What results call all of them together.
+    /// Name of all of them together in results.
     pub name: String,
     /// Those that have something to show for it.
     pub runs: Vec<HostRun>,
@@ -77,6 +78,8 @@ impl AllHosts {
         all.offered_per_s = self.runs.iter().map(|run| run.result.offered_per_s).sum();
         all.depth = self.depth(all.duration_ns);
         all.sampling = self.sampling();
+        let later = |run: &HostRun| (run.began_ns - origin_ns) as i64;
+        all.stalls = Stalls::joined(self.runs.iter().filter_map(|run| Some((later(run), run.result.stalls.as_ref()?))));
         let each = self.runs.iter().flat_map(|run| {
             let later_ns = run.began_ns - origin_ns;
             run.result.intervals.iter().map(move |interval| (later_ns + interval.start_ns, interval))
@@ -109,7 +112,7 @@ impl AllHosts {
         self.runs.iter().map(one).collect()
     }
 
-    /// What all hosts put the system under: where they do the same, so many times as much of it.
+    /// The workload of all hosts together: where they do the same, a multiple of it.
     fn workload(&self) -> Value {
         let mut each = self.runs.iter().map(|run| &run.result.workload);
         let Some(first) = each.next() else { return Value::Null };
@@ -184,7 +187,7 @@ impl AllHosts {
         there.chain(missing).collect()
     }
 
-    /// That nothing is lost or counted twice, and what each host found of itself.
+    /// Checks that nothing is lost or counted twice, and the checks of each host.
     fn checks(&self, all: &RunResult) -> Vec<Check> {
         let sum = |of: fn(&RunResult) -> u64| self.runs.iter().map(|run| of(&run.result)).sum::<u64>();
         let hosts = (sum(RunResult::count), sum(RunResult::bytes), sum(|one| one.response().count()));
@@ -320,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_began_later_is_moved_and_the_time_of_all_is_told_apart() {
+    fn a_host_that_began_later_is_moved_and_the_time_of_all_is_kept_apart() {
         // b measures from 250 ms after a did, for 1 s: 750 ms are common, with 75 requests of each.
         let (joined, _) = all(vec![host("a", 1000, 10, 1000), host("b", 1250, 10, 1000)]).joined().unwrap();
         assert_eq!((joined.start_ns, joined.duration_ns), (100_000_000, 1_250_000_000));
@@ -333,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ended_one_host_is_told_of_all() {
+    fn the_end_of_one_host_is_reported_for_all() {
         let mut b = host("b", 1000, 1, 1000);
         b.result.ended_early = Some("no space".to_owned());
         b.result.checks.push(Check { name: "in = out".to_owned(), passed: false, detail: "1, 2".to_owned() });

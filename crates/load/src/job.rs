@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use headstack_driver::End;
-use headstack_jobfiles::{Content, Errors, Limits, Verify, Zoning};
+use headstack_jobfiles::{Bounds, Content, Errors, Limits, Verify, Zoning};
 use headstack_workload::{AccessLine, Addresses, ArrivalClock, Arrivals, Generator, Span, Workload};
 
 use crate::LoadError;
@@ -23,11 +23,11 @@ pub struct Job {
     pub span: Option<Span>,
     /// Sizes, places, arrivals, warm-up.
     pub workload: Workload,
-    /// What ends it; where none is set, the workload's run length.
+    /// Its limits; without any, the workload's run length.
     pub limits: Limits,
     /// How requests are handed over.
     pub engine: EngineKind,
-    /// Of an open loop: requests with the system at a time.
+    /// Queue depth of an open loop.
     pub slots: u32,
     /// Nothing is issued before this time.
     pub start_delay_ns: u64,
@@ -37,15 +37,17 @@ pub struct Job {
     pub verify: Verify,
     /// Whether the page cache is emptied of the targets before it begins, and again after so many bytes of requests.
     pub invalidates_every_bytes: Option<u64>,
-    /// What is used of each target at most: several files may be longer than what a job has of each.
+    /// Most bytes used of each target: several files may be longer than the job's part of each.
     pub target_bytes_max: u64,
     /// Requests a second of reads, writes and trims, where each kind has arrivals of its own.
     pub rates_per_s: Option<[f64; 3]>,
-    /// What keeps it in step with others.
+    /// Its place in the flow that keeps jobs in step.
     pub flow: Option<Member>,
-    /// What failed requests do to it.
+    /// How failed requests affect it.
     pub errors: Errors,
-    /// What is written where nothing is verified.
+    /// Limits of the job: exceeding one ends the job with an error.
+    pub bounds: Bounds,
+    /// Contents of writes without verification.
     pub content: Content,
     /// Whether data and metadata of its targets are flushed when it ends.
     pub flushes_at_end: bool,
@@ -83,7 +85,7 @@ impl Job {
         self.targets.iter().fold(0, |sum, target| sum.saturating_add(self.bytes_of(target)))
     }
 
-    /// What is used of a target, in whole blocks.
+    /// Bytes used of a target, in whole blocks.
     fn bytes_of(&self, target: &Target) -> u64 {
         let block_bytes = u64::from(self.block_bytes());
         target.whole_bytes(self.block_bytes()).min(self.target_bytes_max / block_bytes * block_bytes)
@@ -168,14 +170,14 @@ impl Job {
         Ok(lines.iter().fold(lengths, places))
     }
 
-    /// What errors call the targets.
+    /// Name of the targets in errors.
     pub fn target(&self) -> String {
         self.targets.iter().map(|target| target.name()).collect::<Vec<_>>().join(", ")
     }
 
     /// The unit that requests begin and end on.
     pub fn block_bytes(&self) -> u32 {
-        Target::common_block_bytes(&self.targets)
+        unit_bytes(&self.workload, &self.targets, self.verify == Verify::No && self.zones.is_none())
     }
 
     /// The part that is used.
@@ -202,8 +204,9 @@ impl Job {
         Ok(self.end_by(self.span()?.length_bytes))
     }
 
-    /// When it is over, where one pass comes to so many bytes.
+    /// When it is over, where one pass comes to so many bytes: to whole requests where all are of one length.
     pub fn end_by(&self, pass_bytes: u64) -> JobEnd {
+        let pass_bytes = whole_pass_bytes(&self.workload, pass_bytes);
         let Limits { requests, transfers, bytes, passes, time_ns } = self.limits;
         let by_passes = passes.map(|passes| (pass_bytes as f64 * passes).round() as u64);
         let or_never = |limit: Option<u64>| limit.unwrap_or(u64::MAX);
@@ -221,6 +224,28 @@ impl Job {
             Arrivals::Open { .. } => self.slots,
         }
     }
+}
+
+/// The unit that requests of a workload to `targets` begin and end on: blocks, but bytes for plain requests to files
+/// through the page cache whose lengths or places are no multiples of blocks (etcd's test: `bs=2300`).
+pub(crate) fn unit_bytes(workload: &Workload, targets: &[Arc<Target>], is_plain: bool) -> u32 {
+    let block_bytes = Target::common_block_bytes(targets);
+    let is_whole = |bytes: u32| bytes.is_multiple_of(block_bytes);
+    let lines = &workload.specification.lines;
+    let whole = lines.iter().all(|line| is_whole(line.size_bytes) && line.align_bytes.is_none_or(is_whole));
+    if is_plain && !whole && targets.iter().all(|target| target.takes_any_bytes()) { 1 } else { block_bytes }
+}
+
+/// The bytes of one pass over so many in whole requests, where all of them have one length and go to each place once:
+/// what is left is less than one more request.
+pub(crate) fn whole_pass_bytes(workload: &Workload, pass_bytes: u64) -> u64 {
+    let lines = &workload.specification.lines;
+    let [first, ..] = &lines[..] else { return pass_bytes };
+    let size_bytes = u64::from(first.size_bytes).max(1);
+    let is_sequential = lines.iter().all(|line| line.random_percent == 0.0) && workload.addresses == Addresses::Uniform;
+    let is_once = matches!(workload.addresses, Addresses::Once | Addresses::RandomMap);
+    let is_even = lines.iter().all(|line| line.size_bytes == first.size_bytes) && pass_bytes >= size_bytes;
+    if is_even && (is_sequential || is_once) { pass_bytes / size_bytes * size_bytes } else { pass_bytes }
 }
 
 /// The greatest number that divides both.

@@ -19,7 +19,7 @@ pub struct Logged {
     pub intended_ns: u64,
     /// From then until it came back.
     pub response_ns: u64,
-    /// Of these, what went by until the system had taken it.
+    /// The part of the response time until the system had taken the request.
     pub handing_over_ns: u64,
     /// Without having done what it was asked to.
     pub failed: bool,
@@ -30,7 +30,7 @@ pub struct Logged {
 pub struct Log(Mutex<Vec<Logged>>);
 
 impl Log {
-    /// What came back since this was asked last.
+    /// Requests that completed since the last call.
     pub fn take(&self) -> Vec<Logged> {
         std::mem::take(&mut *self.lock())
     }

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use headstack_result::{
-    Check, Counter, DepthResult, Fact, Interval, Kinds, Known, LatencyHistogram, Mode, RunResult, Sampling,
+    Check, Counter, DepthResult, Fact, Interval, Kinds, Known, LatencyHistogram, Mode, RunResult, Sampling, Stalls,
     StreamResult, SystemRecord, TooShort,
 };
-use headstack_workload::quantity::format_bytes;
+use headstack_workload::quantity::{counted, format_bytes};
 use headstack_workload::{GENERATOR_NAME, Kind};
 use serde_json::Value;
 
@@ -24,15 +24,17 @@ const DEPTHS: [usize; 7] = [1, 2, 4, 8, 16, 32, 64];
 /// So many of the requests that never came back are told one by one.
 const LOST_TOLD: usize = 16;
 
-/// What one thread has measured.
+/// Results of one thread.
 pub struct Measured {
     name: String,
     kinds: Kinds,
-    /// What the rig has kept.
+    /// Result of the rig.
     pub result: RunResult,
     loop_stats: LoopStats,
     error_log: ErrorLog,
     usage: Usage,
+    /// The error number with which a limit that was not kept ended it.
+    errno: Option<i32>,
     samples: Samples,
     issued: u64,
     completed: u64,
@@ -41,11 +43,11 @@ pub struct Measured {
     warmed_up: WarmedUp,
     engine: String,
     interval_ns: Option<u64>,
-    /// What is to be known of its targets.
+    /// Notes on its targets.
     targets: Vec<String>,
-    /// What was done to zones.
+    /// Counts of operations on zones.
     zones: Vec<Counter>,
-    /// What reads were found to be, where they were checked.
+    /// Verdicts on the reads, if they were checked.
     pub integrity: Option<Checked>,
 }
 
@@ -55,7 +57,7 @@ pub struct Ran {
     pub began_ns: u64,
     /// Whether somebody ended it.
     pub by_somebody: bool,
-    /// What others have come to need a target for that was written.
+    /// A use by others that began on a target while it was written.
     pub in_use: Option<String>,
 }
 
@@ -65,6 +67,7 @@ pub fn gather(worker: &WorkerSpec, rig: Rig, loop_stats: LoopStats, usage: Usage
     let mut result = RunResult::new(Mode::Measured, nothing, Value::Null, worker.seed, GENERATOR_NAME);
     let (errors, error_log, engine) = (rig.errors, rig.error_log.clone(), rig.engine());
     let (issued, completed) = (rig.issued, rig.completed);
+    let errno = rig.broken.as_ref().map(|broken| broken.errno);
     let zones = rig.zone_counters();
     let mut rig = rig;
     let mut samples = std::mem::take(&mut rig.samples);
@@ -94,6 +97,7 @@ pub fn gather(worker: &WorkerSpec, rig: Rig, loop_stats: LoopStats, usage: Usage
         loop_stats,
         error_log,
         usage,
+        errno,
         samples,
         issued,
         completed,
@@ -120,6 +124,8 @@ pub fn join(system: &SystemRecord, load: &Value, seed: u64, all: &[Measured], ra
     join_depths(&mut result, all);
     join_intervals(&mut result, all, began_ns, all.first().and_then(|one| one.interval_ns));
     join_sampling(&mut result, all);
+    let since_began = all.iter().filter_map(|one| Some((-(began_ns as i64), one.result.stalls.as_ref()?)));
+    result.stalls = Stalls::joined(since_began);
     let (mut error_log, mut usage, mut lateness) = (ErrorLog::default(), Usage::default(), LatencyHistogram::new());
     for one in all {
         result.kinds.merge(&one.kinds);
@@ -241,7 +247,7 @@ fn zone_counters(all: &[Measured]) -> Vec<Counter> {
     counters
 }
 
-/// What each job got; threads of one name are one.
+/// Results of each job; threads of one name are one job.
 pub fn streams(all: &[Measured]) -> Vec<StreamResult> {
     let mut names: Vec<&str> = Vec::new();
     for one in all {
@@ -266,6 +272,8 @@ pub fn streams(all: &[Measured]) -> Vec<StreamResult> {
         }
         let fact = |name: &str, value: f64| Fact { name: name.to_owned(), value };
         let mut facts = vec![fact("duration_s", duration_ns as f64 / 1e9)];
+        let errno = all.iter().filter(|one| one.name == name).find_map(|one| one.errno);
+        facts.extend(errno.map(|errno| fact("errno", f64::from(errno))));
         facts.push(fact("threads", f64::from(threads)));
         facts.push(fact("threads_s", threads_ns as f64 / 1e9));
         facts.extend(usage.facts());
@@ -277,7 +285,7 @@ pub fn streams(all: &[Measured]) -> Vec<StreamResult> {
     names.into_iter().map(told).collect()
 }
 
-/// What reads were found to be, of all threads together.
+/// Verdicts on the reads of all threads together.
 pub fn checked(all: &[Measured]) -> Option<Checked> {
     all.iter().filter_map(|one| one.integrity.clone()).reduce(Checked::and)
 }
@@ -306,7 +314,11 @@ fn notes(all: &[Measured], error_log: &ErrorLog, lateness: &LatencyHistogram) ->
         notes.push(format!("{} threads: the depth is the sum of theirs, its distribution is not known", all.len()));
     }
     if error_log.count > 0 {
-        notes.push(format!("{} requests failed; the first: {}", error_log.count, error_log.first.join("; ")));
+        notes.push(format!(
+            "{} failed; the first: {}",
+            counted(error_log.count, "request"),
+            error_log.first.join("; ")
+        ));
     }
     let lost: Vec<Lost> = all.iter().flat_map(|one| one.lost.iter().cloned()).collect();
     notes.extend(told_of_lost(&lost));
@@ -357,11 +369,7 @@ pub fn told_of_lost(lost: &[Lost]) -> Option<String> {
         0 => String::new(),
         more => format!("; and {more} more"),
     };
-    Some(format!("{} had not come back {when} ({counts}): {told}{more}", requests(lost.len() as u64)))
-}
-
-fn requests(count: u64) -> String {
-    format!("{count} request{}", if count == 1 { "" } else { "s" })
+    Some(format!("{} had not come back {when} ({counts}): {told}{more}", counted(lost.len() as u64, "request")))
 }
 
 /// What was left out at the start, by threads that began with a warm-up.
@@ -377,11 +385,11 @@ fn told_of_warm_up(all: &[Measured]) -> Option<String> {
             "warm-up: ended after {seconds:.2} s with {came} of {asked} requests, which are left out; a time, such as \
              10s, makes it longer"
         )),
-        (came, _) => Some(format!("warm-up: {} in {seconds:.2} s are left out", requests(came))),
+        (came, _) => Some(format!("warm-up, left out: {} in {seconds:.2} s", counted(came, "request"))),
     }
 }
 
-/// What is to be known of a target.
+/// Notes on a target.
 fn told(target: &Target) -> Vec<String> {
     target.notes().iter().map(|note| format!("{}: {note}", target.name())).collect()
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::engine::EngineKind;
 use crate::flow::{Flow, Member};
-use crate::job::Job;
+use crate::job::{Job, unit_bytes, whole_pass_bytes};
 use crate::log::Log;
 use crate::run::run_logged;
 use crate::scenario::{ScenarioSpec, play_scenario};
@@ -23,11 +23,11 @@ use crate::{LoadError, Progress};
 pub struct PhaseSpec {
     /// The targets, as results tell of them.
     pub system: SystemRecord,
-    /// What is done; no point of a curve, which [`Phase::at_observed`] makes a phase that can be run.
+    /// The phase; a point of a curve has to be made a phase by [`Phase::at_observed`] first.
     pub phase: Phase,
     /// The targets of each job, in the order of the jobs.
     pub targets: Vec<Vec<Arc<Target>>>,
-    /// Of targets that store nothing: from a request to its end.
+    /// Service time of a request on a target that stores nothing.
     pub null_service_ns: u64,
     /// Seed of jobs that state none.
     pub seed: u64,
@@ -81,10 +81,10 @@ impl PhaseSpec {
     }
 }
 
-/// What the threads of a phase do.
+/// Threads of a phase.
 pub struct Threads {
     jobs: Vec<Job>,
-    /// What is done otherwise than asked.
+    /// Notes on settings that are carried out differently.
     notes: Vec<String>,
 }
 
@@ -113,6 +113,7 @@ fn threads(spec: &PhaseSpec) -> Result<Threads, LoadError> {
                 rates_per_s: job.rates_per_s,
                 flow: flow.as_ref().map(|(flow, asked)| Member::new(flow, asked.weight, asked.sleep_ns)),
                 errors: job.errors,
+                bounds: job.bounds,
                 content: job.content.clone(),
                 flushes_at_end: job.flushes_at_end,
                 times_handing_over: spec.times_handing_over,
@@ -150,7 +151,11 @@ fn pass_bytes(job: &headstack_jobfiles::Job, span: Span) -> u64 {
     let is_by_time = limits(job)
         == headstack_jobfiles::Limits { time_ns: job.limits.time_ns, ..headstack_jobfiles::Limits::default() };
     let visits = if job.workload.sequence.trim_then_write { 2 } else { 1 };
-    if is_by_time && job.direct { u64::MAX } else { span.length_bytes.saturating_mul(visits) }
+    if is_by_time && job.direct {
+        u64::MAX
+    } else {
+        whole_pass_bytes(&job.workload, span.length_bytes).saturating_mul(visits)
+    }
 }
 
 /// A job that states no end goes through its part once.
@@ -236,14 +241,14 @@ fn check_writes(job: &headstack_jobfiles::Job, targets: &[Arc<Target>]) -> Resul
     }
 }
 
-/// Of several files, a job has of each what it says that they hold.
+/// Bytes of a job's target; with several files, those that the job states for each.
 fn target_bytes_max(job: &headstack_jobfiles::Job) -> u64 {
     job.file_bytes.filter(|_| job.targets.len() > 1).unwrap_or(u64::MAX)
 }
 
 /// The bytes of its targets that a job uses.
 fn span(job: &headstack_jobfiles::Job, targets: &[Arc<Target>], notes: &mut Vec<String>) -> Result<Span, LoadError> {
-    let block_bytes = Target::common_block_bytes(targets);
+    let block_bytes = unit_bytes(&job.workload, targets, job.verify == Verify::No && job.zones.is_none());
     let most_bytes = target_bytes_max(job) / u64::from(block_bytes) * u64::from(block_bytes);
     let bytes_of = |target: &Arc<Target>| target.whole_bytes(block_bytes).min(most_bytes);
     let whole_bytes = targets.iter().map(bytes_of).fold(0u64, u64::saturating_add);
@@ -270,7 +275,7 @@ fn engine(job: &headstack_jobfiles::Job, targets: &[Arc<Target>], null_service_n
     }
 }
 
-/// What results say of the load: of one job its workload, else the phase.
+/// Record of the load in results: for one job its workload, else the phase.
 fn record(phase: &Phase) -> Value {
     let name = if phase.name.is_empty() { phase.jobs[0].name.clone() } else { phase.name.clone() };
     let plain = "workloads and phases are plain data";

@@ -12,9 +12,9 @@ use crate::worker::LoopStats;
 /// outstanding like all others: their response counts from there. Memory grows with what piles up.
 pub struct Queue<T> {
     waiting: VecDeque<Waiting<T>>,
-    /// Of these, the last so many have arrived since requests were handed over.
+    /// How many of the last of these arrived since requests were handed over.
     fresh: u64,
-    /// What is under way, by slot.
+    /// Requests under way, by slot.
     under_way: Vec<Option<T>>,
     /// Nothing arrives before this any more.
     booked_ns: u64,

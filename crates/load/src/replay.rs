@@ -30,14 +30,14 @@ use crate::{LoadError, Progress};
 /// Batches read ahead; a reader yields some thousands of requests each.
 const BATCHES_AHEAD: usize = 8;
 
-/// What becomes of recorded writes.
+/// How recorded writes are treated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Writes {
     /// They are written, and trims trimmed.
     #[default]
     AsRecorded,
-    /// They are left out, and trims too.
+    /// They are left out, with the flush that some ask for before them, and trims too.
     Skip,
     /// They read what they wrote; trims are left out.
     AsReads,
@@ -57,7 +57,7 @@ impl Writes {
     }
 }
 
-/// What is replayed on, and how.
+/// Targets and settings of a replay.
 #[derive(Clone)]
 pub struct ReplaySpec {
     /// The target, as results tell of it.
@@ -66,7 +66,7 @@ pub struct ReplaySpec {
     pub targets: Vec<Arc<Target>>,
     /// How. Its clock begins with its first request.
     pub replay: Replay,
-    /// What becomes of writes.
+    /// How writes are treated.
     pub writes: Writes,
     /// How requests are handed over.
     pub engine: EngineKind,
@@ -200,7 +200,7 @@ struct Recording<E> {
     block_bytes: u32,
 }
 
-/// What one thread does: plays the batches that come.
+/// Plays the batches that come, in one thread.
 fn play<E: From<LoadError> + From<ReplayError> + Display>(
     worker: &WorkerSpec,
     replay: &Replay,
@@ -282,7 +282,7 @@ impl<'t, E: From<LoadError> + From<ReplayError>> Stage<'t, E> {
             let arrived = self.arrive(rig);
             self.settle(rig, sink);
             arrived?;
-            rig.tell(|rig| rig.completed as f64 / self.requests_max as f64);
+            rig.tell(|rig| (rig.completed as f64 / self.requests_max as f64).min(1.0));
         }
         Ok(())
     }
@@ -329,12 +329,12 @@ impl<'t, E: From<LoadError> + From<ReplayError>> Stage<'t, E> {
 
 fn observed(issue: &Issue, ended: &Ended, start_ns: u64) -> Observed {
     let (arrival_ns, completion_ns) = (ended.flight.started_ns - start_ns, Some(ended.at_ns - start_ns));
-    let recorded = Recorded { arrival_ns, completion_ns, request: issue.request };
+    let recorded = Recorded { arrival_ns, completion_ns, request: issue.request, pre_flush: false };
     let (number, sequence) = (issue.number, ended.flight.sequence);
     Observed { number, sequence, due_ns: issue.due_ns, recorded, failed: ended.failed }
 }
 
-/// What a recording's requests become before they are played.
+/// Changes to a recording's requests before they are played.
 struct Stencil {
     writes: Writes,
     /// A target that must not be written.
@@ -390,11 +390,15 @@ impl Stencil {
 
     fn notes(&self) -> Vec<String> {
         let counts = [
-            (self.skipped, "writes and trims were left out, as asked"),
-            (self.as_reads, "writes were replayed as reads, as asked"),
-            (self.ordered, "ordered requests were issued like all others: Linux hands no order on"),
+            (self.skipped, "write or trim left out, as requested", "writes and trims left out, as requested"),
+            (self.as_reads, "write replayed as a read, as requested", "writes replayed as reads, as requested"),
+            (
+                self.ordered,
+                "ordered request issued like all others: Linux hands no order on",
+                "ordered requests issued like all others: Linux hands no order on",
+            ),
         ];
-        let some = counts.into_iter().filter(|(count, _)| *count > 0);
-        some.map(|(count, what)| format!("{count} {what}")).collect()
+        let some = counts.into_iter().filter(|(count, ..)| *count > 0);
+        some.map(|(count, one, several)| format!("{count} {}", if count == 1 { one } else { several })).collect()
     }
 }

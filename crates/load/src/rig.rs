@@ -1,12 +1,13 @@
 //! A target under load by one thread: requests go out and come back, and what is measured is kept. What puts it under
 //! load — a loop, a recording — says when the next request goes out.
 
+mod bounds;
 mod zones;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use headstack_jobfiles::{Content, Errors};
+use headstack_jobfiles::{Bounds, Content, Errors};
 use headstack_result::{Finished, Kinds, LatencyHistogram, Measuring};
 use headstack_workload::{Kind, Request};
 
@@ -22,6 +23,8 @@ use crate::target::Target;
 use crate::target_map::{TargetMap, TargetPlace};
 use crate::verification::Verification;
 use crate::zones::Tending;
+pub use bounds::Broken;
+use bounds::Watch;
 
 /// Others look at a run no more often.
 const TELL_EVERY_NS: u64 = 10_000_000;
@@ -44,7 +47,7 @@ pub fn buffer_bytes(slots: u32) -> u32 {
     (BUFFERS_BYTES / slots.max(1)).clamp(BUFFER_BYTES[0], BUFFER_BYTES[1])
 }
 
-/// What has not come back this long after the end is given up.
+/// Requests still outstanding this long after the end are given up.
 pub const PATIENCE_NS: u64 = 10_000_000_000;
 
 /// And this long after somebody gave it up ([`Target::give_up`](crate::Target::give_up)).
@@ -68,9 +71,9 @@ pub struct Flight {
 /// A request that never came back.
 #[derive(Clone, Debug)]
 pub struct Lost {
-    /// What it was asked of.
+    /// Name of its target.
     pub target: String,
-    /// What it was, with the target's own offset.
+    /// The request, with the target's own offset.
     pub request: Request,
     /// How long it had been under way when it was given up.
     pub age_ns: u64,
@@ -92,7 +95,7 @@ pub struct WarmedUp {
 /// A request that came back.
 #[derive(Clone, Copy, Debug)]
 pub struct Ended {
-    /// What [`Rig::issue`] called it.
+    /// Slot that [`Rig::issue`] gave it.
     pub slot: u32,
     /// What it was.
     pub flight: Flight,
@@ -104,7 +107,7 @@ pub struct Ended {
     pub counted: bool,
 }
 
-/// What a thread works on, and how.
+/// Targets and settings of a worker thread.
 pub struct WorkerSpec<'a> {
     /// Its name in results.
     pub name: &'a str,
@@ -126,17 +129,17 @@ pub struct WorkerSpec<'a> {
     pub interval_ns: Option<u64>,
     /// Whether anybody looks at contents, so that no two requests may share a buffer.
     pub own_buffers: bool,
-    /// What reads are held against; absent where nobody verifies.
+    /// Expected contents of reads; absent without verification.
     pub verification: Option<&'a Verification>,
 }
 
 impl WorkerSpec<'_> {
-    /// What errors call the targets.
+    /// Name of the targets in errors.
     pub fn target(&self) -> String {
         self.targets.iter().map(|target| target.name()).collect::<Vec<_>>().join(", ")
     }
 
-    /// What its engine is set up for.
+    /// Settings of its engine.
     pub fn setup(&self) -> Setup {
         Setup {
             map: self.map.clone(),
@@ -148,7 +151,7 @@ impl WorkerSpec<'_> {
     }
 }
 
-/// What is in the buffers of writes, and done with those of reads.
+/// Contents of write buffers, and checks of read buffers.
 enum Contents<'a> {
     /// Nothing is transferred.
     Any,
@@ -166,13 +169,13 @@ pub struct Rig<'a> {
     flights: Vec<Flight>,
     free: Vec<u32>,
     done: Vec<Done>,
-    /// What is kept since the warm-up was over.
+    /// Measurements since the end of the warm-up.
     pub measuring: Option<Measuring>,
-    /// What was left out before that.
+    /// The warm-up, which is left out.
     pub warmed_up: WarmedUp,
     /// Failed requests of the measured part, by kind.
     pub errors: [u64; 4],
-    /// What went wrong.
+    /// Errors so far.
     pub error_log: ErrorLog,
     /// How even its throughput is.
     pub samples: Samples,
@@ -194,10 +197,13 @@ pub struct Rig<'a> {
     pub flushes_under_way: u64,
     /// Where requests of the measured part are kept one by one, and which job that says they are of.
     pub log: Option<(Arc<Log>, u32)>,
-    /// What failed requests do to it.
+    /// How failed requests affect it.
     pub errors_rule: Errors,
-    /// Whether a failed request has ended it.
+    /// Whether a failed request has ended it, or a limit that was not kept.
     pub is_ended_by_error: bool,
+    /// The limit that was not kept, and ended it.
+    pub broken: Option<Broken>,
+    watch: Option<Box<Watch>>,
     /// Whether there was nothing in its zones to read or reset, which has ended it.
     pub has_run_dry: bool,
     /// How long handing over took, by kind, where that is timed.
@@ -271,6 +277,8 @@ impl<'a> Rig<'a> {
             log: None,
             errors_rule: Errors::default(),
             is_ended_by_error: false,
+            broken: None,
+            watch: None,
             has_run_dry: false,
             tending: None,
             handing_over: None,
@@ -297,6 +305,11 @@ impl<'a> Rig<'a> {
         }
     }
 
+    /// Sets the bounds for its requests from now on.
+    pub fn watch(&mut self, bounds: Bounds) {
+        self.watch = Watch::new(bounds, self.now_ns).map(Box::new);
+    }
+
     /// Times how long handing requests over takes, where the engine hands over before it waits.
     pub fn time_handing_over(&mut self) {
         if matches!(self.engine, Engine::Ring(_) | Engine::Nbd(_)) {
@@ -304,7 +317,7 @@ impl<'a> Rig<'a> {
         }
     }
 
-    /// What results say of the engine.
+    /// Description of the engine in results.
     pub fn engine(&self) -> String {
         self.engine.describe()
     }
@@ -561,8 +574,25 @@ impl<'a> Rig<'a> {
             if measuring.completed >= self.requests_max {
                 self.close(at_ns);
             }
+            if self.watch.is_some() {
+                self.keep_to_bounds(&request, at_ns - started_ns);
+            }
         }
         Ended { slot: done.slot, flight, at_ns, failed, counted }
+    }
+
+    /// Ends the job where a request that came back breaks a limit.
+    #[inline(never)]
+    fn keep_to_bounds(&mut self, request: &Request, latency_ns: u64) {
+        let Some(broken) = self.watch.as_mut().and_then(|watch| watch.take(request, latency_ns, self.now_ns)) else {
+            return;
+        };
+        self.watch = None;
+        self.broken = Some(broken);
+        self.is_ended_by_error = true;
+        if self.errors_rule.end_all {
+            self.stop.store(true, Ordering::Relaxed);
+        }
     }
 
     #[cold]
@@ -588,7 +618,7 @@ impl<'a> Rig<'a> {
     pub fn start_measuring(&mut self, time_ns: u64) {
         if self.measuring.is_none() {
             self.deadline_ns = self.now_ns.saturating_add(time_ns);
-            self.measuring = Some(Measuring::new(self.now_ns, self.under_way() + self.waiting, self.interval_ns));
+            self.measuring = Some(Measuring::of_device(self.now_ns, self.under_way() + self.waiting, self.interval_ns));
             self.samples.start(self.now_ns);
             (self.bytes, self.flushes) = (0, 0);
         }
@@ -606,7 +636,7 @@ impl<'a> Rig<'a> {
         }
     }
 
-    /// What is under way and was given up, the oldest first.
+    /// Requests that were given up, the oldest first.
     pub fn lost(&self) -> Vec<Lost> {
         let as_asked = self.given_up_ns.is_some();
         let lost = |flight: &Flight| {

@@ -5,14 +5,17 @@ use headstack_result::{Fact, Kinds};
 /// fio's `iopsavgtime` and `bwavgtime`.
 const WINDOW_NS: u64 = 500_000_000;
 
-/// Rates of each kind, in requests and in bytes a second.
+/// Rates of each kind, and behind them of reads, writes and trims together, in requests and in bytes a second.
 #[derive(Clone, Debug, Default)]
 pub struct Samples {
     since_ns: u64,
     /// Requests and bytes until then.
-    seen: [[u64; 2]; 4],
-    rates: [[Spread; 2]; 4],
+    seen: [[u64; 2]; 5],
+    rates: [[Spread; 2]; 5],
 }
+
+/// The name of all transfers together, as in fio's JSON.
+const MIXED: &str = "mixed";
 
 impl Samples {
     /// Begins at `now_ns`, when nothing has been counted.
@@ -37,8 +40,9 @@ impl Samples {
 
     fn sample(&mut self, now_ns: u64, kinds: &Kinds) {
         let passed_s = (now_ns - self.since_ns) as f64 / 1e9;
-        for (index, (_, kind)) in kinds.all().into_iter().enumerate() {
-            let counted = [kind.count, kind.bytes];
+        let each = kinds.all().map(|(_, kind)| [kind.count, kind.bytes]);
+        let mixed = each[..3].iter().fold([0; 2], |[count, bytes], kind| [count + kind[0], bytes + kind[1]]);
+        for (index, counted) in each.into_iter().chain([mixed]).enumerate() {
             for (figure, now) in counted.into_iter().enumerate() {
                 if counted[0] > 0 {
                     self.rates[index][figure].add((now - self.seen[index][figure]) as f64 / passed_s);
@@ -58,7 +62,11 @@ impl Samples {
     /// Least, greatest, mean and standard deviation of each kind, as figures of a stream.
     pub fn facts(&self) -> Vec<Fact> {
         let mut facts = Vec::new();
-        for (kind, (name, _)) in Kinds::default().all().into_iter().enumerate() {
+        let is_mixed = self.rates[..3].iter().filter(|kind| kind[0].count > 0).count() > 1;
+        let names = Kinds::default().all().map(|(name, _)| name);
+        for (kind, name) in
+            names.into_iter().chain([MIXED]).enumerate().filter(|(kind, _)| is_mixed || *kind < names.len())
+        {
             for (spread, unit) in self.rates[kind].iter().zip(["iops", "bytes_per_s"]) {
                 let figures = [
                     ("min", spread.min),
@@ -82,7 +90,7 @@ struct Spread {
     mean: f64,
     /// Sum of squared distances from the mean.
     squares: f64,
-    /// Of other threads whose rates were added.
+    /// Variance of the rates of other threads that were added.
     others_variance: f64,
     min: f64,
     max: f64,
@@ -151,5 +159,9 @@ mod tests {
             (fact(&both, "read_iops_stddev").powi(2) - 2.0 * fact(&samples, "read_iops_stddev").powi(2)).abs() < 1e-6
         );
         assert!(samples.facts().iter().all(|fact| fact.name.starts_with("read_")));
+        kinds.write.count = 50;
+        samples.look(1_000 + 4 * WINDOW_NS, &kinds);
+        assert_eq!(fact(&samples, "write_iops_max"), 100.0);
+        assert_eq!((fact(&samples, "mixed_iops_min"), fact(&samples, "mixed_iops_max")), (100.0, 600.0));
     }
 }

@@ -22,7 +22,7 @@ use crate::verification::{Verification, begin, end};
 use crate::worker::LoopStats;
 use crate::{LoadError, Progress};
 
-/// What a scenario is played on.
+/// Targets and settings of a scenario.
 #[derive(Clone)]
 pub struct ScenarioSpec {
     /// The targets, as results tell of them.

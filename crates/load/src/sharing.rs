@@ -89,7 +89,7 @@ fn share_of_limits(whole: &Limits, threads: u32, thread: u32) -> Limits {
 mod tests {
     use std::sync::Arc;
 
-    use headstack_jobfiles::{Content, Errors, Verify};
+    use headstack_jobfiles::{Bounds, Content, Errors, Verify};
 
     use super::*;
     use crate::engine::EngineKind;
@@ -114,6 +114,7 @@ mod tests {
             flow: None,
             errors: Errors::default(),
             content: Content::default(),
+            bounds: Bounds::default(),
             flushes_at_end: false,
             times_handing_over: false,
             zones: None,

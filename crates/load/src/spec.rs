@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::job::Job;
 use crate::verification::Verification;
 
-/// What is measured.
+/// The job to measure.
 #[derive(Clone)]
 pub struct Spec {
     /// The target, as results tell of it.

@@ -17,17 +17,17 @@ use crate::verification::{Basis, Verification};
 pub struct Stamping<'a> {
     pieces: Vec<Piece<'a>>,
     slots: Vec<Slot>,
-    /// Of each slot, the epoch that a flush under way ends on each file.
+    /// For each slot, the epoch that a flush under way ends on each file.
     epochs: Vec<u32>,
     buffer_bytes: u32,
     report: IntegrityReport,
     unit_bytes: u32,
 }
 
-/// What reads were found to be, in units of so many bytes; of several targets, the smallest.
+/// Verdicts on reads, and the unit in bytes; with several targets, the smallest.
 #[derive(Clone, Debug)]
 pub struct Checked {
-    /// What they were found to be.
+    /// The verdicts.
     pub report: IntegrityReport,
     /// Bytes of a unit.
     pub unit_bytes: u32,
@@ -196,7 +196,7 @@ impl<'a> Stamping<'a> {
         }
     }
 
-    /// What its reads have found.
+    /// Verdicts on its reads.
     pub fn finish(self) -> Checked {
         let (mut report, unit_bytes) = (self.report, self.unit_bytes);
         for piece in self.pieces {

@@ -7,7 +7,6 @@ use headstack_workload::Request;
 
 use crate::nbd::Export;
 use crate::nvme::Namespace;
-use crate::target::{Target, TargetKind};
 
 /// Files as one address space. Whoever makes it keeps the files open for as long as it is used.
 #[derive(Clone, Debug)]
@@ -101,27 +100,9 @@ impl TargetMap {
         TargetMap { pieces, capacity_bytes, stripe_bytes: None }
     }
 
-    /// The whole blocks of `block_bytes` that targets have, one target after another; nowhere if one of them stores nothing.
-    pub fn of(targets: &[Arc<Target>], block_bytes: u32) -> TargetMap {
-        TargetMap::of_each(targets, |target| target.whole_bytes(block_bytes))
-    }
-
-    /// What `bytes_of` says of each target, one after another; nowhere if one of them stores nothing.
-    pub fn of_each(targets: &[Arc<Target>], bytes_of: impl Fn(&Target) -> u64) -> TargetMap {
-        match targets.iter().any(|target| target.kind() == TargetKind::Null) {
-            false => TargetMap::new(targets.iter().map(|target| (target.at(), bytes_of(target)))),
-            true => TargetMap::nowhere(targets.iter().fold(0, |sum, target| sum.saturating_add(bytes_of(target)))),
-        }
-    }
-
-    /// Targets side by side, `stripe_bytes` of one and then of the next, as far as the smallest of them reaches and at
-    /// most `length_bytes` of each. Those that store nothing have their place and no file.
-    pub fn striped(targets: &[Arc<Target>], stripe_bytes: u32, length_bytes: u64) -> TargetMap {
-        let smallest_bytes = targets.iter().map(|target| target.capacity_bytes()).min().unwrap_or(0);
-        let stripe = u64::from(stripe_bytes.max(1));
-        let length_bytes = smallest_bytes.min(length_bytes) / stripe * stripe;
-        let file = |target: &Arc<Target>| (target.at(), length_bytes);
-        TargetMap { stripe_bytes: Some(stripe), ..TargetMap::new(targets.iter().map(file)) }
+    /// The same files side by side: `stripe_bytes` of one, and then of the next.
+    pub fn dealt(self, stripe_bytes: u64) -> TargetMap {
+        TargetMap { stripe_bytes: Some(stripe_bytes), ..self }
     }
 
     /// No files: of a target that stores nothing.
@@ -178,17 +159,5 @@ mod tests {
         assert_eq!(place(8192, 4096), TargetPlace { piece: 1, offset_bytes: 0 });
         assert_eq!(place(12_288, 4096), TargetPlace { piece: 2, offset_bytes: 0 });
         assert_eq!(place(28_671, 1), TargetPlace { piece: 2, offset_bytes: 16_383 });
-    }
-
-    #[test]
-    fn stripes_go_round_and_end_with_the_smallest() {
-        let targets = [20_000, 9000, 10_000].map(|bytes| Arc::new(Target::null(bytes)));
-        let map = TargetMap::striped(&targets, 4096, u64::MAX);
-        assert_eq!(map.capacity_bytes(), 3 * 8192);
-        let place = |stripe: u64| map.place(&read(stripe * 4096 + 5, 1));
-        for (stripe, piece, offset_bytes) in [(0, 0, 5), (1, 1, 5), (2, 2, 5), (3, 0, 4101), (5, 2, 4101)] {
-            assert_eq!(place(stripe), TargetPlace { piece, offset_bytes });
-        }
-        assert_eq!(TargetMap::striped(&targets, 4096, 4096).capacity_bytes(), 3 * 4096);
     }
 }

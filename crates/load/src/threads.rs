@@ -21,7 +21,7 @@ use crate::worker::LoopStats;
 /// Between two reports of progress.
 const REPORT_EVERY_NS: u64 = 50_000_000;
 
-/// What a thread of a run shares with others, and how they hear of each other.
+/// State that the threads of a run share, with the ways to notify each other.
 pub struct WorkerContext<'a> {
     live: &'a WorkerProgress,
     waker: &'a Waker,

@@ -22,7 +22,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Of the calling thread, since it began.
+    /// Use of the calling thread since it began.
     pub fn of_this_thread() -> Usage {
         let mut usage = MaybeUninit::<libc::rusage>::zeroed();
         // SAFETY: the kernel fills the structure; zeros are a valid one.
@@ -50,7 +50,7 @@ impl Usage {
         self.major_faults = join(self.major_faults, other.major_faults);
     }
 
-    /// What came after `before`.
+    /// Use since `before`.
     pub fn since(mut self, before: &Usage) -> Usage {
         self.zip(before, |after, before| after - before);
         self

@@ -308,7 +308,7 @@ struct Reading<'a> {
     /// What is still to be read.
     rest: Range<u64>,
     unit_bytes: u32,
-    /// Of one read, at most.
+    /// Longest read, in bytes.
     read_bytes: u32,
     /// Reads at a time.
     depth: u32,

@@ -50,6 +50,7 @@ pub fn work(job: &Job, rig: &mut Rig) -> Result<LoopStats, LoadError> {
     let start_ns = rig.now_ns;
     let control = RunControl { warm_up: job.workload.warm_up, end, start_ns };
     rig.errors_rule = job.errors;
+    rig.watch(job.bounds);
     rig.write_content(&job.content);
     if job.times_handing_over {
         rig.time_handing_over();
@@ -61,6 +62,8 @@ pub fn work(job: &Job, rig: &mut Rig) -> Result<LoopStats, LoadError> {
     if rig.has_run_dry {
         let why = "its zones held nothing more that could be read or reset";
         loop_stats.notes.push(format!("{} ended: {why}", job.name));
+    } else if let Some(broken) = &rig.broken {
+        loop_stats.notes.push(format!("{} ended: {}", job.name, broken.message));
     } else if rig.is_ended_by_error {
         loop_stats.notes.push(format!("{} ended at its first error: continue_on_error lets it go on", job.name));
     } else if job.flushes_at_end && job.writes() && rig.drain()? {

@@ -46,7 +46,7 @@ fn request(kind: Kind, offset_bytes: u64, length_bytes: u32) -> Request {
 }
 
 fn recorded(arrival_ns: u64, completion_ns: Option<u64>, request: Request) -> Recorded {
-    Recorded { arrival_ns, completion_ns, request }
+    Recorded { arrival_ns, completion_ns, request, pre_flush: false }
 }
 
 /// Reads of one block each, so many every `every_ns`, each complete after `took_ns`.
@@ -379,14 +379,12 @@ fn nothing_is_written_where_only_reading_is_allowed() {
     let kinds = &result.kinds;
     assert_eq!((kinds.write.count, kinds.trim.count, kinds.read.count), (0, 0, of(Kind::Read)));
     assert!(
-        result
-            .notes
-            .contains(&format!("{} writes and trims were left out, as asked", of(Kind::Write) + of(Kind::Trim)))
+        result.notes.contains(&format!("{} writes and trims left out, as requested", of(Kind::Write) + of(Kind::Trim)))
     );
     spec.writes = Writes::AsReads;
     let (result, _) = play(&spec, &records).unwrap();
     assert_eq!((result.kinds.write.count, result.kinds.read.count), (0, of(Kind::Read) + of(Kind::Write)));
-    assert!(result.notes.contains(&format!("{} writes were replayed as reads, as asked", of(Kind::Write))));
+    assert!(result.notes.contains(&format!("{} writes replayed as reads, as requested", of(Kind::Write))));
     assert_eq!(result.kinds.all().iter().map(|(_, kind)| kind.errors).sum::<u64>(), 0);
     assert!(std::fs::read(&path).unwrap() == before, "the file was written");
 }
@@ -413,6 +411,40 @@ fn writes_and_trims_go_where_they_went() {
         assert!(is(0..MIB, 7) && is(MIB + 8192..4 * MIB, 7) && is(4 * MIB + 4096..6 * MIB, 7));
         assert!(is(6 * MIB..6 * MIB + 65_536, 0) && is(6 * MIB + 65_536..8 * MIB, 7));
         assert!(!is(MIB..MIB + 512, 7) && !is(4 * MIB..4 * MIB + 512, 7));
+    }
+}
+
+#[test]
+fn a_pre_flush_is_a_flush_and_then_its_write() {
+    let scratch = Scratch::new();
+    let path = scratch.path("file");
+    for engine in [EngineKind::Auto, EngineKind::Psync] {
+        std::fs::write(&path, vec![7; 8 * MIB as usize]).unwrap();
+        let commit = Request { force_unit_access: true, ..request(Kind::Write, 4 * MIB, 4096) };
+        let records = [
+            recorded(0, None, request(Kind::Write, MIB, 8192)),
+            Recorded { pre_flush: true, ..recorded(MS, None, commit) },
+        ];
+        for (writes, expected) in [
+            (Writes::AsRecorded, vec![Kind::Write, Kind::Flush, Kind::Write]),
+            (Writes::AsReads, vec![Kind::Read, Kind::Flush, Kind::Read]),
+            (Writes::Skip, vec![]),
+        ] {
+            let target = opened(&path, false, &writing());
+            let spec = ReplaySpec { writes, ..spec((vec![target], engine), TIMED) };
+            let Ok((_, seen)) = play(&spec, &records) else {
+                assert!(expected.is_empty(), "{writes:?}");
+                continue;
+            };
+            let kinds: Vec<Kind> = seen.iter().map(|observed| observed.recorded.request.kind).collect();
+            assert_eq!(kinds, expected, "{engine:?}");
+            assert_eq!(seen.iter().map(|observed| observed.number).collect::<Vec<_>>(), [1, 2, 2]);
+            assert_eq!(
+                seen[2].due_ns,
+                completion_ns(&seen[1]),
+                "{engine:?}: the write is due when its flush is complete"
+            );
+        }
     }
 }
 

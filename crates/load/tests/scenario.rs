@@ -65,7 +65,7 @@ fn counter(result: &RunResult, name: &str) -> u64 {
 }
 
 #[test]
-fn streams_are_told_apart() {
+fn streams_are_distinguished() {
     let result = on_null(
         "run_length = { requests = 2000 }\npool = { closed = { outstanding = 4 } }\n\
          [[streams]]\nname = \"three\"\n[streams.access]\nshare_percent = 75\n\

@@ -203,6 +203,39 @@ fn what_headstack_did_not_make_is_left_alone() {
 }
 
 #[test]
+fn no_anchor_is_made_among_the_devices() {
+    let among = Path::new("/dev/headstack-tree-none");
+    let folder = Folder::new("devices");
+    std::fs::create_dir(folder.path()).unwrap();
+    let link = folder.path().join("link");
+    std::os::unix::fs::symlink("/dev", &link).unwrap();
+    for anchor in
+        [among.to_owned(), link.join("headstack-tree-none"), folder.path().join("link/../dev/headstack-tree-none")]
+    {
+        let tree = Tree { anchor: anchor.display().to_string(), ..tree(&folder) };
+        let error = play_trees(&phase(tree, Vec::new(), Format::Anew), &mut |_| true).unwrap_err();
+        assert!(error.to_string().contains("lies among the devices"), "{}: {error}", anchor.display());
+        assert!(!among.exists(), "{}", anchor.display());
+    }
+}
+
+#[test]
+fn a_refused_tree_leaves_nothing_of_the_others() {
+    let (folder, taken) = (Folder::new("first"), Folder::new("taken"));
+    fs::create_dir(taken.path()).unwrap();
+    fs::write(taken.path().join("thesis.txt"), "years of work").unwrap();
+    let mut spec = phase(tree(&folder), Vec::new(), Format::Anew);
+    spec.phase.trees.push(Tree { name: "u".to_owned(), ..tree(&taken) });
+    let error = play_trees(&spec, &mut |_| true).unwrap_err();
+    assert!(error.to_string().contains("thesis.txt"), "{error}");
+    assert!(!folder.path().exists());
+    // A folder that was there stays, and is empty again.
+    fs::create_dir(folder.path()).unwrap();
+    play_trees(&spec, &mut |_| true).unwrap_err();
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
 fn no_link_leads_out_of_the_tree() {
     let folder = Folder::new("link");
     play(&phase(tree(&folder), Vec::new(), Format::Anew));

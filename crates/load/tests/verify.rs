@@ -136,7 +136,7 @@ fn a_fault_that_comes_while_a_run_is_going_is_found_by_it() {
 }
 
 #[test]
-fn planted_faults_are_told_apart_by_name() {
+fn planted_faults_are_distinguished_by_name() {
     let bench = Bench::new();
     let everywhere = json!({"addresses": "once", "arrivals": {"closed": {"outstanding": 4}}});
     let writes = || Job { limits: requests(UNITS), ..bench.job(Verify::StampAndRead, 0.0, &everywhere) };
@@ -242,7 +242,7 @@ fn what_cannot_be_verified_is_refused_before_anything_is_written() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_block_by_block() {
+fn unreadable_blocks_are_reported_one_by_one() {
     let bench = Bench::new();
     let everywhere = json!({"addresses": "once", "arrivals": {"closed": {"outstanding": 4}}});
     bench.run(Job { limits: requests(UNITS), ..bench.job(Verify::Stamp, 0.0, &everywhere) });
@@ -268,7 +268,8 @@ fn a_replay_of_requests_of_any_number_of_blocks_is_verified() {
         let (offset_bytes, length_bytes) = (number * 7919 % 500 * 512, 512 * (1 + number as u32 % 9));
         Request { kind, offset_bytes, length_bytes, force_unit_access: number.is_multiple_of(6), ordered: false }
     };
-    let recorded = |number| Recorded { arrival_ns: number, completion_ns: None, request: request(number) };
+    let recorded =
+        |number| Recorded { arrival_ns: number, completion_ns: None, request: request(number), pre_flush: false };
     let mut spec = ReplaySpec {
         system: SystemRecord::new("", "", Value::Null),
         verification: Some(Arc::new(Verification::of_blocks(&targets, &place).unwrap())),
@@ -297,7 +298,8 @@ fn a_replay_of_requests_of_any_number_of_blocks_is_verified() {
     let file = TestFile::holes(8 * MIB);
     spec.targets = vec![file.open(true)];
     spec.verification = Some(Arc::new(Verification::of_blocks(&spec.targets, &LedgerPlace::Memory).unwrap()));
-    let ended = play(&spec, vec![Recorded { arrival_ns: 1, completion_ns: None, request: long }]).ended_early;
+    let ended =
+        play(&spec, vec![Recorded { arrival_ns: 1, completion_ns: None, request: long, pre_flush: false }]).ended_early;
     assert!(ended.unwrap().contains("a request of 2097152 bytes: those of up to 1048576 can be verified"));
     assert!(file.contents().iter().all(|&byte| byte == 0));
 }

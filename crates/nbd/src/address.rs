@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// The port that servers listen at unless told otherwise (IANA).
 pub const PORT: u16 = 10_809;
 
-/// What URIs of exports begin with.
+/// Schemes of the URIs of exports.
 const SCHEMES: [&str; 8] = ["nbd", "nbd+unix", "nbd+vsock", "nbd+ssh", "nbds", "nbds+unix", "nbds+vsock", "nbds+ssh"];
 
 /// Where a server listens.

@@ -22,7 +22,7 @@ pub const STRUCTURED_REPLY_MAGIC: u32 = 0x668e_33ef;
 /// Before a chunk of a reply to whoever agreed on extended headers.
 pub const EXTENDED_REPLY_MAGIC: u32 = 0x6e8a_278c;
 
-/// What the server says of itself: fixed newstyle, and no 124 zeros where the client does not want them.
+/// Handshake flags of the server: fixed newstyle, and no 124 zeros if the client does not want them.
 pub const HANDSHAKE_FIXED_NEWSTYLE: u16 = 1;
 /// As above.
 pub const HANDSHAKE_NO_ZEROES: u16 = 2;
@@ -71,7 +71,7 @@ pub mod reply {
     pub const ERR_EXT_HEADER_REQD: u32 = (1 << 31) + 10;
 }
 
-/// What a client can be told of an export.
+/// Kinds of information on an export.
 #[allow(missing_docs)] // They are named as in the protocol.
 pub mod info {
     pub const EXPORT: u16 = 0;
@@ -80,7 +80,7 @@ pub mod info {
     pub const BLOCK_SIZE: u16 = 3;
 }
 
-/// What an export can do.
+/// Flags of an export's abilities.
 #[allow(missing_docs)] // They are named as in the protocol.
 pub mod transmission {
     pub const HAS_FLAGS: u16 = 1;
@@ -166,7 +166,7 @@ pub struct Header {
     pub flags: u16,
     /// The command.
     pub command: u16,
-    /// What the client knows it by.
+    /// The client's handle of the request.
     pub cookie: u64,
     /// First byte, of the export.
     pub offset_bytes: u64,
@@ -250,12 +250,12 @@ impl Header {
     }
 }
 
-/// What a reply is to, and how it looks.
+/// The request that a reply belongs to, and the reply's form.
 #[derive(Clone, Copy, Debug)]
 pub struct To {
     /// How replies look.
     pub framing: Framing,
-    /// What the client knows the request by.
+    /// The client's handle of the request.
     pub cookie: u64,
     /// Where it began, of the export.
     pub offset_bytes: u64,

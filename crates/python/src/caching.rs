@@ -1,4 +1,4 @@
-//! The cache lab for Python: a trace and what is asked of caches in, JSON out.
+//! The cache lab for Python: a trace and what is asked of caches in, a report out.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -8,32 +8,34 @@ use headstack_replay::{Outside, Replay, ReplayError, ReplayMode};
 use headstack_result::LatencyHistogram;
 use headstack_sim::replay::{ReplaySpec, replay as simulate};
 use headstack_sim::{Observed, SimError, SystemDescription};
-use headstack_trace::caching::{CacheBefore, Lab, LabOptions, LabPolicy};
+use headstack_trace::caching::{CacheBefore, Lab, LabOptions, LabPolicy, LabReport};
 use headstack_trace::{TraceError, TraceReader};
 use headstack_workload::Recorded;
 use pyo3::prelude::*;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{RunError, input_error, json_error, sim_error, trace_error};
+use crate::error::{input_error, sim_error, stopped, trace_error};
 use crate::interruptible::interruptibly;
+use crate::plain::Plain;
 use crate::trace::{TraceSource, counted};
-
-fn asked(text: &str) -> PyResult<LabOptions> {
-    serde_json::from_str(text).map_err(json_error)
-}
 
 /// What is wrong, named as users name it.
 fn told(error: TraceError) -> PyErr {
     if error.field.is_empty() { input_error(error) } else { input_error(format!("{}: {}", error.field, error.message)) }
 }
 
-/// What caches would have made of a trace, as JSON.
+/// Simulates caches on a trace: misses of each policy at each size.
 #[pyfunction]
 #[pyo3(signature = (source, options, progress=None))]
-pub fn trace_cache(py: Python<'_>, source: &str, options: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
-    let mut lab = Lab::new(asked(options)?).map_err(told)?;
-    let mut reader = TraceSource::read(source)?.open()?;
+pub fn trace_cache(
+    py: Python<'_>,
+    source: Plain<TraceSource>,
+    options: Plain<LabOptions>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Plain<LabReport>> {
+    let mut lab = Lab::new(options.0).map_err(told)?;
+    let mut reader = source.0.open()?;
     let read = AtomicU64::new(0);
     let report = py.detach(|| {
         interruptibly(counted(&read, progress.as_ref()), |goes_on| {
@@ -49,15 +51,15 @@ pub fn trace_cache(py: Python<'_>, source: &str, options: &str, progress: Option
         })
     })?;
     match report.map_err(told)? {
-        Some(report) => serde_json::to_string(&report).map_err(json_error),
-        None => Err(RunError::new_err("stopped")),
+        Some(report) => Ok(Plain(report)),
+        None => Err(stopped()),
     }
 }
 
 /// A system behind caches.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Behind {
+pub struct Behind {
     system_name: String,
     system: SystemDescription,
     hit_ns: u64,
@@ -65,9 +67,18 @@ struct Behind {
     seed: u64,
 }
 
+/// Results of the replays behind caches.
+#[derive(Serialize)]
+pub struct BehindReport {
+    /// Response times of each cache.
+    times: Vec<Responses>,
+    /// Notes on limits of the trace, the same for every cache.
+    notes: Vec<String>,
+}
+
 /// Response times before one cache; null where there were none.
 #[derive(Serialize)]
-struct Responses {
+pub struct Responses {
     policy: CachePolicy,
     cache: u64,
     responses: u64,
@@ -102,21 +113,19 @@ impl From<TraceError> for Failure {
     }
 }
 
-/// Replays what misses in each cache on the system, in virtual time, as JSON: response times before the cache. Policies that
+/// Replays what misses in each cache on the system, in virtual time: response times before the cache, and notes. Policies that
 /// know the future have no place in it.
 #[pyfunction]
 #[pyo3(signature = (source, options, behind, progress=None))]
 pub fn trace_cache_behind(
     py: Python<'_>,
-    source: &str,
-    options: &str,
-    behind: &str,
+    source: Plain<TraceSource>,
+    options: Plain<LabOptions>,
+    behind: Plain<Behind>,
     progress: Option<Py<PyAny>>,
-) -> PyResult<String> {
-    let options = asked(options)?;
-    let behind: Behind = serde_json::from_str(behind).map_err(json_error)?;
+) -> PyResult<Plain<BehindReport>> {
+    let (Plain(source), Plain(options), Plain(behind)) = (source, options, behind);
     behind.system.check().map_err(input_error)?;
-    let source = TraceSource::read(source)?;
     let caches: Vec<(CachePolicy, u64)> = options
         .policies
         .iter()
@@ -129,7 +138,7 @@ pub fn trace_cache_behind(
     // Each cache reads the trace for itself.
     let readers: Vec<TraceReader> = caches.iter().map(|_| source.open()).collect::<PyResult<_>>()?;
     let read = AtomicU64::new(0);
-    let found: Vec<Result<Responses, Failure>> = py.detach(|| {
+    let found: Vec<Result<(Responses, Vec<String>), Failure>> = py.detach(|| {
         interruptibly(counted(&read, progress.as_ref()), |goes_on| {
             let one = |(&cache, reader): (&(CachePolicy, u64), TraceReader)| {
                 before(cache, &options, &behind, reader, goes_on, &read)
@@ -139,13 +148,15 @@ pub fn trace_cache_behind(
     })?;
     let found = found.into_iter().map(|found| {
         found.map_err(|failure| match failure {
-            Failure::Sim(SimError::Stopped) => RunError::new_err("stopped"),
+            Failure::Sim(SimError::Stopped) => stopped(),
             Failure::Sim(SimError::Replay(error)) => input_error(format!("{}: {error}", behind.system_name)),
             Failure::Sim(error) => sim_error(error),
             Failure::Trace(error) => trace_error(error),
         })
     });
-    serde_json::to_string(&found.collect::<PyResult<Vec<Responses>>>()?).map_err(json_error)
+    let (times, notes): (Vec<Responses>, Vec<_>) = found.collect::<PyResult<Vec<_>>>()?.into_iter().unzip();
+    let notes = notes.into_iter().next().unwrap_or_default();
+    Ok(Plain(BehindReport { times, notes }))
 }
 
 fn before(
@@ -155,7 +166,7 @@ fn before(
     mut reader: TraceReader,
     goes_on: &AtomicBool,
     read: &AtomicU64,
-) -> Result<Responses, Failure> {
+) -> Result<(Responses, Vec<String>), Failure> {
     let cache = RefCell::new(CacheBefore::new(policy, size, options, behind.hit_ns)?);
     let (mut reads, mut writes) = (LatencyHistogram::new(), LatencyHistogram::new());
     let mut batch = Vec::new();
@@ -197,10 +208,11 @@ fn before(
         simulate::<Failure>(&spec, &mut requests, &|_| goes_on.load(Ordering::Relaxed), Some(&mut hear))?;
     }
     record(&mut cache.borrow_mut(), &mut reads, &mut writes);
+    let notes = cache.borrow().notes(reader.meta());
     let mut all = reads.clone();
     all.merge(&writes);
     let mean = |times: &LatencyHistogram| (times.count() > 0).then(|| times.mean_ns());
-    Ok(Responses {
+    let responses = Responses {
         policy,
         cache: size,
         responses: all.count(),
@@ -210,7 +222,8 @@ fn before(
         read_p99_ns: reads.quantile_ns(0.99),
         write_mean_ns: mean(&writes),
         write_p99_ns: writes.quantile_ns(0.99),
-    })
+    };
+    Ok((responses, notes))
 }
 
 fn record(cache: &mut CacheBefore, reads: &mut LatencyHistogram, writes: &mut LatencyHistogram) {

@@ -9,15 +9,16 @@ use headstack_trace::capture::{Capture, CaptureOptions, Method, Progress};
 use headstack_trace::{Meta, Stage, StoreWriter, TraceError};
 use pyo3::prelude::*;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::error::{input_error, json_error, trace_error};
+use crate::error::{input_error, trace_error};
 use crate::interruptible::{interruptibly, is_interruption};
+use crate::plain::Plain;
 
 /// A capture as Python asks for it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Asked {
+pub struct Asked {
     device: String,
     method: Option<String>,
     at: Option<String>,
@@ -48,11 +49,16 @@ impl Asked {
 
 /// Records a device's requests to `output` in the stored form until time, number or Ctrl-C end it; what was recorded is
 /// kept in each case. `progress` hears requests, lost events, requests and bytes a second, and seconds. Returns metadata
-/// and counts as JSON.
+/// and counts.
 #[pyfunction]
 #[pyo3(signature = (asked, output, progress=None))]
-pub fn trace_capture(py: Python<'_>, asked: &str, output: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
-    let options = serde_json::from_str::<Asked>(asked).map_err(json_error)?.options()?;
+pub fn trace_capture(
+    py: Python<'_>,
+    asked: Plain<Asked>,
+    output: &str,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Plain<Value>> {
+    let options = asked.0.options()?;
     let mut capture = Capture::start(&options).map_err(input_error)?;
     let mut writer = StoreWriter::create(Path::new(output)).map_err(trace_error)?;
     let seen = Mutex::new(Progress::default());
@@ -82,7 +88,7 @@ pub fn trace_capture(py: Python<'_>, asked: &str, output: &str, progress: Option
         "meta": meta, "method": capture.method().name(), "requests": last.requests, "bytes": last.bytes,
         "lost": last.lost, "seconds": last.elapsed.as_secs_f64(),
     });
-    Ok(told.to_string())
+    Ok(Plain(told))
 }
 
 fn record(

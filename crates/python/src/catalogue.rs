@@ -1,10 +1,15 @@
-//! Drives, arrays, workloads and scenarios by name or file, as JSON.
+//! Drives, arrays, workloads and scenarios by name or file.
 
-use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
+use std::sync::{LazyLock, Mutex};
 
-use headstack_catalogue::{Changes, Entry, ResolvedArray, ResolvedDevice, ResolvedSystem};
+use headstack_catalogue::{
+    Changes, Entry as CatalogueEntry, Fit, ResolvedArray, ResolvedDevice, ResolvedSystem, Study,
+};
 use headstack_sim::device::DeviceDescription;
+use headstack_sim::faults::Schedule;
 use headstack_sim::{Demand, Model, SystemDescription};
 use headstack_workload::{Scenario, Span, Workload};
 use pyo3::prelude::*;
@@ -12,19 +17,20 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::error::{input_error, json_error};
+use crate::plain::{Plain, plain};
 
-/// What the `study.toml` of that text says, as JSON, and the line of each key by its path. Raises `InputError`.
+/// Reads the text of a `study.toml`: the study, and the line of each key by its path. Raises `InputError`.
 #[pyfunction]
-pub fn read_study(file: &str, text: &str) -> PyResult<(String, BTreeMap<String, usize>)> {
-    let (study, lines) = headstack_catalogue::Study::from_toml(file, text).map_err(input_error)?;
-    Ok((serde_json::to_string(&study).map_err(json_error)?, lines))
+pub fn read_study(file: &str, text: &str) -> PyResult<(Plain<Study>, BTreeMap<String, usize>)> {
+    let (study, lines) = Study::from_toml(file, text).map_err(input_error)?;
+    Ok((Plain(study), lines))
 }
 
 /// The same of an inverse study. Raises `InputError`.
 #[pyfunction]
-pub fn read_fit(file: &str, text: &str) -> PyResult<(String, BTreeMap<String, usize>)> {
-    let (fit, lines) = headstack_catalogue::Fit::from_toml(file, text).map_err(input_error)?;
-    Ok((serde_json::to_string(&fit).map_err(json_error)?, lines))
+pub fn read_fit(file: &str, text: &str) -> PyResult<(Plain<Fit>, BTreeMap<String, usize>)> {
+    let (fit, lines) = Fit::from_toml(file, text).map_err(input_error)?;
+    Ok((Plain(fit), lines))
 }
 
 /// How large a system is.
@@ -42,15 +48,15 @@ pub struct SystemSize {
 
 /// The size of the system of this description. Raises `InputError`.
 #[pyfunction]
-pub fn system_size(system: &str) -> PyResult<SystemSize> {
-    let system: SystemDescription = serde_json::from_str(system).map_err(json_error)?;
+pub fn system_size(system: Plain<SystemDescription>) -> SystemSize {
+    let Plain(system) = system;
     let place = |(name, span): (String, Span)| (name, span.start_bytes, span.length_bytes);
-    Ok(SystemSize {
+    SystemSize {
         capacity_bytes: system.capacity_bytes(),
         sector_bytes: system.sector_bytes(),
         drives: system.drives(),
         luns: system.luns().into_iter().map(place).collect(),
-    })
+    }
 }
 
 /// First byte and length in bytes of a range of a system: "36.7GB" (the first), "10GB..20GB" or "0%..50%", its ends
@@ -116,7 +122,7 @@ pub fn scenario_toml(id: &str) -> PyResult<&'static str> {
     text_of(headstack_catalogue::scenarios(), "scenario", id)
 }
 
-fn text_of(entries: &'static [Entry], kind: &str, id: &str) -> PyResult<&'static str> {
+fn text_of(entries: &'static [CatalogueEntry], kind: &str, id: &str) -> PyResult<&'static str> {
     entries.iter().find(|entry| entry.id == id).map(|entry| entry.text).ok_or_else(|| {
         input_error(format!("no {kind} with the id \"{id}\" in the catalogue; `headstack {kind}s list` names them"))
     })
@@ -131,17 +137,29 @@ pub fn workload_ids() -> Vec<&'static str> {
 /// A drive of the catalogue or of a TOML file: its kind (`disk` or `ssd`), its description, what is derived by which rule, and what is stated with
 /// its source. Raises `InputError`.
 #[pyfunction]
-pub fn load_drive(name: &str) -> PyResult<String> {
-    drive_document(&headstack_catalogue::load_device(name).map_err(input_error)?).map(|drive| drive.to_string())
+pub fn load_drive<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    let load = || drive_document(&headstack_catalogue::load_device(name).map_err(input_error)?);
+    // Files change; the catalogue does not.
+    if name.ends_with(".toml") {
+        return plain(py, &load()?);
+    }
+    let mut shipped = SHIPPED_DRIVES.lock().expect("no panics with it");
+    match shipped.entry(name.to_owned()) {
+        Entry::Occupied(document) => plain(py, document.get()),
+        Entry::Vacant(place) => plain(py, place.insert(load()?)),
+    }
 }
+
+/// The documents of drives of the catalogue that were loaded: completing one takes longer than a short run.
+static SHIPPED_DRIVES: LazyLock<Mutex<HashMap<String, Value>>> = LazyLock::new(Mutex::default);
 
 /// An array of the catalogue or of a TOML file, as `load_drive`. `changes` are `drive` and `drives` of its first table of
 /// drives, the `level` of its groups, and `usable` bytes instead of a number of drives. Raises `InputError`.
 #[pyfunction]
 #[pyo3(signature = (name, changes=BTreeMap::new()))]
-pub fn load_array(name: &str, changes: BTreeMap<String, String>) -> PyResult<String> {
+pub fn load_array(name: &str, changes: BTreeMap<String, String>) -> PyResult<Plain<Value>> {
     let resolved = headstack_catalogue::load_array(name, &read_changes(&changes)?).map_err(input_error)?;
-    array_document(&resolved).map(|array| array.to_string())
+    array_document(&resolved).map(Plain)
 }
 
 fn read_changes(texts: &BTreeMap<String, String>) -> PyResult<Changes> {
@@ -155,12 +173,11 @@ fn read_changes(texts: &BTreeMap<String, String>) -> PyResult<Changes> {
 /// A drive or an array, as `load_array`, under its kind: `{"drive": ...}` or `{"array": ...}`. Raises `InputError`.
 #[pyfunction]
 #[pyo3(signature = (name, changes=BTreeMap::new()))]
-pub fn load_system(name: &str, changes: BTreeMap<String, String>) -> PyResult<String> {
-    let document = match headstack_catalogue::load_system(name, &read_changes(&changes)?).map_err(input_error)? {
+pub fn load_system(name: &str, changes: BTreeMap<String, String>) -> PyResult<Plain<Value>> {
+    Ok(Plain(match headstack_catalogue::load_system(name, &read_changes(&changes)?).map_err(input_error)? {
         ResolvedSystem::Drive(drive) => json!({ "drive": drive_document(&drive)? }),
         ResolvedSystem::Array(array) => json!({ "array": array_document(&array)? }),
-    };
-    Ok(document.to_string())
+    }))
 }
 
 fn drive_document(resolved: &ResolvedDevice) -> PyResult<Value> {
@@ -250,87 +267,74 @@ fn text(value: &Value) -> String {
     }
 }
 
-/// The schedule of faults at `path`, with the map files that it names, as JSON: of faults that can strike a system's JSON, or
+/// The schedule of faults at `path`, with the map files that it names: of faults that can strike a system, or
 /// any where none is given. Raises `InputError`.
 #[pyfunction]
 #[pyo3(signature = (path, system=None))]
-pub fn load_faults(path: PathBuf, system: Option<&str>) -> PyResult<String> {
+pub fn load_faults(path: PathBuf, system: Option<Plain<SystemDescription>>) -> PyResult<Plain<Schedule>> {
     let schedule = match system {
         None => headstack_catalogue::read_faults(&path),
-        Some(text) => {
-            let system: SystemDescription = serde_json::from_str(text).map_err(json_error)?;
-            headstack_catalogue::load_faults(&path, &Model::System(system))
-        }
+        Some(Plain(system)) => headstack_catalogue::load_faults(&path, &Model::System(system)),
     };
-    Ok(serde_json::to_string(&schedule.map_err(input_error)?).expect("schedules are plain data"))
+    schedule.map(Plain).map_err(input_error)
 }
 
 /// A device's description under its kind, and where its values are from by key, as a TOML file of the catalogue's form. Raises
 /// `InputError`.
 #[pyfunction]
-pub fn drive_to_toml(description: &str, sources: BTreeMap<String, String>) -> PyResult<String> {
-    Ok(match serde_json::from_str(description).map_err(json_error)? {
+pub fn drive_to_toml(description: Plain<DeviceDescription>, sources: BTreeMap<String, String>) -> String {
+    match description.0 {
         DeviceDescription::Disk(disk) => headstack_catalogue::description_to_toml(&disk, &sources),
         DeviceDescription::Ssd(ssd) => headstack_catalogue::ssd::description_to_toml(&ssd, &sources),
         DeviceDescription::Volume(volume) => headstack_catalogue::volume::description_to_toml(&volume, &sources),
-    })
+    }
 }
 
 /// A workload of the catalogue, by id or by the name of its access specification, or of a TOML file. Raises
 /// `InputError`.
 #[pyfunction]
-pub fn load_workload(name: &str) -> PyResult<String> {
-    let workload = headstack_catalogue::load_workload(name).map_err(input_error)?;
-    serde_json::to_string(&workload).map_err(json_error)
+pub fn load_workload(name: &str) -> PyResult<Plain<Workload>> {
+    headstack_catalogue::load_workload(name).map(Plain).map_err(input_error)
 }
 
 /// A scenario of the catalogue, by id, or of a TOML file. Raises `InputError`.
 #[pyfunction]
-pub fn load_scenario(name: &str) -> PyResult<String> {
-    let scenario = headstack_catalogue::load_scenario(name).map_err(input_error)?;
-    serde_json::to_string(&scenario).map_err(json_error)
+pub fn load_scenario(name: &str) -> PyResult<Plain<Scenario>> {
+    headstack_catalogue::load_scenario(name).map(Plain).map_err(input_error)
 }
 
 /// A workload or a scenario under its kind: `{"workload": ...}` or `{"scenario": ...}`. Raises `InputError`.
 #[pyfunction]
-pub fn load_demand(name: &str) -> PyResult<String> {
-    let demand = match headstack_catalogue::load_demand(name).map_err(input_error)? {
+pub fn load_demand(name: &str) -> PyResult<Plain<Value>> {
+    Ok(Plain(match headstack_catalogue::load_demand(name).map_err(input_error)? {
         Demand::Workload(workload) => json!({ "workload": workload }),
         Demand::Scenario(scenario) => json!({ "scenario": scenario }),
-    };
-    Ok(demand.to_string())
+    }))
 }
 
 /// A scenario with `clients` clients in place of its own, in every stream that has a number of them. Raises
 /// `InputError` when none has.
 #[pyfunction]
-pub fn scenario_with_clients(scenario: &str, clients: u64) -> PyResult<String> {
-    let value: Value = serde_json::from_str(scenario).map_err(json_error)?;
-    let scenario: Scenario = serde_json::from_value(value).map_err(json_error)?;
-    let scenario = headstack_catalogue::options::scenario_with_clients(&scenario, clients).map_err(input_error)?;
-    serde_json::to_string(&scenario).map_err(json_error)
+pub fn scenario_with_clients(scenario: Plain<Scenario>, clients: u64) -> PyResult<Plain<Scenario>> {
+    headstack_catalogue::options::scenario_with_clients(&scenario.0, clients).map(Plain).map_err(input_error)
 }
 
-/// Of each stream of a scenario, whether its clients change what is stored. Raises `InputError`.
+/// For each stream of a scenario, whether its clients change stored data. Raises `InputError`.
 #[pyfunction]
-pub fn scenario_writes(scenario: &str) -> PyResult<Vec<bool>> {
-    let value: Value = serde_json::from_str(scenario).map_err(json_error)?;
-    let scenario: Scenario = serde_json::from_value(value).map_err(json_error)?;
-    Ok(scenario.streams.iter().map(|stream| stream.kind.writes()).collect())
+pub fn scenario_writes(scenario: Plain<Scenario>) -> Vec<bool> {
+    scenario.0.streams.iter().map(|stream| stream.kind.writes()).collect()
 }
 
 /// A workload with every default filled in. Raises `InputError`.
 #[pyfunction]
-pub fn complete_workload(workload: &str) -> PyResult<String> {
-    let value: Value = serde_json::from_str(workload).map_err(json_error)?;
-    let workload: Workload = serde_json::from_value(value).map_err(json_error)?;
-    workload.validate().map_err(input_error)?;
-    serde_json::to_string(&workload).map_err(json_error)
+pub fn complete_workload(workload: Plain<Workload>) -> PyResult<Plain<Workload>> {
+    workload.0.validate().map_err(input_error)?;
+    Ok(workload)
 }
 
 /// The drives of DiskSim's parameter files. Raises `InputError`.
 #[pyfunction]
-pub fn import_disksim(path: &str) -> PyResult<String> {
+pub fn import_disksim(path: &str) -> PyResult<Plain<Value>> {
     let imported = headstack_disksim::import(Path::new(path)).map_err(input_error)?;
     let drives: Vec<Value> = imported
         .drives
@@ -346,7 +350,7 @@ pub fn import_disksim(path: &str) -> PyResult<String> {
         .collect();
     let refused: Vec<Value> =
         imported.refused.iter().map(|(name, error)| json!({ "name": name, "error": error.to_string() })).collect();
-    Ok(json!({ "drives": drives, "refused": refused, "warnings": imported.warnings }).to_string())
+    Ok(Plain(json!({ "drives": drives, "refused": refused, "warnings": imported.warnings })))
 }
 
 /// `FILE:LINE: BLOCK: PARAMETER = VALUE: why it is left out`.

@@ -16,8 +16,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::Serialize;
 
-use crate::error::{RunError, input_error, json_error};
+use crate::error::{RunError, input_error};
 use crate::live::live_error;
+use crate::plain::{Plain, plain};
 
 /// The directory in a folder where a device is mounted.
 const MOUNT: &str = "mount";
@@ -28,10 +29,6 @@ fn crash_error(error: CrashError) -> PyErr {
         None => input_error(error),
         Some(number) => PyOSError::new_err((number, error.message, error.file)),
     }
-}
-
-fn json(value: &impl Serialize) -> PyResult<String> {
-    serde_json::to_string(value).map_err(json_error)
 }
 
 fn base_of(base: Option<&Path>) -> PyResult<Base> {
@@ -66,7 +63,7 @@ struct Described<'a> {
 
 /// A change as Python tells of it.
 #[derive(Serialize)]
-struct Told {
+struct SentChange {
     number: u32,
     what: &'static str,
     offset_bytes: u64,
@@ -79,7 +76,7 @@ struct Told {
 
 #[pymethods]
 impl CrashRecording {
-    /// Of a journal or a log of dm-log-writes, of a device at least as large as the image that it began with.
+    /// A journal or a log of dm-log-writes, of a device at least as large as the image that it began with.
     #[new]
     fn new(py: Python<'_>, path: PathBuf, base: Option<PathBuf>) -> PyResult<CrashRecording> {
         let mut recording = py.detach(|| Recording::open(&path)).map_err(crash_error)?;
@@ -87,13 +84,13 @@ impl CrashRecording {
         Ok(CrashRecording(Arc::new(recording)))
     }
 
-    /// What it is, as JSON.
-    fn described(&self) -> PyResult<String> {
+    /// Its device, its counts and how it ends.
+    fn described<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let recording = &*self.0;
         let count = |is_it: &dyn Fn(&Event) -> bool| recording.events.iter().filter(|event| is_it(event)).count();
         let changes = &recording.changes;
         let ends_ns = recording.times_ns.iter().max().copied().unwrap_or(0);
-        json(&Described {
+        let described = Described {
             capacity_bytes: recording.device.capacity_bytes,
             block_bytes: recording.device.block_bytes,
             atomic_bytes: recording.device.atomic_bytes,
@@ -123,7 +120,8 @@ impl CrashRecording {
                 Ending::Whole | Ending::Unfinished => 0,
                 Ending::CutOff { left_bytes, .. } => left_bytes,
             },
-        })
+        };
+        plain(py, &described)
     }
 
     /// The changes that a crash behind so many events may take.
@@ -142,13 +140,13 @@ impl CrashRecording {
         self.0.times_ns.get(events.saturating_sub(1)).copied().unwrap_or(0)
     }
 
-    /// Changes by their numbers, as JSON.
-    fn told(&self, numbers: Vec<u32>) -> PyResult<String> {
-        let told = |number: u32| {
+    /// Changes by their numbers.
+    fn changes(&self, numbers: Vec<u32>) -> PyResult<Plain<Vec<SentChange>>> {
+        let sent = |number: u32| {
             let change =
                 self.0.changes.get(number as usize).ok_or_else(|| input_error(format!("{number}: no change")))?;
             let event = self.0.events.iter().position(|event| *event == Event::Change(number));
-            Ok(Told {
+            Ok(SentChange {
                 number,
                 what: match change.stored {
                     Stored::Data { .. } => "write",
@@ -163,12 +161,12 @@ impl CrashRecording {
                 event: event.expect("each change is sent by an event"),
             })
         };
-        json(&numbers.into_iter().map(told).collect::<PyResult<Vec<Told>>>()?)
+        numbers.into_iter().map(sent).collect::<PyResult<_>>().map(Plain)
     }
 
-    /// The state that a reproducer is of, as JSON; nothing for other recordings.
-    fn reproduced(&self) -> PyResult<Option<String>> {
-        reproduced(&self.0).map_err(crash_error)?.map(|found| json(&found)).transpose()
+    /// The state that a reproducer is of; nothing for other recordings.
+    fn reproduced(&self) -> PyResult<Option<Plain<Reproduced>>> {
+        Ok(reproduced(&self.0).map_err(crash_error)?.map(Plain))
     }
 
     /// What tells it from others, whatever the times: 32 hexadecimal digits.
@@ -199,29 +197,32 @@ impl CrashSearch {
 
 #[pymethods]
 impl CrashSearch {
-    /// Of a recording over an image, by what is asked as JSON.
+    /// The states that a crash may leave of a recording over an image.
     #[new]
-    fn new(py: Python<'_>, recording: &CrashRecording, base: Option<PathBuf>, asked: &str) -> PyResult<CrashSearch> {
-        let asked: Asked = serde_json::from_str(asked).map_err(json_error)?;
+    fn new(
+        py: Python<'_>,
+        recording: &CrashRecording,
+        base: Option<PathBuf>,
+        asked: Plain<Asked>,
+    ) -> PyResult<CrashSearch> {
         let base = base_of(base.as_deref())?;
-        let search = py.detach(|| Search::new(Arc::clone(&recording.0), &base, asked)).map_err(crash_error)?;
+        let search = py.detach(|| Search::new(Arc::clone(&recording.0), &base, asked.0)).map_err(crash_error)?;
         Ok(CrashSearch(Mutex::new(search)))
     }
 
-    /// The next state as JSON; nothing where there is none that is new.
-    fn next_state(&self, py: Python<'_>) -> PyResult<Option<String>> {
-        let state = py.detach(|| self.search().next_state()).map_err(crash_error)?;
-        state.map(|state| json(&state)).transpose()
+    /// The next state; nothing where there is none that is new.
+    fn next_state(&self, py: Python<'_>) -> PyResult<Option<Plain<CrashState>>> {
+        Ok(py.detach(|| self.search().next_state()).map_err(crash_error)?.map(Plain))
     }
 
-    /// How much was tried, as JSON.
-    fn coverage(&self) -> PyResult<String> {
-        json(&self.search().coverage())
+    /// How much was tried.
+    fn coverage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        plain(py, &self.search().coverage())
     }
 
-    /// The moments at which crashes are tried, as JSON.
-    fn moments(&self) -> PyResult<String> {
-        json(&self.search().moments())
+    /// The moments at which crashes are tried.
+    fn moments<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        plain(py, &self.search().moments())
     }
 }
 
@@ -239,10 +240,14 @@ impl CrashImage {
 impl CrashImage {
     /// In a folder that nobody else uses.
     #[new]
-    fn new(folder: PathBuf, recording: &CrashRecording, base: Option<PathBuf>, rules: &str) -> PyResult<CrashImage> {
-        let rules: Rules = serde_json::from_str(rules).map_err(json_error)?;
+    fn new(
+        folder: PathBuf,
+        recording: &CrashRecording,
+        base: Option<PathBuf>,
+        rules: Plain<Rules>,
+    ) -> PyResult<CrashImage> {
         let base = base_of(base.as_deref())?;
-        let image = Image::create(&folder, Arc::clone(&recording.0), &base, &rules).map_err(crash_error)?;
+        let image = Image::create(&folder, Arc::clone(&recording.0), &base, &rules.0).map_err(crash_error)?;
         Ok(CrashImage(Mutex::new(image)))
     }
 
@@ -253,9 +258,8 @@ impl CrashImage {
     }
 
     /// Brings it into a state.
-    fn take(&self, py: Python<'_>, state: &str) -> PyResult<()> {
-        let state: CrashState = serde_json::from_str(state).map_err(json_error)?;
-        py.detach(|| self.image().take(&state)).map_err(crash_error)
+    fn take(&self, py: Python<'_>, state: Plain<CrashState>) -> PyResult<()> {
+        py.detach(|| self.image().take(&state.0)).map_err(crash_error)
     }
 
     /// Puts back what a check has changed; false where it has changed nothing.
@@ -264,9 +268,8 @@ impl CrashImage {
     }
 
     /// Writes a journal of one state, with all that it takes to have it again.
-    fn reproduce(&self, py: Python<'_>, found: &str, path: PathBuf) -> PyResult<()> {
-        let found: Reproduced = serde_json::from_str(found).map_err(json_error)?;
-        py.detach(|| write_reproducer(&mut self.image(), &found, &path)).map_err(crash_error)
+    fn reproduce(&self, py: Python<'_>, found: Plain<Reproduced>, path: PathBuf) -> PyResult<()> {
+        py.detach(|| write_reproducer(&mut self.image(), &found.0, &path)).map_err(crash_error)
     }
 }
 
@@ -298,12 +301,11 @@ impl CrashedDevice {
         folder: PathBuf,
         recording: &CrashRecording,
         base: Option<PathBuf>,
-        rules: &str,
+        rules: Plain<Rules>,
         over: &str,
     ) -> PyResult<CrashedDevice> {
-        let rules: Rules = serde_json::from_str(rules).map_err(json_error)?;
         let base = base_of(base.as_deref())?;
-        let overlay = Overlay::new(Arc::clone(&recording.0), &base, &rules).map_err(crash_error)?;
+        let overlay = Overlay::new(Arc::clone(&recording.0), &base, &rules.0).map_err(crash_error)?;
         let shown = py.detach(|| match over {
             "nbd" => Shown::over_nbd(overlay, &folder.join("nbd")),
             "fuse" => Shown::over_fuse(overlay, &folder.join(MOUNT)),
@@ -315,9 +317,8 @@ impl CrashedDevice {
     }
 
     /// Goes to a state.
-    fn take(&self, py: Python<'_>, state: &str) -> PyResult<()> {
-        let state: CrashState = serde_json::from_str(state).map_err(json_error)?;
-        py.detach(|| self.with(|shown| shown.take(&state)))
+    fn take(&self, py: Python<'_>, state: Plain<CrashState>) -> PyResult<()> {
+        py.detach(|| self.with(|shown| shown.take(&state.0)))
     }
 
     /// Throws away what a check has written; false where it has written nothing.

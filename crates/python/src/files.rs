@@ -9,10 +9,10 @@ use pyo3::prelude::*;
 
 use crate::error::input_error;
 
-/// The outputs of a command, looked at before it does anything.
+/// The files of a command, looked at before it does anything.
 #[pyclass(frozen)]
 #[derive(Default)]
-pub struct Outputs(Mutex<headstack_files::Outputs>);
+pub struct Outputs(headstack_files::Outputs);
 
 #[pymethods]
 impl Outputs {
@@ -24,19 +24,40 @@ impl Outputs {
 
     /// Adds an output; refuses what no file can be written to, what another output has, and what is measured.
     fn write(&self, path: PathBuf) -> PyResult<()> {
-        self.0.lock().expect("nobody panics with it").write(&path).map_err(input_error)
+        self.0.write(&path).map_err(input_error)
     }
 
     /// Adds a file that is kept open and written in place.
     fn keep(&self, path: PathBuf) -> PyResult<()> {
-        self.0.lock().expect("nobody panics with it").keep(&path).map_err(input_error)
+        self.0.keep(&path).map_err(input_error)
+    }
+
+    /// Adds a folder that gets files; refuses one that is read.
+    fn fill(&self, path: PathBuf) -> PyResult<()> {
+        self.0.fill(&path).map_err(input_error)
+    }
+
+    /// Adds a folder all of whose files are read; refuses an output that replaces one of them.
+    fn search(&self, path: PathBuf) -> PyResult<()> {
+        self.0.search(&path).map_err(input_error)
+    }
+
+    /// Ends the command: its inputs may be replaced from now on.
+    fn close(&self) {
+        self.0.close();
     }
 
     /// Adds a file or device that is read or measured, with the files behind it; refuses what an output has.
     fn measure(&self, path: PathBuf) -> PyResult<()> {
         let below = headstack_load::files_below(&path);
-        self.0.lock().expect("nobody panics with it").measure(&path, &below).map_err(input_error)
+        self.0.measure(&path, &below).map_err(input_error)
     }
+}
+
+/// Tells the commands under way that a file is read, such as one in a folder; refuses what an output has.
+#[pyfunction]
+pub fn note_input(path: PathBuf) -> PyResult<()> {
+    headstack_files::note_input(&path).map_err(input_error)
 }
 
 /// A regular file that is to be whole or not at all: what is written to `draft` has its name once it is finished.

@@ -7,7 +7,8 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use serde::Deserialize;
 
-use crate::error::{input_error, json_error};
+use crate::error::input_error;
+use crate::plain::Plain;
 use crate::results::Results;
 
 /// Python's side of a gate.
@@ -50,7 +51,7 @@ type Figures = Vec<(String, f64)>;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct HostsAsked {
+pub struct HostsAsked {
     name: String,
     labels: Vec<(String, String)>,
     clients: Option<u64>,
@@ -63,7 +64,7 @@ struct HostsAsked {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct HostAsked {
+pub struct HostAsked {
     host: String,
     began_ns: u64,
     facts: Figures,
@@ -75,11 +76,11 @@ fn facts(figures: Figures) -> Vec<Fact> {
     figures.into_iter().map(|(name, value)| Fact { name, value }).collect()
 }
 
-/// What hosts have measured at the same time, of a JSON object: all of them as one run, then each. Raises `InputError`
+/// What hosts have measured at the same time: all of them as one run, then each. Raises `InputError`
 /// for what is no result.
 #[pyfunction]
-pub fn join_hosts(asked: &str) -> PyResult<Results> {
-    let asked: HostsAsked = serde_json::from_str(asked).map_err(json_error)?;
+pub fn join_hosts(asked: Plain<HostsAsked>) -> PyResult<Results> {
+    let Plain(asked) = asked;
     let run = |one: HostAsked| {
         let result = RunResult::from_json(&one.result).map_err(input_error)?;
         Ok(HostRun { host: one.host, began_ns: one.began_ns, facts: facts(one.facts), result })

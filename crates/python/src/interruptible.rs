@@ -4,7 +4,7 @@
 //! [`ask_to_end`], which ends the work and lets Python go on with what it has come to.
 
 use std::panic::resume_unwind;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
@@ -17,6 +17,31 @@ use crate::targets::give_up_all;
 const TICK: Duration = Duration::from_millis(50);
 /// How often somebody asked for the end, since the process began.
 static ASKED: AtomicU32 = AtomicU32::new(0);
+
+/// The share of a piece of work that is done, which the worker notes and Python hears of.
+#[derive(Default)]
+pub struct Share(AtomicU64);
+
+impl Share {
+    /// Notes the share done; returns whether to continue.
+    pub fn note(&self, share: f64, goes_on: &AtomicBool) -> bool {
+        self.0.store(share.to_bits(), Ordering::Relaxed);
+        goes_on.load(Ordering::Relaxed)
+    }
+
+    /// The share done, 0 to 1.
+    pub fn get(&self) -> f64 {
+        f64::from_bits(self.0.load(Ordering::Relaxed))
+    }
+
+    /// Calls `progress`, where there is one, with the share done.
+    ///
+    /// # Errors
+    /// Any exception that `progress` raises.
+    pub fn tell(&self, py: Python<'_>, progress: Option<&Py<PyAny>>) -> PyResult<()> {
+        progress.map_or(Ok(()), |progress| progress.call1(py, (self.get(),)).map(drop))
+    }
+}
 
 /// Ends all work under way, and all that begins from now on: as an interruption, without an exception for Python's own
 /// code.

@@ -1,4 +1,4 @@
-//! Job files of other programs from Python: read into the model, which crosses the border as JSON.
+//! Job files of other programs from Python: read into the model.
 
 use std::fs;
 use std::io;
@@ -7,78 +7,81 @@ use std::path::Path;
 use headstack_jobfiles::{Demand, JobFile, Phase, fio, icf, vdbench};
 use headstack_workload::InputError;
 use pyo3::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::error::{input_error, json_error};
+use crate::error::input_error;
+use crate::plain::Plain;
 
 /// Reads a job file of fio; only the sections that are named, all where none is.
 #[pyfunction]
-pub fn read_fio(path: &str, sections: Vec<String>) -> PyResult<String> {
+pub fn read_fio(path: &str, sections: Vec<String>) -> PyResult<Plain<JobFile>> {
     let included = |name: &str| beside(path, name);
-    told(fio::read(path, &text_of(path)?, &sections, &fio::surroundings, &included))
+    parsed(fio::read(path, &text_of(path)?, &sections, &fio::surroundings, &included))
 }
 
 /// Reads the arguments of fio's command line.
 #[pyfunction]
-pub fn read_fio_arguments(arguments: Vec<String>) -> PyResult<String> {
-    told(fio::from_arguments(&arguments))
+pub fn read_fio_arguments(arguments: Vec<String>) -> PyResult<Plain<JobFile>> {
+    parsed(fio::from_arguments(&arguments))
 }
 
 /// Reads a configuration file of Iometer.
 #[pyfunction]
-pub fn read_icf(path: &str) -> PyResult<String> {
-    told(icf::read(path, &text_of(path)?))
+pub fn read_icf(path: &str) -> PyResult<Plain<JobFile>> {
+    parsed(icf::read(path, &text_of(path)?))
 }
 
 /// Reads a parameter file of vdbench with the values of its variables.
 #[pyfunction]
-pub fn read_vdbench(path: &str, substitutes: Vec<(String, String)>) -> PyResult<String> {
+pub fn read_vdbench(path: &str, substitutes: Vec<(String, String)>) -> PyResult<Plain<JobFile>> {
     let included = |name: &str| beside(path, name);
-    told(vdbench::read(path, &text_of(path)?, &substitutes, &included))
+    parsed(vdbench::read(path, &text_of(path)?, &substitutes, &included))
 }
 
 /// A phase with its rates, given what each job of the phase without a limit has reached, in requests a second.
 #[pyfunction]
-pub fn phase_at_observed(phase: &str, observed_per_s: Vec<f64>) -> PyResult<String> {
-    serde_json::to_string(&phase_of(phase)?.at_observed(&observed_per_s)).map_err(json_error)
+pub fn phase_at_observed(phase: Plain<Phase>, observed_per_s: Vec<f64>) -> Plain<Phase> {
+    Plain(phase.0.at_observed(&observed_per_s))
 }
 
 /// The workload or scenario that is a phase on a simulated system of so many bytes, with `remarks` and under `streams`
 /// the names under which results tell of its streams.
 #[pyfunction]
-pub fn phase_demand(phase: &str, capacity_bytes: u64) -> PyResult<String> {
-    let simulation = phase_of(phase)?.demand(capacity_bytes).map_err(input_error)?;
+pub fn phase_demand(phase: Plain<Phase>, capacity_bytes: u64) -> PyResult<Plain<Value>> {
+    let simulation = phase.0.demand(capacity_bytes).map_err(input_error)?;
     let mut demand = match simulation.demand {
         Demand::Workload(workload) => json!({ "workload": workload }),
         Demand::Scenario(scenario) => json!({ "scenario": scenario }),
     };
     demand["remarks"] = json!(simulation.remarks);
     demand["streams"] = json!(simulation.streams);
-    Ok(demand.to_string())
+    Ok(Plain(demand))
 }
 
 /// What results call the copies of each job of a phase.
 #[pyfunction]
-pub fn phase_stream_names(phase: &str) -> PyResult<Vec<Vec<String>>> {
-    Ok(phase_of(phase)?.stream_names())
+pub fn phase_stream_names(phase: Plain<Phase>) -> Vec<Vec<String>> {
+    phase.0.stream_names()
 }
 
-fn phase_of(phase: &str) -> PyResult<Phase> {
-    serde_json::from_str(phase).map_err(json_error)
-}
-
-fn told(file: Result<JobFile, InputError>) -> PyResult<String> {
-    serde_json::to_string(&file.map_err(input_error)?).map_err(json_error)
+fn parsed(file: Result<JobFile, InputError>) -> PyResult<Plain<JobFile>> {
+    file.map(Plain).map_err(input_error)
 }
 
 fn text_of(path: &str) -> PyResult<String> {
-    fs::read_to_string(path).map_err(|error| input_error(format!("{path}: {error}")))
+    read_input(Path::new(path)).map_err(|error| input_error(format!("{path}: {error}")))
 }
 
 /// The text of a file that another names: as seen from here, or else from beside it.
 fn beside(path: &str, name: &str) -> io::Result<String> {
-    fs::read_to_string(name).or_else(|error| match Path::new(path).parent() {
-        Some(folder) if error.kind() == io::ErrorKind::NotFound => fs::read_to_string(folder.join(name)),
+    read_input(Path::new(name)).or_else(|error| match Path::new(path).parent() {
+        Some(folder) if error.kind() == io::ErrorKind::NotFound => read_input(&folder.join(name)),
         _ => Err(error),
     })
+}
+
+/// The text of a file, which no output of the command replaces.
+fn read_input(path: &Path) -> io::Result<String> {
+    headstack_files::note_input(path).map_err(|error| io::Error::other(error.message))?;
+    fs::read_to_string(path)
 }

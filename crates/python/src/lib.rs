@@ -1,6 +1,6 @@
 //! `headstack._native`: what the Python package needs of the crates. It converts and calls; it decides nothing.
 //!
-//! Descriptions cross the border as JSON, once a call, results as Arrow tables. An error of the crates becomes
+//! Descriptions cross the border as plain values (`plain.rs`), results as Arrow tables. An error of the crates becomes
 //! `headstack.InputError` or `headstack.RunError` with its one line.
 
 mod blueprint;
@@ -14,10 +14,12 @@ mod files;
 mod hosts;
 mod interruptible;
 mod jobs;
+mod level;
 mod live;
 mod measure;
 mod options;
 mod outcomes;
+mod plain;
 mod play;
 mod probe;
 mod quantity;
@@ -33,6 +35,7 @@ mod targets;
 mod trace;
 mod trees;
 mod validate;
+mod volume_type;
 
 use pyo3::prelude::*;
 
@@ -41,12 +44,15 @@ use pyo3::prelude::*;
 mod _native {
     use headstack_catalogue::HostProfile;
     use headstack_catalogue::array::file::LevelName;
+    use headstack_catalogue::volume::sold::BILLED_UNITS;
     use headstack_sim::drive::description::{Policy, ReadAhead, WriteCache};
     use pyo3::prelude::*;
     use serde::Serialize;
 
     #[pymodule_export]
-    use super::blueprint::{demand_blueprint, describe_points, drafted_toml, system_blueprint};
+    use super::blueprint::{
+        demand_blueprint, describe_points, drafted_toml, dropped_figures, note_of_dropped, system_blueprint,
+    };
     #[pymodule_export]
     use super::caching::{trace_cache, trace_cache_behind};
     #[pymodule_export]
@@ -61,11 +67,9 @@ mod _native {
     #[pymodule_export]
     use super::crash::{CrashImage, CrashRecording, CrashSearch, CrashedDevice, crash_folder, ext4_files, ext4_folder};
     #[pymodule_export]
-    use super::error::{InputError, RunError};
-    #[pymodule_export]
     use super::field::Field;
     #[pymodule_export]
-    use super::files::{AtomicFile, Outputs, is_stdout, written_through};
+    use super::files::{AtomicFile, Outputs, is_stdout, note_input, written_through};
     #[pymodule_export]
     use super::hosts::{begin_together, clock_ns, join_hosts};
     #[pymodule_export]
@@ -74,6 +78,8 @@ mod _native {
     use super::jobs::{
         phase_at_observed, phase_demand, phase_stream_names, read_fio, read_fio_arguments, read_icf, read_vdbench,
     };
+    #[pymodule_export]
+    use super::level::{Level, Redundancy, levels};
     #[pymodule_export]
     use super::live::LiveService;
     #[pymodule_export]
@@ -107,6 +113,8 @@ mod _native {
     use super::trees::{measure_trees, verify_tree};
     #[pymodule_export]
     use super::validate::validate;
+    #[pymodule_export]
+    use super::volume_type::{VolumeType, volume_types};
 
     /// Version of the software.
     #[pyfunction]
@@ -116,6 +124,7 @@ mod _native {
 
     #[pymodule_init]
     fn constants(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        super::error::define(module)?;
         module.add("CLASS_LIMITS_NS", headstack_load::CLASS_LIMITS_NS)?;
         module.add("LEVELS", tuple(module, &LevelName::forms())?)?;
         module.add("OPTIONS", pyo3::types::PyTuple::new(module.py(), headstack_catalogue::options::OPTIONS)?)?;
@@ -123,6 +132,7 @@ mod _native {
         module.add("RESULT_SCHEMA", headstack_result::SCHEMA_VERSION)?;
         module.add("HOSTS", tuple(module, &HostProfile::ALL)?)?;
         module.add("READ_AHEADS", tuple(module, &ReadAhead::ALL)?)?;
+        module.add("VOLUME_UNITS", pyo3::types::PyTuple::new(module.py(), BILLED_UNITS)?)?;
         module.add("WRITE_CACHES", tuple(module, &WriteCache::ALL)?)?;
         module.add("WRITING_STOPPED", headstack_load::WRITING_STOPPED)
     }

@@ -1,21 +1,23 @@
 //! Live exports: one service, started, asked and stopped from Python.
 
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use headstack_live::{Commander, LiveError, Order, Service, ServiceOptions};
-use headstack_sim::{Constant, Model};
-use headstack_sim::{Observed, SystemDescription};
+use headstack_sim::timeline::Listener;
+use headstack_sim::{Constant, Model, Observed, SystemDescription};
 use headstack_trace::TraceError;
 use pyo3::prelude::*;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::error::{RunError, input_error, json_error, trace_error};
-use crate::interruptible::check;
+use crate::error::{RunError, input_error, trace_error};
+use crate::interruptible::{Share, attended, check};
+use crate::plain::Plain;
 use crate::recording::Recording;
 
 /// Requests that may wait for the disk that the recording is on: seconds of any drive's.
@@ -49,6 +51,8 @@ pub struct LiveService {
     #[pyo3(get)]
     addresses: Vec<String>,
     #[pyo3(get)]
+    notes: Vec<String>,
+    #[pyo3(get)]
     metrics: Option<String>,
     #[pyo3(get)]
     files: Vec<String>,
@@ -58,10 +62,11 @@ pub struct LiveService {
 
 #[pymethods]
 impl LiveService {
-    /// Starts what a JSON text asks for.
+    /// Starts an export. `progress` is called with the share done (0 to 1) while SSDs are preconditioned.
     #[new]
-    fn new(py: Python<'_>, asked: &str) -> PyResult<LiveService> {
-        let asked: Asked = serde_json::from_str(asked).map_err(json_error)?;
+    #[pyo3(signature = (asked, progress=None))]
+    fn new(py: Python<'_>, asked: Plain<Asked>, progress: Option<Py<PyAny>>) -> PyResult<LiveService> {
+        let Plain(asked) = asked;
         let model = match (&asked.system, asked.constant) {
             (Some(system), None) => Model::System(system.clone()),
             (None, Some((latency_ns, capacity_bytes))) => Model::Constant(Constant { latency_ns, capacity_bytes }),
@@ -72,16 +77,18 @@ impl LiveService {
             (Some(path), Some(system)) => {
                 let recording = Recording::simulated(path, "live", &asked.name, system, Vec::new());
                 let (sender, receiver) = sync_channel(WAITING_MAX);
-                let thread = record(recording.map_err(trace_error)?, receiver);
-                (Some(listener(sender, Arc::clone(&lost))), Some(thread))
+                let recording = recording.map_err(trace_error)?;
+                (Some(listener(sender, Arc::clone(&lost))), Some((recording, receiver)))
             }
             (Some(_), None) => return Err(input_error("record: a device of constant latency has nothing to tell")),
             (None, _) => (None, None),
         };
-        let service =
-            py.detach(|| Service::start(&asked.name, &model, &asked.options, listener)).map_err(live_error)?;
+        let service = started(py, &asked, &model, listener, progress.as_ref())?;
+        // A recording of a service that did not start is dropped, and leaves no file.
+        let recording = recording.map(|(recording, requests)| record(recording, requests));
         let text = |path: &PathBuf| path.display().to_string();
         Ok(LiveService {
+            notes: service.notes().to_vec(),
             metrics: service.metrics().map(|address| address.to_string()),
             files: service.files().iter().map(text).collect(),
             devices: service.block_devices().iter().map(text).collect(),
@@ -94,11 +101,9 @@ impl LiveService {
         })
     }
 
-    /// Gives an order as JSON, and returns its answer.
-    fn order(&self, py: Python<'_>, order: &str) -> PyResult<String> {
-        let order: Order = serde_json::from_str(order).map_err(json_error)?;
-        let answer = py.detach(|| self.commander.order(order)).map_err(live_error)?;
-        Ok(answer.to_string())
+    /// Gives an order, and returns its answer.
+    fn order(&self, py: Python<'_>, order: Plain<Order>) -> PyResult<Plain<Value>> {
+        py.detach(|| self.commander.order(order.0)).map(Plain).map_err(live_error)
     }
 
     /// Waits until nobody can come any more or somebody asks for the end, or a signal ends it.
@@ -115,8 +120,8 @@ impl LiveService {
         self.service.lock().expect("nobody panics with it").as_ref().is_some_and(Service::was_unmounted)
     }
 
-    /// Ends it: how true the session was, as JSON, once what was recorded is in its file.
-    fn stop(&self, py: Python<'_>) -> PyResult<String> {
+    /// Ends it: how true the session was, once what was recorded is in its file.
+    fn stop(&self, py: Python<'_>) -> PyResult<Plain<Value>> {
         let Some(service) = self.service.lock().expect("nobody panics with it").take() else {
             return Err(RunError::new_err("the export has been stopped"));
         };
@@ -128,7 +133,31 @@ impl LiveService {
                 return Err(RunError::new_err("the recording has gaps: its disk was too slow"));
             }
         }
-        Ok(json!(fidelity).to_string())
+        Ok(Plain(json!(fidelity)))
+    }
+}
+
+/// Starts the service; a signal ends that, which takes minutes where SSDs are preconditioned.
+fn started(
+    py: Python<'_>,
+    asked: &Asked,
+    model: &Model,
+    listener: Option<Listener>,
+    progress: Option<&Py<PyAny>>,
+) -> PyResult<Service> {
+    let done = Share::default();
+    let start = |goes_on: &AtomicBool| {
+        Service::start(&asked.name, model, &asked.options, listener, &|share| done.note(share, goes_on))
+    };
+    let (service, heard) = py.detach(|| attended(|py| done.tell(py, progress), start));
+    match (service, heard) {
+        (service, Ok(())) => service.map_err(live_error),
+        // The signal came when nothing could end the start any more.
+        (Ok(service), Err(interruption)) => {
+            py.detach(|| service.stop()).map_err(live_error)?;
+            Err(interruption)
+        }
+        (Err(_), Err(interruption)) => Err(interruption),
     }
 }
 
@@ -141,7 +170,7 @@ fn record(mut recording: Recording, requests: Receiver<Observed>) -> JoinHandle<
 }
 
 /// The clock thread waits for nobody: what the disk cannot take in time is missed, and said to be.
-fn listener(sender: SyncSender<Observed>, lost: Arc<Mutex<bool>>) -> headstack_sim::timeline::Listener {
+fn listener(sender: SyncSender<Observed>, lost: Arc<Mutex<bool>>) -> Listener {
     Box::new(move |observed| {
         if let Err(TrySendError::Full(_)) = sender.try_send(*observed) {
             *lost.lock().expect("nobody panics with it") = true;

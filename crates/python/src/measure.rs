@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use headstack_jobfiles::{Content, Errors, Limits, Phase, Verify, Zoning};
+use headstack_jobfiles::{Bounds, Content, Errors, Limits, Phase, Verify, Zoning};
 use headstack_load::{
     EngineKind, Job, LedgerPlace, LoadError, PhaseSpec, Progress, Spec, Target, TargetKind, Verification, VerifySpec,
     play_phase,
@@ -18,8 +18,9 @@ use pyo3::types::PyDict;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::error::{input_error, json_error, load_error};
+use crate::error::{input_error, load_error};
 use crate::interruptible::{attended, is_interruption};
+use crate::plain::Plain;
 use crate::play::{PlayError, ReplayAsked, ScenarioAsked};
 use crate::request_log::RequestLog;
 use crate::results::Results;
@@ -78,15 +79,24 @@ struct JobAsked {
 
 /// Files and devices that are open, as somebody permits.
 #[pyclass(frozen)]
-pub struct Targets(Vec<Arc<Target>>);
+pub struct Targets {
+    all: Vec<Arc<Target>>,
+    /// Whether something was measured; until then, files that were created for it are of no use to anybody.
+    is_begun: AtomicBool,
+}
+
+impl Drop for Targets {
+    fn drop(&mut self) {
+        self.remove_unused();
+    }
+}
 
 #[pymethods]
 impl Targets {
-    /// Opens the targets of a JSON list; `progress` hears the share of a file's creation that is done.
+    /// Opens targets; `progress` hears the share of a file's creation that is done.
     #[new]
     #[pyo3(signature = (targets, progress=None))]
-    fn new(py: Python<'_>, targets: &str, progress: Option<Py<PyAny>>) -> PyResult<Targets> {
-        let asked: Vec<TargetAsked> = serde_json::from_str(targets).map_err(json_error)?;
+    fn new(py: Python<'_>, targets: Vec<Plain<TargetAsked>>, progress: Option<Py<PyAny>>) -> PyResult<Targets> {
         let share = Mutex::new(0.0);
         let tell = |py: Python<'_>| match &progress {
             Some(progress) => progress.call1(py, (*share.lock().expect("no panics with it"),)).map(drop),
@@ -98,19 +108,24 @@ impl Targets {
                     *share.lock().expect("no panics with it") = done;
                     goes_on.load(Ordering::Relaxed)
                 };
-                asked.iter().map(|one| one.open(&hear).map(Arc::new)).collect::<Result<Vec<_>, _>>()
+                let mut opened = Targets { all: Vec::new(), is_begun: AtomicBool::new(false) };
+                // What was created before one of them is refused is removed with the others.
+                for one in &targets {
+                    opened.all.push(Arc::new(one.0.open(&hear)?));
+                }
+                Ok(opened)
             })
         });
         heard?;
         let opened = opened.map_err(load_error)?;
-        targets::keep(&opened);
-        Ok(Targets(opened))
+        targets::keep(&opened.all);
+        Ok(opened)
     }
 
     /// What each of them is: `name`, `kind`, `capacity_bytes`, `block_bytes`, `notes` and the whole `description`.
-    fn described(&self) -> String {
+    fn described(&self) -> Vec<Plain<Value>> {
         let one = |target: &Arc<Target>| {
-            json!({
+            Plain(json!({
                 "name": target.name(),
                 "kind": target.kind().name(),
                 "capacity_bytes": target.capacity_bytes(),
@@ -118,12 +133,12 @@ impl Targets {
                 "rotational": target.is_rotational(),
                 "notes": target.notes(),
                 "description": target.description(),
-            })
+            }))
         };
-        Value::from(self.0.iter().map(one).collect::<Vec<_>>()).to_string()
+        self.all.iter().map(one).collect()
     }
 
-    /// Carries out the measurements of a JSON list, one after the other. `progress` hears of each now and then, as a
+    /// Carries out measurements, one after the other. `progress` hears of each now and then, as a
     /// dictionary; what was measured until an interruption is kept. `log` keeps the requests of all of them one by one.
     /// Jobs that verify share a ledger: in memory, in the new file `ledger`, or with `resume` in the one that an earlier
     /// run has left there.
@@ -131,7 +146,7 @@ impl Targets {
     fn measure(
         &self,
         py: Python<'_>,
-        runs: &str,
+        runs: Vec<Plain<RunAsked>>,
         progress: Option<Py<PyAny>>,
         log: Option<Py<RequestLog>>,
         ledger: Option<PathBuf>,
@@ -143,53 +158,62 @@ impl Targets {
             (Some(path), false) => LedgerPlace::New(path),
             (Some(path), true) => LedgerPlace::Existing(path),
         };
-        let runs: Vec<Value> = serde_json::from_str(runs).map_err(json_error)?;
-        let runs: Vec<RunAsked> = runs.into_iter().map(read).collect::<PyResult<_>>()?;
+        let runs: Vec<RunAsked> = runs.into_iter().map(checked).collect::<PyResult<_>>()?;
         let asked = runs.iter().map(|run| Asked { labels: run.labels.clone(), ..Asked::default() }).collect();
-        let specs = py.detach(|| self.specs(&runs, &place)).map_err(load_error)?;
+        let specs = self.kept_if_begun(py.detach(|| self.specs(&runs, &place)).map_err(load_error))?;
         let one = |spec: Spec, goes_on: &mut GoesOn| headstack_load::run_logged(&spec, log, goes_on);
-        one_by_one(py, asked, specs, progress.as_ref(), one, load_error)
+        let results = one_by_one(py, asked, specs, progress.as_ref(), self.marked(one), load_error);
+        let results = self.kept_if_begun(results);
+        if let (LedgerPlace::New(path), true) = (&place, results.is_err() && !self.is_begun.load(Ordering::Relaxed)) {
+            // It was made for these runs, and none of them has begun.
+            std::fs::remove_file(path)?;
+        }
+        results
     }
 
     /// Replays traces, as `measure` measures.
     #[pyo3(signature = (replays, progress=None))]
-    fn replay(&self, py: Python<'_>, replays: &str, progress: Option<Py<PyAny>>) -> PyResult<Results> {
-        let replays: Vec<ReplayAsked> = serde_json::from_str(replays).map_err(json_error)?;
-        let asked = replays.iter().map(|asked| Asked { labels: asked.labels.clone(), ..Asked::default() }).collect();
-        let opened = |asked: ReplayAsked| {
+    fn replay(
+        &self,
+        py: Python<'_>,
+        replays: Vec<Plain<ReplayAsked>>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Results> {
+        let asked =
+            replays.iter().map(|Plain(asked)| Asked { labels: asked.labels.clone(), ..Asked::default() }).collect();
+        let opened = |Plain(asked): Plain<ReplayAsked>| {
             // The thread that issues requests has no time to decode them.
             let mut requests = Requests::shared(asked.source.open()?, 1).map_err(input_error)?;
             PyResult::Ok((asked, requests.remove(0)))
         };
         let replays = replays.into_iter().map(opened).collect::<PyResult<Vec<_>>>()?;
         let one = |(asked, requests): (ReplayAsked, Requests), goes_on: &mut GoesOn| {
-            asked.carry_out(self.all(), requests, goes_on)
+            asked.carry_out(&self.all, requests, goes_on)
         };
-        one_by_one(py, asked, replays, progress.as_ref(), one, PlayError::raised)
+        self.kept_if_begun(one_by_one(py, asked, replays, progress.as_ref(), self.marked(one), PlayError::raised))
     }
 
     /// Plays scenarios, as `measure` measures; the targets are their LUNs.
     #[pyo3(signature = (plays, progress=None))]
-    fn play(&self, py: Python<'_>, plays: &str, progress: Option<Py<PyAny>>) -> PyResult<Results> {
-        let plays: Vec<Value> = serde_json::from_str(plays).map_err(json_error)?;
-        let read = |play: Value| serde_json::from_value(play).map_err(json_error);
-        let plays: Vec<ScenarioAsked> = plays.into_iter().map(read).collect::<PyResult<_>>()?;
+    fn play(&self, py: Python<'_>, plays: Vec<Plain<ScenarioAsked>>, progress: Option<Py<PyAny>>) -> PyResult<Results> {
+        let plays: Vec<ScenarioAsked> = plays.into_iter().map(|play| play.0).collect();
         plays.iter().try_for_each(|play| play.scenario.validate().map_err(input_error))?;
         let asked = plays
             .iter()
             .map(|play| Asked { labels: play.labels.clone(), clients: play.clients, capacity_bytes: None })
             .collect();
         let one = |play: ScenarioAsked, goes_on: &mut GoesOn| {
-            play.carry_out(self.all(), self.record(&play.system_name), goes_on)
+            play.carry_out(&self.all, self.record(&play.system_name), goes_on)
         };
-        one_by_one(py, asked, plays, progress.as_ref(), one, load_error)
+        self.kept_if_begun(one_by_one(py, asked, plays, progress.as_ref(), self.marked(one), load_error))
     }
 
     /// Discards all that is on the block device of this number; `progress` hears the share that is done.
     #[pyo3(signature = (number, progress=None))]
     fn discard(&self, py: Python<'_>, number: usize, progress: Option<Py<PyAny>>) -> PyResult<()> {
         let no_target = || input_error(format!("target {number} is not open"));
-        let target = self.0.get(number).cloned().ok_or_else(no_target)?;
+        let target = self.all.get(number).cloned().ok_or_else(no_target)?;
+        self.is_begun.store(true, Ordering::Relaxed);
         let share = Mutex::new(0.0);
         let tell = |py: Python<'_>| match &progress {
             Some(progress) => progress.call1(py, (*share.lock().expect("no panics with it"),)).map(drop),
@@ -207,12 +231,18 @@ impl Targets {
         discarded.map_err(load_error)
     }
 
-    /// Writes or reads all targets as one striped stream, as a JSON object asks. `keep` is given each interval when it is
-    /// over, as JSON, and `progress` the position in bytes; returns how the pass ended, as JSON. An interruption ends it,
+    /// Writes or reads all targets as one striped stream, `keep` is given each interval when it is
+    /// over, and `progress` the position in bytes; returns how the pass ended. An interruption ends it,
     /// and so does an exception of `keep` or `progress`, which is raised when all that was measured has been kept.
-    fn stream(&self, py: Python<'_>, asked: &str, keep: Py<PyAny>, progress: Py<PyAny>) -> PyResult<String> {
-        let asked: PassAsked = serde_json::from_str(asked).map_err(json_error)?;
-        asked.carry_out(py, self.0.clone(), &keep, &progress)
+    fn stream(
+        &self,
+        py: Python<'_>,
+        asked: Plain<PassAsked>,
+        keep: Py<PyAny>,
+        progress: Py<PyAny>,
+    ) -> PyResult<Plain<Value>> {
+        self.is_begun.store(true, Ordering::Relaxed);
+        asked.0.carry_out(py, self.all.clone(), &keep, &progress)
     }
 
     /// Reads what runs that verify have written to the only target, and judges it by the ledger they left, or by the
@@ -221,16 +251,16 @@ impl Targets {
     fn verify(
         &self,
         py: Python<'_>,
-        engine: &str,
+        engine: Plain<EngineKind>,
         ledger: Option<PathBuf>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Results> {
-        let [target] = &self.0[..] else { return Err(input_error("verify: one target is needed")) };
+        let [target] = &self.all[..] else { return Err(input_error("verify: one target is needed")) };
         let spec = VerifySpec {
             system: self.record(target.name()),
             target: Arc::clone(target),
             ledger,
-            engine: serde_json::from_str(engine).map_err(json_error)?,
+            engine: engine.0,
             interval_ns: None,
         };
         let asked = vec![Asked::default()];
@@ -239,9 +269,8 @@ impl Targets {
     }
 
     /// Refuses a phase that cannot be carried out, as far as that is known before anything is started.
-    fn check_phase(&self, phase: &str) -> PyResult<()> {
-        let asked: PhaseAsked = serde_json::from_str(phase).map_err(json_error)?;
-        self.phase_spec(&asked).and_then(|spec| spec.check()).map(drop).map_err(load_error)
+    fn check_phase(&self, phase: Plain<PhaseAsked>) -> PyResult<()> {
+        self.kept_if_begun(self.phase_spec(&phase.0).and_then(|spec| spec.check()).map(drop).map_err(load_error))
     }
 
     /// Carries out a phase of a job file; `log` keeps its requests by the number of the copy among those of all its jobs.
@@ -250,16 +279,16 @@ impl Targets {
     fn measure_phase(
         &self,
         py: Python<'_>,
-        phase: &str,
+        phase: Plain<PhaseAsked>,
         progress: Option<Py<PyAny>>,
         log: Option<Py<RequestLog>>,
     ) -> PyResult<Results> {
         let log = log.as_ref().map(|log| &log.get().0);
-        let asked: PhaseAsked = serde_json::from_str(phase).map_err(json_error)?;
+        let Plain(asked) = phase;
         let labels = vec![Asked { labels: asked.labels.clone(), ..Asked::default() }];
         let spec = self.phase_spec(&asked).map_err(load_error)?;
         let one = |spec: PhaseSpec, goes_on: &mut GoesOn| play_phase(&spec, log, goes_on);
-        one_by_one(py, labels, vec![spec], progress.as_ref(), one, load_error)
+        self.kept_if_begun(one_by_one(py, labels, vec![spec], progress.as_ref(), self.marked(one), load_error))
     }
 }
 
@@ -315,9 +344,42 @@ pub(crate) fn one_by_one<R: Send, E: Display + Send>(
 }
 
 impl Targets {
-    /// All of them.
+    /// Removes the files that were created, as long as nothing was measured.
+    fn remove_unused(&self) {
+        if !self.is_begun.load(Ordering::Relaxed) {
+            self.all.iter().for_each(|target| target.remove_created());
+        }
+    }
+
+    /// Passes a result on; where a measurement is refused before it has begun, no file of it is left.
+    fn kept_if_begun<T>(&self, result: PyResult<T>) -> PyResult<T> {
+        if result.is_err() {
+            self.remove_unused();
+        }
+        result
+    }
+
+    /// Notes that a measurement has begun, as soon as `one` reports progress or returns a result.
+    fn marked<R, E>(
+        &self,
+        mut one: impl FnMut(R, &mut GoesOn) -> Result<RunResult, E> + Send,
+    ) -> impl FnMut(R, &mut GoesOn) -> Result<RunResult, E> + Send {
+        move |run, goes_on| {
+            let result = one(run, &mut |now| {
+                self.is_begun.store(true, Ordering::Relaxed);
+                goes_on(now)
+            });
+            if result.is_ok() {
+                self.is_begun.store(true, Ordering::Relaxed);
+            }
+            result
+        }
+    }
+
+    /// All of them, for a measurement that begins now.
     pub fn all(&self) -> &[Arc<Target>] {
-        &self.0
+        self.is_begun.store(true, Ordering::Relaxed);
+        &self.all
     }
 
     /// The runs, with what those that verify have in common.
@@ -331,7 +393,7 @@ impl Targets {
 
     fn spec(&self, run: &RunAsked) -> Result<Spec, LoadError> {
         let shared = |job: &JobAsked| {
-            let targets = job.targets.iter().map(|&number| self.0.get(number).cloned()).collect::<Option<Vec<_>>>();
+            let targets = job.targets.iter().map(|&number| self.all.get(number).cloned()).collect::<Option<Vec<_>>>();
             let no_target =
                 || LoadError::Job { job: job.name.clone(), message: "names a target that is not open".into() };
             let whole = Job {
@@ -351,6 +413,7 @@ impl Targets {
                 flow: None,
                 errors: Errors::default(),
                 content: Content::default(),
+                bounds: Bounds::default(),
                 flushes_at_end: false,
                 times_handing_over: false,
                 zones: job.zones,
@@ -371,7 +434,7 @@ impl Targets {
     }
 
     fn phase_spec(&self, asked: &PhaseAsked) -> Result<PhaseSpec, LoadError> {
-        let targets_of = |numbers: &Vec<usize>| numbers.iter().map(|&number| self.0.get(number).cloned()).collect();
+        let targets_of = |numbers: &Vec<usize>| numbers.iter().map(|&number| self.all.get(number).cloned()).collect();
         let targets: Option<Vec<Vec<Arc<Target>>>> = asked.targets.iter().map(targets_of).collect();
         let not_open =
             || LoadError::Job { job: asked.phase.name.clone(), message: "names a target that is not open".into() };
@@ -395,7 +458,7 @@ impl Targets {
 
     /// The targets as results tell of them.
     pub fn record(&self, name: &str) -> SystemRecord {
-        record_of(name, &self.0.iter().collect::<Vec<_>>())
+        record_of(name, &self.all.iter().collect::<Vec<_>>())
     }
 }
 
@@ -418,8 +481,7 @@ fn record_of(name: &str, targets: &[&Arc<Target>]) -> SystemRecord {
     }
 }
 
-fn read(run: Value) -> PyResult<RunAsked> {
-    let run: RunAsked = serde_json::from_value(run).map_err(json_error)?;
+fn checked(Plain(run): Plain<RunAsked>) -> PyResult<RunAsked> {
     run.jobs.iter().try_for_each(|job| job.workload.validate().map_err(input_error))?;
     Ok(run)
 }

@@ -1,18 +1,18 @@
 //! Options of runs on what Python specifies.
 
 use headstack_catalogue::options::{self, Draft};
+use headstack_workload::Workload;
 use pyo3::prelude::*;
 
-use crate::error::{input_error, json_error};
+use crate::error::input_error;
+use crate::plain::Plain;
 
-/// A run of which something is known, as JSON, with these options applied, whatever their order. Raises `InputError`.
+/// A run of which something is known, with these options applied, whatever their order. Raises `InputError`.
 #[pyfunction]
-pub fn with_options(draft: &str, chosen: Vec<(String, String)>) -> PyResult<String> {
-    // By way of a value: an error of it does not name a place in a text that nobody wrote.
-    let value: serde_json::Value = serde_json::from_str(draft).map_err(json_error)?;
-    let mut draft: Draft = serde_json::from_value(value).map_err(json_error)?;
+pub fn with_options(draft: Plain<Draft>, chosen: Vec<(String, String)>) -> PyResult<Plain<Draft>> {
+    let Plain(mut draft) = draft;
     draft.apply(&chosen).map_err(input_error)?;
-    serde_json::to_string(&draft).map_err(json_error)
+    Ok(Plain(draft))
 }
 
 /// Nanoseconds of an interval that results are kept for. Raises `InputError`.
@@ -23,7 +23,6 @@ pub fn interval_ns(text: &str) -> PyResult<u64> {
 
 /// A workload of requests of one size. Raises `InputError`.
 #[pyfunction]
-pub fn uniform_workload(size: &str, read: &str, random: &str) -> PyResult<String> {
-    let workload = options::uniform_workload(size, read, random).map_err(input_error)?;
-    serde_json::to_string(&workload).map_err(json_error)
+pub fn uniform_workload(size: &str, read: &str, random: &str) -> PyResult<Plain<Workload>> {
+    options::uniform_workload(size, read, random).map(Plain).map_err(input_error)
 }

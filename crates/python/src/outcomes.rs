@@ -1,21 +1,22 @@
 //! Many runs, each of which may fail for itself: what a chunk is made of.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use arrow_array::{ArrayRef, StringArray};
 use arrow_schema::{DataType, Field};
 use headstack_catalogue::{DescribedPoints, Point, Points, Refused};
 use headstack_result::RunResult;
 use headstack_result::columns::{Kept, kept_cells};
-use headstack_sim::{SimError, contained, run_contained};
+use headstack_sim::{Progress, SimError, contained, run_contained};
 use pyo3::prelude::*;
 use rayon::prelude::*;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::error::{input_error, json_error};
-use crate::interruptible::interruptibly;
+use crate::interruptible::{Share, interruptibly};
+use crate::plain::Plain;
 use crate::results::{Results, labelled};
 use crate::run::Spec;
 use crate::table::{Table, fields_of, kept_columns};
@@ -86,7 +87,8 @@ enum Outcome {
 }
 
 impl Outcome {
-    fn of(task: &Task<'_>, whole: bool, goes_on: &AtomicBool) -> PyResult<Outcome> {
+    /// Carries out a run; `progress` is called with the share done.
+    fn of(task: &Task<'_>, whole: bool, progress: &Progress) -> PyResult<Outcome> {
         let spec = match *task {
             Task::Run(spec) => Spec::from_json(spec.clone())?,
             Task::Point(points, number) => match contained(|| points.point(number)) {
@@ -96,11 +98,11 @@ impl Outcome {
             },
         };
         if let Err(fault) = spec.fault() {
-            return Ok(Outcome::refused(spec.labels(), Refused::Impossible(fault)));
+            return Ok(Outcome::refused(spec.labels(), Refused::Impossible(fault.to_string())));
         }
         let names = spec.stream_names.clone();
         let (asked, spec) = spec.split();
-        Ok(match run_contained(&spec, &|_| goes_on.load(Ordering::Relaxed)) {
+        Ok(match run_contained(&spec, progress) {
             Ok(mut result) => {
                 if !names.is_empty() {
                     result.name_streams(&names);
@@ -123,7 +125,7 @@ impl Outcome {
         }
     }
 
-    /// Of a result, whose histograms take most of a megabyte, only what is asked for is kept.
+    /// Keeps of a result only what was requested: its histograms take most of a megabyte.
     fn done(asked: Asked, result: RunResult, whole: bool) -> PyResult<Outcome> {
         let json = whole.then(|| result.to_json()).transpose().map_err(input_error)?;
         let row = Row::new(asked, result);
@@ -187,9 +189,13 @@ pub fn run_chunks(py: Python<'_>, chunks: Vec<String>, progress: Option<Py<PyAny
     let chunks: Vec<Chunk> = chunks.iter().map(|content| Chunk::read(content)).collect::<PyResult<_>>()?;
     let whole = chunks.iter().any(|chunk| matches!(chunk, Chunk::Runs(_)));
     let runs: usize = chunks.iter().map(Chunk::len).sum();
-    let done = AtomicUsize::new(0);
+    // By run: one that preconditions an SSD takes minutes.
+    let shares: Vec<Share> = (0..runs).map(|_| Share::default()).collect();
     let tell = |py: Python<'_>| match &progress {
-        Some(progress) => progress.call1(py, (done.load(Ordering::Relaxed) as f64 / runs.max(1) as f64,)).map(drop),
+        Some(progress) => {
+            let done: f64 = shares.iter().map(Share::get).sum();
+            progress.call1(py, (done / runs.max(1) as f64,)).map(drop)
+        }
         None => Ok(()),
     };
     let carry_out = |goes_on: &AtomicBool| {
@@ -197,22 +203,22 @@ pub fn run_chunks(py: Python<'_>, chunks: Vec<String>, progress: Option<Py<PyAny
             chunks.par_iter().map(Chunk::describe).collect::<PyResult<_>>()?;
         let tasks: Vec<Task<'_>> =
             chunks.iter().zip(&described).flat_map(|(chunk, points)| chunk.tasks(points.as_ref())).collect();
-        let one = |task: &Task<'_>| {
-            let outcome = Outcome::of(task, whole, goes_on);
-            done.fetch_add(1, Ordering::Relaxed);
+        let one = |(number, task): (usize, &Task<'_>)| {
+            let outcome = Outcome::of(task, whole, &|share| shares[number].note(share, goes_on));
+            shares[number].note(1.0, goes_on);
             outcome
         };
-        tasks.par_iter().with_max_len(1).map(one).collect::<PyResult<Vec<_>>>()
+        tasks.par_iter().enumerate().with_max_len(1).map(one).collect::<PyResult<Vec<_>>>()
     };
     let outcomes = py.detach(|| interruptibly(tell, carry_out))??;
     Ok(Outcomes { outcomes, whole })
 }
 
-/// The runs of a chunk's points, each as JSON: its specification, or `impossible` or `failed` with the reason. Raises
+/// The runs of a chunk's points: the specification of each, or `impossible` or `failed` with the reason. Raises
 /// `InputError` for what is no chunk of points.
 #[pyfunction]
-pub fn specifications(chunk: &str) -> PyResult<Vec<String>> {
-    let points: Points = serde_json::from_str(chunk).map_err(json_error)?;
+pub fn specifications(chunk: Plain<Points>) -> PyResult<Vec<Plain<Value>>> {
+    let Plain(points) = chunk;
     let described = points.describe().map_err(input_error)?;
     let one = |number| {
         let told = match described.point(number).draft {
@@ -220,7 +226,7 @@ pub fn specifications(chunk: &str) -> PyResult<Vec<String>> {
             Err(Refused::Impossible(why)) => json!({ "impossible": why }),
             Err(Refused::Failed(why)) => json!({ "failed": why }),
         };
-        Ok(told.to_string())
+        Ok(Plain(told))
     };
     (0..points.len()).map(one).collect()
 }

@@ -20,6 +20,7 @@ use serde::Deserialize;
 
 use crate::error::{input_error, load_error, trace_error};
 use crate::recording::{Recording, record_of};
+use crate::replay::uses_times;
 use crate::trace::TraceSource;
 
 /// Observed requests that go to the thread that writes them together.
@@ -105,7 +106,7 @@ impl PlayError {
         match self {
             PlayError::Load(error) => load_error(error),
             PlayError::Trace(error) => trace_error(error),
-            other => input_error(other),
+            other => input_error(other.to_string()),
         }
     }
 }
@@ -122,6 +123,10 @@ impl ReplayAsked {
             let message = format!("names target {}, which is not open", self.target);
             return Err(LoadError::Job { job: self.replay.name.clone(), message }.into());
         };
+        let is_timed = uses_times(&self.replay.mode);
+        if is_timed {
+            requests.check_times()?;
+        }
         let target = Arc::clone(target);
         let spec = ReplaySpec {
             system: SystemRecord::new(&self.system_name, target.kind().name(), target.description().clone()),
@@ -142,10 +147,12 @@ impl ReplayAsked {
                 recorded(&spec, &mut source, goes_on, recording)
             }
         };
-        played.map_err(|error| match error {
+        let mut result = played.map_err(|error| match error {
             PlayError::Replay(_, error) => PlayError::Replay(self.replay.name.clone(), error),
             other => other,
-        })
+        })?;
+        result.notes.extend(requests.notes(is_timed));
+        Ok(result)
     }
 
     /// What the recording is of.

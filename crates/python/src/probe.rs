@@ -10,9 +10,10 @@ use headstack_workload::{Kind, Request};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::error::{input_error, json_error, load_error, sim_error};
+use crate::error::{input_error, load_error, sim_error};
 use crate::interruptible::interruptibly;
 use crate::measure::Targets;
+use crate::plain::Plain;
 
 /// The columns of a probe's answers: issued and completed in nanoseconds as 64-bit words, and how many failed.
 pub type Columns<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>, usize);
@@ -62,11 +63,18 @@ pub struct SimulatedBench(Mutex<Bench>);
 
 #[pymethods]
 impl SimulatedBench {
-    /// A system of this description (JSON) at rest, with this seed for its random processes.
+    /// A system of this description at rest, with this seed for its random processes. A signal ends it while SSDs
+    /// are preconditioned.
     #[new]
-    fn new(system: &str, seed: u64) -> PyResult<SimulatedBench> {
-        let system: SystemDescription = serde_json::from_str(system).map_err(json_error)?;
-        Ok(SimulatedBench(Mutex::new(Bench::new(&system, seed).map_err(sim_error)?)))
+    fn new(py: Python<'_>, system: Plain<SystemDescription>, seed: u64) -> PyResult<SimulatedBench> {
+        let Plain(system) = system;
+        let bench = if system.begins_steady() {
+            let prepare = |goes_on: &AtomicBool| Bench::prepared(&system, seed, &|_| goes_on.load(Ordering::Relaxed));
+            py.detach(|| interruptibly(|_| Ok(()), prepare))?
+        } else {
+            Bench::new(&system, seed)
+        };
+        Ok(SimulatedBench(Mutex::new(bench.map_err(sim_error)?)))
     }
 
     /// Bytes that it exports.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::thread;
 
-use headstack_replay::{Extent, Replay, ReplayError, VolumeResult, Volumes};
+use headstack_replay::{Extent, Replay, ReplayError, ReplayMode, VolumeResult, Volumes};
 use headstack_result::RunResult;
 use headstack_sim::faults::Schedule;
 use headstack_sim::replay::{ReplaySpec, replay as simulate};
@@ -17,8 +17,9 @@ use headstack_workload::Recorded;
 use pyo3::prelude::*;
 use serde::Deserialize;
 
-use crate::error::{RunError, input_error, json_error, sim_error, trace_error};
+use crate::error::{input_error, sim_error, stopped, trace_error};
 use crate::interruptible::interruptibly;
+use crate::plain::Plain;
 use crate::recording::Recording;
 use crate::results::Results;
 use crate::trace::TraceSource;
@@ -27,7 +28,7 @@ use headstack_result::tables::Asked;
 /// One replay as Python asks for it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Spec {
+pub struct Spec {
     system_name: String,
     system: SystemDescription,
     source: TraceSource,
@@ -76,12 +77,16 @@ const TOGETHER: usize = 8;
 /// What came of a replay: of the whole, and of each volume that was put to a place of its own.
 type Replayed = Result<(RunResult, Vec<VolumeResult>), Failure>;
 
-/// Carries out the replays of a JSON list on all cores, and returns their results in its order, and as JSON what became of
+/// Carries out replays on all cores, and returns their results in their order, and what became of
 /// the volumes of each. `progress` hears the number of requests read by all of them.
 #[pyfunction]
 #[pyo3(signature = (specs, progress=None))]
-pub fn replay(py: Python<'_>, specs: &str, progress: Option<Py<PyAny>>) -> PyResult<(Results, String)> {
-    let specs: Vec<Spec> = serde_json::from_str(specs).map_err(json_error)?;
+pub fn replay(
+    py: Python<'_>,
+    specs: Vec<Plain<Spec>>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(Results, Plain<Vec<Vec<VolumeResult>>>)> {
+    let specs: Vec<Spec> = specs.into_iter().map(|spec| spec.0).collect();
     specs.iter().try_for_each(|spec| spec.system.check().map_err(input_error))?;
     let readers = readings(&specs).into_iter().map(|group| Ok((specs[group[0]].source.open()?, group)));
     let readers: Vec<(TraceReader, Vec<usize>)> = readers.collect::<PyResult<_>>()?;
@@ -94,7 +99,7 @@ pub fn replay(py: Python<'_>, specs: &str, progress: Option<Py<PyAny>>) -> PyRes
     let results = specs.iter().zip(results).map(|(spec, result)| {
         let name = &spec.replay.name;
         result.map_err(|failure| match failure {
-            Failure::Sim(SimError::Stopped) => RunError::new_err("stopped"),
+            Failure::Sim(SimError::Stopped) => stopped(),
             Failure::Sim(SimError::Replay(error @ ReplayError::Request { .. })) => {
                 input_error(format!("{name}: {error}"))
             }
@@ -103,9 +108,8 @@ pub fn replay(py: Python<'_>, specs: &str, progress: Option<Py<PyAny>>) -> PyRes
         })
     });
     let (results, volumes): (Vec<_>, Vec<_>) = results.collect::<PyResult<Vec<_>>>()?.into_iter().unzip();
-    let volumes = serde_json::to_string(&volumes).map_err(json_error)?;
     let asked = specs.into_iter().map(|spec| Asked { labels: spec.labels, ..Asked::default() });
-    Ok((Results::new(asked.zip(results).collect()), volumes))
+    Ok((Results::new(asked.zip(results).collect()), Plain(volumes)))
 }
 
 /// The replays, by their places in the list, that share a reading of their trace.
@@ -170,8 +174,20 @@ fn carry_out_together(
     })
 }
 
+/// Requests come at recorded times, or as long after what they waited for.
+pub fn uses_times(mode: &ReplayMode) -> bool {
+    match mode {
+        ReplayMode::Timed { .. } | ReplayMode::Closed | ReplayMode::Dependent { .. } => true,
+        ReplayMode::Asap { .. } => false,
+    }
+}
+
 fn carry_out(spec: &Spec, mut requests: Requests, goes_on: &AtomicBool, read: &AtomicU64) -> Replayed {
     let mut settings = spec.replay.clone();
+    let is_timed = uses_times(&settings.mode);
+    if is_timed {
+        requests.check_times()?;
+    }
     if let Some(first_ns) = requests.start_of_recording_ns() {
         // Such a clock began with the recording, and so does that of the simulation: a recorded simulation comes out the
         // same, down to where the platters stand.
@@ -208,7 +224,7 @@ fn carry_out(spec: &Spec, mut requests: Requests, goes_on: &AtomicBool, read: &A
     let begin =
         |path: &String| Recording::simulated(path, &spec.replay.name, &spec.system_name, &spec.system, Vec::new());
     let mut recording = spec.record.as_ref().map(begin).transpose()?;
-    let result = if recording.is_none() && volumes.is_none() {
+    let mut result = if recording.is_none() && volumes.is_none() {
         simulate(&settings, &mut source, &progress, None)?
     } else {
         let mut hear = |observed: &Observed| {
@@ -218,6 +234,7 @@ fn carry_out(spec: &Spec, mut requests: Requests, goes_on: &AtomicBool, read: &A
         simulate(&settings, &mut source, &progress, Some(&mut hear))?
     };
     recording.map(Recording::finish).transpose()?;
+    result.notes.extend(requests.notes(is_timed));
     let volumes = volumes.map_or_else(Vec::new, |volumes| volumes.borrow().results());
     Ok((result, volumes))
 }

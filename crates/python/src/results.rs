@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use arrow_array::{ArrayRef, StringArray};
 use arrow_schema::{DataType, Field as ArrowField};
 use headstack_result::{
-    CurvePoint, Fact, Interval, KindResult, RunResult, StreamResult, demerit_of_histograms_ms, knee,
+    CurvePoint, Fact, Interval, KindResult, ModelError, RunResult, StreamResult, demerit_of_histograms_ms, knee,
     throughput_at_response,
 };
 use pyo3::exceptions::PyIndexError;
@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use crate::error::{input_error, json_error};
 use crate::field::Field;
+use crate::plain::{Plain, plain};
 use crate::table::{Table, columns, dict, fields_of};
 use headstack_result::tables::{
     Asked, BIN_COLUMNS, Bin, FACT_COLUMNS, FactRow, INTERVAL_COLUMNS, IntervalRow, NS_PER_MS, OPERATION_COLUMNS,
@@ -108,14 +109,14 @@ impl Results {
         Ok(Results::new(rows.collect::<PyResult<_>>()?))
     }
 
-    /// The same, each with how far its model may be from its device, as JSON, where that is known. Raises `InputError`.
-    fn with_model_errors(&self, errors: Vec<Option<String>>) -> PyResult<Results> {
-        let with = |(row, error): (&Row, &Option<String>)| {
+    /// The same, each with how far its model may be from its device, where that is known.
+    fn with_model_errors(&self, errors: Vec<Option<Plain<ModelError>>>) -> Results {
+        let with = |(row, error): (&Row, Option<Plain<ModelError>>)| {
             let (asked, mut result) = row.taken();
-            result.model_error = error.as_deref().map(serde_json::from_str).transpose().map_err(json_error)?;
-            Ok((asked, result))
+            result.model_error = error.map(|error| error.0);
+            (asked, result)
         };
-        Ok(Results::new(self.rows.iter().zip(&errors).map(with).collect::<PyResult<_>>()?))
+        Results::new(self.rows.iter().zip(errors).map(with).collect())
     }
 
     fn __len__(&self) -> usize {
@@ -135,6 +136,11 @@ impl Results {
     /// The whole result of one run as one line of JSON, in the schema of the project.
     fn to_json(&self, index: isize) -> PyResult<String> {
         self.row(index)?.result.to_json().map_err(input_error)
+    }
+
+    /// The whole result of one run, as [`to_json`](Self::to_json) states it.
+    fn whole<'py>(&self, py: Python<'py>, index: isize) -> PyResult<Bound<'py, PyAny>> {
+        plain(py, &self.row(index)?.result)
     }
 
     /// The table of results: one row a run.

@@ -1,7 +1,5 @@
 //! Running specifications from Python: the interpreter is free meanwhile, and Ctrl-C stops the runs.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use headstack_catalogue::options::Draft;
 use headstack_result::RunResult;
 use headstack_sim::{Demand, RunSpec, SimError, record, run_all};
@@ -9,7 +7,8 @@ use pyo3::prelude::*;
 use serde_json::Value;
 
 use crate::error::{input_error, json_error, sim_error, trace_error};
-use crate::interruptible::interruptibly;
+use crate::interruptible::{Share, interruptibly};
+use crate::plain::Plain;
 use crate::recording::Recording;
 use crate::results::Results;
 use headstack_result::tables::Asked;
@@ -23,16 +22,19 @@ pub struct Spec {
     labels: Vec<(String, String)>,
 }
 
-/// Carries out the runs of a JSON list of specifications on all cores, and returns their results in its order.
+/// Carries out the runs of a list of specifications on all cores, and returns their results in its order.
 ///
 /// `progress` is called now and then, on the caller's thread, with the share done (0 to 1). A single run is recorded as a
 /// trace at `record`.
 #[pyfunction]
 #[pyo3(signature = (specs, progress=None, record=None))]
-pub fn run(py: Python<'_>, specs: &str, progress: Option<Py<PyAny>>, record: Option<&str>) -> PyResult<Results> {
-    // By way of values: an error of theirs does not name a place in a text that nobody wrote.
-    let specs: Vec<Value> = serde_json::from_str(specs).map_err(json_error)?;
-    let specs: Vec<_> = specs.into_iter().map(Spec::read).collect::<PyResult<_>>()?;
+pub fn run(
+    py: Python<'_>,
+    specs: Vec<Plain<Value>>,
+    progress: Option<Py<PyAny>>,
+    record: Option<&str>,
+) -> PyResult<Results> {
+    let specs: Vec<_> = specs.into_iter().map(|spec| Spec::read(spec.0)).collect::<PyResult<_>>()?;
     let names: Vec<Vec<String>> = specs.iter().map(|spec| spec.stream_names.clone()).collect();
     let (asked, specs): (Vec<_>, Vec<_>) = specs.into_iter().map(Spec::split).unzip();
     let results = match (record, &specs[..]) {
@@ -79,8 +81,8 @@ impl Spec {
     /// Whether it is possible.
     ///
     /// # Errors
-    /// Why it is not, as one line.
-    pub fn fault(&self) -> Result<(), String> {
+    /// The key that is not possible, and what would be.
+    pub fn fault(&self) -> Result<(), headstack_workload::InputError> {
         self.draft.fault()
     }
 
@@ -91,20 +93,15 @@ impl Spec {
 }
 
 fn run_interruptibly(specs: &[RunSpec], progress: Option<&Py<PyAny>>) -> PyResult<Vec<Result<RunResult, SimError>>> {
-    let shares: Vec<AtomicU64> = specs.iter().map(|_| AtomicU64::new(0)).collect();
+    let shares: Vec<Share> = specs.iter().map(|_| Share::default()).collect();
     let tell = |py: Python<'_>| {
         let Some(progress) = progress else {
             return Ok(());
         };
-        let done: f64 = shares.iter().map(|share| f64::from_bits(share.load(Ordering::Relaxed))).sum();
+        let done: f64 = shares.iter().map(Share::get).sum();
         progress.call1(py, (done / specs.len().max(1) as f64,)).map(drop)
     };
-    interruptibly(tell, |goes_on| {
-        run_all(specs, &|index, share| {
-            shares[index].store(share.to_bits(), Ordering::Relaxed);
-            goes_on.load(Ordering::Relaxed)
-        })
-    })
+    interruptibly(tell, |goes_on| run_all(specs, &|index, share| shares[index].note(share, goes_on)))
 }
 
 /// One run, whose requests are written as a trace: those of the warm-up too, and those that the end finds under way.
@@ -121,18 +118,11 @@ fn record_interruptibly(
     };
     let recording = Recording::simulated(path, demand, &spec.system_name, &spec.system, streams);
     let mut recording = recording.map_err(trace_error)?;
-    let share = AtomicU64::new(0);
-    let tell = |py: Python<'_>| match progress {
-        Some(progress) => progress.call1(py, (f64::from_bits(share.load(Ordering::Relaxed)),)).map(drop),
-        None => Ok(()),
-    };
-    let result = interruptibly(tell, |goes_on| {
-        let hear = |done: f64| {
-            share.store(done.to_bits(), Ordering::Relaxed);
-            goes_on.load(Ordering::Relaxed)
-        };
-        record(spec, &hear, &mut |observed| recording.observe(observed))
-    })?;
+    let share = Share::default();
+    let result = interruptibly(
+        |py| share.tell(py, progress),
+        |goes_on| record(spec, &|done| share.note(done, goes_on), &mut |observed| recording.observe(observed)),
+    )?;
     if result.is_ok() {
         recording.finish().map_err(trace_error)?;
     }

@@ -3,14 +3,15 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use headstack_load::{EngineKind, Pass, Target, stream};
+use headstack_load::{EngineKind, Pass, Stretch, Target, stream};
 use headstack_workload::Kind;
 use pyo3::prelude::*;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::error::load_error;
 use crate::interruptible::{attended, is_interruption};
+use crate::plain::Plain;
 
 /// One pass over all targets as Python asks for it.
 #[derive(Deserialize)]
@@ -26,8 +27,8 @@ pub struct PassAsked {
 }
 
 impl PassAsked {
-    /// Writes or reads the targets; `keep` is given each interval when it is over, as JSON, and `progress` the position
-    /// in bytes; returns how the pass ended, as JSON.
+    /// Writes or reads the targets; `keep` is given each interval when it is over, and `progress` the position
+    /// in bytes; returns how the pass ended.
     ///
     /// # Errors
     /// Those of the stream, and of what Python is told.
@@ -37,7 +38,7 @@ impl PassAsked {
         targets: Vec<Arc<Target>>,
         keep: &Py<PyAny>,
         progress: &Py<PyAny>,
-    ) -> PyResult<String> {
+    ) -> PyResult<Plain<Value>> {
         let PassAsked { engines, write, block_bytes, ahead, device_bytes, start_bytes, interval_ns } = self;
         let kind = if write { Kind::Write } else { Kind::Read };
         let device_bytes = device_bytes.unwrap_or(u64::MAX);
@@ -45,7 +46,7 @@ impl PassAsked {
         let (position_bytes, kept) = (AtomicU64::new(start_bytes), Mutex::new(Vec::new()));
         let hand_over = |py: Python<'_>| {
             let stretches = std::mem::take(&mut *kept.lock().expect("no panics with it"));
-            stretches.into_iter().try_for_each(|stretch: String| keep.call1(py, (stretch,)).map(drop))
+            stretches.into_iter().try_for_each(|stretch: Stretch| keep.call1(py, (Plain(stretch),)).map(drop))
         };
         let tell = |py: Python<'_>| {
             hand_over(py)?;
@@ -53,7 +54,7 @@ impl PassAsked {
         };
         let (passed, heard) = py.detach(|| {
             attended(tell, |goes_on| {
-                let mut keep = |stretch| kept.lock().expect("no panics with it").push(json!(stretch).to_string());
+                let mut keep = |stretch| kept.lock().expect("no panics with it").push(stretch);
                 stream(&pass, &mut keep, &mut |at_bytes| {
                     position_bytes.store(at_bytes, Ordering::Relaxed);
                     goes_on.load(Ordering::Relaxed)
@@ -62,6 +63,6 @@ impl PassAsked {
         });
         let heard = heard.or_else(|error| if is_interruption(&error, py) { Ok(()) } else { Err(error) });
         heard.and(hand_over(py))?;
-        Ok(json!(passed.map_err(load_error)?).to_string())
+        Ok(Plain(json!(passed.map_err(load_error)?)))
     }
 }

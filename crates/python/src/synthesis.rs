@@ -2,18 +2,19 @@
 
 use std::path::Path;
 
-use headstack_trace::synthesize::{Length, Options, synthesize};
+use headstack_trace::synthesize::{Length, Options, Synthesis, synthesize};
 use pyo3::prelude::*;
 use serde::Deserialize;
 
-use crate::error::{input_error, json_error, trace_error};
+use crate::error::{input_error, trace_error};
 use crate::interruptible::interruptibly;
+use crate::plain::Plain;
 use crate::trace::{Counter, TraceSource};
 
 /// A twin as Python asks for it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Asked {
+pub struct Asked {
     length: AskedLength,
     rate: f64,
     footprint: f64,
@@ -23,25 +24,24 @@ struct Asked {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum AskedLength {
+pub enum AskedLength {
     Times(f64),
     Requests(u64),
     Ns(u64),
 }
 
-/// Writes a twin of a trace to `output`, in the stored form; returns what was learnt and written, as JSON. `progress`
+/// Writes a twin of a trace to `output`, in the stored form; returns what was learnt and written. `progress`
 /// hears the requests read and written.
 #[pyfunction]
 #[pyo3(signature = (source, output, options, progress=None))]
 pub fn trace_synthesize(
     py: Python<'_>,
-    source: &str,
+    source: Plain<TraceSource>,
     output: &str,
-    options: &str,
+    options: Plain<Asked>,
     progress: Option<Py<PyAny>>,
-) -> PyResult<String> {
-    let source = TraceSource::read(source)?;
-    let asked: Asked = serde_json::from_str(options).map_err(json_error)?;
+) -> PyResult<Plain<Synthesis>> {
+    let (Plain(source), Plain(asked)) = (source, options);
     let length = match asked.length {
         AskedLength::Times(times) => Length::Times(times),
         AskedLength::Requests(requests) => Length::Requests(requests),
@@ -50,7 +50,9 @@ pub fn trace_synthesize(
     let Asked { rate, footprint, clients, seed, .. } = asked;
     let options = Options { length, rate, footprint, clients, seed };
     let (paths, reading) = (source.paths(), source.options()?);
+    let inputs = headstack_files::Outputs::of_reader();
     for path in &paths {
+        inputs.measure(path, &[]).map_err(input_error)?;
         // What is not there is said by the reader.
         if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
             let message = "must be a file: a trace is read once to learn from it, and again for every copy and lap";
@@ -65,5 +67,5 @@ pub fn trace_synthesize(
             |goes_on| synthesize(&open, &options, Path::new(output), &mut |done| counter.count(done, goes_on)),
         )
     })?;
-    serde_json::to_string(&told.map_err(trace_error)?).map_err(json_error)
+    told.map(Plain).map_err(trace_error)
 }

@@ -24,7 +24,7 @@ pub struct TargetAsked {
     overwrite: bool,
     /// The size of a target that stores nothing; `path` is what results call it.
     null_bytes: Option<u64>,
-    /// Of an export: connections of each thread.
+    /// Connections of each thread to an export.
     #[serde(default = "one")]
     connections: u32,
 }

@@ -1,4 +1,4 @@
-//! Traces for Python: files in, files or JSON out.
+//! Traces for Python: files in, files or reports out.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,8 +15,9 @@ use pyo3::types::PyBytes;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::error::{RunError, input_error, json_error, trace_error};
+use crate::error::{input_error, stopped, trace_error};
 use crate::interruptible::interruptibly;
+use crate::plain::{Plain, plain};
 
 /// A trace as Python asks for it.
 #[derive(PartialEq, Eq, Deserialize)]
@@ -37,11 +38,6 @@ pub struct TraceSource {
 }
 
 impl TraceSource {
-    /// Reads what Python wrote.
-    pub fn read(text: &str) -> PyResult<TraceSource> {
-        serde_json::from_str(text).map_err(json_error)
-    }
-
     /// The options, with unknown names refused.
     pub fn options(&self) -> PyResult<ReadOptions> {
         let known = || Format::ALL.iter().map(|format| format.name()).collect::<Vec<_>>().join(", ");
@@ -98,15 +94,15 @@ impl TraceSource {
 /// An analysis as Python asks for it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct AnalysisOptions {
+pub struct AnalysisOptions {
     block_bytes: u64,
     reuse: Option<String>,
     sample: Option<f64>,
 }
 
 impl AnalysisOptions {
-    fn read(text: &str) -> PyResult<Options> {
-        let asked: AnalysisOptions = serde_json::from_str(text).map_err(json_error)?;
+    fn options(self) -> PyResult<Options> {
+        let asked = self;
         let granularity = |name: &String| match name.as_str() {
             "block" => Ok(Granularity::Block),
             "request" => Ok(Granularity::Request),
@@ -122,8 +118,8 @@ impl AnalysisOptions {
         })
     }
 
-    fn begin(text: &str) -> PyResult<Analysis> {
-        Analysis::new(AnalysisOptions::read(text)?).map_err(|error| {
+    fn begin(self) -> PyResult<Analysis> {
+        Analysis::new(self.options()?).map_err(|error| {
             // As users call it.
             let name = match error.field {
                 "block_bytes" => "block",
@@ -138,7 +134,7 @@ impl AnalysisOptions {
 /// A part of a trace as Python asks for it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct PartAsked {
+pub struct PartAsked {
     start_ns: u64,
     from_ns: u64,
     to_ns: u64,
@@ -197,11 +193,16 @@ pub fn trace_export_formats() -> Vec<(&'static str, &'static str)> {
     ExportFormat::ALL.iter().map(|format| (format.name(), format.title())).collect()
 }
 
-/// Writes a trace in the stored form to `output`; returns its metadata as JSON. `progress` hears the requests read.
+/// Writes a trace in the stored form to `output`; returns its metadata. `progress` hears the requests read.
 #[pyfunction]
 #[pyo3(signature = (source, output, progress=None))]
-pub fn trace_import(py: Python<'_>, source: &str, output: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
-    let mut reader = TraceSource::read(source)?.open()?;
+pub fn trace_import(
+    py: Python<'_>,
+    source: Plain<TraceSource>,
+    output: &str,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Plain<Value>> {
+    let mut reader = source.0.open()?;
     let counter = Counter::default();
     let meta = py.detach(|| {
         interruptibly(
@@ -209,15 +210,20 @@ pub fn trace_import(py: Python<'_>, source: &str, output: &str, progress: Option
             |goes_on| headstack_trace::import(&mut reader, Path::new(output), &mut |read| counter.count(read, goes_on)),
         )
     })?;
-    described(&meta.map_err(trace_error)?, counter.0.into_inner())
+    Ok(Plain(json!({ "meta": meta.map_err(trace_error)?, "requests": counter.0.into_inner() })))
 }
 
 /// Writes the requests to each device of a trace to a file of its own in `folder`; returns devices, paths and numbers of
-/// requests as JSON, with the metadata. `progress` hears the requests read.
+/// requests, with the metadata. `progress` hears the requests read.
 #[pyfunction]
 #[pyo3(signature = (source, folder, progress=None))]
-pub fn trace_split(py: Python<'_>, source: &str, folder: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
-    let mut reader = TraceSource::read(source)?.open()?;
+pub fn trace_split(
+    py: Python<'_>,
+    source: Plain<TraceSource>,
+    folder: &str,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Plain<Value>> {
+    let mut reader = source.0.open()?;
     let counter = Counter::default();
     let parted = py.detach(|| {
         interruptibly(
@@ -227,52 +233,59 @@ pub fn trace_split(py: Python<'_>, source: &str, folder: &str, progress: Option<
     })?;
     let (meta, pieces) = parted.map_err(trace_error)?;
     let piece = |piece: Piece| json!({ "device": piece.device, "path": piece.path, "requests": piece.requests });
-    let meta = serde_json::to_value(meta).map_err(json_error)?;
-    Ok(json!({ "meta": meta, "pieces": pieces.into_iter().map(piece).collect::<Vec<_>>() }).to_string())
+    Ok(Plain(json!({ "meta": meta, "pieces": pieces.into_iter().map(piece).collect::<Vec<_>>() })))
 }
 
-/// The metadata of a trace, and what one pass counts, as JSON.
+/// The metadata of a trace, and what one pass counts.
 #[pyfunction]
 #[pyo3(signature = (source, progress=None))]
-pub fn trace_info(py: Python<'_>, source: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
-    let mut reader = TraceSource::read(source)?.open()?;
+pub fn trace_info(py: Python<'_>, source: Plain<TraceSource>, progress: Option<Py<PyAny>>) -> PyResult<Plain<Value>> {
+    let mut reader = source.0.open()?;
     let mut summary = Summary::default();
     each_batch(py, &mut reader, progress.as_ref(), &mut |batch| summary.add(batch))?;
-    let text = serde_json::to_string(&json!({ "meta": reader.meta(), "summary": summary }));
-    text.map_err(json_error)
+    Ok(Plain(json!({ "meta": reader.meta(), "summary": summary })))
 }
 
-/// The metadata of a trace, and what it is like, as JSON; `options` say how re-use is counted.
+/// The metadata of a trace, and what it is like; `options` say how re-use is counted.
 #[pyfunction]
 #[pyo3(signature = (source, options, progress=None))]
-pub fn trace_analyze(py: Python<'_>, source: &str, options: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
-    let mut analysis = AnalysisOptions::begin(options)?;
-    let mut reader = TraceSource::read(source)?.open()?;
+pub fn trace_analyze<'py>(
+    py: Python<'py>,
+    source: Plain<TraceSource>,
+    options: Plain<AnalysisOptions>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let mut analysis = options.0.begin()?;
+    let mut reader = source.0.open()?;
     each_batch(py, &mut reader, progress.as_ref(), &mut |batch| analysis.add(batch))?;
     let (meta, report) = (reader.meta(), analysis.finish(reader.meta()));
-    serde_json::to_string(&Analyzed { meta, report }).map_err(json_error)
+    plain(py, &Analyzed { meta, report })
 }
 
-/// What each device of a trace is like, as JSON.
+/// What each device of a trace is like.
 #[pyfunction]
 #[pyo3(signature = (source, progress=None))]
-pub fn trace_volumes(py: Python<'_>, source: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
-    let mut reader = TraceSource::read(source)?.open()?;
+pub fn trace_volumes(
+    py: Python<'_>,
+    source: Plain<TraceSource>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Plain<Value>> {
+    let mut reader = source.0.open()?;
     let mut volumes = Volumes::default();
     each_batch(py, &mut reader, progress.as_ref(), &mut |batch| volumes.add(batch))?;
-    serde_json::to_string(&volumes.finish(reader.meta())).map_err(json_error)
+    Ok(Plain(json!(volumes.finish(reader.meta()))))
 }
 
-/// Where a stored trace is cut into parts of at least so many requests, as JSON.
+/// Where a stored trace is cut into parts of at least so many requests.
 #[pyfunction]
-pub fn trace_parts(py: Python<'_>, source: &str, requests: u64) -> PyResult<String> {
-    let source = TraceSource::read(source)?;
+pub fn trace_parts(py: Python<'_>, source: Plain<TraceSource>, requests: u64) -> PyResult<Plain<Value>> {
+    let Plain(source) = source;
     let options = source.options()?;
     let parts = py.detach(|| Parts::of(&source.paths(), &options, requests)).map_err(input_error)?;
     let window =
         |(from_ns, to_ns)| json!({ "start_ns": parts.start_ns.unwrap_or(0), "from_ns": from_ns, "to_ns": to_ns });
     let windows: Vec<Value> = parts.windows.into_iter().map(window).collect();
-    Ok(json!({ "requests": parts.requests, "parts": windows }).to_string())
+    Ok(Plain(json!({ "requests": parts.requests, "parts": windows })))
 }
 
 /// Analyses one of these parts; `progress` hears the requests read of it.
@@ -280,14 +293,14 @@ pub fn trace_parts(py: Python<'_>, source: &str, requests: u64) -> PyResult<Stri
 #[pyo3(signature = (source, options, part, progress=None))]
 pub fn trace_analyze_part(
     py: Python<'_>,
-    source: &str,
-    options: &str,
-    part: &str,
+    source: Plain<TraceSource>,
+    options: Plain<AnalysisOptions>,
+    part: Plain<PartAsked>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Py<PyBytes>> {
-    let source = TraceSource::read(source)?;
-    let (read, options) = (source.options()?, AnalysisOptions::read(options)?);
-    let PartAsked { start_ns, from_ns, to_ns } = serde_json::from_str(part).map_err(json_error)?;
+    let Plain(source) = source;
+    let (read, options) = (source.options()?, options.0.options()?);
+    let PartAsked { start_ns, from_ns, to_ns } = part.0;
     let paths = source.paths();
     let begun = py.detach(|| {
         let part = Part::of(&paths, &read, options, start_ns, from_ns)?;
@@ -303,18 +316,23 @@ pub fn trace_analyze_part(
 /// The parts of a trace, in their order, as one analysis: what [`trace_analyze`] returns of it. `next` returns the bytes of
 /// the next of them, or nothing.
 #[pyfunction]
-pub fn trace_merge_parts(py: Python<'_>, source: &str, options: &str, next: Py<PyAny>) -> PyResult<String> {
-    let mut analysis = AnalysisOptions::begin(options)?;
+pub fn trace_merge_parts<'py>(
+    py: Python<'py>,
+    source: Plain<TraceSource>,
+    options: Plain<AnalysisOptions>,
+    next: Py<PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let mut analysis = options.0.begin()?;
     while let Some(bytes) = next.call0(py)?.extract::<Option<Vec<u8>>>(py)? {
         let merged = py.detach(|| analysis.merge(Part::from_bytes(&bytes)?));
         merged.map_err(input_error)?;
         crate::interruptible::check(py)?;
     }
     // Names of all files are known once something was read of each.
-    let mut reader = TraceSource::read(source)?.open()?;
+    let mut reader = source.0.open()?;
     py.detach(|| reader.next_batch(&mut Vec::new())).map_err(input_error)?;
     let (meta, report) = (reader.meta(), analysis.finish(reader.meta()));
-    serde_json::to_string(&Analyzed { meta, report }).map_err(json_error)
+    plain(py, &Analyzed { meta, report })
 }
 
 /// The requests of a trace that transfer data, of every `stride` the first `length`, as [`Course::finish`] has them.
@@ -322,31 +340,31 @@ pub fn trace_merge_parts(py: Python<'_>, source: &str, options: &str, next: Py<P
 #[pyo3(signature = (source, stride, length, progress=None))]
 pub fn trace_course<'py>(
     py: Python<'py>,
-    source: &str,
+    source: Plain<TraceSource>,
     stride: u64,
     length: u64,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let mut course = Course::new(stride, length);
-    let mut reader = TraceSource::read(source)?.open()?;
+    let mut reader = source.0.open()?;
     each_batch(py, &mut reader, progress.as_ref(), &mut |batch| course.add(batch))?;
     Ok(PyBytes::new(py, &course.finish()))
 }
 
-/// Writes a trace in another program's format; returns what that could not hold, as JSON.
+/// Writes a trace in another program's format; returns what that could not hold.
 #[pyfunction]
 #[pyo3(signature = (source, output, format, progress=None))]
 pub fn trace_export(
     py: Python<'_>,
-    source: &str,
+    source: Plain<TraceSource>,
     output: &str,
     format: &str,
     progress: Option<Py<PyAny>>,
-) -> PyResult<String> {
+) -> PyResult<Plain<Value>> {
     let names = || ExportFormat::ALL.iter().map(|format| format.name()).collect::<Vec<_>>().join(", ");
     let format = ExportFormat::from_name(format)
         .ok_or_else(|| input_error(format!("to: there is no `{format}`, but {}", names())))?;
-    let mut reader = TraceSource::read(source)?.open()?;
+    let mut reader = source.0.open()?;
     let counter = Counter::default();
     let losses = py.detach(|| {
         interruptibly(
@@ -358,9 +376,7 @@ pub fn trace_export(
         )
     })?;
     let losses: BTreeMap<&str, u64> = losses.map_err(trace_error)?;
-    let meta = serde_json::to_value(reader.meta()).map_err(json_error)?;
-    let told = json!({ "meta": meta, "requests": counter.0.into_inner(), "losses": losses });
-    Ok(told.to_string())
+    Ok(Plain(json!({ "meta": reader.meta(), "requests": counter.0.into_inner(), "losses": losses })))
 }
 
 /// Hands every batch of a trace to `take`, interruptibly.
@@ -389,11 +405,6 @@ pub fn each_batch(
     })?;
     match result.map_err(input_error)? {
         true => Ok(()),
-        false => Err(RunError::new_err("stopped")),
+        false => Err(stopped()),
     }
-}
-
-fn described(meta: &Meta, requests: u64) -> PyResult<String> {
-    let meta: Value = serde_json::to_value(meta).map_err(json_error)?;
-    Ok(json!({ "meta": meta, "requests": requests }).to_string())
 }

@@ -7,28 +7,28 @@ use headstack_load::trees::{TreeSpec, play_trees, verify_tree as judge_tree};
 use headstack_result::tables::Asked;
 use pyo3::prelude::*;
 
-use crate::error::{json_error, load_error};
+use crate::error::load_error;
 use crate::measure::{GoesOn, one_by_one};
+use crate::plain::Plain;
 use crate::results::Results;
 
-/// Carries out phases of a job file, each as JSON, one after another; `ledger` keeps what is written, and `progress` hears of
+/// Carries out phases of a job file, one after another; `ledger` keeps what is written, and `progress` hears of
 /// each now and then. As `Targets.measure` otherwise.
 #[pyfunction]
 #[pyo3(signature = (phases, seed, ledger=None, progress=None))]
 pub fn measure_trees(
     py: Python<'_>,
-    phases: Vec<String>,
+    phases: Vec<Plain<TreePhase>>,
     seed: u64,
     ledger: Option<PathBuf>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Results> {
-    let spec = |text: &String| -> PyResult<TreeSpec> {
-        let phase: TreePhase = serde_json::from_str(text).map_err(json_error)?;
+    let spec = |Plain(phase): Plain<TreePhase>| -> PyResult<TreeSpec> {
         let spec = TreeSpec { phase, seed, ledger: ledger.clone() };
         spec.check().map_err(load_error)?;
         Ok(spec)
     };
-    let specs = phases.iter().map(spec).collect::<PyResult<Vec<_>>>()?;
+    let specs = phases.into_iter().map(spec).collect::<PyResult<Vec<_>>>()?;
     let asked = specs.iter().map(|_| Asked::default()).collect();
     one_by_one(py, asked, specs, progress.as_ref(), |spec, goes_on| play_trees(&spec, goes_on), load_error)
 }

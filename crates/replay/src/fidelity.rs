@@ -18,6 +18,8 @@ pub struct Books {
     pub folded: u64,
     pub dropped: u64,
     pub rounded: u64,
+    /// Requests that the system flushes its cache before.
+    pub pre_flushes: u64,
     pub replayed: u64,
     first_issue_ns: u64,
     last_issue_ns: u64,

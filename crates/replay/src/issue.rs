@@ -21,23 +21,25 @@ pub struct Arrived {
     /// The same at the time scale of the replay.
     pub scheduled_ns: u64,
     pub completion_ns: Option<u64>,
-    /// What the system is asked for.
+    /// The request to the system.
     pub request: Request,
+    /// The system flushes its cache before it.
+    pub pre_flush: bool,
 }
 
 impl Default for Arrived {
-    /// What stands where no request was read yet.
+    /// The value of the look-ahead buffer before the first request is read; never issued.
     fn default() -> Self {
         let request =
             Request { kind: Kind::Read, offset_bytes: 0, length_bytes: 0, force_unit_access: false, ordered: false };
-        Arrived { number: 0, arrival_ns: 0, scheduled_ns: 0, completion_ns: None, request }
+        Arrived { number: 0, arrival_ns: 0, scheduled_ns: 0, completion_ns: None, request, pre_flush: false }
     }
 }
 
 /// A request that is to be issued. Whoever issues it keeps its slot, to tell of its completion.
 #[derive(Clone, Copy, Debug)]
 pub struct Issue {
-    /// What the system is asked for: whole blocks that lie on it.
+    /// The request to the system: whole blocks within it.
     pub request: Request,
     /// When it is to be issued, on the player's clock: in [`ReplayMode::Asap`](crate::ReplayMode::Asap) when it is taken, else no later than that.
     pub due_ns: u64,
@@ -47,6 +49,27 @@ pub struct Issue {
     pub(crate) arrival_ns: u64,
     /// The same at the time scale of the replay.
     pub(crate) scheduled_ns: u64,
-    /// What it is called when it is complete.
+    /// Its name when it completes.
     pub slot: Slot,
+    /// The second part of a recorded request whose first part, a flush, is complete.
+    pub(crate) is_after_flush: bool,
+}
+
+impl Issue {
+    /// The flush before this request, which is issued in its place.
+    pub(crate) fn flush_before(&self) -> Issue {
+        let flush = Request {
+            kind: Kind::Flush,
+            offset_bytes: 0,
+            length_bytes: 0,
+            force_unit_access: false,
+            ordered: self.request.ordered,
+        };
+        Issue { request: flush, ..*self }
+    }
+
+    /// This request after its flush, which was complete at `flushed_ns`.
+    pub(crate) fn after_flush(&self, flushed_ns: u64) -> Issue {
+        Issue { due_ns: flushed_ns, is_after_flush: true, ..*self }
+    }
 }

@@ -1,6 +1,8 @@
 //! Replay: a recording played on a system, simulated or real, by one logic: which recorded request comes next, who
 //! waits for whom, how faithful it was. Knows no system and no clock: who plays tells the [`Player`] what time it is.
 
+#![deny(clippy::wildcard_enum_match_arm)] // A new variant does not compile until every match handles it.
+
 mod dependencies;
 mod fidelity;
 mod issue;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// be late.
 pub(crate) const LATEST_NS: u64 = 1 << 61;
 
-/// What can be wrong with a replay that was asked for.
+/// An error in the settings of a replay or in its recording.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
     /// A request of the recording cannot be replayed, or does not lie on the system.
@@ -14,7 +14,7 @@ pub enum ReplayError {
     Request {
         /// Number from 1.
         number: u64,
-        /// What is wrong and what is allowed.
+        /// The error and the allowed values.
         message: String,
     },
     /// The recording cannot be replayed as it was asked for.
@@ -97,12 +97,14 @@ impl ReplayMode {
                 let max_ns = max_ns.unwrap_or(Self::REACTION_MAX_NS);
                 error(format!("min_ns must be at most max_ns, not {min_ns} of {max_ns}"))
             }
-            _ => Ok(()),
+            ReplayMode::Timed { .. } | ReplayMode::Asap { .. } | ReplayMode::Closed | ReplayMode::Dependent { .. } => {
+                Ok(())
+            }
         }
     }
 }
 
-/// What becomes of a recorded request that does not lie on the system.
+/// How a replay treats recorded requests outside the system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outside {
@@ -137,7 +139,7 @@ pub struct Replay {
     pub name: String,
     /// When requests are issued.
     pub mode: ReplayMode,
-    /// What becomes of requests outside the system.
+    /// How requests outside the system are treated.
     #[serde(default)]
     pub outside: Outside,
     /// When the first request comes, on the player's clock. In virtual time, a recording whose clock began with its

@@ -1,5 +1,7 @@
 //! What a player is told: when the next request is due, and which one that is.
 
+use std::collections::{BTreeMap, VecDeque};
+
 use headstack_result::Fidelity;
 
 use crate::dependencies::{Dependencies, Rule};
@@ -18,14 +20,14 @@ pub enum Due {
     Never,
 }
 
-/// What came of a replay.
+/// The result of a replay.
 #[derive(Clone, Debug)]
 pub struct Played {
     /// How faithful it was.
     pub fidelity: Fidelity,
     /// Requests a second that came whether or not the system kept up; only in [`ReplayMode::Timed`].
     pub offered_per_s: Option<f64>,
-    /// What was done to the recording's requests, in words.
+    /// Notes on changes to the recording's requests.
     pub notes: Vec<String>,
 }
 
@@ -41,6 +43,10 @@ pub struct Player<'a, E> {
     plan: Plan,
     mode: ReplayMode,
     outstanding: u64,
+    /// Requests whose flush is under way.
+    flushing: BTreeMap<Slot, Issue>,
+    /// Requests whose flush is complete, in that order: they are issued before all others.
+    flushed: VecDeque<Issue>,
     /// The latest moment heard of.
     now_ns: u64,
 }
@@ -86,7 +92,8 @@ impl<'a, E: From<ReplayError>> Player<'a, E> {
         if recording.peek()?.is_none() && recording.books.recorded == 0 {
             return Err(ReplayError::Settings("there is no request in the recording".to_owned()).into());
         }
-        Ok(Player { recording, plan, mode: replay.mode, outstanding: 0, now_ns: 0 })
+        let (flushing, flushed) = (BTreeMap::new(), VecDeque::new());
+        Ok(Player { recording, plan, mode: replay.mode, outstanding: 0, flushing, flushed, now_ns: 0 })
     }
 
     /// When the next request is to be issued.
@@ -95,6 +102,9 @@ impl<'a, E: From<ReplayError>> Player<'a, E> {
     /// Those of the source; a request that cannot be replayed.
     #[inline]
     pub fn next_due(&mut self) -> Result<Due, E> {
+        if let Some(write) = self.flushed.front() {
+            return Ok(Due::At(write.due_ns));
+        }
         let next_ns = match &mut self.plan {
             Plan::Timed => self.recording.peek()?.map(|next| next.scheduled_ns),
             Plan::Asap { depth } if self.outstanding < *depth => self.recording.peek()?.map(|_| self.now_ns),
@@ -118,6 +128,9 @@ impl<'a, E: From<ReplayError>> Player<'a, E> {
     #[inline]
     pub fn take(&mut self, now_ns: u64) -> Result<Option<Issue>, E> {
         self.now_ns = now_ns;
+        if let Some(write) = self.flushed.pop_front() {
+            return Ok(Some(write));
+        }
         let next = match &mut self.plan {
             Plan::Timed if self.recording.peek()?.is_none_or(|next| next.scheduled_ns > now_ns) => None,
             Plan::Timed => self.recording.take(|_, _| {})?.map(|(slot, arrived)| (arrived.scheduled_ns, slot, arrived)),
@@ -129,21 +142,36 @@ impl<'a, E: From<ReplayError>> Player<'a, E> {
         };
         Ok(next.map(|(due_ns, slot, arrived)| {
             self.outstanding += 1;
-            let Arrived { number, arrival_ns, scheduled_ns, request, .. } = *arrived;
-            Issue { request, due_ns, number, arrival_ns, scheduled_ns, slot }
+            let Arrived { number, arrival_ns, scheduled_ns, request, pre_flush, .. } = *arrived;
+            let issue = Issue { request, due_ns, number, arrival_ns, scheduled_ns, slot, is_after_flush: false };
+            if !pre_flush {
+                return issue;
+            }
+            self.flushing.insert(slot, issue);
+            issue.flush_before()
         }))
     }
 
-    /// A request that was taken is issued at `at_ns`.
+    /// A request that was taken is issued at `at_ns`. A recorded request with a flush before it counts when its flush is
+    /// issued.
     #[inline]
     pub fn issued(&mut self, issue: &Issue, at_ns: u64) {
-        self.recording.books.issued(issue, at_ns);
+        if !issue.is_after_flush {
+            self.recording.books.issued(issue, at_ns);
+        }
     }
 
-    /// The request in `slot`, which was issued, is complete at `at_ns`, whether well or not.
+    /// The request in `slot`, which was issued, is complete at `at_ns`, whether well or not. After a flush that a write
+    /// waits for, that write is due.
     #[inline]
     pub fn completed(&mut self, slot: Slot, at_ns: u64) {
         self.now_ns = at_ns;
+        if !self.flushing.is_empty()
+            && let Some(write) = self.flushing.remove(&slot)
+        {
+            self.flushed.push_back(write.after_flush(at_ns));
+            return;
+        }
         self.outstanding = self.outstanding.saturating_sub(1);
         let books = &mut self.recording.books;
         books.completed(slot, at_ns);
@@ -153,7 +181,7 @@ impl<'a, E: From<ReplayError>> Player<'a, E> {
         }
     }
 
-    /// What came of it, up to now.
+    /// The result up to now.
     pub fn finish(self) -> Played {
         let scale = self.mode.time_scale();
         let fidelity = self.recording.books.fidelity(scale);

@@ -1,5 +1,6 @@
 //! What comes from a recording: requests in order of arrival, on the replay's clock, made to fit the system.
 
+use headstack_workload::quantity::counted;
 use headstack_workload::{Kind, Recorded, Request};
 
 use crate::fidelity::Books;
@@ -27,7 +28,7 @@ pub struct Recording<'a, E> {
     time_max_ns: u64,
     capacity_bytes: u64,
     block_bytes: u64,
-    /// What is counted of it.
+    /// Its counts.
     pub books: Books,
 }
 
@@ -139,21 +140,27 @@ impl<'a, E: From<ReplayError>> Recording<'a, E> {
             scheduled_ns: start_ns + scaled_ns,
             completion_ns: completion_ns.map(|at_ns| start_ns + at_ns),
             request,
+            pre_flush: recorded.pre_flush,
         };
+        self.books.pre_flushes += u64::from(recorded.pre_flush);
         Ok(true)
     }
 
-    /// What was done to the recording's requests, in words.
+    /// Notes on changes to the recording's requests.
     pub fn notes(&self) -> Vec<String> {
         let (block, capacity, of) = (self.block_bytes, self.capacity_bytes, self.books.recorded);
         let counts = [
             (self.books.rounded, format!("widened to whole blocks of {block} bytes")),
             (self.books.folded, format!("folded onto the {capacity} bytes of the system")),
             (self.books.dropped, format!("left out: they lie outside the {capacity} bytes of the system")),
+            (
+                self.books.pre_flushes,
+                "issued after a flush of their own (PREFLUSH), which is counted as a request".to_owned(),
+            ),
             (self.books.without_completion, "recorded without their completion".to_owned()),
         ];
         let some = counts.into_iter().filter(|(count, _)| *count > 0);
-        some.map(|(count, what)| format!("{count} of {of} requests {what}")).collect()
+        some.map(|(count, what)| format!("{count} of {} {what}", counted(of, "request"))).collect()
     }
 
     /// The request in whole blocks of the system, of which it touches every block that the recorded one touched; none

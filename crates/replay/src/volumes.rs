@@ -20,7 +20,7 @@ pub struct Extent {
     pub length_bytes: u64,
 }
 
-/// What became of a volume's requests.
+/// The result of one volume.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct VolumeResult {
     /// Its name in the trace.
@@ -33,7 +33,7 @@ pub struct VolumeResult {
     pub requests: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Of them a second, from the first request of the replay to the last completion.
+    /// Requests a second, from the first request of the replay to the last completion.
     pub iops: Option<f64>,
     /// Mean response time.
     pub mean_ns: Option<f64>,
@@ -148,7 +148,7 @@ impl Volumes {
         self.extents[index].start_bytes.saturating_add(self.extents[index].length_bytes)
     }
 
-    /// What became of each, in the order of their places.
+    /// The result of each volume, in the order of their places.
     pub fn results(&self) -> Vec<VolumeResult> {
         let span_s = self.last_ns.saturating_sub(self.first_ns.unwrap_or(self.last_ns)) as f64 / 1e9;
         let result = |(extent, books): (&Extent, &Books)| {
@@ -185,7 +185,7 @@ mod tests {
     fn read(offset_bytes: u64, length_bytes: u32, completion_ns: u64) -> Recorded {
         let request =
             Request { kind: Kind::Read, offset_bytes, length_bytes, force_unit_access: false, ordered: false };
-        Recorded { arrival_ns: 1_000, completion_ns: Some(completion_ns), request }
+        Recorded { arrival_ns: 1_000, completion_ns: Some(completion_ns), request, pre_flush: false }
     }
 
     #[test]

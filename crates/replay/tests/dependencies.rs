@@ -155,7 +155,7 @@ proptest! {
     ) {
         let first_ns = records[0].arrival_ns;
         records[0].completion_ns = records[0].completion_ns.or(Some(first_ns));
-        let Outcome { played, seen, order } = stage.play_all(&replay(mode), &records).unwrap();
+        let Outcome { played, seen, order, .. } = stage.play_all(&replay(mode), &records).unwrap();
         prop_assert_eq!(seen.len(), records.len());
         let times: Vec<(u64, u64)> = seen.values().map(|seen| (seen.issued_ns, seen.completed_ns)).collect();
         for (index, (parents, seen)) in parents(&records, mode).into_iter().zip(seen.values()).enumerate() {

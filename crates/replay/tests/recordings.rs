@@ -33,6 +33,7 @@ fn requests_are_made_to_fit() {
         arrival_ns: 7,
         completion_ns: Some(7),
         request: Request { kind, offset_bytes, length_bytes, force_unit_access: true, ordered: false },
+        pre_flush: false,
     };
     let fitted = |outside, record| {
         let outcome = Stage::PUNCTUAL.play_all(&Replay { outside, ..replay(TIMED) }, &[record]).unwrap();
@@ -114,4 +115,35 @@ fn a_system_is_whole_blocks() {
     let refused = |capacity_bytes, block_bytes| one(capacity_bytes, block_bytes, 0).unwrap_err().to_string();
     assert_eq!(refused(10_000, 0), "replay: block_bytes must be at least 1, not 0");
     assert_eq!(refused(4_095, 4_096), "request 1: 512 bytes at 0; the system ends at 0");
+}
+
+#[test]
+fn a_pre_flush_is_issued_first_and_its_write_when_the_flush_is_complete() {
+    let stage = Stage { service_ns: |_| 5 * MS, oversleeps_ns: |_| 0 };
+    let mut commit = numbered(2, 20 * MS, Some(30 * MS));
+    (commit.request.kind, commit.request.force_unit_access, commit.pre_flush) = (Kind::Write, true, true);
+    let records =
+        [numbered(1, 0, Some(5 * MS)), commit, numbered(3, 31 * MS, Some(36 * MS)), numbered(4, 60 * MS, None)];
+    let within = ReplayMode::Dependent { min_ns: 0, max_ns: Some(20 * MS) };
+    for mode in [TIMED, ReplayMode::Asap { depth: 1 }, ReplayMode::Closed, ReplayMode::DEPENDENT, within] {
+        let outcome = stage.play_all(&replay(mode), &records).unwrap();
+        let (flush, write) = (outcome.pre_flushes[&2], outcome.seen[&2]);
+        assert_eq!(
+            (flush.request.kind, flush.request.length_bytes, flush.request.force_unit_access),
+            (Kind::Flush, 0, false)
+        );
+        assert_eq!(
+            (write.request, write.issued_ns, write.due_ns),
+            (commit.request, flush.completed_ns, flush.completed_ns)
+        );
+        assert_eq!(outcome.order, [1, 2, 2, 3, 4], "{mode:?}: they take one place");
+        // As recorded, 1 ms after the commit, which is the write's completion; at the recorded time without waiting.
+        let after_commit = outcome.seen[&3].due_ns - write.completed_ns;
+        assert_eq!(after_commit, if let ReplayMode::Asap { .. } = mode { 0 } else { MS }, "{mode:?}");
+        let played = outcome.played;
+        assert_eq!((played.fidelity.recorded_requests, played.fidelity.replayed_requests), (4, 4));
+        assert_eq!((played.fidelity.causality_violations, played.fidelity.reordered), (0, 0));
+        let note = "1 of 4 requests issued after a flush of their own (PREFLUSH), which is counted as a request";
+        assert!(played.notes.contains(&note.to_owned()), "{:?}", played.notes);
+    }
 }

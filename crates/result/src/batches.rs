@@ -32,13 +32,18 @@ const fn bin_begins_ns(bin: usize) -> u64 {
 /// A run that is over before a cache is full looks as steady as can be; only the cache knows better.
 pub type Levels = [u64; LEVEL_NAMES.len()];
 
-/// What the levels are of.
-pub const LEVEL_NAMES: [&str; 4] = [
+/// Names of the levels.
+pub const LEVEL_NAMES: [&str; 5] = [
     "data in write caches",
     "data in read caches",
     "data in flash or media caches",
     "mirrored data of a virtual array",
+    "free flash",
 ];
+
+/// The level of erased flash that writes use before an SSD has to collect garbage. It is the one level whose fall says that
+/// a run is not steady, however slow it is: writes are as fast as in a fresh drive until it is used up.
+pub const FREE_FLASH: usize = 4;
 
 /// A run's response times in order of completion, in 64 to 127 complete batches of equal length whatever the length of
 /// the run, once there are 64: the length starts at one request and doubles whenever 128 batches are full. Each batch
@@ -179,7 +184,7 @@ impl Batches {
         self.requests_before + batches as u64 * self.batch_len
     }
 
-    /// Of the batches from `first` on, the share of requests up to the end of each bin in use: where the bin begins and
+    /// Share of requests up to the end of each bin in use, for the batches from `first` on: where the bin begins and
     /// ends, and the share.
     pub(crate) fn distribution(&self, first: usize) -> Vec<Binned> {
         let requests = ((self.complete - first) as u64 * self.batch_len) as f64;

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-/// What a cell is. Every cell may be absent.
+/// Type of a column's cells. Every cell may be absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A name or a label.
@@ -50,18 +50,18 @@ pub enum Cell<R> {
 /// A column; units are part of its name.
 #[derive(Clone, Copy, Debug)]
 pub struct Column<R> {
-    /// What it is called, with its unit.
+    /// Its name, with the unit.
     pub name: &'static str,
     /// The unit of its cells; empty where they have none.
     pub unit: &'static str,
-    /// What its cells say.
+    /// Meaning of its cells.
     pub meaning: &'static str,
     /// How they follow from rows.
     pub cell: Cell<R>,
 }
 
 impl<R> Column<R> {
-    /// What its cells are.
+    /// Type of its cells.
     pub fn kind(&self) -> Kind {
         match self.cell {
             Cell::Text(_) => Kind::Text,

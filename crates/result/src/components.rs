@@ -47,7 +47,7 @@ pub struct Component {
 }
 
 impl Component {
-    /// What it did after `before`, which is itself at an earlier moment.
+    /// Its work after `before`, which is the same component at an earlier moment.
     #[must_use]
     pub fn since(mut self, before: &Component) -> Component {
         self.busy_ns -= before.busy_ns;
@@ -63,7 +63,7 @@ impl Component {
 pub struct Energy {
     /// All devices together.
     pub joules: f64,
-    /// Of these, keeping spindles turning.
+    /// The part of this energy that keeps spindles turning.
     pub spindle_joules: f64,
     /// Moving arms.
     pub seek_joules: f64,
@@ -78,7 +78,7 @@ pub struct Energy {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Counter {
-    /// What was counted.
+    /// Name of the count.
     pub name: String,
     /// How often.
     pub value: u64,
@@ -89,7 +89,7 @@ pub struct Counter {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Check {
-    /// What was checked.
+    /// Name of the check.
     pub name: String,
     /// Whether it held.
     pub passed: bool,

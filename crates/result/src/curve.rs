@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// One run on a saturation curve.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CurvePoint {
-    /// What was applied: requests outstanding (closed loop) or requests a second (open loop).
+    /// Offered load: queue depth (closed loop) or requests a second (open loop).
     pub load: f64,
     /// Throughput reached, in requests a second.
     pub throughput_per_s: f64,

@@ -14,7 +14,7 @@ pub struct FaultRecord {
     pub at_ns: u64,
     /// When it ended; null where the run ended first, or where it happened in a moment.
     pub until_ns: Option<u64>,
-    /// What, as a schedule says it: `what` and its keys.
+    /// The fault as a schedule states it: `what` and its keys.
     pub fault: Value,
     /// Why the system could not have it.
     pub refused: Option<String>,
@@ -26,11 +26,11 @@ pub struct FaultRecord {
     pub retried_passes: Option<u64>,
     /// Accesses that failed meanwhile, likewise.
     pub uncorrectable_errors: Option<u64>,
-    /// What a power cut took.
+    /// Data lost in a power cut.
     pub loss: Option<LossRecord>,
 }
 
-/// What a power cut took of written data.
+/// Written data that a power cut lost.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -43,9 +43,9 @@ pub struct LossRecord {
     pub lost_extents: u64,
     /// Writes and trims that were under way.
     pub under_way: u64,
-    /// Of those, the ones of which nothing is there.
+    /// How many of these are lost as a whole.
     pub absent: u64,
-    /// Of those, the ones that are there as a whole.
+    /// How many of these are complete.
     pub whole: u64,
     /// Writes of which the first part is there and the rest is not.
     pub torn: u64,

@@ -110,6 +110,27 @@ impl LatencyHistogram {
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
+    /// The latencies without some of them. The longest of the rest is known to 0.05 % where the longest is taken out.
+    pub fn without(&self, some: &Self) -> Self {
+        let mut rest = Self::new();
+        let mut taken = some.in_use().peekable();
+        for (bin, count) in self.in_use() {
+            while taken.next_if(|&(other, _)| other < bin).is_some() {}
+            let less = taken.next_if(|&(other, _)| other == bin).map_or(0, |(_, less)| less);
+            if count > less {
+                rest.count_in(bin, count - less);
+            }
+        }
+        rest.overflow = self.overflow.saturating_sub(some.overflow);
+        rest.sum_ns = self.sum_ns.saturating_sub(some.sum_ns);
+        rest.sum_squares_ns2 = self.sum_squares_ns2.saturating_sub(some.sum_squares_ns2);
+        let first_ns = rest.bins().next().map_or(u64::MAX, |(value_ns, _)| value_ns);
+        let last_ns = rest.bins().last().map_or(0, |(value_ns, _)| value_ns);
+        rest.min_ns = if some.min_ns() == self.min_ns() && some.count() > 0 { first_ns } else { self.min_ns };
+        rest.max_ns = if some.max_ns == self.max_ns { last_ns } else { self.max_ns };
+        rest
+    }
+
     /// How many latencies were recorded, those in the overflow included.
     pub fn count(&self) -> u64 {
         self.binned + self.overflow
@@ -215,7 +236,7 @@ impl LatencyHistogram {
     }
 }
 
-/// Of the same latencies, in whatever order they came.
+/// Equal if the latencies are, in any order.
 impl PartialEq for LatencyHistogram {
     fn eq(&self, other: &Self) -> bool {
         let sums = |it: &Self| (it.binned, it.overflow, it.sum_ns, it.sum_squares_ns2, it.min_ns, it.max_ns);
@@ -291,7 +312,7 @@ impl Default for StoredHistogram {
 
 impl<'de> Deserialize<'de> for StoredHistogram {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        /// What stands in the file, not yet checked.
+        /// Contents of the file, not yet checked.
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
         struct Written {

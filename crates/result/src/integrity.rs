@@ -12,7 +12,7 @@ pub struct Integrity {
     pub block_bytes: u32,
     /// Blocks that were read and judged.
     pub checked: u64,
-    /// What must be there.
+    /// Blocks with the data that must be there.
     pub intact: u64,
     /// Sectors of several writes, each of which may be there.
     pub mixed: u64,
@@ -28,7 +28,7 @@ pub struct Integrity {
     pub stale: u64,
     /// Sectors of several writes, of which some must not be there any more.
     pub torn: u64,
-    /// What was written to another place.
+    /// Blocks with data that were written to another place.
     pub misplaced: u64,
     /// A stamp or data with other bits than were written.
     pub corrupt: u64,
@@ -50,7 +50,7 @@ pub struct Integrity {
     pub undecided: u64,
     /// The first of those that are not intact, in words: offset, what was expected and what was found.
     pub findings: Vec<String>,
-    /// What could not be told, in words.
+    /// Cases that could not be decided, in words.
     pub cannot_tell: Vec<String>,
 }
 

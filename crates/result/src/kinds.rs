@@ -19,7 +19,7 @@ pub struct Finished {
     pub at_ns: u64,
 }
 
-/// What became of the requests of one kind within the measured time.
+/// Results of the requests of one kind within the measured time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -115,7 +115,7 @@ pub struct Interval {
     pub response: StoredHistogram,
 }
 
-/// What one stream of a scenario got.
+/// Results of one stream of a scenario.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -136,7 +136,7 @@ impl StreamResult {
     }
 }
 
-/// What became of one kind of operation on files and folders, such as `create` or `getattr`.
+/// Results of one kind of operation on files and folders, such as `create` or `getattr`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -158,7 +158,7 @@ pub struct OperationResult {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Fact {
-    /// What it is, with its unit.
+    /// Its name, with the unit.
     pub name: String,
     /// How much.
     pub value: f64,

@@ -3,6 +3,8 @@
 //!
 //! Everything here is a pure function of what was recorded: no clock, no randomness, no I/O.
 
+#![deny(clippy::wildcard_enum_match_arm)] // A new variant does not compile until every match handles it.
+
 mod batches;
 pub mod columns;
 mod components;
@@ -18,12 +20,13 @@ mod model_error;
 mod run_result;
 mod sampling;
 mod servers;
+mod stalls;
 mod stored;
 mod system_record;
 pub mod tables;
 mod upgrades;
 
-pub use batches::{Batches, LEVEL_NAMES, Levels};
+pub use batches::{Batches, FREE_FLASH, LEVEL_NAMES, Levels};
 pub use components::{Check, Component, Counter, DepthResult, Energy};
 pub use curve::{CurvePoint, Knee, knee, throughput_at_response};
 pub use demerit::{
@@ -39,10 +42,11 @@ pub use model_error::{ModelError, Range};
 pub use run_result::RunResult;
 pub use sampling::{Known, PERCENTS, Percentile, Sampling, TooShort};
 pub use servers::Servers;
+pub use stalls::{Stall, Stalls};
 pub use system_record::{Mode, SystemRecord, content_hash};
 pub use upgrades::SCHEMA_VERSION;
 
-/// What can be wrong with a result or with samples that are to be compared.
+/// An error in a result, or in samples that are to be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum ResultError {
     /// The text is not a result: bad JSON, a missing or unknown field, or a histogram that contradicts itself.
@@ -59,7 +63,7 @@ pub enum ResultError {
     NotFinite {
         /// The field's name.
         field: &'static str,
-        /// What it holds.
+        /// Its value.
         value: f64,
     },
     /// A sample of response times cannot be scored.
@@ -67,7 +71,7 @@ pub enum ResultError {
     Sample {
         /// `simulated` or `measured`.
         sample: &'static str,
-        /// What is wrong, and where.
+        /// The error and its place.
         reason: String,
     },
 }

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 
 use crate::batches::{Batches, Levels};
+use crate::stalls::StallWatch;
 use crate::{Check, DepthResult, Finished, Interval, Kinds, LatencyHistogram, RunResult, Sampling};
 
 /// The measured part of a run.
@@ -15,6 +16,8 @@ pub struct Measuring {
     interval: Interval,
     interval_response: LatencyHistogram,
     batches: Batches,
+    /// Stalls of a device; a model stalls only by its faults, so that it has none.
+    stalls: Option<StallWatch>,
     look: Cell<Look>,
     time_at_depth_ns: Vec<u64>,
     depth_since_ns: u64,
@@ -58,6 +61,7 @@ impl Measuring {
             interval: Interval { start_ns, ..Interval::default() },
             interval_response: LatencyHistogram::new(),
             batches: Batches::new(),
+            stalls: None,
             look: Cell::new(Look { next: FIRST_LOOK, was_known: false }),
             time_at_depth_ns: vec![0; 64],
             depth_since_ns: start_ns,
@@ -71,17 +75,22 @@ impl Measuring {
         }
     }
 
+    /// The same for a device that may stall, of which intervals must not rest on a few events.
+    pub fn of_device(start_ns: u64, backlog: u64, interval_ns: u64) -> Self {
+        Measuring { stalls: Some(StallWatch::new(start_ns)), ..Measuring::new(start_ns, backlog, interval_ns) }
+    }
+
     /// The system has seen so many requests before, and holds so much.
     pub fn begin_levels(&mut self, requests_before: u64, levels: Levels) {
         self.batches.begin(requests_before, levels);
     }
 
-    /// What the system holds now that a batch is complete.
+    /// Notes the levels of the system at the end of a batch.
     pub fn note_levels(&mut self, levels: Levels) {
         self.batches.note_levels(levels);
     }
 
-    /// What was booked up to now.
+    /// Counts up to now, by kind.
     pub fn kinds(&self) -> &Kinds {
         &self.kinds
     }
@@ -95,6 +104,9 @@ impl Measuring {
         }
         if depth >= self.time_at_depth_ns.len() {
             self.time_at_depth_ns.resize(depth.next_power_of_two() + 1, 0);
+        }
+        if let Some(stalls) = &mut self.stalls {
+            stalls.count_depth(at_ns, depth);
         }
         let since_ns = at_ns - self.depth_since_ns;
         self.time_at_depth_ns[depth] += since_ns;
@@ -111,6 +123,9 @@ impl Measuring {
         self.completed += 1;
         self.sojourn_ns += u128::from(at_ns - intended_ns.max(self.start_ns));
         self.kinds.record(finished);
+        if let Some(stalls) = &mut self.stalls {
+            stalls.complete(at_ns, intended_ns);
+        }
         let is_batch = self.batches.record(response_ns);
         if self.interval_ns != u64::MAX {
             while at_ns >= self.interval.start_ns + self.interval_ns {
@@ -168,7 +183,9 @@ impl Measuring {
     fn is_narrow(&self, percent: f64) -> bool {
         let sum_ns: u128 = self.kinds.all().iter().map(|(_, kind)| kind.response.sum_ns()).sum();
         let mean_ns = sum_ns as f64 / self.completed as f64;
-        Sampling::of_mean(&self.batches).half_width_ns().is_some_and(|half| half <= mean_ns * percent / 100.0)
+        Sampling::of_mean(&self.batches, self.stalls.is_some())
+            .half_width_ns()
+            .is_some_and(|half| half <= mean_ns * percent / 100.0)
     }
 
     /// A request that the end finds under way was outstanding until then.
@@ -199,7 +216,8 @@ impl Measuring {
         result.start_ns = self.start_ns;
         result.duration_ns = end_ns - self.start_ns;
         result.kinds = self.kinds;
-        result.sampling = Sampling::of(&self.batches, &result.response());
+        result.sampling = Sampling::of(&self.batches, &result.response(), self.stalls.is_some());
+        result.stalls = self.stalls.and_then(|stalls| stalls.finish(end_ns));
         result.intervals = self.intervals;
         result.depth = DepthResult::new(self.time_at_depth_ns);
     }
@@ -227,7 +245,7 @@ mod tests {
         measuring
     }
 
-    /// What a measured time that ends at 200 ns says of it.
+    /// The check of Little's law for a measured time that ends at 200 ns.
     fn littles_law(measuring: Measuring) -> Check {
         let system = SystemRecord::new("", "", Value::Null);
         let mut result = RunResult::new(Mode::Simulated, system, Value::Null, 0, "");

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct ModelError {
     /// The share of devices for which an interval holds, 0 to 1.
     pub level: f64,
-    /// What the intervals are learnt from, and of figures without one, why there is none.
+    /// Source of the intervals, and why a figure without one has none.
     pub learnt_from: String,
     /// Requests completed a second.
     pub throughput_per_s: Option<Range>,

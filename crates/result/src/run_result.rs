@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::{
     Check, Component, Counter, DepthResult, Energy, FaultRecord, Fidelity, Integrity, Interval, Kinds,
-    LatencyHistogram, Mode, ModelError, OperationResult, SCHEMA_VERSION, Sampling, StreamResult, SystemRecord,
+    LatencyHistogram, Mode, ModelError, OperationResult, SCHEMA_VERSION, Sampling, Stalls, StreamResult, SystemRecord,
     TooShort,
 };
 
@@ -20,7 +20,7 @@ pub struct RunResult {
     pub version: String,
     /// Simulated, measured or live.
     pub mode: Mode,
-    /// What the run was pointed at.
+    /// The system that was run.
     pub system: SystemRecord,
     /// The resolved workload.
     pub workload: Value,
@@ -36,8 +36,11 @@ pub struct RunResult {
     pub kinds: Kinds,
     /// The same over time.
     pub intervals: Vec<Interval>,
-    /// What is known of the long run: sampling errors alone.
+    /// Confidence intervals of the long run: sampling errors alone.
     pub sampling: Sampling,
+    /// Times in which a measured device completed nothing, where there were any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stalls: Option<Stalls>,
     /// How far the model may be from its device, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_error: Option<ModelError>,
@@ -45,7 +48,7 @@ pub struct RunResult {
     pub depth: DepthResult,
     /// How busy each component was.
     pub components: Vec<Component>,
-    /// What else was counted.
+    /// Other counts.
     pub counters: Vec<Counter>,
     /// The same requests by stream, where the workload is a scenario.
     pub streams: Vec<StreamResult>,
@@ -56,12 +59,12 @@ pub struct RunResult {
     pub energy: Option<Energy>,
     /// How faithfully a recording was replayed, where the run is a replay.
     pub fidelity: Option<Fidelity>,
-    /// What ended the run early: data that no redundancy could bring back.
+    /// The data loss, beyond what redundancy could restore, that ended the run early.
     pub data_loss: Option<String>,
-    /// What went wrong with the system on purpose, in the order in which it struck.
+    /// Injected faults, in the order in which they struck.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<FaultRecord>,
-    /// What ended a run before its time: somebody, a full disk, a device that vanished.
+    /// The reason why a run ended early: a stop, a full disk, a device that vanished.
     pub ended_early: Option<String>,
     /// Whether what was read is what had been written, where that was checked.
     pub integrity: Option<Integrity>,
@@ -73,7 +76,7 @@ pub struct RunResult {
     pub backlog: u64,
     /// Whether the system could not keep up with what was offered.
     pub saturated: bool,
-    /// What the run checked of itself.
+    /// The run's checks of itself.
     pub checks: Vec<Check>,
     /// Remarks for the reader.
     pub notes: Vec<String>,
@@ -95,6 +98,7 @@ impl RunResult {
             kinds: Kinds::default(),
             intervals: Vec::new(),
             sampling: Sampling::nothing(TooShort::FewRequests),
+            stalls: None,
             model_error: None,
             depth: DepthResult::default(),
             components: Vec::new(),
@@ -176,6 +180,11 @@ impl RunResult {
     /// several quantiles take [`response`](Self::response) once.
     pub fn quantile_ns(&self, q: f64) -> Option<u64> {
         self.response().quantile_ns(q)
+    }
+
+    /// Response times of all kinds without those of requests that waited through a stall; `None` where none was seen.
+    pub fn response_without_stalls(&self) -> Option<LatencyHistogram> {
+        Some(self.response().without(&self.stalls.as_ref()?.response.open()))
     }
 
     /// The share of the measured time for which a component was busy, 0 to 1; 0 when nothing was measured.

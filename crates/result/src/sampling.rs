@@ -9,7 +9,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::LatencyHistogram;
-use crate::batches::{Batches, Binned, LEVEL_NAMES, MIN_BATCHES};
+use crate::batches::{Batches, Binned, FREE_FLASH, LEVEL_NAMES, MIN_BATCHES};
 
 /// The percentiles that get an interval.
 pub const PERCENTS: [f64; 5] = [50.0, 90.0, 95.0, 99.0, 99.9];
@@ -29,10 +29,18 @@ const CRAMER_VON_MISES_99: f64 = 0.743_46;
 const LEVEL_STANDS: f64 = 0.01;
 /// A level has moved when it has moved by this many standard deviations of the sum of its steps.
 const LEVEL_SIGMAS: f64 = 3.0;
+/// Fewer events than these decide nothing: a rate of rare events that was seen three times is known to a factor of four at
+/// best (Poisson, 95 %: 0.6 to 8.8).
+const EVENTS_MIN: usize = 4;
+/// The share of the variance of batches that such events have.
+const DECISIVE: f64 = 0.5;
+/// Events that move the mean by less than this share of it decide nothing that matters: repeated measurements of one device
+/// differ by as much.
+const MATERIAL: f64 = 0.02;
 /// Requests beyond a percentile without which nothing is said of it.
 const BEYOND_MIN: f64 = 10.0;
 
-/// What is known of a figure of the system in the long run.
+/// The confidence interval of a figure in the long run, or why there is none.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -78,17 +86,21 @@ pub enum TooShort {
     MediaCacheMoves,
     /// A virtual array still moved data between its levels.
     PoolMoves,
+    /// An SSD wrote to erased flash and did not yet have to collect garbage.
+    FreeFlashFalls,
     /// Response times changed all along.
     Drifts,
-    /// What is slow stays slow for longer than a batch.
+    /// Slow phases last longer than a batch.
     Correlated,
     /// Too few requests were beyond the percentile.
     FewBeyond,
+    /// A few events, such as a stall of the device, decide it.
+    FewEvents,
     /// Requests pile up: there is no long run.
     Saturated,
-    /// Of several threads together it is not computed.
+    /// Not computed for several threads together.
     SeveralThreads,
-    /// Of operations on files and folders it is not computed.
+    /// Not computed for operations on files and folders.
     FileOperations,
     /// The result is of a version that did not keep it.
     NotKept,
@@ -96,7 +108,14 @@ pub enum TooShort {
 
 impl TooShort {
     fn of_level(level: usize) -> TooShort {
-        [TooShort::WriteCacheMoves, TooShort::ReadCacheMoves, TooShort::MediaCacheMoves, TooShort::PoolMoves][level]
+        const BY_LEVEL: [TooShort; LEVEL_NAMES.len()] = [
+            TooShort::WriteCacheMoves,
+            TooShort::ReadCacheMoves,
+            TooShort::MediaCacheMoves,
+            TooShort::PoolMoves,
+            TooShort::FreeFlashFalls,
+        ];
+        BY_LEVEL[level]
     }
 
     /// In words.
@@ -108,9 +127,13 @@ impl TooShort {
             TooShort::ReadCacheMoves => moves(1),
             TooShort::MediaCacheMoves => moves(2),
             TooShort::PoolMoves => moves(3),
+            TooShort::FreeFlashFalls => {
+                "not steady: writes used up erased flash, and garbage collection has not begun".to_owned()
+            }
             TooShort::Drifts => "too short to tell: response times changed all along".to_owned(),
             TooShort::Correlated => "too short to tell: slow phases last too long".to_owned(),
             TooShort::FewBeyond => "too short to tell: too few requests beyond it".to_owned(),
+            TooShort::FewEvents => "too short to tell: one event or a few, such as a stall, decide it".to_owned(),
             TooShort::Saturated => "no long run: requests pile up".to_owned(),
             TooShort::SeveralThreads => "not computed for several threads".to_owned(),
             TooShort::FileOperations => "not computed for operations on files".to_owned(),
@@ -130,11 +153,11 @@ pub struct Sampling {
     pub warm_up_requests: u64,
     /// The mean response.
     pub mean: Known,
-    /// Of 50, 90, 95, 99 and 99.9 %.
+    /// The percentiles 50, 90, 95, 99 and 99.9.
     pub percentiles: Vec<Percentile>,
 }
 
-/// What is known of a percentile of the response times.
+/// The confidence interval of a percentile of the response times.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -153,27 +176,29 @@ impl Sampling {
         Sampling { warm_up_requests: 0, mean: Known::TooShort(why), percentiles }
     }
 
-    /// What a run's batches tell; `responses` are all that were measured.
-    pub fn of(batches: &Batches, responses: &LatencyHistogram) -> Sampling {
-        let first = match warm_up(batches) {
+    /// What a run's batches tell; `responses` are all that were measured. On a device, `is_device`, a rare event is no
+    /// warm-up, and no interval rests on it.
+    pub fn of(batches: &Batches, responses: &LatencyHistogram, is_device: bool) -> Sampling {
+        let first = match warm_up(batches, &calm_means(batches, is_device)) {
             Ok(first) => first,
             Err(why) => return Sampling::nothing(why),
         };
         let binned = batches.distribution(first);
         let percentile = |percent| Percentile {
             percent,
-            value: known(percentile(batches, &binned, first, percent / 100.0, responses)),
+            value: known(percentile(batches, &binned, first, percent / 100.0, responses, is_device)),
         };
         Sampling {
             warm_up_requests: first as u64 * batches.batch_len(),
-            mean: known(mean_from(batches, first)),
+            mean: known(mean_from(batches, first, is_device)),
             percentiles: PERCENTS.into_iter().map(percentile).collect(),
         }
     }
 
-    /// What is known of the mean alone.
-    pub fn of_mean(batches: &Batches) -> Known {
-        known(warm_up(batches).and_then(|first| mean_from(batches, first)))
+    /// The confidence interval of the mean alone.
+    pub fn of_mean(batches: &Batches, is_device: bool) -> Known {
+        let first = warm_up(batches, &calm_means(batches, is_device));
+        known(first.and_then(|first| mean_from(batches, first, is_device)))
     }
 
     /// Everything in it that JSON must be able to carry.
@@ -192,8 +217,13 @@ fn known(found: Result<(f64, f64), TooShort>) -> Known {
 
 /// Where much is slow, errors are large as well: a run that saw little of it states too small a mean and too small an error.
 /// So the error is taken to be a share of the mean, whatever the mean is: the interval is one of its logarithm.
-fn mean_from(batches: &Batches, first: usize) -> Result<(f64, f64), TooShort> {
-    let Spread { mean, down, up } = Spread::of(&batches.means_ns()[first..]).ok_or(TooShort::Correlated)?;
+fn mean_from(batches: &Batches, first: usize, is_device: bool) -> Result<(f64, f64), TooShort> {
+    // Figures are of all that was measured: what is warm-up by chance of an early event decides them, too.
+    let all = batches.means_ns();
+    if is_device && !(events(&all).is_empty() && events(&all[first..]).is_empty()) {
+        return Err(TooShort::FewEvents);
+    }
+    let Spread { mean, down, up } = Spread::of(&all[first..]).ok_or(TooShort::Correlated)?;
     if mean <= 0.0 {
         return Ok((0.0, 0.0));
     }
@@ -208,6 +238,7 @@ fn percentile(
     first: usize,
     quantile: f64,
     responses: &LatencyHistogram,
+    is_device: bool,
 ) -> Result<(f64, f64), TooShort> {
     let requests = ((batches.complete() - first) as u64 * batches.batch_len()) as f64;
     if (1.0 - quantile) * requests < BEYOND_MIN {
@@ -223,7 +254,11 @@ fn percentile(
         let (least_ns, most_ns) = (responses.min_ns() as f64, responses.max_ns() as f64);
         return Ok(((bin.begins_ns as f64).max(least_ns), (bin.ends_ns as f64).min(most_ns)));
     }
-    let spread = Spread::of(&batches.shares_beyond(first, border.bin)).ok_or(TooShort::Correlated)?;
+    let shares = batches.shares_beyond(first, border.bin);
+    if is_device && !events(&shares).is_empty() {
+        return Err(TooShort::FewEvents);
+    }
+    let spread = Spread::of(&shares).ok_or(TooShort::Correlated)?;
     let scale = (quantile * (1.0 - quantile) / (border.share * (1.0 - border.share))).sqrt();
     let (low, high) = (quantile - scale * spread.down, quantile + scale * spread.up);
     if high > 1.0 - 1.0 / requests {
@@ -243,16 +278,51 @@ fn percentile(
     at(low).zip(at(high)).ok_or(TooShort::FewBeyond)
 }
 
-/// The first batch after the warm-up: when every level is where it stays, and response times do what they go on doing.
-fn warm_up(batches: &Batches) -> Result<usize, TooShort> {
+/// The batches that have half of the variance about the median and move the mean, where they are fewer than [`EVENTS_MIN`];
+/// else none.
+fn events(series: &[f64]) -> Vec<usize> {
+    let mut sorted = series.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted[sorted.len() / 2];
+    let mut squares: Vec<(f64, usize)> =
+        series.iter().enumerate().map(|(place, value)| ((value - middle).powi(2), place)).collect();
+    squares.sort_by(|one, other| other.0.total_cmp(&one.0));
+    let all: f64 = squares.iter().map(|(square, _)| square).sum();
+    let few: f64 = squares.iter().take(EVENTS_MIN - 1).map(|(square, _)| square).sum();
+    let sum: f64 = series.iter().sum();
+    let moved: f64 = squares.iter().take(EVENTS_MIN - 1).map(|&(_, place)| series[place] - middle).sum();
+    if few <= DECISIVE * all || moved.abs() <= MATERIAL * sum {
+        return Vec::new();
+    }
+    squares.into_iter().take(EVENTS_MIN - 1).map(|(_, place)| place).collect()
+}
+
+/// The mean response of each batch, where on a device those with rare events have the median: warm-up is what the rest do.
+fn calm_means(batches: &Batches, is_device: bool) -> Vec<f64> {
+    let mut means = batches.means_ns();
+    if is_device && !means.is_empty() {
+        let mut sorted = means.clone();
+        sorted.sort_by(f64::total_cmp);
+        let middle = sorted[sorted.len() / 2];
+        events(&means).into_iter().for_each(|place| means[place] = middle);
+    }
+    means
+}
+
+/// The first batch after the warm-up: when every level is where it stays, and response times, of which `means` has the
+/// batches, do what they go on doing.
+fn warm_up(batches: &Batches, means: &[f64]) -> Result<usize, TooShort> {
     if batches.complete() < MIN_BATCHES {
         return Err(TooShort::FewRequests);
+    }
+    if free_flash_falls(batches) {
+        return Err(TooShort::FreeFlashFalls);
     }
     let mut first = 0;
     for level in 0..LEVEL_NAMES.len() {
         first = first.max(level_stands_from(batches, level)?);
     }
-    let means = &batches.means_ns()[first..];
+    let means = &means[first..];
     let Some(variance) = variance_of_late(means) else {
         return Err(TooShort::Drifts);
     };
@@ -271,8 +341,7 @@ fn level_stands_from(batches: &Batches, level: usize) -> Result<usize, TooShort>
     let (before, levels) = batches.level(level);
     let middle = levels.len() / 2;
     let late = &levels[middle - 1..];
-    let moved = late[late.len() - 1] as f64 - late[0] as f64;
-    let steps: f64 = late.windows(2).map(|step| (step[1] as f64 - step[0] as f64).powi(2)).sum();
+    let (moved, steps) = moved_and_steps(late);
     let most = late.iter().copied().max().unwrap_or(0).max(1) as f64;
     let growth = batches.requests_seen(levels.len()) as f64 / batches.requests_seen(middle) as f64;
     if moved.powi(2) > LEVEL_SIGMAS.powi(2) * steps && moved.abs() / most >= LEVEL_STANDS * libm::log(growth) {
@@ -281,6 +350,19 @@ fn level_stands_from(batches: &Batches, level: usize) -> Result<usize, TooShort>
     let (least, most) = late.iter().fold((u64::MAX, 0), |(least, most), &level| (least.min(level), most.max(level)));
     let at_begin = std::iter::once(before).chain(levels);
     Ok(at_begin.take_while(|level| !(least..=most).contains(level)).count())
+}
+
+/// Whether an SSD's erased flash falls through the second half of the run, by however little.
+fn free_flash_falls(batches: &Batches) -> bool {
+    let (_, levels) = batches.level(FREE_FLASH);
+    let (moved, steps) = moved_and_steps(&levels[levels.len() / 2 - 1..]);
+    moved < 0.0 && moved.powi(2) > LEVEL_SIGMAS.powi(2) * steps
+}
+
+/// By how much a level has moved, and the sum of the squares of its steps.
+fn moved_and_steps(levels: &[u64]) -> (f64, f64) {
+    let moved = levels[levels.len() - 1] as f64 - levels[0] as f64;
+    (moved, levels.windows(2).map(|step| (step[1] as f64 - step[0] as f64).powi(2)).sum())
 }
 
 /// The long-run variance of batch means from their second half, in fours.
@@ -373,7 +455,7 @@ fn are_independent(values: &[f64]) -> bool {
     ratio * ((count * count - 1.0) / (count - 2.0)).sqrt() < VON_NEUMANN_Z
 }
 
-/// What the variance of a mean grows by where neighbours are alike: that of a first-order autoregression.
+/// Factor on the variance of a mean of correlated values: that of a first-order autoregression.
 fn inflation(values: &[f64]) -> f64 {
     let (mean, variance) = mean_and_variance(values);
     if variance == 0.0 {

@@ -30,7 +30,7 @@ impl Servers {
         begin_ns + work_ns
     }
 
-    /// What they have done so far, as a component of that name.
+    /// Their work so far, as a component of that name.
     pub fn component(&self, name: &str) -> Component {
         Component {
             name: name.to_owned(),

@@ -25,7 +25,7 @@ pub enum Mode {
 pub struct SystemRecord {
     /// Its name in the catalogue, or the path of a device.
     pub name: String,
-    /// What it is: `drive`, `array`, `file`, `device`.
+    /// Its kind: `drive`, `array`, `file`, `device`.
     pub kind: String,
     /// The resolved description, every default filled in. Results of one system share it.
     #[serde(serialize_with = "whole", deserialize_with = "shared")]

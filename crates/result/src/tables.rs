@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::columns::{Column, count, figure, flag, text};
 use crate::{
-    CurvePoint, Fact, Fidelity, Interval, Known, LatencyHistogram, ModelError, OperationResult, Range, RunResult,
+    CurvePoint, Fact, Fidelity, Interval, Known, LatencyHistogram, Mode, ModelError, OperationResult, Range, RunResult,
     StreamResult,
 };
 
@@ -15,22 +15,22 @@ pub const NS_PER_MS: f64 = 1e6;
 const BYTES_PER_MB: f64 = 1e6;
 const BYTES_PER_GB: f64 = 1e9;
 
-/// What was asked for that the result does not say.
+/// The part of a run's settings that its result does not hold.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub struct Asked {
-    /// What distinguishes the run from others of a sweep.
+    /// Labels that distinguish the run from others of a sweep.
     pub labels: Vec<(String, String)>,
     /// The clients of a scenario, where their number was asked for.
     pub clients: Option<u64>,
-    /// Of a simulated system, bytes that the run may use: all that it exports, or a part.
+    /// Bytes of a simulated system that the run may use: all that it exports, or a part.
     pub capacity_bytes: Option<u64>,
 }
 
 /// A run in the table of results: what was asked for, what came of it, and the response times of all kinds together.
 pub struct Row {
-    /// What was asked for.
+    /// The settings of the run.
     pub asked: Asked,
-    /// What came of it.
+    /// The result of the run.
     pub result: RunResult,
     /// The response times of all kinds of request.
     pub response: LatencyHistogram,
@@ -42,7 +42,7 @@ impl Row {
         Row { asked, response: result.response(), result }
     }
 
-    /// What was asked for.
+    /// The settings of the run.
     pub fn asked(&self) -> &Asked {
         &self.asked
     }
@@ -52,7 +52,7 @@ impl Row {
         self.asked
     }
 
-    /// What it is made of, for other results.
+    /// Its settings and result, for other collections of results.
     pub fn taken(&self) -> (Asked, RunResult) {
         (self.asked.clone(), self.result.clone())
     }
@@ -60,6 +60,11 @@ impl Row {
     /// A quantile of the response times, in milliseconds.
     pub fn quantile_ms(&self, q: f64) -> Option<f64> {
         self.response.quantile_ns(q).map(|ns| ns as f64 / NS_PER_MS)
+    }
+
+    /// The same without the requests that waited through a stall, where there was one.
+    fn calm_ms(&self, q: f64) -> Option<f64> {
+        Some(self.result.response_without_stalls()?.quantile_ns(q)? as f64 / NS_PER_MS)
     }
 
     fn percentile(&self, percent: f64) -> Option<&Known> {
@@ -92,11 +97,11 @@ impl Row {
         match self.workload("/mode")? {
             Value::String(mode) => Some(mode.clone()),
             Value::Object(mode) => mode.keys().next().cloned(),
-            _ => None,
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => None,
         }
     }
 
-    /// Of a figure of the model its interval's low and high end.
+    /// Low and high end of the interval of a figure of the model.
     fn model(&self, figure: impl Fn(&ModelError) -> Option<Range>) -> Option<Range> {
         figure(self.result.model_error.as_ref()?)
     }
@@ -190,6 +195,20 @@ pub static RUN_COLUMNS: &[Column<Row>] = &[
         high_ms(row.percentile(99.9)?)
     }),
     figure("max_ms", "ms", "longest response time", |row| Some(row.response.max_ns() as f64 / NS_PER_MS)),
+    count("stalls", "", "times of 0.1 s or more in which a measured device completed nothing, 64 at most", |row| {
+        (row.result.mode == Mode::Measured)
+            .then(|| row.result.stalls.as_ref().map_or(0, |stalls| stalls.longest.len() as u64))
+    }),
+    figure("stalled_s", "s", "sum of these times", |row| Some(row.result.stalls.as_ref()?.total_ns() as f64 / 1e9)),
+    figure("mean_calm_ms", "ms", "mean response time without the requests that waited through a stall", |row| {
+        Some(row.result.response_without_stalls()?.mean_ns() / NS_PER_MS)
+    }),
+    figure("p99_calm_ms", "ms", "99th percentile without the requests that waited through a stall", |row| {
+        row.calm_ms(0.99)
+    }),
+    figure("p999_calm_ms", "ms", "99.9th percentile without the requests that waited through a stall", |row| {
+        row.calm_ms(0.999)
+    }),
     figure(
         "iops_model_low",
         "1/s",

@@ -31,18 +31,22 @@ impl Noise {
 
 /// What a run of these response times in microseconds, with these levels of a write cache, knows.
 fn told(values_us: impl IntoIterator<Item = f64>, level: impl Fn(u64) -> u64) -> Sampling {
+    sampled(values_us, level, false)
+}
+
+fn sampled(values_us: impl IntoIterator<Item = f64>, level: impl Fn(u64) -> u64, is_device: bool) -> Sampling {
     let (mut batches, mut responses) = (Batches::new(), LatencyHistogram::new());
-    batches.begin(0, [level(0), 0, 0, 0]);
+    batches.begin(0, [level(0), 0, 0, 0, 0]);
     for (at, value_us) in (1u64..).zip(values_us) {
         let ns = (value_us * 1e3) as u64;
         responses.record(ns);
         batches.outstanding(ns as f64);
         if batches.record(ns) {
-            let levels: Levels = [level(at), 0, 0, 0];
+            let levels: Levels = [level(at), 0, 0, 0, 0];
             batches.note_levels(levels);
         }
     }
-    Sampling::of(&batches, &responses)
+    Sampling::of(&batches, &responses, is_device)
 }
 
 fn steady(_: u64) -> u64 {
@@ -136,9 +140,40 @@ fn what_begins_otherwise_is_left_out() {
     assert!(told >= 80 && held >= 0.9 && left_out >= 80, "{told} told, {held}, {left_out} left out");
 }
 
+/// A device that stalls once for a second, under eight requests of 1 ms at a time.
+fn with_stalls(seed: u32, count: usize, stalls: &[usize]) -> impl Iterator<Item = f64> {
+    let stalled = |at: usize| stalls.iter().any(|stall| (*stall..stall + 8).contains(&at));
+    autoregression(seed, 0.5, count).zip(0..).map(move |(x, at)| if stalled(at) { 1_000_000.0 } else { x })
+}
+
+#[test]
+fn no_interval_of_a_device_rests_on_a_stall() {
+    let measured = |stalls: &[usize]| sampled(with_stalls(1, 20_000, stalls), steady, true);
+    let calm = measured(&[]);
+    assert!(calm.mean.between_ns().is_some(), "{calm:?}");
+    for at in [10, 300, 10_000, 19_900] {
+        let found = measured(&[at]);
+        assert_eq!(found.mean, Known::TooShort(TooShort::FewEvents), "a stall at request {at}");
+        // A rare event is no warm-up, and the median does not depend on it.
+        assert!(found.warm_up_requests < 2_000, "{at}: {} requests of warm-up", found.warm_up_requests);
+        assert!(found.percentiles[0].value.between_ns().is_some(), "{at}: {found:?}");
+    }
+    assert_eq!(measured(&[3_000, 9_000, 15_000]).mean, Known::TooShort(TooShort::FewEvents));
+    // Of many stalls a run knows how often they come.
+    let often: Vec<usize> = (0..100).map(|number| 200 * number + 50).collect();
+    assert!(measured(&often).mean.between_ns().is_some(), "{:?}", measured(&often).mean);
+}
+
+/// A measured queue is told as a simulated one is: what is refused are events, not skewed times.
+#[test]
+fn intervals_of_a_device_under_a_queue_hold_too() {
+    let (told, held) = coverage(300, 200.0, |seed| sampled(queue(seed, 0.5, 20_000), steady, true).mean);
+    assert!(told >= 250 && (0.92..=0.985).contains(&held), "{told} told, {held}");
+}
+
 /// A cache that fills looks steady until it is full: only its level tells.
 #[test]
-fn a_cache_that_fills_is_told_by_its_level() {
+fn a_filling_cache_is_recognised_by_its_level() {
     let run = |full_at: u64| told(autoregression(1, 0.5, 20_000), |at| at.min(full_at));
     assert_eq!(run(100_000).mean, Known::TooShort(TooShort::WriteCacheMoves));
     let full = run(4_000);
@@ -148,16 +183,16 @@ fn a_cache_that_fills_is_told_by_its_level() {
     assert!(saw.mean.between_ns().is_some() && saw.warm_up_requests < 1_000, "{saw:?}");
     // A level that rose for long before the run, and rises by little within it, still rises.
     let mut batches = Batches::new();
-    batches.begin(100_000, [100_000, 0, 0, 0]);
+    batches.begin(100_000, [100_000, 0, 0, 0, 0]);
     let mut responses = LatencyHistogram::new();
     for (at, value) in (100_001..).zip(autoregression(1, 0.5, 2_000)) {
         responses.record(value as u64);
         batches.outstanding(value);
         if batches.record(value as u64) {
-            batches.note_levels([at, 0, 0, 0]);
+            batches.note_levels([at, 0, 0, 0, 0]);
         }
     }
-    assert_eq!(Sampling::of(&batches, &responses).mean, Known::TooShort(TooShort::WriteCacheMoves));
+    assert_eq!(Sampling::of(&batches, &responses, false).mean, Known::TooShort(TooShort::WriteCacheMoves));
 }
 
 #[test]

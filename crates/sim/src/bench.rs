@@ -2,11 +2,12 @@
 
 use headstack_driver::{Answer, Probe, Probing};
 
-use crate::SimError;
+use crate::description::system::SystemDescription;
 use crate::drive::Completion;
+use crate::error::SimError;
 use crate::flights::Failed;
-use crate::rig::Progress;
-use crate::system::{System, SystemDescription};
+use crate::progress::Progress;
+use crate::system::System;
 
 /// Requests between two looks at whether somebody wants the end.
 const LOOK_EVERY: usize = 1 << 13;
@@ -27,9 +28,18 @@ impl Bench {
     /// # Errors
     /// What is impossible in the description.
     pub fn new(description: &SystemDescription, seed: u64) -> Result<Bench, SimError> {
+        Bench::prepared(description, seed, &|_| true)
+    }
+
+    /// The same where SSDs may begin in the steady state, which takes minutes: `progress` is called meanwhile with the share
+    /// done.
+    ///
+    /// # Errors
+    /// As of [`System::prepared`].
+    pub fn prepared(description: &SystemDescription, seed: u64, progress: &Progress) -> Result<Bench, SimError> {
         description.check()?;
         let (capacity_bytes, block_bytes) = (description.capacity_bytes(), description.block_bytes());
-        let system = System::new(description, seed)?;
+        let system = System::prepared(description, seed, progress)?;
         Ok(Bench { system, capacity_bytes, block_bytes, now_ns: 0, done: Vec::new(), failed: Vec::new() })
     }
 

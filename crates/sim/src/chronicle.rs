@@ -87,7 +87,7 @@ pub enum Work {
     Own,
 }
 
-/// What a command to a member is for.
+/// Purpose of a command to a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Purpose {
@@ -105,7 +105,7 @@ pub enum Purpose {
     Upkeep,
 }
 
-/// What a die does.
+/// Work of a die.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DieWork {
@@ -143,9 +143,9 @@ pub(crate) struct Names {
     member: Option<u32>,
     requests: Numbers,
     commands: Numbers,
-    /// Of a command that a disk passes on: the name that its host gave it.
+    /// For a command that a disk passes on: the name that its host gave it.
     passed_on: HashMap<(Option<u32>, u32), u32>,
-    /// Of a slot of a solid-state drive: the name of the command in it.
+    /// For each slot of an SSD: the name of the command in it.
     slots: HashMap<(Option<u32>, u32), u32>,
 }
 

@@ -2,13 +2,13 @@
 
 use headstack_result::{LEVEL_NAMES, Levels};
 use headstack_workload::{Kind, Request, Span};
-use serde::{Deserialize, Serialize};
 
-use crate::SimError;
-use crate::adapter::description::AdapterDescription;
+pub use crate::description::device::DeviceDescription;
 use crate::disk::Disk;
-use crate::drive::description::DriveDescription;
-use crate::drive::{Completion, InvalidDescription};
+use crate::drive::Completion;
+use crate::drive::mechanics::SpindleVariation;
+use crate::error::InvalidDescription;
+use crate::error::SimError;
 use crate::gauges::{DeviceGauge, DeviceHealth};
 use crate::link::Upstream;
 use crate::media_defects::Failure;
@@ -17,92 +17,9 @@ use crate::power::Meter;
 use crate::snapshot::Snapshot;
 use crate::spans::put_in_order;
 use crate::ssd::Ssd;
-use crate::ssd::description::SsdDescription;
 use crate::volume::Volume;
-use crate::volume::description::VolumeDescription;
-
-/// What a device is, fully resolved.
-#[allow(clippy::large_enum_variant)] // A few a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum DeviceDescription {
-    /// A disk drive.
-    Disk(DriveDescription),
-    /// A solid-state drive.
-    Ssd(SsdDescription),
-    /// A volume of a cloud.
-    Volume(VolumeDescription),
-}
 
 impl DeviceDescription {
-    /// What solid-state drives are used in units of, having no sectors.
-    pub const PAGE_BYTES: u32 = 4096;
-
-    /// Product name, for people.
-    pub fn name(&self) -> &str {
-        match self {
-            DeviceDescription::Disk(drive) => &drive.name,
-            DeviceDescription::Ssd(ssd) => &ssd.name,
-            DeviceDescription::Volume(volume) => &volume.name,
-        }
-    }
-
-    /// Bytes that it exports.
-    pub fn capacity_bytes(&self) -> u64 {
-        match self {
-            DeviceDescription::Disk(drive) => {
-                drive.geometry.logical_blocks * u64::from(drive.geometry.logical_block_bytes)
-            }
-            DeviceDescription::Ssd(ssd) => ssd.capacity.logical_bytes,
-            DeviceDescription::Volume(volume) => volume.capacity_bytes,
-        }
-    }
-
-    /// Bytes of a logical block, of which every request is a multiple.
-    pub fn block_bytes(&self) -> u32 {
-        match self {
-            DeviceDescription::Disk(drive) => drive.geometry.logical_block_bytes,
-            DeviceDescription::Ssd(ssd) => ssd.capacity.logical_block_bytes,
-            DeviceDescription::Volume(volume) => volume.block_bytes,
-        }
-    }
-
-    /// Its physical sector; 4 KiB of a device that has none.
-    pub fn sector_bytes(&self) -> u32 {
-        match self {
-            DeviceDescription::Disk(drive) => drive.geometry.physical_sector_bytes,
-            DeviceDescription::Ssd(_) | DeviceDescription::Volume(_) => Self::PAGE_BYTES,
-        }
-    }
-
-    /// Commands that it holds at most, of any host.
-    pub fn tags(&self) -> u32 {
-        match self {
-            DeviceDescription::Disk(drive) => drive.interface.host_tags.min(drive.queue.depth),
-            DeviceDescription::Ssd(ssd) => ssd.interface.queue_depth,
-            DeviceDescription::Volume(volume) => volume.queue_depth,
-        }
-    }
-
-    /// What driver and host adapter take where it stands alone; in an array its controller stands there.
-    pub fn host(&self) -> Option<&AdapterDescription> {
-        match self {
-            DeviceDescription::Disk(drive) => drive.interface.host.as_ref(),
-            DeviceDescription::Ssd(ssd) => ssd.interface.host.as_ref(),
-            // Its latency is that which its host sees.
-            DeviceDescription::Volume(_) => None,
-        }
-    }
-
-    /// Puts it behind a host adapter, or behind none.
-    pub fn set_host(&mut self, host: Option<AdapterDescription>) {
-        match self {
-            DeviceDescription::Disk(drive) => drive.interface.host = host,
-            DeviceDescription::Ssd(ssd) => ssd.interface.host = host,
-            DeviceDescription::Volume(_) => {}
-        }
-    }
-
     /// What is impossible in it.
     ///
     /// # Errors
@@ -148,16 +65,25 @@ pub enum Device {
 }
 
 impl Device {
-    /// A device at rest. `seed` drives its optional random processes only.
+    /// A device at rest; an SSD is empty until [`Self::prepare`]. `seed` drives its optional random processes only.
     ///
     /// # Errors
     /// What is impossible in the description.
     pub fn new(description: &DeviceDescription, seed: u64) -> Result<Device, InvalidDescription> {
         Ok(match description {
             DeviceDescription::Disk(drive) => Device::Disk(Box::new(Disk::new(drive, seed)?)),
-            DeviceDescription::Ssd(ssd) => Device::Ssd(Box::new(Ssd::new(ssd, seed)?)),
+            DeviceDescription::Ssd(ssd) => Device::Ssd(Box::new(Ssd::empty(ssd, seed)?)),
             DeviceDescription::Volume(volume) => Device::Volume(Box::new(Volume::new(volume, seed)?)),
         })
+    }
+
+    /// Brings it into the state in which its description says that it begins. Returns false where `goes_on`, which is called
+    /// with the share done, stopped it.
+    pub(crate) fn prepare(&mut self, goes_on: &mut dyn FnMut(f64) -> bool) -> bool {
+        match self {
+            Device::Ssd(ssd) => ssd.prepare(goes_on),
+            Device::Disk(_) | Device::Volume(_) => true,
+        }
     }
 
     /// Another device of the same description, at rest: disks share what was compiled from it.
@@ -165,12 +91,20 @@ impl Device {
         match self {
             Device::Disk(disk) => Device::Disk(Box::new(disk.another(seed))),
             Device::Ssd(ssd) => {
-                Device::Ssd(Box::new(Ssd::new(ssd.description(), seed).expect("one of its kind was possible")))
+                Device::Ssd(Box::new(Ssd::empty(ssd.description(), seed).expect("one of its kind was possible")))
             }
             Device::Volume(volume) => {
                 let another = Volume::new(volume.description(), seed).expect("one of its kind was possible");
                 Device::Volume(Box::new(another))
             }
+        }
+    }
+
+    /// Gives the spindle of a disk at rest its own phase and speed; other devices have none.
+    pub(crate) fn vary_spindle(&mut self, variation: SpindleVariation) {
+        match self {
+            Device::Disk(disk) => disk.vary_spindle(variation),
+            Device::Ssd(_) | Device::Volume(_) => {}
         }
     }
 
@@ -248,7 +182,7 @@ impl Device {
         }
     }
 
-    /// What is wrong with a command that is complete.
+    /// The failure of a completed command, once.
     #[cold]
     pub(crate) fn take_failure(&mut self, id: u32) -> Option<Failure> {
         match self {
@@ -261,17 +195,18 @@ impl Device {
     /// Switches the write cache.
     ///
     /// # Errors
-    /// A solid-state drive, whose buffer cannot be switched off.
+    /// A volume, which has none.
     pub(crate) fn set_write_cache(&mut self, on: bool) -> Result<(), SimError> {
         match self {
             Device::Disk(disk) => {
                 disk.set_write_cache(on);
                 Ok(())
             }
-            Device::Ssd(_) => {
-                Err(SimError::Fault("write cache: that of a solid-state drive cannot be switched; a disk's can".into()))
+            Device::Ssd(ssd) => {
+                ssd.set_write_cache(on);
+                Ok(())
             }
-            Device::Volume(_) => Err(SimError::Fault("write cache: a volume has none; a disk has".into())),
+            Device::Volume(_) => Err(SimError::Fault("write cache: a volume has none; a drive has".into())),
         }
     }
 
@@ -316,16 +251,16 @@ impl Device {
         }
     }
 
-    /// What it does; its name is the caller's.
+    /// Its present state; the caller names it.
     pub(crate) fn levels(&self) -> Levels {
         match self {
             Device::Disk(disk) => disk.levels(),
-            Device::Ssd(ssd) => [ssd.buffered_bytes(), 0, 0, 0],
+            Device::Ssd(ssd) => [ssd.buffered_bytes(), 0, 0, 0, ssd.free_flash_bytes()],
             Device::Volume(_) => [0; LEVEL_NAMES.len()],
         }
     }
 
-    /// What it does; its name is the caller's.
+    /// Its present state; the caller names it.
     pub(crate) fn gauge(&self, now_ns: u64) -> DeviceGauge {
         match self {
             Device::Disk(disk) => disk.gauge(now_ns),

@@ -4,13 +4,14 @@
 use headstack_result::{FaultRecord, LossRecord};
 use headstack_workload::{Kind, Request};
 
-use crate::SimError;
+use crate::description::model::Model;
+use crate::description::system::SystemDescription;
 use crate::drive::Completion;
-use crate::faults::{Fault, Injection, Schedule, Unflushed};
+use crate::error::SimError;
+use crate::faults::{Injection, Schedule};
 use crate::flights::Outcome;
-use crate::model::Model;
 use crate::power_cut::{Changed, Lost};
-use crate::system::{System, SystemDescription};
+use crate::system::System;
 use crate::timeline::{Finished, Timeline};
 
 /// A system and its faults. Time 0 of its schedule is that of the run, whose warm-up is part of it.
@@ -37,11 +38,7 @@ impl FaultedSystem {
         timeline.follow(schedule)?;
         let wrong = |(index, (key, message))| SimError::Fault(format!("fault[{index}].{key}: {message}"));
         schedule.check_without_contents().map_err(wrong)?;
-        let loses = |fault: &Fault| {
-            let drops = matches!(fault, Fault::Errno { unflushed: Some(Unflushed::Drop), .. });
-            drops || matches!(fault, Fault::PowerCut { .. })
-        };
-        let loses = schedule.faults.iter().any(|timed| loses(&timed.fault));
+        let loses = schedule.faults.iter().any(|timed| timed.fault.loses_cached_writes());
         Ok(FaultedSystem {
             timeline,
             finished: Vec::new(),

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::array::description::Level;
 use crate::array::{PassKind, PassState};
+use crate::description::array::Level;
 
 /// What is going on inside a system, for people.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::drive::description::Policy;
+use crate::description::drive::Policy;
 
 /// Requests that wait in the host.
 #[derive(Clone, Debug)]
@@ -28,7 +28,9 @@ impl Host {
     pub fn new(tags: u32, elevator: Policy) -> Self {
         let waiting = match elevator {
             Policy::Fcfs => Waiting::Arrival(VecDeque::new()),
-            policy => Waiting::Address { by_place: BTreeMap::new(), policy, upwards: true },
+            Policy::Sstf | Policy::Look | Policy::CLook | Policy::Sptf => {
+                Waiting::Address { by_place: BTreeMap::new(), policy: elevator, upwards: true }
+            }
         };
         Host { waiting, tags, in_drive: 0, arrivals: 0, last_bytes: 0 }
     }
@@ -44,11 +46,16 @@ impl Host {
 
     /// Requests in the drive and before it.
     pub fn outstanding(&self) -> u32 {
+        self.in_drive + self.waits()
+    }
+
+    /// Requests before the drive.
+    fn waits(&self) -> u32 {
         let waiting = match &self.waiting {
             Waiting::Arrival(queue) => queue.len(),
             Waiting::Address { by_place, .. } => by_place.len(),
         };
-        self.in_drive + waiting as u32
+        waiting as u32
     }
 
     /// A request at `offset_bytes` wants to go to the drive: true if it may go now, else it waits.
@@ -84,6 +91,8 @@ impl Host {
         if next.is_none() {
             self.in_drive -= 1;
         }
+        debug_assert!(self.in_drive <= self.tags, "a drive has no more commands than tags");
+        debug_assert!(self.in_drive == self.tags || self.waits() == 0, "no request waits while a tag is free");
         next
     }
 }

@@ -9,7 +9,7 @@
 
 use headstack_workload::{Kind, Request};
 
-use crate::SimError;
+use crate::error::SimError;
 use crate::system::System;
 
 /// Requests of each short run, of which a fourth more comes first. The drift of a few percent that is looked for in the end

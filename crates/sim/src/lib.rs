@@ -1,12 +1,16 @@
 //! Virtual time: drives, arrays, and what puts them under load. No I/O, no wall clock.
 
+#![deny(clippy::wildcard_enum_match_arm)] // A new variant does not compile until every match handles it.
+
 pub mod adapter;
 pub mod array;
 mod bench;
 pub mod chronicle;
+pub mod description;
 pub mod device;
 pub mod disk;
 pub mod drive;
+mod error;
 mod faulted;
 pub mod faults;
 mod flights;
@@ -16,13 +20,15 @@ mod in_service;
 mod kept;
 pub mod link;
 pub mod media_defects;
-mod model;
+mod notes;
 pub mod power;
 pub mod power_cut;
+mod progress;
 mod recorder;
 pub mod replay;
 mod rig;
 mod run;
+mod run_spec;
 mod scenario;
 mod snapshot;
 mod spans;
@@ -32,35 +38,11 @@ pub mod timeline;
 pub mod volume;
 
 pub use bench::Bench;
+pub use description::model::{Constant, Model};
+pub use description::system::SystemDescription;
+pub use error::{InvalidDescription, SimError};
 pub use flights::{Failed, Flight, Outcome};
-pub use model::{Constant, Model};
+pub use progress::Progress;
 pub use recorder::{Observed, Recorder, Sink};
-pub use rig::Progress;
-pub use run::{Demand, RunSpec, contained, record, run, run_all, run_contained};
-pub use system::SystemDescription;
-
-/// What can be wrong with a simulation that was asked for.
-#[derive(Debug, thiserror::Error)]
-pub enum SimError {
-    /// The drive cannot exist.
-    #[error("{0}")]
-    Drive(#[from] drive::InvalidDescription),
-    /// The workload cannot be produced.
-    #[error("{0}")]
-    Workload(#[from] headstack_workload::WorkloadError),
-    /// The range of the run does not lie on the system.
-    #[error("range: {0}")]
-    Range(String),
-    /// A recording, or one of its requests, cannot be replayed.
-    #[error("{0}")]
-    Replay(#[from] headstack_replay::ReplayError),
-    /// A fault cannot strike the system.
-    #[error("{0}")]
-    Fault(String),
-    /// The run was stopped from outside.
-    #[error("stopped")]
-    Stopped,
-    /// The simulator broke one of its own rules.
-    #[error("a bug of the simulator: {0}")]
-    Panicked(String),
-}
+pub use run::{contained, record, run, run_all, run_contained};
+pub use run_spec::{Demand, RunSpec};

@@ -5,67 +5,7 @@
 //! moment it is ready, in pieces where it must: devices that share a link disconnect and reconnect, so no time that
 //! somebody could use is lost. The calendar is short, since what lies in the past is forgotten.
 
-use serde::{Deserialize, Serialize};
-
-/// A link, fully resolved.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LinkDescription {
-    /// Its name in results, such as `scsi bus`.
-    pub name: String,
-    /// What it is.
-    pub kind: LinkKind,
-    /// Time of one byte of payload: framing and encoding are in it.
-    pub ns_per_byte: f64,
-    /// Time taken to deliver one command (arbitration, selection, command and status phases), beside its data.
-    pub command_ns: u64,
-    /// Time taken a data transfer, besides its bytes, towards the host (arbitration, reselection, messages).
-    pub read_ns: u64,
-    /// The same away from the host, where asking for the data costs another round (XFER_RDY).
-    pub write_ns: u64,
-    /// Delay that occupies nobody: cables, switches, protocol stacks.
-    pub latency_ns: u64,
-    /// Data of reads and of writes do not share its time.
-    pub full_duplex: bool,
-    /// A command holds the link from its delivery to its completion: parallel ATA without overlapped commands.
-    pub held_by_command: bool,
-}
-
-/// What a link is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum LinkKind {
-    /// Parallel SCSI bus.
-    Scsi,
-    /// Parallel ATA cable with up to two devices.
-    Ata,
-    /// Serial ATA link, or the bridge from a parallel cable to it.
-    Sata,
-    /// SAS lane or wide port.
-    Sas,
-    /// Fibre Channel arbitrated loop.
-    FcLoop,
-    /// PCI or PCI Express bus.
-    Pci,
-    /// Client network.
-    Ethernet,
-    /// Path between two controllers.
-    Mirror,
-}
-
-impl LinkKind {
-    /// Every kind.
-    pub const ALL: [LinkKind; 8] = [
-        LinkKind::Scsi,
-        LinkKind::Ata,
-        LinkKind::Sata,
-        LinkKind::Sas,
-        LinkKind::FcLoop,
-        LinkKind::Pci,
-        LinkKind::Ethernet,
-        LinkKind::Mirror,
-    ];
-}
+pub use crate::description::link::{LinkDescription, LinkKind};
 
 /// Which way data go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -188,6 +128,9 @@ impl Calendar {
         if from == to {
             return at;
         }
+        debug_assert!(from < to, "an interval has a length");
+        debug_assert!(at == 0 || self.taken[at - 1].1 <= from, "intervals are in order and apart");
+        debug_assert!(self.taken.get(at).is_none_or(|next| to <= next.0), "intervals are in order and apart");
         let joins_before = at > 0 && self.taken[at - 1].1 >= from;
         let joins_after = self.taken.get(at).is_some_and(|&(begin, _)| begin <= to);
         match (joins_before, joins_after) {
@@ -277,9 +220,7 @@ impl Upstream<'_> {
         }
         for &hop in self.hops {
             let link = &mut self.links[hop as usize];
-            // A device holds a bus at its own pace; switches and bridges take whole frames at theirs.
-            let shares_wire = matches!(link.description.kind, LinkKind::Scsi | LinkKind::Ata | LinkKind::FcLoop);
-            let pace = if shares_wire { port_ns_per_byte } else { 0.0 };
+            let pace = if link.description.kind.shares_wire() { port_ns_per_byte } else { 0.0 };
             end_ns = end_ns.max(link.carry(self.now_ns, ready_ns, bytes, pace, direction));
         }
         end_ns

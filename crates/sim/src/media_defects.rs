@@ -76,7 +76,7 @@ impl Failures {
         }
     }
 
-    /// What is wrong with a command that is complete.
+    /// The failure of a completed command, once.
     pub fn take(&mut self, id: u32) -> Option<Failure> {
         let at = self.0.iter().position(|failure| failure.id == id)?;
         Some(self.0.remove(at))

@@ -49,7 +49,8 @@ impl<S: FnMut(&Observed)> Recorder<S> {
             self.numbers.resize(slot + 1, 0);
         }
         self.numbers[slot] = self.first + self.window.len() as u64;
-        let recorded = Recorded { arrival_ns: flight.intended_ns, completion_ns: None, request: flight.request };
+        let recorded =
+            Recorded { arrival_ns: flight.intended_ns, completion_ns: None, request: flight.request, pre_flush: false };
         let observed = Observed { recorded, wait_ns: None, client: flight.client, stream: flight.stream };
         self.window.push_back((observed, false));
     }

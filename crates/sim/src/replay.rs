@@ -4,14 +4,16 @@ use headstack_replay::{Due, Player, Replay, ReplayError, ReplayMode, Slot, Sourc
 use headstack_result::{RunResult, Sampling, TooShort};
 use headstack_workload::Recorded;
 
-use crate::SimError;
+use crate::description::drive::DriveDescription;
+use crate::description::system::SystemDescription;
 use crate::drive::Completion;
-use crate::drive::description::DriveDescription;
+use crate::error::SimError;
 use crate::faults::Schedule;
 use crate::flights::Flight;
+use crate::notes::{note_of_shingled_rebuild, note_of_tail};
+use crate::progress::Progress;
 use crate::recorder::{Observed, Sink};
-use crate::rig::{Machine, Progress, Rig, note_of_tail};
-use crate::system::{System, SystemDescription};
+use crate::rig::{Machine, Rig, once_prepared, prepared};
 
 /// What is replayed on.
 #[derive(Clone, Debug)]
@@ -46,13 +48,14 @@ pub fn replay<'a, E: From<SimError> + From<ReplayError>>(
     sink: Option<&'a mut Sink<'a>>,
 ) -> Result<RunResult, E> {
     spec.replay.check()?;
-    let machine = Machine::new(System::new(&spec.system, spec.seed)?, &spec.system, spec.faults.as_ref())?;
+    let system = prepared(&spec.system, spec.seed, progress)?;
+    let machine = Machine::new(system, &spec.system, spec.faults.as_ref())?;
     let rig = Rig::new(machine, spec.interval_ns, sink);
     let (capacity_bytes, block_bytes) = (spec.system.capacity_bytes(), spec.system.block_bytes());
     let player = Player::new(&spec.replay, capacity_bytes, block_bytes, source)?;
     let is_timed = matches!(spec.replay.mode, ReplayMode::Timed { .. });
     let mut stage = Stage { rig, player, is_timed, under_way: Vec::new(), late_arrivals: 0, piled_up: false };
-    stage.play(spec, progress)?;
+    stage.play(spec, &once_prepared(&spec.system, progress))?;
     Ok(stage.finish(spec))
 }
 
@@ -174,6 +177,7 @@ impl<E: From<SimError> + From<ReplayError>> Stage<'_, '_, E> {
             result.sampling = Sampling::nothing(TooShort::Saturated);
         }
         result.notes.extend(played.notes);
+        result.notes.extend(note_of_shingled_rebuild(&spec.system, &result));
         result.notes.extend(note_of_tail(&spec.system));
         result
     }

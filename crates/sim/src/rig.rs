@@ -6,29 +6,44 @@ use std::convert::Infallible;
 
 use headstack_driver::End;
 use headstack_result::{Finished, Measuring, Mode, RunResult, SystemRecord};
-use headstack_workload::{GENERATOR_NAME, Workload};
+use headstack_workload::{GENERATOR_NAME, Kind};
 use serde_json::Value;
 
-use crate::SimError;
 use crate::chronicle::{self, Event, note};
-use crate::device::DeviceDescription;
+use crate::description::system::SystemDescription;
 use crate::drive::Completion;
-use crate::drive::description::SlowProcesses;
+use crate::error::SimError;
 use crate::faulted::FaultedSystem;
 use crate::faults::Schedule;
 use crate::flights::{Flight, Flights, Outcome};
 use crate::kept::Kept;
+use crate::notes::{note_of_flushes, note_of_openzfs};
+use crate::progress::Progress;
 use crate::recorder::{Recorder, Sink};
 use crate::snapshot::Snapshot;
-use crate::system::{System, SystemDescription};
+use crate::system::System;
 
 thread_local! {
     /// Without their names.
     static RECORDS: RefCell<Kept<SystemDescription, SystemRecord>> = RefCell::default();
 }
 
-/// Hears how far a run is, 0 to 1, and says whether it goes on.
-pub type Progress<'a> = dyn Fn(f64) -> bool + Sync + 'a;
+/// Share of the progress of a run in which SSDs are brought into their steady state. That takes minutes; a run takes seconds.
+const PREPARING: f64 = 0.9;
+
+/// The system of a run, ready to begin.
+///
+/// # Errors
+/// As of [`System::prepared`].
+pub fn prepared(description: &SystemDescription, seed: u64, progress: &Progress) -> Result<System, SimError> {
+    System::prepared(description, seed, &|share| progress(PREPARING * share))
+}
+
+/// What is left of the progress of a run once its system is [`prepared`].
+pub fn once_prepared<'p>(description: &SystemDescription, progress: &'p Progress) -> impl Fn(f64) -> bool + Sync + 'p {
+    let before = if description.begins_steady() { PREPARING } else { 0.0 };
+    move |share| progress(before + (1.0 - before) * share)
+}
 
 /// Completions between two looks at the clock of the outside world.
 const PROGRESS_EVERY: u64 = 1 << 13;
@@ -76,6 +91,8 @@ pub struct Rig<'a> {
     recorder: Option<Recorder<&'a mut Sink<'a>>>,
     /// Why it is over before its time.
     ended_early: Option<String>,
+    /// Some request asked for data on stable storage: a flush, or a forced write.
+    asks_durability: bool,
     /// Whether that is since an open loop can only pile up.
     pub is_swamped: bool,
     next_progress: u64,
@@ -103,6 +120,7 @@ impl<'a> Rig<'a> {
             preloaded: 0,
             recorder: sink.map(Recorder::new),
             ended_early: None,
+            asks_durability: false,
             is_swamped: false,
             next_progress: PROGRESS_EVERY,
         }
@@ -150,6 +168,7 @@ impl<'a> Rig<'a> {
     #[inline]
     pub fn issue(&mut self, flight: Flight) -> (u32, bool) {
         self.count_depth(flight.intended_ns);
+        self.asks_durability |= flight.request.kind == Kind::Flush || flight.request.force_unit_access;
         let id = self.flights.issue(flight);
         self.tell_arrival(id, &flight);
         if let Some(recorder) = &mut self.recorder {
@@ -170,10 +189,12 @@ impl<'a> Rig<'a> {
     /// written apart, which a processor waits for.
     #[inline]
     pub fn advance(&mut self, limit_ns: u64, done: &mut Vec<Completion>) {
-        self.now_ns = match &mut self.machine {
+        let at_ns = match &mut self.machine {
             Machine::Sound(system) => system.advance_to_completions(limit_ns, done),
             Machine::Faulted(faulted) => faulted.advance_by_one(limit_ns, done),
         };
+        debug_assert!(at_ns >= self.now_ns, "time does not go back: {at_ns} after {}", self.now_ns);
+        self.now_ns = at_ns;
     }
 
     #[inline(always)]
@@ -354,6 +375,8 @@ impl<'a> Rig<'a> {
         }
         let after = self.system().snapshot();
         result.ended_early = self.ended_early;
+        result.notes.extend(note_of_openzfs(description));
+        result.notes.extend(self.asks_durability.then(|| note_of_flushes(description)).flatten());
         let mut measuring = self.measuring.expect("a run ends by its measured part");
         self.flights.under_way().for_each(|flight| measuring.still_outstanding(flight.intended_ns));
         measuring.write_to(&mut result);
@@ -377,31 +400,4 @@ pub fn finished(flight: &Flight, completion: &Completion) -> Finished {
         started_ns: completion.started_ns,
         at_ns: completion.at_ns,
     }
-}
-
-/// What is to be known of a workload's requests on a drive whose sectors are larger than its blocks (512e).
-pub fn note_of_alignment(system: &SystemDescription, workload: &Workload) -> Option<String> {
-    match system {
-        SystemDescription::Drive(DeviceDescription::Disk(drive)) => {
-            let geometry = &drive.geometry;
-            workload.note_of_alignment(geometry.logical_block_bytes, geometry.physical_sector_bytes)
-        }
-        // Solid-state drives and volumes have no sectors of a medium, and arrays no one size of theirs.
-        SystemDescription::Drive(DeviceDescription::Ssd(_) | DeviceDescription::Volume(_))
-        | SystemDescription::Array(_) => None,
-    }
-}
-
-/// What a reader of latencies should know of a system that makes no tail of its own.
-pub fn note_of_tail(system: &SystemDescription) -> Option<String> {
-    let quiet = |device: &DeviceDescription| match device {
-        DeviceDescription::Disk(drive) => drive.slow == SlowProcesses::default(),
-        DeviceDescription::Ssd(_) | DeviceDescription::Volume(_) => false,
-    };
-    let quiet = match system {
-        SystemDescription::Drive(device) => quiet(device),
-        SystemDescription::Array(array) => array.devices.iter().all(quiet),
-    };
-    let note = "beyond p99 the tail is geometry and queueing only: retries, recalibration and scans are off";
-    quiet.then(|| note.to_owned())
 }

@@ -4,63 +4,20 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use headstack_driver::{End, Loop};
 use headstack_result::{RunResult, Sampling, TooShort};
-use headstack_workload::scenario::Scenario;
 use headstack_workload::{Arrivals, Generator, RunLength, Span, WarmUp, Workload};
 use rayon::prelude::*;
 
-use crate::SimError;
 use crate::drive::Completion;
-use crate::faults::Schedule;
+use crate::error::SimError;
 use crate::flights::{Flight, Flights};
 use crate::in_service;
+use crate::notes::{note_of_alignment, note_of_shingled_rebuild, note_of_tail};
+use crate::progress::Progress;
 use crate::recorder::Sink;
-use crate::rig::{Machine, Progress, Rig, note_of_alignment, note_of_tail, waiting_max};
+use crate::rig::{Machine, Rig, once_prepared, prepared, waiting_max};
+use crate::run_spec::{Demand, RunSpec};
 use crate::scenario;
-use crate::system::{System, SystemDescription};
-
-/// What is run.
-#[derive(Clone, Debug)]
-pub struct RunSpec {
-    /// The system's name, for people.
-    pub system_name: String,
-    /// The system.
-    pub system: SystemDescription,
-    /// What it is put under.
-    pub demand: Demand,
-    /// The part of the system that the workload touches; the whole where absent.
-    pub span: Option<Span>,
-    /// Seed of every random choice.
-    pub seed: u64,
-    /// Length of the intervals that results are also kept for.
-    pub interval_ns: Option<u64>,
-    /// Requests of the same kind that caches and flash have seen before the run begins, in no time: hours of use that
-    /// need not be simulated. A write-back cache is as dirty then as it stays under the load.
-    pub preload: u64,
-    /// What goes wrong, and when: from the start of the run on, whose warm-up is part of it.
-    pub faults: Option<Schedule>,
-}
-
-/// What a system is put under.
-#[allow(clippy::large_enum_variant)] // One a run.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Demand {
-    /// One access specification, in a closed or an open loop.
-    Workload(Workload),
-    /// Clients of several kinds at once.
-    Scenario(Scenario),
-}
-
-impl From<Workload> for Demand {
-    fn from(workload: Workload) -> Demand {
-        Demand::Workload(workload)
-    }
-}
-
-impl From<Scenario> for Demand {
-    fn from(scenario: Scenario) -> Demand {
-        Demand::Scenario(scenario)
-    }
-}
+use crate::system::System;
 
 /// Runs one specification to its end.
 ///
@@ -83,8 +40,8 @@ fn run_with<'a>(spec: &RunSpec, progress: &Progress, sink: Option<&'a mut Sink<'
         Demand::Workload(workload) => workload,
         Demand::Scenario(scenario) => return scenario::run(spec, scenario, progress, sink),
     };
-    let mut runner = Runner::new(spec, workload, sink)?;
-    runner.go(progress)?;
+    let mut runner = Runner::new(spec, workload, progress, sink)?;
+    runner.go(&once_prepared(&spec.system, progress))?;
     Ok(runner.finish(spec, workload))
 }
 
@@ -123,14 +80,18 @@ struct Runner<'a> {
     requests: Loop,
     warm_up: WarmUp,
     end: End,
-    /// Of an open loop.
+    /// Most requests of an open loop that may wait.
     waiting_max: u64,
     late_arrivals: u64,
 }
 
 impl<'a> Runner<'a> {
-    fn new(spec: &RunSpec, workload: &Workload, sink: Option<&'a mut Sink<'a>>) -> Result<Self, SimError> {
-        let mut system = System::new(&spec.system, spec.seed)?;
+    fn new(
+        spec: &RunSpec,
+        workload: &Workload,
+        progress: &Progress,
+        sink: Option<&'a mut Sink<'a>>,
+    ) -> Result<Self, SimError> {
         let capacity = spec.system.capacity_bytes();
         let span = spec.span.unwrap_or(Span { start_bytes: 0, length_bytes: capacity });
         let end = span.start_bytes.checked_add(span.length_bytes);
@@ -142,13 +103,16 @@ impl<'a> Runner<'a> {
         }
         workload.validate()?;
         let generator = Generator::new(workload, span, spec.system.block_bytes(), spec.seed)?;
+        let mut system = prepared(&spec.system, spec.seed, progress)?;
+        let progress = once_prepared(&spec.system, progress);
+        let goes_on = |_: f64| progress(0.0);
         if spec.preload > 0 {
             let mut past = Generator::new(workload, span, spec.system.block_bytes(), !spec.seed)?;
             in_service::bring(
                 &mut system,
                 &mut || Some(past.next()),
                 spec.preload,
-                &mut |system, requests, number| Self::pilot(spec, workload, span, system, requests, number),
+                &mut |system, requests, number| Self::pilot(spec, workload, span, (system, requests, number), &goes_on),
             )?;
         }
         let machine = Machine::new(system, &spec.system, spec.faults.as_ref())?;
@@ -172,9 +136,8 @@ impl<'a> Runner<'a> {
         spec: &RunSpec,
         workload: &Workload,
         span: Span,
-        system: System,
-        requests: u64,
-        number: u64,
+        (system, requests, number): (System, u64, u64),
+        progress: &Progress,
     ) -> Result<i64, SimError> {
         let short = Workload {
             warm_up: WarmUp { requests: requests / in_service::FIRST, time_ns: 0 },
@@ -185,7 +148,7 @@ impl<'a> Runner<'a> {
         let generator = Generator::new(&short, span, spec.system.block_bytes(), seed)?;
         let rig = Rig::new(Machine::new(system, &spec.system, None)?, None, None);
         let mut runner = Runner::on(rig, &short, generator, seed)?;
-        runner.go(&|_| true)?;
+        runner.go(progress)?;
         Ok(runner.rig.dirtied())
     }
 
@@ -309,6 +272,7 @@ impl<'a> Runner<'a> {
             }
         }
         result.notes.extend(note_of_alignment(&spec.system, workload));
+        result.notes.extend(note_of_shingled_rebuild(&spec.system, &result));
         result.notes.extend(note_of_tail(&spec.system));
         result
     }

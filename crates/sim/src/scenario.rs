@@ -5,14 +5,14 @@ use headstack_result::{RunResult, Sampling, TooShort};
 use headstack_workload::scenario::{Scenario, ScenarioLength, ScenarioRun, Step};
 use headstack_workload::{Request, WarmUp};
 
-use crate::SimError;
 use crate::drive::Completion;
+use crate::error::SimError;
 use crate::flights::{Flight, Outcome};
 use crate::in_service;
+use crate::progress::Progress;
 use crate::recorder::Sink;
-use crate::rig::{Machine, Progress, Rig, finished, waiting_max};
-use crate::run::RunSpec;
-use crate::system::System;
+use crate::rig::{Machine, Rig, finished, once_prepared, prepared, waiting_max};
+use crate::run_spec::RunSpec;
 
 struct Runner<'r> {
     rig: Rig<'r>,
@@ -35,7 +35,9 @@ pub fn run<'a>(
     };
     let block_bytes = spec.system.block_bytes();
     let clients = Clients::new(scenario, &luns, block_bytes, spec.seed)?;
-    let mut system = System::new(&spec.system, spec.seed)?;
+    let mut system = prepared(&spec.system, spec.seed, progress)?;
+    let progress = once_prepared(&spec.system, progress);
+    let goes_on = |_: f64| progress(0.0);
     if spec.preload > 0 {
         let mut past = Past::new(ScenarioRun::new(scenario, &luns, block_bytes, !spec.seed)?);
         in_service::bring(&mut system, &mut || past.next(), spec.preload, &mut |system, requests, number| {
@@ -47,14 +49,14 @@ pub fn run<'a>(
             let clients = Clients::new(&short, &luns, block_bytes, (!spec.seed).wrapping_sub(number))?;
             let rig = Rig::new(Machine::new(system, &spec.system, None)?, None, None);
             let mut runner = Runner { rig, clients };
-            runner.go(&|_| true)?;
+            runner.go(&goes_on)?;
             Ok(runner.rig.dirtied())
         })?;
     }
     let rig = Rig::new(Machine::new(system, &spec.system, spec.faults.as_ref())?, spec.interval_ns, sink);
     let mut runner = Runner { rig, clients };
     runner.rig.preloaded = spec.preload;
-    runner.go(progress)?;
+    runner.go(&progress)?;
     Ok(runner.finish(spec, scenario))
 }
 

@@ -2,14 +2,14 @@
 
 use headstack_result::{Component, Counter, Energy};
 
+use crate::description::drive::DriveDescription;
+use crate::description::ssd::SsdDescription;
+use crate::description::volume::VolumeDescription;
 use crate::drive::Counters;
-use crate::drive::description::DriveDescription;
 use crate::link::Link;
 use crate::power::{Meter, energy};
 use crate::ssd::SsdCounters;
-use crate::ssd::description::SsdDescription;
 use crate::volume::VolumeCounters;
-use crate::volume::description::VolumeDescription;
 
 /// Busy times and counts, in a fixed order.
 #[derive(Clone, Debug, Default)]

@@ -2,87 +2,28 @@
 
 use headstack_result::Levels;
 use headstack_workload::{Request, Span};
-use serde::{Deserialize, Serialize};
 
-use crate::SimError;
 use crate::adapter::Adapter;
-use crate::array::description::{ArrayDescription, IncidentKind};
 use crate::array::{Array, Standing};
-use crate::device::{Device, DeviceDescription, Traffic};
-use crate::drive::description::{DriveDescription, Policy};
-use crate::drive::{Completion, InvalidDescription};
+use crate::description::array::IncidentKind;
+use crate::description::device::DeviceDescription;
+use crate::description::drive::Policy;
+use crate::description::system::SystemDescription;
+use crate::device::{Device, Traffic};
+use crate::drive::Completion;
+use crate::error::InvalidDescription;
+use crate::error::SimError;
 use crate::flights::Failed;
 use crate::gauges::{DeviceHealth, Gauges, GroupHealth};
 use crate::host::Host;
 use crate::link::Upstream;
 use crate::media_defects::Failure;
 use crate::media_defects::MediaDefect;
+use crate::progress::Progress;
 use crate::snapshot::Snapshot;
 use crate::spans::common_with_all;
 
-#[allow(clippy::large_enum_variant)] // One a run; a box would be in every pattern.
-/// A system, fully resolved.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum SystemDescription {
-    /// One device.
-    Drive(DeviceDescription),
-    /// Several behind a controller.
-    Array(ArrayDescription),
-}
-
-impl From<DriveDescription> for SystemDescription {
-    fn from(drive: DriveDescription) -> SystemDescription {
-        SystemDescription::Drive(DeviceDescription::Disk(drive))
-    }
-}
-
 impl SystemDescription {
-    /// What it is, as results call it.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            SystemDescription::Drive(_) => "drive",
-            SystemDescription::Array(_) => "array",
-        }
-    }
-
-    /// Bytes that it exports.
-    pub fn capacity_bytes(&self) -> u64 {
-        match self {
-            SystemDescription::Drive(device) => device.capacity_bytes(),
-            SystemDescription::Array(array) => array.capacity_bytes(),
-        }
-    }
-
-    /// The largest physical sector; 4 KiB counts for devices that have none.
-    pub fn sector_bytes(&self) -> u32 {
-        match self {
-            SystemDescription::Drive(device) => device.sector_bytes(),
-            SystemDescription::Array(array) => {
-                array.devices.iter().map(DeviceDescription::sector_bytes).max().unwrap_or(DeviceDescription::PAGE_BYTES)
-            }
-        }
-    }
-
-    /// How many drives it has, of an array those of its first kind.
-    pub fn drives(&self) -> usize {
-        match self {
-            SystemDescription::Drive(_) => 1,
-            SystemDescription::Array(array) => array.members.iter().filter(|member| member.device == 0).count(),
-        }
-    }
-
-    /// What it exports: each LUN's name and place in the address space.
-    pub fn luns(&self) -> Vec<(String, Span)> {
-        match self {
-            SystemDescription::Drive(device) => {
-                let span = Span { start_bytes: 0, length_bytes: device.capacity_bytes() };
-                vec![("drive".to_owned(), span)]
-            }
-            SystemDescription::Array(array) => array.spans(),
-        }
-    }
-
     /// What is impossible in it.
     ///
     /// # Errors
@@ -91,14 +32,6 @@ impl SystemDescription {
         match self {
             SystemDescription::Drive(device) => device.check(),
             SystemDescription::Array(array) => crate::array::check(array),
-        }
-    }
-
-    /// Bytes of which every request is a multiple.
-    pub fn block_bytes(&self) -> u32 {
-        match self {
-            SystemDescription::Drive(device) => device.block_bytes(),
-            SystemDescription::Array(array) => array.block_bytes(),
         }
     }
 }
@@ -118,10 +51,30 @@ impl System {
     /// # Errors
     /// What is impossible in the description.
     pub fn new(description: &SystemDescription, seed: u64) -> Result<System, SimError> {
-        match description {
-            SystemDescription::Drive(device) => Ok(System::Drive(Single::new(device, seed)?)),
-            SystemDescription::Array(array) => Ok(System::Array(Box::new(Array::new(array, seed)?))),
+        System::prepared(description, seed, &|_| true)
+    }
+
+    /// A system at rest, which takes minutes where SSDs begin in the steady state: `progress` is called meanwhile with the
+    /// share done.
+    ///
+    /// # Errors
+    /// What is impossible in the description, and [`SimError::Stopped`].
+    pub fn prepared(description: &SystemDescription, seed: u64, progress: &Progress) -> Result<System, SimError> {
+        let mut system = match description {
+            SystemDescription::Drive(device) => System::Drive(Single::new(device, seed)?),
+            SystemDescription::Array(array) => System::Array(Box::new(Array::new(array, seed)?)),
+        };
+        let devices = match &mut system {
+            System::Drive(single) => std::slice::from_mut(&mut single.device),
+            System::Array(array) => array.members_mut(),
+        };
+        let count = devices.len() as f64;
+        for (number, device) in devices.iter_mut().enumerate() {
+            if !device.prepare(&mut |share| progress((number as f64 + share) / count)) {
+                return Err(SimError::Stopped);
+            }
         }
+        Ok(system)
     }
 
     /// Takes a request at `now_ns`; false if it waits in the host for a tag. The caller has processed every event up to
@@ -170,7 +123,7 @@ impl System {
         }
     }
 
-    /// What it holds that fills up and empties.
+    /// Its fill levels, such as of a cache.
     pub fn levels(&self) -> Levels {
         match self {
             System::Drive(single) => single.device.levels(),
@@ -210,7 +163,7 @@ impl System {
         }
     }
 
-    /// What it has counted so far.
+    /// Its counters so far.
     pub fn snapshot(&self) -> Snapshot {
         let mut snapshot = Snapshot::default();
         match self {
@@ -240,10 +193,10 @@ impl System {
         Ok(())
     }
 
-    /// Switches the write cache of a disk on or off, as `hdparm -W` does; what it holds goes to the media all the same.
+    /// Switches the write cache of a drive on or off, as `hdparm -W` does; what it holds goes to the media all the same.
     ///
     /// # Errors
-    /// No such member; a solid-state drive, whose buffer cannot be switched off.
+    /// No such member; a volume, which has no write cache.
     pub fn set_write_cache(&mut self, member: Option<u32>, on: bool) -> Result<(), SimError> {
         self.device_mut(member)?.set_write_cache(on)
     }
@@ -413,7 +366,7 @@ impl System {
         }
     }
 
-    /// What ended it: data that no redundancy could bring back.
+    /// The data loss, beyond what redundancy could restore, that ended it.
     pub fn data_loss(&self) -> Option<&str> {
         match self {
             System::Drive(_) => None,
@@ -465,6 +418,7 @@ impl Single {
 
     #[inline]
     fn submit(&mut self, now_ns: u64, id: u32, request: &Request) -> bool {
+        debug_assert!(self.next_event_ns() >= now_ns, "what happens before a request is processed before it");
         self.traffic.count(request);
         let admitted = self.host.admit(id, request.offset_bytes);
         if admitted {
@@ -505,6 +459,15 @@ impl Single {
         for completion in &done[first..] {
             self.give_tag(completion.at_ns);
         }
+        debug_assert!(
+            self.next_event_ns() < u64::MAX || self.is_clear(),
+            "nothing happens any more, and requests wait"
+        );
+    }
+
+    /// No request is under way: what it looks like once nothing will happen any more.
+    fn is_clear(&self) -> bool {
+        self.host.outstanding() == 0 && self.adapter.as_deref().is_none_or(Adapter::is_idle)
     }
 
     /// The same event by event, since what the adapter does lies between those of the device.
@@ -513,6 +476,7 @@ impl Single {
         loop {
             let at_ns = self.next_event_ns();
             if at_ns > now_ns {
+                debug_assert!(at_ns < u64::MAX || self.is_clear(), "nothing happens any more, and requests wait");
                 return;
             }
             let mut completed = Vec::new();
@@ -525,7 +489,7 @@ impl Single {
             while let Some((at_ns, id, request)) = adapter.deliver(at_ns) {
                 self.device.submit(&mut Upstream::none(), at_ns, id, &request);
             }
-            while let Some(completion) = self.adapter.as_mut().and_then(|adapter| adapter.tell(at_ns)) {
+            while let Some(completion) = self.adapter.as_mut().and_then(|adapter| adapter.report(at_ns)) {
                 done.push(completion);
                 self.give_tag(completion.at_ns);
             }
@@ -547,6 +511,7 @@ impl Single {
             let now_ns = self.next_event_ns();
             self.advance(now_ns, done);
             let next_ns = self.next_event_ns();
+            debug_assert!(next_ns >= now_ns, "time does not go back: {next_ns} after {now_ns}");
             if !done.is_empty() || next_ns > limit_ns || next_ns == u64::MAX {
                 return now_ns;
             }

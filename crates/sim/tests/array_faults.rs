@@ -126,7 +126,7 @@ fn a_small_write_survives_bad_parity() {
 }
 
 #[test]
-fn a_write_fault_is_kept_by_the_others_or_told() {
+fn a_write_fault_is_covered_by_redundancy_or_reported() {
     let fault = MediaDefect { reads: false, writes: true, healed_by_write: false, ..bad_start() };
     let mut bench = Bench::from(&of(Level::Raid0, 4)).with(Some(0), &[fault]);
     assert_eq!(bench.serve(&write(0, 4096)).1, [Failed { id: 1, at_bytes: 1024, write: true }]);
@@ -142,7 +142,7 @@ fn a_write_fault_is_kept_by_the_others_or_told() {
 /// A bad sector of a member while another is rebuilt: the step goes on, what was to be computed from it is lost until it
 /// is written, and so is the sector itself.
 #[test]
-fn a_bad_sector_during_a_rebuild_is_lost_and_told() {
+fn a_bad_sector_during_a_rebuild_is_lost_and_reported() {
     let mut bench = Bench::from(&with_spare(Level::Raid5, 4)).with(Some(1), &[unreadable(1000, 1002)]);
     fail(&mut bench, 0);
     bench.run_to(bench.now_ns + MS);

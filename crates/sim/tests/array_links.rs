@@ -1,9 +1,12 @@
 //! Links between members and controller: who waits for whom, and where they saturate.
 
-use crate::common::arrays::{UNIT, of, run_array};
+use crate::common::MS;
+use crate::common::arrays::{UNIT, of, request, run_array, serve};
 use headstack_result::RunResult;
+use headstack_sim::adapter::description::{AdapterDescription, Coalescing};
 use headstack_sim::array::description::{ArrayDescription, Level};
 use headstack_sim::link::{LinkDescription, LinkKind};
+use headstack_workload::Kind;
 use serde_json::json;
 
 fn link(kind: LinkKind, mb_per_s: f64) -> LinkDescription {
@@ -103,4 +106,51 @@ fn the_way_to_the_host_bounds_the_array() {
     let result = run_on(&description, UNIT, 32);
     assert!((2.95..3.001).contains(&rate_mb(&result)), "{}", rate_mb(&result));
     assert_eq!(result.bottleneck().unwrap().0, "Ethernet");
+}
+
+/// Each request takes the adapter's latency once, and two commands to one member start its interval apart.
+#[test]
+fn a_host_adapter_delays_each_request_and_paces_each_member() {
+    let adapter = AdapterDescription {
+        tags: 32,
+        read_interval_ns: 50 * MS,
+        write_interval_ns: 100 * MS,
+        ns_per_byte: 0.0,
+        latency_ns: 3 * MS,
+        wake_ns: MS,
+        coalescing: None,
+    };
+    let mut description = of(Level::Raid0, 4);
+    let (_, before) = serve(&description, 0, &[request(Kind::Read, 0, 4096)]);
+    description.controller.adapter = Some(adapter);
+    let (_, after) = serve(&description, 0, &[request(Kind::Read, 0, 4096)]);
+    assert_eq!(after[0].at_ns, before[0].at_ns + 4 * MS, "the latency, and who waits alone wakes the processor");
+    for (read_percent, per_s) in [(100, 4.0 / 0.05), (0, 4.0 / 0.1)] {
+        let line = json!({"size": "4KiB", "read_percent": read_percent, "random_percent": 100});
+        let rate = run_array(&description, line, 256, 4_000, 400).throughput_per_s();
+        assert!((0.95..1.01).contains(&(rate / per_s)), "{rate} against {per_s}");
+    }
+}
+
+/// Completions that wait for one interrupt are told together.
+#[test]
+fn a_host_adapter_saves_interrupts_of_an_array() {
+    let mut description = of(Level::Raid0, 4);
+    let coalescing = Coalescing { interval_ns: 200 * MS, completions_max: 16, from_outstanding: 4, one_in: 1000 };
+    description.controller.adapter = Some(AdapterDescription {
+        tags: 32,
+        read_interval_ns: 0,
+        write_interval_ns: 0,
+        ns_per_byte: 0.0,
+        latency_ns: 0,
+        wake_ns: 0,
+        coalescing: Some(coalescing),
+    });
+    let line = json!({"size": "4KiB", "read_percent": 100, "random_percent": 100});
+    let result = run_array(&description, line, 8, 2_000, 200);
+    assert!(
+        (0.9..1.02).contains(&(result.throughput_per_s() / 40.0)),
+        "eight in 200 ms: {}",
+        result.throughput_per_s()
+    );
 }

@@ -1,10 +1,14 @@
 //! Every disk drive of the catalogue runs, keeps its books, and turns as fast as it says.
 
+use crate::common::arrays::{ROWS, UNIT, array, group, run_array};
 use crate::common::*;
 use headstack_catalogue::{disks, load_drive};
+use headstack_sim::array::description::{Incident, IncidentKind, Level};
+use headstack_sim::device::DeviceDescription;
 use headstack_sim::disk::Disk;
 use headstack_sim::drive::description::Retries;
 use headstack_workload::Kind;
+use serde_json::json;
 
 #[test]
 fn mean_latency_of_every_drive_is_half_a_turn() {
@@ -81,4 +85,21 @@ fn another_disk_of_a_kind_is_like_new() {
         assert_eq!(of_another, completions(&mut Disk::new(&description, 7).unwrap()), "{}", entry.id);
         assert_ne!(of_another, first, "{}", entry.id);
     }
+}
+
+/// Time to rebuild a shingled drive is that of a sequential stream, which is far from what resilvers were measured at.
+#[test]
+fn a_rebuild_of_shingled_drives_warns_of_its_time() {
+    let rebuilt = |id: &str| {
+        let mut group = group(Level::Raid1, 0..2, 1);
+        group.spares = vec![2];
+        let mut description = array(group, ROWS * UNIT);
+        description.devices = vec![DeviceDescription::Disk(load_drive(id).unwrap().description)];
+        description.incidents = vec![Incident { at_ns: 0, what: IncidentKind::MemberFails { member: 0 } }];
+        let line = json!({"size": "4KiB", "read_percent": 100, "random_percent": 100});
+        run_array(&description, line, 1, 400, 0).notes
+    };
+    let warns = |notes: &[String]| notes.iter().any(|note| note.starts_with("rebuild of shingled (SMR) drives"));
+    assert!(warns(&rebuilt("wd-red-4tb-smr")));
+    assert!(!warns(&rebuilt("wd-red-plus-4tb")));
 }

@@ -112,7 +112,12 @@ fn what_was_forced_is_not_among_the_losses() {
     let lost_writes = |forces: bool| {
         let forced =
             |number: u64| Request { force_unit_access: forces, ..write(number * 379 % CYLINDERS * CYLINDER, 8) };
-        let at = |number: u64| Recorded { arrival_ns: number * 2 * MS, completion_ns: None, request: forced(number) };
+        let at = |number: u64| Recorded {
+            arrival_ns: number * 2 * MS,
+            completion_ns: None,
+            request: forced(number),
+            pre_flush: false,
+        };
         let spec = ReplaySpec { faults: Some(faults.clone()), ..timed(&caching(), 1, 0) };
         let result = replay::<SimError>(&spec, &mut in_memory((0..600).map(at)), &|_| true, None).unwrap();
         result.faults[0].loss.clone().unwrap().lost_writes
@@ -136,6 +141,20 @@ fn a_fault_that_never_ends_ends_the_run() {
         let result = run_spec(&timed);
         assert_eq!((result.duration_ns, result.ended_early), (4 * S, None), "{what}");
     }
+}
+
+/// A command that meets a broken link is sent again after each time-out; what is sent after the end of the fault passes.
+#[test]
+fn link_errors_end_with_the_fault() {
+    let faults = schedule(json!([
+        { "at": "2s", "for": "1s", "what": "link-errors", "percent": 100.0, "time-out": "400ms" },
+    ]));
+    let result = run_spec(&mixed(&queueing_drive(Policy::Sptf, 32), 3_000, Some(faults)));
+    let record = &result.faults[0];
+    assert!(record.met > 0, "{record:?}");
+    // Sent at 2.0, 2.4 and 2.8 s at the earliest, and at 3.2 s with success: nothing is given up after six sendings.
+    assert_eq!((record.failed, errors(&result)), (0, 0), "{record:?}");
+    assert!(result.response().max_ns() < 1_700_000_000, "{} ns", result.response().max_ns());
 }
 
 #[test]

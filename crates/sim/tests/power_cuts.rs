@@ -71,6 +71,9 @@ fn only_volatile_caches_lose() {
     assert_eq!((bench.volatile(), bench.system.may_lose_data()), (vec![(0, PAGE)], true));
     bench.takes_ns(&flush());
     assert_eq!(bench.volatile(), []);
+    bench.system.set_write_cache(None, false).unwrap();
+    bench.takes_ns(&write);
+    assert_eq!((bench.volatile(), bench.system.may_lose_data()), (vec![], false));
     let mut bench = Bench::from(&caching());
     bench.system.set_write_cache(None, false).unwrap();
     bench.submit(&common::write(5000, 8));
@@ -121,7 +124,7 @@ fn a_power_cut_empties_queues_and_caches_and_leaves_the_media() {
 #[test]
 fn a_disk_is_ready_once_its_spindle_turns() {
     let mut drive = caching();
-    let power: headstack_sim::power::Power = serde_json::from_value(serde_json::json!({
+    let power: headstack_sim::description::power::Power = serde_json::from_value(serde_json::json!({
         "electronics_w": 2.0, "spindle_w": 3.0, "seek_w": 8.0, "transfer_w": 7.0, "standby_w": 1.0,
         "spin_down": {"ns": 1_000_000_000u64, "joules": 1.0}, "spin_up": {"ns": 4_000_000_000u64, "joules": 60.0},
         "idle_timeout_ns": null, "ambient_celsius": 25.0, "airflow_k_per_w": 2.0,

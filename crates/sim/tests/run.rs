@@ -1,8 +1,13 @@
 //! Runs: warm-up, length, open and closed loops, and the laws of queueing.
 
+use std::sync::Mutex;
+
+use crate::common::flash::small_ssd;
 use crate::common::*;
+use headstack_sim::device::DeviceDescription;
 use headstack_sim::drive::description::{DriveDescription, Policy, SeekCurve};
-use headstack_sim::{RunSpec, SimError, run, run_all};
+use headstack_sim::ssd::description::SsdDescription;
+use headstack_sim::{RunSpec, SimError, SystemDescription, run, run_all};
 use headstack_workload::{ArrivalProcess, Arrivals, RunLength, Span, Think};
 
 fn random_reads() -> headstack_workload::AccessLine {
@@ -225,6 +230,30 @@ fn a_run_stays_in_its_span() {
 fn a_run_can_be_stopped() {
     let spec = spec(&bare_drive(), workload(random_reads(), closed(1), 1 << 20));
     assert!(matches!(run(&spec, &|_| false), Err(SimError::Stopped)));
+}
+
+#[test]
+fn bringing_an_ssd_into_its_steady_state_is_reported_and_can_be_stopped() {
+    let steady = SsdDescription { preconditioned: true, ..small_ssd() };
+    let mut spec = spec(&bare_drive(), workload(random_reads(), closed(1), 100));
+    spec.system = SystemDescription::Drive(DeviceDescription::Ssd(steady));
+    let shares = Mutex::new(Vec::new());
+    let hear = |limit: usize| {
+        shares.lock().unwrap().clear();
+        run(&spec, &|share| {
+            let mut shares = shares.lock().unwrap();
+            shares.push(share);
+            shares.len() < limit
+        })
+    };
+    assert!(matches!(hear(2), Err(SimError::Stopped)));
+    assert_eq!(shares.lock().unwrap().len(), 2, "nothing goes on once it is stopped");
+    hear(usize::MAX).unwrap();
+    let shares = shares.lock().unwrap();
+    assert!(
+        shares.len() > 4 && shares.is_sorted() && shares.iter().all(|share| (0.0..=1.0).contains(share)),
+        "{shares:?}"
+    );
 }
 
 #[test]

@@ -358,6 +358,17 @@ fn a_flush_programs_what_power_would_lose() {
 }
 
 #[test]
+fn without_a_write_cache_a_write_waits_for_its_program() {
+    let mut description = small_ssd();
+    description.buffer.write_through = true;
+    assert_eq!(Bench::new(&description).serve(&write(0, UNIT)), COMMAND_NS + UNIT / 4, "capacitors hold it");
+    description.buffer.power_loss_protected = false;
+    let mut drive = Bench::new(&description);
+    assert_eq!(drive.serve(&write(0, UNIT)), COMMAND_NS + UNIT / 4 + UNIT + PROGRAM_NS);
+    assert_eq!(drive.serve(&flush()), COMMAND_NS, "nothing is left to do");
+}
+
+#[test]
 fn a_flush_waits_for_no_row_that_came_after_it() {
     let mut description = small_ssd();
     description.buffer.power_loss_protected = false;

@@ -28,6 +28,7 @@ mod spc;
 mod srt;
 mod systor;
 mod tencent;
+mod units;
 mod validate;
 mod vscsi;
 
@@ -40,6 +41,7 @@ pub use csv::shipped::Shipped;
 use ftrace::Ftrace;
 pub(crate) use lines::{Lines, Part};
 use serial::{Serial, SerialFormat};
+use units::WHOLE_SECONDS;
 
 use crate::collect::Collector;
 use crate::error::TraceError;
@@ -61,11 +63,11 @@ pub struct ReadOptions {
     pub steps: Vec<Step>,
     /// Where requests of a block trace are counted, where it is not where they were queued, if any was.
     pub at: Option<Stage>,
-    /// The size of a sector, of formats that leave it to their description (SPC; 512 unless said).
+    /// The unit of addresses in bytes, of formats that leave it open.
     pub sector_bytes: Option<u32>,
-    /// The unit of times, of formats that leave it to a configuration (MQSim; ns unless said).
+    /// The unit of times, of formats that leave it to a configuration (MQSim; ns unless said) or do not state it.
     pub time_unit: Option<TimeUnit>,
-    /// Of stored traces, the requests that are read; all where there is none.
+    /// Requests that are read of a stored trace; `None` for all.
     pub window: Option<Window>,
     /// The columns of a CSV, which says that the files are such.
     pub csv: Option<CsvColumns>,
@@ -74,9 +76,9 @@ pub struct ReadOptions {
 /// Whose order the requests of a file are in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Of arrival, by the format's own rule: time going backwards is an error.
+    /// Order of arrival, by the format's own rule: time going backwards is an error.
     Arrival,
-    /// Of completion, by the way it is recorded: the reader sorts.
+    /// Order of completion, by the way of recording: the reader sorts.
     Completion,
     /// Not said: the reader sorts, and counts what it moved.
     Any,
@@ -111,7 +113,7 @@ pub enum Format {
     Iolog,
     /// libCacheSim's lcs, versions 1 to 8.
     Lcs,
-    /// Mooncake's requests to language models.
+    /// Requests to language models, as Mooncake and Qwen-Bailian published them.
     Mooncake,
     /// MQSim's trace.
     MqSim,
@@ -221,7 +223,7 @@ impl Format {
             Format::Hfplayer => "hfplayer CSV (NetApp)",
             Format::Iolog => "fio iolog, versions 2 and 3",
             Format::Lcs => "libCacheSim lcs, versions 1 to 8",
-            Format::Mooncake => "Mooncake requests to language models (JSON lines)",
+            Format::Mooncake => "Requests to language models (JSON lines): Mooncake, Dynamo, Qwen-Bailian",
             Format::MqSim => "MQSim",
             Format::Msr => "MSR Cambridge CSV (SNIA IOTTA 387, 388)",
             Format::OracleGeneral => "libCacheSim oracleGeneral and oracleGeneralOpNS",
@@ -339,6 +341,52 @@ impl Format {
     }
 }
 
+impl Format {
+    /// Refuses options that the format has no use for.
+    fn check(self, file: &str, options: &ReadOptions) -> Result<(), TraceError> {
+        let useless = |option: &str, why: &str| {
+            Err(TraceError::of_file(file, format!("the format {} takes no {option}: {why}", self.name())))
+        };
+        let has_open_sector = match self {
+            Format::DiskSim
+            | Format::Lcs
+            | Format::Mooncake
+            | Format::MqSim
+            | Format::OracleGeneral
+            | Format::Spc
+            // Which of them leave it open, their columns say.
+            | Format::Table(_) => true,
+            Format::Parquet
+            | Format::Alibaba
+            | Format::Biosnoop
+            | Format::Blkparse
+            | Format::Blktrace
+            | Format::CloudPhysics
+            | Format::Csv
+            | Format::Etw
+            | Format::Ftrace
+            | Format::Hfplayer
+            | Format::Iolog
+            | Format::Msr
+            | Format::Srt
+            | Format::Systor
+            | Format::Tencent
+            | Format::Validate
+            | Format::Vscsi => false,
+        };
+        if options.sector_bytes.is_some() && !has_open_sector {
+            return useless("sector size", "the format or its columns say it");
+        }
+        if options.time_unit.is_some() && !matches!(self, Format::MqSim | Format::Mooncake) {
+            return useless("time unit", "the format or its columns say it");
+        }
+        if options.csv.is_some() && self != Format::Csv {
+            return useless("columns", "they are its own");
+        }
+        Ok(())
+    }
+}
+
 /// A file, or several that belong together, being read.
 pub(crate) enum Parser {
     /// headstack's stored form.
@@ -366,6 +414,7 @@ impl Parser {
         options: &ReadOptions,
         out: &mut Collector,
     ) -> Result<Parser, TraceError> {
+        format.check(&inputs[0].name, options)?;
         let binary = |inputs, format| Parser::Binary(Binary::new(inputs, format));
         let serial = |inputs, format| Parser::Serial(Serial::new(inputs, format));
         if options.window.is_some() && format != Format::Parquet {
@@ -384,17 +433,18 @@ impl Parser {
             Format::Blkparse => Parser::Blkparse(Blkparse::new(inputs, options.at, out)),
             Format::Ftrace => Parser::Ftrace(Ftrace::new(inputs, options.at, out)),
             Format::Mooncake => {
-                let mooncake = mooncake::Mooncake::new(&inputs[0].name, options.sector_bytes, out)?;
+                let mooncake = mooncake::Mooncake::new(&inputs[0], options.sector_bytes, options.time_unit, out)?;
                 serial(inputs, SerialFormat::Mooncake(mooncake))
             }
-            Format::Lcs => binary(inputs, BinaryFormat::Lcs(lcs::Lcs::new(out))),
+            Format::Lcs => binary(inputs, BinaryFormat::Lcs(lcs::Lcs::new(options.sector_bytes, out))),
             Format::Hfplayer => serial(inputs, SerialFormat::Hfplayer(None)),
             Format::Iolog => serial(inputs, SerialFormat::Iolog(iolog::Iolog::default())),
             Format::Validate => serial(inputs, SerialFormat::Validate(validate::Validate::new(out))),
             Format::Srt => binary(inputs, BinaryFormat::Srt(srt::Srt::new(out))),
             Format::Vscsi => binary(inputs, BinaryFormat::Vscsi(vscsi::Vscsi::new(out))),
             Format::OracleGeneral => {
-                binary(inputs, BinaryFormat::OracleGeneral(oracle_general::OracleGeneral::new(out)))
+                let oracle = oracle_general::OracleGeneral::new(options.sector_bytes, out);
+                binary(inputs, BinaryFormat::OracleGeneral(oracle))
             }
             _ => Parser::Lines(Box::new(Lines::open(format, inputs, options, out)?)),
         })
@@ -417,8 +467,6 @@ impl Parser {
 
 /// What every Parquet file begins with.
 const PARQUET_MAGIC: &[u8] = b"PAR1";
-/// What is said of traces whose times are whole seconds.
-const WHOLE_SECONDS: &str = "times are whole seconds: what happens within one is not recorded";
 
 #[cfg(test)]
 pub(crate) mod tests;

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
+use crate::encoding::utf8;
 use crate::error::TraceError;
 use crate::packed::{BUFFER_BYTES, unpacked};
 
@@ -75,7 +76,8 @@ impl Input {
     }
 
     fn from_reader(name: String, reader: Box<dyn BufRead + Send>) -> Result<Input, TraceError> {
-        let mut rest = unpacked(reader).map_err(|error| TraceError::of_file(&name, io_message(&error)))?;
+        let rest = unpacked(reader).and_then(utf8);
+        let mut rest = rest.map_err(|error| TraceError::of_file(&name, io_message(&error)))?;
         let mut head = Vec::with_capacity(HEAD_BYTES);
         let read = rest.by_ref().take(HEAD_BYTES as u64).read_to_end(&mut head);
         read.map_err(|error| TraceError::of_file(&name, io_message(&error)))?;

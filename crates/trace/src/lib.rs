@@ -14,6 +14,7 @@ pub mod caching;
 #[cfg(all(feature = "files", target_os = "linux"))]
 pub mod capture;
 mod collect;
+mod encoding;
 mod error;
 #[cfg(feature = "files")]
 pub mod export;
@@ -34,6 +35,7 @@ mod requests;
 mod sort;
 #[cfg(feature = "files")]
 mod split;
+mod stamps;
 #[cfg(feature = "files")]
 mod store;
 mod summary;
@@ -50,7 +52,7 @@ pub use formats::{CsvColumns, Format, Order, ReadOptions, Shipped, Stage};
 #[cfg(feature = "files")]
 pub use import::import;
 pub use input::{Head, Input};
-pub use meta::{Clock, DeviceMeta, Meta, Origin, Process, ResponseSpan};
+pub use meta::{AddressSpace, Clock, DeviceMeta, Meta, Origin, Process, ResponseSpan};
 #[cfg(feature = "files")]
 pub use parts::Parts;
 pub use reader::TraceReader;

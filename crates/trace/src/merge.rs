@@ -35,7 +35,7 @@ struct Stream {
 }
 
 impl Merge {
-    /// Of parts whose clocks are the same.
+    /// Merges parts that share a clock.
     pub(crate) fn new(parts: Vec<Recording>) -> Result<Merge, TraceError> {
         let clock = parts[0].meta().clock;
         for part in &parts {
@@ -151,6 +151,7 @@ impl Merge {
             let part = stream.part.meta();
             meta.origin.extend(part.origin.iter().cloned());
             meta.resolution_ns = meta.resolution_ns.max(part.resolution_ns);
+            meta.address_space = meta.address_space.max(part.address_space);
             meta.rejected += part.rejected;
             meta.rejects.extend(part.rejects.iter().cloned());
             meta.rejects.truncate(REJECTS_KEPT);

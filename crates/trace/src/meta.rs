@@ -19,6 +19,41 @@ pub enum Clock {
     Order,
 }
 
+/// What offsets count in. The later ones say less.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AddressSpace {
+    /// The device: neighbours are neighbours.
+    #[default]
+    Device,
+    /// A file, or another object with a key: neighbours are neighbours within it, and files have no order.
+    File,
+    /// Nothing: requests name whole objects, whose offsets only tell them apart.
+    Object,
+}
+
+impl AddressSpace {
+    /// Requests next to each other in it are a run.
+    pub fn has_runs(self) -> bool {
+        match self {
+            AddressSpace::Device | AddressSpace::File => true,
+            AddressSpace::Object => false,
+        }
+    }
+
+    /// Distances, ranges and maps of it mean something.
+    pub fn has_distances(self) -> bool {
+        match self {
+            AddressSpace::Device => true,
+            AddressSpace::File | AddressSpace::Object => false,
+        }
+    }
+
+    fn is_device(&self) -> bool {
+        *self == AddressSpace::Device
+    }
+}
+
 /// What a response time spans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -89,6 +124,9 @@ pub struct Meta {
     pub zero_unix_ns: Option<u64>,
     /// The step of the recorded times: 10^9 where they are whole seconds.
     pub resolution_ns: u64,
+    /// What offsets count in.
+    #[serde(default, skip_serializing_if = "AddressSpace::is_device")]
+    pub address_space: AddressSpace,
     /// What response times span, where there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<ResponseSpan>,

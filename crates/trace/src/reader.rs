@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 #[cfg(feature = "files")]
-use headstack_files::Draft;
+use headstack_files::{Draft, Outputs, note_input};
 
 use crate::error::TraceError;
 use crate::formats::{Format, ReadOptions};
@@ -26,6 +26,9 @@ pub struct TraceReader {
     /// What was put together of files too many to be read side by side: gone with this.
     #[cfg(feature = "files")]
     gathered: Vec<Draft>,
+    /// Its files, which nothing replaces while they are read.
+    #[cfg(feature = "files")]
+    inputs: Outputs,
 }
 
 #[allow(clippy::large_enum_variant)] // One a trace.
@@ -44,6 +47,8 @@ impl TraceReader {
         #[cfg_attr(not(feature = "files"), allow(unused_mut))]
         let mut files = files_of(paths)?;
         #[cfg(feature = "files")]
+        let held = hold_inputs(&files)?;
+        #[cfg(feature = "files")]
         let gathered = gathered(&files)?;
         #[cfg(feature = "files")]
         if !gathered.is_empty() {
@@ -55,6 +60,7 @@ impl TraceReader {
         #[cfg(feature = "files")]
         {
             reader.gathered = gathered;
+            reader.inputs = held;
         }
         Ok(reader)
     }
@@ -91,6 +97,8 @@ impl TraceReader {
             meta: Meta::default(),
             #[cfg(feature = "files")]
             gathered: Vec::new(),
+            #[cfg(feature = "files")]
+            inputs: Outputs::of_reader(),
         };
         reader.refresh();
         Ok(reader)
@@ -213,6 +221,17 @@ fn stored_in(folder: &Path) -> Result<Vec<PathBuf>, TraceError> {
 /// Stored traces that are read side by side, a row group of each in memory: 400 MB where they are long.
 #[cfg(feature = "files")]
 pub(crate) const SIDE_BY_SIDE: usize = 32;
+
+/// Keeps the files from being replaced while they are read, and tells the command under way of them.
+#[cfg(feature = "files")]
+pub(crate) fn hold_inputs(files: &[PathBuf]) -> Result<Outputs, TraceError> {
+    let inputs = Outputs::of_reader();
+    for path in files {
+        note_input(path)?;
+        inputs.measure(path, &[])?;
+    }
+    Ok(inputs)
+}
 
 /// Stored traces that are more than are read side by side, put together in as few as are; nothing where they are not.
 #[cfg(feature = "files")]

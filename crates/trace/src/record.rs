@@ -85,7 +85,7 @@ impl Flags {
     pub const METADATA: Flags = Flags(1 << 3);
     /// Completed with an error.
     pub const ERROR: Flags = Flags(1 << 4);
-    /// A write that asks for a flush before it.
+    /// A write that is preceded by a flush of the device's cache (PREFLUSH).
     pub const PRE_FLUSH: Flags = Flags(1 << 5);
     /// A pass-through command of a program, not of a file system.
     pub const PASS_THROUGH: Flags = Flags(1 << 6);
@@ -104,6 +104,12 @@ impl Flags {
     /// All bits of `other` are set.
     pub fn contains(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
+    }
+
+    /// The bits that `other` does not have.
+    #[must_use]
+    pub fn without(self, other: Flags) -> Flags {
+        Flags(self.0 & !other.0)
     }
 
     /// The bits of both.
@@ -166,7 +172,7 @@ impl Record {
     /// The request as a system can be asked for it again, with its times; nothing where no system can be
     /// ([`Operation::Other`], [`Operation::Unknown`]).
     ///
-    /// A flush is of the whole system, so that its range is dropped. Only writes can force unit access. No format records
+    /// A flush is of the whole system, so that its range is dropped. Only writes can force unit access or be preceded by a flush. No format records
     /// whether a command was ordered.
     pub fn recorded(&self) -> Option<Recorded> {
         let kind = self.operation.kind()?;
@@ -174,7 +180,8 @@ impl Record {
             if kind == Kind::Flush { (0, 0) } else { (self.offset_bytes, self.length_bytes) };
         let force_unit_access = kind == Kind::Write && self.flags.contains(Flags::FUA);
         let request = Request { kind, offset_bytes, length_bytes, force_unit_access, ordered: false };
-        Some(Recorded { arrival_ns: self.arrival_ns, completion_ns: self.completion_ns(), request })
+        let pre_flush = kind == Kind::Write && self.flags.contains(Flags::PRE_FLUSH);
+        Some(Recorded { arrival_ns: self.arrival_ns, completion_ns: self.completion_ns(), request, pre_flush })
     }
 
     /// First byte behind it. Readers refuse what ends past 2^63, so that it cannot overflow.
@@ -194,13 +201,14 @@ mod tests {
         for operation in Operation::ALL {
             let mut record = Record::new(10, operation, 4_096, 512);
             assert_eq!(record.recorded().map(|recorded| recorded.request.kind), operation.kind());
-            (record.response_ns, record.flags) = (5, Flags::FUA.with(Flags::SYNC));
+            (record.response_ns, record.flags) = (5, Flags::FUA.with(Flags::SYNC).with(Flags::PRE_FLUSH));
             let Some(recorded) = record.recorded() else { continue };
             assert_eq!((recorded.arrival_ns, recorded.completion_ns), (10, Some(15)));
             let is_flush = operation == Operation::Flush;
             let range = (recorded.request.offset_bytes, recorded.request.length_bytes);
             assert_eq!(range, if is_flush { (0, 0) } else { (4_096, 512) });
             assert_eq!(recorded.request.force_unit_access, operation == Operation::Write);
+            assert_eq!(recorded.pre_flush, operation == Operation::Write);
         }
         assert_eq!(Record::new(10, Operation::Read, 0, 512).recorded().unwrap().completion_ns, None);
     }

@@ -12,6 +12,7 @@ use crate::error::TraceError;
 use crate::meta::{Clock, Meta};
 use crate::reader::TraceReader;
 use crate::record::Record;
+use crate::stamps::Stamps;
 
 /// The requests of a trace as replays take them.
 pub struct Requests {
@@ -20,6 +21,7 @@ pub struct Requests {
     /// The batch is yet to be given: what the first tells is known before a request is asked for.
     is_full: bool,
     device: Option<u32>,
+    stamps: Stamps,
 }
 
 #[allow(clippy::large_enum_variant)] // One a replay.
@@ -73,13 +75,34 @@ impl Requests {
     fn begin(mut source: Source) -> Result<Requests, TraceError> {
         let mut batch = Batch::default();
         let is_full = source.next(&mut batch)?;
-        Ok(Requests { source, batch, is_full, device: None })
+        Ok(Requests { source, batch, is_full, device: None, stamps: Stamps::default() })
     }
 
     /// The first arrival, where the clock began with the recording; asked before any request is.
     pub fn start_of_recording_ns(&self) -> Option<u64> {
         let Batch { requests, meta, .. } = &self.batch;
         requests.first().filter(|_| self.is_full && meta.clock == Clock::Recording).map(|first| first.arrival_ns)
+    }
+
+    /// Refuses to replay at recorded times what has none.
+    ///
+    /// # Errors
+    /// A trace without times.
+    pub fn check_times(&self) -> Result<(), TraceError> {
+        let meta = &self.batch.meta;
+        if meta.clock != Clock::Order {
+            return Ok(());
+        }
+        let message = "times are not recorded, by which its requests could be replayed: use --mode asap with --depth";
+        Err(TraceError::of_file(meta.origin.first().map_or("trace", |origin| &origin.file), message))
+    }
+
+    /// Notes on limits of the trace: a coarse clock, and offsets that name objects.
+    pub fn notes(&self, is_timed: bool) -> Vec<String> {
+        let meta = &self.batch.meta;
+        let coarse = self.stamps.note(meta).filter(|_| is_timed);
+        let coarse = coarse.map(|note| format!("{note}; --mode asap does not use times"));
+        coarse.into_iter().chain(note_of_places(meta)).collect()
     }
 
     /// The next of them in place of the old ones; whether there were any.
@@ -119,8 +142,20 @@ impl Requests {
 
     /// Whether there is a batch.
     fn read(&mut self) -> Result<bool, TraceError> {
-        if mem::take(&mut self.is_full) { Ok(true) } else { self.source.next(&mut self.batch) }
+        if !mem::take(&mut self.is_full) && !self.source.next(&mut self.batch)? {
+            return Ok(false);
+        }
+        for recorded in &self.batch.requests {
+            self.stamps.add(recorded.arrival_ns);
+        }
+        Ok(true)
     }
+}
+
+/// A note if offsets name objects, so that seeks and runs of a replay are not those of the recorded system.
+pub(crate) fn note_of_places(meta: &Meta) -> Option<String> {
+    let text = "offsets name objects: seeks and runs are not those of the recorded system";
+    (!meta.address_space.has_distances()).then(|| text.to_owned())
 }
 
 /// Addresses of several devices mean different places.

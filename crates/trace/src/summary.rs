@@ -49,9 +49,9 @@ impl Counts {
 /// Counts of a trace as a whole and of each device, in one pass.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Summary {
-    /// Of all.
+    /// Counts of all requests.
     pub total: Counts,
-    /// Of each device, in the order of [`crate::Meta::devices`].
+    /// Counts of each device, in the order of [`crate::Meta::devices`].
     pub devices: Vec<Counts>,
     /// The most requests that had arrived and were not complete at a time, of those whose completion is recorded.
     pub most_in_flight: usize,

@@ -102,6 +102,57 @@ pub(crate) enum Calendar {
     Unix(TimeUnit),
     /// Windows' file time: 100 ns from 1601-01-01 UTC.
     FileTime,
+    /// Date and time of the day as text, of UTC unless a zone is said.
+    Text,
+}
+
+/// Days from 1970-01-01 to a day of the Gregorian calendar, its month and day from 1.
+pub(crate) fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
+    // Years that begin in March.
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1 - 719_468
+}
+
+/// Ns since 1970 of `2026-01-31 12:00:00.5`, also with `T` between, slashes in the date, a comma for the point, and `Z`, `UTC`
+/// or `+01:00` behind.
+fn text_date_ns(text: &[u8]) -> Option<u64> {
+    let number = |range: std::ops::Range<usize>| whole(text.get(range)?);
+    let is = |at: usize, allowed: &[u8]| text.get(at).is_some_and(|byte| allowed.contains(byte));
+    let is_formed = is(4, b"-/") && is(7, b"-/") && is(10, b" T") && is(13, b":") && is(16, b":");
+    let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
+    let (hour, minute, second) = (number(11..13)?, number(14..16)?, number(17..19)?);
+    let is_within = (1..=12).contains(&month) && (1..=31).contains(&day) && hour < 24 && minute < 60 && second <= 60;
+    if !is_formed || !is_within {
+        return None;
+    }
+    let rest = &text[19..];
+    let digits = match rest.split_first() {
+        Some((b'.' | b',', behind)) => behind.iter().take_while(|byte| byte.is_ascii_digit()).count(),
+        _ => 0,
+    };
+    let (fraction, zone) = rest.split_at(if digits > 0 { digits + 1 } else { 0 });
+    let ns = if digits > 0 { decimal(&[b".", &fraction[1..]].concat(), 9)? } else { 0 };
+    let ahead_s = zone_s(zone.trim_ascii())?;
+    let days = days_since_1970(year as i64, month as i64, day as i64);
+    let since_s = days * 86_400 + (hour * 3_600 + minute * 60 + second) as i64 - ahead_s;
+    u64::try_from(since_s).ok()?.checked_mul(NS_PER_S)?.checked_add(ns)
+}
+
+/// Seconds that a zone is ahead of UTC; none for what is no zone.
+fn zone_s(zone: &[u8]) -> Option<i64> {
+    let (sign, rest) = match zone.split_first() {
+        None => return Some(0),
+        Some((b'+', rest)) => (1, rest),
+        Some((b'-', rest)) => (-1, rest),
+        Some(_) => return matches!(zone, b"Z" | b"UTC").then_some(0),
+    };
+    let (hours, minutes) = match rest.len() {
+        2 => (whole(rest)?, 0),
+        4 => (whole(&rest[..2])?, whole(&rest[2..])?),
+        5 if rest[2] == b':' => (whole(&rest[..2])?, whole(&rest[3..])?),
+        _ => return None,
+    };
+    (hours <= 14 && minutes < 60).then_some(sign * (hours * 3_600 + minutes * 60) as i64)
 }
 
 impl Calendar {
@@ -111,6 +162,7 @@ impl Calendar {
         let ns = match self {
             Calendar::Unix(unit) => unit.ns(text)?,
             Calendar::FileTime => whole(text)?.checked_sub(UNIX_EPOCH_TICKS)?.checked_mul(NS_PER_TICK)?,
+            Calendar::Text => text_date_ns(text)?,
         };
         (OLDEST_UNIX_S * NS_PER_S..NEWEST_UNIX_S * NS_PER_S).contains(&ns).then_some(ns)
     }
@@ -130,6 +182,7 @@ impl Calendar {
         match self {
             Calendar::Unix(unit) => format!("{} since 1970", unit.name()),
             Calendar::FileTime => "100 ns since 1601".to_owned(),
+            Calendar::Text => "a date such as 2026-01-31 12:00:00.5".to_owned(),
         }
     }
 }
@@ -167,6 +220,32 @@ mod tests {
         assert_eq!(TimeUnit::Nanoseconds.ns(b"9223372036854775807"), Some(i64::MAX as u64));
         assert_eq!(TimeUnit::Nanoseconds.ns(b"9223372036854775808"), None);
         assert_eq!(TimeUnit::Picoseconds.ns(b"18446744073709551615"), None);
+    }
+
+    #[test]
+    fn dates_as_text_are_those_of_their_zone() {
+        let noon_ns = 1_700_049_600_500_000_000;
+        for text in [
+            "2023-11-15 12:00:00.5",
+            "2023-11-15T12:00:00.500000000Z",
+            "2023/11/15 12:00:00,5 UTC",
+            "2023-11-15 13:00:00.5+01:00",
+            "2023-11-15T13:00:00.5+0100",
+            "2023-11-15 07:00:00.5 -05",
+        ] {
+            assert_eq!(Calendar::Text.date_ns(text.as_bytes()), Some(noon_ns), "{text}");
+        }
+        for text in [
+            "2023-11-15",
+            "2023-13-15 12:00:00",
+            "2023-11-15 12:00",
+            "2023-11-15 12:00:00 CET",
+            "1960-01-01 00:00:00",
+            "",
+            "x",
+        ] {
+            assert_eq!(Calendar::Text.date_ns(text.as_bytes()), None, "{text}");
+        }
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 mod parse;
 
+pub(crate) use parse::exact_time;
+
 use rustc_hash::FxHashMap;
 
 use crate::meta::{Clock, Meta};
@@ -66,8 +68,9 @@ pub enum Step {
     SampleAddresses(Share),
     /// What requests whose operation is not recorded are taken for: `unknown=read`.
     Unknown(Operation),
-    /// Without names, dates, process numbers and what the file said of its devices: `anonymise`.
-    Anonymise,
+    /// Without names, dates, process numbers and what the file said of its devices: `strip-names`. Addresses, gaps, sizes,
+    /// capacities and the hashes of keys stay, by which a trace can be recognised.
+    StripNames,
 }
 
 /// A share of many, told by a hash.
@@ -113,7 +116,7 @@ impl Step {
             | Step::AddressScale(_)
             | Step::SampleAddresses(_)
             | Step::Unknown(_) => true,
-            Step::Time(_) | Step::First(_) | Step::TimeScale(_) | Step::Sample(_) | Step::Anonymise => false,
+            Step::Time(_) | Step::First(_) | Step::TimeScale(_) | Step::Sample(_) | Step::StripNames => false,
         }
     }
 }
@@ -170,7 +173,7 @@ impl Applied {
     pub(crate) fn describe(&self, meta: &mut Meta) {
         for state in &self.steps {
             match state.step {
-                Step::Anonymise => anonymise(meta),
+                Step::StripNames => strip_names(meta),
                 Step::Stack(_) => stack(meta),
                 _ => {}
             }
@@ -231,7 +234,7 @@ impl State {
                 }
                 true
             }
-            Step::Anonymise => {
+            Step::StripNames => {
                 record.arrival_ns = since_ns;
                 true
             }
@@ -277,7 +280,8 @@ fn move_to(record: &mut Record, offset_bytes: Option<u64>) -> bool {
     true
 }
 
-fn anonymise(meta: &mut Meta) {
+/// Removes the names of devices, processes and files, numbers of processes, dates, and what quotes them.
+pub(crate) fn strip_names(meta: &mut Meta) {
     for (device, index) in meta.devices.iter_mut().zip(0..) {
         (device.name, device.model) = (format!("device {index}"), None);
     }
@@ -285,7 +289,10 @@ fn anonymise(meta: &mut Meta) {
         (process.pid, process.name) = (number, String::new());
     }
     meta.origin.iter_mut().for_each(|origin| origin.file = "-".to_owned());
-    (meta.clock, meta.zero_unix_ns, meta.header) = (Clock::Recording, None, None);
+    if meta.clock != Clock::Order {
+        meta.clock = Clock::Recording;
+    }
+    (meta.zero_unix_ns, meta.header) = (None, None);
     // Reasons and notes quote lines and names, and so may earlier steps.
     meta.rejects.clear();
     meta.notes.clear();

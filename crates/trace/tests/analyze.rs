@@ -163,7 +163,7 @@ fn depth_and_response_times_are_those_of_the_table() {
     let by_depth: Vec<_> = classes.map(|class| (class.from, class.requests, class.mean_ns)).collect();
     assert_eq!(by_depth, [(0, 4, 2.5e6), (1, 2, 1.5e6)]);
     assert_eq!(report.response.wait_ns, None);
-    assert!(report.notes.iter().any(|note| note.contains("1 requests have no response time")), "{:?}", report.notes);
+    assert!(report.notes.iter().any(|note| note.contains("1 request without a response time")), "{:?}", report.notes);
 }
 
 #[test]

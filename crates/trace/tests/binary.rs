@@ -2,7 +2,10 @@
 
 use crate::reading;
 use crate::reading::{read, read_files};
-use headstack_trace::{Clock, Flags, Format, NOT_RECORDED, Operation, Place, Record};
+use headstack_trace::analyze::{Analysis, Options};
+use headstack_trace::{
+    AddressSpace, Clock, Flags, Format, Input, Meta, NOT_RECORDED, Operation, Place, ReadOptions, Record, TraceReader,
+};
 
 struct Scsi {
     opcode: u16,
@@ -237,10 +240,95 @@ fn files_of_vscsi_are_devices() {
     }
 }
 
+/// A trace whose object numbers count blocks of 512 bytes, as somebody says.
+fn read_in_sectors(bytes: &[u8]) -> (Vec<Record>, Meta) {
+    let options = ReadOptions { sector_bytes: Some(512), ..ReadOptions::default() };
+    let input = Input::from_bytes("trace", bytes.to_vec()).unwrap();
+    let mut reader = TraceReader::from_inputs(vec![input], &options).unwrap();
+    (reader.read_all().unwrap(), reader.meta().clone())
+}
+
+/// Accesses with their links.
+fn linked(objects: impl Iterator<Item = (u64, u32)>) -> Vec<Access> {
+    let mut accesses: Vec<Access> = Vec::new();
+    let mut latest = std::collections::HashMap::new();
+    for (number, (object, size)) in objects.enumerate() {
+        if let Some(earlier) = latest.insert(object, number) {
+            accesses[earlier].3 = number as i64 + 1;
+        }
+        accesses.push((number as u32 / 100, object, size, -1));
+    }
+    accesses
+}
+
+/// Numbers of popular objects of 4 to 64 KiB, given in no order of size or time.
+fn popular() -> Vec<Access> {
+    let mut state = 11u64;
+    linked((0..5_000).map(move |_| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let object = 900f64.powf((state >> 11) as f64 / (1u64 << 53) as f64) as u64;
+        (object, 4_096 << (object % 5))
+    }))
+}
+
+/// Four streams in turn, each 16 sectors a request.
+fn streams() -> Vec<Access> {
+    linked((0..2_000u64).map(|number| (number % 4 * 90_000_000 + number / 4 * 16, 8_192)))
+}
+
+#[test]
+fn objects_never_lie_over_each_other() {
+    let accesses = popular();
+    for bytes in [oracle(&accesses, false), lcs(1, 8_192, &accesses)] {
+        let (records, meta) = read(&bytes, None, false).unwrap();
+        assert_eq!((meta.address_space, meta.devices[0].sector_bytes), (AddressSpace::Object, None));
+        let mut ranges: Vec<(u64, u64)> =
+            records.iter().map(|record| (record.offset_bytes, record.end_bytes())).collect();
+        ranges.sort_unstable();
+        ranges.dedup();
+        let objects: std::collections::HashSet<u64> = accesses.iter().map(|access| access.1).collect();
+        assert_eq!(ranges.len(), objects.len());
+        assert!(ranges.windows(2).all(|pair| pair[0].1 <= pair[1].0));
+        let (said, meta) = read_in_sectors(&bytes);
+        assert_eq!(meta.address_space, AddressSpace::Device);
+        assert!(said.iter().zip(&accesses).all(|(record, access)| record.offset_bytes == access.1 * 512));
+    }
+}
+
+#[test]
+fn requests_that_follow_each_other_prove_addresses() {
+    let accesses = streams();
+    for bytes in [oracle(&accesses, false), lcs(3, 1_024, &accesses)] {
+        let (records, meta) = read(&bytes, None, false).unwrap();
+        assert_eq!((meta.address_space, meta.devices[0].sector_bytes), (AddressSpace::Device, Some(512)));
+        assert!(meta.notes.iter().any(|note| note.contains("prove")), "{:?}", meta.notes);
+        assert_eq!((records[4].offset_bytes, records[5].offset_bytes), (8_192, 90_000_000 * 512 + 8_192));
+    }
+}
+
+#[test]
+fn an_analysis_says_nothing_of_the_places_of_objects() {
+    let report_of = |accesses: &[Access]| {
+        let (records, meta) = read(&oracle(accesses, false), None, false).unwrap();
+        let mut analysis = Analysis::new(Options::default()).unwrap();
+        analysis.add(&records);
+        analysis.finish(&meta)
+    };
+    let objects = report_of(&popular());
+    assert_eq!((objects.sequence.streams.share, objects.sequence.mean_seek_bytes), (None, None));
+    assert_eq!((objects.highest_end_bytes, objects.heat, objects.alignment.shares.len()), (None, None, 0));
+    assert_eq!((objects.environment.random_share, objects.environment.workload_toml), (None, None));
+    assert_eq!((objects.devices[0].highest_end_bytes, objects.devices[0].sequence.strict.share), (None, None));
+    assert!(objects.notes.iter().any(|note| note.contains("requests name objects")), "{:?}", objects.notes);
+    assert!(objects.reuse.is_some_and(|reuse| reuse.distinct > 0.0));
+    let blocks = report_of(&streams());
+    assert!(blocks.sequence.streams.share.unwrap() > 0.99 && blocks.highest_end_bytes.is_some());
+}
+
 #[test]
 fn oracle_general_with_and_without_operations() {
     for has_operations in [false, true] {
-        let (records, meta) = read(&oracle(&ACCESSES, has_operations), None, false).unwrap();
+        let (records, meta) = read_in_sectors(&oracle(&ACCESSES, has_operations));
         assert_eq!((meta.origin[0].format.as_str(), meta.resolution_ns), ("oracle-general", 1_000_000_000));
         use Operation::{Read, Trim, Unknown, Write};
         let operations = if has_operations { [Read, Write, Read, Write, Trim, Unknown] } else { [Unknown; 6] };
@@ -252,7 +340,7 @@ fn oracle_general_with_and_without_operations() {
 }
 
 #[test]
-fn oracle_general_is_told_by_its_links() {
+fn oracle_general_is_recognised_by_its_links() {
     let detected = |change: fn(&mut [Access; 6])| {
         let mut accesses = ACCESSES;
         change(&mut accesses);
@@ -288,7 +376,7 @@ fn lcs_of_every_version_and_either_header() {
     use Operation::{Read, Trim, Unknown, Write};
     for version in 1..=8 {
         for header_bytes in [1_024, 8_192] {
-            let (records, meta) = read(&lcs(version, header_bytes, &ACCESSES), None, false).unwrap();
+            let (records, meta) = read_in_sectors(&lcs(version, header_bytes, &ACCESSES));
             assert_eq!((meta.origin[0].format.as_str(), meta.resolution_ns), ("lcs", 1_000_000_000));
             let operations = if version > 1 { [Read, Write, Read, Write, Trim, Unknown] } else { [Unknown; 6] };
             let expected = ACCESSES.iter().zip(operations).map(|(&(s, object, size, _), operation)| {
@@ -323,7 +411,7 @@ fn objects_that_are_no_blocks_are_hashed() {
     let hash = 0xf00d_feed_dead_beef;
     let accesses = [(1, hash, 100, 3), (1, 7, 100, -1), (2, hash, 100, -1), (2, hash - 1, 100, -1)];
     for bytes in [lcs(2, 8_192, &accesses), oracle(&accesses, false)] {
-        let (records, _) = read(&bytes, None, false).unwrap();
+        let (records, _) = read_in_sectors(&bytes);
         assert_eq!((records[0].offset_bytes, records[1].offset_bytes), (records[2].offset_bytes, 3_584));
         assert_ne!(records[0].offset_bytes, records[3].offset_bytes);
     }

@@ -247,6 +247,28 @@ fn objects_weigh_what_they_hold() {
     assert_eq!(misses(Unit::ObjectBytes, 8_192), (4.0, 36_864.0));
 }
 
+/// W-TinyLFU forgets as fast and needs as much memory where the same objects are measured in bytes: what was popular gives way
+/// to what is, and a size in bytes is no number of counters.
+#[test]
+fn caches_in_bytes_count_objects_and_not_bytes() {
+    let phases = (0..4u64).flat_map(|phase| {
+        let shifted = move |record: Record| Record { offset_bytes: record.offset_bytes + phase * (1 << 40), ..record };
+        let whole = |record: Record| Record { length_bytes: K as u32, ..record };
+        mixed(40_000, 2_000, phase).into_iter().map(whole).map(shifted).collect::<Vec<Record>>()
+    });
+    let records: Vec<Record> = phases.collect();
+    let misses = |unit, size| {
+        let report = lab(&records, LabOptions { unit, ..options(&[CachePolicy::WTinyLfu], &[size]) });
+        report.caches[0].miss_ratio.value
+    };
+    let (by_number, by_bytes) = (misses(Unit::Objects, 500), misses(Unit::ObjectBytes, 500 * K));
+    // With counters for more objects, fewer share them: less may miss, not more.
+    assert!(by_bytes < by_number + 0.01, "{by_number} {by_bytes}");
+    // All of it fits, and the first use of each object misses.
+    let objects: std::collections::HashSet<u64> = records.iter().map(|record| record.offset_bytes).collect();
+    assert_eq!(misses(Unit::ObjectBytes, 1 << 50), objects.len() as f64 / records.len() as f64);
+}
+
 /// Belady's policy never misses more than another.
 #[test]
 fn nobody_misses_less_than_who_knows_the_future() {

@@ -54,7 +54,7 @@ fn all_who_follow_a_trace_are_given_the_whole_of_it() {
 }
 
 #[test]
-fn an_end_that_is_an_error_is_told_to_all() {
+fn an_error_at_the_end_is_reported_to_all_followers() {
     let folder = Folder::new("following-damaged");
     let path = folder.file("t.trace");
     // DiskSim's, whose order is that of arrival: others are held back to be sorted.

@@ -63,6 +63,66 @@ fn mooncake_reads_blocks_of_tokens() {
     }
 }
 
+/// Rows of up to nine blocks of so many tokens, the last of them full or of a single token, with what else a row has.
+fn rows(tokens: u64, more: &str) -> String {
+    let row = |number: u64| {
+        let blocks = 1 + number % 9;
+        let length = if number.is_multiple_of(2) { blocks * tokens } else { (blocks - 1) * tokens + 1 };
+        let ids = (0..blocks).map(|block| (number + block).to_string()).collect::<Vec<_>>().join(", ");
+        format!("{{\"timestamp\": {number}.5, \"input_length\": {length}, \"hash_ids\": [{ids}]{more}}}\n")
+    };
+    (0..40).map(row).collect()
+}
+
+fn open(text: &str, options: &ReadOptions) -> Result<(Vec<Record>, headstack_trace::Meta), String> {
+    let input = Input::from_bytes("t", text.as_bytes().to_vec()).unwrap();
+    let mut reader = TraceReader::from_inputs(vec![input], options).map_err(|error| error.to_string())?;
+    Ok((reader.read_all().map_err(|error| error.to_string())?, reader.meta().clone()))
+}
+
+#[test]
+fn bailian_counts_seconds_and_blocks_of_16_tokens() {
+    let text = rows(16, ", \"chat_id\": 7, \"parent_chat_id\": -1, \"turn\": 1");
+    let (records, meta) = open(&text, &ReadOptions::default()).unwrap();
+    assert_eq!((records[0].arrival_ns, records[0].length_bytes), (500_000_000, 16));
+    assert_eq!(meta.address_space, headstack_trace::AddressSpace::Object);
+    assert!(meta.notes.iter().any(|note| note.contains("16 tokens")), "{:?}", meta.notes);
+    // The same rows without a conversation are of those that count ms.
+    let (records, _) = open(&rows(16, ""), &ReadOptions::default()).unwrap();
+    assert_eq!((records[0].arrival_ns, records[0].length_bytes), (500_000, 16));
+    let said = ReadOptions { time_unit: Some(headstack_trace::TimeUnit::Seconds), ..ReadOptions::default() };
+    assert_eq!(open(&rows(512, ""), &said).unwrap().0[0].arrival_ns, 500_000_000);
+}
+
+#[test]
+fn blocks_of_tokens_are_proved_or_asked_for() {
+    for tokens in [16, 64, 100, 512] {
+        let (records, _) = open(&rows(tokens, ""), &ReadOptions::default()).unwrap();
+        assert_eq!(u64::from(records[0].length_bytes), tokens);
+    }
+    let refused = |text: &str, part: &str| {
+        let error = open(text, &ReadOptions::default()).expect_err(text);
+        assert!(error.contains(part) && error.lines().count() == 1, "{error}");
+        let said = ReadOptions { sector_bytes: Some(4_096), ..ReadOptions::default() };
+        assert!(open(text, &said).is_ok());
+    };
+    refused("{\"timestamp\": 5, \"hash_ids\": [1, 2]}\n", "no row says how many tokens");
+    refused("{\"timestamp\": 5, \"input_length\": 1000, \"hash_ids\": [1]}\n", "add --sector");
+    refused(
+        "{\"timestamp\": 5, \"input_length\": 90, \"hash_ids\": [1, 2, 3]}\n{\"timestamp\": 6, \"input_length\": 90, \"hash_ids\": [1]}\n",
+        "agree on no size",
+    );
+    let error = open(&rows(16, ", \"model\": \"a\""), &ReadOptions::default()).unwrap_err();
+    assert!(error.contains("--unit"), "{error}");
+}
+
+#[test]
+fn rows_may_be_longer_than_other_lines() {
+    let ids = (0..20_000).map(|id| id.to_string()).collect::<Vec<_>>().join(", ");
+    let text = format!("{{\"chat_id\": 1, \"timestamp\": 1, \"input_length\": 319999, \"hash_ids\": [{ids}]}}\n");
+    assert_eq!(open(&text, &ReadOptions::default()).unwrap().0.len(), 20_000);
+}
+
 #[test]
 fn a_file_of_columns_may_be_anybodys() {
     let table = headstack_trace::CsvColumns::from_toml(

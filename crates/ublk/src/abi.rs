@@ -1,6 +1,6 @@
 //! Numbers and structures of `linux/ublk_cmd.h`, as bytes in the machine's order.
 
-/// Of the control device, and of a disk's character device, as ioctl numbers have them: direction, size, 'u', number.
+/// An ioctl number of the control device or a disk's character device: direction, size, 'u', number.
 const fn command(direction: u32, size: u32, number: u32) -> u32 {
     direction << 30 | size << 16 | (b'u' as u32) << 8 | number
 }
@@ -123,16 +123,16 @@ pub fn io(tag: u16, result: i32) -> [u8; 16] {
     Bytes(Vec::new()).u16(0).u16(tag).u32(result as u32).u64(0).whole()
 }
 
-/// What the kernel asks for.
+/// An operation that the kernel requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Data from the device.
     Read,
     /// Data to the device.
     Write,
-    /// What was written is durable.
+    /// Makes completed writes durable.
     Flush,
-    /// What is there is not needed any more.
+    /// Discards data that are no longer needed.
     Discard,
     /// Zeros; they keep their place where the flag says so.
     WriteZeroes {

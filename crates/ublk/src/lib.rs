@@ -20,7 +20,7 @@ pub use shape::Shape;
 
 use std::io;
 
-/// What can be wrong.
+/// An error of a ublk device.
 #[derive(Debug, thiserror::Error)]
 pub enum UblkError {
     /// This machine has no ublk, or not what is needed of it.
@@ -29,9 +29,9 @@ pub enum UblkError {
     /// The machine refused: what was tried, and what it said.
     #[error("{what}: {error}")]
     Io {
-        /// What was tried, on what.
+        /// The action that failed, and its object.
         what: String,
-        /// What the machine said.
+        /// The error of the system call.
         error: io::Error,
     },
 }

@@ -29,7 +29,7 @@ pub struct Asked {
     pub ticket: Ticket,
     /// When it was received.
     pub at: Instant,
-    /// What is asked.
+    /// The requested operation.
     pub operation: Operation,
     /// It has to be durable when it is complete.
     pub is_forced: bool,
@@ -55,7 +55,7 @@ pub struct Way(Weak<Shared>);
 #[derive(Debug)]
 struct Shared {
     file: File,
-    /// Of each tag, which request has it.
+    /// For each tag, the request that has it.
     turns: Box<[AtomicU32]>,
     state: Mutex<State>,
     /// The queue's thread looks at the state.
@@ -120,7 +120,7 @@ impl Way {
         }
     }
 
-    /// What is under way may take ten seconds from now on.
+    /// Closes the queue: requests under way may take ten more seconds.
     pub(crate) fn close(&self) {
         if let Some(shared) = self.0.upgrade() {
             shared.state().closing.get_or_insert_with(Instant::now);
@@ -157,7 +157,8 @@ impl Descriptions {
         Ok(Descriptions { memory: NonNull::new(memory).expect("no mapping is at 0"), bytes })
     }
 
-    /// What the kernel says of the request that has a tag, which has come and is not complete: nobody writes there now.
+    /// The kernel's description of the request with a tag. The request has arrived and is not complete, so the kernel does
+    /// not write there.
     fn of(&self, tag: u16) -> [u8; DESCRIPTION_BYTES] {
         let start = usize::from(tag) * DESCRIPTION_BYTES;
         assert!(start + DESCRIPTION_BYTES <= self.bytes, "a tag of this queue");

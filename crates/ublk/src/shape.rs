@@ -1,6 +1,6 @@
 //! What a disk is like to the kernel.
 
-/// What a disk is like.
+/// Size and limits of a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Its size, a multiple of its blocks.

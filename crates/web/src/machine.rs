@@ -21,7 +21,7 @@ pub struct Watched {
 #[derive(Serialize)]
 struct Machine {
     devices: Vec<Device>,
-    /// Of a drive alone: it.
+    /// The members of an array; for a single drive, that drive.
     members: Vec<Member>,
     groups: Vec<Group>,
     /// Pages that may be dirty in the cache of an array; 0 where it has none.
@@ -83,7 +83,7 @@ pub fn chronicled(points: &Points, events_max: usize, spare: bool) -> Result<Wat
     let draft = point.draft.map_err(|refused| match refused {
         Refused::Impossible(why) | Refused::Failed(why) => why,
     })?;
-    draft.fault()?;
+    draft.fault().map_err(|error| error.to_string())?;
     let (_, mut spec) = draft.split(point.labels);
     if let Demand::Workload(workload) = &mut spec.demand {
         workload.warm_up = WarmUp { requests: 0, time_ns: 0 };

@@ -27,6 +27,8 @@ enum Question {
     /// What a blueprint describes with some of its values changed: how large a system is, and why the load of a scenario
     /// is what it is.
     Describe { blueprint: Blueprint, values: Vec<(String, String)> },
+    /// The sentence that tells which stated figures of the system of this name the values drop.
+    Dropped { name: String, blueprint: Blueprint, values: Vec<(String, String)> },
     /// The TOML of that.
     Toml { blueprint: Blueprint, values: Vec<(String, String)> },
     /// The runs of points of a sweep, in the form of its chunks.
@@ -71,6 +73,10 @@ fn answer(question: Question) -> Result<Value, String> {
             Described::System(system) => size(&system),
             Described::Demand(demand) => json!({ "fixed": fixed(&demand) }),
         },
+        Question::Dropped { name, blueprint, values } => {
+            let note = Drafter::new(blueprint).and_then(|drafter| drafter.dropped_note(&name, &values));
+            json!(note.map_err(|error| error.to_string())?)
+        }
         Question::Toml { blueprint, values } => {
             let text = Drafter::new(blueprint).and_then(|drafter| drafter.text_with(&values));
             json!(text.map_err(|error| error.to_string())?)
@@ -134,7 +140,7 @@ fn told(point: Point) -> Told {
         Err(Refused::Failed(why)) => return Told::Failed(why),
     };
     if let Err(why) = draft.fault() {
-        return Told::Impossible(why);
+        return Told::Impossible(why.to_string());
     }
     let (asked, spec) = draft.split(point.labels);
     match run_contained(&spec, &|_| true) {

@@ -20,7 +20,7 @@ use crate::told::{Told, done};
 pub struct Text {
     file: String,
     text: String,
-    /// Of several devices, the one whose requests are read.
+    /// The device whose requests are read, if a trace has several.
     device: Option<String>,
 }
 

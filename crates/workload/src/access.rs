@@ -7,7 +7,7 @@ use crate::quantity::{bytes_u32, bytes_u32_option, duration_u64};
 /// Shares may miss 100 % by this much, so that thirds can be written in decimals.
 pub(crate) const SHARE_TOLERANCE_PERCENT: f64 = 1e-6;
 
-/// What requests look like: a mix of lines, each with its share of the requests.
+/// An access specification: a mix of lines, each with its share of the requests.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AccessSpecification {
     /// The specification's name in its source, such as "File Server".

@@ -290,7 +290,7 @@ pub(crate) struct Strides {
     backwards: bool,
     /// Where the zone starts from which the next request is; `None` before the first.
     zone_start: Option<u64>,
-    /// What of it is used up.
+    /// Bytes of it that are used up.
     used_bytes: u64,
 }
 

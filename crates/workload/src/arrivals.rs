@@ -124,7 +124,7 @@ fn validate_open(rate_per_s: f64, process: ArrivalProcess) -> Result<(), Complai
     Ok(())
 }
 
-/// What is left out of the results at the start of a run: it ends when both limits have passed.
+/// The warm-up, which results leave out: it ends when both limits have passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WarmUp {
@@ -190,7 +190,7 @@ impl RunLength {
                 let message = format!("{percent} is out of range; above 0 and up to 100 is allowed");
                 Err(("run_length.confidence.percent".to_owned(), message))
             }
-            _ => Ok(()),
+            RunLength::Requests(_) | RunLength::TimeNs(_) | RunLength::Confidence { .. } => Ok(()),
         }
     }
 }

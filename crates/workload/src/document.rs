@@ -21,7 +21,7 @@ pub struct InputError {
     pub line: Option<usize>,
     /// Path of the key, such as `lines[3].size`; empty where the whole input is meant.
     pub key: String,
-    /// What is wrong and what is allowed, on one line.
+    /// The error and the allowed values, on one line.
     pub message: String,
 }
 
@@ -43,7 +43,7 @@ impl fmt::Display for InputError {
 
 impl std::error::Error for InputError {}
 
-/// What an error says of a key that is needed and does not stand in the file.
+/// The message for a required key that a file lacks.
 const MISSING: &str = "this key is missing";
 /// So many others that are missing are told of.
 const MISSING_MAX: usize = 64;
@@ -339,7 +339,7 @@ fn collect_value(path: String, value: &DeValue<'_>, span: Range<usize>, entries:
                 collect_value(format!("{path}[{index}]"), item.get_ref(), item.span(), entries);
             }
         }
-        _ => {}
+        DeValue::String(_) | DeValue::Integer(_) | DeValue::Float(_) | DeValue::Boolean(_) | DeValue::Datetime(_) => {}
     }
 }
 

@@ -8,7 +8,7 @@ use crate::access::Complaint;
 pub struct WorkloadError {
     /// Path of the key in the workload's file form, such as `lines[3].size`.
     pub key: String,
-    /// What is wrong and what is allowed.
+    /// The error and the allowed values.
     pub message: String,
 }
 

@@ -44,11 +44,23 @@ pub struct Generator {
     left_in_run: u32,
     /// The place of the last request of each kind, which a run may repeat.
     last: [u64; 3],
-    /// What was trimmed and is still to be written.
+    /// A range that was trimmed and is still to be written.
     trimmed: Option<(u64, u32)>,
+    /// Where the same requests are to come again.
+    again: Option<Box<Again>>,
     addresses: Random,
     choices: Random,
     think_times: Random,
+}
+
+/// A loop of requests, and what its generator is made of.
+struct Again {
+    workload: Workload,
+    span: Span,
+    sector_bytes: u32,
+    seed: u64,
+    /// Transfers and bytes of a loop that are still to come.
+    left: (u64, u64),
 }
 
 /// An access line made ready: percentages as thresholds for 32-bit random numbers.
@@ -180,7 +192,11 @@ impl Generator {
                     .filter(|blocks| blocks.count <= BLOCKS_MAX)
                     .ok_or_else(|| skewed_error(span))?
             }
-            _ => lines[0].places,
+            Addresses::Uniform
+            | Addresses::Strided { .. }
+            | Addresses::Normal { .. }
+            | Addresses::HotBands(_)
+            | Addresses::VdbenchHotband { .. } => lines[0].places,
         };
         check_strides(&workload.addresses, &lines)?;
         let keys = Random::new(seed, Purpose::Permutation);
@@ -191,7 +207,13 @@ impl Generator {
             Addresses::RandomMap => {
                 Sampler::Map(RandomMap::new(map_blocks(blocks, span)).ok_or_else(|| skewed_error(span))?)
             }
-            _ => Sampler::new(&workload.addresses, blocks, keys),
+            Addresses::Uniform
+            | Addresses::Once
+            | Addresses::Strided { .. }
+            | Addresses::Zipf { .. }
+            | Addresses::Pareto { .. }
+            | Addresses::Normal { .. }
+            | Addresses::HotBands(_) => Sampler::new(&workload.addresses, blocks, keys),
         };
         Ok(Generator {
             line_choice: AliasTable::new(&weights),
@@ -222,6 +244,10 @@ impl Generator {
             left_in_run: workload.sequence.run,
             last: [span.start_bytes; 3],
             trimmed: None,
+            again: workload.sequence.looped.map(|length| {
+                let left = length.on(span.length_bytes);
+                Box::new(Again { workload: workload.clone(), span, sector_bytes, seed, left })
+            }),
             addresses: Random::new(seed, Purpose::Addresses),
             choices: Random::new(seed, Purpose::Choices),
             think_times: Random::new(seed, Purpose::Think),
@@ -238,8 +264,10 @@ impl Generator {
             return flush;
         }
         if let Some((offset_bytes, length_bytes)) = self.trimmed.take() {
+            self.count(length_bytes);
             return self.write(offset_bytes, length_bytes);
         }
+        self.loop_when_due();
         let (kind, bits) = self.choose();
         self.request(kind, bits)
     }
@@ -251,12 +279,36 @@ impl Generator {
         {
             return flush;
         }
+        self.loop_when_due();
         loop {
             let (kind, bits) = self.choose();
             if kind == wanted {
                 return self.request(kind, bits);
             }
         }
+    }
+
+    #[inline]
+    fn count(&mut self, length_bytes: u32) {
+        if let Some(again) = &mut self.again {
+            again.left.0 -= 1;
+            again.left.1 = again.left.1.saturating_sub(u64::from(length_bytes));
+        }
+    }
+
+    /// Begins anew where a loop is over.
+    #[inline]
+    fn loop_when_due(&mut self) {
+        if self.again.as_ref().is_some_and(|again| again.left.0 == 0 || again.left.1 == 0) {
+            self.begin_anew();
+        }
+    }
+
+    #[cold]
+    fn begin_anew(&mut self) {
+        let again = self.again.take().expect("a loop is over");
+        let made = Generator::new(&again.workload, again.span, again.sector_bytes, again.seed);
+        *self = made.expect("it was made of the same before");
     }
 
     /// The flush that is due after the write that was the last request.
@@ -325,7 +377,16 @@ impl Generator {
                     (offset_bytes, length_bytes) = map.take(length_bytes, &mut self.addresses);
                     offset_bytes
                 }
-                sampler => sampler.offset_bytes(&line.places, length_bytes, kind, &mut self.addresses),
+                sampler @ (Sampler::Uniform
+                | Sampler::Once(_)
+                | Sampler::Strided(_)
+                | Sampler::Zipf(..)
+                | Sampler::Pareto { .. }
+                | Sampler::Normal { .. }
+                | Sampler::HotBands { .. }
+                | Sampler::VdbenchHotband(_)) => {
+                    sampler.offset_bytes(&line.places, length_bytes, kind, &mut self.addresses)
+                }
             }
         } else {
             let start_bytes = if repeats { self.last[kind as usize] } else { *pointer };
@@ -338,13 +399,14 @@ impl Generator {
         // Iometer's random accesses move the pointer too: a sequential access continues from there.
         *pointer = offset_bytes + u64::from(length_bytes);
         self.last[kind as usize] = offset_bytes;
+        self.count(length_bytes);
         if self.sequence.trim_then_write {
             self.trimmed = Some((offset_bytes, length_bytes));
             return request(Kind::Trim, offset_bytes, length_bytes);
         }
         match kind {
             Kind::Write => self.write(offset_bytes, length_bytes),
-            _ => request(kind, offset_bytes, length_bytes),
+            Kind::Read | Kind::Trim | Kind::Flush => request(kind, offset_bytes, length_bytes),
         }
     }
 

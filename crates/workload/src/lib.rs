@@ -11,6 +11,8 @@
 //! Every description of the project is read through [`Document`], whose errors name file, line and
 //! key, and every quantity with a unit through [`quantity`].
 
+#![deny(clippy::wildcard_enum_match_arm)] // A new variant does not compile until every match handles it.
+
 mod access;
 mod addresses;
 mod arrivals;
@@ -39,4 +41,4 @@ pub use random::{GENERATOR_NAME, Purpose, Random};
 pub use request::{Kind, Recorded, Request};
 pub use scenario::{Scenario, ScenarioRun, Step};
 pub use span::Span;
-pub use workload::{Sequence, Workload};
+pub use workload::{LoopLength, Sequence, Workload};

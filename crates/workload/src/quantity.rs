@@ -284,6 +284,11 @@ pub fn format_duration_ns(duration_ns: i64) -> String {
     format!("{}{unit}", significant(duration_ns as f64 / *factor as f64, 4))
 }
 
+/// A count and its noun, which takes an `s` in the plural: `1 request`, `2 requests`.
+pub fn counted(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
 /// Prints a rate in bytes a second for people, with four significant digits: `"69MB/s"`.
 pub fn format_rate(bytes_per_s: f64) -> String {
     let (unit, factor) = PRINTED_RATE_UNITS.iter().find(|(_, factor)| bytes_per_s >= *factor).unwrap_or(&("B/s", 1.0));
@@ -321,7 +326,7 @@ pub enum LineCoding {
 }
 
 impl LinkRate {
-    /// What it carries of data.
+    /// The rate of data on a link of this line rate.
     pub fn data(self, coding: LineCoding) -> Rate {
         match (self.in_bits, coding) {
             (true, LineCoding::TenBits) => Rate(self.bytes_per_s * 0.8),

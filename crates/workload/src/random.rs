@@ -26,14 +26,16 @@ pub enum Purpose {
     Sizes,
     /// Overwrites that bring a solid-state drive to its steady state.
     Preconditioning,
-    /// What is in files that are made to be measured.
+    /// Contents of files that are made to be measured.
     Contents,
     /// Which accesses meet a defect of the media.
     MediaDefects,
-    /// What a fault that was injected does to which request.
+    /// Effects of injected faults, and the requests that they strike.
     Faults,
     /// How long a volume of a cloud takes to answer.
     Latency,
+    /// Phase and speed of the spindle of an array's member.
+    Spindle,
 }
 
 /// The seed of the client `index` of the stream `name` of a scenario: a stream that is added to a

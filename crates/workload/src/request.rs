@@ -2,7 +2,7 @@
 
 use crate::span::Span;
 
-/// What a request does.
+/// Kind of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// Transfers data from the system.
@@ -33,7 +33,7 @@ impl Kind {
 /// One request to a system, without the time of its issue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// What the request does.
+    /// Its kind.
     pub kind: Kind,
     /// First byte, from the start of the system; 0 for a flush.
     pub offset_bytes: u64,
@@ -61,6 +61,8 @@ pub struct Recorded {
     pub arrival_ns: u64,
     /// When it was complete, on the same clock, where that was recorded.
     pub completion_ns: Option<u64>,
-    /// What it asked for.
+    /// The request.
     pub request: Request,
+    /// The system flushes its cache before this request (PREFLUSH in Linux), as it does before the commit block of a journal.
+    pub pre_flush: bool,
 }

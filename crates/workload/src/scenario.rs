@@ -6,12 +6,14 @@
 mod access;
 mod boot;
 mod form;
+mod length;
 mod machine;
 mod prefill;
 mod range;
 mod run;
 mod sequential;
 mod step;
+mod stream;
 mod transactions;
 mod video;
 mod web;
@@ -22,27 +24,29 @@ use serde::{Deserialize, Serialize};
 
 pub use access::{Access, Load};
 pub use boot::{Boot, GoldenImage, Phase};
+pub use length::ScenarioLength;
 pub use prefill::{Order, Prefill};
 pub use range::{Mark, Range};
 pub use run::{ScenarioRun, StreamReport};
 pub use sequential::{Direction, Sequential};
 pub use step::{Facts, GuestBoot, Step};
+pub use stream::{Stream, StreamKind};
 pub use transactions::Transactions;
 pub use video::Video;
 pub use web::{Layout, Web};
 
-use form::ScenarioForm;
+use form::{ScenarioForm, StreamForm};
 
-use crate::access::{AccessLine, Complaint, check_sum};
+use crate::access::{Complaint, check_sum};
 use crate::arrivals::{Arrivals, WarmUp};
 use crate::document::{Document, InputError};
 use crate::error::WorkloadError;
-use crate::quantity::{Rate, duration_u64};
+use crate::quantity::Rate;
 
 /// The most processors of a host.
 const CPUS_MAX: u32 = 4_096;
 
-/// What a system is put under by several kinds of clients at once.
+/// A load of several kinds of clients at once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "ScenarioForm", into = "ScenarioForm")]
 pub struct Scenario {
@@ -57,7 +61,7 @@ pub struct Scenario {
     pub network: Option<Rate>,
     /// The pool that issues the requests of all streams with a share: its threads, or its rate.
     pub pool: Option<Arrivals>,
-    /// What is left out at the start of a run; nothing where a file does not say.
+    /// The warm-up, which results leave out; none where a file does not state one.
     pub warm_up: WarmUp,
     /// How long a run lasts.
     pub run_length: ScenarioLength,
@@ -65,115 +69,43 @@ pub struct Scenario {
     pub streams: Vec<Stream>,
 }
 
-/// How long a scenario runs after its warm-up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ScenarioLength {
-    /// This many completed requests of all streams.
-    Requests(u64),
-    /// This many nanoseconds.
-    #[serde(rename = "time")]
-    TimeNs(#[serde(with = "duration_u64")] u64),
-    /// Until its finite streams are done: boots, prefills, and video of so many frames.
-    AllDone,
-}
+impl TryFrom<ScenarioForm> for Scenario {
+    type Error = WorkloadError;
 
-/// Clients of one kind, whose results are kept apart.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Stream {
-    /// Its name in results, unlike all others.
-    pub name: String,
-    /// The LUN it goes to; the whole system where absent.
-    pub lun: Option<String>,
-    /// The part of the LUN; all of it where absent.
-    pub range: Option<Range>,
-    /// What its clients do.
-    pub kind: StreamKind,
-}
-
-/// What the clients of a stream do.
-#[derive(Clone, Debug, PartialEq)]
-pub enum StreamKind {
-    /// Requests by an access specification.
-    Access(Access),
-    /// Users of a web server.
-    Web(Web),
-    /// Guests that boot.
-    Boot(Boot),
-    /// Video at a frame rate.
-    Video(Video),
-    /// Clients of a transaction server.
-    Transactions(Transactions),
-    /// Sequential streams.
-    Sequential(Sequential),
-    /// LUNs that are written once.
-    Prefill(Prefill),
-}
-
-impl StreamKind {
-    /// The kind's name: that of its table in the file.
-    pub fn name(&self) -> &'static str {
-        match self {
-            StreamKind::Access(_) => "access",
-            StreamKind::Web(_) => "web",
-            StreamKind::Boot(_) => "boot",
-            StreamKind::Video(_) => "video",
-            StreamKind::Transactions(_) => "transactions",
-            StreamKind::Sequential(_) => "sequential",
-            StreamKind::Prefill(_) => "prefill",
-        }
-    }
-
-    /// Whether its clients are done one day.
-    pub fn is_finite(&self) -> bool {
-        match self {
-            StreamKind::Boot(_) | StreamKind::Prefill(_) => true,
-            StreamKind::Video(video) => video.frames.is_some(),
-            StreamKind::Access(_) | StreamKind::Web(_) | StreamKind::Transactions(_) | StreamKind::Sequential(_) => {
-                false
-            }
-        }
-    }
-
-    /// Whether its clients change what is stored: write, or trim.
-    pub fn writes(&self) -> bool {
-        let changes = |lines: &[AccessLine]| lines.iter().any(|line| line.read_percent < 100.0);
-        match self {
-            StreamKind::Access(access) => changes(&access.lines),
-            StreamKind::Boot(boot) => boot.phases.iter().any(|phase| changes(&phase.lines)),
-            StreamKind::Video(video) => video.writes > 0,
-            StreamKind::Transactions(transactions) => changes(&transactions.lines),
-            StreamKind::Sequential(sequential) => sequential.direction == Direction::Write,
-            StreamKind::Prefill(_) => true,
-            StreamKind::Web(_) => false,
-        }
-    }
-
-    fn validate(&self) -> Result<(), Complaint> {
-        match self {
-            StreamKind::Access(access) => access.validate(),
-            StreamKind::Web(web) => web.validate(),
-            StreamKind::Boot(boot) => boot.validate(),
-            StreamKind::Video(video) => video.validate(),
-            StreamKind::Transactions(transactions) => transactions.validate(),
-            StreamKind::Sequential(sequential) => sequential.validate(),
-            StreamKind::Prefill(prefill) => prefill.validate(),
-        }
-    }
-
-    /// The stream's part of the pool, if it has one.
-    fn share_percent(&self) -> Option<f64> {
-        match self {
-            StreamKind::Access(Access { load: Load::SharePercent(percent), .. }) => Some(*percent),
-            _ => None,
-        }
+    fn try_from(form: ScenarioForm) -> Result<Scenario, WorkloadError> {
+        let streams = form.streams.into_iter().enumerate().map(|(index, stream)| {
+            stream.resolve().ok_or_else(|| WorkloadError {
+                key: format!("streams[{index}]"),
+                message: "exactly one of access, web, boot, video, transactions, sequential, prefill is allowed, \
+                          and needed"
+                    .to_owned(),
+            })
+        });
+        Ok(Scenario {
+            streams: streams.collect::<Result<_, _>>()?,
+            name: form.name,
+            source: form.source,
+            cpus: form.cpus,
+            network: form.network,
+            pool: form.pool,
+            warm_up: form.warm_up,
+            run_length: form.run_length,
+        })
     }
 }
 
-impl Stream {
-    fn validate(&self) -> Result<(), Complaint> {
-        self.range.map_or(Ok(()), |range| range.validate())?;
-        self.kind.validate().map_err(|(key, message)| (format!("{}.{key}", self.kind.name()), message))
+impl From<Scenario> for ScenarioForm {
+    fn from(scenario: Scenario) -> ScenarioForm {
+        ScenarioForm {
+            name: scenario.name,
+            source: scenario.source,
+            cpus: scenario.cpus,
+            network: scenario.network,
+            pool: scenario.pool,
+            warm_up: scenario.warm_up,
+            run_length: scenario.run_length,
+            streams: scenario.streams.into_iter().map(StreamForm::from).collect(),
+        }
     }
 }
 
@@ -231,7 +163,7 @@ impl Scenario {
                 "no stream is ever done; requests or time is allowed, or a boot, a prefill, or video with frames"
                     .to_owned(),
             ),
-            _ => Ok(()),
+            ScenarioLength::Requests(_) | ScenarioLength::TimeNs(_) | ScenarioLength::AllDone => Ok(()),
         }
     }
 

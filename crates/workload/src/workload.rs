@@ -12,7 +12,7 @@ use crate::quantity::format_bytes;
 /// The most sequential streams of a workload.
 const STREAMS_MAX: u32 = 65_536;
 
-/// What a system is put under.
+/// A load of one access specification.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "WorkloadForm", into = "WorkloadForm")]
 pub struct Workload {
@@ -37,14 +37,14 @@ pub struct Workload {
     pub sequence: Sequence,
     /// How requests arrive.
     pub arrivals: Arrivals,
-    /// What is left out at the start of a run.
+    /// The warm-up, which results leave out.
     pub warm_up: WarmUp,
     /// How long a run lasts.
     pub run_length: RunLength,
 }
 
 /// How requests follow one another, beyond their sizes and kinds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Sequence {
     /// Whether sequential requests of each kind go on from the last of their own kind, rather than from the last of all.
@@ -55,6 +55,33 @@ pub struct Sequence {
     pub run: u32,
     /// Whether the others of a run go to the place of the one before, rather than behind it.
     pub repeats: bool,
+    /// After how much the same requests come again, in the same order; absent where they never do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub looped: Option<LoopLength>,
+}
+
+/// The length of a loop whose requests repeat: whichever is reached first ends it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LoopLength {
+    /// Requests that are no flushes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transfers: Option<u64>,
+    /// Bytes of requests.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// Bytes of requests, as a multiple of the length of the part that is used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub passes: Option<f64>,
+}
+
+impl LoopLength {
+    /// Transfers and bytes, on a part of so many bytes.
+    pub(crate) fn on(self, part_bytes: u64) -> (u64, u64) {
+        let by_passes = self.passes.map_or(u64::MAX, |passes| (part_bytes as f64 * passes).round() as u64);
+        let bytes = self.bytes.unwrap_or(u64::MAX).min(by_passes);
+        (self.transfers.unwrap_or(u64::MAX).max(1), bytes.max(1))
+    }
 }
 
 /// The file form, which is the JSON form too: the specification's lines stand at the top.

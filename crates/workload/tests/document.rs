@@ -101,7 +101,7 @@ fn a_missing_key_is_named_at_its_table() {
 }
 
 #[test]
-fn all_missing_keys_are_told_at_once() {
+fn all_missing_keys_are_reported_at_once() {
     let error = error_with("first_cylinder = 100\nsectors_per_track = 180\n", "");
     assert_eq!(
         error.to_string(),

@@ -127,33 +127,40 @@ class Among(click.ParamType[str]):
 
     name = "text"
 
-    def __init__(self, values: Sequence[str] | Callable[[], Iterable[str]], or_file: bool = False) -> None:
+    def __init__(self, values: Sequence[str] | Callable[[], Iterable[str]]) -> None:
         self._values = values
-        self._or_file = or_file
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-        """Those that begin so; files where none does."""
-        found = listed(incomplete, self._values() if callable(self._values) else self._values)
-        return found or (files(incomplete) if self._or_file else [])
+        """Those that begin so."""
+        return listed(incomplete, self._values() if callable(self._values) else self._values)
 
 
 class Named(Source):
-    """A source that may be of the catalogue, the whole or a part of it (``NAME@RANGE``), else a file."""
+    """An entry of the catalogue, with ``ranges`` also a part of it (``NAME@RANGE``), else a file."""
 
-    def __init__(self, names: Callable[[], Iterable[str]]) -> None:
+    searches = False
+
+    def __init__(self, names: Callable[[], Iterable[str]], ranges: bool = False) -> None:
         self._names = names
+        self._ranges = ranges
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
         """Names that begin so, then ranges; files where no name does."""
         _, at, part = incomplete.rpartition(",")[2].partition("@")
-        if at:
+        if at and self._ranges:
             before = incomplete[: len(incomplete) - len(part)]
             return [CompletionItem(f"{before}{a_range}") for a_range in RANGES if a_range.startswith(part)]
         return listed(incomplete, self._names()) or files(incomplete)
 
 
+class Socket(AnyFile):
+    """A socket of this machine, which is neither read nor replaced as a file."""
+
+    name = "socket"
+
+
 class Folder(click.ParamType[str]):
-    """A directory, which is looked at elsewhere."""
+    """A folder of headstack's own: a store of finished runs, a mount point."""
 
     name = "folder"
 
@@ -188,25 +195,26 @@ def demands() -> list[str]:
 
 def studies() -> Sequence[str]:
     """Studies that ship with headstack."""
-    from headstack.studies.files import listed as shipped
+    from headstack.studies.files import listed as shipped  # start-up time
 
     return shipped()
 
 
 def fits() -> Sequence[str]:
     """Inverse studies that ship with headstack."""
-    from headstack.studies.fits.files import listed as shipped
+    from headstack.studies.fits.files import listed as shipped  # start-up time
 
     return shipped()
 
 
-SYSTEM, DEMAND = Named(systems), Named(demands)
-DRIVE = Among(lambda: [*_native.drive_ids(), *_native.volume_ids()], or_file=True)
-ARRAY = Among(_native.array_ids, or_file=True)
-WORKLOAD, SCENARIO = Among(_native.workload_ids, or_file=True), Among(_native.scenario_ids, or_file=True)
+SYSTEM, DEMAND = Named(systems, ranges=True), Named(demands)
+DRIVE = Named(lambda: [*_native.drive_ids(), *_native.volume_ids()])
+ARRAY = Named(_native.array_ids)
+WORKLOAD, SCENARIO = Named(_native.workload_ids), Named(_native.scenario_ids)
+MAP = Named(lambda: ("stacked", "round-robin", "hashed"))
 EXECUTOR = Among(("local", "dask://"))
-STUDY, FIT = Among(studies, or_file=True), Among(fits, or_file=True)
-FILE, FOLDER = AnyFile(), Folder()
+STUDY, FIT = Named(studies), Named(fits)
+SOCKET, FOLDER = Socket(), Folder()
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
-from headstack import signals
 from headstack._native import InputError, RunError, format_bytes, format_duration_ns
-from headstack.cli.completing import FOLDER, Among
-from headstack.cli.files import KEPT, OUTPUT, SOURCE
+from headstack.cli.completing import Among
+from headstack.cli.files import KEPT, OUTPUT, OUTPUT_FOLDER, SOURCE
 from headstack.cli.output import Outputs, print_table, progress, say, wide_option
-from headstack.columns import Figures, is_plain
 from headstack.crash.findings import Exploration, as_data
-from headstack.crash.recording import FORMS, TEARS, Recording
+from headstack.crash.recorded import FORMS, TEARS
+from headstack.crash.recording import Recording
 from headstack.crash.recording import open as opened
 from headstack.crash.replaying import replayed
 from headstack.crash.showing import WAYS
-from headstack.tables import written
-from headstack.values import whole
+from headstack.io import signals
+from headstack.io.columns import Figures, is_plain
+from headstack.io.counts import counted
+from headstack.io.tables import to_json
+from headstack.io.terminal import drawable
+from headstack.io.values import whole
 
 FOUND = 1
 CHECKS = ("ext4", "btrfs", "sqlite:/", "postgres:/")
@@ -102,10 +105,17 @@ def crash() -> None:
 )
 @click.option("--jobs", metavar="N", help="Processes that look at states.  [default: one for each processor]")
 @click.option("--seed", default="0", metavar="N", show_default=True, help="Of the states that are drawn.")
+@click.option(
+    "--check-timeout", default="60s", metavar="TIME", show_default=True, help="A check that takes longer has failed."
+)
 @click.option("--findings", default="8", metavar="N", show_default=True, help="Reduce so many; count the others.")
 @click.option("--state", type=KEPT, metavar="FILE", help="Keep what was done, and go on from there the next time.")
 @click.option(
-    "-o", "--output", type=FOLDER, metavar="DIR", help="Reproducers of what is found.  [default: JOURNAL.crashes]"
+    "-o",
+    "--output",
+    type=OUTPUT_FOLDER,
+    metavar="DIR",
+    help="Reproducers of what is found.  [default: JOURNAL.crashes]",
 )
 @click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write what was found (- for stdout).")
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
@@ -145,6 +155,7 @@ def explore(journal: str, check: str, base: str | None, quiet: bool, **given: An
             findings=whole("--findings", given["findings"]),
             state=given["state"],
             reproducers=given["output"] or f"{journal}.crashes",
+            check_timeout=given["check_timeout"],
             progress=show,
         )
     outputs.write(found, lambda: say(str(found)))
@@ -198,7 +209,7 @@ def show(journal: str, tear: str, atom: str | None, start: str, digest: bool, **
     recording = opened(journal)
     if digest:
         if given["json_path"] is not None:
-            raise InputError("digest: is one line of text; without --json it is shown")
+            raise InputError("is one line of text; without --json it is shown", key="digest")
         say(recording.digest())
         return
     moments = recording.moments(tear, atom, start)
@@ -234,15 +245,13 @@ def is_journal(path: str) -> bool:
 
 def as_json(found: Exploration, path: Path | None = None) -> str:
     """What was found, as JSON."""
-    from dataclasses import asdict
-
     what = asdict(found) | {"findings": [as_data(finding) for finding in found.findings]}
-    return written(json.dumps(what, indent=1) + "\n", path)
+    return to_json(what, path)
 
 
 def shown_as_json(what: dict[str, Any], path: Path | None = None) -> str:
     """What a journal holds, as JSON."""
-    return written(json.dumps(what, indent=1) + "\n", path)
+    return to_json(what, path)
 
 
 def show_words(recording: Recording, moments: list[dict[str, Any]]) -> None:
@@ -255,7 +264,7 @@ def show_words(recording: Recording, moments: list[dict[str, Any]]) -> None:
         f"{d['flushes']:,} flushes, {d['marks']:,} marks in {format_duration_ns(d['span_ns'])}"
     )
     if d["failed"]:
-        say(f"{d['failed']:,} requests failed")
+        say(f"{counted(d['failed'], 'request')} failed")
     if d["power_cuts"]:
         say(f"power failed {d['power_cuts']:,} times")
     if d["left_bytes"]:
@@ -295,12 +304,12 @@ def told(quiet: bool) -> Iterator[Callable[[int, float, int], object] | None]:
         with progress("crash states", quiet) as bar:
             yield None if bar is None else lambda _, share, __: bar(share)
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.console import Console  # start-up time
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn  # start-up time
 
     began_s = time.monotonic()
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+    with Progress(*columns, console=Console(file=drawable(sys.stderr)), transient=True) as shown:
         task = shown.add_task("crash states", total=1.0)
 
         def show(states: int, share: float, findings: int) -> None:

@@ -11,14 +11,13 @@ from typing import Any
 import click
 
 from headstack import InputError
-from headstack.atomic_files import write_all
-from headstack.cli.completing import FOLDER
-from headstack.cli.files import check_folder
+from headstack.cli.files import OUTPUT_FOLDER, check_folder
 from headstack.cli.output import print_results, progress, wide_option
-from headstack.cli.runs import print_knees
+from headstack.cli.simulate.runs import print_knees
+from headstack.io.atomic_files import write_all
 from headstack.report.html import check_built
-from headstack.results import Results
-from headstack.runs import run_specs, specify_described
+from headstack.results.results import Results
+from headstack.simulation.runs import run_specs, specify_described
 
 SYSTEMS = ("cheetah-x15-36lp", "atlas-10k-iii-73", "atlas-10k-iii-73@36.7GB")
 WORKLOAD = "file-server"
@@ -26,14 +25,20 @@ DEPTHS = [1, 4, 16, 64]
 
 # What is drawn, and what tells whether it can be here.
 DRAWN: dict[str, tuple[Callable[..., Any], Callable[[], object]]] = {
-    "curves.png": (Results.plot, partial(import_module, "headstack.plots")),
+    "curves.png": (Results.plot, partial(import_module, "headstack.report.plots")),
     "curves.html": (Results.to_html, check_built),
 }
 
 
 @click.command()
 @click.option(
-    "-o", "--output", metavar="FOLDER", type=FOLDER, default="demo", show_default=True, help="Folder for the files."
+    "-o",
+    "--output",
+    metavar="FOLDER",
+    type=OUTPUT_FOLDER,
+    default="demo",
+    show_default=True,
+    help="Folder for the files.",
 )
 @wide_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")

@@ -60,7 +60,7 @@ class Implied(Late):
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[Any]]:
         """Its commands, and what that one takes: options, else files."""
-        from click.shell_completion import CompletionItem
+        from click.shell_completion import CompletionItem  # start-up time
 
         found = super().shell_complete(ctx, incomplete)
         found += [] if found else self.commands[self.implied].shell_complete(ctx, incomplete)

@@ -12,18 +12,17 @@ from typing import Any
 import click
 
 from headstack._native import version
-from headstack.atomic_files import write_all
-from headstack.cli.completing import FOLDER
-from headstack.cli.files import check_folder
+from headstack.cli.files import OUTPUT_FOLDER, check_folder
 from headstack.cli.loading import every
-from headstack.cli.runs import Grouped
+from headstack.cli.simulate.runs import Grouped
+from headstack.io.atomic_files import write_all
 
 SPELT = {"\\": "\\e", "-": "\\-", "'": "\\(aq", "`": "\\(ga", "^": "\\(ha", "~": "\\(ti"}
 """What means something else to roff."""
 
 
 @click.command()
-@click.option("-o", "--output", metavar="FOLDER", type=FOLDER, required=True, help="Gets a file for each page.")
+@click.option("-o", "--output", metavar="FOLDER", type=OUTPUT_FOLDER, required=True, help="Gets a file for each page.")
 @click.pass_context
 def man(context: click.Context, output: str) -> None:
     """Write the manual: headstack.1, and a page for each command.

@@ -14,19 +14,25 @@ import click
 
 from headstack import _native
 from headstack._native import InputError
-from headstack.atomic_files import write_all, write_text
 from headstack.cli.files import OUTPUT
-from headstack.columns import Column, Prose, drawn, folded, is_plain, not_shown, width_of
+from headstack.io.atomic_files import write_all, write_text
+from headstack.io.columns import Column, Prose, drawn, folded, is_plain, not_shown, width_of
+from headstack.io.counts import counted
+from headstack.io.terminal import drawable, send, visible
+from headstack.report.markdown import to_markdown
 
 if TYPE_CHECKING:
     from headstack.report.figures import Report
-    from headstack.results import Results
+    from headstack.report.html import Simulator
+    from headstack.results.results import Results
 
 NAMED_MAX = 8
 """Saturated runs that are named one by one."""
 
 SILENT_S = 2.0
 """Progress in plain lines begins after this long, so that short commands say nothing."""
+LINE_EVERY_S = 10.0
+"""Where progress is slow, a plain line comes at least so often."""
 
 
 SOURCES = (Prose("key", 0, least=12), Prose("value", 0, least=12), Prose("source", least=16))
@@ -56,22 +62,26 @@ def print_table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> Non
     width = None if context is not None and context.meta.get(WIDE) else width_of(sys.stdout)
     is_bold = not is_plain(sys.stdout) and not os.environ.get("NO_COLOR")
     table, left_out = drawn(columns, rows, width, is_bold)
-    print(table)
+    send(sys.stdout, f"{table}\n")
     if left_out:
         has_csv = context is not None and any(p.name == "csv_path" for p in context.command.params)
         say(not_shown(left_out, "--wide or --csv shows them" if has_csv else "--wide shows them"))
 
 
 def say(sentences: str) -> None:
-    """Prints sentences, broken between words where a line is longer than the terminal is wide."""
+    """Prints sentences, broken between words where a line is longer than the terminal is wide; a line that is a command
+    of this program stays whole, to be copied."""
     width = width_of(sys.stdout)
-    for line in sentences.split("\n"):
-        print(line if width is None or len(line) <= width else "\n".join(folded(line, width)))
+    for line in visible(sentences).split("\n"):
+        is_whole = width is None or len(line) <= width or line.lstrip().startswith("headstack ")
+        print(line if is_whole or width is None else "\n".join(folded(line, width)))
 
 
 def print_results(results: Results, with_streams: bool = False, limit: str | None = None) -> None:
     """The table of results, that of the streams of scenarios, and what has to be said about them: of a ``limit`` on
     response times, how many drives keep it."""
+    for state in results.flash_states:
+        say(state)
     operations, done = results.shown_operations()
     if done:
         print_table(operations, done)
@@ -90,7 +100,7 @@ def print_results(results: Results, with_streams: bool = False, limit: str | Non
     if saturated:
         print()
         say(
-            f"saturated: {len(saturated)} of {len(results)} runs could not keep up with the rate offered; "
+            f"saturated: {len(saturated)} of {counted(len(results), 'run')} could not keep up with the rate offered; "
             "their response times grow with the length of the run"
         )
         for one in saturated if len(saturated) <= NAMED_MAX else []:
@@ -108,29 +118,34 @@ def print_results(results: Results, with_streams: bool = False, limit: str | Non
 
 @contextmanager
 def progress(what: str, quiet: bool) -> Iterator[Callable[[float], object] | None]:
-    """Shows the share done on stderr: a bar on a terminal, else a line for every tenth."""
+    """Shows the share done on stderr: a bar on a terminal, else a line for every tenth, and one every ten seconds."""
     if quiet:
         yield None
     elif not is_plain(sys.stderr):
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.console import Console  # start-up time
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn  # start-up time
 
         columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-            task = bar.add_task(what, total=1.0)
+        with Progress(*columns, console=Console(file=drawable(sys.stderr)), transient=True) as bar:
+            task = bar.add_task(visible(what), total=1.0)
             yield lambda share: bar.update(task, completed=share)
     else:
         yield _plain_lines(what)
 
 
 def _plain_lines(what: str) -> Callable[[float], object]:
-    started, tenth = time.monotonic(), 0
+    started = last = time.monotonic()
+    tenth = 0
 
     def show(share: float) -> None:
-        nonlocal tenth
-        if int(share * 10) > tenth and time.monotonic() - started > SILENT_S:
-            tenth = int(share * 10)
+        nonlocal tenth, last
+        now = time.monotonic()
+        if int(share * 10) > tenth and now - started > SILENT_S:
+            tenth, last = int(share * 10), now
             print(f"headstack: {what}: {10 * tenth} %", file=sys.stderr, flush=True)
+        elif now - last > LINE_EVERY_S:
+            last = now
+            print(f"headstack: {what}: {100 * share:.2g} %", file=sys.stderr, flush=True)
 
     return show
 
@@ -147,6 +162,13 @@ def has_simulator() -> bool:
     """Whether the page of the command that is carried out is to hold the simulator."""
     context = click.get_current_context(silent=True)
     return context is not None and bool(context.meta.get(SIMULATOR))
+
+
+def chosen_simulator() -> Simulator | None:
+    """The simulator for a page, where the command line asks for it."""
+    from headstack.results.explorer import simulator  # start-up time
+
+    return simulator if has_simulator() else None
 
 
 simulator_option = click.option(
@@ -172,13 +194,11 @@ def reports(report_of: Callable[..., Report]) -> dict[str, Callable[..., None]]:
     """The exports of ``report_options``: the page, and the text of a ticket."""
 
     def page(found: object, path: str) -> None:
-        from headstack.report.html import write_html
+        from headstack.report.html import write_html  # start-up time
 
-        write_html(report_of(found), path, has_simulator())
+        write_html(report_of(found), path, chosen_simulator())
 
     def ticket(found: object, path: str) -> None:
-        from headstack.report.markdown import to_markdown
-
         write_text(path, to_markdown(report_of(found)))
 
     return {"html": page, "markdown": ticket}
@@ -190,7 +210,8 @@ TEXTS = ("json", "csv")
 
 def check_page() -> None:
     """Raises ``InputError`` where the page that was asked for cannot be made, since it was not built."""
-    from headstack.report import explorer, html
+    from headstack.report import html  # start-up time
+    from headstack.results import explorer  # start-up time
 
     html.check_built()
     if has_simulator():
@@ -213,7 +234,7 @@ class Outputs:
         self.has_stdout = bool(to_stdout)
         """Whether an export has it."""
         if "plot" in self._files:
-            from headstack.plots import picture_format
+            from headstack.report.plots import picture_format  # start-up time
 
             picture_format(self._files["plot"])
         if "html" in self._files:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import reduce
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,17 +14,18 @@ from typing import Any
 
 import click
 
-from headstack import signals
 from headstack._native import InputError, format_bytes
-from headstack.cli.completing import FILE, FOLDER, SYSTEM, Among
-from headstack.cli.files import KEPT, OUTPUT, SOURCE, check_kept
-from headstack.cli.output import Outputs
-from headstack.cli.runs import Command
-from headstack.cli.varying import option_of
-from headstack.live import SYSTEM_OPTIONS, Live, Serving, endpoints
-from headstack.live import serve as start
-from headstack.tables import written
-from headstack.values import duration_ns
+from headstack.cli.completing import FOLDER, SOCKET, SYSTEM
+from headstack.cli.files import KEPT, OUTPUT, SOURCE, KeptFile
+from headstack.cli.output import Outputs, progress
+from headstack.cli.simulate.runs import Command
+from headstack.cli.simulate.varying import option_of
+from headstack.io import signals
+from headstack.io.counts import agreed, counted
+from headstack.io.tables import to_json
+from headstack.io.values import duration_ns
+from headstack.live.serving import SYSTEM_OPTIONS, Live, Serving, endpoints
+from headstack.live.serving import serve as start
 
 CLIENTS_TOLD = 4
 """Clients that the report tells of: those with the most requests."""
@@ -43,7 +44,7 @@ def system_options(command: Command) -> Command:
     "nbd",
     multiple=True,
     metavar="ENDPOINT",
-    help="unix:PATH, tcp:[HOST:]PORT (loopback unless HOST says otherwise), stdio, or systemd for its sockets.",
+    help="unix:PATH, tcp:[HOST:]PORT (127.0.0.1 and ::1 without a HOST), stdio, or systemd for its sockets.",
 )
 @click.option("--stdio", is_flag=True, help="The same as --nbd stdio.")
 @click.option(
@@ -65,7 +66,7 @@ def system_options(command: Command) -> Command:
     "--data",
     default="memory",
     metavar="memory|discard|FILE",
-    type=Among(("memory", "discard"), or_file=True),
+    type=KeptFile("memory", "discard"),
     show_default=True,
     help="Where bytes are: a FILE survives the server; discarded ones read as zeros.",
 )
@@ -83,7 +84,7 @@ def system_options(command: Command) -> Command:
     "--journal", type=KEPT, metavar="FILE", help="Keep each write, flush and trim with its data and its end, and marks."
 )
 @click.option("--realtime/--no-realtime", default=True, show_default=True, help="Ask for SCHED_FIFO.")
-@click.option("--control", metavar="SOCKET", type=FILE, help='Take orders there: "headstack ctl", "headstack top".')
+@click.option("--control", metavar="SOCKET", type=SOCKET, help='Take orders there: "headstack ctl", "headstack top".')
 @click.option("--metrics", metavar="[HOST:]PORT", help="Answer HTTP with Prometheus' text.")
 @click.option(
     "--record", type=OUTPUT, metavar="FILE.parquet", help="Write what came, and when the model finished it, as a trace."
@@ -133,12 +134,11 @@ def serve(
             folder = stack.enter_context(TemporaryDirectory(prefix="headstack-"))
             places["unix"] = (f"{folder}/nbd",)
         outputs = Outputs({"json_path": json_path}, {"json": fidelity_as_json})
-        if given["data"] not in ("memory", "discard"):
-            check_kept(given["data"])
         varied = {o.name: given.pop(o.name) for o in SYSTEM_OPTIONS}
         options = {name: text for name, text in varied.items() if text is not None}
         serving = Serving(**places, **given, options=options)
-        live = start(system, serving)
+        with preconditioning(quiet) as show:
+            live = start(system, serving, show)
         # A client on standard output would take words for protocol.
         out = sys.stderr if places["stdio"] or outputs.has_stdout else sys.stdout
         code = 0
@@ -163,9 +163,24 @@ def serve(
     return code
 
 
+@contextmanager
+def preconditioning(quiet: bool) -> Iterator[Callable[[float], object] | None]:
+    """Shows on stderr how far the preconditioning of SSDs is, once it has begun."""
+    with ExitStack() as stack:
+        shown: list[Callable[[float], object] | None] = []
+
+        def show(share: float) -> None:
+            if share > 0 and not shown:
+                shown.append(stack.enter_context(progress("preconditioning", quiet=False)))
+            if shown and shown[0] is not None:
+                shown[0](share)
+
+        yield None if quiet else show
+
+
 def fidelity_as_json(fidelity: dict[str, Any], path: Path | None = None) -> str:
     """How true a session was, as JSON."""
-    return written(json.dumps(fidelity, indent=1) + "\n", path)
+    return to_json(fidelity, path)
 
 
 def valid_from_ns(text: str) -> int:
@@ -213,6 +228,7 @@ def greeting(live: Live, serving: Serving) -> list[str]:
         lines.append(f"  {live.metrics} can be reached from other machines: whoever does may read the metrics")
     if serving.control is not None:
         lines.append(f"  orders: headstack ctl {serving.control} status; headstack top {serving.control}")
+    lines += [f"  note: {note}" for note in live.notes]
     status = live.order({"do": "status"})["fidelity"]
     lines.append(f"  the path costs {status['floor_ns'] / 1e3:.0f} us, taken into account; Ctrl-C ends")
     return lines
@@ -251,7 +267,10 @@ def report(fidelity: dict[str, Any]) -> list[str]:
         pressed = "" if pressure is None else f"; {pressure:.0%} of the time somebody here waited for a processor"
         lines.append(f"a client of ordinary priority beside them: p99 {waited_us:.0f} us late{pressed}")
     if fidelity["below_floor"]:
-        lines.append(f"{fidelity['below_floor']:,} requests were due sooner than this machine can answer")
+        below = counted(fidelity["below_floor"], "request")
+        lines.append(
+            f"{below} {agreed(fidelity['below_floor'], 'was', 'were')} due sooner than this machine can answer"
+        )
     if fidelity["speed"] != 1:
         lines.append(f"time ran {fidelity['speed']:g} times as fast as the wall's")
     return [*lines, fidelity["verdict"]]
@@ -271,7 +290,7 @@ def client(seen: dict[str, Any]) -> str:
 
 
 @click.command()
-@click.argument("socket", metavar="SOCKET", type=FILE, help="What --control of the export names.")
+@click.argument("socket", metavar="SOCKET", type=SOCKET, help="What --control of the export names.")
 @click.argument("words", nargs=-1, required=True, metavar="ORDER...", help="A word and KEY=VALUE pairs, or JSON.")
 def ctl(socket: str, words: tuple[str, ...]) -> None:
     """Give an ORDER to a running export by its control SOCKET.
@@ -280,28 +299,33 @@ def ctl(socket: str, words: tuple[str, ...]) -> None:
     headstack ctl /tmp/c status
     headstack ctl /tmp/c metrics
     headstack ctl /tmp/c inject errno kinds='["flush"]' at=flush:7 once
+    headstack ctl /tmp/c inject fail-slow kinds=write time=5ms
+    headstack ctl /tmp/c clear number=0
     headstack ctl /tmp/c mark transaction 17
     headstack ctl /tmp/c stop
 
+    Clear ends the fault of that number in the log ("injections"), or all of them without a number; release ends hangs
+    and answers what they hold.
+
     An order is a word and KEY=VALUE pairs, or its JSON. The answer is printed as JSON, or as the text that it is.
     """
-    from headstack.live.control import Control, order_of
+    from headstack.live.control import Control, order_of  # start-up time
 
     with Control(socket) as control:
         answer = control.order(order_of(words))
     if isinstance(answer, str):
         print(answer, end="" if answer.endswith("\n") else "\n")
     elif answer is not None:
-        print(json.dumps(answer, indent=1))
+        print(to_json(answer), end="")
 
 
 @click.command()
-@click.argument("socket", metavar="SOCKET", type=FILE, help="What --control of the export names.")
+@click.argument("socket", metavar="SOCKET", type=SOCKET, help="What --control of the export names.")
 @click.option("--interval", default="1s", metavar="TIME", show_default=True, help="Between two looks.")
 @click.option("--once", is_flag=True, help="Show one interval and end.")
 def top(socket: str, interval: str, once: bool) -> None:
     """Show what the hardware of a running export is doing, until Ctrl-C."""
-    from headstack.live.top import watch
+    from headstack.live.top import watch  # start-up time
 
     try:
         watch(socket, interval, once)

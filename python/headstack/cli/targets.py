@@ -5,20 +5,23 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import reduce
 from typing import Any
 
 import click
 
-from headstack import signals
 from headstack._native import WRITING_STOPPED
 from headstack.cli.completing import Among
-from headstack.columns import is_plain
-from headstack.measurement import BY_HAND, ENGINES, SLOTS, Access
-from headstack.results import Results
-from headstack.values import whole
+from headstack.io import signals
+from headstack.io.columns import is_plain
+from headstack.io.counts import agreed, counted
+from headstack.io.terminal import clear, remark, rewrite
+from headstack.io.values import whole
+from headstack.measurement.access import ENGINES, SLOTS, Access
+from headstack.measurement.measurement import BY_HAND
+from headstack.results.results import Results
 
 Command = Callable[..., Any]
 
@@ -114,6 +117,15 @@ def failed_code(errors: int, continue_on_error: bool) -> int:
     return EXIT_FAILED
 
 
+def broken_code(broken: Iterable[str]) -> int:
+    """The exit code of jobs that a limit of their file ended, and a line of each on stderr."""
+    code = 0
+    for line in broken:
+        print(f"headstack: {line}", file=sys.stderr)
+        code = EXIT_FAILED
+    return code
+
+
 def ended_code(ended: str | None) -> int:
     """The exit code of what ended for that reason, and one line on stderr; 0 where there is none."""
     if ended is None:
@@ -155,13 +167,12 @@ def course(quiet: bool) -> Iterator[Callable[[dict[str, Any]], object] | None]:
     on_terminal = not is_plain(sys.stderr)
     yield _lines(on_terminal)
     if on_terminal:
-        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+        clear(sys.stderr)
 
 
 def _lines(on_terminal: bool) -> Callable[[dict[str, Any]], object]:
     shown_at, ending_at = time.monotonic(), 0.0
     last: dict[str, Any] = {"at": shown_at, "completed": 0, "bytes": 0, "response_s": 0.0, "run": -1, "hosts": {}}
-    clear = "\r\x1b[K" if on_terminal else ""
     every = SHOW_EVERY_S if on_terminal else 10 * SHOW_EVERY_S
 
     def show(now: dict[str, Any]) -> None:
@@ -171,8 +182,10 @@ def _lines(on_terminal: bool) -> Callable[[dict[str, Any]], object]:
             ending_at = ending_at or at
             if now["under_way"] and at - ending_at > ANSWERED_S and shown_at != math.inf:
                 shown_at = math.inf
-                told = f"ending; {now['under_way']} requests are still with the device; asked again, they are given up"
-                print(f"{clear}headstack: {told}", file=sys.stderr, flush=True)
+                waiting = now["under_way"]
+                requests, they = counted(waiting, "request"), agreed(waiting, "it is", "they are")
+                told = f"ending; {requests} still with the device; asked again, {they} given up"
+                remark(sys.stderr, f"headstack: {told}", on_terminal)
             return
         if now["run"] != last["run"]:
             last.update(at=at, completed=0, bytes=0, response_s=0.0, run=now["run"], hosts={})
@@ -195,7 +208,6 @@ def _lines(on_terminal: bool) -> Callable[[dict[str, Any]], object]:
             parts.append(f"{now['errors']} errors")
         last.update(at=at, completed=now["completed"], bytes=now["bytes"], response_s=now["response_s"])
         last["hosts"] = dict(now.get("hosts", []))
-        line = f"headstack: {', '.join(parts)}"
-        print(f"{clear}{line}", end="" if on_terminal else "\n", file=sys.stderr, flush=True)
+        rewrite(sys.stderr, f"headstack: {', '.join(parts)}", on_terminal)
 
     return show

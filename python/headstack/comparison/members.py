@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from headstack._native import InputError
+from headstack.io.encodings import decoded
 
 STANDS_OUT = 0.25
 """How much more than the others a member may take. Four equal drives of an array that was measured lie within 4 % of
@@ -71,20 +72,20 @@ def read(path: str | os.PathLike[str]) -> list[Member]:
     """
     name = os.fspath(path)
     try:
-        with open(name, encoding="utf-8") as file:
-            text = file.read()
+        with open(name, "rb") as file:
+            text = decoded(file.read())
         # fio writes notes before the object where something was odd.
         document = json.loads(text[text.index("{") :])
         disks = document["disk_util"]
         found = [_member(disk) for disk in disks if not disk["name"].startswith(STACKED)]
     except OSError as error:
-        raise InputError(f"{name}: cannot be read: {error.strerror}") from None
+        raise InputError(f"cannot be read: {error.strerror}", file=name) from None
     except (ValueError, KeyError, TypeError) as error:
         told = f"disk_util: {error} is missing" if isinstance(error, KeyError) else "not fio's JSON"
-        raise InputError(f"{name}: {told}; write it with fio --output-format=json") from None
+        raise InputError(f"{told}; write it with fio --output-format=json", file=name) from None
     if len(found) < 2:
         raise InputError(
-            f"{name}: disk_util names {len(found)} devices that are none of others; two or more are compared"
+            f"disk_util names {len(found)} devices that are none of others; two or more are compared", key=name
         )
     return found
 

@@ -6,11 +6,12 @@ import math
 from typing import TYPE_CHECKING
 
 from headstack._native import version
-from headstack.comparison import Comparison, Point
+from headstack.comparison.compared import Compared
+from headstack.comparison.pairs import Point
+from headstack.comparison.report import by_curve
 
 # Says in one line what is missing where matplotlib is.
-from headstack.plots import COLOURS, FAINT, INK, STYLE
-from headstack.report.comparison_report import by_curve
+from headstack.report.plots import COLOURS, FAINT, INK, STYLE
 
 import matplotlib as mpl  # isort: skip
 from matplotlib.figure import Figure  # isort: skip
@@ -22,11 +23,15 @@ if TYPE_CHECKING:
 ERRORS = (("iops", "throughput", "o"), ("mean_ms", "mean response", "s"), ("p99_ms", "p99 response", "^"))
 """Which errors are drawn, what they are called, and how they are marked."""
 TOLERATED = "#eeeeee"
+PERCENT_MAX = 1e15
+"""Errors above this are not drawn: no axis shows them beside others."""
 
 
-def overlaid(comparison: Comparison) -> Figure:
+def overlaid(comparison: Compared) -> Figure:
     """Mean response time over throughput, measured and predicted; below, the error of each point in %."""
     curves = by_curve(comparison)
+    if not curves:
+        return _nothing(comparison)
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(8.8, 7.4 + 0.16 * len(curves)), layout="constrained")
         above, below = figure.subplots(2, 1, height_ratios=(3, 2))
@@ -49,20 +54,31 @@ def overlaid(comparison: Comparison) -> Figure:
     return figure
 
 
+def _nothing(comparison: Compared) -> Figure:
+    """Words in place of a picture that has no points."""
+    figure = Figure(figsize=(8.8, 2.0))
+    figure.text(0.5, 0.5, f"{comparison.title}: nothing to compare", ha="center", va="center", color=FAINT)
+    return figure
+
+
+def _drawable(value: float | None) -> float:
+    """A figure as far as it can be drawn: NaN, which is not drawn, where it is not known or not finite."""
+    return value if value is not None and math.isfinite(value) else math.nan
+
+
 def _draw_curve(axes: Axes, name: str, points: list[Point], words: tuple[str, str], colour: str) -> None:
     sides = (("measured", words[0], "-", colour), ("predicted", words[1], "--", "white"))
     for side, word, line, face in sides:
         seen = [getattr(point, side) for point in points]
         shown = [one.figures for one in seen]
-        ends = [one.model.get("mean_ms", (math.nan, math.nan)) for one in seen]
+        iops = [_drawable(figures["iops"] or 0.0) for figures in shown]
+        ends = [tuple(map(_drawable, one.model.get("mean_ms", (None, None)))) for one in seen]
         if any(one.model for one in seen):
             lows, highs = zip(*ends, strict=True)
-            axes.fill_between(
-                [figures["iops"] or 0.0 for figures in shown], lows, highs, color=colour, alpha=0.18, lw=0
-            )
+            axes.fill_between(iops, lows, highs, color=colour, alpha=0.18, lw=0)
         axes.plot(
-            [figures["iops"] or 0.0 for figures in shown],
-            [figures["mean_ms"] or 0.0 for figures in shown],
+            iops,
+            [_drawable(figures["mean_ms"] or 0.0) for figures in shown],
             line,
             marker="o",
             color=colour,
@@ -76,9 +92,8 @@ def _draw_curve(axes: Axes, name: str, points: list[Point], words: tuple[str, st
     for point in points:
         if point.falls_short:
             figures = point.measured.figures
-            axes.plot(
-                figures["iops"] or 0.0, figures["mean_ms"] or 0.0, "o", ms=12, mfc="none", mec=INK, mew=1.1, zorder=5
-            )
+            at = (_drawable(figures[name] or 0.0) for name in ("iops", "mean_ms"))
+            axes.plot(*at, "o", ms=12, mfc="none", mec=INK, mew=1.1, zorder=5)
 
 
 def _dress_curves(axes: Axes) -> None:
@@ -93,7 +108,7 @@ def _dress_curves(axes: Axes) -> None:
     axes.grid(axis="both", zorder=0)
 
 
-def _draw_errors(axes: Axes, curves: dict[str, list[Point]], comparison: Comparison) -> None:
+def _draw_errors(axes: Axes, curves: dict[str, list[Point]], comparison: Compared) -> None:
     """A place for each point, curve after curve: what their errors are, and what is tolerated."""
     axes.axhline(0, color=INK, lw=0.8, zorder=2)
     axes.axhspan(-100 * comparison.tolerance, 100 * comparison.tolerance, color=TOLERATED, zorder=0, lw=0)
@@ -102,7 +117,8 @@ def _draw_errors(axes: Axes, curves: dict[str, list[Point]], comparison: Compari
         places = list(range(place, place + len(points)))
         for figure, _, marker in ERRORS:
             errors = [point.error(figure) for point in points]
-            shown = [(at, 100 * error) for at, error in zip(places, errors, strict=True) if error is not None]
+            drawable = ((at, 100 * _drawable(error)) for at, error in zip(places, errors, strict=True))
+            shown = [(at, percent) for at, percent in drawable if abs(percent) <= PERCENT_MAX]
             colour = COLOURS[number % len(COLOURS)]
             is_mean = figure == "mean_ms"
             axes.plot(
@@ -135,7 +151,7 @@ def _draw_errors(axes: Axes, curves: dict[str, list[Point]], comparison: Compari
     axes.grid(axis="y", zorder=0)
 
 
-def _caption(comparison: Comparison) -> str:
+def _caption(comparison: Compared) -> str:
     """What the picture needs to be understood."""
     requests = min(point.measured.requests for point in comparison)
     short = sum(bool(point.falls_short) for point in comparison)

@@ -11,7 +11,8 @@ from typing import Any
 
 from headstack import _native
 from headstack._native import InputError
-from headstack.results import Results, Row
+from headstack.results.results import Results
+from headstack.results.table import Row
 
 FIGURES = ("iops", "mb_per_s", "mean_ms", "p50_ms", "p95_ms", "p99_ms")
 """What is compared; times are response times."""
@@ -107,11 +108,11 @@ def seen(side: Results | str | os.PathLike[str], mode: str) -> list[Seen]:
     elif name.endswith((".csv", ".parquet")):
         points = [_of_row(row) for row in _table(name)]
     else:
-        raise InputError(f"{name}: is not a file of results; one of .json, .csv or .parquet is allowed")
+        raise InputError("is not a file of results; one of .json, .csv or .parquet is allowed", file=name)
     systems = list(dict.fromkeys(point.system for point in points))
     if len(systems) != 1:
         told = ", ".join(systems) or "none"
-        raise InputError(f"{name}: results of one system are compared at a time; there are {len(systems)}: {told}")
+        raise InputError(f"results of one system are compared at a time; there are {len(systems)}: {told}", file=name)
     return points
 
 
@@ -202,7 +203,7 @@ TEXTS = ("system", "workload", "mode")
 def _table(path: str) -> list[Row]:
     """The rows of a table of results."""
     if path.endswith(".parquet"):
-        import duckdb
+        import duckdb  # start-up time
 
         try:
             with duckdb.connect() as connection:

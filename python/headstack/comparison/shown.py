@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from headstack.columns import Column, Figures, Names
 from headstack.comparison.points import FIGURES
+from headstack.io.columns import Column, Figures, Names
 
 if TYPE_CHECKING:
-    from headstack.comparison import Point
+    from headstack.comparison.pairs import Point
 
 COLUMNS = (
     Figures("IO/s", 0),

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import copy
-import json
 import os
 from typing import Any
 
 from headstack import _native
 from headstack._native import InputError
-from headstack.array import Array
+from headstack.catalogue.array import Array
+from headstack.catalogue.demand import Phase, Replayed, stated
+from headstack.catalogue.drive import Drive
+from headstack.catalogue.options import Spec
+from headstack.catalogue.scenario import Scenario
+from headstack.catalogue.system import load_system
+from headstack.catalogue.workload import Workload
 from headstack.comparison.points import Seen
-from headstack.demand import Phase, Replayed, stated
-from headstack.drive import Drive
-from headstack.intervals.described import described
-from headstack.intervals.of_runs import DESCRIBED
-from headstack.options import Spec
-from headstack.results import Results
-from headstack.runs import Progress, System, run_specs
-from headstack.scenario import Scenario
-from headstack.system import load_system
-from headstack.workload import Workload
+from headstack.results.intervals.described import described
+from headstack.results.intervals.of_runs import DESCRIBED
+from headstack.results.results import Results
+from headstack.simulation.runs import Progress, System, run_specs
 
 
 def simulated_again(measured: list[Seen], system: System, progress: Progress | None) -> Results:
@@ -88,7 +87,7 @@ def _capacity_bytes(description: dict[str, Any]) -> int:
         return sum(map(_capacity_bytes, description["targets"]))
     if "capacity_bytes" in description:
         return int(description["capacity_bytes"])
-    return _native.system_size(json.dumps(description)).capacity_bytes
+    return _native.system_size(description).capacity_bytes
 
 
 def _interval_ns(point: Seen) -> int | None:

@@ -11,8 +11,26 @@ image of the device after a crash: a command, the name of one that comes along (
 function ``check(path, marks)`` that raises or returns a message where something is wrong.
 """
 
-from headstack.crash.checks import acknowledged
-from headstack.crash.findings import Coverage, Exploration, Finding, Write
-from headstack.crash.recording import Recording, open
+# Each name is loaded when it is asked for: pytest loads this package in every run, for its plugin.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from headstack.crash.checks import acknowledged
+    from headstack.crash.findings import Coverage, Exploration, Finding, Write
+    from headstack.crash.recording import Recording, open
+
+_MODULE_OF = {
+    "acknowledged": "checks",
+    **dict.fromkeys(("Coverage", "Exploration", "Finding", "Write"), "findings"),
+    **dict.fromkeys(("Recording", "open"), "recording"),
+}
+
+
+def __getattr__(name: str) -> object:
+    from importlib import import_module  # start-up time
+
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'headstack.crash' has no attribute {name!r}")
+    return getattr(import_module(f"headstack.crash.{_MODULE_OF[name]}"), name)
+
 
 __all__ = ["Coverage", "Exploration", "Finding", "Recording", "Write", "acknowledged", "open"]

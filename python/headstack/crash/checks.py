@@ -12,6 +12,7 @@ from pathlib import Path
 
 from headstack._native import InputError, RunError
 from headstack.crash.ext4 import REPAIRED, e2fsck, fetch, needed, said_of
+from headstack.crash.postgres import look as look_at_postgres
 
 Function = Callable[[str, list[str]], object]
 """Looks at an image with the marks made before the crash; raises, or returns a message, where something is wrong."""
@@ -29,6 +30,8 @@ class Check:
     name: str
     look: Callable[[str, list[str], Path], object]
     """As a ``Function``, with a folder of its own for what it needs."""
+    is_named: bool = True
+    """Its name says what it is: a function has none that a command would find."""
     takes_address: bool = False
     """It may be given the address of an NBD server in place of a file."""
 
@@ -47,7 +50,7 @@ def check_of(given: str | Function, over: str = "file") -> Check:
     """The check that is meant: a function, the name of one, or a command, shown states ``over`` one of ``WAYS``."""
     check = meant(given)
     if over == "nbd" and not check.takes_address:
-        raise InputError(f"over: {check.name} looks at a file, which nbd is none; file and fuse are allowed")
+        raise InputError(f"{check.name} looks at a file, which nbd is none; file and fuse are allowed", key="over")
     return check
 
 
@@ -56,7 +59,7 @@ def meant(given: str | Function) -> Check:
     if callable(given):
         function = given
         name = getattr(given, "__qualname__", type(given).__name__)
-        return Check(name, lambda image, marks, folder: function(image, marks), takes_address=True)
+        return Check(name, lambda image, marks, folder: function(image, marks), is_named=False, takes_address=True)
     if given == "ext4":
         needed("e2fsck")
         return Check(given, ext4)
@@ -71,8 +74,9 @@ def meant(given: str | Function) -> Check:
         return Check(given, lambda image, marks, folder: postgres(image, marks, folder, path, query))
     if "{device}" not in given:
         raise InputError(
-            f"check: {given!r} has no {{device}}, which stands for the image; "
-            "other checks are ext4, btrfs, sqlite:/PATH and postgres:/PATH, the last two with ?QUERY"
+            f"{given!r} has no {{device}}, which stands for the image; "
+            "other checks are ext4, btrfs, sqlite:/PATH and postgres:/PATH, the last two with ?QUERY",
+            key="check",
         )
     return Check(given, lambda image, marks, folder: command(given, image, marks, folder), takes_address=True)
 
@@ -83,7 +87,7 @@ def placed(given: str, what: str, example: str) -> tuple[str, str]:
     path, _, query = rest.partition("?")
     if not path.startswith("/"):
         raise InputError(
-            f"check: {given!r} names no {what}; {word}:/{example} means /{example} in the ext4 file system"
+            f"{given!r} names no {what}; {word}:/{example} means /{example} in the ext4 file system", key="check"
         )
     return path, query
 
@@ -157,9 +161,7 @@ def btrfs(image: str, marks: list[str], folder: Path) -> str | None:
 def postgres(image: str, marks: list[str], folder: Path, path: str, query: str) -> str | None:
     """Whether PostgreSQL recovers and finds all rows and indexes whole; with a query, whether it brings all marks."""
     # Few ask for it.
-    from headstack.crash.postgres import look
-
-    problem, found = look(image, folder, path, query)
+    problem, found = look_at_postgres(image, folder, path, query)
     if problem is None and query:
         acknowledged(marks, found)
     return problem

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -13,25 +14,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headstack import _native, signals
+from headstack import _native
 from headstack._native import InputError
-from headstack.atomic_files import write_text
 from headstack.crash.checks import Function, check_of
 from headstack.crash.files import files_of, repair
 from headstack.crash.findings import Coverage, Exploration, Finding, Write, as_data, finding_of
 from headstack.crash.minimizing import minimized, needed
 from headstack.crash.workers import Bench, State, Workers
-from headstack.values import duration_ns
+from headstack.io import signals
+from headstack.io.atomic_files import write_text
+from headstack.io.json_text import key_of, read_json
+from headstack.io.values import duration_ns
 
 if TYPE_CHECKING:
-    from headstack.crash.recording import Recording, Told
+    from headstack.crash.recorded import Recorded, Told
 
 NEEDED_MAX = 64
 """Of a finding with more surviving writes than this, nobody looks which of them it takes."""
 
 
 def explore(
-    recording: Recording,
+    recording: Recorded,
     check: str | Function,
     *,
     budget: str | int | None,
@@ -41,24 +44,27 @@ def explore(
     findings_max: int,
     kept: Path | None,
     reproducers: Path | None,
+    patience_s: float,
     progress: Told | None,
 ) -> Exploration:
     """Looks at states; see ``Recording.explore``."""
     # Most who load this want to know what there is.
-    import tempfile
-
     count = jobs if jobs is not None else len(os.sched_getaffinity(0))
     if count < 1:
-        raise InputError(f"jobs: {count} is out of range; allowed: 1 or more")
+        raise InputError(f"{count} is out of range; allowed: 1 or more", key="jobs")
     found = check_of(check, over)
     # What is found is written to a file, however it was shown.
     images = count + 1 if over == "file" else 1
     folder = _native.crash_folder(recording.native, recording.base, images)
     with tempfile.TemporaryDirectory(prefix="headstack-crash-", dir=folder) as name:
-        bench = Bench(recording, asked["rules"], found, over, Path(name))
+        bench = Bench(recording, asked["rules"], found, over, Path(name), patience_s)
         explorer = Explorer(recording, bench, asked, Budget.of(budget), findings_max, kept, reproducers)
         with closing(Workers(bench, count)) as workers:
             return explorer.carried_out(workers, progress)
+
+
+class SpentError(Exception):
+    """The budget is spent within a reduction."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +82,7 @@ class Budget:
         text = str(given).replace(",", "")
         if text.isdigit():
             if int(text) < 1:
-                raise InputError("budget: 0 states are too few; allowed: 1 or more, or a time such as 60s")
+                raise InputError("0 states are too few; allowed: 1 or more, or a time such as 60s", key="budget")
             return Budget(states=int(text))
         return Budget(seconds=duration_ns("budget", text) / 1e9)
 
@@ -90,7 +96,7 @@ class Explorer:
 
     def __init__(
         self,
-        recording: Recording,
+        recording: Recorded,
         bench: Bench,
         asked: dict[str, Any],
         budget: Budget,
@@ -105,26 +111,28 @@ class Explorer:
         self._findings_max = findings_max
         self._kept = kept
         self._reproducers = reproducers
-        self._search = _native.CrashSearch(recording.native, recording.base, json.dumps(asked))
+        self._search = _native.CrashSearch(recording.native, recording.base, asked)
         self._done = 0
         """States that were looked at, in order."""
-        self._covered = json.loads(self._search.coverage())
+        self._began_s = time.monotonic()
+        self._cut_after: int | None = None
+        """States that reductions had looked at before the one that the budget ended."""
+        self._covered = self._search.coverage()
         self._before_s = 0.0
         self._result = Exploration([], Coverage(**self._covered), 0, seed=asked["seed"])
 
     def carried_out(self, workers: Workers, progress: Told | None) -> Exploration:
         """Looks at states until the budget is spent. Raises ``InputError`` where the check fails without a crash."""
-        began_s = time.monotonic()
+        self._began_s = began_s = time.monotonic()
         self._resume()
         try:
             # What was done is kept and told of, whatever ends it.
             with signals.raising():
                 self._begin(workers)
-                for _ in self._answered(workers, began_s):
+                for _ in self._answered(workers):
                     self._result.seconds = self._before_s + time.monotonic() - began_s
                     if progress is not None:
-                        spent = self._budget.share(time.monotonic() - began_s, self._done)
-                        progress(self._done, min(spent, 1.0), len(self._result.findings))
+                        progress(self._done, min(self._spent(self._done), 1.0), len(self._result.findings))
         except KeyboardInterrupt:
             self._result.ended_by = "interrupted"
         self._result.seconds = self._before_s + time.monotonic() - began_s
@@ -137,26 +145,31 @@ class Explorer:
         events = self._recording.described["events"]
         message = workers.look({"events": events, "missing": [], "torn": []})
         if message is not None:
-            raise InputError(f"check: fails on the end of the recording, from which nothing is missing: {message}")
+            raise InputError(
+                f"fails on the end of the recording, from which nothing is missing: {message}", key="check"
+            )
 
-    def _answered(self, workers: Workers, began_s: float) -> Iterator[None]:
+    def _spent(self, states: int) -> float:
+        """What of the budget is spent by so many states of the search, and by reductions."""
+        return self._budget.share(time.monotonic() - self._began_s, states + self._result.reduction_states)
+
+    def _answered(self, workers: Workers) -> Iterator[None]:
         """Each state that was looked at, in the order of the search, whoever is done first."""
         waiting: dict[int, tuple[State, dict[str, Any]]] = {}
         answers: dict[int, str | None] = {}
         number = self._done
         is_complete = False
         while True:
-            spent = self._budget.share(time.monotonic() - began_s, number)
+            spent = self._spent(number)
             while workers.free() and not is_complete and spent < 1:
-                text = self._search.next_state()
-                if text is None:
+                state = self._search.next_state()
+                if state is None:
                     is_complete = True
                     break
-                state: State = json.loads(text)
-                waiting[number] = state, json.loads(self._search.coverage())
+                waiting[number] = state, self._search.coverage()
                 workers.give(number, state)
                 number += 1
-                spent = self._budget.share(time.monotonic() - began_s, number)
+                spent = self._spent(number)
             if not waiting:
                 self._result.ended_by = "complete" if is_complete else "budget"
                 return
@@ -173,6 +186,10 @@ class Explorer:
                 self._covered = covered
                 self._done += 1
                 yield None
+                # Others that have answers are not looked at: how many there are depends on the processes.
+                if self._result.reduction_states and self._spent(self._done) >= 1:
+                    self._result.ended_by = "budget"
+                    return
 
     def _settle(self, workers: Workers, answers: dict[int, str | None]) -> None:
         while workers.busy():
@@ -192,34 +209,53 @@ class Explorer:
             return
         messages: dict[str, str] = {}
 
+        failing, looks_before = [state], result.reduction_states
+
         def fails(tried: State) -> bool:
+            if self._spent(self._done + 1) >= 1:
+                raise SpentError
+            self._result.reduction_states += 1
             said = workers.look(tried)
             if said is not None:
-                messages[json.dumps(tried)] = said
+                messages[key_of(tried)] = said
+                failing.append(tried)
             return said is not None
 
-        if not fails(state):
-            result.unsteady += 1
-            return
+        try:
+            if not fails(state):
+                result.unsteady += 1
+                return
+        except SpentError:
+            self._cut_after, messages[key_of(state)] = looks_before, message
         native = self._recording.native
 
         def event_of(change: int) -> int:
-            event: int = json.loads(native.told([change]))[0]["event"]
+            event: int = native.changes([change])[0]["event"]
             return event
 
-        least = minimized(state, native.open_after, event_of, fails)
+        there = None
+        is_least = True
+        try:
+            least = minimized(state, native.open_after, event_of, fails)
+        except SpentError:
+            # Each state that was found to fail is a step of the reduction.
+            least, is_least, self._cut_after = failing[-1], False, looks_before
         surviving = len(native.open_after(least["events"])) - len(least["missing"]) - len(least["torn"])
-        there = needed(least, native.open_after, fails) if surviving <= NEEDED_MAX else None
-        result.findings.append(self._finding(least, messages.get(json.dumps(least), message), there))
+        if is_least and surviving <= NEEDED_MAX:
+            try:
+                there = needed(least, native.open_after, fails)
+            except SpentError:
+                self._cut_after = looks_before
+        finding = self._finding(least, messages.get(key_of(least), message), there)
+        finding.is_least = is_least
+        result.findings.append(finding)
         result.violations += 1
 
     def _finding(self, state: State, message: str, there: list[int] | None) -> Finding:
         native = self._recording.native
         marks = native.marks_before(state["events"])
-        image = _native.CrashImage(
-            str(self._own_folder()), native, self._recording.base, json.dumps(self._asked["rules"])
-        )
-        image.take(json.dumps({"events": state["events"], "missing": [], "torn": []}))
+        image = _native.CrashImage(str(self._own_folder()), native, self._recording.base, self._asked["rules"])
+        image.take({"events": state["events"], "missing": [], "torn": []})
         # What the journal still holds is where debugfs looks for it, then.
         repair(str(image.path))
         torn = {one["change"]: tuple((begin, end) for begin, end in one["kept"]) for one in state["torn"]}
@@ -236,7 +272,7 @@ class Explorer:
                     files=files_of(str(image.path), one["offset_bytes"], one["length_bytes"]),
                     kept=torn.get(one["number"]),
                 )
-                for one in json.loads(native.told(numbers))
+                for one in native.changes(numbers)
             ]
 
         finding = Finding(
@@ -259,8 +295,9 @@ class Explorer:
                 "over": self._bench.over,
                 "message": message,
             }
-            image.reproduce(json.dumps(found), str(path))
+            image.reproduce(found, str(path))
             finding.reproducer = str(path)
+            finding.is_replayable = self._bench.check.is_named
         return finding
 
     def _own_folder(self) -> Path:
@@ -277,7 +314,7 @@ class Explorer:
         if self._kept is None or not self._kept.exists():
             return
         try:
-            before = json.loads(self._kept.read_text(encoding="utf-8"))
+            before = read_json(self._kept)
             is_the_same = before["of"] == self._identity()
         except (ValueError, KeyError, TypeError):
             raise InputError(f"{self._kept}: is no state of an exploration") from None
@@ -286,24 +323,28 @@ class Explorer:
         for _ in range(before["done"]):
             self._search.next_state()
         self._done = before["done"]
-        self._covered = json.loads(self._search.coverage())
+        self._covered = self._search.coverage()
         self._before_s = before["seconds"]
         result = self._result
         result.findings = [finding_of(one) for one in before["findings"]]
         result.violations, result.others, result.unsteady = before["violations"], before["others"], before["unsteady"]
+        result.reduction_states = before.get("reduction_states", 0)
 
     def _keep(self) -> None:
         if self._kept is None:
             return
-        result = self._result
+        result, looks = self._result, self._result.reduction_states
+        # What goes on from here reduces once more what the budget has cut short.
+        undone = 0 if self._cut_after is None else 1
         what = {
             "of": self._identity(),
-            "done": self._done,
+            "done": self._done - undone,
             "seconds": result.seconds,
-            "violations": result.violations,
+            "violations": result.violations - undone,
             "others": result.others,
             "unsteady": result.unsteady,
-            "findings": [as_data(finding) for finding in result.findings],
+            "reduction_states": looks if self._cut_after is None else self._cut_after,
+            "findings": [as_data(finding) for finding in result.findings[: len(result.findings) - undone]],
         }
         write_text(self._kept, json.dumps(what, indent=1) + "\n")
 
@@ -323,4 +364,4 @@ def explains(known: State, state: State) -> bool:
 
 def identity(state: State) -> str:
     """A short name of a state."""
-    return hashlib.sha256(json.dumps(state, sort_keys=True).encode()).hexdigest()[:8]
+    return hashlib.sha256(key_of(state).encode()).hexdigest()[:8]

@@ -85,5 +85,5 @@ def needed(program: str) -> str:
     """Where a program of a file system is. Raises ``InputError`` where it is not installed."""
     place = files.found(program)
     if place is None:
-        raise InputError(f"check: needs {program}, which is not installed")
+        raise InputError(f"needs {program}, which is not installed", key="check")
     return place

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from headstack._native import format_bytes
 from headstack.crash.workers import State
+from headstack.io.counts import agreed, counted
 
 NO_TIME_NS = 1_000_000
 """A log counts its events in place of nanoseconds: what comes sooner is none that anybody would know by its time."""
@@ -57,6 +58,10 @@ class Finding:
     count: int = 1
     """States that failed and miss the same writes, this one among them."""
     reproducer: str | None = None
+    is_replayable: bool = False
+    """Whether ``headstack crash replay`` finds the check by itself: one that is a function has no name for it."""
+    is_least: bool = True
+    """Whether it was reduced to the least that fails, before the budget was spent."""
 
     @property
     def is_of_no_write(self) -> bool:
@@ -78,8 +83,12 @@ class Finding:
             lines.append(f"  while there: {', '.join(write.told() for write in self.needed)}")
         if self.count > 1:
             lines.append(f"  {self.count:,} states fail that miss this")
-        if self.reproducer is not None:
+        if not self.is_least:
+            lines.append("  the budget ended its reduction: fewer missing writes may do")
+        if self.reproducer is not None and self.is_replayable:
             lines.append(f"  headstack crash replay {shlex.quote(self.reproducer)}")
+        elif self.reproducer is not None:
+            lines.append(f"  reproducer: {self.reproducer}")
         return "\n".join(lines)
 
 
@@ -102,6 +111,10 @@ class Coverage:
     largest_window: int
     """Writes that were open at once."""
 
+    SCHEDULE: ClassVar[str] = "one recorded schedule of the kernel's writeback"
+    """What all of it is of: another run of the same program, or other timing of the kernel, sends other writes between
+    other flushes."""
+
     def told(self) -> str:
         """In words."""
         possible = f"{self.possible:,.0f}" if self.possible < 1e7 else f"{self.possible:.2g}"
@@ -109,7 +122,8 @@ class Coverage:
         exact = f"{share:.1%}" if share >= 0.001 else "less than 0.1%"
         return (
             f"{self.states:,} states in {self.windows:,} windows of up to {self.largest_window:,} open writes; "
-            f"{self.subsets:,} of {possible} subsets ({exact}), all of {self.whole_windows:,} windows"
+            f"{self.subsets:,} of {possible} subsets of {self.SCHEDULE} ({exact}), "
+            f"all of {self.whole_windows:,} windows"
         )
 
 
@@ -125,6 +139,8 @@ class Exploration:
     """States that failed and were not reduced, by what the check says of them."""
     unsteady: int = 0
     """States that failed once and not again."""
+    reduction_states: int = 0
+    """States that reductions looked at, which are part of the budget."""
     seconds: float = 0.0
     ended_by: str = "budget"
     """``budget``, ``complete`` (there is nothing new), or ``interrupted``."""
@@ -136,15 +152,18 @@ class Exploration:
 
     def __str__(self) -> str:
         lines = [f"{number}. {finding.told()}" for number, finding in enumerate(self.findings, 1)]
-        lines += [f"and {count:,} states: {message}" for message, count in self.others.items()]
+        lines += [f"and {counted(count, 'state')}: {message}" for message, count in self.others.items()]
         if self.unsteady:
-            lines.append(f"{self.unsteady:,} states failed once and not again: the check does not repeat itself")
+            lines.append(
+                f"{counted(self.unsteady, 'state')} failed once and not again: the check does not repeat itself"
+            )
         if not self.violations:
             lines.append("nothing found")
         else:
-            lines.append(f"{self.violations:,} states fail")
+            lines.append(f"{counted(self.violations, 'state')} {agreed(self.violations, 'fails', 'fail')}")
         rate = self.coverage.states / self.seconds if self.seconds else 0.0
-        ends = {"budget": "", "complete": "; there is nothing more", "interrupted": "; interrupted"}[self.ended_by]
+        complete = "; this schedule has no more states, others may"
+        ends = {"budget": "", "complete": complete, "interrupted": "; interrupted"}[self.ended_by]
         lines.append(f"{self.coverage.told()};")
         lines.append(f"{self.seconds:.1f} s, {rate:,.0f} states a second, seed {self.seed}{ends}")
         return "\n".join(lines)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
+import tempfile
 from functools import partial
 from pathlib import Path
 
 from headstack import _native
 from headstack._native import InputError
-from headstack.atomic_files import write_all
 from headstack.crash.checks import Function, check_of
 from headstack.crash.recording import Recording
 from headstack.crash.showing import shown
+from headstack.io.atomic_files import write_all
 
 PART_BYTES = 1 << 20
 
@@ -20,22 +20,20 @@ PART_BYTES = 1 << 20
 def replayed(recording: Recording, check: str | Function | None = None, output: str | None = None) -> str | None:
     """What a check finds in the state of a reproducer, its own check unless another is given; the image as the crash
     leaves it goes to ``output``. Raises ``InputError`` where the recording is no reproducer."""
-    import tempfile
-
     found = recording.reproduced
     if found is None:
         raise InputError(f"{recording.path}: is no reproducer; crash explore writes them")
     looks = check_of(found["check"] if check is None else check)
     # Another check than the one that failed may want a file.
     over = found["over"] if looks.takes_address or found["over"] != "nbd" else "file"
-    state, rules = json.dumps(found["state"]), found["rules"]
+    state, rules = found["state"], found["rules"]
     folder = _native.crash_folder(recording.native, recording.base, 1)
     with tempfile.TemporaryDirectory(prefix="headstack-crash-", dir=folder) as name:
         parts = [Path(name, part) for part in ("output", "device", "check")]
         for part in parts:
             part.mkdir()
         if output is not None:
-            image = _native.CrashImage(str(parts[0]), recording.native, recording.base, json.dumps(rules))
+            image = _native.CrashImage(str(parts[0]), recording.native, recording.base, rules)
             image.take(state)
             write_all([(output, partial(copy, image.path))])
         with shown(recording, rules, over, parts[1]) as (device, address):

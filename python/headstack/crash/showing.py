@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +11,7 @@ from urllib.parse import quote
 from headstack import _native
 
 if TYPE_CHECKING:
-    from headstack.crash.recording import Recording
+    from headstack.crash.recorded import Recorded
 
 WAYS = ("file", "nbd", "fuse")
 
@@ -20,9 +19,9 @@ Shown = _native.CrashImage | _native.CrashedDevice
 
 
 @contextmanager
-def shown(recording: Recording, rules: dict[str, Any], over: str, folder: Path) -> Iterator[tuple[Shown, str]]:
+def shown(recording: Recorded, rules: dict[str, Any], over: str, folder: Path) -> Iterator[tuple[Shown, str]]:
     """What goes from state to state, with what a check finds it by, in a folder that nobody else uses."""
-    given = (str(folder), recording.native, recording.base, json.dumps(rules))
+    given = (str(folder), recording.native, recording.base, rules)
     if over == "file":
         image = _native.CrashImage(*given)
         yield image, str(image.path)

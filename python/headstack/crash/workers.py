@@ -8,6 +8,7 @@ import os
 import selectors
 import signal
 import time
+import warnings
 from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
@@ -19,16 +20,17 @@ from headstack import _native
 from headstack._native import RunError
 from headstack.crash.checks import Check
 from headstack.crash.showing import shown
+from headstack.io.json_text import line_of
 
 if TYPE_CHECKING:
-    from headstack.crash.recording import Recording
+    from headstack.crash.recorded import Recorded
 
 State = dict[str, Any]
 
 AHEAD = 2
 """States that a process has at a time: the next is there when it is done with one."""
 PATIENCE_S = 60.0
-"""A check that takes longer than this does not end."""
+"""A check that takes longer than this does not end, where no other time is set."""
 WAIT_S = 1.0
 """Between two looks at whether a check still goes on."""
 FORK_MESSAGE = "this process is multi-threaded"
@@ -38,12 +40,14 @@ FORK_MESSAGE = "this process is multi-threaded"
 class Bench:
     """What processes look at, and how."""
 
-    recording: Recording
+    recording: Recorded
     rules: dict[str, Any]
     check: Check
     over: str
     """How it is shown states: one of ``WAYS``."""
     folder: Path
+    patience_s: float = PATIENCE_S
+    """A check that takes longer than this does not end."""
 
 
 @dataclass
@@ -91,7 +95,7 @@ class Workers:
     def answers(self) -> Iterator[tuple[int, str | None]]:
         """Waits a while for what somebody found: numbers of states with what is wrong with them. Raises ``RunError``
         where the check cannot be carried out."""
-        ready = self._selector.select(WAIT_S)
+        ready = self._selector.select(min(WAIT_S, self._bench.patience_s))
         for key, _ in ready:
             worker: Worker = key.data
             part = os.read(worker.answers, 1 << 16)
@@ -107,7 +111,7 @@ class Workers:
                 worker.since_s = time.monotonic()
                 yield answer["number"], answer["message"]
         for worker in list(self._workers):
-            if worker.given and time.monotonic() - worker.since_s > PATIENCE_S:
+            if worker.given and time.monotonic() - worker.since_s > self._bench.patience_s:
                 os.killpg(worker.process, signal.SIGKILL)
 
     def look(self, state: State) -> str | None:
@@ -128,8 +132,6 @@ class Workers:
         self._selector.close()
 
     def _begin(self, number: int) -> None:
-        import warnings
-
         theirs, asks = os.pipe()
         answers, ours = os.pipe()
         with warnings.catch_warnings():
@@ -166,9 +168,9 @@ class Workers:
             raise RunError("a process that looks at states has ended by itself")
         (number, _), *others = worker.given
         ended_by = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
-        hung = ended_by == signal.SIGKILL and time.monotonic() - worker.since_s > PATIENCE_S
+        hung = ended_by == signal.SIGKILL and time.monotonic() - worker.since_s > self._bench.patience_s
         if hung:
-            message = f"the check did not end within {PATIENCE_S:.0f} s"
+            message = f"the check did not end within {self._bench.patience_s:g} s"
         elif ended_by:
             message = f"the check was ended by {signal.Signals(ended_by).name}"
         else:
@@ -204,7 +206,7 @@ def _serve(bench: Bench, number: int, asks: int, answers: int) -> None:
         with shown(bench.recording, bench.rules, bench.over, folder) as (device, address):
             for line in os.fdopen(asks, "rb", closefd=False):
                 asked, state = json.loads(line)
-                device.take(json.dumps(state))
+                device.take(state)
                 marks = bench.recording.native.marks_before(state["events"])
                 message = bench.check.violated(address, marks, folder / "check")
                 device.restore()
@@ -216,6 +218,6 @@ def _serve(bench: Bench, number: int, asks: int, answers: int) -> None:
 
 
 def _send(pipe: int, what: object) -> None:
-    data = json.dumps(what).encode() + b"\n"
+    data = line_of(what)
     while data:
         data = data[os.write(pipe, data) :]

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from headstack._native import InputError, RunError
+from headstack.io.json_text import line_of
 
 TRIGGERS = ("at", "after", "touching", "containing", "while", "state", "every", "once")
 """Keys of a fault that say which requests make it strike, or meet it."""
@@ -31,7 +32,7 @@ class Control:
 
     def order(self, order: Mapping[str, Any]) -> Any:
         """Gives an order and returns its answer. Raises ``InputError`` where it is refused."""
-        self._socket.sendall(json.dumps(order).encode() + b"\n")
+        self._socket.sendall(line_of(order))
         line = self._lines.readline()
         if not line:
             raise RunError("the server has gone")
@@ -59,14 +60,14 @@ def order_of(words: tuple[str, ...]) -> dict[str, Any]:
         try:
             order = json.loads(words[0])
         except ValueError as error:
-            raise InputError(f"order: this is not JSON: {error}") from None
+            raise InputError(f"this is not JSON: {error}", key="order") from None
         if not isinstance(order, dict):
-            raise InputError("order: an object is wanted")
+            raise InputError("an object is wanted", key="order")
         return order
     name, *rest = words
     if name == "inject":
         if not rest:
-            raise InputError('order: inject what? For example "inject latency-spike percent=1 time=50ms for=10s"')
+            raise InputError('inject what? For example "inject latency-spike percent=1 time=50ms for=10s"', key="order")
         keys = dict(_pair(word) for word in rest[1:])
         lasts = {"for": keys.pop("for")} if "for" in keys else {}
         # Of resets of a link, `every` is a time.
@@ -94,7 +95,7 @@ def _pair(word: str) -> tuple[str, Any]:
         return word, True
     key, separator, value = word.partition("=")
     if not separator:
-        raise InputError(f"order: {word!r} is no KEY=VALUE")
+        raise InputError(f"{word!r} is no KEY=VALUE", key="order")
     try:
         return key, json.loads(value)
     except ValueError:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +21,10 @@ PATH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"
 PATIENCE_S = 60
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 """Where files are written that nobody keeps."""
+LOOKS, LOOK_S = 20, 0.05
+"""So often is it looked whether a loop device is detached, at such intervals."""
+CAUSES_MAX = 16
+"""So many causes of an error are followed."""
 MOUNTS_MAX = 3
 """So often is a mount tried: another process may only just be looking at the device."""
 
@@ -92,7 +99,38 @@ def looped(file: Path, *, direct: bool) -> Iterator[str]:
     try:
         yield device
     finally:
-        _tool("losetup", "--detach", device)
+        detach(device)
+
+
+def detach(device: str) -> None:
+    """Detaches a loop device: now, or as soon as nothing uses it any more, for which this waits a while."""
+    _tool("losetup", "--detach", device)
+    backing = Path("/sys/block", Path(device).name, "loop", "backing_file")
+    for _ in range(LOOKS):
+        if not backing.exists():
+            return
+        forget_failed()
+        time.sleep(LOOK_S)
+
+
+def unmount(folder: str) -> None:
+    """Unmounts a folder. Where something still uses it, such as a file that a failing test has left open, it leaves the
+    tree at once, and its device is free when the last file is closed."""
+    try:
+        _tool("umount", folder)
+    except OSError:
+        forget_failed()
+        _tool("umount", "--lazy", folder)
+
+
+def forget_failed() -> None:
+    """Closes files that only the frames of a failure hold open, those of a test that pytest still has among them."""
+    error: BaseException | None = getattr(sys, "last_value", None) or sys.exception()
+    seen = 0
+    while error is not None and seen < CAUSES_MAX:
+        traceback.clear_frames(error.__traceback__)
+        error, seen = error.__cause__ or error.__context__, seen + 1
+    gc.collect()
 
 
 @contextmanager
@@ -105,7 +143,7 @@ def mounted(device: str, kind: str, options: str = "") -> Iterator[Path]:
         try:
             yield Path(name)
         finally:
-            _tool("umount", name)
+            unmount(name)
 
 
 @contextmanager

@@ -12,9 +12,10 @@ from itertools import accumulate
 from typing import Any
 
 from headstack._native import InputError, format_bytes
-from headstack.columns import is_plain
+from headstack.io.columns import is_plain
+from headstack.io.terminal import send, visible
+from headstack.io.values import duration_ns
 from headstack.live.control import Control
-from headstack.values import duration_ns
 
 Status = dict[str, Any]
 
@@ -32,7 +33,7 @@ def watch(socket: str, interval: str, once: bool) -> None:
     """Shows the export behind a control socket until it ends or somebody interrupts."""
     seconds = duration_ns("interval", interval) / 1e9
     if seconds <= 0:
-        raise InputError(f"interval: {interval} is no time to wait")
+        raise InputError(f"{interval} is no time to wait", key="interval")
     is_terminal = not is_plain(sys.stdout)
     paint = painted if is_terminal and not os.environ.get("NO_COLOR") else plain
     with Control(socket) as control:
@@ -42,9 +43,9 @@ def watch(socket: str, interval: str, once: bool) -> None:
             now = control.order({"do": "status"})
             columns, rows = shutil.get_terminal_size()
             lines = screen(before, now, columns, rows if is_terminal and not once else None)
-            text = "\n".join(paint(line[:columns], style) for line, style in lines)
+            text = "\n".join(paint(visible(line)[:columns], style) for line, style in lines)
             # Without a line feed at the end: it would scroll the first line away.
-            print(CLEAR + text if is_terminal and not once else text, end="" if is_terminal and not once else "\n")
+            send(sys.stdout, CLEAR + text if is_terminal and not once else text + "\n")
             sys.stdout.flush()
             if once:
                 return

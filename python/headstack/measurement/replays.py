@@ -1,127 +1,182 @@
-"""Replaying a trace on real files and devices."""
+"""Replaying a trace on simulated systems and real ones."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+import os
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any, TypedDict, Unpack
 
-from headstack import _native
 from headstack._native import InputError
-from headstack.measurement import Access, Progress, is_null
-from headstack.traces import Trace
-from headstack.values import choice
-
-WRITES = ("as-recorded", "skip", "as-reads")
-"""What becomes of recorded writes: they write, are left out, or read what they wrote."""
-
-
-@dataclass(frozen=True)
-class Playback:
-    """How a trace is played on real targets, and what may be done to them."""
-
-    access: Access
-    writes: str
-    """One of ``WRITES``."""
-    realtime: bool
-    """The thread that plays goes before all others of the machine."""
+from headstack.io.atomic_files import opened_pipe
+from headstack.measurement.access import SLOTS, Access, Progress
+from headstack.measurement.measurement import is_target
+from headstack.measurement.playback import Playback, prepare
+from headstack.results.results import Results
+from headstack.simulation.runs import Swept, System, several, texts
+from headstack.traces.replays import (
+    check_replays,
+    replay_simulated,
+    replays_of,
+    specify,
+    volumes_of,
+)
+from headstack.traces.traces import Trace
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """Replays whose targets are open."""
+class ReplayOptions(TypedDict, total=False):
+    """What can be varied of the system in a replay, each with one value or several; as in ``headstack.run``."""
 
-    targets: _native.Targets
-    specs: list[dict[str, Any]]
-    expected: int | None
-    """Requests of each replay, where they are known."""
+    drives: Swept
+    drive: Swept
+    fail: Swept
+    policy: Swept
+    queue_depth: Swept
+    reordering: Swept
+    ageing: Swept
+    host: Swept
+    host_tags: Swept
+    elevator: Swept
+    write_cache: Swept
+    read_ahead: Swept
+    preconditioned: Swept
+    interval: Swept
+    seed: Swept
+    faults: Swept
 
-    def carry_out(self, course: Progress | None) -> _native.Results:
-        """Replays them one after the other."""
-        return self.targets.replay(json.dumps(self.specs), None if course is None else self._told(course))
 
-    def _told(self, course: Progress) -> Progress:
-        """A replay is as far as requests are complete of those that are expected."""
+def replay(
+    trace: Trace | str | os.PathLike[str],
+    systems: System | Iterable[System],
+    mode: str | Iterable[str] = "timed",
+    *,
+    depth: Swept | None = None,
+    time_scale: str | float = 1,
+    within: str | None = None,
+    outside: str = "refuse",
+    requests: int | None = None,
+    time: str | None = None,
+    map: str | os.PathLike[str] | None = None,
+    record: str | os.PathLike[str] | None = None,
+    writes: str = "as-recorded",
+    realtime: bool = False,
+    destroy: Iterable[str] = (),
+    over: Iterable[str] = (),
+    create: str | None = None,
+    overwrite: bool = False,
+    buffered: bool = False,
+    engine: str = "auto",
+    slots: int = SLOTS,
+    progress: Callable[[int], object] | None = None,
+    course: Progress | None = None,
+    **options: Unpack[ReplayOptions],
+) -> Results:
+    """Replays a trace on every system in every mode; results are those of runs, with their fidelity.
 
-        def tell(now: dict[str, Any]) -> object:
-            return course(now | {"share": min(1.0, now["completed"] / self.expected)} if self.expected else now)
+    ``mode`` is ``"timed"`` (recorded arrivals, times ``time_scale``), ``"asap"`` (``depth`` outstanding, in recorded
+    order; as many as were in flight at most, unless said), ``"closed"`` (clients with their recorded think times) or
+    ``"dependent"`` (a request waits for those it waited for in the recording: the last completions before it that no
+    other request came between, or, if it is given, all that were complete at most ``within`` before it arrived).
+    ``outside`` says what becomes of requests beyond the system: ``"refuse"``, ``"fold"`` or ``"drop"``.
+    ``map`` puts the volumes of a trace of several on simulated systems: ``"stacked"`` (one after the other),
+    ``"round-robin"`` or ``"hashed"`` (over LUNs, in turn or by name), ``"hm.0=lun0,hm.1=lun1@100GB"``, or a file of
+    such lines; results then have ``volumes``, what became of each. ``requests`` and ``time`` (of the recording) end it
+    early. ``record`` writes what came out of a single replay as a trace.
 
-        return tell
+    Simulated systems are replayed first, on all cores; ``progress`` hears the number of requests read. A system that is
+    the path of a file or block device is the real thing, one after the other, of which ``course`` hears as
+    ``measure``'s ``progress`` does: what may be done to it, and how requests reach it, is said as for ``measure``, what
+    becomes of recorded ``writes`` by ``"as-recorded"``, ``"skip"`` or ``"as-reads"``. With ``realtime`` the thread that
+    plays goes before all others of the machine. An interruption (Ctrl-C) keeps what was measured.
 
-
-def prepare(
-    trace: Trace,
-    paths: Sequence[str],
-    replays: Sequence[dict[str, Any]],
-    given: Mapping[str, list[str]],
-    playback: Playback,
-) -> Prepared:
-    """Opens the targets for ``replays``, each as the compiled part takes it; all of them on each target.
-
-    The trace is read once beforehand: what cannot be read, writes that nobody permits, and addresses beyond a target
-    are known before the first request.
+    >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
+    >>> trace = hs.Trace("t.parquet")
+    >>> [row["mode"] for row in hs.replay(trace, "atlas-10k-iii-73", ["timed", "asap"])]
+    ['timed', 'asap']
     """
-    for name in given:
-        if name != "interval":
-            raise InputError(f"{name}: a real target has its own; leave the option out")
-    choice("writes", playback.writes, WRITES)
-    access = playback.access
-    if access.threads != 1:
-        raise InputError(f"threads: {access.threads} is not allowed; one thread plays a replay")
-    total = _looked_through(trace, playback.writes, replays[0]["requests_max"])
-    counted: dict[str, int] = total["requests"]
-    writes = counted.get("write", 0) + counted.get("trim", 0) if playback.writes == "as-recorded" else 0
-    permitted = access.destroy or access.overwrite or access.create is not None
-    refused = [path for path in paths if writes and not permitted and not is_null(path)]
-    if refused:
-        raise InputError(
-            f"{refused[0]}: {trace.name} has {writes:,} writes and trims: --destroy lets a device be written, "
-            "--overwrite a file; --writes skip leaves writes out, as-reads reads instead"
-        )
-    specs = [
-        {
-            "target": number,
-            "system_name": path,
-            "source": json.loads(trace.source),
-            "replay": played,
-            "writes": playback.writes,
-            "engine": access.engine_of(path),
-            "slots": access.slots,
-            "realtime": playback.realtime,
-            "interval_ns": None if interval is None else _native.interval_ns(interval),
-            "labels": [] if interval is None else [("interval", interval)],
-            "record": None,
-        }
-        for number, path in enumerate(paths)
-        for played in replays
-        for interval in given.get("interval", [None])
+    given = {name: texts(value) for name, value in options.items()}  # type: ignore[arg-type]
+    settings = {
+        "depth": None if depth is None else texts(depth),
+        "time_scale": str(time_scale),
+        "within": within,
+        "outside": outside,
+        "requests": requests,
+        "time": time,
+        "map": None if map is None else os.fspath(map),
+    }
+    access = Access(
+        destroy=tuple(destroy),
+        over=tuple(over),
+        create=create,
+        overwrite=overwrite,
+        buffered=buffered,
+        engine=engine,
+        slots=slots,
+    )
+    modes = [mode] if isinstance(mode, str) else list(mode)
+    traced = trace if isinstance(trace, Trace) else Trace(trace)
+    asked = Asked(traced, tuple(several(systems)), tuple(modes), settings, given, Playback(access, writes, realtime))
+    return replay_all(asked, record, progress, course)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Replays as somebody asks for them."""
+
+    trace: Trace
+    systems: tuple[System, ...]
+    """Simulated ones and paths of real ones, in any order."""
+    modes: tuple[str, ...]
+    settings: Mapping[str, Any]
+    """``depth``, ``time_scale``, ``within``, ``outside``, ``requests`` and ``time``."""
+    given: Mapping[str, list[str]]
+    """Options of ``SYSTEM_OPTIONS``."""
+    playback: Playback
+
+
+def replay_all(
+    asked: Asked,
+    record: str | os.PathLike[str] | None,
+    progress: Callable[[int], object] | None,
+    course: Progress | None,
+) -> Results:
+    """Replays on all systems, in their order in the results; nothing begins before everything is looked at."""
+    real = [is_target(system) for system in asked.systems]
+    simulated = [system for system, is_real in zip(asked.systems, real, strict=True) if not is_real]
+    if asked.settings.get("map") is not None and any(real):
+        raise InputError("volumes are mapped to simulated systems; --step stack puts them on a real one", key="map")
+    paths = [
+        os.fspath(system) for system in asked.systems if isinstance(system, str | os.PathLike) and is_target(system)
     ]
-    asked = [replace(access, write=writes > 0).asked(path) for path in paths]
-    targets = _native.Targets(json.dumps(asked))
-    is_part = replays[0]["time_max_ns"] is not None
-    if replays[0]["outside"] == "refuse" and not is_part:
-        _check_addresses(trace, total.get("highest_end_byte") or 0, json.loads(targets.described()))
-    return Prepared(targets, specs, None if is_part else sum(counted.values()))
-
-
-def _looked_through(trace: Trace, writes: str, requests_max: int | None) -> dict[str, Any]:
-    """Counts of the requests that are replayed, and of some more where only a part of the recording's time is."""
-    source = json.loads(trace.source)
-    if writes != "as-recorded":
-        source["steps"].append("kind=read,flush" if writes == "skip" else "kind=read,write,flush")
-    if requests_max is not None:
-        source["steps"].append(f"first={requests_max}")
-    total: dict[str, Any] = json.loads(_native.trace_info(json.dumps(source)))["summary"]["total"]
-    return total
-
-
-def _check_addresses(trace: Trace, highest_end_byte: int, described: Sequence[Mapping[str, Any]]) -> None:
-    """Refuses a trace that reaches beyond a target."""
-    for target in described:
-        capacity_bytes, block_bytes = target["capacity_bytes"], target["block_bytes"]
-        if highest_end_byte > capacity_bytes // block_bytes * block_bytes:
-            raise InputError(
-                f"{trace.name}: its requests reach to byte {highest_end_byte:,}, {target['name']} has "
-                f"{capacity_bytes:,}; outside: fold moves such requests into it, drop leaves them out"
-            )
+    playback = asked.playback
+    if not paths and playback.realtime:
+        raise InputError("a simulation knows no time but its own; leave the option out", key="realtime")
+    if simulated and playback.writes != "as-recorded":
+        raise InputError(
+            f"simulated systems take them as recorded, not {playback.writes}; --step kind=read,flush leaves "
+            "them out everywhere",
+            key="writes",
+        )
+    replays = replays_of(asked.trace, asked.modes, asked.settings)
+    specs = specify(asked.trace, simulated, replays, asked.given, asked.settings.get("map"))
+    prepared = prepare(asked.trace, paths, replays, asked.given, playback) if paths else None
+    played = [] if prepared is None else prepared.specs
+    if record is not None and len(specs) + len(played) > 1:
+        raise InputError(f"{len(specs) + len(played)} replays cannot be one trace", key="record")
+    with nullcontext() if record is None else opened_pipe(record) as place:
+        for spec in (*specs, *played):
+            spec["record"] = place
+        results, volumes = replay_simulated(specs, asked.given, progress)
+        if prepared is not None:
+            results = results.and_others(Results(prepared.carry_out(course)))
+    check_replays(results)
+    per_system = len(specs) // max(1, len(simulated))
+    owners = [number for number, is_real in enumerate(real) if not is_real for _ in range(per_system)]
+    owners += [[number for number, is_real in enumerate(real) if is_real][spec["target"]] for spec in played]
+    # Of real ones, an interruption leaves out the last.
+    order = sorted(range(len(results)), key=owners.__getitem__)
+    results = results.chosen(order)
+    if asked.settings.get("map") is not None:
+        results.volumes = volumes_of(results, [volumes[number] for number in order])
+    return results

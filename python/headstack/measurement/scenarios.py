@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import copy
 import itertools
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headstack import _native
 from headstack._native import InputError, RunError
-from headstack.options import IN_RESULTS, OPTIONS, Spec, applied
-from headstack.results import Results
-from headstack.runs import swept
-from headstack.scenario import Scenario
+from headstack.catalogue.options import IN_RESULTS, OPTIONS, Spec, applied
+from headstack.catalogue.scenario import Scenario
+from headstack.results.results import Results
+from headstack.simulation.runs import swept
 
 if TYPE_CHECKING:
-    from headstack.measurement import Access, Progress
+    from headstack.measurement.access import Access, Progress
 
 WHOLE = "target"
 """What a target is called that no stream names as a LUN."""
@@ -44,20 +43,20 @@ def measure_scenario(
     known = {option.name for option in SCENARIO_OPTIONS}
     for name in values:
         if name not in known:
-            raise InputError(f"{name}: a scenario has none on a real target; leave the option out")
+            raise InputError("a scenario has none on a real target; leave the option out", key=name)
     if access.threads != 1:
-        raise InputError(f"threads: {access.threads} is not allowed; one thread plays a scenario")
+        raise InputError(f"{access.threads} is not allowed; one thread plays a scenario", key="threads")
     if access.zoned is not None:
-        raise InputError("zoned: zones are tended of workloads and job files; leave the option out")
+        raise InputError("zones are tended of workloads and job files; leave the option out", key="zoned")
     places = places_of(scenario, path, luns)
     asked = [replace(access, write=_is_written(scenario, lun)).asked(place) for lun, place in places.items()]
     real = [one["path"] for one in asked if one["null_bytes"] is None]
     if len(set(real)) < len(real):
-        raise InputError(f"lun: {', '.join(real)}: each LUN is a file or device of its own")
+        raise InputError(f"{', '.join(real)}: each LUN is a file or device of its own", key="lun")
     engines = [access.engine_of(place) for place in places.values()]
     if any(engine != engines[0] for engine in engines):
         raise InputError(f"{path}: LUNs that store nothing cannot stand beside others; name one kind for all of them")
-    targets = _native.Targets(json.dumps(asked))
+    targets = _native.Targets(asked)
     several = [f"{lun}={place}" for lun, place in places.items()]
     plays = []
     ordered = [option for option in SCENARIO_OPTIONS if option.name in values]
@@ -75,7 +74,7 @@ def measure_scenario(
                 "labels": [pair for pair in chosen.items() if pair[0] not in IN_RESULTS],
             }
         )
-    results = Results(targets.play(json.dumps(plays), progress), swept(values))
+    results = Results(targets.play(plays, progress), swept(values))
     failed = results.failed_checks()
     if failed:
         raise RunError(f"a measurement failed its own check, its figures cannot be trusted: {failed[0]}")
@@ -88,15 +87,16 @@ def places_of(scenario: Scenario, path: str, luns: Mapping[str, str]) -> dict[st
     unknown = [name for name in luns if name not in named]
     if unknown:
         known = ", ".join(named) if named else "it names none"
-        raise InputError(f"lun: {scenario.name} has no LUN {unknown[0]!r}; allowed: {known}")
+        raise InputError(f"{scenario.name} has no LUN {unknown[0]!r}; allowed: {known}", key="lun")
     left = [name for name in named if name not in luns]
     if not named:
         return {WHOLE: path}
     if len(left) != 1:
         state = f"{', '.join(left)} are without a place" if left else f"all have one, and none is left for {path}"
         raise InputError(
-            f"lun: {scenario.name} names the LUNs {', '.join(named)}; {state}: TARGET is one of them, --lun NAME=PATH "
-            "says where each of the others is"
+            f"{scenario.name} names the LUNs {', '.join(named)}; {state}: TARGET is one of them, --lun NAME=PATH "
+            "says where each of the others is",
+            key="lun",
         )
     return {name: luns.get(name, path) for name in named}
 
@@ -104,5 +104,5 @@ def places_of(scenario: Scenario, path: str, luns: Mapping[str, str]) -> dict[st
 def _is_written(scenario: Scenario, lun: str) -> bool:
     """Whether clients change what is stored on a LUN: those of its own streams, and of streams that use all of them."""
     streams = scenario.description["streams"]
-    writes = _native.scenario_writes(json.dumps(scenario.description))
+    writes = _native.scenario_writes(scenario.description)
     return any(writing and stream.get("lun", lun) == lun for stream, writing in zip(streams, writes, strict=True))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headstack._native import InputError
-from headstack.values import choice
+from headstack.io.values import choice
 
 KINDS = ("no", "stamp", "stamp_and_read", "check")
 
@@ -34,14 +34,14 @@ class Verifying:
         choice("verify", self.kind, KINDS)
         if self.kind == "no":
             if self.ledger is not None or self.resume:
-                raise InputError("ledger: nothing is verified; --verify, --verify-after or --check is needed")
+                raise InputError("nothing is verified; --verify, --verify-after or --check is needed", key="ledger")
             return self
         if self.resume and self.ledger is None:
-            raise InputError("resume: a ledger to go on with is needed; name it with --ledger")
+            raise InputError("a ledger to go on with is needed; name it with --ledger", key="resume")
         if self.kind == "check":
             return Verifying(self.kind, self.ledger, resume=self.ledger is not None)
         if not writes and not self.resume:
-            raise InputError("verify: the workload writes nothing; --check holds reads against what is there")
+            raise InputError("the workload writes nothing; --check holds reads against what is there", key="verify")
         if self.ledger is not None and not self.resume and os.path.lexists(self.ledger):
             raise InputError(
                 f"{self.ledger}: an earlier run has left this ledger; --resume goes on with it if its data are still "

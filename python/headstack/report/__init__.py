@@ -1,1 +1,13 @@
-"""Reports: the figures and tables of a study or of runs, as one HTML file that needs no network, and as pictures."""
+"""Figures and reports as data, and how they are drawn: as pages, by matplotlib, as text. It knows no storage."""
+
+from headstack.report.figures import Figure, InNotebook, Report
+
+
+def _page(shown: Figure | Report) -> str:
+    # Only notebooks need the page.
+    from headstack.report.html import inline  # start-up time
+
+    return inline(shown)
+
+
+InNotebook.page = _page

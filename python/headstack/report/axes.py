@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from headstack.report.figures import Axis, Bars, Figure, Heat, Lines, Series
+from headstack.report.drawable import ALONG, UP, finite, on_log_axes, positive_axis
+from headstack.report.figures import Axis, Bars, Figure, Grid, Heat, Lines, Series, Table
 
 DECADE = 10
 """An axis is logarithmic where its greatest value is more than so many times its least."""
@@ -13,15 +14,15 @@ SWITCHED = 2
 """A reader may switch where the greatest is so many times the least: else both kinds look alike."""
 SHORT_MS = 2.0
 """Up to here an axis is in microseconds."""
-ALONG = ("x", "low_x", "high_x")
-UP = ("y", "low", "high", "p99")
 
 
 def with_axes(figure: Figure) -> Figure:
     """The figure with a scale and a unit for each axis that leaves them to the data (``log=None``).
 
-    An axis has one unit: times of more than 2 ms anywhere are told in milliseconds everywhere.
+    An axis has one unit: times of more than 2 ms anywhere are told in milliseconds everywhere. What cannot be drawn is
+    left out: values that are not finite, and those of at most 0 on a logarithmic axis.
     """
+    figure = finite(figure)
     match figure:
         case Lines():
             limits = [limit.value for limit in figure.limits]
@@ -29,14 +30,21 @@ def with_axes(figure: Figure) -> Figure:
             y, of_y = _decided(figure.y, [*_values(figure.series, UP, 1), *limits])
             series = [_scaled(_scaled(one, ALONG, of_x, 0), UP, of_y, 1) for one in figure.series]
             limited = [replace(limit, value=_times(limit.value, of_y)) for limit in figure.limits]
+            x = positive_axis(x, list(_values(series, ALONG, 0)))
+            y = positive_axis(y, list(_values(series, UP, 1)))
+            series = [on_log_axes(one, x=bool(x.log), y=bool(y.log)) for one in series]
+            limited = [limit for limit in limited if limit.value > 0 or not y.log]
             return replace(figure, x=x, y=y, series=series, limits=limited)
         case Bars():
             # Parts add up on a linear axis alone.
             y, of_y = _decided(figure.y, list(_values(figure.series, UP, 1)), figure.stacked)
-            return replace(figure, y=y, series=[_scaled(one, UP, of_y, 1) for one in figure.series])
+            series = [_scaled(one, UP, of_y, 1) for one in figure.series]
+            y = positive_axis(y, list(_values(series, UP, 1)))
+            return replace(figure, y=y, series=[on_log_axes(one, x=False, y=bool(y.log)) for one in series])
         case Heat():
-            return replace(figure, x=_stated(figure.x), y=_stated(figure.y))
-        case _:
+            x = positive_axis(_stated(figure.x), figure.x_range[:1])
+            return replace(figure, x=x, y=positive_axis(_stated(figure.y), figure.y_range[:1]))
+        case Grid() | Table():
             return figure
 
 

@@ -17,7 +17,7 @@ from headstack.report.looks import with_looks
 from headstack.report.stills import is_alone
 
 # Says in one line what is missing where matplotlib is.
-from headstack.plots import COLOURS, FAINT, INK, STYLE, save  # isort: skip
+from headstack.report.plots import COLOURS, FAINT, INK, STYLE, save  # isort: skip
 from headstack.report.labels import LABEL_SIZE, label_points  # isort: skip
 
 import matplotlib as mpl  # isort: skip
@@ -286,6 +286,8 @@ def nines(percents: Sequence[float], among: Sequence[float]) -> list[float]:
 
 def _dress_nines(axes: Axes, axis: Axis, percents: list[float]) -> None:
     axes.set_xlabel(axis.label)
+    if not percents:
+        return
     within = [tick for tick in NINES if min(percents) <= tick <= max(percents)]
     end = max(nines(percents, percents))
     ticks = [tick for tick in within if tick == 100 or nines([tick], percents)[0] < end - 0.5]
@@ -349,7 +351,7 @@ def _bars(data: Bars) -> Figure:
     if data.y.log:
         known = _known(data.series, "y", "low", "high")
         _dress(axes.yaxis, data.y, known)
-        axes.set_ylim(bottom=10 ** math.floor(math.log10(0.75 * min(known))))
+        axes.set_ylim(bottom=10 ** math.floor(math.log10(0.75 * min(known, default=1.0))))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
     axes.grid(axis="y", zorder=0)
     _head_and_foot(figure, data.title, data.note, len(data.series) > 1 and not is_alone(data), data.says)
@@ -360,6 +362,8 @@ def _bars(data: Bars) -> Figure:
 
 
 def _grid(data: Grid) -> Figure:
+    if not data.rows or not data.columns:
+        return _nothing(data)
     values = [[math.nan if value is None else value for value in row] for row in data.values]
     known = [value for row in values for value in row if not math.isnan(value)] or [0.0]
     wide = 2.2 + max((len(name) for name in data.rows), default=0) * 0.075 + 0.95 * len(data.columns)
@@ -387,6 +391,16 @@ def _grid(data: Grid) -> Figure:
     axes.set_ylabel(data.row_label)
     axes.spines[:].set_visible(False)
     _head_and_foot(figure, f"{data.title} ({data.unit})", _published_note(data), False, data.says)
+    return figure
+
+
+def _nothing(data: Grid | Table) -> Figure:
+    """A figure that has no cells."""
+    figure = Figure(figsize=(5.0, 1.7), layout="constrained")
+    axes = figure.add_subplot()
+    axes.set_axis_off()
+    axes.text(0.5, 0.5, "nothing to show", ha="center", va="center", color=FAINT)
+    _head_and_foot(figure, data.title, data.note, False, data.says)
     return figure
 
 
@@ -443,6 +457,8 @@ def _edges(axis: Axis, reach: tuple[float, float], count: int) -> list[float]:
 
 
 def _table(data: Table) -> Figure:
+    if not data.columns:
+        return _nothing(data)
     texts = [[_cell(value) for value in row] for row in data.rows]
     widths = [2 + max(map(len, cells)) for cells in zip(data.columns, *texts, strict=True)]
     figure = Figure(figsize=(max(4.0, 0.085 * sum(widths) + 0.3 * len(widths)), 1.0 + 0.24 * len(texts)))

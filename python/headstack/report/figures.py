@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 Cell: TypeAlias = str | float | int | bool | None
 Colour: TypeAlias = Literal["blue", "red", "green", "purple", "yellow", "cyan"]
@@ -14,13 +14,14 @@ Mark: TypeAlias = Literal["full", "open", "cross"]
 """How a point among many is drawn, by what is known of it."""
 
 
-class _Inline:
+class InNotebook:
     """What notebooks show as the page does."""
 
-    def _repr_html_(self) -> str:
-        from headstack.report.html import inline
+    page: ClassVar[Callable[[Any], str]]
+    """The page of a figure or report, which the package ``headstack.report`` sets: the page is drawn from figures."""
 
-        return inline(self)  # type: ignore[arg-type]
+    def _repr_html_(self) -> str:
+        return InNotebook.page(self)
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ class Limit:
 
 
 @dataclass(frozen=True)
-class Lines(_Inline):
+class Lines(InNotebook):
     """Figures over another: saturation curves, rates over position, warming over time, percentiles."""
 
     name: str
@@ -102,7 +103,7 @@ class Lines(_Inline):
 
 
 @dataclass(frozen=True)
-class Bars(_Inline):
+class Bars(InNotebook):
     """Figures of things side by side, in groups; published ones stand beside ours."""
 
     name: str
@@ -120,7 +121,7 @@ class Bars(_Inline):
 
 
 @dataclass(frozen=True)
-class Grid(_Inline):
+class Grid(InNotebook):
     """Figures over two things that come in steps: drives by block sizes, gains in percent."""
 
     name: str
@@ -142,7 +143,7 @@ class Grid(_Inline):
 
 
 @dataclass(frozen=True)
-class Heat(_Inline):
+class Heat(InNotebook):
     """How much happened where and when: requests by place and time."""
 
     name: str
@@ -161,7 +162,7 @@ class Heat(_Inline):
 
 
 @dataclass(frozen=True)
-class Table(_Inline):
+class Table(InNotebook):
     """Rows of figures and words."""
 
     name: str
@@ -220,7 +221,7 @@ class Provenance:
 
 @dataclass(frozen=True)
 class Asked:
-    """A run as it is asked for again, so that its curve can be taken up and varied (``report/taken_up.py``)."""
+    """A run as it is asked for again, so that its curve can be varied (``results/explorer_queries.py``)."""
 
     system: str
     demand: str
@@ -229,17 +230,17 @@ class Asked:
     """What was chosen: fields of the files and options of runs, the load and the length among them."""
     figures: Mapping[str, float]
     """What came of it: by these the points of figures are known."""
-    described: str = ""
-    """The exact description that the result states; empty where nothing but the question is known."""
-    system_blueprint: str = ""
-    demand_blueprint: str = ""
-    """What they follow from, as JSON, where that is known; else it is the catalogue's of their names."""
+    described: Mapping[str, Any] | None = None
+    """The exact description that the result states, where more than the question is known."""
+    system_blueprint: Mapping[str, Any] | None = None
+    demand_blueprint: Mapping[str, Any] | None = None
+    """The files that they follow from, where these are known; else it is the catalogue's of their names."""
     refused: str = ""
     """Why it cannot be asked for again."""
 
 
 @dataclass(frozen=True)
-class Report(_Inline):
+class Report(InNotebook):
     """A whole report."""
 
     title: str

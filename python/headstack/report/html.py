@@ -5,23 +5,20 @@ from __future__ import annotations
 import base64
 import html
 import json
-import math
 import os
 import zlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from headstack._native import InputError
-from headstack.atomic_files import write_text
-from headstack.report import explorer
+from headstack.io.atomic_files import write_text
 from headstack.report.axes import with_axes
 from headstack.report.figures import Figure, Report, Section
 from headstack.report.looks import with_looks
-from headstack.report.pages import as_json, built, page_of
+from headstack.report.pages import SIMULATOR_POLICY, as_json, built, page_of
 from headstack.report.plain import body_of
-from headstack.report.taken_up import put_into, taken
 
 # What the page may load: nothing. Maps are images made in the page.
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
@@ -29,18 +26,23 @@ INLINE_HEIGHT = 470
 """Pixels of a figure's frame until its page says how high it is."""
 
 
-def to_html(report: Report, with_simulator: bool = False) -> str:
-    """The report as a page, whose curves can be varied in it where it comes with the simulator: 1.3 MB more. Equal
+Simulator: TypeAlias = Callable[[Report, list[dict[str, Any]]], str]
+"""Scripts with which the curves of a report can be varied in its page. They are given the report and its sections as
+the page reads them, and tell each figure there what of it can be varied."""
+
+
+def to_html(report: Report, simulator: Simulator | None = None) -> str:
+    """The report as a page, whose curves can be varied in it where it comes with a simulator: 1.3 MB more. Equal
     reports give equal text.
 
-    Raises ``InputError`` when the page was not built, figures of a section share a name, or a number is not finite.
+    Raises ``InputError`` when the page was not built, or figures of a section share a name.
     """
-    return _page(report, is_inline=False, with_simulator=with_simulator)
+    return _page(report, is_inline=False, simulator=simulator)
 
 
-def write_html(report: Report, path: str | os.PathLike[str], with_simulator: bool = False) -> None:
+def write_html(report: Report, path: str | os.PathLike[str], simulator: Simulator | None = None) -> None:
     """Writes ``to_html`` to a file, which appears whole or not at all."""
-    write_text(path, to_html(report, with_simulator))
+    write_text(path, to_html(report, simulator))
 
 
 def inline(shown: Figure | Report) -> str:
@@ -58,17 +60,15 @@ def check_built() -> None:
     built("bundle.js")
 
 
-def _page(report: Report, *, is_inline: bool, with_simulator: bool = False) -> str:
+def _page(report: Report, *, is_inline: bool, simulator: Simulator | None = None) -> str:
     _check(report)
     decided = _decided(report)
     given, plain = _given(decided, is_inline), body_of(decided, is_inline)
-    if not with_simulator:
+    if simulator is None:
         return page_of(report.title, "bundle", as_json(given), plain, POLICY)
     # Before axes have units of their own: runs are known by their figures.
-    found = taken(report)
-    put_into(given["report"]["sections"], found)
-    simulator = explorer.beside(found.files)
-    return page_of(report.title, "alive", as_json(given), plain, explorer.POLICY, simulator)
+    scripts = simulator(report, given["report"]["sections"])
+    return page_of(report.title, "alive", as_json(given), plain, SIMULATOR_POLICY, scripts)
 
 
 def _decided(report: Report) -> Report:
@@ -101,15 +101,4 @@ def _check(report: Report) -> None:
     for section in report.sections:
         names = Counter(figure.name for figure in section.figures)
         for name in (name for name, count in names.items() if count > 1):
-            raise InputError(f"report: two figures of a section are named {name!r}; each needs a name of its own")
-    for figure in (figure for section in report.sections for figure in section.figures):
-        if not all(map(math.isfinite, _numbers(asdict(figure)))):
-            raise InputError(f"report: figure {figure.name!r} holds a number that is not finite")
-
-
-def _numbers(value: Any) -> Iterable[float]:
-    if isinstance(value, float):
-        yield value
-    elif isinstance(value, dict | list | tuple):
-        for of in value.values() if isinstance(value, dict) else value:
-            yield from _numbers(of)
+            raise InputError(f"two figures of a section are named {name!r}; each needs a name of its own", key="report")

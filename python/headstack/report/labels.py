@@ -23,7 +23,7 @@ Rectangle: TypeAlias = tuple[float, float, float, float]
 def label_points(figure: Figure, drawn: Sequence[tuple[Series, str]]) -> None:
     """Writes what stands beside each point of series that are drawn in a colour, where it covers the least of lines and
     of other labels."""
-    from matplotlib.patheffects import Normal, Stroke
+    from matplotlib.patheffects import Normal, Stroke  # start-up time
 
     figure.draw_without_rendering()  # from here on, places on the paper are known
     axes = figure.axes[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from headstack.io.terminal import visible
 from headstack.report.figures import Cell, Report, Table
 
 ROWS_MAX = 20
@@ -17,11 +18,11 @@ RUNS_MAX = 6
 def to_markdown(report: Report) -> str:
     """The report for a ticket, without its figures. Equal reports give equal text."""
     headline, *rest = _paragraphs(report.summary) or [report.title]
-    lines = [f"**{escaped(headline)}**", "", *(f"{escaped(part)}\n" for part in rest)]
+    lines = [f"**{escaped(headline)}**", "", *(f"{begun(part)}\n" for part in rest)]
     if report.question:
         lines += [f"Asked: {escaped(report.question)}", ""]
     figures = [figure for section in report.sections for figure in section.figures]
-    shown = [f"- {escaped(figure.title)}: {escaped(figure.says)}" for figure in figures if figure.says]
+    shown = [f"- {begun(figure.title)}: {escaped(figure.says)}" for figure in figures if figure.says]
     lines += [*shown, ""] if shown else []
     if report.claims:
         rows = [[claim.id, claim.says, claim.verdict] for claim in report.claims]
@@ -30,7 +31,7 @@ def to_markdown(report: Report) -> str:
         table = next((figure for figure in figures if isinstance(figure, Table)), None)
         lines += [*_table(table), ""] if table is not None else []
     remarks = _paragraphs(report.remarks)
-    lines += [f"- {escaped(remark)}" for remark in remarks[:REMARKS_MAX]]
+    lines += [f"- {begun(remark)}" for remark in remarks[:REMARKS_MAX]]
     lines += [f"- and {len(remarks) - REMARKS_MAX} more remarks"] * (len(remarks) > REMARKS_MAX)
     lines += [""] if remarks else []
     return "\n".join([*lines, _origin(report)]).rstrip() + "\n"
@@ -38,8 +39,8 @@ def to_markdown(report: Report) -> str:
 
 def _origin(report: Report) -> str:
     """What it takes to come by the same figures again."""
-    said = f"headstack {report.version}" if report.version else "headstack"
-    runs = [f"{run.system} `{run.description_hash[:12]}` seed {run.seed}" for run in report.runs]
+    said = f"headstack {escaped(report.version)}" if report.version else "headstack"
+    runs = [f"{escaped(run.system)} `{run.description_hash[:12]}` seed {run.seed}" for run in report.runs]
     named = list(dict.fromkeys(runs))
     rest = f", and {len(named) - RUNS_MAX} more" if len(named) > RUNS_MAX else ""
     return f"{said}: {', '.join(named[:RUNS_MAX])}{rest}" if named else said
@@ -71,7 +72,14 @@ def table_lines(heads: Sequence[str], are_words: Sequence[bool], rows: Iterable[
 
 def escaped(text: str) -> str:
     """Text that a table may hold, and that no mark-up is read into."""
-    return re.sub(r"([|*_`\[\]])", r"\\\1", text).replace("<", "&lt;").replace("\n", " ")
+    plain = re.sub(r"([\\|*_`\[\]~$])", r"\\\1", visible(text).replace("\n", " "))
+    return plain.replace("&", "&amp;").replace("<", "&lt;")
+
+
+def begun(text: str) -> str:
+    """Text that begins a line, and neither a heading, a list nor a quotation."""
+    plain = re.sub(r"^([#>+-])", r"\\\1", escaped(text.strip()))
+    return re.sub(r"^(\d+)([.)])(?= |$)", r"\1\\\2", plain)
 
 
 def _paragraphs(text: str) -> list[str]:

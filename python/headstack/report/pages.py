@@ -11,6 +11,12 @@ from headstack._native import InputError
 
 FOLDER = Path(__file__).parent
 
+SIMULATOR_POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline' 'wasm-unsafe-eval' blob:; worker-src blob:; "
+    "connect-src data:; style-src 'unsafe-inline'; img-src data:"
+)
+"""What a page with a simulator may load: its own scripts, the engine and its workers, and what is dropped on it."""
+
 
 def built(name: str) -> str:
     """A part of a page, by its name. Raises ``InputError`` when it was not built."""

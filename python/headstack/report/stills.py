@@ -27,6 +27,8 @@ NINES = (0, 50, 90, 99, 99.9, 99.99, 99.999, 100)
 SHADES = ((207, 213, 239), (83, 100, 189), (12, 31, 51))
 MANY = 30
 """A map is logarithmic where its greatest value is so many times its least."""
+LEAST, MOST = 1e-307, 1e307
+"""Ends of axes: numbers beyond them have no room around them."""
 NAME = 34
 """Characters of a group's name."""
 
@@ -95,12 +97,13 @@ def _padded(kind: Kind, values: Sequence[float], end: float = 2.0) -> Scale:
     if kind == "nines":
         return Scale(kind, low, high if high > low else 100.0, end)
     if kind == "log":
-        room = max((high / low) ** 0.06, 1.08)
-        return Scale(kind, low / room, high * room)
+        # In decades: the quotient of the ends may be no number.
+        room = 10.0 ** max(0.06 * (math.log10(high) - math.log10(low)), math.log10(1.08))
+        return Scale(kind, max(low / room, LEAST), min(high * room, MOST))
     if low == high:
         low, high = (0.0, 1.0) if low == 0 else (min(0.0, 2 * low), max(0.0, 2 * high))
     room = 0.06 * (high - low)
-    return Scale(kind, 0.0 if 0 <= low < 0.4 * high else low - room, high + room)
+    return Scale(kind, 0.0 if 0 <= low < 0.4 * high else low - room, min(high + room, MOST))
 
 
 @dataclass(frozen=True)
@@ -238,10 +241,12 @@ def _bars(figure: Bars) -> tuple[list[str], int]:
     height = HEIGHT + (round(0.55 * longest) if is_aslant else 0)
     sums = [sum(one.y[n] or 0.0 for one in figure.series) for n in range(len(names))] if figure.stacked else []
     values = [*sums, *_known(figure.series, ("y", "low", "high"))]
+    positive = [value for value in values if value > 0] or [1.0]
     if figure.y.log:
-        y = Scale("log", 10.0 ** math.floor(math.log10(0.93 * min(values))), 1.2 * max(values))
+        low, high = math.floor(math.log10(0.93 * min(positive))), 1.2 * max(positive)
+        y = Scale("log", max(10.0**low, LEAST), min(high, MOST))
     else:
-        y = Scale("linear", 1.06 * min(0.0, *values), 1.06 * max(0.0, *values) or 1.0)
+        y = Scale("linear", 1.06 * min([0.0, *values]), 1.06 * max([0.0, *values]) or 1.0)
     frame = _framed(Scale("linear", 0, len(names) or 1), y, 60 if is_aslant else 0)
     parts = _axis_y(frame, figure.y.label)
     count = 1 if figure.stacked or is_alone(figure) else max(1, len(figure.series))

@@ -13,8 +13,9 @@
 """
 
 from headstack.studies.carrying_out import run
-from headstack.studies.files import Study, listed, load
+from headstack.studies.files import listed, load
 from headstack.studies.fits import Fitted, fit
 from headstack.studies.outcome import Outcome
+from headstack.studies.study import Study
 
 __all__ = ["Fitted", "Outcome", "Study", "fit", "listed", "load", "run"]

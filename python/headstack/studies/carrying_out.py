@@ -11,21 +11,23 @@ from functools import partial
 from itertools import accumulate
 from typing import Any
 
-from headstack.chunks import finish, run_chunks
-from headstack.chunks.chunk import chunks_of_runs
-from headstack.options import Spec
+from headstack.catalogue.options import Spec
 from headstack.report.figures import Asked, Figure, Provenance, Table
-from headstack.report.results_report import asked_for
-from headstack.results import Results, Row
-from headstack.runs import Progress, swept
+from headstack.results.report import asked_for
+from headstack.results.results import Results
+from headstack.results.table import Row
+from headstack.simulation.chunks.chunk import chunks_of_runs
+from headstack.simulation.chunks.chunked import finish, run_chunks
+from headstack.simulation.runs import Progress, swept
 from headstack.studies.choices import Answered, answered, questions_of
 from headstack.studies.claims import Otherwise, compare, judge
 from headstack.studies.evidence import grounds_of
-from headstack.studies.files import Study, load, shown_name
+from headstack.studies.files import load, shown_name
 from headstack.studies.grids import predicted, replayed, specified, with_other
 from headstack.studies.outcome import Outcome
 from headstack.studies.pictures import draw, table_of
 from headstack.studies.provenance import chosen_on
+from headstack.studies.study import Study
 from headstack.studies.tables import Tables
 
 

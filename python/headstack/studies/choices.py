@@ -5,79 +5,46 @@ from __future__ import annotations
 import inspect
 import itertools
 import os
-import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headstack._native import InputError
-from headstack.choosing.answer import Answer, Choice
-from headstack.choosing.asked import asked
-from headstack.choosing.choose import Choosing
-from headstack.results import Row
-from headstack.runs import Progress
+from headstack.choice.answer import Answer, Choice
+from headstack.choice.asked import asked
+from headstack.choice.choose import Choosing
+from headstack.results.table import Row
+from headstack.simulation.runs import Progress
 
 if TYPE_CHECKING:
-    from headstack.studies.files import Study
+    from headstack.studies.study import Study
     from headstack.studies.tables import Tables
+from headstack.studies.choice_tables import KEY, TABLES
 
-KEY = "choices"
-TABLES = (KEY, f"{KEY}_looked")
-"""A row for each question, and one for each system that was simulated for it."""
 OWN = ("name", "workloads", "each", "price_factors")
 """Keys of a choice beside those of ``asked``."""
+
 NOT_OURS = ("names", "store", "executor")
+
 TEXTS = frozenset(("name", "capacity", "on", "objective"))
+
 FLAGS = frozenset(("rebuilding", "shipped_prices", "estimate_prices", "spread"))
+
 LISTS = frozenset(
     ("workloads", "limits", "prices", "among", "without", "hosts", "levels", "stripe_units", "caches", "volumes")
 )
+
 FIGURES = frozenset(("rates", "drives"))
+
 BY_NAME = frozenset(("afr", "price_factors"))
+
 WHOLE = frozenset(("depth", "survive", "spares", "bays", "requests"))
+
 FILES = ("workloads", "prices", "among", "hosts")
 """Keys whose files lie in the study's folder."""
+
 ESTIMATED = "estimated from"
-"""How the source of a price begins that no item has (``headstack.prices``)."""
-HEADER = re.compile(r"\[\[?\s*([A-Za-z0-9_.-]+)\s*\]\]?\s*(#.*)?")
-
-
-def choices_in(file: Path, text: str) -> tuple[str, list[dict[str, Any]], dict[str, int]]:
-    """The text of a study with the lines of its choices empty, these, and the line of each of their keys by its path.
-
-    Raises ``InputError`` where they are not acceptable by themselves.
-    """
-    if KEY not in text:
-        return text, [], {}
-    kept, lines = [], {}
-    number, inside, under = -1, False, ""
-    for place, line in enumerate(text.split("\n"), 1):
-        header = HEADER.fullmatch(line.rstrip())
-        if header is not None:
-            inside = header[1].partition(".")[0] == KEY
-            number += line.startswith("[[") and header[1] == KEY
-            under = header[1].removeprefix(KEY)
-            if inside:
-                lines[f"{KEY}[{number}]{under}"] = place
-        key = re.match(r"\s*([A-Za-z0-9_-]+)\s*=", line) if inside else None
-        if key is not None:
-            lines.setdefault(f"{KEY}[{number}]{under}.{key[1]}", place)
-        kept.append("" if inside else line)
-    rest = "\n".join(kept)
-    try:
-        whole, left = tomllib.loads(text), tomllib.loads(rest)
-    except tomllib.TOMLDecodeError as error:
-        if number < 0:
-            return text, [], {}
-        raise InputError(f"{file}: {error}") from None
-    choices = whole.pop(KEY, [])
-    if number < 0:
-        return text, [], {}
-    if not isinstance(choices, list) or whole != left:
-        raise InputError(f"{file}: {KEY}: blocks [[{KEY}]] are allowed, each of whose headings has a line of its own")
-    return rest, choices, lines
+"""How the source of a price begins that no item has (``headstack.catalogue.prices``)."""
 
 
 @dataclass(frozen=True)
@@ -104,8 +71,7 @@ class Question:
             for item, factor in factors.items():
                 choosing.book = choosing.book.changed(item, factor)
         except InputError as error:
-            first = str(error).partition(":")[0]
-            named = next((one for one in self.options if one in (first, f"{first}s")), "")
+            named = next((one for one in self.options if one in (error.key, f"{error.key}s")), "")
             raise study.error(f"{self.path}.{named}" if named else self.path, str(error)) from None
         return choosing
 

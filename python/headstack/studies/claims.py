@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from headstack.results import Row
+from headstack.results.table import Row
 from headstack.studies.backing import backing
-from headstack.studies.evidence import Grounds, Rests
-from headstack.studies.files import Study
+from headstack.studies.evidence import PUBLISHED, Grounds, Rests
 from headstack.studies.power import Power, Tolerance, amount, mean
+from headstack.studies.study import Study
 from headstack.studies.tables import Found, Tables
-
-PUBLISHED = ("published", "low", "high")
 
 POINTS = "points"
 """The unit of gains: percent of one system's figure by which another's is larger."""
@@ -24,9 +22,9 @@ class Verdict(StrEnum):
     """What came of a claim, by what its figures rest on."""
 
     PREDICTED = "predicted"
-    """Runs agree, and nothing in them was chosen with the claim in view."""
+    """At least half of its rows are of runs, which agree, and nothing in them was chosen with the claim in view."""
     FITTED = "fitted"
-    """Runs agree, in which something was."""
+    """The same where something was."""
     CONFIGURED = "configured"
     """An input of ours states it: a description, a workload, the choice of runs."""
     ARITHMETIC = "arithmetic"
@@ -152,8 +150,13 @@ def judge(
     if claim["sql"] is None or ground is None:
         return Judged(claim["id"], claim["says"], Verdict.NOT_TESTABLE, _one_line(claim["missing"]))
     compared = compare(study, number, tables)
+    if ground.compares_runs:
+        if claim["missing"] is None:
+            message = "published holds results of our own runs; missing has to say what the document does not publish"
+            raise study.error(f"{path}.sql", message)
+        return Judged(claim["id"], claim["says"], Verdict.NOT_TESTABLE, _evidence(claim, compared, ground, ()))
     chosen = chosen if ground.rests == Rests.RUNS else ()
-    verdict = _verdict(study, path, claim, compared.agrees, ground.rests, bool(chosen))
+    verdict = _verdict(study, path, claim, compared.agrees, ground, bool(chosen))
     errors, tolerance = compared.errors, compared.tolerance
     unit = "" if tolerance is None else tolerance.unit
     columns, shown = compared.found.columns, compared.found.rows
@@ -162,7 +165,10 @@ def judge(
         shown = [(*row, error) for row, error in zip(shown, errors, strict=True)]
     allowed = ", ".join(filter(None, (claim["tolerance"], claim["mean"] and f"{claim['mean']} on average")))
     because = _one_line(claim["because"] or study.tolerances.get(claim["tolerance"] or "", ""))
-    power = None if tolerance is None else Power.of(compared.rows, tolerance)
+    ran = [
+        row for row, is_of_runs in zip(compared.rows, ground.rows, strict=True) if is_of_runs or not any(ground.rows)
+    ]
+    power = None if tolerance is None else Power.of(ran, tolerance)
     return Judged(
         id=claim["id"],
         says=claim["says"],
@@ -225,8 +231,9 @@ def _tolerance(study: Study, path: str, claim: Mapping[str, Any], key: str) -> T
 
 
 def _verdict(
-    study: Study, path: str, claim: Mapping[str, Any], agrees: bool, rests: Rests, was_chosen: bool
+    study: Study, path: str, claim: Mapping[str, Any], agrees: bool, ground: Grounds, was_chosen: bool
 ) -> Verdict:
+    rests = ground.rests
     if claim["configured"] is not None and rests != Rests.RUNS:
         raise study.error(f"{path}.configured", f"no run is in it, it rests on {rests} as it is; leave the key out")
     if not agrees:
@@ -241,7 +248,7 @@ def _verdict(
     for key in ("contradicted", "missing"):
         if claim[key] is not None:
             raise study.error(f"{path}.{key}", f"{claim['id']} agrees with what was published; leave the key out")
-    match rests:
+    match rests if ground.is_of_runs else ground.others:
         case Rests.PUBLISHED:
             return Verdict.ARITHMETIC
         case Rests.INPUTS:

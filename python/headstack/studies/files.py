@@ -3,77 +3,27 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from headstack import _native
 from headstack._native import InputError
-from headstack.studies.choices import KEY, TABLES, check_choices, choices_in
-from headstack.values import duration_ns
+from headstack.io.values import duration_ns
+from headstack.studies.choice_tables import KEY, TABLES, choices_in
+from headstack.studies.choices import check_choices
+from headstack.studies.study import Study
 
 FILE = "study.toml"
+
 SHIPPED = Path(__file__).parent / "shipped"
 """A folder for each study that ships with headstack."""
 
 NAME = "letters, digits, _"
+
 TAKEN = ("drives",)
 """Names of tables that are always there."""
-
-
-@dataclass(frozen=True)
-class Study:
-    """A study as its file states it: see ``shipped/README.md``."""
-
-    name: str
-    """Of its folder."""
-    file: Path
-    """That states it."""
-    folder: Path
-    """Where the files lie that it names."""
-    csv: tuple[Path, ...]
-    """Files that are tables of it."""
-    title: str
-    question: str
-    sources: tuple[str, ...]
-    summary: str
-    grids: tuple[dict[str, Any], ...]
-    published: tuple[dict[str, Any], ...]
-    tables: tuple[dict[str, Any], ...]
-    chosen: tuple[dict[str, Any], ...]
-    open: tuple[dict[str, Any], ...]
-    tolerances: Mapping[str, str]
-    claims: tuple[dict[str, Any], ...]
-    pictures: tuple[dict[str, Any], ...]
-    lines: Mapping[str, int]
-    """The line of each key, by its path."""
-    choices: tuple[dict[str, Any], ...] = ()
-    """What is asked of ``headstack choose``, as the file states it."""
-
-    def error(self, path: str, message: str) -> InputError:
-        """What is wrong with the key at ``path``, such as ``claims[3].tolerance``, with its line."""
-        return wrong(self.file, self.lines, path, message)
-
-    def table_names(self) -> dict[str, Path]:
-        """The tables that lie beside the study, by name."""
-        return {table_name(path): path for path in self.csv}
-
-
-def table_name(path: Path) -> str:
-    """What a CSV file is called in queries."""
-    return path.stem.replace("-", "_")
-
-
-def wrong(file: Path, lines: Mapping[str, int], path: str, message: str) -> InputError:
-    """What is wrong with the key at ``path`` of a file, with its line or that of what it is in."""
-    known = path
-    while known and known not in lines:
-        known = known[: max(known.rfind("."), known.rfind("["), 0)]
-    place = f"{file}:{lines[known]}" if known else f"{file}"
-    return InputError(f"{place}: {path}: {message}")
 
 
 def listed() -> list[str]:
@@ -106,15 +56,16 @@ def load(name: str | os.PathLike[str]) -> Study:
 
 def text_of(file: Path) -> str:
     """What a file says. Raises ``InputError`` where that is no text."""
+    _native.note_input(os.fspath(file))
     try:
         return file.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise InputError(f"{file}: {error}") from None
 
 
-def stated_in(read: str) -> dict[str, Any]:
+def stated_in(read: Mapping[str, Any]) -> dict[str, Any]:
     """What the compiled part has read, by key; lists do not change."""
-    return {key: tuple(value) if isinstance(value, list) else value for key, value in json.loads(read).items()}
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in read.items()}
 
 
 def _folder(name: str) -> Path:
@@ -123,7 +74,7 @@ def _folder(name: str) -> Path:
         if (folder / FILE).is_file():
             return folder
     if Path(name).is_dir():
-        raise InputError(f"{name}: no study; there is no {FILE} in this folder")
+        raise InputError(f"no study; there is no {FILE} in this folder", file=name)
     raise InputError(f"no study {name!r}; there are {', '.join(listed())}, or name a folder that holds a {FILE}")
 
 
@@ -236,6 +187,7 @@ def _check_published(study: Study, number: int, published: Mapping[str, Any]) ->
 
 def headings(path: Path) -> list[str]:
     """The names of the columns of a CSV file."""
+    _native.note_input(os.fspath(path))
     with path.open(encoding="utf-8", newline="") as file:
         return next(csv.reader(file), [])
 

@@ -11,14 +11,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from headstack._native import InputError
-from headstack.demand import load_demand
-from headstack.options import Spec
-from headstack.replays import replay
-from headstack.results import Results, Row
-from headstack.runs import Progress, run_specs, specify
-from headstack.studies.files import Study, beside
-from headstack.system import load_system
-from headstack.traces import Trace
+from headstack.catalogue.demand import load_demand
+from headstack.catalogue.options import Spec
+from headstack.catalogue.system import load_system
+from headstack.measurement.replays import replay
+from headstack.results.results import Results
+from headstack.results.table import Row
+from headstack.simulation.runs import Progress, run_specs, specify
+from headstack.studies.files import beside
+from headstack.studies.study import Study
+from headstack.traces.traces import Trace
 
 T = TypeVar("T")
 
@@ -116,7 +118,7 @@ def replayed(study: Study, number: int, progress: Progress | None) -> Replayed:
 def predicted(study: Study, number: int, store: str | os.PathLike[str] | None, progress: Progress | None) -> list[Row]:
     """The predictions of a grid, whose tests are kept in ``store``. Raises ``InputError`` where they are outside the
     range of the systems' tests."""
-    from headstack.predictor import predicted_rows
+    from headstack.prediction.predictor import predicted_rows  # start-up time
 
     grid = study.grids[number]
     workloads = [beside(study, name) for name in grid["workloads"]]

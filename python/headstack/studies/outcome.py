@@ -9,14 +9,14 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING
 
 from headstack import _native
+from headstack.io.stored import Stored
 from headstack.report.figures import Asked, Claim, Figure, Provenance, Report, Section, Table
 from headstack.report.looks import with_looks
-from headstack.report.words import words_of
-from headstack.stored import Stored
+from headstack.results.words import words_of
 from headstack.studies.claims import Judged, Verdict
 
 if TYPE_CHECKING:
-    from headstack.studies.files import Study
+    from headstack.studies.study import Study
     from headstack.studies.tables import Found
 
 

@@ -7,9 +7,9 @@ from typing import Any, get_args
 
 from headstack.report.figures import Axis, Bars, Cell, Figure, Grid, Heat, Lines, Series, Shape, Table
 from headstack.report.looks import COLOURS
-from headstack.report.words import with_says
-from headstack.results import Row
-from headstack.studies.files import Study
+from headstack.results.table import Row
+from headstack.results.words import with_says
+from headstack.studies.study import Study
 from headstack.studies.tables import Found, Tables
 
 NEEDED = {

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from headstack.results import Row
+from headstack.results.table import Row
 
 POWER_ROWS = 4
 """Of fewer rows neither a constant nor an order tells anything."""

@@ -12,10 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from headstack.array import Array
-from headstack.studies.files import Study, beside
+from headstack.catalogue.array import Array
+from headstack.catalogue.system import load_system
+from headstack.studies.files import beside
+from headstack.studies.study import Study
 from headstack.studies.tables import Tables
-from headstack.system import load_system
 
 Source: TypeAlias = tuple[str, str, str]
 """Whose value it is, its key, and its source or the rule that it follows from."""

@@ -20,13 +20,14 @@ figure here is not what the studies give.
 A claim's verdict says what its figures rest on. That is not our word: every study is carried out once more with other
 results in the place of those of its runs, and what does not change has no run in it.
 
-- *Predicted*: runs agree within the tolerance, and no value in them was chosen with the claim in view.
+- *Predicted*: runs agree within the tolerance, and no value in them was chosen with the claim in view. At least half of
+  the claim's rows are of runs; a claim with fewer is configured or arithmetic.
 - *Fitted*: runs agree, and a value in them was; which one, and where it stands, is said.
 - *Configured*: an input of ours states it, such as a description, a workload or which runs there are.
 - *Arithmetic*: it follows from the document's own figures.
 - *Missed*: a figure lies outside the tolerance; the reason is given, or that none is known.
 - *Contradicted*: the document's own figures, or physics, speak against it.
-- *Not testable*: something is missing, which is said.
+- *Not testable*: something is missing, which is said. A figure of our own is never taken for a published one.
 
 All rows of a claim count, and so do those of claims that are missed. Of four figures or more, what they would tell of
 a model that knows nothing is beside them: a constant, for each row the mean of what was published in the others; and
@@ -36,7 +37,7 @@ how many pairs of rows come in the order that was published.
 
 def scorecard(outcomes: Sequence[Outcome]) -> str:
     """The scorecard of these studies."""
-    parts = [HEAD, _verdicts(outcomes), _errors(outcomes)]
+    parts = [HEAD, _in_short(outcomes), _verdicts(outcomes), _errors(outcomes)]
     parts += [_study(outcome) for outcome in outcomes]
     return "\n".join(parts)
 
@@ -92,11 +93,32 @@ def _powers(claims: Sequence[Judged]) -> str:
                 str(sum(power.rows for power in powers)),
                 str(within),
                 str(sum(power.null_within for power in powers)),
+                str(sum(power.mean > power.null_mean for power in powers)),
                 f"{sum(power.pairs_right for power in powers)} of {sum(power.pairs for power in powers)}",
             ]
         )
-    head = ["of four figures or more", "claims", "rows", "within", "a constant within", "pairs in order"]
+    head = [
+        *("of four figures or more", "claims", "rows", "within"),
+        *("a constant within", "a constant is nearer in", "pairs in order"),
+    ]
     return markdown_table(head, rows, 1)
+
+
+def worse_than_constant(outcomes: Sequence[Outcome]) -> tuple[int, int]:
+    """Predicted claims that are further off than a constant, and all those with enough figures to compare."""
+    claims = [claim for outcome in outcomes for claim in outcome.claims if claim.verdict == Verdict.PREDICTED]
+    powers = [claim.power for claim in claims if claim.power is not None]
+    return sum(power.mean > power.null_mean for power in powers), len(powers)
+
+
+def _in_short(outcomes: Sequence[Outcome]) -> str:
+    """The result in one line."""
+    verdicts = [outcome.verdicts() for outcome in outcomes]
+    predicted = sum(counted[Verdict.PREDICTED] for counted in verdicts)
+    claims = sum(len(outcome.claims) for outcome in outcomes)
+    worse, of = worse_than_constant(outcomes)
+    constant = f"; of the {of} with four figures or more, {worse} are further off than a constant" if of else ""
+    return f"**{predicted} of {claims} claims are predicted{constant}.**\n"
 
 
 def _summary(claims: Iterable[Judged], unit: str) -> list[str]:

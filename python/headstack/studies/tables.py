@@ -12,12 +12,13 @@ from typing import Any
 
 from headstack import _native
 from headstack._native import InputError
-from headstack.drive import Drive
-from headstack.prices import known
-from headstack.results import Results, Row
-from headstack.studies.choices import TABLES as CHOSEN
-from headstack.studies.files import Study
-from headstack.tables import sql_type
+from headstack.catalogue.drive import Drive
+from headstack.catalogue.price_list import known
+from headstack.io.tables import sql_type
+from headstack.results.results import Results
+from headstack.results.table import Row
+from headstack.studies.choice_tables import TABLES as CHOSEN
+from headstack.studies.study import Study
 
 PERCENTS = (1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99)
 """Of response times, in the table of percentiles."""
@@ -47,7 +48,7 @@ class Tables:
     """An in-memory database of one thread, so that sums are made in one order and rows keep theirs."""
 
     def __init__(self, study: Study) -> None:
-        import duckdb
+        import duckdb  # start-up time
 
         self._study, self._wrong = study, duckdb.Error
         self._base: dict[str, frozenset[str] | None] = {}
@@ -110,7 +111,7 @@ class Tables:
         """A table of these rows, all of the same columns: results, but for the columns that tell one from others, and
         ``labels`` with them."""
         if not rows:
-            raise InputError(f"{name}: a table without rows")
+            raise InputError("a table without rows", key=name)
         kinds = {key: _kind(row[key] for row in rows) for key in rows[0]}
         columns = ", ".join(f'"{key}" {kind}' for key, kind in kinds.items())
         self._database.execute(f"create table {name} ({columns})")

@@ -3,7 +3,7 @@ files, devices and live exports by the wall clock."""
 
 from __future__ import annotations
 
-import json
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -146,14 +146,14 @@ def _columns(requests: Requests) -> tuple[bytes, bytes, bytes, int, bytes]:
 class SimulatedDevice:
     """A simulated system in virtual time, whose state goes on from one probe to the next.
 
-    ``system`` is what runs are pointed at, as ``headstack.load_system(NAME).system``.
+    ``system`` is what runs are pointed at, as ``headstack.catalogue.system.load_system(NAME).system``.
     """
 
     may_write = True
 
-    def __init__(self, system: Mapping[str, Any] | str, seed: int = 1, name: str = "simulated") -> None:
+    def __init__(self, system: Mapping[str, Any], seed: int = 1, name: str = "simulated") -> None:
         self.name = name
-        self._bench = _native.SimulatedBench(system if isinstance(system, str) else json.dumps(system), seed)
+        self._bench = _native.SimulatedBench(system, seed)
 
     @property
     def capacity_bytes(self) -> int:
@@ -178,7 +178,7 @@ class RealDevice:
     """A file, a block device or a live export, by the wall clock."""
 
     def __init__(self, targets: _native.Targets, may_write: bool, realtime: bool = False) -> None:
-        (described,) = json.loads(targets.described())
+        (described,) = targets.described()
         self.name: str = described["name"]
         self.capacity_bytes: int = described["capacity_bytes"]
         self.block_bytes: int = described["block_bytes"]
@@ -192,6 +192,4 @@ class RealDevice:
 
     def rest(self, seconds: float) -> None:
         """Waits."""
-        import time
-
         time.sleep(seconds)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from headstack._native import InputError
-from headstack.fio.documents import jobs_of, read
+from headstack.measurement.fio.documents import jobs_of, read
 from headstack.twin.device import Floats
 
 KINDS = {"randread": "read", "randwrite": "write"}

@@ -7,7 +7,6 @@ the answers is searched for by simulation: each candidate is asked what the devi
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -97,7 +96,7 @@ def answered(
     system: System, asked: Sequence[Asked], random: np.random.Generator, draws: int = 1
 ) -> list[list[tuple[Requests, Answers]]]:
     """What the system answers to each test in turn; those that can be drawn again are drawn so often."""
-    device = SimulatedDevice(json.dumps(system), int(random.integers(1 << 31)))
+    device = SimulatedDevice(system, int(random.integers(1 << 31)))
     found = []
     for one in asked:
         if one.rested_s:

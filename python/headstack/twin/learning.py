@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -56,7 +57,7 @@ def learn(
     for family in families or suggested(device, seed):
         session = Session(device, seed, budget_s, progress, recorded=left)
         keep(session)
-        module = import_module(f"headstack.twin.{family}")
+        module = import_module(f"headstack.twin.families.{family}")
         try:
             module.probes(session)
         except OutOfTimeError:
@@ -124,5 +125,5 @@ def load_answers(path: str) -> list[Asked]:
             )
             for n, test in enumerate(columns["tests"])
         ]
-    except (ValueError, KeyError, OSError) as error:
+    except (ValueError, KeyError, OSError, EOFError, BadZipFile) as error:
         raise InputError(f"{path}: holds no answers of a calibration: {error}") from None

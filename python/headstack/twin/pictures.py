@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
-from headstack.plots import COLOURS, FAINT, STYLE
+from headstack.report.plots import COLOURS, FAINT, STYLE
 from headstack.twin.device import Floats, SimulatedDevice
 from headstack.twin.learning import Calibration
 from headstack.twin.probes import queue, rotation, seeks, tracks, zones
@@ -17,14 +16,22 @@ from headstack.twin.probes import queue, rotation, seeks, tracks, zones
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from headstack.twin.probes.rotation import Rotation
+
+LEAST = 100
+"""Requests of a test: fewer say little of its 99th percentile."""
+LARGEST = 20.0
+"""Logarithms of ratios above this are not drawn: no axis shows them beside others."""
+
 
 def of_disk(calibration: Calibration) -> Figure:
     """Six pictures of a disk's calibration, from what was asked first to what is left."""
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(14, 7.6), layout="constrained")
         axes = figure.subplots(2, 3)
-        _phases(axes[0, 0], calibration)
-        _seeks(axes[0, 1], calibration)
+        turn = rotation.learn(calibration.session) if calibration.session.of(rotation.TEST) else None
+        _phases(axes[0, 0], calibration, turn)
+        _seeks(axes[0, 1], calibration, turn)
         _distributions(axes[0, 2], calibration)
         _firmware(axes[1, 0], calibration)
         _beside(axes[1, 1], calibration)
@@ -32,11 +39,17 @@ def of_disk(calibration: Calibration) -> Figure:
         return figure
 
 
-def _phases(axes: Axes, calibration: Calibration) -> None:
+def _say(axes: Axes, words: str) -> None:
+    """Words in place of a picture that has no data."""
+    axes.set_axis_off()
+    axes.text(0.5, 0.5, words, transform=axes.transAxes, ha="center", va="center", color=FAINT)
+
+
+def _phases(axes: Axes, calibration: Calibration, turn: Rotation | None) -> None:
     """Where in the turn each place comes past, the second time over the first: one line where the period is right."""
+    if turn is None:
+        return _say(axes, "no rotation was measured")
     (asked,) = calibration.session.of(rotation.TEST)
-    turn = rotation.learn(calibration.session)
-    assert turn is not None, "a disk that fits turns"
     phase = asked.answers.completed_ns / turn.period_ns % 1
     order = np.argsort(asked.requests.offsets, kind="stable")
     first, second = phase[order][::2], phase[order][1::2]
@@ -46,13 +59,14 @@ def _phases(axes: Axes, calibration: Calibration) -> None:
     axes.set_title(f"{turn.rpm:,.2f} turns a minute, ±{1e6 * turn.sd_ns / turn.period_ns:.2f} ppm", loc="left")
 
 
-def _seeks(axes: Axes, calibration: Calibration) -> None:
+def _seeks(axes: Axes, calibration: Calibration, turn: Rotation | None) -> None:
     """Responses over distance, and the curve of the description with the band of the sample."""
-    (asked,) = calibration.session.of(seeks.TEST)
+    tests = calibration.session.of(seeks.TEST)
+    if turn is None or not tests or not calibration.session.of(zones.TEST):
+        return _say(axes, "no seeks were measured")
+    (asked,) = tests
     rates = zones.learn(calibration.session)
     capacity = calibration.session.device.capacity_bytes
-    turn = rotation.learn(calibration.session)
-    assert turn is not None, "a disk that fits turns"
     asked_of = seeks.Distances(tracks.learn(calibration.session, rates, turn).count(capacity))
     of = seeks.distances_of(asked.requests, asked_of, rates, capacity)
     distances = asked_of.shares
@@ -63,8 +77,9 @@ def _seeks(axes: Axes, calibration: Calibration) -> None:
         points = np.array(disk["mechanics"]["seek"]["points"], float)
         sums = np.interp(distances * points[-1, 0], points[:, 0], points[:, 1])
         curves.append((sums + disk["overheads"]["read_miss_ns"]["after_read"]) / 1e6)
-    low, high = np.quantile(curves[1:], [0.05, 0.95], axis=0)
-    axes.fill_between(distances, low, high, color=COLOURS[1], alpha=0.3, linewidth=0)
+    if len(curves) > 1:
+        low, high = np.quantile(curves[1:], [0.05, 0.95], axis=0)
+        axes.fill_between(distances, low, high, color=COLOURS[1], alpha=0.3, linewidth=0)
     axes.plot(distances, curves[0], color=COLOURS[1])
     axes.plot(distances, curves[0] + turn.period_ns / 1e6, color=COLOURS[1], linestyle=":")
     axes.set_xscale("log")
@@ -76,11 +91,13 @@ def _seeks(axes: Axes, calibration: Calibration) -> None:
 def _distributions(axes: Axes, calibration: Calibration) -> None:
     """Of each depth the distribution that was measured, and that of the description."""
     random = np.random.default_rng(calibration.session.seed)
-    for colour, depth in zip(COLOURS, queue.DEPTHS, strict=False):
-        (asked,) = calibration.session.of(queue.name(depth))
+    tests = {depth: calibration.session.of(queue.name(depth)) for depth in queue.DEPTHS}
+    if not all(tests.values()):
+        return _say(axes, "no queue was measured")
+    for colour, (depth, (asked,)) in zip(COLOURS, tests.items(), strict=False):
         measured = np.sort(asked.answers.response_ns) / 1e6
         axes.plot(measured, np.linspace(0, 1, len(measured)), color=colour, label=f"depth {depth}")
-        device = SimulatedDevice(json.dumps(calibration.learnt.best), 3)
+        device = SimulatedDevice(calibration.learnt.best, 3)
         drawn = queue.reads(device.capacity_bytes, 4096, depth, 4000)(random)
         described = np.sort(device.ask(drawn).response_ns) / 1e6
         axes.plot(described, np.linspace(0, 1, len(described)), color="#222222", linestyle=":", linewidth=1)
@@ -110,8 +127,8 @@ def _firmware(axes: Axes, calibration: Calibration) -> None:
 
 def _beside(axes: Axes, calibration: Calibration) -> None:
     """Mean and p99 of every test, as described over as measured: on the line where they are alike."""
-    tests = [name for name, one in calibration.learnt.residuals.items() if one.requests >= 100]
-    ends = []
+    tests = [name for name, one in calibration.learnt.residuals.items() if one.requests >= LEAST]
+    ends: list[float] = []
     for figure, of, colour in (("mean", np.mean, COLOURS[0]), ("p99", _p99, COLOURS[1])):
         measured = [
             float(of(np.concatenate([one.answers.response_ns for one in calibration.session.of(test)]))) / 1e6
@@ -121,7 +138,9 @@ def _beside(axes: Axes, calibration: Calibration) -> None:
         left = [getattr(calibration.learnt.residuals[test], figure) for test in tests if calibration.session.of(test)]
         described = np.array(measured) / np.exp(left)
         axes.plot(measured, described, "o", color=colour, markersize=5, alpha=0.8, label=figure)
-        ends += [*measured, *described]
+        ends += [end for end in (*measured, *described.tolist()) if 0 < end < np.inf]
+    if not ends:
+        return _say(axes, f"no test of {LEAST} requests or more was measured")
     line = [0.7 * min(ends), 1.4 * max(ends)]
     axes.plot(line, line, color=FAINT, linewidth=0.8, zorder=0)
     axes.set_xscale("log")
@@ -138,11 +157,13 @@ def _p99(times: Floats) -> float:
 
 def _residuals(axes: Axes, calibration: Calibration) -> None:
     """What the description leaves unexplained, test by test."""
-    residuals = {name: one for name, one in calibration.learnt.residuals.items() if one.requests >= 100}
+    residuals = {name: one for name, one in calibration.learnt.residuals.items() if one.requests >= LEAST}
     names = list(residuals)
+    if not names:
+        return _say(axes, f"no test of {LEAST} requests or more was measured")
     at = np.arange(len(names))
     for offset, figure, colour in ((-0.2, "mean", COLOURS[0]), (0.2, "p99", COLOURS[1])):
-        values = [100 * np.expm1(getattr(residuals[name], figure)) for name in names]
+        values = [_percent(getattr(residuals[name], figure)) for name in names]
         axes.barh(at + offset, values, 0.36, color=colour, label=figure)
     axes.set_yticks(at, names, fontsize=7)
     axes.invert_yaxis()
@@ -150,3 +171,8 @@ def _residuals(axes: Axes, calibration: Calibration) -> None:
     axes.set_xlabel("measured over described, %")
     axes.legend(frameon=False)
     axes.set_title("What is left unexplained", loc="left")
+
+
+def _percent(log_ratio: float) -> float:
+    """A residual in percent; NaN, which is not drawn, where a test has none."""
+    return 100 * float(np.expm1(log_ratio)) if abs(log_ratio) <= LARGEST else float("nan")

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from headstack.intervals.calibration import Held, left_out, of_devices
+from headstack.results.intervals.calibration import Held, left_out, of_devices
 from headstack.twin.device import SimulatedDevice
 from headstack.twin.hidden import Cell, score
 from headstack.twin.session import Session
@@ -38,7 +38,7 @@ class Proof:
 
 def proofs(family: str, count: int, seed: int, first: int = 0) -> Iterator[Proof]:
     """Hidden devices one after the other; each depends on the seed and its own number alone."""
-    module = import_module(f"headstack.twin.{family}")
+    module = import_module(f"headstack.twin.families.{family}")
     for number in range(first, first + count):
         hidden = module.draw(np.random.default_rng((seed, number)))
         session = Session(SimulatedDevice(hidden, seed + number, f"{family}-{number}"), seed=number + 1)

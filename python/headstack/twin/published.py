@@ -9,7 +9,6 @@ alone knows no queue, and reads know no write cache.
 from __future__ import annotations
 
 import copy
-import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ import numpy as np
 
 from headstack import _native
 from headstack._native import InputError
-from headstack.system import of_text
+from headstack.catalogue.system import of_text
 from headstack.twin.device import READ, WRITE, Floats, Requests, SimulatedDevice
 from headstack.twin.fio_results import SHARES, Point
 from headstack.twin.fitting import Range, System, evolved
@@ -91,13 +90,13 @@ def on_host(system: System, host: str) -> System:
     """The drive as it is on a host, one of ``headstack._native.HOSTS``; as it is where that takes no time."""
     if host == "direct":
         return system
-    text = _native.drive_to_toml(json.dumps(system["drive"]), {"default": "I the sheet"})
+    text = _native.drive_to_toml(system["drive"], {"default": "I the sheet"})
     return of_text(text.replace("[interface]", f'[interface]\nhost = "{host}"')).system
 
 
 def simulated(system: System, kind: str, depth: int, size_bytes: int, seed: int = 1) -> Point:
     """What a system does at a point."""
-    device = SimulatedDevice(json.dumps(small(system)), seed)
+    device = SimulatedDevice(small(system), seed)
     random = np.random.default_rng(seed)
     warm = WARM_DISK_WRITES if kind == "write" and "disk" in system["drive"] else WARM
     offsets = places(random, warm + COUNT, device.capacity_bytes, size_bytes)

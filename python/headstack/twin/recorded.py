@@ -11,7 +11,6 @@ compared is what is scored: the distributions of response times, of reads and of
 from __future__ import annotations
 
 import copy
-import json
 from collections.abc import Mapping
 
 import numpy as np
@@ -112,7 +111,7 @@ def changed(sheet: System, theta: Floats, buffer: Buffer) -> System:
 
 def off_by(system: System, requests: Requests, answers: Answers) -> float:
     """How far off a drive is of a recording: the demerits of all requests, of reads and of writes."""
-    times = SimulatedDevice(json.dumps(system)).ask(requests).response_ns
+    times = SimulatedDevice(system).ask(requests).response_ns
     parts = [demerit(answers.response_ns, times)]
     for kind in (READ, WRITE):
         own = requests.kinds == kind

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headstack.intervals.calibration import Learnt as Within
-from headstack.intervals.calibration import Load, of_twins
+from headstack.results.intervals.calibration import Learnt as Within
+from headstack.results.intervals.calibration import Load, of_twins
 from headstack.twin.device import Device, SimulatedDevice
 from headstack.twin.hidden import FIGURES, SPREAD_OF, HeldOut, figures
 from headstack.twin.learning import Calibration

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from headstack.twin import disk, flash, volume
 from headstack.twin.device import SimulatedDevice
-from headstack.twin.flash_draw import loaded
+from headstack.twin.families import disk, flash, volume
+from headstack.twin.families.flash_draw import loaded
 from headstack.twin.hidden import score
 from headstack.twin.learning import DoesNotFitError, learn
 from headstack.twin.learnt import System
@@ -59,7 +59,9 @@ def strangers(count: int, seed: int, first: int = 0) -> Iterator[Stranger]:
             except DoesNotFitError as error:
                 found.refused[family] = str(error).partition(f"{family}: ")[2]
                 continue
-            cells = score(kind.system, learnt, seed * 1000 + number, import_module(f"headstack.twin.{family}").HELD_OUT)
+            cells = score(
+                kind.system, learnt, seed * 1000 + number, import_module(f"headstack.twin.families.{family}").HELD_OUT
+            )
             found.off[family] = max(abs(math.expm1(cell["log_ratio"])) for cell in cells if cell["figure"] == "rate")
         yield found
 

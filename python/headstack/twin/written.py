@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from headstack import _native
+from headstack.io.json_text import quoted
 
 if TYPE_CHECKING:
     from headstack.twin.learning import Calibration
@@ -28,15 +29,13 @@ def written(calibration: Calibration, name: str, version: str) -> dict[str, str]
         "probes": list(dict.fromkeys(one.test for one in session.asked)),
         "sample": sample,
     }
-    lines = ["", "[twin]", *(f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in table.items())]
+    lines = ["", "[twin]", *(f"{key} = {quoted(value)}" for key, value in table.items())]
     for key, value in learnt.values.items():
-        lines += ["", f"[twin.values.{json.dumps(key)}]"]
+        lines += ["", f"[twin.values.{quoted(key)}]"]
         found = {"low": value.low, "high": value.high, "how": value.how}
-        lines += [
-            f"{name} = {json.dumps(text, ensure_ascii=False)}" for name, text in found.items() if text is not None
-        ]
+        lines += [f"{name} = {quoted(text)}" for name, text in found.items() if text is not None]
     for test, residual in learnt.residuals.items():
-        lines += ["", f"[twin.residuals.{json.dumps(test)}]"]
+        lines += ["", f"[twin.residuals.{quoted(test)}]"]
         lines += [f"{figure} = {getattr(residual, figure):.5f}" for figure in ("mean", "p50", "p99")]
         lines.append(f"requests = {residual.requests}")
     texts = {sample: json.dumps({"version": 1, "systems": list(learnt.sample)})}
@@ -55,14 +54,14 @@ def _description(calibration: Calibration, name: str, beside: dict[str, str]) ->
     (device,), (group,), (lun,) = array["devices"], array["groups"], array["luns"]
     beside[member] = _device(device, f"A member of the array, {calibration.session.device.name}", sources)
     lines = [
-        f"name = {json.dumps(called, ensure_ascii=False)}",
+        f"name = {quoted(called)}",
         "",
         "[[drives]]",
-        f"drive = {json.dumps(member)}",
+        f"drive = {quoted(member)}",
         f"count = {len(array['members'])}",
         "",
         "[[groups]]",
-        f"level = {json.dumps(group['level'])}",
+        f"level = {quoted(group['level'])}",
         f'stripe_unit = "{group["stripe_unit_bytes"]}B"',
         "",
         "[[luns]]",
@@ -70,11 +69,11 @@ def _description(calibration: Calibration, name: str, beside: dict[str, str]) ->
         f'size = "{lun["length_bytes"]}B"',
         "",
         "[sources]",
-        f"default = {json.dumps(sources['default'])}",
+        f"default = {quoted(sources['default'])}",
     ]
     return "\n".join(lines) + "\n"
 
 
 def _device(device: dict[str, Any], called: str, sources: dict[str, str]) -> str:
     ((kind, description),) = device.items()
-    return _native.drive_to_toml(json.dumps({kind: {**description, "name": called}}), sources)
+    return _native.drive_to_toml({kind: {**description, "name": called}}, sources)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import subprocess
 import threading
@@ -14,6 +13,7 @@ from pathlib import Path
 import headstack as hs
 from headstack.live.control import Control
 from headstack.live.filesystems import file_system, made
+from headstack.live.writeback import meanwhile, sync_file_system, synced_in_the_background
 from stores.cases import FOLDER, Case
 from stores.programs import command
 
@@ -21,31 +21,6 @@ BEGIN = "ready"
 """The mark from which on cuts are tried: everything before it is synced."""
 
 Mark = Callable[[str], None]
-
-
-LIBC = ctypes.CDLL(None, use_errno=True)
-
-
-def sync(folder: Path) -> None:
-    """Of the whole file system, and no other."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        if LIBC.syncfs(descriptor) != 0:
-            raise OSError(ctypes.get_errno(), "syncfs")
-    finally:
-        os.close(descriptor)
-
-
-@contextmanager
-def synced_in_the_background(folder: Path, every_s: float) -> Iterator[None]:
-    """What the kernel's writeback does in half a minute: unsynced data come to the device, in any order."""
-
-    def repeat(over: threading.Event) -> None:
-        while not over.wait(every_s):
-            sync(folder)
-
-    with meanwhile(repeat):
-        yield
 
 
 @contextmanager
@@ -60,19 +35,6 @@ def beside_a_neighbour(folder: Path) -> Iterator[None]:
 
     with meanwhile(repeat):
         yield
-
-
-@contextmanager
-def meanwhile(work: Callable[[threading.Event], None]) -> Iterator[None]:
-    """Has a thread work until it is told that it is over."""
-    over = threading.Event()
-    thread = threading.Thread(target=work, args=[over])
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
 
 
 def work(case: Case, folder: Path, mark: Mark, pause_s: float = 0) -> int:
@@ -107,7 +69,7 @@ def carried_out(case: Case, file: Path, mark: Mark) -> None:
         folder.mkdir()
         if case.program.prepare is not None:
             case.program.prepare(folder)
-        sync(root)
+        sync_file_system(root)
         mark(BEGIN)
         every_s = case.background_ms / 1e3
         background = synced_in_the_background(root, every_s) if every_s else nullcontext()

@@ -116,18 +116,18 @@ def of_one_write(case: Case, folder: Path) -> Json:
     native = recording.native
     asked = recording.asked("any", "512", BEGIN, (), 0)
     (folder / "image").mkdir()
-    image = _native.CrashImage(str(folder / "image"), native, None, json.dumps(asked["rules"]))
+    image = _native.CrashImage(str(folder / "image"), native, None, asked["rules"])
     events = recording.described["events"]
     before = set(native.open_after(recording.moments(start=BEGIN)[0]["events"]))
     # Without flushes all are open to the end, but for those that something lies over.
     open_writes = [change for change in native.open_after(events) if change not in before]
     chosen = open_writes[:: -(-len(open_writes) // ROUNDS_MAX)]
     seen = {"lost": Counter[str](), "shorn": Counter[str]()}
-    for write, said in zip(chosen, json.loads(native.told(chosen)), strict=True):
+    for write, said in zip(chosen, native.changes(chosen), strict=True):
         atoms = said["length_bytes"] // 512
         half = [{"change": write, "kept": [[0, atoms // 2]]}]
         for how, state in (("lost", {"missing": [write], "torn": []}), ("shorn", {"missing": [], "torn": half})):
-            image.take(json.dumps({"events": events, **state}))
+            image.take({"events": events, **state})
             try:
                 case.check(Path(str(image.path)), native.marks_before(events))
                 seen[how]["nothing"] += 1

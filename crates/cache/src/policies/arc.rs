@@ -9,7 +9,7 @@ use crate::policy::Policy;
 const ONCE: u32 = 0;
 const AGAIN: u32 = 1;
 
-/// What was used once, or again: what can go, the weight of that and of what must stay, and what went.
+/// Ids used once, or more than once: those that can go, their weight with that of pinned ids, and the ghosts.
 #[derive(Clone, Debug, Default)]
 struct Kind {
     listed: List,
@@ -21,10 +21,10 @@ struct Kind {
 pub struct Arc {
     nodes: Nodes,
     kinds: [Kind; 2],
-    /// What of the cache those used once should have.
+    /// Target share of the cache for ids used once.
     target: f64,
     capacity: u64,
-    /// What comes was given up by this kind.
+    /// The kind that gave up the id that is about to be admitted.
     coming_from: Option<u32>,
 }
 

@@ -10,7 +10,7 @@ use crate::policy::Policy;
 #[derive(Clone, Debug)]
 pub struct Lfu {
     nodes: Nodes,
-    /// What can go, by uses, the first included; none is empty.
+    /// Ids that can go, by their number of uses, least first; no list is empty.
     by_uses: BTreeMap<u32, List>,
 }
 

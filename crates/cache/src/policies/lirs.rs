@@ -19,7 +19,7 @@ pub struct Lirs {
     queued: Nodes,
     queue: List,
     ghosts: List,
-    /// What LIR weigh, and what they may.
+    /// Weight of the LIR ids, and its limit.
     lir: u64,
     lir_max: u64,
     stack_max: u64,

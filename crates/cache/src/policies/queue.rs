@@ -19,9 +19,9 @@ pub type Lru = Queue<InOrderOfUse>;
 /// ring is cut where the hand is: what it passes becomes the newest.
 pub type Clock = Queue<SparedIfUsed>;
 
-/// What one policy of a list does otherwise than another.
+/// The part in which the policies with one list differ.
 pub trait Order: Clone + Debug {
-    /// What is held was used.
+    /// Notes a use of a held id.
     fn use_of(list: &mut List, nodes: &mut Nodes, id: u32);
 
     /// The oldest becomes the newest, this once, instead of going.
@@ -69,7 +69,7 @@ impl Order for SparedIfUsed {
     }
 }
 
-/// What can go, on one list.
+/// A policy with all evictable ids on one list.
 #[derive(Clone, Debug)]
 pub struct Queue<O> {
     nodes: Nodes,

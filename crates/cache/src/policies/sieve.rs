@@ -12,7 +12,7 @@ const USED: u32 = 1;
 pub struct Sieve {
     nodes: Nodes,
     list: List,
-    /// What it looks at next; the oldest where there is none.
+    /// The next id to examine; the oldest where there is none.
     hand: u32,
 }
 

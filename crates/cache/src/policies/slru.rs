@@ -54,7 +54,7 @@ impl Segments {
         }
     }
 
-    /// What goes next; [`NONE`] where there is nothing.
+    /// The next id to evict; [`NONE`] where there is none.
     pub fn oldest(&self) -> u32 {
         self.lists.iter().find(|list| !list.is_empty()).map_or(NONE, |list| list.oldest)
     }
@@ -63,7 +63,7 @@ impl Segments {
         self.lists[(nodes.mark(id) & SEGMENT) as usize].remove(nodes, id);
     }
 
-    /// What had to stay comes back into its segment.
+    /// Puts an id that was pinned back into its segment.
     pub fn release(&mut self, nodes: &mut Nodes, id: u32) {
         self.lists[(nodes.mark(id) & SEGMENT) as usize].push(nodes, id);
     }

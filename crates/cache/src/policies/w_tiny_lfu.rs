@@ -22,6 +22,9 @@ pub struct WTinyLfu {
     main_max: u64,
     sketch: Sketch,
     uses: u64,
+    /// Ids in the cache, and what they weigh.
+    held: u64,
+    held_weight: u64,
 }
 
 impl WTinyLfu {
@@ -30,7 +33,14 @@ impl WTinyLfu {
         let main_max = capacity - (capacity / 100).max(1).min(capacity);
         let main = Segments::new(vec![main_max / 5, main_max * 4 / 5]);
         let (keys, window, sketch) = (Vec::new(), List::default(), Sketch::new(main_max));
-        WTinyLfu { nodes, keys, window, main, main_max, sketch, uses: 0 }
+        WTinyLfu { nodes, keys, window, main, main_max, sketch, uses: 0, held: 0, held_weight: 0 }
+    }
+
+    /// The main part was used often enough for all counts to be halved: so often for each id that it can hold, of the mean
+    /// weight of those that are in the cache.
+    fn is_due(&self) -> bool {
+        let (uses, weight) = (u128::from(self.uses), u128::from(self.held_weight));
+        uses * weight >= u128::from(SAMPLE) * u128::from(self.main_max) * u128::from(self.held)
     }
 
     fn enter_main(&mut self, id: u32) {
@@ -74,7 +84,7 @@ impl Policy for WTinyLfu {
         }
         self.sketch.add(self.keys[id as usize]);
         self.uses += 1;
-        if self.uses >= SAMPLE * self.main_max {
+        if self.is_due() {
             self.uses = 0;
             self.sketch.halve();
         }
@@ -108,6 +118,8 @@ impl Policy for WTinyLfu {
 
     fn admit(&mut self, id: u32, weight: u32, key: u64) {
         self.nodes.hold(id, weight, 0);
+        (self.held, self.held_weight) = (self.held + 1, self.held_weight + u64::from(weight));
+        self.sketch.reach(self.held.min(self.main_max));
         if self.keys.len() <= id as usize {
             self.keys.resize(id as usize + 1, 0);
         }
@@ -133,6 +145,8 @@ impl Policy for WTinyLfu {
 
     fn discard(&mut self, id: u32) {
         self.unlist(id);
+        let weight = u64::from(self.nodes.at(id).weight);
+        (self.held, self.held_weight) = (self.held - 1, self.held_weight - weight);
         self.nodes.forget(id);
     }
 }

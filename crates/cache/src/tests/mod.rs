@@ -187,7 +187,7 @@ proptest! {
 
     /// Ids of which nothing is known any more are told, each once, and never what is held.
     #[test]
-    fn what_is_forgotten_is_told(capacity in 1u64..25, ids in some_ids()) {
+    fn forgotten_ids_are_reported(capacity in 1u64..25, ids in some_ids()) {
         for policy in CachePolicy::ALL {
             let policy_of = Replacement::new(policy, capacity, true);
             let mut cache = Cache { policy: policy_of, capacity, held: Vec::new() };

@@ -521,3 +521,19 @@ fn estimates_are_never_too_low() {
     sketch.halve();
     assert!((0..1_000u64).all(|key| u64::from(sketch.estimate(key)) >= key % 7 / 2));
 }
+
+/// A filter that grew estimates what it did before, and never too low for what came then.
+#[test]
+fn a_filter_that_grows_keeps_its_estimates() {
+    let mut sketch = Sketch::new(1 << 50);
+    for key in 0..1_000u64 {
+        (0..key % 7).for_each(|_| sketch.add(key));
+    }
+    let before: Vec<u16> = (0..1_000).map(|key| sketch.estimate(key)).collect();
+    sketch.reach(200_000);
+    assert_eq!((0..1_000).map(|key| sketch.estimate(key)).collect::<Vec<u16>>(), before);
+    (0..200_000).for_each(|key| sketch.add(key));
+    assert!((0..1_000u64).all(|key| u64::from(sketch.estimate(key)) > key % 7));
+    let exact = (1_000..200_000u64).filter(|&key| sketch.estimate(key) == 1).count();
+    assert!(exact > 190_000, "{exact}");
+}

@@ -6,7 +6,7 @@ use headstack_workload::quantity::{Bytes, DurationNs, Rate};
 
 use super::file::{CacheTable, ControllerTable, PrefetchTable};
 use super::links::Links;
-use super::resolve::{Parts, Resolver, ns};
+use super::resolver::{Parts, Resolver, ns};
 use crate::hosts::HostProfile;
 
 /// Parity on a processor where none is stated: what vector instructions reach since 2005; medium confidence. Controllers
@@ -59,7 +59,7 @@ impl Resolver<'_> {
         }
         let (rule, tags) = match shared {
             None => ("the drives' own limits hold", DRIVE_TAGS),
-            Some(shared) => ("that of host.adapter", shared.tags),
+            Some(shared) => ("that of host.adapter", shared.adapter.tags),
         };
         let drive_tags = self.or(own.drive_tags, "controller.drive_tags", rule, tags);
         Ok(Controller {
@@ -68,6 +68,7 @@ impl Resolver<'_> {
             parity_ns_per_byte: 1e9 / parity_rate.0,
             processors: own.processors.unwrap_or(1),
             member_tags: drive_tags,
+            adapter: shared.map(|shared| shared.adapter),
             cache: own.cache.as_ref().map(|cache| self.cache(cache, links, parts)).transpose()?,
         })
     }

@@ -41,6 +41,8 @@ pub struct ArrayFile {
     pub drives: Option<Vec<DrivesTable>>,
     /// The links between drives, controller and host; none where left out: only the drives' own ports then take time.
     pub links: Option<Vec<LinkTable>>,
+    /// How the spindles of the disks turn; each with a phase and a speed of its own where left out.
+    pub spindles: Option<SpindlesTable>,
     /// How blocks lie on drives.
     pub groups: Option<Vec<GroupTable>>,
     /// What is exported; where left out, one LUN over each group, or over each drive of a `jbod`.
@@ -100,6 +102,16 @@ impl DrivesTable {
         self.write_rate = self.write_rate.filter(|_| of_disks || of_flash);
         self.preconditioned = self.preconditioned.filter(|_| of_flash);
     }
+}
+
+/// `[spindles]`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SpindlesTable {
+    /// Spindle synchronization: all disks turn in phase at their stated speed; false where left out.
+    pub synchronized: Option<bool>,
+    /// Largest relative difference between a spindle's speed and the stated speed, such as 0.001.
+    pub speed_tolerance: Option<f64>,
 }
 
 /// `[[links]]`: equal links.
@@ -417,6 +429,7 @@ impl ArrayFile {
         let replaced = [
             ("drives", self.drives.is_some()),
             ("links", self.links.is_some()),
+            ("spindles", self.spindles.is_some()),
             ("groups", self.groups.is_some()),
             ("luns", self.luns.is_some()),
             ("controller", self.controller.is_some()),
@@ -434,6 +447,7 @@ impl ArrayFile {
             notes: self.notes.or(base.notes),
             drives: self.drives.or(base.drives),
             links: self.links.or(base.links),
+            spindles: self.spindles.or(base.spindles),
             groups: self.groups.or(base.groups),
             luns: self.luns.or(base.luns),
             controller: self.controller.or(base.controller),

@@ -6,7 +6,7 @@ use headstack_workload::InputError;
 use headstack_workload::quantity::{Bytes, DurationNs};
 
 use super::file::{ArrayFile, BitmapTable, GroupTable, LevelName, LunTable, PoolTable, RebuildTable};
-use super::resolve::{Parts, Resolver, ns};
+use super::resolver::{Parts, Resolver, ns};
 
 /// Stripe unit where none is stated: the usual setting of controllers since 2000; medium confidence.
 pub const STRIPE_UNIT: Bytes = Bytes(64 << 10);

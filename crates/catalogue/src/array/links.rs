@@ -6,7 +6,7 @@ use headstack_workload::InputError;
 use headstack_workload::quantity::{DurationNs, LineCoding, Rate};
 
 use super::file::{DrivesTable, LinkTable};
-use super::resolve::{Resolver, ns};
+use super::resolver::{Resolver, ns};
 use super::standards::LinkStandard;
 
 /// Links of a table, or drives, at most.

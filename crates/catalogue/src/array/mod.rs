@@ -3,8 +3,10 @@
 pub mod controller;
 pub mod file;
 pub mod groups;
+pub mod level;
 mod links;
 mod resolve;
+mod resolver;
 pub mod standards;
 
 use headstack_workload::{Document, InputError};

@@ -3,15 +3,16 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use headstack_sim::array::description::{ArrayDescription, Incident, IncidentKind, Member};
+use headstack_sim::array::description::{ArrayDescription, Incident, IncidentKind, Spindles};
 use headstack_sim::device::DeviceDescription;
-use headstack_workload::quantity::{self, Bytes, DurationNs};
+use headstack_workload::quantity::{self, Bytes};
 use headstack_workload::{Document, InputError};
-use serde::Serialize;
 
-use super::file::{ArrayFile, BatteryEvent, DrivesTable, IncidentTable, LevelName};
+use super::file::{ArrayFile, BatteryEvent, DrivesTable, IncidentTable, LevelName, SpindlesTable};
 use super::links::{COUNT_MAX, Links};
-use super::{Layers, read_layers};
+use super::read_layers;
+use super::resolver::{Parts, Resolver, ns};
+use crate::constants::SPINDLE_SPEED_TOLERANCE;
 use crate::resolve::{Derived, source_of};
 use crate::{ResolvedDevice, key_error};
 
@@ -197,6 +198,7 @@ fn resolve_counted(document: &Document, changes: &Changes, find: &FindDrive) -> 
     let parts = Parts { devices: &devices, members: &members };
     let groups = resolver.groups(&file, &parts)?;
     let luns = resolver.luns(&file, &groups, &parts)?;
+    let spindles = resolver.spindles(file.spindles.unwrap_or_default(), &devices);
     let host = file.host.as_ref().and_then(|host| host.adapter);
     let controller = resolver.controller(file.controller.as_ref(), host, &links, &parts)?;
     let host_links = resolver.host_links(&file, &links)?;
@@ -204,6 +206,7 @@ fn resolve_counted(document: &Document, changes: &Changes, find: &FindDrive) -> 
     let description = ArrayDescription {
         name,
         links: links.descriptions,
+        spindles,
         groups,
         luns,
         controller,
@@ -238,86 +241,7 @@ pub(crate) fn changed(document: &Document, changes: &Changes, find: &FindDrive) 
     Ok(file)
 }
 
-pub(super) struct Resolver<'a> {
-    layers: &'a Layers,
-    derived: Vec<Derived>,
-}
-
-/// The drives of an array.
-pub(super) struct Parts<'a> {
-    pub(super) devices: &'a [DeviceDescription],
-    pub(super) members: &'a [Member],
-}
-
-impl Parts<'_> {
-    pub(super) fn device(&self, member: u32) -> &DeviceDescription {
-        &self.devices[self.members[member as usize].device as usize]
-    }
-
-    /// The drives of a list of names and ranges.
-    pub(super) fn find(&self, resolver: &Resolver, key: &str, names: &[String]) -> Result<Vec<u32>, InputError> {
-        let own: Vec<&str> = self.members.iter().map(|member| member.name.as_str()).collect();
-        let found: Result<Vec<_>, _> = names.iter().map(|name| resolver.find(key, "drive", &own, name)).collect();
-        Ok(found?.concat())
-    }
-}
-
-/// Nanoseconds of a duration that must not be negative.
-pub(super) fn ns(resolver: &Resolver, key: &str, duration: DurationNs) -> Result<u64, InputError> {
-    u64::try_from(duration.0)
-        .map_err(|_| resolver.error(key, format!("{duration} is negative; 0ns or more is allowed")))
-}
-
 impl Resolver<'_> {
-    pub(super) fn error(&self, key: &str, message: impl Into<String>) -> InputError {
-        self.layers.error(key, message)
-    }
-
-    /// The value the file gives, else `value`, which is recorded with its rule.
-    pub(super) fn or<T: Serialize>(&mut self, given: Option<T>, key: &str, rule: &str, value: T) -> T {
-        match given {
-            Some(given) => given,
-            None => {
-                self.derived.push(Derived::new(key, &value, rule));
-                value
-            }
-        }
-    }
-
-    /// The size the file gives, rounded down to whole units, which is recorded where it is not what the file says.
-    pub(super) fn in_units(&mut self, given: Option<Bytes>, key: &str, unit: u64, what: &str) -> Option<Bytes> {
-        let (stated, unit) = (given?, unit.max(1));
-        let whole = Bytes(stated.0 / unit * unit);
-        // What holds not even one is for the check to refuse.
-        if whole == stated || whole.0 == 0 {
-            return given;
-        }
-        self.derived.push(Derived::new(key, &whole, &format!("{stated} of the file, rounded down to whole {what}")));
-        Some(whole)
-    }
-
-    /// What `name` means among `names`: itself, or the range between two of them.
-    pub(super) fn find(&self, key: &str, what: &str, names: &[&str], name: &str) -> Result<Vec<u32>, InputError> {
-        let place = |name: &str| match names.iter().position(|&own| own == name) {
-            Some(place) => Ok(place as u32),
-            None if names.is_empty() => Err(self.error(key, format!("no {what} {name:?}; the array has none"))),
-            None => {
-                let closest = crate::closest(name, names).join(", ");
-                Err(self.error(key, format!("no {what} {name:?}; closest: {closest}")))
-            }
-        };
-        match name.split_once("..") {
-            None => Ok(vec![place(name)?]),
-            Some((first, last)) => {
-                let (from, to) = (place(first)?, place(last)?);
-                if from > to {
-                    return Err(self.error(key, format!("{name:?} runs backwards; the lower number comes first")));
-                }
-                Ok((from..=to).collect())
-            }
-        }
-    }
-
     fn devices(
         &self,
         tables: &[DrivesTable],
@@ -370,12 +294,15 @@ impl Resolver<'_> {
             }
             DeviceDescription::Ssd(ssd) => {
                 let of_disks = [
-                    ("write_cache", table.write_cache.is_some()),
                     ("read_ahead", table.read_ahead.is_some()),
                     ("policy", table.policy.is_some()),
                     ("reordering", table.reordering.is_some()),
                 ];
                 only(&of_disks, "only disks have this, and it is a solid-state drive")?;
+                if let Some(kind) = table.write_cache {
+                    let wrong = |message: &str| self.error(&format!("{key}.write_cache"), message);
+                    ssd.buffer.set_write_cache(kind).map_err(wrong)?;
+                }
                 if let Some(rate) = table.write_rate {
                     ssd.interface.write_ns_per_byte = ssd.interface.write_ns_per_byte.max(1e9 / rate.0);
                 }
@@ -396,6 +323,18 @@ impl Resolver<'_> {
             }
         }
         Ok(())
+    }
+
+    /// An array without disks has no spindles: nothing is derived for it.
+    fn spindles(&mut self, table: SpindlesTable, devices: &[DeviceDescription]) -> Spindles {
+        let synchronized = table.synchronized.unwrap_or(false);
+        let has_disks = devices.iter().any(|device| matches!(device, DeviceDescription::Disk(_)));
+        let speed_tolerance = if synchronized || !has_disks {
+            table.speed_tolerance.unwrap_or(0.0)
+        } else {
+            self.or(table.speed_tolerance, "spindles.speed_tolerance", "any disk", SPINDLE_SPEED_TOLERANCE)
+        };
+        Spindles { synchronized, speed_tolerance }
     }
 
     fn host_links(&self, file: &ArrayFile, links: &Links) -> Result<Vec<u32>, InputError> {

@@ -103,6 +103,7 @@ pub fn read_map(fault: &mut Fault, folder: &Path) -> Result<(), InputError> {
 }
 
 fn read(path: &Path, file: &str) -> Result<String, InputError> {
+    crate::note_input(file)?;
     fs::read_to_string(path).map_err(|error| InputError {
         file: file.to_owned(),
         line: None,

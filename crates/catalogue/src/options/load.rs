@@ -29,7 +29,7 @@ pub fn uniform_workload(size: &str, read: &str, random: &str) -> Result<Workload
     let name = format!("{size}, {} % read, {} % random", plain(read), plain(random));
     let workload: Workload = serde_json::from_value(json!({ "name": name, "lines": [line] }))
         .map_err(|error| crate::whole("", &error.to_string()))?;
-    workload.validate().map_err(|error| crate::whole("", &error.to_string()))?;
+    workload.validate().map_err(|error| key_error(&error.key, error.message))?;
     Ok(workload)
 }
 
@@ -44,7 +44,7 @@ fn share_percent(option: &str, text: &str) -> Result<f64, InputError> {
     Ok(value)
 }
 
-/// Of what a multiplication may have left more digits.
+/// Rounds a product to six decimal places.
 fn six_digits(value: f64) -> f64 {
     format!("{value:.5e}").parse().expect("a number that was formatted")
 }

@@ -65,7 +65,7 @@ pub struct Draft {
     /// What is simulated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<SystemDescription>,
-    /// What is measured.
+    /// The job to measure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<TargetSize>,
     /// What it is put under, where that is one specification.
@@ -184,7 +184,7 @@ impl Draft {
             }
             "write_cache" => {
                 let kind = choice(option, text, &system::WRITE_CACHES)?;
-                self.each_disk(option, |disk| disk.buffer.write_cache = kind)?;
+                self.set_write_cache(kind)?;
             }
             "read_ahead" => {
                 let kind = choice(option, text, &system::READ_AHEADS)?;

@@ -2,6 +2,7 @@
 
 use headstack_result::tables::Asked;
 use headstack_sim::{Model, RunSpec};
+use headstack_workload::InputError;
 
 use super::Draft;
 
@@ -9,20 +10,24 @@ impl Draft {
     /// Whether it is all that a run needs, and possible.
     ///
     /// # Errors
-    /// Why it is not, as one line.
-    pub fn fault(&self) -> Result<(), String> {
+    /// The key that is not possible, and what would be.
+    pub fn fault(&self) -> Result<(), InputError> {
+        let of_key = |key: String, message: String| InputError { file: String::new(), line: None, key, message };
+        let needed = |message: &str| of_key(String::new(), message.to_owned());
         let Some(system) = &self.system else {
-            return Err("a run needs a system".to_owned());
+            return Err(needed("a run needs a system"));
         };
-        system.check().map_err(|fault| fault.to_string())?;
+        system.check().map_err(|fault| of_key(fault.key, fault.message))?;
         if let Some(schedule) = &self.faults {
             let found = schedule.check(&Model::System(system.clone())).and_then(|()| schedule.check_without_contents());
-            found.map_err(|(index, (key, message))| format!("faults: fault[{index}].{key}: {message}"))?;
+            found.map_err(|(index, (key, message))| {
+                of_key("faults".to_owned(), format!("fault[{index}].{key}: {message}"))
+            })?;
         }
         match (&self.workload, &self.scenario) {
-            (Some(workload), None) => workload.validate().map_err(|error| error.to_string()),
-            (None, Some(scenario)) => scenario.validate().map_err(|error| error.to_string()),
-            _ => Err("a run needs a workload or a scenario".to_owned()),
+            (Some(workload), None) => workload.validate().map_err(|error| of_key(error.key, error.message)),
+            (None, Some(scenario)) => scenario.validate().map_err(|error| of_key(error.key, error.message)),
+            _ => Err(needed("a run needs a workload or a scenario")),
         }
     }
 

@@ -47,6 +47,25 @@ impl Draft {
         Ok(())
     }
 
+    /// Switches the write caches of all drives.
+    pub(super) fn set_write_cache(&mut self, kind: WriteCache) -> Result<(), InputError> {
+        let (option, mut drives) = ("write_cache", 0);
+        for device in self.devices(option)? {
+            match device {
+                DeviceDescription::Disk(disk) => disk.buffer.write_cache = kind,
+                DeviceDescription::Ssd(ssd) => {
+                    ssd.buffer.set_write_cache(kind).map_err(|message| key_error(option, message.to_owned()))?;
+                }
+                DeviceDescription::Volume(_) => continue,
+            }
+            drives += 1;
+        }
+        if drives == 0 {
+            return Err(key_error(option, format!("{} has no drive", self.system_name)));
+        }
+        Ok(())
+    }
+
     /// An array names its host in its file, where links and the controller's times stand beside it.
     pub(super) fn set_host(&mut self, host: HostProfile) -> Result<(), InputError> {
         let name = self.system_name.clone();

@@ -66,7 +66,19 @@ fn drives_fail_in_the_order_of_their_times() {
 }
 
 #[test]
-fn what_no_option_can_be_is_told_by_its_name() {
+fn write_caches_of_all_drives_are_switched() {
+    let ssd = draft("980-1tb", "random-read-4k");
+    let cache = |text| match applied(&ssd, &[("write_cache", text)])?.system {
+        Some(SystemDescription::Drive(DeviceDescription::Ssd(ssd))) => Ok(!ssd.buffer.write_through),
+        _ => panic!("it is an SSD"),
+    };
+    assert_eq!((cache("on"), cache("off")), (Ok(true), Ok(false)));
+    let refused = "write_cache: only disks have this kind; on and off are allowed for SSDs";
+    assert_eq!((cache("protected"), cache("appending")), (Err(refused.to_owned()), Err(refused.to_owned())));
+}
+
+#[test]
+fn impossible_values_of_options_are_reported_by_name() {
     let drive = draft("cheetah-x15-36lp", "random-read-4k");
     for (option, text, expected) in [
         ("policy", "best", "policy: 'best' is unknown; allowed: fcfs, sstf, look, c-look, sptf"),

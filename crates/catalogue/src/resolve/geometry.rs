@@ -116,7 +116,9 @@ fn media_rate(sustained: f64, motion: &Motion, heads: u32, order: BlockOrder) ->
             let band = f64::from(band_cylinders.max(1));
             (motion.head_change_ns() + (band - 1.0) * motion.cylinder_change_ns()) / band
         }
-        _ => ((heads - 1.0) * motion.head_change_ns() + motion.cylinder_change_ns()) / heads,
+        BlockOrder::CylinderMajor | BlockOrder::SerpentineInZone | BlockOrder::Serpentine => {
+            ((heads - 1.0) * motion.head_change_ns() + motion.cylinder_change_ns()) / heads
+        }
     };
     sustained * (1.0 + switches / motion.revolution_ns())
 }

@@ -105,9 +105,17 @@ impl Resolver<'_> {
             return Err(self.document.error("seek.read_average", message));
         }
         let (size, mut rule) = curve.told();
-        if matches!(curve, Curve::Measured(_)) && self.file.year.is_some_and(|year| year >= ACCELERATED_SINCE) {
-            rule +=
-                "; drives of 10,000 rpm and more keep it, chosen with an array's OLTP of 2016 in view (S0.97, S0.102)";
+        if matches!(curve, Curve::Measured(_)) {
+            rule += match Class::of(motion.rpm) {
+                Class::Fast if self.file.year.is_some_and(|year| year >= ACCELERATED_SINCE) => {
+                    "; drives of 10,000 rpm and more keep it: chosen to match the OLTP results of an array of 2016 (S0.97, S0.102)"
+                }
+                Class::Usual | Class::Slow => {
+                    "; slower drives keep it until 2007: chosen to match the results of an ATA drive of 2001 \
+                     (S0.59, S0.60, S0.61, S0.62, S0.63, S0.77, storagereview.ranking)"
+                }
+                Class::Fast => "",
+            };
         }
         self.record("seek.points", format!("{} points, {size}", distances.len()), &rule);
         Ok(SeekCurve::Points(distances.into_iter().zip(times.into_iter().map(|time| time.round() as u64)).collect()))

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use headstack_sim::drive::description::WriteCache;
 use headstack_sim::ssd::description::SsdDescription;
 use headstack_workload::quantity::{Bytes, DurationNs};
 
@@ -70,6 +71,7 @@ pub fn description_to_toml(description: &SsdDescription, sources: &BTreeMap<Stri
         buffer: WriteBufferTable {
             size: Some(Bytes(buffer.bytes)),
             power_loss_protected: Some(buffer.power_loss_protected),
+            write_cache: buffer.write_through.then_some(WriteCache::Off),
         },
         controller: SsdControllerTable {
             command: Some(duration(controller.command_ns)),

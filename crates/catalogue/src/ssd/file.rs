@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use headstack_sim::drive::description::WriteCache;
 use headstack_workload::quantity::{Bytes, DurationNs, LinkRate, Rate};
 use serde::{Deserialize, Serialize};
 
@@ -226,6 +227,8 @@ pub struct WriteBufferTable {
     pub size: Option<Bytes>,
     /// Capacitors save it: flushes have nothing to do.
     pub power_loss_protected: Option<bool>,
+    /// `on` or `off`; on where left out. Off, a write is complete once it is programmed.
+    pub write_cache: Option<WriteCache>,
 }
 
 /// `[controller]`
@@ -343,9 +346,9 @@ pub struct StatedTable {
     pub sequential_read: Option<Rate>,
     /// Sequential writes; into the SLC cache where there is one.
     pub sequential_write: Option<Rate>,
-    /// Of a random read of 4 KiB, alone in the drive.
+    /// Latency of a random read of 4 KiB at queue depth 1.
     pub read_latency: Option<DurationNs>,
-    /// Of a random write of 4 KiB, alone in the drive.
+    /// Latency of a random write of 4 KiB at queue depth 1.
     pub write_latency: Option<DurationNs>,
     /// What sequential writes of an empty drive put there before they get slower.
     pub slc_cache: Option<Bytes>,

@@ -1,7 +1,7 @@
 //! From a solid-state drive's file to a complete description. The constants of cells and interfaces are in
 //! [`crate::constants`].
 
-use headstack_sim::drive::InvalidDescription;
+use headstack_sim::InvalidDescription;
 use headstack_sim::ssd::description::{
     Capacity, Collection, Flash, Interface, SlcCache, SsdDescription, SsdPower, Timing, WriteBuffer,
 };
@@ -20,6 +20,10 @@ use crate::constants::{
 };
 use crate::hosts::HostProfile;
 use crate::resolve::{Derived, also_missing, check_source};
+
+/// Payload of PCI Express with packets longer than usual, over the usual payload: 512 bytes instead of 256 save half of the
+/// 24 bytes around each, which is up to a twentieth.
+const LONG_PACKETS: f64 = 1.05;
 
 /// Completes a solid-state drive's file. What it leaves out is chosen so that the drive does what the file states of it, and
 /// is usual of its generation, interface and year otherwise.
@@ -64,7 +68,7 @@ pub fn resolve(document: &Document) -> Result<ResolvedSsd, InputError> {
         flash,
         timing,
         slc_cache,
-        buffer: resolver.buffer(&flash),
+        buffer: resolver.buffer(&flash)?,
         collection,
         controller,
         interface,
@@ -307,14 +311,18 @@ impl Resolver<'_> {
         })
     }
 
-    fn buffer(&mut self, flash: &Flash) -> WriteBuffer {
+    fn buffer(&mut self, flash: &Flash) -> Result<WriteBuffer, InputError> {
         let table = &self.file.buffer;
         let dies = u64::from(flash.channels) * u64::from(flash.dies_per_channel);
         let row = u64::from(flash.planes_per_die) * u64::from(flash.page_bytes);
         let bytes = dies.saturating_mul(row).saturating_mul(SSD_BUFFER_ROWS_PER_DIE);
         let size = self.or(table.size, "buffer.size", "D two rows for each die", Bytes(bytes));
         let protected = self.or(table.power_loss_protected, "buffer.power_loss_protected", "C not stated", false);
-        WriteBuffer { bytes: size.0, power_loss_protected: protected }
+        let mut buffer = WriteBuffer { bytes: size.0, power_loss_protected: protected, write_through: false };
+        match table.write_cache.map_or(Ok(()), |kind| buffer.set_write_cache(kind)) {
+            Ok(()) => Ok(buffer),
+            Err(message) => self.fail("buffer.write_cache", message),
+        }
     }
 
     fn interface(&mut self) -> Result<Interface, InputError> {
@@ -353,10 +361,7 @@ impl Resolver<'_> {
     fn interface_ns_per_byte(&mut self, kind: SsdInterfaceKind) -> Result<f64, InputError> {
         let table = &self.file.interface;
         let standard = match kind {
-            _ if table.rate.is_some() && table.generation.is_some() => {
-                return self.fail("interface.rate", "not allowed beside interface.generation");
-            }
-            _ if table.rate.is_some() => None,
+            _ if table.rate.is_some() && table.generation.is_none() => None,
             SsdInterfaceKind::Sata => LinkStandard::Sata6.figures().bytes_per_s,
             SsdInterfaceKind::Sas => LinkStandard::Sas12.figures().bytes_per_s,
             SsdInterfaceKind::Nvme => {
@@ -377,8 +382,7 @@ impl Resolver<'_> {
         let stated = &self.file.stated;
         let most = [stated.sequential_read, stated.sequential_write].into_iter().flatten().map(|rate| rate.0);
         let most = most.fold(0.0, f64::max);
-        // Longer packets than usual leave up to a twentieth more of PCI Express.
-        if most > usual.0 && most <= 1.05 * usual.0 {
+        if most > usual.0 && most <= LONG_PACKETS * usual.0 {
             (usual, rule) = (Rate(most), "I what [stated] says that it carries");
         }
         let coding = match kind {
@@ -386,6 +390,13 @@ impl Resolver<'_> {
             SsdInterfaceKind::Sata | SsdInterfaceKind::Sas => LineCoding::TenBits,
         };
         let stated = self.file.interface.rate.map(|rate| rate.data(coding));
+        let (least, most) = (usual, Rate(LONG_PACKETS * usual.0));
+        if let (Some(stated), Some(_)) = (stated, standard)
+            && !(least.0..=most.0).contains(&stated.0)
+        {
+            let message = format!("{stated}; beside interface.generation and lanes, {least} to {most} is allowed");
+            return self.fail("interface.rate", message);
+        }
         let rate = self.or(stated, "interface.rate", rule, usual);
         self.ns_per_byte(rate, "interface.rate")
     }

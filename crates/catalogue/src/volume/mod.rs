@@ -1,6 +1,7 @@
 //! Volumes of clouds: the TOML form, and what their types promise.
 
 pub mod file;
+pub mod sold;
 pub mod types;
 
 use std::collections::BTreeMap;

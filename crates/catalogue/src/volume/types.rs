@@ -4,11 +4,11 @@
 //! "sub-millisecond", a mean below 0.5 ms of io2): no provider publishes a distribution.
 
 use headstack_sim::volume::description::{Accounting, Burst, Counts, Latency, Limit, Of};
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A type of volume.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VolumeType {
     /// Amazon EBS, general purpose, with a bucket.
     Gp2,
@@ -46,6 +46,80 @@ pub enum VolumeType {
     StandardHdd,
 }
 
+impl VolumeType {
+    /// Every type.
+    pub const ALL: [VolumeType; 17] = [
+        VolumeType::Gp2,
+        VolumeType::Gp3,
+        VolumeType::Io1,
+        VolumeType::Io2,
+        VolumeType::St1,
+        VolumeType::Sc1,
+        VolumeType::PdStandard,
+        VolumeType::PdBalanced,
+        VolumeType::PdSsd,
+        VolumeType::PdExtreme,
+        VolumeType::HyperdiskBalanced,
+        VolumeType::HyperdiskExtreme,
+        VolumeType::PremiumSsd,
+        VolumeType::PremiumSsdV2,
+        VolumeType::UltraDisk,
+        VolumeType::StandardSsd,
+        VolumeType::StandardHdd,
+    ];
+
+    const NAMES: [&str; VolumeType::ALL.len()] = {
+        let mut names = [""; VolumeType::ALL.len()];
+        let mut number = 0;
+        while number < names.len() {
+            names[number] = VolumeType::ALL[number].name();
+            number += 1;
+        }
+        names
+    };
+
+    /// Its name in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            VolumeType::Gp2 => "gp2",
+            VolumeType::Gp3 => "gp3",
+            VolumeType::Io1 => "io1",
+            VolumeType::Io2 => "io2",
+            VolumeType::St1 => "st1",
+            VolumeType::Sc1 => "sc1",
+            VolumeType::PdStandard => "pd-standard",
+            VolumeType::PdBalanced => "pd-balanced",
+            VolumeType::PdSsd => "pd-ssd",
+            VolumeType::PdExtreme => "pd-extreme",
+            VolumeType::HyperdiskBalanced => "hyperdisk-balanced",
+            VolumeType::HyperdiskExtreme => "hyperdisk-extreme",
+            VolumeType::PremiumSsd => "premium-ssd",
+            VolumeType::PremiumSsdV2 => "premium-ssd-v2",
+            VolumeType::UltraDisk => "ultra-disk",
+            VolumeType::StandardSsd => "standard-ssd",
+            VolumeType::StandardHdd => "standard-hdd",
+        }
+    }
+
+    /// The type of this name.
+    pub fn parse(name: &str) -> Option<VolumeType> {
+        VolumeType::ALL.into_iter().find(|known| known.name() == name)
+    }
+}
+
+impl Serialize for VolumeType {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for VolumeType {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<VolumeType, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        VolumeType::parse(&name).ok_or_else(|| D::Error::unknown_variant(&name, &VolumeType::NAMES))
+    }
+}
+
 /// What is asked for of a type.
 #[derive(Clone, Copy, Debug)]
 pub struct Order {
@@ -64,9 +138,9 @@ pub struct Terms {
     pub accounting: Accounting,
     /// What it promises.
     pub limits: Vec<Limit>,
-    /// Of a read.
+    /// Latency of a read.
     pub read: Latency,
-    /// Of a write.
+    /// Latency of a write.
     pub write: Latency,
 }
 
@@ -78,7 +152,7 @@ const TIB: u64 = 1 << 40;
 const MB: u64 = 1_000_000;
 
 /// Sizes in GiB, base requests and MB a second of Azure's Premium SSD (P1 to P80; disk-storage-premium-ssd-sizes.md, 2023-03).
-const PREMIUM: [(u64, u64, u64); 14] = [
+pub(super) const PREMIUM: [(u64, u64, u64); 14] = [
     (4, 120, 25),
     (8, 120, 25),
     (16, 120, 25),
@@ -95,7 +169,7 @@ const PREMIUM: [(u64, u64, u64); 14] = [
     (32_767, 20_000, 900),
 ];
 /// The same of Standard SSD (E1 to E80; disk-storage-standard-ssd-sizes.md, 2019-03).
-const STANDARD_SSD: [(u64, u64, u64); 14] = [
+pub(super) const STANDARD_SSD: [(u64, u64, u64); 14] = [
     (4, 120, 25),
     (8, 120, 25),
     (16, 120, 25),
@@ -112,7 +186,7 @@ const STANDARD_SSD: [(u64, u64, u64); 14] = [
     (32_767, 6_000, 750),
 ];
 /// The same of Standard HDD (S4 to S80; disk-storage-standard-hdd-sizes.md, 2019-03).
-const STANDARD_HDD: [(u64, u64, u64); 11] = [
+pub(super) const STANDARD_HDD: [(u64, u64, u64); 11] = [
     (32, 500, 60),
     (64, 500, 60),
     (128, 500, 60),
@@ -245,77 +319,26 @@ impl VolumeType {
 
     /// What is sold: sizes in GiB, requests a second, bytes a second.
     fn check(self, order: Order) -> Result<(), Refused> {
-        let Order { gib, iops, bytes_per_s } = order;
-        let (least, most) = match self {
-            VolumeType::Gp2 => (1, 16_384),
-            VolumeType::Gp3 => (1, 65_536),
-            VolumeType::Io1 => (4, 16_384),
-            VolumeType::Io2 => (4, 65_536),
-            VolumeType::St1 | VolumeType::Sc1 => (125, 16_384),
-            VolumeType::PdStandard | VolumeType::PdBalanced | VolumeType::PdSsd => (10, 65_536),
-            VolumeType::PdExtreme => (500, 65_536),
-            VolumeType::HyperdiskBalanced => (4, 65_536),
-            VolumeType::HyperdiskExtreme => (64, 65_536),
-            VolumeType::PremiumSsd | VolumeType::StandardSsd => (1, 32_767),
-            VolumeType::StandardHdd => (1, 32_767),
-            VolumeType::PremiumSsdV2 => (1, 65_536),
-            VolumeType::UltraDisk => (4, 65_536),
-        };
+        let (Order { gib, iops, bytes_per_s }, sold) = (order, self.sold());
+        let (least, most) = sold.gib;
         if !(least..=most).contains(&gib) {
             return Err(("capacity.size", format!("{gib} GiB; {least} to {most} are sold")));
         }
-        // Requests a second that can be asked for, and whether they must be.
-        let sold = match self {
-            VolumeType::Gp3 | VolumeType::PremiumSsdV2 => Some((3_000, (500 * gib).clamp(3_000, 80_000), false)),
-            VolumeType::HyperdiskBalanced => Some((3_000, (500 * gib).clamp(3_000, 160_000), false)),
-            VolumeType::Io1 => Some((100, (50 * gib).min(64_000), true)),
-            VolumeType::Io2 => Some((100, (1_000 * gib).min(256_000), true)),
-            VolumeType::PdExtreme => Some((1, 120_000, true)),
-            VolumeType::HyperdiskExtreme => Some((1, 350_000, true)),
-            VolumeType::UltraDisk => Some((100, (1_000 * gib).min(400_000), true)),
-            VolumeType::Gp2
-            | VolumeType::St1
-            | VolumeType::Sc1
-            | VolumeType::PdStandard
-            | VolumeType::PdBalanced
-            | VolumeType::PdSsd
-            | VolumeType::PremiumSsd
-            | VolumeType::StandardSsd
-            | VolumeType::StandardHdd => None,
-        };
-        match (iops, sold) {
+        match (iops, sold.iops_range(gib)) {
             (Some(_), None) => {
                 return Err(("volume.iops", "follows from the size; it cannot be provisioned".to_owned()));
             }
-            (None, Some((least, most, true))) => {
+            (None, Some((least, most))) if sold.iops.is_some_and(|iops| iops.free == 0) => {
                 return Err(("volume.iops", format!("this key is missing; {least} to {most} are sold at this size")));
             }
-            (Some(iops), Some((least, most, _))) if !(least..=most).contains(&iops) => {
+            (Some(iops), Some((least, most))) if !(least..=most).contains(&iops) => {
                 return Err(("volume.iops", format!("{iops}; {least} to {most} are sold at this size")));
             }
             (Some(_) | None, Some(_)) | (None, None) => {}
         }
-        let asked = iops.unwrap_or(3_000);
-        let sold = match self {
-            VolumeType::Gp3 => Some((125 * MIB, (asked * MIB / 4).min(2_000 * MIB))),
-            VolumeType::HyperdiskBalanced => Some((140 * MIB, (asked * MIB / 4).min(2_400 * MIB))),
-            VolumeType::PremiumSsdV2 => Some((125 * MB, (asked * MB / 4).min(2_000 * MB))),
-            VolumeType::UltraDisk => Some((MB, (asked * MB / 4).min(10_000 * MB))),
-            VolumeType::Gp2
-            | VolumeType::Io1
-            | VolumeType::Io2
-            | VolumeType::St1
-            | VolumeType::Sc1
-            | VolumeType::PdStandard
-            | VolumeType::PdBalanced
-            | VolumeType::PdSsd
-            | VolumeType::PdExtreme
-            | VolumeType::HyperdiskExtreme
-            | VolumeType::PremiumSsd
-            | VolumeType::StandardSsd
-            | VolumeType::StandardHdd => None,
-        };
-        match (bytes_per_s, sold) {
+        // Without a number it is what the price of the size includes.
+        let provisioned = iops.or(sold.iops.map(|iops| iops.free)).unwrap_or_default();
+        match (bytes_per_s, sold.throughput_range(provisioned)) {
             (Some(_), None) => Err(("volume.throughput", "follows from the rest; it cannot be provisioned".to_owned())),
             (Some(rate), Some((least, most))) if !(least..=most).contains(&rate) => {
                 Err(("volume.throughput", format!("{rate} bytes a second; {least} to {most} are sold with it")))
@@ -324,7 +347,7 @@ impl VolumeType {
         }
     }
 
-    /// Of reads and of writes.
+    /// Latencies of reads and of writes.
     fn latencies(self) -> (Latency, Latency) {
         let same = |latency| (latency, latency);
         match self {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use headstack_catalogue::workloads;
 use headstack_needs::{Need, lacks};
-use headstack_sim::{RunSpec, system::SystemDescription};
+use headstack_sim::{RunSpec, SystemDescription};
 use headstack_workload::{Arrivals, RunLength, Think, Workload};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -64,6 +64,26 @@ pub fn fio_runs(system: &str) -> Option<Vec<FioRow>> {
     let found: Vec<FioRow> = rows::<FioRow>(&path).into_iter().filter(|row| row.system == system).collect();
     assert!(!found.is_empty(), "no system {system} in {}", path.display());
     Some(found)
+}
+
+/// Medians of a drive under a light open load, as a probe on its Linux host measured them.
+#[derive(Clone, Debug, Deserialize)]
+pub struct LightLoadRow {
+    /// The drive.
+    pub device: String,
+    /// Writes a second.
+    pub offered_rate: u64,
+    /// Median latency of reads.
+    pub read_50p_us: f64,
+    /// Median latency of writes.
+    pub write_50p_us: f64,
+}
+
+/// The row of `device` at the lowest rate; `None`, said aloud, where the measurements are missing.
+pub fn under_light_load(device: &str) -> Option<LightLoadRow> {
+    let path = measurements("validation/measured/ssdiq_latency_under_load.csv")?;
+    let found = rows::<LightLoadRow>(&path).into_iter().filter(|row| row.device == device);
+    Some(found.min_by_key(|row| row.offered_rate).unwrap_or_else(|| panic!("no {device} in {}", path.display())))
 }
 
 /// Relative errors of a score, each with what it is of.

@@ -4,7 +4,7 @@
 //! free, adds the checksums and hands it to the kernel. The buffer is bounded: who has a record for a full one waits.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 use headstack_files::Place;
 use rustix::fs::OFlags;
 
-use super::{FAILED, FORCED, HEAD_BYTES, Head, Kind, METADATA, SUM_BYTES, header, sum};
+use super::{FAILED, FORCED, HEAD_BYTES, Head, Kind, MAGIC, METADATA, SUM_BYTES, header, sum};
 use crate::error::refused;
 use crate::{Change, CrashError, Device, Fate, Stored};
 
@@ -67,11 +67,12 @@ impl Queue {
 }
 
 impl JournalWriter {
-    /// Begins a journal at `path`, in place of a file that is there: it grows in place, so that it is there to be read
+    /// Begins a journal at `path`, in place of an earlier one: it grows in place, so that it is there to be read
     /// whatever ends this process.
     ///
     /// # Errors
-    /// A place where no regular file can be, or that this user may not write; an impossible device.
+    /// A place where no regular file can be, or that this user may not write; a file that is no journal; an impossible
+    /// device.
     pub fn create(path: &Path, device: &Device) -> Result<JournalWriter, CrashError> {
         let place = match Place::of(path).map_err(refused)? {
             Place::File { folder, name, .. } => folder.join(name),
@@ -80,6 +81,7 @@ impl JournalWriter {
             }
         };
         check(path, device)?;
+        check_own(path, &place)?;
         let header = header(device).ok_or_else(|| CrashError::of(path, "the name of the image is too long"))?;
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true).custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
@@ -267,6 +269,22 @@ fn check(path: &Path, device: &Device) -> Result<(), CrashError> {
         return Err(CrashError::of(path, message));
     }
     Ok(())
+}
+
+/// Fails where a file is there that holds anything but a journal.
+fn check_own(path: &Path, place: &Path) -> Result<(), CrashError> {
+    let mut begin = [0; MAGIC.len()];
+    let read = match File::open(place) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        opened => opened.and_then(|mut file| match file.metadata()?.len() {
+            0 => Ok(true),
+            _ => Ok(file.read_exact(&mut begin).is_ok() && begin == MAGIC),
+        }),
+    };
+    match read.map_err(CrashError::io(path))? {
+        true => Ok(()),
+        false => Err(CrashError::of(path, "exists and is no journal; name another file, or remove it")),
+    }
 }
 
 /// The writer's thread: as long as records come, and until the last is written.

@@ -17,7 +17,7 @@ const PART_BYTES: u64 = 1 << 20;
 /// Hashes of what changes store, which are reckoned once, and of a base.
 #[derive(Debug, Default)]
 pub(crate) struct Hashes {
-    /// Of each change the sums of its first blocks: none, one, two ...
+    /// For each change the sums of its first blocks: none, one, two and so on.
     sums: FxHashMap<u32, Vec<u64>>,
     base: Base,
 }

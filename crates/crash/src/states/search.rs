@@ -29,7 +29,7 @@ pub struct Asked {
     /// From where on crashes are tried.
     #[serde(default)]
     pub from: From,
-    /// Of what is drawn.
+    /// Seed of all random draws.
     #[serde(default)]
     pub seed: u64,
 }
@@ -288,7 +288,7 @@ impl Scene {
         Ok(())
     }
 
-    /// Of the contents, and of how many marks they have to answer for.
+    /// Hash of the contents and of the number of marks that they have to satisfy.
     fn hash(&mut self, recording: &Recording, rules: &Rules, state: &CrashState) -> Result<u64, CrashError> {
         let mut sum = self.sum;
         for (range, change) in state.overlay(recording, rules.atom(recording), &self.walk.open).iter() {

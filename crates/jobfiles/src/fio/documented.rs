@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::options::{Fate, all};
+use super::options::{Fate, Kind, OptionOfFio, all};
 
 fn document() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/fio.md")
@@ -79,6 +79,36 @@ fn examples(paths: &[PathBuf]) -> String {
         writeln!(made, "| {name} | {outcome} | {detail} |").unwrap();
     }
     made
+}
+
+/// A value that a kind of option may have.
+fn sample(option: &OptionOfFio) -> String {
+    match (option.name, option.kind) {
+        ("ioengine", _) => "sync".to_owned(),
+        ("buffer_pattern", _) => "0x1".to_owned(),
+        ("wait_for", _) => "none".to_owned(),
+        ("uri", _) => "nbd://localhost".to_owned(),
+        (_, Kind::Text | Kind::TextOrNone) => "text".to_owned(),
+        (_, Kind::Flag | Kind::Bool(_)) => "1".to_owned(),
+        (_, Kind::Choice(choices) | Kind::ChoiceAnd(choices)) => choices[0].to_owned(),
+        (_, Kind::Whole(least, _) | Kind::Wholes(least, _)) => least.max(1).to_string(),
+        (_, Kind::Signed(least, _)) => least.to_string(),
+        (_, Kind::Ranges) => "4k-8k".to_owned(),
+        (_, Kind::Splits) => "4k/100".to_owned(),
+        (_, Kind::SizeRange | Kind::Extent) => "4k".to_owned(),
+        (_, Kind::Seconds | Kind::SecondsRange | Kind::Micros | Kind::Floats(_)) => "1".to_owned(),
+    }
+}
+
+/// An option that the document lists as done is not refused.
+#[test]
+fn options_that_are_done_are_taken() {
+    let include = |_: &str| Err(std::io::Error::from(std::io::ErrorKind::NotFound));
+    for (option, _) in all().filter(|(option, _)| matches!(option.fate, Fate::Done)) {
+        let text = format!("[j]\nsize=1m\nfilename=f\nrw=randread\n{}={}\n", option.name, sample(&option));
+        let taken = super::read("test.fio", &text, &[], &|_| None, &include);
+        assert!(taken.is_ok(), "{text}\n{}", taken.unwrap_err());
+    }
 }
 
 #[test]

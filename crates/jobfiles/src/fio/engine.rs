@@ -85,6 +85,11 @@ pub(super) fn export(name: &str, settings: &Settings) -> Result<Option<String>, 
     }
 }
 
+/// True if requests are issued by io_submit(2), which blocks until a request through the page cache is complete.
+pub(super) fn is_libaio(settings: &Settings) -> bool {
+    settings.text("ioengine").is_some_and(|engine| matches!(engine, "libaio" | "linuxaio"))
+}
+
 /// The engine of the job `name`.
 ///
 /// # Errors
@@ -105,6 +110,9 @@ pub(super) fn engine(name: &str, settings: &Settings, remarks: &mut Remarks) -> 
             let message = "NVMe commands go to character devices (/dev/ng0n1) alone; others are measured by io_uring";
             remarks.add(setting, message);
         }
+    }
+    if is_libaio(settings) && !settings.is_direct() {
+        return Ok(JobEngine::Psync);
     }
     if RING.contains(&engine) {
         return Ok(JobEngine::Ring);

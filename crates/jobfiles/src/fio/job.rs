@@ -1,29 +1,30 @@
 //! One section of settings as jobs.
 
-use headstack_workload::{InputError, OUTSTANDING_MAX, RunLength, WarmUp, Workload};
+use headstack_workload::{InputError, LoopLength, OUTSTANDING_MAX, RunLength, Sequence, WarmUp, Workload};
 
-use super::engine::engine;
+use super::engine::{engine, is_libaio};
 use super::layout::Layout;
 use super::mix;
 use super::settings::{Remarks, Settings};
 use super::syntax::Place;
 use super::values::{self, Amount};
-use crate::{Content, Errors, Flow, Job, JobEngine, Limits, Sync, Verify, Zoning};
+use crate::{Bounds, Content, Errors, Flow, Job, JobEngine, Limits, Sync, Verify, Zoning};
 
 /// As many jobs as fio runs at a time.
 pub(super) const JOBS_MAX: u64 = 4096;
 
-/// The jobs that a section stands for: one, or one a copy where copies have files or places of their own.
+/// The jobs that a section stands for: one, or one a copy where copies have files or places of their own. Reports call
+/// them `name`; files that the section does not name are called after the section.
 pub(super) fn jobs(
     name: &str,
+    section: &str,
     source: &str,
     settings: &Settings,
     remarks: &mut Remarks,
 ) -> Result<Vec<Job>, InputError> {
-    refuse_what_is_no_job(name, settings)?;
     let engine = engine(name, settings, remarks)?;
     let copies = settings.within("numjobs", 1, 1, JOBS_MAX)?;
-    let layout = Layout::new(name, settings, copies, remarks)?;
+    let layout = Layout::new(section, settings, copies, remarks)?;
     let depth = depth(settings, engine, remarks)?;
     let mix = mix::mix(settings, layout.total_bytes(), layout.files(), depth, remarks)?;
     let mut limits = limits(settings, &mix, remarks)?;
@@ -34,7 +35,9 @@ pub(super) fn jobs(
     }
     let warm_up = warm_up(settings, mix.mean_bytes)?;
     let run_length = run_length(&limits, layout.total_bytes(), mix.mean_bytes);
-    let workload = named(Workload { warm_up, run_length, ..mix.workload }, name, source, &remarks.section)?;
+    let looped = looped(settings, &limits)?;
+    let sequence = Sequence { looped, ..mix.workload.sequence };
+    let workload = named(Workload { warm_up, run_length, sequence, ..mix.workload }, name, source, &remarks.section)?;
     remark_what_differs(settings, &layout, remarks);
     let job = Job {
         name: name.to_owned(),
@@ -45,7 +48,7 @@ pub(super) fn jobs(
         file_bytes: None,
         part: Default::default(),
         engine,
-        direct: is_direct(settings),
+        direct: settings.is_direct(),
         sync: sync(settings),
         verify: verify(settings, &workload),
         workload,
@@ -53,6 +56,7 @@ pub(super) fn jobs(
         rates_per_s: mix.rates_per_s,
         flow: flow(settings)?,
         errors: errors(settings),
+        bounds: bounds(settings)?,
         content: content(settings)?,
         flushes_at_end: ["end_fsync", "fsync_on_close"].iter().any(|name| settings.is(name, false)),
         zones: zoning(settings)?,
@@ -89,40 +93,25 @@ fn named(mut workload: Workload, name: &str, source: &str, section: &Place) -> R
     }
 }
 
-/// What would run something else than what it says.
-fn refuse_what_is_no_job(name: &str, settings: &Settings) -> Result<(), InputError> {
-    let refused = [
-        ("read_iolog", "is a replay: import the log as a trace and replay that"),
-        ("profile", "is a test that is built into fio; write its jobs out"),
-        ("random_sequence_stride", "prescribes the order of its blocks, which is not known here"),
-        ("opendir", "needs a directory to be searched; name its files with filename"),
-    ];
-    for (option, message) in refused {
-        if let Some(setting) = settings.get(option) {
-            return Err(setting.error(format!("job [{name}] {message}")));
-        }
-    }
-    match settings.get("create_only").filter(|setting| setting.value == "1") {
-        Some(setting) => Err(setting.error(format!("job [{name}] creates files alone, which is not a load"))),
-        None => Ok(()),
-    }
-}
-
 /// Requests under way at a time.
 fn depth(settings: &Settings, engine: JobEngine, remarks: &mut Remarks) -> Result<u32, InputError> {
     let depth = settings.within("iodepth", 1, 1, OUTSTANDING_MAX.into())? as u32;
     if engine == JobEngine::Psync && depth > 1 {
-        remarks.about(settings, &["iodepth"], "a synchronous engine has one request under way, as in fio");
+        let message = match is_libaio(settings) {
+            true => {
+                "libaio waits for each request while it submits it through the page cache: one request is under way, as \
+                 in fio; direct=1 keeps more of them under way"
+            }
+            false => "a synchronous engine has one request under way, as in fio",
+        };
+        remarks.about(settings, &["iodepth"], message);
         return Ok(1);
     }
-    Ok(depth)
-}
-
-fn is_direct(settings: &Settings) -> bool {
-    match settings.last_of(&["direct", "buffered", "atomic"]) {
-        Some(setting) => (setting.option.name == "buffered") == (setting.value == "0"),
-        None => false,
+    if settings.text("ioengine") == Some("posixaio") && depth > 1 {
+        let message = "glibc's posixaio works on one request of a file at a time; here io_uring keeps all under way";
+        remarks.about(settings, &["ioengine"], message);
     }
+    Ok(depth)
 }
 
 fn sync(settings: &Settings) -> Sync {
@@ -160,6 +149,27 @@ fn errors(settings: &Settings) -> Errors {
         writes_go_on: matches!(kinds, "write" | "io" | "all" | "1"),
         end_all: settings.is("exitall_on_error", false),
     }
+}
+
+/// The limits of `max_latency`, `rate_min` and `rate_iops_min`, whose mean is taken over `rate_cycle`.
+fn bounds(settings: &Settings) -> Result<Bounds, InputError> {
+    let latencies = settings
+        .parsed("max_latency", |value, setting| {
+            values::triple(value, |field| values::time_ns(field, setting.option.kind))
+        })?
+        .unwrap_or_default();
+    let rates = |name: &str| Ok::<_, InputError>(settings.sizes(name)?.map(Option::unwrap_or_default));
+    let (iops_min, bytes_per_s_min) = (rates("rate_iops_min")?, rates("rate_min")?);
+    for (least, most, stated) in [("rate_iops_min", "rate_iops", iops_min), ("rate_min", "rate", bytes_per_s_min)] {
+        let highest = rates(most)?;
+        if let Some(kind) = (0..3).find(|&kind| highest[kind] > 0 && stated[kind] > highest[kind]) {
+            let message = format!("{} is more than {most} allows: up to {}", stated[kind], highest[kind]);
+            return Err(settings.error(&[least], message));
+        }
+    }
+    let cycle_ms = settings.whole("rate_cycle")?.unwrap_or(1000);
+    let latency_max_ns = latencies.map(Option::unwrap_or_default);
+    Ok(Bounds { latency_max_ns, iops_min, bytes_per_s_min, cycle_ns: cycle_ms.saturating_mul(1_000_000) })
 }
 
 /// What `zonemode=zbd` asks for; the options of zones mean nothing without it.
@@ -216,6 +226,29 @@ fn start_delay_ns(settings: &Settings, remarks: &mut Remarks) -> Result<u64, Inp
     Ok(low_ns)
 }
 
+/// More loops than this are verified after the last of them.
+const VERIFIED_LOOPS_MAX: u64 = 1024;
+
+/// How many loops of a job are verified one by one, as fio does it: what ends by its time has none.
+pub(super) fn verified_loops(settings: &Settings, jobs: &[Job], remarks: &mut Remarks) -> Result<u64, InputError> {
+    let loops = settings.within("loops", 1, 1, u64::MAX)?;
+    let is_verified = jobs.iter().all(|job| job.verify == Verify::StampAndRead);
+    if loops == 1
+        || !is_verified
+        || jobs.iter().all(|job| job.limits == Limits { time_ns: job.limits.time_ns, ..Limits::default() })
+    {
+        return Ok(1);
+    }
+    if loops > VERIFIED_LOOPS_MAX || jobs.iter().any(|job| job.limits.time_ns.is_some()) {
+        let message = format!(
+            "what is written is read after the last loop; up to {VERIFIED_LOOPS_MAX} loops without a runtime are read one by one"
+        );
+        remarks.about(settings, &["loops"], message);
+        return Ok(1);
+    }
+    Ok(loops)
+}
+
 /// What ends a job: `number_ios`, `io_size` or going through its part `loops` times, and `runtime`; of a `time_based`
 /// job the last alone.
 fn limits(settings: &Settings, mix: &mix::Mix, remarks: &mut Remarks) -> Result<Limits, InputError> {
@@ -241,6 +274,27 @@ fn limits(settings: &Settings, mix: &mix::Mix, remarks: &mut Remarks) -> Result<
         Some(Amount::Percent(percent)) => (None, Some(loops as f64 * mix.visits as f64 * percent / 100.0)),
     };
     Ok(Limits { transfers: requests, bytes, passes, time_ns, ..Limits::default() })
+}
+
+/// The loop after which a job begins anew, with the same random numbers: fio seeds them again before each of its `loops`,
+/// unless `randrepeat=0` says otherwise. A `time_based` job is one loop.
+fn looped(settings: &Settings, limits: &Limits) -> Result<Option<LoopLength>, InputError> {
+    let loops = settings.within("loops", 1, 1, u64::MAX)?;
+    if loops == 1 || settings.is("time_based", false) || !repeats_random(settings) {
+        return Ok(None);
+    }
+    let Limits { transfers, bytes, passes, .. } = *limits;
+    Ok(Some(LoopLength {
+        transfers: transfers.map(|all| all / loops),
+        bytes: bytes.map(|all| all / loops),
+        passes: passes.map(|all| all / loops as f64),
+    }))
+}
+
+/// True if every run of the job draws the same random numbers.
+fn repeats_random(settings: &Settings) -> bool {
+    let last = settings.last_of(&["randrepeat", "allrandrepeat"]);
+    last.is_none_or(|setting| setting.option.name != "randrepeat" || setting.value != "0")
 }
 
 fn warm_up(settings: &Settings, mean_bytes: f64) -> Result<WarmUp, InputError> {
@@ -269,10 +323,7 @@ fn remark_what_differs(settings: &Settings, layout: &Layout, remarks: &mut Remar
     if settings.text("verify").is_some_and(|verify| !matches!(verify, "0" | "none" | "null")) {
         remarks.about(settings, &["verify"], "what is written is headstack's own stamp, and only that is recognised");
     }
-    if settings
-        .last_of(&["randrepeat", "allrandrepeat"])
-        .is_some_and(|setting| setting.option.name == "randrepeat" && setting.value == "0")
-    {
+    if !repeats_random(settings) {
         remarks.about(settings, &["randrepeat"], "the seed of the run decides: another seed, other requests");
     }
     if is("exit_what", "all") {

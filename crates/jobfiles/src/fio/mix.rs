@@ -25,7 +25,7 @@ pub(super) struct Mix {
     pub(super) crosses_part: bool,
     /// Requests at each place: a trim and a write are two.
     pub(super) visits: u64,
-    /// Of reads, writes and trims, where each kind keeps to a rate of its own.
+    /// Rates of reads, writes and trims, if each kind has its own.
     pub(super) rates_per_s: Option<[f64; 3]>,
 }
 
@@ -71,6 +71,7 @@ pub(super) fn mix(
             trim_then_write: direction.trims_first,
             run: pattern.run,
             repeats: settings.text("rw_sequencer") == Some("identical"),
+            looped: None,
         },
         arrivals,
         warm_up: WarmUp { requests: 0, time_ns: 0 },

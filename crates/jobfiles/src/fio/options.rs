@@ -122,7 +122,6 @@ const TARGET: &str = "the queue depth stays as stated: raise it step by step for
 const STEADINESS: &str = "the job does not end at a steady state";
 const ENGINE: &str = "belongs to an engine that is not used";
 const TRIMS: &str = "it makes requests that are not known here: blocks that were verified are not trimmed";
-const RATES: &str = "the rate is a schedule, and a job that falls behind is not ended: the result tells";
 const PLACEMENT: &str = "data are written without hints where to";
 const NOTHING_RUN: &str = "no other program is run";
 const DEPRECATED: &str = "fio itself ignores it";
@@ -130,11 +129,11 @@ const DEPRECATED: &str = "fio itself ignores it";
 /// All of them but the options of engines.
 const CORE: &[Group] = &[
     // What a job is.
-    Group(
-        Kind::Text,
-        Done,
-        "description name wait_for filename directory filename_format opendir ioengine read_iolog profile",
-    ),
+    Group(Kind::Text, Done, "description name wait_for filename directory filename_format ioengine"),
+    Group(Kind::Text, Refused("no directory is searched; name its files with filename"), "opendir"),
+    Group(Kind::Text, Refused("a job is no replay; headstack replay LOG replays the log"), "read_iolog"),
+    Group(Kind::Text, Refused("its jobs are built into fio; write them out"), "profile"),
+    Group(Kind::Bool(false), Refused("creating files alone is no load; leave it out"), "create_only"),
     Group(Kind::ChoiceAnd(RW), Done, "rw/readwrite"),
     Group(Kind::Choice(&["sequential", "identical"]), Done, "rw_sequencer"),
     Group(Kind::Wholes(1, u64::MAX), Done, "bs/blocksize ba/blockalign"),
@@ -146,7 +145,7 @@ const CORE: &[Group] = &[
         "bs_unaligned/blocksize_unaligned norandommap time_based verify_only exitall stonewall/wait_for_previous \
          new_group thread group_reporting",
     ),
-    Group(Kind::Bool(false), Done, "bs_is_seq_rand softrandommap direct fill_device/fill_fs unlink create_only"),
+    Group(Kind::Bool(false), Done, "bs_is_seq_rand softrandommap direct fill_device/fill_fs unlink"),
     Group(Kind::Bool(false), Refused("writes cannot be made atomic"), "atomic"),
     Group(Kind::Bool(true), Done, "randrepeat buffered do_verify invalidate"),
     Group(Kind::Bool(false), Done, "allrandrepeat"),
@@ -231,10 +230,10 @@ const CORE: &[Group] = &[
     Group(ANY, Not("waiting is done asleep"), "thinkcycles"),
     Group(Kind::Choice(&["complete", "issue"]), Not("pauses are between requests"), "thinktime_blocks_type"),
     Group(Kind::Seconds, Not("pauses come after requests, not after times"), "thinktime_iotime"),
-    Group(Kind::Wholes(0, u64::MAX), Not(RATES), "rate_min/ratemin rate_iops_min"),
-    Group(ANY, Not(RATES), "rate_cycle/ratecycle"),
+    Group(Kind::Wholes(0, u64::MAX), Done, "rate_min/ratemin rate_iops_min"),
+    Group(ANY, Done, "rate_cycle/ratecycle"),
     Group(Kind::Bool(false), Not("a job with a rate does not pause"), "rate_ignore_thinktime"),
-    Group(Kind::Micros, Not("slow requests do not end a job"), "max_latency"),
+    Group(Kind::Micros, Done, "max_latency"),
     Group(Kind::Micros, Not(TARGET), "latency_target latency_window"),
     Group(Kind::Floats(100.0), Not(TARGET), "latency_percentile"),
     Group(Kind::Bool(false), Not(TARGET), "latency_run"),
@@ -324,11 +323,7 @@ const CORE: &[Group] = &[
     Group(Kind::Bool(false), Done, "slat_percentiles"),
     Group(Kind::Whole(1, 10), Not("numbers are printed with four digits"), "significant_figures"),
     Group(Kind::Bool(true), Not("counters of the device are always kept"), "disk_util"),
-    Group(
-        Kind::Choice(&["none", "mixed", "both", "0", "1", "2"]),
-        Not("kinds of requests are reported apart and together"),
-        "unified_rw_reporting",
-    ),
+    Group(Kind::Choice(&["none", "mixed", "both", "0", "1", "2"]), Done, "unified_rw_reporting"),
 ];
 
 const CONFIGURATION: &str = "the ring is set up in one way";

@@ -54,6 +54,14 @@ impl Settings {
         self.text(name).map_or(usual, |value| value == "1")
     }
 
+    /// True if the page cache is bypassed.
+    pub(super) fn is_direct(&self) -> bool {
+        match self.last_of(&["direct", "buffered", "atomic"]) {
+            Some(setting) => (setting.option.name == "buffered") == (setting.value == "0"),
+            None => false,
+        }
+    }
+
     pub(super) fn parsed<T>(
         &self,
         name: &str,

@@ -7,6 +7,7 @@ use headstack_workload::document::{InputError, nearest};
 use super::expression;
 use super::options::{self, Fate, Kind, OptionOfFio};
 use super::values::{self, Base};
+use crate::IN_INCLUDED;
 
 /// The page size, the memory in mebibytes and the processors of the machine, as job files call them.
 pub const KEYWORDS: [&str; 3] = ["$pagesize", "$mb_memory", "$ncpus"];
@@ -33,7 +34,7 @@ pub(super) struct Setting {
     pub(super) option: OptionOfFio,
     /// The option's name, or its alias, as written.
     pub(super) written_name: String,
-    /// The value as written.
+    /// The value as written; empty for a flag without one.
     pub(super) written: String,
     /// The value with variables and keywords replaced.
     pub(super) value: String,
@@ -52,9 +53,17 @@ pub(super) struct Place {
 }
 
 impl Place {
+    /// An error at this place; of an included file, no text of its line is printed but the names of options.
     pub(super) fn error(&self, key: &str, message: impl Into<String>) -> InputError {
+        let key = if self.included_at.is_none() || options::find(key).is_some() { key } else { "" };
+        let message = if self.included_at.is_none() { message.into() } else { IN_INCLUDED.to_owned() };
+        self.plain_error(key, one_line(&message))
+    }
+
+    /// The same with a message that has no text of the line.
+    fn plain_error(&self, key: &str, message: impl Into<String>) -> InputError {
         let line = (!self.file.is_empty()).then_some(self.line as usize);
-        InputError { file: self.file.clone(), line, key: key.to_owned(), message: one_line(&message.into()) }
+        InputError { file: self.file.clone(), line, key: key.to_owned(), message: message.into() }
     }
 }
 
@@ -113,19 +122,19 @@ impl Reader<'_> {
     }
 
     fn begin_section(&mut self, name: &str, place: Place, depth: u32) -> Result<(), InputError> {
+        if depth > 0 {
+            return Err(place.plain_error("", "an included file has no sections, and this line begins one"));
+        }
         let Some(name) = name.strip_suffix(']') else {
             return Err(place.error("", format!("\"[{name}\" lacks its closing bracket")));
         };
-        if depth > 0 {
-            return Err(place.error("", format!("an included file has no sections, but [{name}] is one")));
-        }
         self.sections.push(Section { name: name.to_owned(), place, settings: Vec::new() });
         Ok(())
     }
 
     fn include(&mut self, name: &str, place: &Place, depth: u32) -> Result<(), InputError> {
         if depth >= INCLUDES_MAX {
-            return Err(place.error("include", format!("{name:?} is the {INCLUDES_MAX}th file within another")));
+            return Err(place.plain_error("include", format!("names the {INCLUDES_MAX}th file within another")));
         }
         if self.sections.is_empty() {
             return Err(place.error("include", "stands before the first [section]"));
@@ -153,11 +162,12 @@ fn setting(content: &str, place: Place, environment: Environment) -> Result<Sett
         Kind::TextOrNone => Some(""),
         _ => None,
     };
-    let Some(written) = written.or(implied) else {
+    let Some(stated) = written.or(implied) else {
         return Err(place.error(name, "a value is missing"));
     };
-    let value = substitute(written, environment).map_err(|message| place.error(name, message))?;
-    Ok(Setting { option, written_name: name.to_owned(), written: written.to_owned(), value, place })
+    let value = substitute(stated, environment).map_err(|message| place.error(name, message))?;
+    let written = written.unwrap_or_default().to_owned();
+    Ok(Setting { option, written_name: name.to_owned(), written, value, place })
 }
 
 fn known(name: &str, place: &Place) -> Result<OptionOfFio, InputError> {

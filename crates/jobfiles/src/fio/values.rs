@@ -5,7 +5,7 @@
 use super::expression;
 use super::options::Kind;
 
-/// Of reads, writes and trims; `None` where the value leaves one as it is.
+/// A value for each of reads, writes and trims; `None` keeps the present value.
 pub(super) type Triple<T> = [Option<T>; 3];
 
 /// Sizes with their weights, which sum to 100.
@@ -153,7 +153,7 @@ fn fields(text: &str) -> Result<[&str; 3], String> {
     }
 }
 
-fn triple<T: Clone>(text: &str, read: impl Fn(&str) -> Result<T, String>) -> Result<Triple<T>, String> {
+pub(super) fn triple<T: Clone>(text: &str, read: impl Fn(&str) -> Result<T, String>) -> Result<Triple<T>, String> {
     let mut values = [None, None, None];
     for (value, field) in values.iter_mut().zip(fields(text)?) {
         if !field.is_empty() {
@@ -265,19 +265,70 @@ pub(super) fn floats(text: &str, most: f64) -> Result<Vec<f64>, String> {
         .collect()
 }
 
-/// The bytes of `buffer_pattern`: a text in double quotes, or a number in hexadecimal digits.
+/// As long as a pattern of fio's may be.
+const PATTERN_BYTES_MAX: usize = 512;
+
+const PATTERN_ALLOWED: &str =
+    "one after another, texts in double quotes, 0x with hexadecimal digits and decimal numbers are allowed";
+
+/// The bytes of `buffer_pattern`, such as `"abcd"-120xdead`: texts, bytes in hexadecimal digits and numbers of up to four
+/// bytes, the lowest first.
 pub(super) fn pattern(text: &str) -> Result<Vec<u8>, String> {
-    let wrong =
-        || format!("{text:?} is not understood; \"text\" in double quotes or 0x with hexadecimal digits is allowed");
-    if let Some(quoted) = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
-        let is_plain = !quoted.is_empty() && !quoted.contains(['"', '\\', '%']);
-        return if is_plain { Ok(quoted.as_bytes().to_vec()) } else { Err(wrong()) };
+    let wrong = || format!("{text:?} is not understood; {PATTERN_ALLOWED}");
+    let mut bytes = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        rest = match rest.as_bytes()[0] {
+            b'"' => {
+                let (quoted, behind) = rest[1..].split_once('"').ok_or_else(wrong)?;
+                bytes.extend_from_slice(quoted.as_bytes());
+                behind
+            }
+            b'\'' => return Err(format!("{text:?} names a file, which is not read; {PATTERN_ALLOWED}")),
+            _ if is_hexadecimal(rest) => hexadecimal(&rest[2..], &mut bytes).ok_or_else(wrong)?,
+            _ => decimal(rest, &mut bytes).ok_or_else(wrong)?,
+        };
     }
-    let digits = text.strip_prefix("0x").filter(|digits| !digits.is_empty()).ok_or_else(wrong)?;
-    // An odd digit stands alone in the first byte.
-    let padded = if digits.len().is_multiple_of(2) { digits.to_owned() } else { format!("0{digits}") };
-    let byte = |at: usize| padded.get(at..at + 2).and_then(|two| u8::from_str_radix(two, 16).ok()).ok_or_else(wrong);
-    (0..padded.len()).step_by(2).map(byte).collect()
+    match bytes.len() {
+        0 => Err(wrong()),
+        1..=PATTERN_BYTES_MAX => Ok(bytes),
+        length => Err(format!("a pattern of {length} bytes is too long; up to {PATTERN_BYTES_MAX} are allowed")),
+    }
+}
+
+fn is_hexadecimal(text: &str) -> bool {
+    text.starts_with("0x") || text.starts_with("0X")
+}
+
+/// Adds the bytes of leading hexadecimal digits, and returns what follows; an odd digit is a byte by itself, the first.
+fn hexadecimal<'t>(text: &'t str, bytes: &mut Vec<u8>) -> Option<&'t str> {
+    let end = text.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(text.len());
+    let mut digits = text[..end].chars().filter_map(|c| c.to_digit(16)).peekable();
+    digits.peek()?;
+    if !end.is_multiple_of(2) {
+        bytes.push(digits.next()? as u8);
+    }
+    while let (Some(high), Some(low)) = (digits.next(), digits.next()) {
+        bytes.push((high << 4 | low) as u8);
+    }
+    Some(&text[end..])
+}
+
+/// Adds the bytes of a leading decimal number up to its highest that is not 0, and returns what follows. A number ends
+/// where `0x` begins: `-120xdead` is -12 and two bytes.
+fn decimal<'t>(text: &'t str, bytes: &mut Vec<u8>) -> Option<&'t str> {
+    let text = text.trim_start();
+    let is_digit = |c: char| c.is_ascii_digit();
+    let sign = usize::from(text.starts_with(['-', '+']));
+    let mut end = text[sign..].find(|c| !is_digit(c)).map_or(text.len(), |end| end + sign);
+    if let Some(begin) = (sign..end).find(|&at| is_hexadecimal(&text[at..])) {
+        end = begin;
+    }
+    let number: i32 = text[..end].parse().ok()?;
+    let all = number.to_le_bytes();
+    let length = all.iter().rposition(|byte| *byte != 0).map_or(1, |last| last + 1);
+    bytes.extend_from_slice(&all[..length]);
+    Some(&text[end..])
 }
 
 /// Checks a value against what it should look like.

@@ -7,7 +7,7 @@ use headstack_workload::{
 use super::definitions::{Load, RunDefinition, Storage};
 use super::scan::Parameter;
 use super::values::{OpenFlags, Seek, Sizes, Span};
-use crate::{Extent, Job, JobEngine, Limits, Part, Verify};
+use crate::{Bounds, Extent, Job, JobEngine, Limits, Part, Verify};
 
 /// What a job is made of.
 pub(super) struct Placed<'d> {
@@ -64,6 +64,7 @@ pub(super) fn job(placed: &Placed) -> Result<Job, InputError> {
         flow: None,
         errors: crate::Errors::default(),
         content: crate::Content::default(),
+        bounds: Bounds::default(),
         flushes_at_end: false,
         zones: None,
         share_percent: None,

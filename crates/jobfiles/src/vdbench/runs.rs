@@ -243,7 +243,7 @@ impl Runner<'_> {
             Run::CurvePoint(percent) | Run::At(Rate::Percent(percent)) => Some(point(percent)),
             Run::At(_) => None,
         };
-        Ok(Phase { name, jobs, pool, curve_point, ends_with_first: false })
+        Ok(Phase { name, jobs, pool, curve_point, ..Phase::default() })
     }
 
     /// A generator for each workload and storage, with the skew spread over them.

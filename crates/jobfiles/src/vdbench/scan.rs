@@ -2,6 +2,8 @@
 
 use headstack_workload::document::InputError;
 
+use crate::IN_INCLUDED;
+
 /// Lists grow no longer than vdbench's own (`Vdb_scan.numerics`).
 const VALUES_MAX: usize = 10_240;
 
@@ -19,6 +21,8 @@ pub(super) struct Parameter {
     pub(super) items: Vec<Item>,
     pub(super) file: String,
     pub(super) line: usize,
+    /// True if the parameter file includes this file.
+    pub(super) is_included: bool,
 }
 
 /// An item of a list.
@@ -43,6 +47,9 @@ pub(super) fn parameters(
     for line in lines {
         // A line that ends in a comma goes on in the next.
         let line = match pending.take() {
+            Some(begun) if begun.file != line.file => {
+                return Err(begun.error("", "goes on in the next line, which is of another file"));
+            }
             Some(begun) => Line { text: format!("{}{}", begun.text, line.text), ..begun },
             None => line,
         };
@@ -62,13 +69,21 @@ struct Line {
     file: String,
     number: usize,
     text: String,
+    /// True if the parameter file includes this file.
+    is_included: bool,
 }
 
 impl Line {
     fn error(&self, key: &str, message: impl Into<String>) -> InputError {
-        let message = message.into();
-        InputError { file: self.file.clone(), line: Some(self.number), key: key.to_owned(), message }
+        refused((&self.file, self.number, self.is_included), key, message.into())
     }
+}
+
+/// An error at a file and line; of an included file, no text of its line is printed.
+fn refused((file, line, is_included): (&str, usize, bool), key: &str, message: String) -> InputError {
+    let key = if is_included { "" } else { key };
+    let message = if is_included { IN_INCLUDED.to_owned() } else { message };
+    InputError { file: file.to_owned(), line: Some(line), key: key.to_owned(), message }
 }
 
 /// Lines without comments; those of included files where they are included.
@@ -87,11 +102,13 @@ fn collect(
         if text.is_empty() || text.starts_with(['/', '#', '*']) {
             continue;
         }
-        let mut line = Line { file: file.to_owned(), number: index + 1, text: text.to_owned() };
+        let (number, is_included) = (index + 1, include.is_none());
+        let mut line = Line { file: file.to_owned(), number, text: text.to_owned(), is_included };
         substitute(&mut line, substitutes)?;
         if let Some(name) = line.text.strip_prefix("include=") {
             let Some(include) = include else {
-                return Err(line.error("include", "an included file includes no other"));
+                let message = "an included file includes no other".to_owned();
+                return Err(InputError { file: line.file, line: Some(number), key: "include".to_owned(), message });
             };
             let name = name.split_whitespace().next().unwrap_or("");
             let included = include(name).map_err(|error| {
@@ -184,8 +201,8 @@ impl Scanner {
             return Err(line.error(&keyword, "no value follows"));
         }
         let items = items(raw, !matches!(keyword.as_str(), "host" | "hd" | "replay"));
-        let (file, line) = (line.file.clone(), line.number);
-        self.parameters.push(Parameter { keyword, raw: raw.replace('"', ""), items, file, line });
+        let (file, is_included, line) = (line.file.clone(), line.is_included, line.number);
+        self.parameters.push(Parameter { keyword, raw: raw.replace('"', ""), items, file, line, is_included });
         Ok(())
     }
 }
@@ -235,8 +252,7 @@ pub(super) enum Unit {
 
 impl Parameter {
     pub(super) fn error(&self, message: impl Into<String>) -> InputError {
-        let (file, key, message) = (self.file.clone(), self.keyword.clone(), message.into());
-        InputError { file, line: Some(self.line), key, message }
+        refused((&self.file, self.line, self.is_included), &self.keyword, message.into())
     }
 
     /// The first item as a word.

@@ -158,7 +158,7 @@ pub(super) enum Rate {
     Max,
     Curve,
     PerSecond(f64),
-    /// Of what was last observed.
+    /// A percentage of the rate that was last observed.
     Percent(f64),
 }
 

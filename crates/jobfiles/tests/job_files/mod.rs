@@ -18,7 +18,7 @@ pub fn environment(name: &str) -> Option<String> {
 
 pub fn include(name: &str) -> io::Result<String> {
     match name {
-        "depth.fio" => Ok("ioengine=libaio\niodepth=16\nthinktime_spin=5\n".to_owned()),
+        "depth.fio" => Ok("ioengine=io_uring\niodepth=16\nthinktime_spin=5\n".to_owned()),
         "bad.fio" => Ok("bs=4k\niodepht=16\n".to_owned()),
         "section.fio" => Ok("[more]\n".to_owned()),
         "self.fio" => Ok("include self.fio\n".to_owned()),

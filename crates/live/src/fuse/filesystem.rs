@@ -25,14 +25,14 @@ const FOREVER: Duration = Duration::from_secs(3600);
 /// Number of the first disk: the directory is 1.
 const FIRST_DISK: u64 = 2;
 
-/// Of fallocate(2).
+/// Modes of fallocate(2).
 mod mode {
     pub const KEEP_SIZE: i32 = 1;
     pub const PUNCH_HOLE: i32 = 2;
     pub const ZERO_RANGE: i32 = 16;
 }
 
-/// Of lseek(2).
+/// Values of `whence` of lseek(2).
 mod whence {
     pub const DATA: i32 = 3;
     pub const HOLE: i32 = 4;

@@ -32,7 +32,7 @@ pub struct OptionReply {
 /// A chunk of a structured reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chunk {
-    /// Of which request.
+    /// The request that this reply belongs to.
     pub cookie: u64,
     /// It is the last of the reply.
     pub is_last: bool,

@@ -9,7 +9,7 @@ use crate::stream::{Patience, Stream};
 const BUFFER_BYTES: usize = 64 << 10;
 /// The buffer of a connection of which little has come yet.
 const FIRST_BYTES: usize = 8 << 10;
-/// Of a payload that is long, so much is expected at first, and then as much again as has come.
+/// First buffer for a long payload; it doubles as data arrive.
 const FIRST_PART_BYTES: usize = 16 << 10;
 
 /// Buffered reading of exact lengths.

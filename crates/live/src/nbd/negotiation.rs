@@ -73,7 +73,7 @@ pub struct Negotiation {
     framing: Framing,
     /// The export for which extents were asked.
     context_of: Option<String>,
-    /// Of an option that is too long: its number, and the bytes of it that are still to come.
+    /// An option that is too long: its number, and how many of its bytes are still to be read.
     unread: Option<(u32, usize)>,
     power_cuts: u32,
 }

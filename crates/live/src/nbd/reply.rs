@@ -129,7 +129,7 @@ pub mod tests {
     }
 
     #[test]
-    fn a_failure_is_told_with_its_place_where_that_can_be_said() {
+    fn a_failure_is_reported_with_its_place_if_known() {
         assert_eq!(told(Framing::Structured, Outcome::Done), b"yes");
         assert_eq!(told(Framing::Structured, Outcome::Vanished), b"");
         let [io, cookie] = [5u32.to_be_bytes().to_vec(), 7u64.to_be_bytes().to_vec()];

@@ -3,7 +3,7 @@
 //! Handshakes are held on one thread ([`EventLoop`]); a client that has chosen an export gets a thread of its own.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -56,6 +56,8 @@ pub enum Endpoint {
     Unix(PathBuf),
     /// A port, on whichever address was said.
     Tcp(SocketAddr),
+    /// A port of loopback, on both of its addresses where the machine has IPv6.
+    Loopback(u16),
     /// The one client that started the server with a socket as standard input and output.
     Stdio,
     /// Sockets that a service manager opened (LISTEN_FDS).
@@ -117,8 +119,15 @@ impl Server {
         allow_many_files();
         let (device, connections, left) = (Arc::clone(device), Mutex::default(), Condvar::new());
         let shared = Shared { device, security, limits, taken: Arc::default(), connections, left };
-        let mut server =
-            Server { shared: Arc::new(shared), event_loop: None, addresses: Vec::new(), paths: Vec::new() };
+        let shared = Arc::new(shared);
+        let clients = Arc::downgrade(&shared);
+        // Who waits for no answer would hear of it with the next request only.
+        shared.device.submitter.gate().on_cut(move || {
+            if let Some(shared) = clients.upgrade() {
+                shared.cut();
+            }
+        });
+        let mut server = Server { shared, event_loop: None, addresses: Vec::new(), paths: Vec::new() };
         let mut listeners = Vec::new();
         let opened = endpoints.iter().try_for_each(|endpoint| server.open(endpoint, socket_mode, &mut listeners));
         match opened.and_then(|()| server.receive(listeners)) {
@@ -138,12 +147,17 @@ impl Server {
                 listeners.push(Listener::Unix(listener));
             }
             Endpoint::Tcp(address) => {
-                let named = format!("tcp {address}");
-                let listener = TcpListener::bind(address).map_err(LiveError::io(named.clone()))?;
-                // Who listens may do so again, with a longer queue.
-                listen(&listener, BACKLOG).map_err(|error| LiveError::io(named.clone())(error.into()))?;
-                self.addresses.push(listener.local_addr().map_err(LiveError::io(named))?);
-                listeners.push(Listener::Tcp(listener));
+                self.listen_at(*address, listeners).map_err(LiveError::io(format!("tcp {address}")))?;
+            }
+            Endpoint::Loopback(port) => {
+                let first = SocketAddr::from((Ipv4Addr::LOCALHOST, *port));
+                let bound = self.listen_at(first, listeners).map_err(LiveError::io(format!("tcp {first}")))?;
+                let second = SocketAddr::from((Ipv6Addr::LOCALHOST, bound.port()));
+                match self.listen_at(second, listeners) {
+                    // A machine without IPv6.
+                    Err(error) if matches!(error.raw_os_error(), Some(libc::EADDRNOTAVAIL | libc::EAFNOSUPPORT)) => {}
+                    bound => drop(bound.map_err(LiveError::io(format!("tcp {second}")))?),
+                }
             }
             Endpoint::Stdio => {
                 let stream = Stream::stdio().map_err(LiveError::io("standard input and output"))?;
@@ -152,6 +166,16 @@ impl Server {
             Endpoint::Activated => listen_where_activated(listeners)?,
         }
         Ok(())
+    }
+
+    fn listen_at(&mut self, address: SocketAddr, listeners: &mut Vec<Listener>) -> io::Result<SocketAddr> {
+        let listener = TcpListener::bind(address)?;
+        // Who listens may do so again, with a longer queue.
+        listen(&listener, BACKLOG).map_err(io::Error::from)?;
+        let bound = listener.local_addr()?;
+        self.addresses.push(bound);
+        listeners.push(Listener::Tcp(listener));
+        Ok(bound)
     }
 
     fn receive(&mut self, listeners: Vec<Listener>) -> Result<(), LiveError> {

@@ -122,6 +122,18 @@ impl Clock {
         self.settle();
         finished.drain(..).for_each(|finished| self.answer(finished));
         self.finished = finished;
+        if power_fails {
+            self.shared.gate.hang_up();
+        }
+        self.let_in();
+    }
+
+    /// Lets clients in where power is back: after the clients of before the cut were hung up on, who are all that are there.
+    fn let_in(&mut self) {
+        if self.timeline.has_power() && !self.shared.gate.is_on() {
+            self.shared.gate.note(|journal| journal.power(self.wall.model_ns(Instant::now()), true));
+            self.shared.gate.open();
+        }
     }
 
     /// Does to contents what faults have done, before anybody is answered who would look.
@@ -164,10 +176,6 @@ impl Clock {
         self.verdicts.clear();
         if let Some(standings) = self.timeline.standings(&mut self.standing) {
             shared.gate.stand(standings);
-        }
-        if self.timeline.has_power() && !shared.gate.is_on() {
-            shared.gate.note(|journal| journal.power(self.wall.model_ns(Instant::now()), true));
-            shared.gate.open();
         }
     }
 

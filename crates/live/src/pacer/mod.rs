@@ -147,6 +147,9 @@ impl Shared {
     fn fidelity(&self, ledger: &Ledger) -> Fidelity {
         let mut path = ledger.path(self.floor_ns.load(Ordering::Relaxed), self.speed);
         path.requests += self.at_once.load(Ordering::Relaxed);
+        let memory = self.budget.gauge();
+        path.memory_waits = memory.waited;
+        path.memory_wait_mean_ns = memory.waited_ns / memory.waited.max(1);
         Fidelity::new(path, self.scene.seen())
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use headstack_sim::array::description::ArrayDescription;
 use headstack_sim::faults::Schedule;
 use headstack_sim::timeline::{Listener, Timeline};
-use headstack_sim::{Model, SystemDescription};
+use headstack_sim::{Model, Progress, SystemDescription};
 
 use super::clock::Clock;
 use super::{Commander, Shared, Submitter};
@@ -57,6 +57,7 @@ impl Default for SessionOptions {
 pub struct Session {
     shared: Arc<Shared>,
     clock: JoinHandle<Ledger>,
+    may_lose_data: bool,
 }
 
 impl Session {
@@ -65,11 +66,25 @@ impl Session {
     /// # Errors
     /// What is impossible in the model; a fault that cannot strike it; a thread that could not be had.
     pub fn start(model: &Model, options: SessionOptions, listener: Option<Listener>) -> Result<Session, LiveError> {
+        Session::start_prepared(model, options, listener, &|_| true)
+    }
+
+    /// The same where SSDs may begin in the steady state, which takes minutes: `progress` is called meanwhile with the share
+    /// done, and the clock starts afterwards.
+    ///
+    /// # Errors
+    /// As of [`Self::start`], and [`SimError::Stopped`](headstack_sim::SimError::Stopped).
+    pub fn start_prepared(
+        model: &Model,
+        options: SessionOptions,
+        listener: Option<Listener>,
+        progress: &Progress,
+    ) -> Result<Session, LiveError> {
         let is_instant = matches!(model, Model::Constant(constant) if constant.latency_ns == 0)
             && options.schedule.faults.is_empty()
             && options.journal.is_none();
+        let mut timeline = Timeline::prepared(model, options.seed, listener, progress)?;
         let wall = Wall::starting_now(options.speed);
-        let mut timeline = Timeline::new(model, options.seed, listener)?;
         timeline.limit_exposure(options.budget.exposed_bytes_max());
         timeline.follow(&options.schedule)?;
         let may_lose_data = timeline.may_lose_data();
@@ -98,7 +113,12 @@ impl Session {
             thread::Builder::new().name("headstack-clock".to_owned()).spawn(move || clock.run(options.realtime));
         let clock = spawned.map_err(LiveError::io("the clock's thread"))?;
         *shared.clock.write().expect("nobody panics with it") = Some(clock.thread().clone());
-        Ok(Session { shared, clock })
+        Ok(Session { shared, clock, may_lose_data })
+    }
+
+    /// Whether a power cut may take what was acknowledged.
+    pub fn may_lose_data(&self) -> bool {
+        self.may_lose_data
     }
 
     /// A power cut takes from these bytes what the model says.

@@ -9,7 +9,7 @@ use headstack_sim::array::Standing;
 use headstack_sim::array::description::ArrayDescription;
 use headstack_sim::faults::Fault;
 use headstack_sim::faults::contents::{Damage, Spoil};
-use headstack_sim::power_cut::{Fate, Halfway, Lost, Verdict};
+use headstack_sim::power_cut::{Halfway, Lost, Verdict};
 use headstack_workload::Span;
 
 use super::damage::{self, Older};
@@ -19,6 +19,15 @@ use crate::budget::{Budget, Share};
 use crate::contents::Contents;
 use crate::journal::Journal;
 use crate::members::{ArrayMembers, GroupMismatches};
+
+/// What runs after a power cut.
+struct OnCut(Box<dyn Fn() + Send>);
+
+impl std::fmt::Debug for OnCut {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("OnCut")
+    }
+}
 
 /// Power, and the undo log of the contents that lose something with it.
 #[derive(Debug)]
@@ -32,6 +41,8 @@ pub struct Gate {
     settled: Mutex<Vec<Verdict>>,
     is_on: AtomicBool,
     cuts: AtomicU32,
+    /// Run after each power cut: clients are hung up on, those that wait for nothing too.
+    on_cut: Mutex<Vec<OnCut>>,
     /// Members of an array hold something else than the contents imply.
     members_differ: AtomicBool,
     /// What the model has said of groups, for whoever looks at members next: the clock waits for nobody.
@@ -115,6 +126,7 @@ impl Gate {
             settled: Mutex::default(),
             is_on: AtomicBool::new(true),
             cuts: AtomicU32::new(0),
+            on_cut: Mutex::default(),
             members_differ: AtomicBool::new(false),
             standings: Mutex::default(),
             keeps_journal: journal.is_some(),
@@ -280,13 +292,13 @@ impl Gate {
         halfway: &[Halfway],
         contents: &Contents,
     ) -> io::Result<Option<Lost>> {
-        let is_lost = !halfway.is_empty() || verdicts.iter().any(|verdict| verdict.fate != Fate::Durable);
+        let is_lost = !halfway.is_empty() || verdicts.iter().any(|verdict| verdict.fate.is_lost());
         if !is_lost || !self.keeps_log() {
             self.settled.lock().expect("nobody panics with it").append(verdicts);
             return Ok(None);
         }
         let mut kept = self.kept();
-        let gone = verdicts.iter().filter(|verdict| verdict.fate != Fate::Durable);
+        let gone = verdicts.iter().filter(|verdict| verdict.fate.is_lost());
         let places: Vec<Span> = gone.map(|verdict| verdict.span).collect();
         let mut before = self.take_settled();
         before.append(verdicts);
@@ -369,6 +381,16 @@ impl Gate {
         self.cuts.store(cuts, Ordering::Release);
         self.is_on.store(false, Ordering::Release);
         drop(self.kept());
+    }
+
+    /// Has `hang_up` run after each power cut. The clock runs it, so it may not wait.
+    pub fn on_cut(&self, hang_up: impl Fn() + Send + 'static) {
+        self.on_cut.lock().expect("nobody panics with it").push(OnCut(Box::new(hang_up)));
+    }
+
+    /// Hangs up on clients after a power cut.
+    pub fn hang_up(&self) {
+        self.on_cut.lock().expect("nobody panics with it").iter().for_each(|OnCut(hang_up)| hang_up());
     }
 
     /// Power is back.

@@ -22,7 +22,7 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Of `export`, answered over `way`, with long reads by `bag`.
+    /// Requests of `export`, answered over `way`; `bag` serves long reads.
     pub fn new(device: &Arc<Device>, export: &Export, way: Way, bag: Bag<Word>) -> Receiver {
         Receiver { device: Arc::clone(device), span: export.span, way, bag }
     }

@@ -30,7 +30,7 @@ const LOOK: Duration = Duration::from_millis(10);
 const IDLE_LOOK: Duration = Duration::from_millis(50);
 /// So often a look may find nothing new before there is no traffic.
 const QUIET_LOOKS: u32 = 50;
-/// Of a core's time, looks take this part at most.
+/// Looks take at most one part in so many of a core's time.
 const LOOKING_SHARE: u32 = 50;
 /// Clients that have gone and are remembered: those with the most requests.
 const GONE_MAX: usize = 64;
@@ -57,7 +57,7 @@ pub struct Seen {
     pub canary: Spread,
     /// What the scheduler did to the server; `None` where that is not known.
     pub server: Option<WaitsSeen>,
-    /// Of the time, that in which somebody on this machine waited for a processor (PSI); `None` where that is not known.
+    /// Share of the time in which a task of this machine waited for a processor (PSI); `None` if unknown.
     pub pressure_share: Option<f64>,
 }
 

@@ -25,7 +25,7 @@ struct Use {
 pub struct Process {
     pid: u32,
     since: Instant,
-    /// Of each thread: what it had used at the last look, and what it has used since the first.
+    /// For each thread: its use at the last look, and its use since the first.
     threads: HashMap<u32, (Use, Use)>,
     /// Names of the threads that count; all of them where there are none.
     counted: &'static [&'static str],
@@ -36,9 +36,9 @@ pub struct Process {
 /// What was seen of a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct WaitsSeen {
-    /// Of the time, what its busiest thread ran.
+    /// Share of the time in which its busiest thread ran.
     pub ran_share: f64,
-    /// Of the time, what the thread that waited longest waited for a processor.
+    /// Share of the time in which the thread that waited longest waited for a processor.
     pub waited_share: f64,
     /// What all threads ran together.
     pub ran_ns: u64,

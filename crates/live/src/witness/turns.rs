@@ -146,7 +146,7 @@ struct Room {
 }
 
 impl Turns {
-    /// Of a client that has just come; `socket` is where what it has not read can be asked for.
+    /// Turns of a new client; `socket` tells how much it has not read.
     pub fn new(socket: Option<Stream>) -> Turns {
         Turns { socket, state: Mutex::default() }
     }

@@ -52,7 +52,7 @@ fn they_are_agreed_on_once_and_there_is_no_way_back() {
 }
 
 #[test]
-fn a_range_of_any_length_is_trimmed_zeroed_and_told_of() {
+fn a_range_of_any_length_is_trimmed_zeroed_and_described() {
     for latency_ns in LATENCIES_NS {
         let served = huge(latency_ns);
         let mut client = served.framed("large", Framing::Extended);

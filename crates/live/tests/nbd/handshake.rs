@@ -52,7 +52,7 @@ fn what_cannot_be_is_refused_and_the_next_option_heard() {
 }
 
 #[test]
-fn exports_are_listed_and_told_of() {
+fn exports_are_listed_and_described() {
     let served = Served::new(0);
     let mut client = served.greeted();
     let listed = client.option(option::LIST, &[]).expect("replies");
@@ -95,7 +95,7 @@ fn the_oldest_way_in_works_with_zeros_and_without() {
 }
 
 #[test]
-fn whom_nothing_can_be_told_is_hung_up_on() {
+fn a_client_that_cannot_be_answered_is_disconnected() {
     let served = Served::new(0);
     let ended = |mut client: Client| assert!(client.receive_bytes(1).is_err_and(|error| is_end(&error)));
     for name in [&b"none"[..], &[0xff], &vec![b'x'; 70_000]] {

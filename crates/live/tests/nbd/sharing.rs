@@ -65,7 +65,7 @@ fn a_server_that_stops_does_so_in_the_middle_of_everything() {
 }
 
 #[test]
-fn a_full_disk_is_told_and_survived() {
+fn a_full_disk_is_reported_and_survived() {
     let folder = Folder::new();
     let mounted = std::process::Command::new("mount")
         .args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"])

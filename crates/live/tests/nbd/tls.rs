@@ -126,7 +126,7 @@ fn qemu_comes_encrypted_too() {
 }
 
 #[test]
-fn without_it_nothing_is_told_where_it_is_required() {
+fn an_export_that_requires_tls_answers_nothing_without_it() {
     let keys = or_skip!(Keys::new(), "openssl");
     let served = keys.serve(Security::Required(keys.tls(None)));
     let mut client = served.greeted();

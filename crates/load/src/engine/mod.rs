@@ -78,7 +78,7 @@ fn await_by(
     }
 }
 
-/// What an engine needs to know of a job.
+/// Settings of an engine for a job.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// The files.
@@ -89,7 +89,7 @@ pub struct Setup {
     pub longest_bytes: u32,
     /// Whether contents matter, so that no two requests may share a buffer.
     pub own_buffers: bool,
-    /// What errors call the target.
+    /// Name of the target in errors.
     pub name: String,
 }
 
@@ -153,7 +153,7 @@ impl Engine {
         }
     }
 
-    /// What results say of it.
+    /// Its description in results.
     pub fn describe(&self) -> String {
         match self {
             Engine::Ring(_) => "requests were handed over by io_uring".to_owned(),

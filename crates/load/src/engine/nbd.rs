@@ -24,7 +24,7 @@ use crate::waker::Waker;
 const POLL_FIRST: u16 = 1;
 /// `IOV_MAX` of Linux.
 const PIECES_MAX: usize = 1024;
-/// What is told of replies that are no NBD.
+/// Error for replies that are not NBD.
 const NO_REPLY: i32 = libc::EPROTO;
 
 /// Marks of completions beside the number of the connection.
@@ -69,6 +69,7 @@ struct Lane {
     awaits_room: bool,
     /// The last receive had room for more: nothing is there now.
     is_drained: bool,
+    /// The error number that ended the connection: nothing more is sent.
     broken: Option<i32>,
 }
 
@@ -142,7 +143,10 @@ impl Nbd {
         self.next[piece] = if within + 1 == self.lanes_each { 0 } else { within + 1 };
         let index = piece * self.lanes_each + within;
         let lane = &mut self.lanes[index];
-        let Some(connection) = lane.connection.as_mut().filter(|_| lane.broken.is_none()) else {
+        // While replies can still arrive, a request that cannot be sent waits for their end: an error ends the run, and what
+        // completed before it counts.
+        let is_over = lane.broken.is_some() && lane.awaited == 0;
+        let Some(connection) = lane.connection.as_mut().filter(|_| !is_over) else {
             self.ended.push(Done { slot, result: -libc::ENOTCONN });
             return;
         };
@@ -155,7 +159,9 @@ impl Nbd {
         let header = Header { flags, command, cookie, offset_bytes, length_bytes: request.length_bytes.into() };
         let Memory::One(memory) = self.buffers.memory(slot, 0) else { unreachable!("nothing has room") };
         let payload = if request.kind == Kind::Write { request.length_bytes } else { 0 };
-        lane.outgoing.add(&header.to_bytes(connection.framing()), self.buffers.memory(slot, payload), payload);
+        if lane.broken.is_none() {
+            lane.outgoing.add(&header.to_bytes(connection.framing()), self.buffers.memory(slot, payload), payload);
+        }
         lane.awaited += 1;
         let request = Request { offset_bytes, ..*request };
         self.pending[slot as usize] = Pending::new(cookie, request, memory, self.buffers.each_bytes());
@@ -179,25 +185,23 @@ impl Nbd {
         self.lanes.iter().all(|lane| lane.outgoing.is_empty())
     }
 
+    /// Sends what the socket has room for. Where the server has hung up, replies that it sent before are still received.
     fn send(&mut self, index: usize) {
         let lane = &mut self.lanes[index];
         if let Err(errno) = lane.outgoing.send(lane.fd) {
-            self.cut(index, errno);
+            lane.stop_sending(errno);
         }
     }
 
-    /// The connection is of no use any more: what is under way over it ends, as soon as the kernel writes nowhere for it.
+    /// Ends all requests of a lane that has nothing left to receive.
     #[cold]
     fn cut(&mut self, index: usize, errno: i32) {
         let lane = &mut self.lanes[index];
-        let errno = *lane.broken.get_or_insert(errno);
-        lane.outgoing = Outgoing::default();
+        assert!(lane.receiving.is_none(), "the kernel may still write for it");
         if let Some(connection) = &lane.connection {
             connection.cut();
         }
-        if lane.receiving.is_some() {
-            return;
-        }
+        let errno = lane.stop_sending(errno);
         lane.awaited = 0;
         for (slot, one) in self.pending.iter_mut().enumerate() {
             if one.cookie != 0 && self.lane_of[slot] as usize == index {
@@ -341,9 +345,6 @@ impl Nbd {
     fn received(&mut self, index: usize, result: i32, done: &mut Vec<Done>) {
         let lane = &mut self.lanes[index];
         let room = lane.receiving.take().unwrap_or(0);
-        if let Some(errno) = lane.broken {
-            return self.cut(index, errno);
-        }
         match result {
             0 => self.cut(index, libc::ECONNRESET),
             bytes if bytes > 0 => {
@@ -437,6 +438,16 @@ impl Lane {
             broken: None,
         }
     }
+
+    /// Sends nothing more; replies can still arrive. Returns the first error number.
+    #[cold]
+    fn stop_sending(&mut self, errno: i32) -> i32 {
+        self.outgoing = Outgoing::default();
+        if let Some(connection) = &self.connection {
+            connection.end_requests();
+        }
+        *self.broken.get_or_insert(errno)
+    }
 }
 
 impl Outgoing {
@@ -486,7 +497,7 @@ impl Outgoing {
         Ok(())
     }
 
-    /// What is still to be sent, in order, as far as one call takes it.
+    /// Buffers still to be sent, in order, at most as many as one call takes.
     fn unsent(&self) -> Vec<libc::iovec> {
         let mut pieces = Vec::with_capacity(PIECES_MAX.min(2 * self.payloads.len() + 1));
         let mut skip = self.sent;

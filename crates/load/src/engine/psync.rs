@@ -59,7 +59,7 @@ impl Shared {
         self.state.lock().expect("no thread panics while it holds the lock")
     }
 
-    /// What a thread of the pool does.
+    /// Serves requests in a thread of the pool.
     fn serve(&self, map: &TargetMap) {
         let mut state = self.lock();
         loop {

@@ -35,7 +35,7 @@ pub struct Ring {
     buffers: Buffers,
     buffers_are_registered: bool,
     name: String,
-    /// What becomes readable when somebody wants this thread to look whether to go on.
+    /// Descriptor that becomes readable to wake this thread.
     waker_fd: RawFd,
     /// Trims under way in the ring, and those that system calls are to carry out.
     trims: Vec<(u32, Request)>,

@@ -10,7 +10,7 @@ use crate::target_map::{TargetMap, TargetPlace};
 
 /// `BLKDISCARD` of `linux/fs.h`: _IO(0x12, 119).
 const BLKDISCARD: libc::Ioctl = 0x1277;
-/// What a trim is to a file: a hole.
+/// Flags by which a trim punches a hole into a file.
 pub const PUNCH_HOLE: i32 = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
 
 /// Carries out a request whose data are in `memory`; bytes transferred, or the negative error number.

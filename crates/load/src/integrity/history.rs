@@ -4,10 +4,11 @@ use std::sync::atomic::Ordering;
 
 use rustc_hash::FxHashMap;
 
-use super::ledger::{BUSY, Counters, EPOCH_SHIFT, Entry, TRIM_LOST, TRIMMED};
+use super::ledger::{BUSY, EPOCH_SHIFT, TRIM_LOST, TRIMMED};
+use super::mapping::{Counters, Entry};
 use super::stamp::Generation;
 
-/// What was issued to a unit.
+/// Kind of a request to a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Write,

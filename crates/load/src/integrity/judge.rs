@@ -3,7 +3,7 @@
 use super::report::{Class, Finding, IntegrityReport, Severity};
 use super::stamp::{Found, Generation, Stamp, examine};
 
-/// What may be in a unit.
+/// Versions that a unit may hold.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
     /// The oldest generation that may be there.
@@ -91,7 +91,7 @@ pub(super) fn unit(
     }
 }
 
-/// What is wrong with a sector, if anything is.
+/// The fault of a sector, if any.
 fn fault(bounds: &Bounds, found: &Found) -> Option<Fault> {
     let written = bounds.floor != Generation::NONE;
     match found {

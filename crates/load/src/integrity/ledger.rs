@@ -5,12 +5,12 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use twox_hash::XxHash3_64;
 
 use super::Layout;
-use super::mapping::Mapping;
+use super::mapping::{Counters, Entry, Mapping};
 use super::stamp::Generation;
 use crate::error::LoadError;
 use crate::newer_calls;
@@ -36,39 +36,6 @@ pub(super) const TRIM_LOST: u32 = 4;
 /// `Entry::state`: the flush epoch in which the floor was acknowledged, from this bit.
 pub(super) const EPOCH_SHIFT: u32 = 3;
 const LAST_EPOCH: u32 = u32::MAX >> EPOCH_SHIFT;
-
-/// What is known of one unit: 16 bytes. Each field is stored by itself, in an order in which every prefix is true.
-#[repr(C, align(16))]
-#[derive(Debug, Default)]
-pub(super) struct Entry {
-    /// The latest generation issued.
-    pub issued: AtomicU32,
-    /// The oldest that may be read.
-    pub floor: AtomicU32,
-    /// The oldest that may be there after power was lost, as far as flushes before the floor's say.
-    pub durable: AtomicU32,
-    /// [`BUSY`], [`TRIMMED`], [`TRIM_LOST`], epoch.
-    pub state: AtomicU32,
-}
-
-/// Counters of the whole ledger, each group on a cache line of its own.
-#[repr(C, align(64))]
-#[derive(Debug)]
-pub(super) struct Counters {
-    /// Requests issued.
-    pub requests: AtomicU64,
-    _requests_line: [u64; 7],
-    /// The flush epoch that acknowledgements fall into: one more with each flush submitted.
-    pub epoch: AtomicU32,
-    /// Epochs up to here are on the medium.
-    pub flushed: AtomicU32,
-    /// Trims issued.
-    pub trims: AtomicU64,
-    /// 1 if everything was synced and nothing issued since.
-    clean: AtomicU32,
-    /// 1 if the host went down on an unsynced ledger, of which the newest entries may be missing.
-    lagging: AtomicU32,
-}
 
 /// For each unit, which generations may be there. Shared by all workers.
 #[derive(Debug)]

@@ -1,12 +1,43 @@
-//! Memory of the ledger: anonymous, or a file's pages.
+//! [`Mapping`]: memory of the ledger's entries and counters, anonymous or a file's pages.
 
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use super::ledger::{Counters, Entry};
+/// The ledger entry of one unit, 16 bytes. Fields are stored one by one, in an order that is consistent wherever it stops.
+#[repr(C, align(16))]
+#[derive(Debug, Default)]
+pub(super) struct Entry {
+    /// The latest generation issued.
+    pub issued: AtomicU32,
+    /// The oldest that may be read.
+    pub floor: AtomicU32,
+    /// The oldest that may be there after power was lost, as far as flushes before the floor's say.
+    pub durable: AtomicU32,
+    /// [`BUSY`](super::ledger::BUSY), [`TRIMMED`](super::ledger::TRIMMED), [`TRIM_LOST`](super::ledger::TRIM_LOST), epoch.
+    pub state: AtomicU32,
+}
+
+/// Counters of the whole ledger, each group on a cache line of its own.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub(super) struct Counters {
+    /// Requests issued.
+    pub requests: AtomicU64,
+    _requests_line: [u64; 7],
+    /// The flush epoch that acknowledgements fall into: one more with each flush submitted.
+    pub epoch: AtomicU32,
+    /// Epochs up to here are on the medium.
+    pub flushed: AtomicU32,
+    /// Trims issued.
+    pub trims: AtomicU64,
+    /// 1 if everything was synced and nothing issued since.
+    pub clean: AtomicU32,
+    /// 1 if the host went down on an unsynced ledger, of which the newest entries may be missing.
+    pub lagging: AtomicU32,
+}
 
 /// Zeroed memory that is only ever touched through atomics. Pages take room when they are first written.
 #[derive(Debug)]

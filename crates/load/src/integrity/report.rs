@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Findings that a report lists; beyond, they are counted only.
 pub const FINDINGS: usize = 100;
 
-/// What a unit was found to be.
+/// Verdict on a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
@@ -210,7 +210,7 @@ pub struct IntegrityReport {
     pub damaged: Tally,
     /// The first [`FINDINGS`] units at fault, in the order in which they were read.
     pub findings: Vec<Finding>,
-    /// What this check could not tell, in words.
+    /// Cases that this check could not decide, in words.
     pub cannot_tell: Vec<String>,
 }
 

@@ -84,7 +84,7 @@ impl<'a> Scanner<'a> {
         self.report.note(text);
     }
 
-    /// What was found.
+    /// The report.
     pub fn finish(self) -> IntegrityReport {
         self.report
     }
@@ -167,7 +167,7 @@ pub fn recognise(span_bytes: u64, offset: u64, buffer: &[u8]) -> Option<(Layout,
 /// Finds requests of which only a part is there: a sector within a request's extent that an earlier one wrote.
 #[derive(Debug, Default)]
 struct Requests {
-    /// What was read last: stretches of one request each, in order.
+    /// The last reads: stretches of one request each, in order.
     stretches: VecDeque<Stretch>,
     /// Requests seen that reach beyond what was read.
     reaching: Vec<Reaching>,

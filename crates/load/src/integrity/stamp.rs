@@ -54,7 +54,7 @@ impl Generation {
     }
 }
 
-/// What a sector says of itself.
+/// The stamp of a sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
     pub run: u64,
@@ -67,7 +67,7 @@ pub(crate) struct Stamp {
     pub sector_bytes: u32,
 }
 
-/// What a sector is found to hold.
+/// Contents found in a sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     /// A whole stamp of this run, where it belongs.

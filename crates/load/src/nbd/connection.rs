@@ -48,7 +48,7 @@ impl Connection {
         self.framing
     }
 
-    /// What is asked of the kernel.
+    /// The descriptor for the kernel.
     pub fn fd(&self) -> RawFd {
         self.stream.as_raw_fd()
     }
@@ -76,7 +76,13 @@ impl Connection {
         (&self.stream).read(into)
     }
 
-    /// Has neither side hear any more of the other: what waits for the server ends.
+    /// Ends the direction to the server: it sees the end of the requests and can still send replies.
+    pub fn end_requests(&self) {
+        // Fails where the server has hung up already.
+        let _ = self.stream.shutdown(std::net::Shutdown::Write);
+    }
+
+    /// Ends both directions: what waits for the server ends.
     pub fn cut(&self) {
         // Fails where the server has done so already.
         let _ = self.stream.shutdown(std::net::Shutdown::Both);

@@ -11,7 +11,7 @@ use super::replies::{Pending, Replies};
 use super::{Connection, Terms, command_of};
 use crate::LoadError;
 
-/// What an export can do, as results name it.
+/// Abilities of an export, as results name them.
 const ABILITIES: [(u16, &str); 9] = [
     (transmission::READ_ONLY, "read-only"),
     (transmission::SEND_FLUSH, "flush"),
@@ -83,7 +83,7 @@ impl Export {
         Ok(export)
     }
 
-    /// What the server says of it.
+    /// The server's terms for it.
     pub fn terms(&self) -> &Terms {
         &self.terms
     }
@@ -93,7 +93,7 @@ impl Export {
         self.terms.flags & flag != 0
     }
 
-    /// What each thread has.
+    /// Connections of each thread.
     pub fn connections(&self) -> u32 {
         self.connections
     }
@@ -180,7 +180,7 @@ impl Export {
         self.carry_out(&trim, &mut [])
     }
 
-    /// What results say of it.
+    /// Its description in results.
     pub fn describe(&self) -> Value {
         let can = ABILITIES.iter().filter(|(flag, _)| self.can(*flag)).map(|(_, name)| *name).collect::<Vec<_>>();
         json!({

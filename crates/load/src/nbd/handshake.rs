@@ -9,10 +9,10 @@ use super::Terms;
 /// Replies to options are no longer; what servers say at length is text.
 const REPLY_BYTES_MAX: usize = 1 << 16;
 
-/// What comes of it.
+/// Result of the handshake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Agreed {
-    /// What the export is, and can do.
+    /// Size and abilities of the export.
     pub terms: Terms,
     /// How requests and replies look.
     pub framing: Framing,
@@ -49,7 +49,7 @@ impl OptionReply {
         self.kind == reply::ACK || self.kind & reply::IS_ERROR != 0
     }
 
-    /// What the server says of an error, in its words.
+    /// The server's message for an error.
     fn text(&self) -> String {
         match String::from_utf8_lossy(&self.data) {
             text if text.is_empty() => String::new(),

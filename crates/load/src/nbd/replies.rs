@@ -19,9 +19,9 @@ const ERROR_BYTES_MAX: usize = 8 << 10;
 
 /// A request under way.
 pub struct Pending {
-    /// What its reply is known by; 0 where none is awaited.
+    /// Handle of its reply; 0 where none is awaited.
     pub cookie: u64,
-    /// What it is, by the export's own offsets.
+    /// The request, by the export's own offsets.
     pub request: Request,
     /// Where its data are. What reads bring and nobody looks at may be longer than the room, and is then put into its begin
     /// again and again.
@@ -95,7 +95,7 @@ struct Data {
     is_last: bool,
 }
 
-/// What replies of one connection have come to.
+/// State of reading the replies of one connection.
 pub struct Replies {
     framing: Framing,
     staging: Box<[u8]>,
@@ -180,7 +180,7 @@ impl Replies {
         Landing { memory: self.staging[self.end..].as_mut_ptr(), room, is_whole: false }
     }
 
-    /// What stands before data: of a chunk, with the place where they belong.
+    /// Bytes of the header before data; a chunk's has their place too.
     fn header_bytes(&self) -> usize {
         match self.framing {
             Framing::Simple => SIMPLE_BYTES,

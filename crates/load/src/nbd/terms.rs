@@ -3,16 +3,16 @@
 /// Payload that every server takes, where it does not say how much (doc/proto.md).
 const MAXIMUM_BYTES: u32 = 32 << 20;
 
-/// What a server says of an export.
+/// A server's terms for an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
     /// Its size.
     pub capacity_bytes: u64,
     /// What it can do ([`transmission`](headstack_nbd::transmission)).
     pub flags: u16,
-    /// What offsets and lengths are multiples of.
+    /// Offsets and lengths are multiples of this.
     pub minimum_bytes: u32,
-    /// What they had better be multiples of.
+    /// Preferred multiple of offsets and lengths.
     pub preferred_bytes: u32,
     /// The longest payload.
     pub maximum_bytes: u32,

@@ -71,7 +71,7 @@ impl Rig<'_> {
         held.into_iter().flatten().for_each(|slot| self.advance(slot));
     }
 
-    /// What was done to zones, as results count it.
+    /// Counts of operations on zones, as in results.
     pub fn zone_counters(&self) -> Vec<Counter> {
         self.tending.as_ref().map_or_else(Vec::new, |tending| tending.counters())
     }

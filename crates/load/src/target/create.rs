@@ -9,13 +9,13 @@ use headstack_files::is_among_devices;
 use headstack_workload::quantity::format_bytes;
 use headstack_workload::{Purpose, Random};
 
-use super::file::check_same;
-use super::{kernel, open_failure, refused};
+use super::kernel;
+use super::refusals::{check_same, open_failure, refused};
 use crate::LoadError;
 
 /// Bytes written at a time.
 const CHUNK_BYTES: usize = 1 << 20;
-/// What memory of direct writes is aligned to: a page, which suits every device.
+/// Alignment of memory for direct writes: a page, which suits every device.
 const ALIGN_BYTES: usize = 4096;
 
 /// Creates a file of `bytes` of incompressible data. It has its name only when it is whole and on stable storage; until

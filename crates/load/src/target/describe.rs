@@ -1,12 +1,11 @@
 //! What a target is, for those who judge its figures.
 
-use std::fs;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::in_use::unescape;
 use super::machine::{Block, Machine};
+use super::stacked::mount_of;
 use super::{Access, Opened, TargetKind, kernel};
 
 /// Attributes of a disk: their names in results, and in sysfs. Those that a disk does not have are left out.
@@ -105,30 +104,7 @@ fn describe_block(machine: &Machine, block: &Block) -> Value {
     Value::Object(description)
 }
 
-/// Of `none [mq-deadline] kyber`, what is in brackets.
+/// The scheduler in brackets, such as mq-deadline in `none [mq-deadline] kyber`.
 fn chosen(schedulers: &str) -> &str {
     schedulers.split_once('[').and_then(|(_, rest)| Some(rest.split_once(']')?.0)).unwrap_or(schedulers)
-}
-
-/// A mounted file system, as this process sees it.
-pub(super) struct Mounted {
-    pub at: String,
-    pub kind: String,
-    pub source: String,
-    pub options: String,
-}
-
-/// The file system that a path is on: the one mounted deepest above it, and the last of those mounted there.
-pub(super) fn mount_of(machine: &Machine, path: &Path) -> Option<Mounted> {
-    let path = fs::canonicalize(path).ok()?;
-    let text = fs::read_to_string(machine.proc.join("self/mountinfo")).ok()?;
-    let parse = |line: &str| {
-        let (mount, system) = line.split_once(" - ")?;
-        let mut mount = mount.split(' ').skip(4);
-        let (at, own) = (unescape(mount.next()?), mount.next()?);
-        let mut system = system.split(' ');
-        let (kind, source, options) = (system.next()?.to_owned(), unescape(system.next()?), system.next()?);
-        Some(Mounted { at, kind, source, options: format!("{own},{options}") })
-    };
-    text.lines().filter_map(parse).filter(|mount| path.starts_with(&mount.at)).max_by_key(|mount| mount.at.len())
 }

@@ -4,14 +4,18 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 
+use super::contents::Sample;
 use super::in_use::Uses;
 use super::libblkid::Libblkid;
-use super::machine::{Block, Machine, Number, Object};
+use super::machine::{Block, Machine};
+use super::object::{Number, Object};
+use super::refusals::{open_failure, refused};
 use super::signatures::{Signature, probe};
-use super::{Access, Opened, Permission, kernel, open_failure, openers, refused};
+use super::superblocks::Part;
+use super::{Access, Opened, Permission, kernel, openers, partitions};
 use crate::LoadError;
 
-/// What is told where the machine has no libblkid.
+/// Message where the machine has no libblkid.
 pub(super) const NO_SECOND_OPINION: &str =
     "libblkid.so.1 is not on this machine: what the device carried was judged by headstack's own table alone";
 
@@ -52,20 +56,21 @@ pub(super) fn open(path: &str, number: Number, access: &Access, permission: &Per
     let partitions = block.partitions();
     let inside = partitions.iter().filter_map(|part| Some((part.name.as_str(), part.extent_bytes()?)));
     let whole = (block.name.as_str(), (0, length_bytes));
-    check_signatures(path, &claim, std::iter::once(whole).chain(inside), &permission.signatures)?;
+    let notes = check_signatures(path, &claim, std::iter::once(whole).chain(inside), &permission.signatures)?;
     if kernel::is_read_only(&claim).map_err(failure)? {
         return Err(refused(path, "is read-only, set so by blockdev --setro or by the drive's write protection"));
     }
     let file = access.options(true).open(path).map_err(failure)?;
     check_same(path, &file, number)?;
     let mut opened = finish(path, file, Some(claim), number, &machine)?;
+    opened.notes.extend(notes);
     if Libblkid::here().is_none() {
         opened.notes.push(NO_SECOND_OPINION.to_owned());
     }
     Ok(opened)
 }
 
-/// What others need a device for, if they do.
+/// How others use a device, if they do.
 pub(super) fn used_by_others(uses: &Uses, machine: &Machine, block: &Block) -> Option<String> {
     uses.of_device(block).or_else(|| openers::of_devices(machine, &uses.objects_of(block)))
 }
@@ -133,39 +138,46 @@ fn check_named(path: &str, block: &Block, machine: &Machine, destroy: &[String])
 }
 
 /// Fails where one of a device's parts, each with its name, begin and length, carries what `allowed` does not name, by our
-/// own table or by libblkid's.
+/// own table or by libblkid's, or where the first of them, the whole, holds structured data without any signature that
+/// `allowed` names. Partitions that the kernel has not read are parts as well. Returns what else has to be known of it.
 pub(super) fn check_signatures<'n>(
     path: &str,
     device: &File,
     parts: impl Iterator<Item = (&'n str, (u64, u64))>,
     allowed: &[String],
-) -> Result<(), LoadError> {
-    // Names, where each is, and of which device.
+) -> Result<Vec<String>, LoadError> {
+    let unread = |name: &str, error: io::Error| {
+        refused(path, format!("{name} cannot be searched for file systems ({error}), so that it is not written"))
+    };
+    let parts = with_unread_partitions(device, parts).map_err(|error| unread("its partition table", error))?;
+    // Names, where each is, and of which part.
     let mut found: Vec<(String, u64, &str)> = Vec::new();
-    for (name, (from_bytes, length_bytes)) in parts {
-        let unread = |error: io::Error| {
-            refused(path, format!("{name} cannot be searched for file systems ({error}), so that it is not written"))
-        };
-        let ours = probe(device, from_bytes, length_bytes).map_err(unread)?;
-        let theirs = Libblkid::here().map(|library| library.probe(device, from_bytes, length_bytes)).transpose();
-        let theirs = theirs.map_err(unread)?.unwrap_or_default();
-        // Which it may take for a partition table; where one protects a GPT, it is a part of that.
-        let is_boot = ours.iter().any(Signature::is_boot_sector);
-        let all = ours.into_iter().map(|one| (one.name.to_owned(), one.at_bytes));
-        let theirs = theirs.into_iter().filter(|one| !(is_boot && one.name == "dos"));
-        for (signature, at_bytes) in all.chain(theirs.map(|one| (one.name, one.at_bytes))) {
-            let signature = if signature == "PMBR" { "gpt".to_owned() } else { signature };
-            if !found.iter().any(|(known, _, part)| *known == signature && *part == name) {
+    for (name, (from_bytes, length_bytes)) in &parts {
+        for (signature, at_bytes) in carried(device, *from_bytes, *length_bytes).map_err(|error| unread(name, error))? {
+            if !found.iter().any(|(known, _, part)| *known == signature && part == name) {
                 found.push((signature, at_bytes, name));
             }
         }
     }
-    found.retain(|(name, ..)| !allowed.iter().any(|allowed| allowed.eq_ignore_ascii_case(name)));
+    let is_allowed = |name: &str| allowed.iter().any(|allowed| allowed.eq_ignore_ascii_case(name));
+    let explains = |name: &str| is_allowed(name) && !Signature::is_table(name);
+    let mut sample = Sample::default();
+    if let Some((name, (from_bytes, length_bytes))) = parts.first()
+        && !found.iter().any(|(name, ..)| explains(name))
+    {
+        let has_table = found.iter().any(|(name, ..)| Signature::is_table(name));
+        let part = Part::new(device, *from_bytes, *length_bytes);
+        sample = Sample::take(&part, *length_bytes, has_table).map_err(|error| unread(name, error))?;
+    }
     // Pages read here would hide what is on the device from buffered reads of the measurement.
     // SAFETY: takes numbers only; that it may fail changes nothing but the speed of such reads.
     unsafe { libc::posix_fadvise(std::os::fd::AsRawFd::as_raw_fd(device), 0, 0, libc::POSIX_FADV_DONTNEED) };
+    found.retain(|(name, ..)| !is_allowed(name));
     if found.is_empty() {
-        return Ok(());
+        return match sample.refusal(allowed) {
+            Some(message) => Err(refused(path, message)),
+            None => Ok(sample.note().into_iter().collect()),
+        };
     }
     let listed: Vec<String> = found.iter().map(|(name, at, part)| format!("{name} (at byte {at} of {part})")).collect();
     let mut names: Vec<String> = Vec::new();
@@ -176,4 +188,32 @@ pub(super) fn check_signatures<'n>(
         }
     }
     Err(refused(path, format!("carries {}: allow that to be overwritten by {}", listed.join(", "), names.join(" "))))
+}
+
+/// The parts, and the partitions in them that are not among them.
+fn with_unread_partitions<'n>(
+    device: &File,
+    parts: impl Iterator<Item = (&'n str, (u64, u64))>,
+) -> io::Result<Vec<(String, (u64, u64))>> {
+    let mut all: Vec<(String, (u64, u64))> = parts.map(|(name, extent)| (name.to_owned(), extent)).collect();
+    for (name, (from_bytes, length_bytes)) in all.clone() {
+        for extent in partitions::inside(device, from_bytes, length_bytes)? {
+            if !all.iter().any(|(_, known)| *known == extent) {
+                all.push((format!("the partition at byte {} of {name}", extent.0 - from_bytes), extent));
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// What is found in a part by our own table and by libblkid's: names, and where each is.
+fn carried(device: &File, from_bytes: u64, length_bytes: u64) -> io::Result<Vec<(String, u64)>> {
+    let ours = probe(device, from_bytes, length_bytes)?;
+    let theirs = Libblkid::here().map(|library| library.probe(device, from_bytes, length_bytes)).transpose()?;
+    // Which it may take for a partition table; where one protects a GPT, it is a part of that.
+    let is_boot = ours.iter().any(Signature::is_boot_sector);
+    let theirs = theirs.unwrap_or_default().into_iter().filter(|one| !(is_boot && one.name == "dos"));
+    let all = ours.into_iter().map(|one| (one.name.to_owned(), one.at_bytes));
+    let all = all.chain(theirs.map(|one| (one.name, one.at_bytes)));
+    Ok(all.map(|(name, at)| (if name == "PMBR" { "gpt".to_owned() } else { name }, at)).collect())
 }

@@ -12,14 +12,16 @@ use headstack_workload::{Kind, Request};
 use serde_json::{Value, json};
 
 use super::libblkid::Libblkid;
-use super::{Permission, device, kernel, refused};
+use super::refusals::refused;
+use super::{Permission, contents, device, kernel, superblocks};
 use crate::LoadError;
 use crate::nbd::Export;
 use crate::newer_calls;
 
 const MIB: u64 = 1 << 20;
 
-/// Where signatures are looked for, from the start: all that is near it, and the copies of ext4 and btrfs.
+/// Where signatures are looked for, from the start: all that is near it, and the copies of ext4 and btrfs. Copies of XFS and
+/// the sampled blocks are read beside.
 const LOOKED_AT: [(u64, u64); 6] =
     [(0, 9 * MIB), (32 * MIB, MIB), (64 * MIB, MIB), (128 * MIB, MIB), (32 << 30, MIB), (256 << 30, MIB)];
 /// And so much of the end.
@@ -52,7 +54,7 @@ pub(super) fn open(
         let unread = |error| refused(name, format!("cannot be searched for file systems ({error}): it is not written"));
         let image = image(&export).map_err(unread)?;
         let whole = ("the export", (0, export.terms().capacity_bytes));
-        device::check_signatures(name, &image, std::iter::once(whole), &permission.signatures)?;
+        notes.extend(device::check_signatures(name, &image, std::iter::once(whole), &permission.signatures)?);
         if Libblkid::here().is_none() {
             notes.push(device::NO_SECOND_OPINION.to_owned());
         }
@@ -76,7 +78,13 @@ fn image(export: &Export) -> io::Result<File> {
     let step = MIB.min(u64::from(terms.maximum_bytes) / unit * unit).max(unit);
     let end = (capacity_bytes.saturating_sub(END_BYTES) / unit * unit, END_BYTES + unit);
     let mut buffer = vec![0; step as usize];
-    for (from, length) in LOOKED_AT.into_iter().chain([end]) {
+    let copies = superblocks::xfs_windows(capacity_bytes).map(|at| (at, superblocks::XFS_WINDOW_BYTES));
+    let sampled = contents::places(capacity_bytes).map(|at| (at, contents::BLOCK_BYTES));
+    let is_known = |at: u64| at < LOOKED_AT[0].1 || at >= end.0;
+    let others = copies.chain(sampled).filter(|&(at, _)| !is_known(at));
+    // Requests begin and end at multiples of the server's unit.
+    let others = others.map(|(at, length)| (at / unit * unit, length.next_multiple_of(unit) + unit));
+    for (from, length) in LOOKED_AT.into_iter().chain(others).chain([end]) {
         let until = (from + length).min(capacity_bytes);
         for offset_bytes in (from..until).step_by(step as usize) {
             let length_bytes = step.min(until - offset_bytes) as u32;
@@ -94,7 +102,7 @@ fn image(export: &Export) -> io::Result<File> {
     Ok(file)
 }
 
-/// What somebody needs to judge figures of it.
+/// Facts that its figures depend on.
 pub(super) fn describe(name: &str, export: &Export, sync: Sync, write: bool, notes: &[String]) -> Value {
     let terms = export.terms();
     let mut description = json!({

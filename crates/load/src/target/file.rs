@@ -7,8 +7,11 @@ use std::path::Path;
 use headstack_workload::quantity::format_bytes;
 
 use super::in_use::Uses;
-use super::machine::{Block, Machine, Number, Object};
-use super::{Access, Opened, Permission, create, kernel, open_failure, openers, refused};
+use super::machine::{Block, Machine};
+use super::object::{Number, Object};
+use super::refusals::{check_same, open_failure, refused};
+use super::stacked::{self, Behind};
+use super::{Access, Opened, Permission, create, kernel, openers};
 use crate::LoadError;
 
 /// `statfs` of tmpfs and ramfs, which are memory.
@@ -28,7 +31,7 @@ pub(super) fn open(
     let grown_bytes = permission.create_bytes.filter(|&bytes| bytes > length_bytes);
     if permission.write || grown_bytes.is_some() {
         check_overwrite(path, permission, length_bytes)?;
-        check_unused(path, &metadata)?;
+        check_unused(path, &metadata, &permission.signatures)?;
     }
     if let Some(bytes) = grown_bytes {
         create::grow(path, &metadata, bytes, progress)?;
@@ -81,8 +84,9 @@ fn check_overwrite(path: &str, permission: &Permission, length_bytes: u64) -> Re
     Ok(())
 }
 
-/// Fails where others need the file that `metadata` is of.
-fn check_unused(path: &str, metadata: &fs::Metadata) -> Result<(), LoadError> {
+/// Fails where others need the file that `metadata` is of, or one behind it; what cannot be found out is written where
+/// `allowed` names the kind of file system.
+fn check_unused(path: &str, metadata: &fs::Metadata, allowed: &[String]) -> Result<(), LoadError> {
     let machine = Machine::this();
     let unknown = |error| refused(path, format!("what is in use cannot be read ({error}), so that it is not written"));
     let uses = Uses::of(&machine).map_err(unknown)?;
@@ -90,9 +94,28 @@ fn check_unused(path: &str, metadata: &fs::Metadata) -> Result<(), LoadError> {
     let file = File::open(path).map_err(|error| open_failure(path, error, true))?;
     check_same(path, &file, metadata)?;
     let used = uses.of_file(what).map(|used| format!("it {used}"));
-    match used.or_else(|| openers::of_file(&machine, &file, what)) {
-        Some(used) => Err(refused(path, format!("is in use: {used}; it is not written"))),
-        None => Ok(()),
+    let in_use = |used: String| refused(path, format!("is in use: {used}; it is not written"));
+    if let Some(used) = used.or_else(|| openers::of_file(&machine, &file, &[what])) {
+        return Err(in_use(used));
+    }
+    let canonical = fs::canonicalize(path).map_err(|error| open_failure(path, error, true))?;
+    match stacked::behind(&machine, &canonical) {
+        Behind::Itself => Ok(()),
+        Behind::Files(files) => {
+            for behind in files {
+                let file = File::open(&behind).map_err(unknown)?;
+                let real = Object::of(&file.metadata().map_err(unknown)?);
+                let used = uses.of_file(real).map(|used| format!("it {used}"));
+                if let Some(used) = used.or_else(|| openers::of_file(&machine, &file, &[real, what])) {
+                    return Err(in_use(format!("{used} (as {})", behind.display())));
+                }
+            }
+            Ok(())
+        }
+        Behind::Unknown(kind, _) if allowed.contains(&kind) => Ok(()),
+        Behind::Unknown(kind, why) => {
+            Err(refused(path, format!("may be in use: {why}; it is not written unless --signature {kind} allows it")))
+        }
     }
 }
 
@@ -101,15 +124,6 @@ pub(super) fn used_by_others(uses: &Uses, machine: &Machine, file: &File) -> Opt
     let what = Object::of(&file.metadata().ok()?);
     let used = uses.of_file(what).map(|used| format!("it {used}"));
     used.or_else(|| openers::of_written_file(machine, file, what))
-}
-
-/// The path may name another file by now.
-pub(super) fn check_same(path: &str, file: &File, metadata: &fs::Metadata) -> Result<(), LoadError> {
-    let found = file.metadata().map_err(|error| open_failure(path, error, false))?;
-    if Object::of(&found) == Object::of(metadata) {
-        return Ok(());
-    }
-    Err(refused(path, "became another file while it was opened"))
 }
 
 fn finish(path: &str, file: File, access: &Access) -> Result<Opened, LoadError> {
@@ -163,6 +177,6 @@ fn device_below(machine: &Machine, path: &str, device: u64) -> Option<Block> {
     if number.major != 0 {
         return machine.block(number).ok();
     }
-    let mount = super::describe::mount_of(machine, Path::new(path))?;
+    let mount = stacked::mount_of(machine, &fs::canonicalize(path).ok()?)?;
     machine.block(machine.number_of(&mount.source, &machine.proc.join("self"))?).ok()
 }

@@ -9,7 +9,8 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::machine::{Block, Machine, Number, Object, list};
+use super::machine::{Block, Machine, list};
+use super::object::{Number, Object};
 
 /// A mounted file system.
 struct Mount {
@@ -24,7 +25,7 @@ struct LoopDevice {
     backing: Object,
 }
 
-/// What is in use on a machine.
+/// Devices in use on a machine.
 pub(super) struct Uses<'a> {
     machine: &'a Machine,
     mounts: Vec<Mount>,
@@ -174,20 +175,29 @@ fn and(further: Option<String>) -> String {
 
 /// The mounts of every namespace that can be read.
 fn mounts(machine: &Machine) -> io::Result<Vec<Mount>> {
-    let own = machine.proc.join("self");
-    let mut mounts = parse_mounts(machine, &own, &fs::read_to_string(own.join("mountinfo"))?);
     // Where the root directory is not a mount point, as under chroot, nothing else tells its device.
     let root = Number::from_raw(fs::metadata(machine.proc.join("self/root"))?.dev());
+    let tables = mount_tables(machine)?;
+    let mut mounts: Vec<Mount> =
+        tables.iter().flat_map(|(process, text)| parse_mounts(machine, process, text)).collect();
     mounts.push(Mount { devices: vec![root], at: "/".into() });
+    Ok(mounts)
+}
+
+/// The table of mounts of every namespace that can be read, each with a process in it; this process's own is the first.
+pub(super) fn mount_tables(machine: &Machine) -> io::Result<Vec<(PathBuf, String)>> {
+    let own = machine.proc.join("self");
+    let text = fs::read_to_string(own.join("mountinfo"))?;
     let mut namespaces: BTreeSet<PathBuf> = fs::read_link(own.join("ns/mnt")).into_iter().collect();
+    let mut tables = vec![(own, text)];
     for process in machine.processes() {
         // A process that cannot be asked, or is gone by now, tells nothing.
         let known = fs::read_link(process.join("ns/mnt")).is_ok_and(|namespace| !namespaces.insert(namespace));
         if !known && let Ok(text) = fs::read_to_string(process.join("mountinfo")) {
-            mounts.extend(parse_mounts(machine, &process, &text));
+            tables.push((process, text));
         }
     }
-    Ok(mounts)
+    Ok(tables)
 }
 
 /// Lines of proc(5)'s mountinfo: `36 35 98:0 /root /at options optional - type source superblock-options`.

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 
-use super::machine::{Number, Object};
+use super::object::{Number, Object};
 use crate::newer_calls;
 
 /// `linux/fs.h`; libc has none of these four.
@@ -57,7 +57,7 @@ const LAST: u32 = 0x1;
 /// Extents that hold data, but none on the device: not placed yet, or allocated and never written.
 const NOWHERE: u32 = 0x2 | 0x4 | 0x800;
 
-/// What a request with `O_DIRECT` is aligned to.
+/// Alignment of requests with `O_DIRECT`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DirectAlignment {
     pub memory_bytes: u32,

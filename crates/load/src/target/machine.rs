@@ -1,59 +1,11 @@
 //! What the kernel says of the machine's block devices: numbers, partitions, what lies on what.
 
-use std::fmt;
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use super::kernel;
-
-/// A device's major and minor number, which tell devices apart where names do not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Number {
-    pub major: u32,
-    pub minor: u32,
-}
-
-impl Number {
-    pub(super) fn from_raw(device: u64) -> Number {
-        Number { major: libc::major(device), minor: libc::minor(device) }
-    }
-
-    /// From text such as `8:16`.
-    pub(super) fn parse(text: &str) -> Option<Number> {
-        let (major, minor) = text.trim().split_once(':')?;
-        Some(Number { major: major.parse().ok()?, minor: minor.parse().ok()? })
-    }
-}
-
-impl fmt::Display for Number {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}:{}", self.major, self.minor)
-    }
-}
-
-/// What can be in use: a block device, the character device that leads past it, or a file by the number of its file system
-/// and its inode.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Object {
-    Device(Number),
-    CharacterDevice(Number),
-    File { device: u64, inode: u64 },
-}
-
-impl Object {
-    pub(super) fn of(metadata: &fs::Metadata) -> Object {
-        let kind = metadata.file_type();
-        if kind.is_block_device() {
-            Object::Device(Number::from_raw(metadata.rdev()))
-        } else if kind.is_char_device() {
-            Object::CharacterDevice(Number::from_raw(metadata.rdev()))
-        } else {
-            Object::File { device: metadata.dev(), inode: metadata.ino() }
-        }
-    }
-}
+use super::object::{Number, Object};
 
 /// Where the kernel tells: `/proc`, `/sys`, and the devices' nodes.
 #[derive(Clone, Debug)]
@@ -147,7 +99,7 @@ impl Machine {
     }
 }
 
-/// What is in a directory, and nothing if there is none.
+/// Entries of a directory; none if it does not exist.
 pub(super) fn list(directory: &Path) -> Vec<PathBuf> {
     fs::read_dir(directory).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path())).collect()
 }
@@ -215,12 +167,12 @@ impl Block {
         Block::at(self.directory.clone()).is_some_and(|block| block.number == self.number)
     }
 
-    /// What is made of it: mappings, arrays, caches.
+    /// Devices made of it: mappings, arrays, caches.
     pub(super) fn holders(&self) -> Vec<Block> {
         self.linked("holders")
     }
 
-    /// What it is made of.
+    /// Devices that it is made of.
     pub(super) fn slaves(&self) -> Vec<Block> {
         self.linked("slaves")
     }

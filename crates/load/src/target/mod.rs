@@ -3,6 +3,7 @@
 //! Reading asks for nothing. Writing a block device takes its name or serial number, and that nothing is known to need
 //! what is on it; writing an export takes its address or name; writing a file that exists takes a word too.
 
+mod contents;
 mod create;
 mod describe;
 mod device;
@@ -13,9 +14,14 @@ mod in_use;
 mod kernel;
 mod libblkid;
 mod machine;
+mod map;
 mod namespace;
+mod object;
 mod openers;
+mod partitions;
+mod refusals;
 mod signatures;
+mod stacked;
 mod superblocks;
 #[cfg(test)]
 mod tests;
@@ -24,7 +30,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -42,11 +48,13 @@ use crate::nvme::words_of;
 use crate::target_map::At;
 use crate::zones::{DeviceLimits, Zones};
 use in_use::Uses;
-use machine::{Block, Machine, Number, Object};
+use machine::{Block, Machine};
+use object::{Number, Object};
+use refusals::{missing, open_failure, refused};
 
 pub use failure_scope::FailureScope;
 
-/// What requests to a target that stores nothing begin and end on.
+/// Block size of a target that stores nothing.
 const BLOCK_BYTES: u32 = 512;
 
 /// How the line begins that says why a target is not written any further.
@@ -55,10 +63,10 @@ pub const WRITING_STOPPED: &str = "is in use by now, and is not written any furt
 /// Between two looks at whether others have come to need what is written.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// What is discarded between two looks at whether to go on.
+/// Bytes discarded between two checks for a stop.
 const DISCARD_BYTES: u64 = 1 << 30;
 
-/// What somebody allows to be done to a target.
+/// Permissions on a target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Permission {
     /// It may be written, as far as the rest allows.
@@ -75,7 +83,7 @@ pub struct Permission {
     pub overwrite: bool,
 }
 
-/// What a target is.
+/// Kind of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TargetKind {
     /// A file of a file system.
@@ -124,9 +132,9 @@ impl Access {
     }
 }
 
-/// What opening finds.
+/// Result of opening a target.
 struct Opened {
-    /// Of a namespace the block device of the same contents, where it has one.
+    /// Block device with the contents of this namespace, if it has one.
     file: File,
     namespace: Option<namespace::OpenNamespace>,
     /// Keeps others from mounting a device that is written.
@@ -140,7 +148,7 @@ struct Opened {
     notes: Vec<String>,
 }
 
-/// What is behind a target.
+/// Backing of a target.
 enum Behind {
     /// A file or device of this machine.
     Kernel(Opened),
@@ -166,6 +174,8 @@ pub struct Target {
     zones: Mutex<Option<Arc<Zones>>>,
     /// Somebody gave up what is under way.
     given_up: AtomicBool,
+    /// Where the file was created, by its place without links.
+    created: Option<PathBuf>,
 }
 
 impl Target {
@@ -191,15 +201,15 @@ impl Target {
             return Target::open_export(path, sync, permission, 1);
         }
         let access = Access { direct, sync };
-        let (opened, resolved) = match fs::canonicalize(path) {
-            Ok(resolved) => (open_existing(path, &resolved, &access, permission, progress)?, resolved),
+        let (opened, resolved, is_created) = match fs::canonicalize(path) {
+            Ok(resolved) => (open_existing(path, &resolved, &access, permission, progress)?, resolved, false),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let Some(bytes) = permission.create_bytes else { return Err(missing(path)) };
                 if fs::symlink_metadata(path).is_ok() {
                     return Err(missing(path));
                 }
                 let opened = file::create(path, bytes, &access, permission, progress)?;
-                (opened, fs::canonicalize(path).map_err(|error| open_failure(path, error, false))?)
+                (opened, fs::canonicalize(path).map_err(|error| open_failure(path, error, false))?, true)
             }
             Err(error) => return Err(open_failure(path, error, permission.write)),
         };
@@ -225,6 +235,7 @@ impl Target {
             description,
             zones: Mutex::new(None),
             given_up: AtomicBool::new(false),
+            created: is_created.then_some(resolved),
         })
     }
 
@@ -247,6 +258,7 @@ impl Target {
             behind: Behind::Server(Arc::new(export), notes),
             zones: Mutex::new(None),
             given_up: AtomicBool::new(false),
+            created: None,
         })
     }
 
@@ -269,6 +281,7 @@ impl Target {
             description,
             zones: Mutex::new(None),
             given_up: AtomicBool::new(false),
+            created: None,
         }
     }
 
@@ -276,6 +289,20 @@ impl Target {
     /// they should, on any machine.
     pub fn null_in(time: Time, capacity_bytes: u64) -> Target {
         Target { time, ..Target::null(capacity_bytes) }
+    }
+
+    /// Removes the file if opening has created it and it is still the same: nobody needs it when the measurement is refused.
+    pub fn remove_created(&self) {
+        let (Some(path), Some(opened)) = (&self.created, self.opened()) else { return };
+        let object = |metadata: fs::Metadata| Object::of(&metadata);
+        let is_ours = opened
+            .file
+            .metadata()
+            .is_ok_and(|own| fs::symlink_metadata(path).is_ok_and(|at| object(at) == object(own)));
+        if is_ours {
+            // What led here is reported; a file that cannot be removed is no harm.
+            let _ = fs::remove_file(path);
+        }
     }
 
     /// Has nobody wait any longer for what is under way, but for a moment in which a device that works answers. Of no use
@@ -344,7 +371,7 @@ impl Target {
         self.capacity_bytes
     }
 
-    /// What it has in whole blocks of `block_bytes`.
+    /// Its capacity in whole blocks of `block_bytes`.
     pub fn whole_bytes(&self, block_bytes: u32) -> u64 {
         self.capacity_bytes / u64::from(block_bytes) * u64::from(block_bytes)
     }
@@ -352,6 +379,11 @@ impl Target {
     /// The unit that requests to any of them begin and end on: sectors of 512 bytes at least, as on a simulated drive.
     pub fn common_block_bytes(targets: &[Arc<Target>]) -> u32 {
         targets.iter().map(|target| target.block_bytes()).fold(BLOCK_BYTES, u32::max)
+    }
+
+    /// Whether requests may begin and end at any byte: those to a file through the page cache.
+    pub fn takes_any_bytes(&self) -> bool {
+        self.kind == TargetKind::File && self.description["direct"] == false
     }
 
     /// The time that all of them keep.
@@ -441,7 +473,7 @@ impl Target {
         self.writes_are_durable
     }
 
-    /// What offsets and lengths of direct requests are multiples of: the logical block.
+    /// Logical block: offsets and lengths of direct requests are multiples of it.
     pub fn block_bytes(&self) -> u32 {
         match &self.behind {
             Behind::Kernel(opened) => opened.block_bytes,
@@ -450,7 +482,7 @@ impl Target {
         }
     }
 
-    /// What the device writes at once; smaller writes make it read first.
+    /// Physical block: smaller writes make the device read first.
     pub fn physical_block_bytes(&self) -> u32 {
         match &self.behind {
             Behind::Kernel(opened) => opened.physical_block_bytes,
@@ -459,7 +491,7 @@ impl Target {
         }
     }
 
-    /// What addresses of direct requests' memory are multiples of.
+    /// Alignment of the memory of direct requests.
     pub fn memory_align_bytes(&self) -> u32 {
         self.opened().map_or(1, |opened| opened.memory_align_bytes)
     }
@@ -474,7 +506,7 @@ impl Target {
         disk.attribute_u64("queue/rotational").map(|flag| flag != 0)
     }
 
-    /// What makes figures of it mean less than they seem to, one line each.
+    /// Caveats on its figures, one line each.
     pub fn notes(&self) -> &[String] {
         match &self.behind {
             Behind::Kernel(opened) => &opened.notes,
@@ -639,38 +671,4 @@ fn open_existing(
         "is a socket"
     };
     Err(refused(path, format!("{what}: files and block devices are measured")))
-}
-
-fn missing(path: &str) -> LoadError {
-    match fs::read_link(path) {
-        Ok(leads) => refused(path, format!("is a link to {}, which does not exist", leads.display())),
-        Err(_) => refused(path, "does not exist; a file is created where a size is given"),
-    }
-}
-
-fn refused(path: &str, message: impl Into<String>) -> LoadError {
-    // A link is refused for what it leads to, which is named.
-    let leads = fs::canonicalize(path).ok().filter(|leads| fs::read_link(path).is_ok() && leads != Path::new(path));
-    let target = leads.map_or_else(|| path.to_owned(), |leads| format!("{path} ({})", leads.display()));
-    LoadError::Target { target, message: message.into() }
-}
-
-/// Why it could not be opened, in words where the kernel's need some.
-fn open_failure(path: &str, error: io::Error, write: bool) -> LoadError {
-    let verb = if write { "written" } else { "read" };
-    let message = match error.raw_os_error() {
-        Some(libc::EACCES | libc::EPERM) => {
-            format!("may not be {verb} by this user ({error}); block devices take root, or the group disk")
-        }
-        Some(libc::ENXIO | libc::ENODEV) => format!("has no device behind it, or one that was removed ({error})"),
-        Some(libc::ENOMEDIUM) => "has no medium in it".to_owned(),
-        Some(libc::EROFS) => "is read-only: the device, or the file system it is on".to_owned(),
-        Some(libc::ENOSPC) => "has no room: the file system is full".to_owned(),
-        Some(libc::EDQUOT) => "has no room: this user's quota is used up".to_owned(),
-        Some(libc::EFBIG) => "is larger than its file system or this user's limit allows".to_owned(),
-        Some(libc::ETXTBSY) => "is a program that runs, or is swapped on".to_owned(),
-        Some(libc::EINVAL) => "cannot be opened for direct I/O on this file system: measure it buffered".to_owned(),
-        _ => return LoadError::Io { target: path.to_owned(), action: "open", source: error },
-    };
-    refused(path, message)
 }

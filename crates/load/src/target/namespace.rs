@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use headstack_jobfiles::Sync;
 
-use super::machine::{Block, Machine, Number};
-use super::{Access, Opened, Permission, device, kernel, open_failure, refused};
+use super::machine::{Block, Machine};
+use super::object::Number;
+use super::refusals::{open_failure, refused};
+use super::{Access, Opened, Permission, device, kernel};
 use crate::LoadError;
 use crate::nvme::Namespace;
 

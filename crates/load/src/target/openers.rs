@@ -4,12 +4,16 @@
 //! hidden from it. Who that is tells `/proc`, which also has to do for devices, since these know no leases.
 
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::kernel;
-use super::machine::{Machine, Object};
+use super::machine::Machine;
+use super::object::Object;
+
+/// Device that a process has open if it serves a file system.
+const FUSE: &str = "/dev/fuse";
 
 /// Tools that ask a drive for its health have it open for writing no longer than this.
 const PASSING: Duration = Duration::from_millis(300);
@@ -18,12 +22,13 @@ const PASSING: Duration = Duration::from_millis(300);
 /// short in the tests (the ring is the likely cause, not a proven one); 3 s is ten times that, with no measurement behind it.
 const KERNEL_RELEASE: Duration = Duration::from_secs(3);
 
-/// What somebody else does with a file that is about to be written; `file` is open for reading.
-pub(super) fn of_file(machine: &Machine, file: &File, what: Object) -> Option<String> {
-    found(holders(machine, &[what])).or_else(|| {
+/// What somebody else does with a file that is about to be written; `file` is open for reading. `objects` are the file, and
+/// those by which this process may have it open.
+pub(super) fn of_file(machine: &Machine, file: &File, objects: &[Object]) -> Option<String> {
+    found(holders(machine, objects)).or_else(|| {
         // This process may have it open several times, as jobs over one file do.
         let is_refused =
-            || kernel::lease(file, libc::F_RDLCK) == Some(false) && does(&machine.proc.join("self"), &[what]).is_none();
+            || kernel::lease(file, libc::F_RDLCK) == Some(false) && does(&machine.proc.join("self"), objects).is_none();
         let start = Instant::now();
         let mut is_hidden = is_refused();
         while is_hidden && start.elapsed() < KERNEL_RELEASE {
@@ -47,7 +52,7 @@ pub(super) fn of_devices(machine: &Machine, objects: &[Object]) -> Option<String
     lasting(|| holders(machine, objects))
 }
 
-/// What is still so a moment later.
+/// Finding that is still true a moment later.
 fn lasting(look: impl Fn() -> Vec<String>) -> Option<String> {
     let before = look();
     if before.is_empty() {
@@ -76,27 +81,32 @@ fn holders(machine: &Machine, objects: &[Object]) -> Vec<String> {
 
 /// What a process does with one of `objects`, by its descriptors, and by its memory where descriptors were closed.
 fn does(process: &Path, objects: &[Object]) -> Option<&'static str> {
-    by_descriptor(process, objects)
-        .or_else(|| maps_shared(process, objects).then_some("has it in its memory for writing"))
+    by_descriptor(process, objects).or_else(|| by_memory(process, objects))
 }
 
 fn by_descriptor(process: &Path, objects: &[Object]) -> Option<&'static str> {
     let descriptors = fs::read_dir(process.join("fd")).ok()?;
-    descriptors.filter_map(Result::ok).find_map(|entry| {
-        // Sockets and pipes are most of them.
-        if !fs::read_link(entry.path()).is_ok_and(|path| path.starts_with("/")) {
-            return None;
-        }
-        let told = fs::read_to_string(process.join("fdinfo").join(entry.file_name())).ok()?;
+    // Sockets and pipes are most of them.
+    let links = descriptors.filter_map(|entry| {
+        let path = entry.ok()?.path();
+        let leads_to = fs::read_link(&path).ok().filter(|leads_to| leads_to.starts_with("/"))?;
+        Some((path, leads_to))
+    });
+    let links: Vec<(PathBuf, PathBuf)> = links.collect();
+    // It mounts what it reads: squashfuse and fuse2fs read an image.
+    let serves = links.iter().any(|(_, leads_to)| leads_to == Path::new(FUSE));
+    links.iter().find_map(|(link, _)| {
+        let told = fs::read_to_string(process.join("fdinfo").join(link.file_name()?)).ok()?;
         let (writes, locks) = (writes(&told), told.lines().any(|line| line.starts_with("lock:")));
-        if !writes && !locks {
+        if !writes && !locks && !serves {
             return None;
         }
-        let object = kernel::object(&entry.path()).ok().filter(|object| objects.contains(object))?;
+        let object = kernel::object(link).ok().filter(|object| objects.contains(object))?;
         // udev locks a device for a moment to look at it, together with others who only look.
         let alone = || told.lines().any(|line| line.starts_with("lock:") && line.contains(" WRITE "));
         match (writes, object) {
             (true, _) => Some("has it open for writing"),
+            (false, _) if serves => Some("has it open and serves a FUSE file system"),
             (false, Object::Device(_)) if !alone() => None,
             (false, _) => Some("holds a lock on it"),
         }
@@ -109,16 +119,23 @@ fn writes(descriptor: &str) -> bool {
 }
 
 /// Lines of `maps`: `7f1c-7f1d rw-s 00000000 08:01 1234 /path`; links of the same range lead to what is mapped, for root.
-fn maps_shared(process: &Path, objects: &[Object]) -> bool {
-    let Ok(text) = fs::read_to_string(process.join("maps")) else { return false };
-    text.lines().any(|line| {
+fn by_memory(process: &Path, objects: &[Object]) -> Option<&'static str> {
+    let text = fs::read_to_string(process.join("maps")).ok()?;
+    text.lines().find_map(|line| {
         let mut fields = line.split_ascii_whitespace();
-        let (Some(range), Some(rights)) = (fields.next(), fields.next()) else { return false };
-        let Some(path) = fields.nth(3).filter(|path| path.starts_with('/')) else { return false };
-        rights.ends_with('s') && rights.contains('w') && {
-            let mapped = kernel::object(&process.join("map_files").join(range));
-            let named = || kernel::object(&process.join("root").join(path.trim_start_matches('/')));
-            mapped.or_else(|_| named()).is_ok_and(|object| objects.contains(&object))
-        }
+        let (range, rights) = (fields.next()?, fields.next()?);
+        let inode = fields.nth(2)?;
+        let path = fields.next().filter(|path| path.starts_with('/'))?;
+        let is_meant = |object: &Object| matches!(object, Object::File { inode: its, .. } if its.to_string() == inode);
+        let deed = if rights.ends_with('s') && rights.contains('w') {
+            "has it in its memory for writing"
+        } else if rights.contains('x') && objects.iter().any(is_meant) {
+            "runs it: it is a program that runs, or a library of one"
+        } else {
+            return None;
+        };
+        let mapped = kernel::object(&process.join("map_files").join(range));
+        let named = || kernel::object(&process.join("root").join(path.trim_start_matches('/')));
+        mapped.or_else(|_| named()).is_ok_and(|object| objects.contains(&object)).then_some(deed)
     })
 }

@@ -18,6 +18,11 @@ pub(super) struct Signature {
 }
 
 impl Signature {
+    /// Whether it is a partition table, which says nothing of the data beside it.
+    pub(super) fn is_table(name: &str) -> bool {
+        ["gpt", "dos", "mac", "bsd", "sgi", "sun", "solaris", "unixware"].contains(&name)
+    }
+
     /// Whether it has a boot sector, which ends as a partition table does.
     pub(super) fn is_boot_sector(&self) -> bool {
         self.at_bytes < 4608 && ["gpt", "vfat", "ntfs", "exfat", "ReFS", "BitLocker"].contains(&self.name)
@@ -40,6 +45,9 @@ const MAGICS: &[(&str, &[SignaturePlace], &[u8])] = &[
     ("solaris", &[Start(512 + 12)], b"\xee\xde\x0d\x60"),
     ("unixware", &[Start(29 * 512 + 4)], b"\x0d\x60\x5e\xca"),
     ("xfs", &[Start(0)], b"XFSB"),
+    // Headers of the first allocation group, behind the superblock of one sector.
+    ("xfs", &[Start(512), Start(4096)], b"XAGF"),
+    ("xfs", &[Start(1024), Start(8192)], b"XAGI"),
     ("xfs_external_log", &[Start(0)], b"\xfe\xed\xba\xbe"),
     ("btrfs", &[Start(64 * KIB + 64), Start(64 * MIB + 64), Start((256 << 30) + 64)], b"_BHRfS_M"),
     ("bcache", &[Start(4096 + 24)], b"\xc6\x85\x73\xf6\x4e\x1a\x45\xca\x82\x65\xf5\x7f\x48\xba\x6d\x81"),
@@ -95,9 +103,32 @@ const MAGICS: &[(&str, &[SignaturePlace], &[u8])] = &[
     ("stratis", &[Start(512 + 4), Start(4608 + 4)], b"!Stra0tis\x86\xff\x02^\x41rh"),
     ("vdo", &[Start(0)], b"dmvdo001"),
     ("LVM2_member", &[Start(24), Start(512 + 24), Start(1024 + 24), Start(1536 + 24)], b"LVM2 001"),
+    // The header of a metadata area, which is in the second 4 KiB where its label is lost.
+    ("LVM2_member", &[Start(4096 + 4)], b" LVM2 x[5A%r0N*>"),
     // Its version is 1 or 2.
     ("LVM1_member", &[Start(0)], b"HM\x01\0"),
     ("LVM1_member", &[Start(0)], b"HM\x02\0"),
+    // Windows' dynamic disks: a header in the boot track, and copies in the last MiB.
+    ("ldm_member", &[Start(6 * 512), End(192 * 512, 512), End(512, 512)], b"PRIVHEAD"),
+    ("ldm_member", &[End(2047 * 512, 512), End(2046 * 512, 512)], b"TOCBLOCK"),
+    ("storage_spaces", &[Start(0)], b"SPACEDB "),
+    ("sbd", &[Start(0)], b"SBD_SBD_"),
+    ("spdk_blobstore", &[Start(0)], b"SPDKBLOB"),
+    // Images of virtual machines and archives that were written to a device as they are.
+    ("qcow2", &[Start(0)], b"QFI\xfb"),
+    ("vmdk", &[Start(0)], b"KDMV"),
+    ("vmdk", &[Start(0)], b"COWD"),
+    ("vmdk", &[Start(0)], b"# Disk DescriptorFile"),
+    ("vdi", &[Start(64)], b"\x7f\x10\xda\xbe"),
+    ("vhdx", &[Start(0)], b"vhdxfile"),
+    ("vhd", &[Start(0), End(512, 512)], b"conectix"),
+    ("tar", &[Start(257)], b"ustar"),
+    ("cpio", &[Start(0)], b"07070"),
+    ("zip", &[Start(0)], b"PK\x03\x04"),
+    ("gzip", &[Start(0)], b"\x1f\x8b\x08"),
+    ("xz", &[Start(0)], b"\xfd7zXZ\0"),
+    ("zstd", &[Start(0)], b"\x28\xb5\x2f\xfd"),
+    ("sqlite", &[Start(0)], b"SQLite format 3\0"),
     ("DM_integrity", &[Start(0)], b"integrt\0"),
     ("DM_verity_hash", &[Start(0)], b"verity\0\0"),
     ("DM_snapshot_cow", &[Start(0)], b"SnAp"),
@@ -192,7 +223,8 @@ pub(super) fn probe(device: &File, from_bytes: u64, length_bytes: u64) -> io::Re
         // What is in an ext4 superblock can look like one of minix.
         None => part.minix()?.into_iter().for_each(|at_bytes| add("minix", at_bytes)),
     }
-    for (name, at_bytes) in [("nilfs2", part.nilfs2()?), ("zfs_member", part.zfs()?), ("sun", part.sun()?)] {
+    let others = [("nilfs2", part.nilfs2()?), ("zfs_member", part.zfs()?), ("sun", part.sun()?), ("xfs", part.xfs()?)];
+    for (name, at_bytes) in others {
         if let Some(at_bytes) = at_bytes {
             add(name, at_bytes);
         }
@@ -300,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn boot_sectors_are_told_from_partition_tables() {
+    fn boot_sectors_are_distinguished_from_partition_tables() {
         let length_bytes = 1 << 20;
         let boot = |entry: &[u8; 16], magic: &[u8], at: u64| {
             let file = image(length_bytes);

@@ -15,6 +15,21 @@ pub(super) enum SignaturePlace {
 }
 use SignaturePlace::{End, Start};
 
+/// Bytes that are searched for a copy of the superblock of XFS: groups are rounded to whole blocks, or to stripes of at most
+/// half as much.
+pub(super) const XFS_WINDOW_BYTES: u64 = 256 * KIB;
+
+/// Where copies of the superblock of XFS are searched for: mkfs.xfs makes a power of two of equal allocation groups, up to 32,
+/// or groups of 1 TiB where these would be larger.
+pub(super) fn xfs_windows(length_bytes: u64) -> impl Iterator<Item = u64> {
+    const GROUPS: u64 = 32;
+    const GROUP_BYTES_MAX: u64 = 1 << 40;
+    let equal =
+        (1..GROUPS).map(move |group| (u128::from(length_bytes) * u128::from(group) / u128::from(GROUPS)) as u64);
+    let largest = (1..=length_bytes / GROUP_BYTES_MAX).map(|group| group * GROUP_BYTES_MAX);
+    equal.chain(largest).map(|place| (place / 4096 * 4096).saturating_sub(XFS_WINDOW_BYTES / 2))
+}
+
 /// A part of a device.
 pub(super) struct Part<'a> {
     device: &'a File,
@@ -36,12 +51,13 @@ impl Part<'_> {
     }
 
     /// `N` bytes at `at_bytes`; `None` where the part ends before.
-    fn bytes<const N: usize>(&self, at_bytes: u64) -> io::Result<Option<[u8; N]>> {
+    pub(super) fn bytes<const N: usize>(&self, at_bytes: u64) -> io::Result<Option<[u8; N]>> {
         let mut bytes = [0; N];
         Ok(self.read(at_bytes, &mut bytes)?.then_some(bytes))
     }
 
-    fn read(&self, at_bytes: u64, bytes: &mut [u8]) -> io::Result<bool> {
+    /// Reads into `bytes`; false where the part ends before.
+    pub(super) fn read(&self, at_bytes: u64, bytes: &mut [u8]) -> io::Result<bool> {
         let end = at_bytes.checked_add(bytes.len() as u64);
         if end.is_none_or(|end| end > self.length_bytes) {
             return Ok(false);
@@ -119,6 +135,19 @@ impl Part<'_> {
             return Ok(None);
         }
         Ok(Some(if entries().any(|entry| entry[4] == 0xee) { "gpt" } else { "dos" }))
+    }
+
+    /// The copy of the superblock of XFS at the start of an allocation group.
+    pub(super) fn xfs(&self) -> io::Result<Option<u64>> {
+        let mut window = vec![0; XFS_WINDOW_BYTES as usize];
+        for from in xfs_windows(self.length_bytes) {
+            if self.read(from, &mut window)?
+                && let Some(sector) = window.chunks_exact(512).position(|sector| sector.starts_with(b"XFSB"))
+            {
+                return Ok(Some(from + 512 * sector as u64));
+            }
+        }
+        Ok(None)
     }
 
     /// One of the two superblocks of nilfs2: revision 2, and a length that one can have.

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::in_use::{Uses, unescape};
-use super::machine::{Block, Machine, Number};
+use super::machine::{Block, Machine};
+use super::object::Number;
 
 struct Laboratory {
     directory: PathBuf,

@@ -115,7 +115,7 @@ impl Belongs {
     }
 }
 
-/// What was found, and where.
+/// Findings and their places.
 #[derive(Clone, Debug)]
 pub struct Judged {
     /// As results tell of it.
@@ -166,7 +166,7 @@ impl Judged {
         }
     }
 
-    /// What could not be read.
+    /// Notes a range that could not be read.
     pub fn unreadable(&mut self, path: &str, place: u64, bytes: u64, error: &std::io::Error) {
         let sectors = (bytes / SECTOR_BYTES).max(1);
         self.told.checked += sectors;
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn each_way_to_be_wrong_is_told_from_the_others() {
+    fn each_kind_of_damage_is_distinguished() {
         let good = judged(|_| {});
         assert_eq!((good.checked, good.intact, good.faults()), (4, 4, 0));
         let flipped = judged(|bytes| bytes[100] ^= 4);

@@ -41,7 +41,7 @@ fn refused(path: &Path, message: &str) -> LoadError {
     LoadError::Target { target: path.display().to_string(), message: message.to_owned() }
 }
 
-/// What a ledger says that it is of.
+/// Header of a ledger: the place and shape that it belongs to.
 fn header(place: &Place, shape: &Shape) -> Vec<u8> {
     let mut words = vec![MAGIC, place.id(), shape.files(), shape.folders(), place.hash()];
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -113,7 +113,7 @@ impl Words {
         self.mapping.word(self.at, self.files + folder as usize)
     }
 
-    /// What is on stable storage of a file.
+    /// Bytes of a file on stable storage.
     pub fn durable(&self, file: u64) -> &AtomicU64 {
         assert!((file as usize) < self.files);
         self.mapping.word(self.at, self.files + self.folders + file as usize)

@@ -26,7 +26,7 @@ struct Pace {
     threads: AtomicU32,
 }
 
-/// That of all loads of a phase.
+/// The pace of all loads of a phase.
 pub struct Paces {
     paces: Vec<Pace>,
     /// When arrivals begin.

@@ -8,14 +8,14 @@ use headstack_workload::Random;
 /// So often a member is drawn at random before all are looked at in turn.
 const DRAWS: usize = 64;
 
-/// What the threads of a load have in common.
+/// State that the threads of a load share.
 pub struct Picker {
     order: Order,
     count: u64,
     next: AtomicU64,
 }
 
-/// What comes of a look for a member.
+/// Result of picking a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Picked<T> {
     /// This one is taken.
@@ -27,7 +27,7 @@ pub enum Picked<T> {
 }
 
 impl Picker {
-    /// Of so many members.
+    /// A picker among `count` members.
     pub fn new(order: Order, count: u64) -> Picker {
         Picker { order, count, next: AtomicU64::new(0) }
     }

@@ -18,12 +18,12 @@ use crate::integrity::random_run;
 
 /// In the anchor of each tree: who made it, and what it looks like.
 pub const MARKER: &str = ".headstack-tree";
-/// What a new file system has in its root.
+/// Folder in the root of a new file system.
 const LOST_AND_FOUND: &str = "lost+found";
 /// Generations of one run: so many visits that write to a file are told apart.
 const GENERATIONS: u32 = 1 << 14;
 
-/// What the marker says.
+/// Contents of the marker.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Marked {
@@ -45,9 +45,11 @@ pub struct Place {
     marker: File,
     marked: Marked,
     is_new: bool,
+    /// Whether the folder was made with the marker.
+    is_made: bool,
 }
 
-/// What was removed of a tree.
+/// Counts of files and folders removed from a tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Removed {
     /// Files.
@@ -66,8 +68,18 @@ impl Place {
         let path = Path::new(&tree.anchor);
         let refused = |message: String| LoadError::Target { target: tree.anchor.clone(), message };
         let failed = |action| move |source| LoadError::Io { target: tree.anchor.clone(), action, source };
+        let among_devices = || refused("lies among the devices, where no tree of files grows".to_owned());
+        let mut is_made = false;
         match fs::symlink_metadata(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => fs::create_dir(path).map_err(failed("create"))?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+                // Looked at before the folder is made: a refused anchor leaves nothing behind.
+                if is_among_devices(&fs::canonicalize(parent).map_err(failed("create"))?) {
+                    return Err(among_devices());
+                }
+                fs::create_dir(path).map_err(failed("create"))?;
+                is_made = true;
+            }
             Err(error) => return Err(failed("open")(error)),
             Ok(found) if found.is_dir() => {}
             Ok(_) => {
@@ -76,7 +88,7 @@ impl Place {
         }
         let whole = fs::canonicalize(path).map_err(failed("open"))?;
         if is_among_devices(&whole) {
-            return Err(refused("lies among the devices, where no tree of files grows".to_owned()));
+            return Err(among_devices());
         }
         let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
         let folder = OpenOptions::new().read(true).custom_flags(flags).open(&whole).map_err(failed("open"))?;
@@ -104,7 +116,7 @@ impl Place {
             Ok(Marked { headstack_tree: 1, id, runs: 0, seed, stamped, tree: tree.clone() })
         };
         let marked = if is_ours { read_marker(&marker, &tree.anchor)? } else { new()? };
-        let mut place = Place { name: tree.anchor.clone(), folder, marker, marked, is_new: !is_ours };
+        let mut place = Place { name: tree.anchor.clone(), folder, marker, marked, is_new: !is_ours, is_made };
         place.marked.runs += 1;
         place.write_marker()?;
         Ok(place)
@@ -127,7 +139,19 @@ impl Place {
             return Err(refused("is used by another headstack at the moment".to_owned()));
         }
         let marked = read_marker(&marker, anchor)?;
-        Ok(Place { name: anchor.to_owned(), folder, marker, marked, is_new: false })
+        Ok(Place { name: anchor.to_owned(), folder, marker, marked, is_new: false, is_made: false })
+    }
+
+    /// Removes the marker, and the folder, where both were made by this process: another tree of the same job was refused.
+    pub fn abandon(self) {
+        if !self.is_new {
+            return;
+        }
+        // What led here is reported; an empty folder that cannot be removed is no harm.
+        let _ = calls::remove(self.folder.as_fd(), MARKER, false);
+        if self.is_made {
+            let _ = fs::remove_dir(&self.name);
+        }
     }
 
     fn write_marker(&self) -> Result<(), LoadError> {

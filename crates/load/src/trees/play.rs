@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use headstack_jobfiles::trees::{Format, Operation, Tree};
+use headstack_jobfiles::trees::{Format, Operation, Tree, TreePhase};
 use headstack_result::RunResult;
 
 use super::format::{self, Goes};
@@ -32,7 +32,9 @@ pub fn play_trees(spec: &TreeSpec, progress: &mut dyn FnMut(&Progress) -> bool) 
     let mut notes = Vec::new();
     let began = std::time::Instant::now();
     let trees = with_progress(progress, |goes| {
-        phase.trees.iter().map(|tree| grown(spec, tree, &mut notes, goes)).collect::<Result<Vec<_>, _>>()
+        let places = accepted(spec)?;
+        let trees = phase.trees.iter().zip(places);
+        trees.map(|(tree, place)| grown(spec, tree, place, &mut notes, goes)).collect::<Result<Vec<_>, _>>()
     })?;
     if phase.format != Format::No {
         let files: u64 = trees.iter().map(|tree| tree.shape.files()).sum();
@@ -114,14 +116,48 @@ pub fn verify_tree(
     Ok(judged_alone(&tree, judged, began.elapsed()))
 }
 
+/// Whether the phase removes what an earlier run has left.
+fn removes(phase: &TreePhase) -> bool {
+    matches!(phase.format, Format::Anew | Format::Folders | Format::Clean)
+}
+
+/// The places of all trees, each looked at before anything grows in one of them; where one is refused, those that were made
+/// for the others are gone.
+fn accepted(spec: &TreeSpec) -> Result<Vec<Place>, LoadError> {
+    let TreeSpec { phase, seed, .. } = spec;
+    let mut places = Vec::new();
+    for tree in &phase.trees {
+        let refused = match Place::open(tree, *seed, phase.verify) {
+            Ok(place) => {
+                let fits = removes(phase) && !place.is_new() || place.is_of(tree, *seed, phase.verify);
+                places.push(place);
+                if fits {
+                    continue;
+                }
+                let message = "holds a tree of another shape, seed or stamp: format=yes makes it anew".to_owned();
+                LoadError::Target { target: tree.anchor.clone(), message }
+            }
+            Err(error) => error,
+        };
+        places.into_iter().for_each(Place::abandon);
+        return Err(refused);
+    }
+    Ok(places)
+}
+
 /// A tree as the phase wants it before its loads begin.
-fn grown(spec: &TreeSpec, tree: &Tree, notes: &mut Vec<String>, goes: Goes) -> Result<Grown, LoadError> {
+fn grown(
+    spec: &TreeSpec,
+    tree: &Tree,
+    mut place: Place,
+    notes: &mut Vec<String>,
+    goes: Goes,
+) -> Result<Grown, LoadError> {
     let TreeSpec { phase, seed, .. } = spec;
     let (seed, stamped) = (*seed, phase.verify);
     let uncounted =
         || LoadError::Target { target: tree.anchor.clone(), message: "has more files than can be counted".to_owned() };
-    let mut place = Place::open(tree, seed, stamped)?;
-    let removes = matches!(phase.format, Format::Anew | Format::Folders | Format::Clean);
+    let removes = removes(phase);
     if removes && !place.is_new() {
         let old = place.shape().ok_or_else(uncounted)?;
         let removed = format::remove(&place, &old, goes)?;
@@ -129,9 +165,6 @@ fn grown(spec: &TreeSpec, tree: &Tree, notes: &mut Vec<String>, goes: Goes) -> R
             notes.push(format!("{}: removed {} files, {} folders", place.name(), removed.files, removed.folders));
         }
         place.become_of(tree, seed, stamped)?;
-    } else if !place.is_of(tree, seed, stamped) {
-        let message = "holds a tree of another shape, seed or stamp: format=yes makes it anew".to_owned();
-        return Err(LoadError::Target { target: tree.anchor.clone(), message });
     }
     let shape = Shape::new(tree, seed, stamped).ok_or_else(uncounted)?;
     if stamped && tree.sizes.iter().any(|(bytes, _)| bytes % SECTOR_BYTES != 0) {

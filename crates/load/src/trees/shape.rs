@@ -16,7 +16,7 @@ pub struct Shape {
     /// The first folder that has files.
     first_with_files: u64,
     files: u64,
-    /// Of these files, from the first, the loads take theirs.
+    /// The loads use so many of these files, from the first on.
     used: u64,
     /// Sizes with the share of files up to here, 0 to 1.
     sizes: Vec<(u64, f64)>,

@@ -40,9 +40,9 @@ pub struct FileState {
     pub is_full: bool,
     /// Whether an operation on it failed, so that nobody knows what it is like.
     pub is_unknown: bool,
-    /// What all of it was written by at least.
+    /// Version that all of it has at least.
     pub whole: u32,
-    /// What wrote to it last.
+    /// Version of the last write.
     pub latest: u32,
 }
 
@@ -70,7 +70,7 @@ impl FileState {
     }
 }
 
-/// What may be found of a file.
+/// Contents that a file may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expected {
     /// As it is to be: of its generations any from `whole` to `latest`.
@@ -122,7 +122,7 @@ impl States {
         (0..shape.folders()).for_each(|folder| self.words.folder(folder).store(0, Ordering::Release));
     }
 
-    /// What somebody worked on when an earlier run ended, nobody knows from now on.
+    /// Marks files that were in use when an earlier run ended as unknown.
     pub fn take_up(&self, shape: &Shape) {
         let lost = |word: u64| (word & BUSY != 0).then_some(word & !BUSY | UNKNOWN);
         let take_up = |word: &AtomicU64| {
@@ -162,7 +162,7 @@ impl States {
         self.words.durable(file).store(0, Ordering::Release);
     }
 
-    /// What is known of a file, by whoever has it or where nobody works.
+    /// State of a file; call it only as its holder, or while no thread works.
     pub fn file(&self, file: u64) -> FileState {
         FileState::of(self.words.file(file).load(Ordering::Acquire))
     }

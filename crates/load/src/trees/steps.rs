@@ -84,7 +84,7 @@ impl Step {
 pub struct Steps([KindResult; Step::ALL.len()]);
 
 impl Steps {
-    /// What was done of one kind.
+    /// Results of one kind of step.
     pub fn of(&mut self, step: Step) -> &mut KindResult {
         &mut self.0[step as usize]
     }
@@ -105,7 +105,7 @@ impl Steps {
         }
     }
 
-    /// What was done at all, as results tell of it.
+    /// Results of all steps that were done.
     pub fn told(&self) -> Vec<OperationResult> {
         let done = Step::ALL.iter().zip(&self.0).filter(|(_, kind)| kind.count > 0 || kind.errors > 0);
         done.map(|(step, kind)| OperationResult {

@@ -25,7 +25,7 @@ pub(super) struct Visit {
     pub(super) has_written: bool,
 }
 
-/// What a visit came to.
+/// Outcome of a visit.
 enum Ended {
     /// It went through the whole file, from its begin to its end.
     AtEnd,

@@ -32,11 +32,11 @@ pub struct Grown {
     pub place: Place,
     /// Names and sizes.
     pub shape: Shape,
-    /// What is known of its members.
+    /// States of its members.
     pub states: States,
 }
 
-/// What all threads of a phase have in common.
+/// State that all threads of a phase share.
 pub struct Common<'a> {
     /// The trees.
     pub trees: &'a [Grown],
@@ -68,7 +68,7 @@ pub struct Worker<'a> {
     live: &'a WorkerProgress,
 }
 
-/// What a thread has done.
+/// Results of a thread.
 #[derive(Default)]
 pub struct Done {
     /// By kind.
@@ -85,9 +85,9 @@ pub struct Done {
     pub note: Option<String>,
     /// Why nothing can go on.
     pub fatal: Option<String>,
-    /// What reads were found to be.
+    /// Verdicts on the reads.
     pub judged: Judged,
-    /// What the thread has cost.
+    /// Processor use of the thread.
     pub usage: Usage,
     /// Files opened and closed, those of the warm-up too.
     pub opened: u64,

@@ -44,7 +44,7 @@ pub struct Course {
 /// What a sequential job has passed over since it could not use it: by so much it is further than its draws.
 #[derive(Clone, Debug, Default)]
 pub struct Passed {
-    /// Of all draws that are not placed yet.
+    /// Bytes of all draws that are not placed yet.
     bytes: u64,
     /// The last of it: by which draw, and how much. It holds for that draw and those behind it, not for an earlier one that
     /// waits for its zone.

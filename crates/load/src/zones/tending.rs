@@ -39,7 +39,7 @@ pub struct Tending {
     resets: LatencyHistogram,
     finishes: LatencyHistogram,
     reset_threshold: f64,
-    /// Of so many writes behind the threshold one resets its zone; 0 for none.
+    /// One in so many writes above the threshold resets its zone; 0 for none.
     writes_a_reset: u64,
     writes_to_reset: u64,
 }
@@ -197,7 +197,7 @@ impl Tending {
         }
     }
 
-    /// What was done to zones, as results count it.
+    /// Counts of operations on zones, as in results.
     pub fn counters(&self) -> Vec<Counter> {
         let mut counters = Vec::new();
         for (all, one, times) in

@@ -89,7 +89,7 @@ fn failed_requests_count_among_those_asked_for() {
 }
 
 #[test]
-fn failures_of_the_second_file_are_told_by_its_own_offsets() {
+fn failures_of_the_second_file_are_reported_with_its_own_offsets() {
     let files = [TestFile::holes(4 * MIB), TestFile::holes(MIB)];
     let targets: Vec<_> = files.iter().map(|file| file.open(true)).collect();
     File::options().write(true).open(&files[1].0).unwrap().set_len(4096).unwrap();

@@ -299,7 +299,7 @@ fn writes_that_must_be_stable_are_passed_on_as_such() {
 }
 
 #[test]
-fn what_it_cost_is_told() {
+fn processor_use_is_reported() {
     // A thread that sleeps for each request, and awaits the rest awake.
     let start = Instant::now();
     let result = measure(vec![null_job(MS, workload(4096, 100.0, &closed(1)), requests(200))]);

@@ -50,18 +50,18 @@ fn a_counted_warm_up_takes_no_slow_targets_time_unseen() {
     let result = run(&spec(vec![virtual_job(100 * MS, form, requests(1))]), &mut |_| true).unwrap();
     assert_eq!(result.count(), 1);
     assert_eq!(result.start_ns, 1000 * MS);
-    let note = result.notes.iter().find(|note| note.starts_with("warm-up: ")).expect("it is told");
+    let note = result.notes.iter().find(|note| note.starts_with("warm-up: ")).expect("a note");
     assert!(note.starts_with("warm-up: ended after 1.00 s with 10 of 500 requests, which are left out"), "{note}");
 }
 
 #[test]
-fn a_warm_up_is_told() {
+fn a_warm_up_is_reported() {
     let mut form = workload(4 * KIB, 100.0, &closed(1));
     form.warm_up = serde_json::from_value(json!({"requests": 7})).unwrap();
     let two = vec![virtual_job(MS, form.clone(), requests(1)), virtual_job(MS, form, requests(1))];
     let result = run(&spec(two), &mut |_| true).unwrap();
-    let note = result.notes.iter().find(|note| note.starts_with("warm-up: ")).expect("it is told");
-    assert!(note.starts_with("warm-up: 14 requests in ") && note.ends_with(" s are left out"), "{note}");
+    let note = result.notes.iter().find(|note| note.starts_with("warm-up, left out: ")).expect("a note");
+    assert!(note.starts_with("warm-up, left out: 14 requests in ") && note.ends_with(" s"), "{note}");
     let none = run(&spec(vec![virtual_job(MS, workload(4 * KIB, 100.0, &closed(1)), requests(1))]), &mut |_| true);
     assert!(!none.unwrap().notes.iter().any(|note| note.starts_with("warm-up")));
 }

@@ -195,7 +195,7 @@ fn fixed_arrivals_below_capacity_wait_for_nobody() {
 }
 
 #[test]
-fn what_this_program_is_late_by_counts_and_is_told() {
+fn lateness_of_this_program_counts_and_is_reported() {
     let late_ns = 3 * MS;
     let load = workload(4096, 100.0, &open(10.0, "fixed"));
     let result = measure(vec![null_job_in(Time::Virtual { late_ns }, MS, load, requests(50))]);
@@ -382,7 +382,7 @@ fn a_job_that_waits_for_its_start_is_stopped_too() {
 }
 
 #[test]
-fn progress_is_told_up_to_the_end() {
+fn progress_is_reported_up_to_the_end() {
     let mut told = Vec::new();
     let one = virtual_job(MS, workload(4096, 100.0, &closed(1)), time(400 * MS));
     let result = run(&spec(vec![one]), &mut |progress| {

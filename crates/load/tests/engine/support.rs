@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use headstack_jobfiles::{Content, Errors, Limits, Sync, Verify};
+use headstack_jobfiles::{Bounds, Content, Errors, Limits, Sync, Verify};
 use headstack_load::{EngineKind, Job, Permission, Spec, Target, Time, run};
 use headstack_result::{RunResult, SystemRecord};
 use headstack_workload::{ArrivalClock, Arrivals, Generator, Request, Span, Workload};
@@ -73,6 +73,7 @@ pub fn job(targets: &[Arc<Target>], engine: EngineKind, workload: Workload, limi
         flow: None,
         errors: Errors::default(),
         content: Content::default(),
+        bounds: Bounds::default(),
         flushes_at_end: false,
         times_handing_over: false,
         zones: None,

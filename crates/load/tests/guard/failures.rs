@@ -107,7 +107,7 @@ fn advice_on_alignment_is_given_where_alignment_is_the_cause() {
 }
 
 #[test]
-fn the_null_target_is_as_large_as_it_is_told() {
+fn the_null_target_has_the_stated_size() {
     let target = Target::null(1 << 40);
     assert_eq!((target.kind(), target.capacity_bytes(), target.block_bytes()), (TargetKind::Null, 1 << 40, 1));
     assert!(target.fd().is_none() && target.notes().is_empty() && target.is_rotational().is_none());

@@ -64,7 +64,7 @@ fn other_things_than_files_and_devices_are_refused() {
 }
 
 #[test]
-fn a_user_that_may_not_is_told_so() {
+fn a_user_without_permission_is_refused() {
     let scratch = Scratch::new();
     let file = scratch.path("file");
     fs::write(&file, vec![1; 4096]).unwrap();

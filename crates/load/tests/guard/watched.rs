@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use headstack_jobfiles::{Content, Errors, Limits, Sync, Verify};
+use headstack_jobfiles::{Bounds, Content, Errors, Limits, Sync, Verify};
 use headstack_load::{EngineKind, Job, Pass, Permission, Spec, Target, WRITING_STOPPED, run, stream};
 use headstack_result::{RunResult, SystemRecord};
 use headstack_workload::Kind;
@@ -41,6 +41,7 @@ fn ran(target: &Arc<Target>, limits: Limits, meanwhile: &mut dyn FnMut()) -> Run
         flow: None,
         errors: Errors::default(),
         content: Content::default(),
+        bounds: Bounds::default(),
         flushes_at_end: false,
         times_handing_over: false,
         zones: None,

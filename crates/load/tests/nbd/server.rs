@@ -1,11 +1,13 @@
 //! An NBD server of tests: it keeps its contents in memory, and breaks in one way.
 
 use std::io::{self, Read, Write};
+use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use headstack_nbd::{
     self as wire, Framing, Header, To, chunk, command, info, option, option_reply, reply, transmission,
@@ -28,7 +30,8 @@ pub enum Quirk {
     },
     /// Reads end early, and say no more.
     IsShort,
-    /// After so many requests it hangs up, answers nothing, or something else.
+    /// After so many requests it hangs up, answers nothing, or something else. Before it hangs up it stops reading, and
+    /// answers the last request when the client can no longer send.
     HangsUp {
         after: u64,
     },
@@ -181,7 +184,12 @@ impl Client<'_> {
             }
             let count = self.shared.seen.requests.fetch_add(1, Ordering::Relaxed);
             match self.shared.settings.quirk {
-                Quirk::HangsUp { after } if count >= after => return Ok(()),
+                Quirk::HangsUp { after } if count + 1 == after => {
+                    self.stream.shutdown(Shutdown::Read)?;
+                    std::thread::sleep(Duration::from_millis(20));
+                    self.answer(&header)?;
+                    return Ok(());
+                }
                 Quirk::IsSilent { after } if count >= after => {
                     io::copy(&mut self.stream, &mut io::sink())?;
                     return Ok(());

@@ -22,8 +22,10 @@ pub struct Seen {
 /// What a replay came to.
 pub struct Outcome {
     pub played: Played,
-    /// By number.
+    /// By number; of a write with a flush before it, the write.
     pub seen: BTreeMap<u64, Seen>,
+    /// The flushes before writes, by the number of the write.
+    pub pre_flushes: BTreeMap<u64, Seen>,
     /// Numbers in order of issue.
     pub order: Vec<u64>,
 }
@@ -52,6 +54,7 @@ impl Stage {
     ) -> Result<Outcome, E> {
         let mut player = Player::new(replay, CAPACITY_BYTES, BLOCK_BYTES, source)?;
         let (mut seen, mut order): (BTreeMap<u64, Seen>, Vec<u64>) = Default::default();
+        let mut pre_flushes = BTreeMap::new();
         let mut under_way: Vec<(Reverse<u64>, Issue)> = Vec::new();
         let (mut free_ns, mut looks) = (0, 0);
         loop {
@@ -73,13 +76,16 @@ impl Stage {
                 free_ns = now_ns.max(free_ns) + (self.service_ns)(issue.number);
                 let times =
                     Seen { request: issue.request, due_ns: issue.due_ns, issued_ns: now_ns, completed_ns: free_ns };
-                assert!(seen.insert(issue.number, times).is_none(), "issued twice");
+                if let Some(earlier) = seen.insert(issue.number, times) {
+                    assert_eq!(earlier.request.kind, Kind::Flush, "issued twice");
+                    assert!(pre_flushes.insert(issue.number, earlier).is_none(), "flushed twice");
+                }
                 order.push(issue.number);
                 under_way.insert(0, (Reverse(free_ns), issue));
             }
         }
         assert!(under_way.is_empty());
-        Ok(Outcome { played: player.finish(), seen, order })
+        Ok(Outcome { played: player.finish(), seen, pre_flushes, order })
     }
 
     /// Plays what is at hand.
@@ -104,5 +110,5 @@ pub fn numbered(number: u64, arrival_ns: u64, completion_ns: Option<u64>) -> Rec
         force_unit_access: false,
         ordered: false,
     };
-    Recorded { arrival_ns, completion_ns, request }
+    Recorded { arrival_ns, completion_ns, request, pre_flush: false }
 }

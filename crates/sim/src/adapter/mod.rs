@@ -1,15 +1,16 @@
 //! What stands between an application and a drive: driver, host adapter or bridge, interrupts.
 //!
 //! A command costs its adapter time that no other command can have (its *interval*), and the application a latency that occupies
-//! nobody. Completions are told by interrupts, which some adapters save up.
+//! nobody. Completions are reported by interrupts, which some adapters coalesce.
 
-pub mod description;
+pub use crate::description::adapter as description;
 
 use std::collections::VecDeque;
 
-use crate::drive::{Completion, InvalidDescription};
-use description::{AdapterDescription, Coalescing};
-use headstack_workload::{Kind, Request};
+use crate::description::adapter::{AdapterDescription, Coalescing};
+use crate::drive::Completion;
+use crate::error::InvalidDescription;
+use headstack_workload::Request;
 
 /// What is impossible in a description.
 pub(crate) fn check(adapter: &AdapterDescription) -> Result<(), InvalidDescription> {
@@ -37,15 +38,16 @@ pub struct Adapter {
     description: AdapterDescription,
     /// When it can take the next command.
     free_ns: u64,
-    /// In order of time.
+    /// Commands on their way to the drive, in order of time.
     inbound: VecDeque<(u64, u32, Request)>,
-    /// In order of time.
+    /// Completions on their way to the application, in order of time.
     outbound: VecDeque<Completion>,
     /// Commands that the application waits for.
     outstanding: u32,
-    /// When the last interrupt comes that has been promised, and how many completions it tells of.
+    /// Time of the last scheduled interrupt.
     interrupt_ns: u64,
-    told: u32,
+    /// Completions that this interrupt reports.
+    coalesced: u32,
     /// Completions so far.
     completions: u64,
 }
@@ -60,16 +62,31 @@ impl Adapter {
             outbound: VecDeque::new(),
             outstanding: 0,
             interrupt_ns: 0,
-            told: 0,
+            coalesced: 0,
             completions: 0,
         }
     }
 
-    /// Whoever asked has given up.
+    /// The adapter of requests whose commands are paced elsewhere: it only reports completions.
+    pub fn of_requests(description: AdapterDescription) -> Adapter {
+        Adapter::new(AdapterDescription { read_interval_ns: 0, write_interval_ns: 0, ns_per_byte: 0.0, ..description })
+    }
+
+    /// Counts a request as outstanding until [`Self::complete`].
+    pub fn expect(&mut self) {
+        self.outstanding += 1;
+    }
+
+    /// Drops all commands: the application gave up.
     pub fn reset(&mut self) {
         self.inbound.clear();
         self.outbound.clear();
         self.outstanding = 0;
+    }
+
+    /// No command is outstanding.
+    pub fn is_idle(&self) -> bool {
+        self.outstanding == 0
     }
 
     /// When it next has something to do.
@@ -80,17 +97,9 @@ impl Adapter {
 
     /// Takes a command, which reaches the drive when the adapter has had its time for it.
     pub fn take(&mut self, now_ns: u64, id: u32, request: &Request) {
-        let interval_ns = match request.kind {
-            Kind::Write => self.description.write_interval_ns,
-            Kind::Read | Kind::Flush | Kind::Trim => self.description.read_interval_ns,
-        };
-        let carried_bytes = match request.kind {
-            Kind::Read | Kind::Write => f64::from(request.length_bytes),
-            Kind::Flush | Kind::Trim => 0.0,
-        };
         let start_ns = now_ns.max(self.free_ns);
-        self.free_ns = start_ns + interval_ns + (carried_bytes * self.description.ns_per_byte).round() as u64;
-        self.outstanding += 1;
+        self.free_ns = start_ns + self.description.interval_ns(request);
+        self.expect();
         self.inbound.push_back((start_ns, id, *request));
     }
 
@@ -119,19 +128,19 @@ impl Adapter {
         if ready_ns > self.interrupt_ns {
             let waits = self.outstanding >= from_outstanding || self.completions.is_multiple_of(u64::from(one_in));
             self.interrupt_ns = if waits { ready_ns.max(self.interrupt_ns + interval_ns) } else { ready_ns };
-            self.told = 0;
+            self.coalesced = 0;
         }
-        self.told += 1;
-        if self.told >= completions_max && self.interrupt_ns > ready_ns {
-            let promised_ns = std::mem::replace(&mut self.interrupt_ns, ready_ns);
-            let waiting = self.outbound.iter_mut().rev().take_while(|completion| completion.at_ns == promised_ns);
+        self.coalesced += 1;
+        if self.coalesced >= completions_max && self.interrupt_ns > ready_ns {
+            let scheduled_ns = std::mem::replace(&mut self.interrupt_ns, ready_ns);
+            let waiting = self.outbound.iter_mut().rev().take_while(|completion| completion.at_ns == scheduled_ns);
             waiting.for_each(|completion| completion.at_ns = ready_ns);
         }
         self.interrupt_ns
     }
 
-    /// The completion that the application hears of at `now_ns` or before.
-    pub fn tell(&mut self, now_ns: u64) -> Option<Completion> {
+    /// The completion that is reported to the application at `now_ns` or before.
+    pub fn report(&mut self, now_ns: u64) -> Option<Completion> {
         if self.outbound.front()?.at_ns > now_ns {
             return None;
         }
@@ -142,6 +151,8 @@ impl Adapter {
 
 #[cfg(test)]
 mod tests {
+    use headstack_workload::Kind;
+
     use super::*;
 
     const PLAIN: AdapterDescription = AdapterDescription {
@@ -158,37 +169,38 @@ mod tests {
         Request { kind, offset_bytes: 0, length_bytes: 4096, force_unit_access: false, ordered: false }
     }
 
-    /// When the application hears of commands that come together and that the drive completes after 100 us each.
-    fn told_ns(description: AdapterDescription, kinds: &[Kind]) -> Vec<u64> {
+    /// Times at which completions are reported to the application, for commands that come together and take the drive 100 us
+    /// each.
+    fn reported_ns(description: AdapterDescription, kinds: &[Kind]) -> Vec<u64> {
         let mut adapter = Adapter::new(description);
         (0..).zip(kinds).for_each(|(id, &kind)| adapter.take(0, id, &request(kind)));
         while let Some((at_ns, id, _)) = adapter.deliver(u64::MAX) {
             adapter.complete(Completion { at_ns: at_ns + 100_000, id, started_ns: at_ns });
         }
-        std::iter::from_fn(|| adapter.tell(u64::MAX)).map(|completion| completion.at_ns).collect()
+        std::iter::from_fn(|| adapter.report(u64::MAX)).map(|completion| completion.at_ns).collect()
     }
 
     #[test]
     fn commands_start_an_interval_and_their_bytes_apart() {
-        assert_eq!(told_ns(PLAIN, &[Kind::Read, Kind::Write, Kind::Read]), [105_000, 117_048, 139_096]);
-        assert_eq!(told_ns(PLAIN, &[Kind::Flush, Kind::Read]), [105_000, 115_000], "a flush carries nothing");
+        assert_eq!(reported_ns(PLAIN, &[Kind::Read, Kind::Write, Kind::Read]), [105_000, 117_048, 139_096]);
+        assert_eq!(reported_ns(PLAIN, &[Kind::Flush, Kind::Read]), [105_000, 115_000], "a flush carries nothing");
     }
 
     #[test]
     fn who_waits_alone_wakes_the_processor() {
         let sleepy = AdapterDescription { wake_ns: 7_000, ..PLAIN };
-        assert_eq!(told_ns(sleepy, &[Kind::Read]), [112_000]);
-        assert_eq!(told_ns(sleepy, &[Kind::Read, Kind::Read]), [105_000, 117_048]);
+        assert_eq!(reported_ns(sleepy, &[Kind::Read]), [112_000]);
+        assert_eq!(reported_ns(sleepy, &[Kind::Read, Kind::Read]), [105_000, 117_048]);
     }
 
     #[test]
     fn interrupts_are_saved_once_enough_is_outstanding() {
         let coalescing = Coalescing { interval_ns: 150_000, completions_max: 8, from_outstanding: 4, one_in: 3 };
         let saving = AdapterDescription { coalescing: Some(coalescing), ..PLAIN };
-        assert_eq!(told_ns(saving, &[Kind::Read; 4]), [150_000; 4], "one interrupt for all");
-        assert_eq!(told_ns(saving, &[Kind::Read; 3]), [105_000, 117_048, 267_048], "one in three waits");
+        assert_eq!(reported_ns(saving, &[Kind::Read; 4]), [150_000; 4], "one interrupt for all");
+        assert_eq!(reported_ns(saving, &[Kind::Read; 3]), [105_000, 117_048, 267_048], "one in three waits");
         let pairs = Some(Coalescing { completions_max: 2, ..coalescing });
         let pairs = AdapterDescription { coalescing: pairs, ..PLAIN };
-        assert_eq!(told_ns(pairs, &[Kind::Read; 4])[..2], [117_048; 2], "the second of a pair does not wait");
+        assert_eq!(reported_ns(pairs, &[Kind::Read; 4])[..2], [117_048; 2], "the second of a pair does not wait");
     }
 }

@@ -1,10 +1,10 @@
 //! What is impossible in an array. Keys are those of its TOML form.
 
-use super::description::{ArrayDescription, Cache, Controller, Group, IncidentKind, Level, Prefill};
 use super::pool;
-use crate::drive::InvalidDescription;
-use crate::drive::check::{fault, require};
-use crate::link::{LinkDescription, LinkKind};
+use crate::description::array::{ArrayDescription, Cache, Controller, Group, IncidentKind, Level, Prefill, Spindles};
+use crate::description::link::{LinkDescription, LinkKind};
+use crate::error::InvalidDescription;
+use crate::error::{fault, require};
 
 /// Members at most, and links; more are taken for a mistake.
 const MEMBERS_MAX: usize = 4096;
@@ -26,6 +26,10 @@ pub fn check(array: &ArrayDescription) -> Result<(), InvalidDescription> {
     require((1..=MEMBERS_MAX).contains(&array.members.len()), "drives", || {
         format!("{} drives; 1 to {MEMBERS_MAX} are allowed", array.members.len())
     })?;
+    let tolerance = array.spindles.speed_tolerance;
+    require((0.0..=Spindles::TOLERANCE_MAX).contains(&tolerance), "spindles.speed_tolerance", || {
+        format!("{tolerance}; 0 to {} are allowed", Spindles::TOLERANCE_MAX)
+    })?;
     check_links(array)?;
     check_members(array)?;
     for index in 0..array.groups.len() {
@@ -34,6 +38,7 @@ pub fn check(array: &ArrayDescription) -> Result<(), InvalidDescription> {
     check_uses(array)?;
     check_luns(array)?;
     check_controller(array)?;
+    array.controller.adapter.as_ref().map_or(Ok(()), crate::adapter::check)?;
     check_incidents(array)
 }
 
@@ -365,7 +370,7 @@ fn check_cache_sizes(
     require(cache.dirty_bytes_max <= data, &key("dirty"), || {
         format!("{} bytes dirty; up to the {data} bytes of data are allowed", cache.dirty_bytes_max)
     })?;
-    let holds_writes = cache.writes == super::description::CacheWrites::Back;
+    let holds_writes = cache.writes == crate::description::array::CacheWrites::Back;
     require(!holds_writes || cache.dirty_bytes_max >= page, &key("dirty"), || {
         format!("{} bytes dirty; a cache that writes back needs a page of {page}", cache.dirty_bytes_max)
     })

@@ -73,7 +73,7 @@ impl Array {
         number.map(|number| self.requests.get(number).id)
     }
 
-    /// Of a degraded row, what is read beside the data that somebody wants.
+    /// The purpose of a command in an operation: a degraded stripe reads more than the requested data.
     fn purpose_in_operation(&self, operation: u32, member: u32, request: &Request) -> Purpose {
         let operation = self.operations.get(operation);
         let state = &self.groups[operation.group as usize];

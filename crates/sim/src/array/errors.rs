@@ -90,7 +90,9 @@ impl Array {
             Owner::Row(number) => self.row_writes.get_mut(number).pending += 1,
             Owner::Rebuild(group, step) => self.groups[group as usize].expect_part(step),
             Owner::Pass(group, pass) => self.expect_pass_part(group, pass),
-            _ => {}
+            // These do not go on behind a bad stretch.
+            Owner::Request(_) | Owner::Relay(_) | Owner::Transfer(_) | Owner::Bitmap(_) => {}
+            Owner::Background | Owner::Nobody => {}
         }
     }
 

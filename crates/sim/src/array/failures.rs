@@ -85,7 +85,8 @@ impl Array {
                 self.read_elsewhere(now_ns, operation, command);
             }
             Owner::Row(row) => self.row_writes.get_mut(row).again |= command.request.kind == Kind::Read,
-            _ => {}
+            Owner::Operation(_) | Owner::Request(_) | Owner::Relay(_) | Owner::Rebuild(..) | Owner::Pass(..) => {}
+            Owner::Transfer(_) | Owner::Bitmap(_) | Owner::Background | Owner::Nobody => {}
         }
         self.command_done(now_ns, command);
     }
@@ -118,7 +119,8 @@ impl Array {
                 }
                 return;
             }
-            _ => return,
+            Owner::Request(_) | Owner::Rebuild(..) | Owner::Pass(..) | Owner::Transfer(_) => return,
+            Owner::Bitmap(_) | Owner::Background | Owner::Nobody => return,
         };
         let state = &self.groups[self.operations.get(operation).group as usize];
         let (at_bytes, length_bytes) = (command.request.offset_bytes, u64::from(command.request.length_bytes));

@@ -3,8 +3,8 @@
 
 use headstack_workload::Kind;
 
-use super::description::{Group, Level, MirrorReads, Rebuild};
-use super::levels::{Draid, Extent, Layout, Parity, Placing};
+use super::levels::{Extent, Layout, Parity, Placing};
+use crate::description::array::{Group, Level, MirrorReads, Rebuild};
 use crate::gauges::{GroupGauge, GroupHealth};
 
 /// A group in its present state.
@@ -107,7 +107,7 @@ impl GroupState {
         let whole = |member| Slot { member, spare: None, state: SlotState::Whole, losses: 0 };
         GroupState {
             level: group.level,
-            free_spares: (0..layout.distributed().map_or(0, Draid::spares)).collect(),
+            free_spares: (0..layout.distributed().map_or(0, |distributed| distributed.spares())).collect(),
             steps: 0,
             layout,
             slot_bytes: group.member_bytes,
@@ -159,13 +159,13 @@ impl GroupState {
 
     /// The extent whose bytes a place holds: its own, those of the slot that a distributed spare serves there, or nobody's.
     pub(super) fn held_at(&self, place: &Extent) -> Option<Extent> {
-        let Some(draid) = self.layout.distributed() else {
+        let Some(distributed) = self.layout.distributed() else {
             return Some(*place);
         };
         let mut held = *place;
         // Spares whose places serve each other go round without holding anything.
-        for _ in 0..=draid.spares() {
-            let Some(spare) = draid.spare_at(held.slot, held.at_bytes) else {
+        for _ in 0..=distributed.spares() {
+            let Some(spare) = distributed.spare_at(held.slot, held.at_bytes) else {
                 return Some(held);
             };
             held.slot = self.slots.iter().position(|slot| slot.spare == Some(spare))? as u32;
@@ -281,7 +281,7 @@ impl GroupState {
         let rebuilt_bytes = match self.rebuilding.as_ref().map(|rebuilding| self.slots[rebuilding.slot as usize].state)
         {
             Some(SlotState::Filling { done_bytes, .. }) => done_bytes,
-            _ => 0,
+            Some(SlotState::Whole | SlotState::Missing) | None => 0,
         };
         GroupGauge {
             name: name.to_owned(),
@@ -328,8 +328,8 @@ impl GroupState {
 
 #[cfg(test)]
 mod tests {
-    use super::super::description::{Rotation, SmallWrites};
     use super::*;
+    use crate::description::array::{Rotation, SmallWrites};
 
     /// What a rebuild has begun to copy may have been read before a write came: that goes to the spare too.
     #[test]

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use super::description::Bitmap;
+use crate::description::array::Bitmap;
 
 /// The bitmap of a group.
 #[derive(Clone, Debug)]

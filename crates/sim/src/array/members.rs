@@ -26,11 +26,11 @@ impl Array {
         let port = &mut self.ports[member as usize];
         if port.tagged < port.tags {
             port.tagged += 1;
-            debug_assert!(port.tagged <= port.tags, "a member has no more commands than tags");
             self.deliver(now_ns, number);
         } else {
             port.waiting.push_back(number);
         }
+        debug_assert!(self.ports[member as usize].is_filled_up(), "a member has what its tags allow, and no more");
     }
 
     /// Drops a command that nobody waits for any more, because its member is gone.
@@ -42,9 +42,26 @@ impl Array {
         forgotten
     }
 
-    /// A command with a tag crosses the links.
+    /// A command with a tag leaves, an interval of the adapter after the one before it to that member.
     fn deliver(&mut self, now_ns: u64, number: u32) {
         self.commands.get_mut(number).tagged = true;
+        let Command { member, request, .. } = *self.commands.get(number);
+        let interval_ns = self.description.controller.adapter.map_or(0, |adapter| adapter.interval_ns(&request));
+        let port = &mut self.ports[member as usize];
+        let start_ns = now_ns.max(port.free_ns);
+        port.free_ns = start_ns + interval_ns;
+        if start_ns > now_ns {
+            self.at(start_ns, Event::Deliver(number));
+        } else {
+            self.cross_links(now_ns, number);
+        }
+    }
+
+    /// A command crosses the links.
+    pub(super) fn cross_links(&mut self, now_ns: u64, number: u32) {
+        if self.is_forgotten(number) {
+            return;
+        }
         let member = self.commands.get(number).member as usize;
         let port = &mut self.ports[member];
         port.way = if port.way + 1 == port.ways.len() { 0 } else { port.way + 1 };
@@ -114,6 +131,7 @@ impl Array {
             self.ports[at].tagged += 1;
             self.deliver(now_ns, next);
         }
+        debug_assert!(self.ports[at].is_filled_up(), "a member has what its tags allow, and no more");
         self.release_link(now_ns, at);
     }
 

@@ -9,7 +9,7 @@ mod cache;
 mod cached;
 mod check;
 mod chronicled;
-pub mod description;
+mod derived;
 mod destaging;
 mod errors;
 mod failures;
@@ -33,6 +33,7 @@ mod slab;
 mod state;
 mod under_way;
 
+pub use crate::description::array as description;
 pub use check::check;
 pub use pass::{Pass, PassKind, PassState, Standing};
 pub use state::{Array, ArrayCounters};
@@ -43,21 +44,23 @@ use std::collections::BinaryHeap;
 use headstack_result::{Component, Servers};
 use headstack_workload::Request;
 
+use crate::adapter::Adapter;
+use crate::description::array::ArrayDescription;
 use crate::device::{Device, Traffic};
-use crate::drive::{Completion, InvalidDescription};
+use crate::drive::Completion;
+use crate::error::InvalidDescription;
 use crate::link::Link;
 use crate::snapshot::Snapshot;
 use cache::CacheState;
-use description::ArrayDescription;
 use health::GroupState;
 use intent::Intent;
 use ports::{Held, Port};
 use slab::Slab;
 use state::Event;
-use under_way::RowLocks;
+use under_way::{Owner, RowLocks};
 
 impl Array {
-    /// An array at rest. `seed` drives optional random processes only.
+    /// An array at rest. `seed` drives the phases and speeds of spindles, and optional random processes.
     ///
     /// # Errors
     /// What is impossible in the description.
@@ -65,13 +68,16 @@ impl Array {
         check(description)?;
         let count = description.members.len();
         let mut members: Vec<Device> = Vec::with_capacity(count);
-        for (at, member) in description.members.iter().enumerate() {
-            let seed = seed.wrapping_add(at as u64);
+        let variations = description.spindles.variations(seed);
+        for ((at, member), variation) in description.members.iter().enumerate().zip(variations) {
+            let seed_of_member = seed.wrapping_add(at as u64);
             let like = description.members[..at].iter().position(|other| other.device == member.device);
-            members.push(match like {
-                Some(like) => members[like].another(seed),
-                None => Device::new(&description.devices[member.device as usize], seed)?,
-            });
+            let mut device = match like {
+                Some(like) => members[like].another(seed_of_member),
+                None => Device::new(&description.devices[member.device as usize], seed_of_member)?,
+            };
+            device.vary_spindle(variation);
+            members.push(device);
         }
         let mut lun_bases = vec![0];
         for lun in &description.luns {
@@ -92,6 +98,7 @@ impl Array {
             held: vec![Held::default(); description.links.len()],
             groups: description.groups.iter().map(GroupState::new).collect(),
             processors: Servers::new(description.controller.processors),
+            adapter: description.controller.adapter.map(Adapter::of_requests),
             cache: description.controller.cache.as_ref().map(CacheState::new),
             requests: Slab::new(),
             operations: Slab::new(),
@@ -139,12 +146,22 @@ impl Array {
     pub fn next_event_ns(&self) -> u64 {
         let own = self.events.peek().map_or(u64::MAX, |Reverse((at_ns, ..))| *at_ns);
         let done = self.done.first().map_or(u64::MAX, |completion| completion.at_ns);
-        self.member_next_ns[self.first_member].min(own).min(done)
+        self.member_next_ns[self.first_member].min(own).min(done).min(self.next_delivery_ns())
+    }
+
+    /// Time of the next completion that the adapter delivers to the host.
+    #[inline]
+    fn next_delivery_ns(&self) -> u64 {
+        self.adapter.as_ref().map_or(u64::MAX, Adapter::next_event_ns)
     }
 
     /// Takes a request at `now_ns`. The caller has processed every event up to `now_ns`.
     #[inline]
     pub fn submit(&mut self, now_ns: u64, id: u32, request: &Request) {
+        debug_assert!(self.next_event_ns() >= now_ns, "what happens before a request is processed before it");
+        if let Some(adapter) = &mut self.adapter {
+            adapter.expect();
+        }
         self.take(now_ns, id, request);
     }
 
@@ -152,14 +169,22 @@ impl Array {
     /// data, so that a run can end there; what can be served after that is served, and the rest fails.
     pub fn advance(&mut self, now_ns: u64, done: &mut Vec<Completion>) {
         let lost_before = self.data_loss.is_some();
+        let mut last_ns = 0;
         loop {
             let own_ns = self.events.peek().map_or(u64::MAX, |Reverse((at_ns, ..))| *at_ns);
             let (member, member_ns) = (self.first_member, self.member_next_ns[self.first_member]);
-            let next_ns = own_ns.min(member_ns);
+            let next_delivery_ns = self.next_delivery_ns();
+            let next_ns = own_ns.min(member_ns).min(next_delivery_ns);
+            debug_assert!(next_ns >= last_ns, "time does not go back: {next_ns} after {last_ns}");
             if next_ns > now_ns || (self.data_loss.is_some() && !lost_before) {
+                debug_assert!(next_ns < u64::MAX || self.is_clear(), "nothing happens any more, and something is left");
                 break;
             }
-            if member_ns <= own_ns {
+            last_ns = next_ns;
+            if next_delivery_ns < own_ns.min(member_ns) {
+                let told = std::iter::from_fn(|| self.adapter.as_mut()?.report(next_delivery_ns));
+                self.done.extend(told);
+            } else if member_ns <= own_ns {
                 self.member_event(member, member_ns);
             } else if let Some(Reverse((at_ns, _, event))) = self.events.pop() {
                 self.own_event(at_ns, event);
@@ -168,11 +193,29 @@ impl Array {
         done.append(&mut self.done);
     }
 
+    /// No request is under way, nor anything that was done for one: what it looks like once nothing will happen any more.
+    /// Commands to a member that is gone may be kept for nobody.
+    fn is_clear(&self) -> bool {
+        let is_nobodys = |number| self.commands.get(number).owner == Owner::Nobody;
+        let is_idle = |(port, missing): (&Port, &bool)| *missing || port.outstanding() == 0;
+        self.host_requests == 0
+            && self.requests.is_empty()
+            && self.operations.is_empty()
+            && self.row_writes.is_empty()
+            && self.relays.is_empty()
+            && self.row_locks.is_empty()
+            && self.commands.numbers().all(is_nobodys)
+            && self.ports.iter().zip(&self.missing).all(is_idle)
+            && self.held.iter().all(|held| !held.by_command && held.waiting.is_empty())
+            && self.adapter.as_ref().is_none_or(Adapter::is_idle)
+    }
+
     fn own_event(&mut self, now_ns: u64, event: Event) {
         match event {
             Event::Begin(request) => self.begin(now_ns, request),
             Event::Respond(request) => self.respond(now_ns, request),
             Event::Offer(command) => self.offer(now_ns, command),
+            Event::Deliver(command) => self.cross_links(now_ns, command),
             Event::HandOver(command) => self.hand_over(now_ns, command),
             Event::WriteRow(row) => self.write_row(now_ns, row),
             Event::Relay(number) => self.relay_part_done(now_ns, number),
@@ -184,7 +227,7 @@ impl Array {
         }
     }
 
-    /// What ended it: data that no redundancy could bring back.
+    /// The data loss, beyond what redundancy could restore, that ended it.
     pub fn data_loss(&self) -> Option<&str> {
         self.data_loss.as_deref()
     }

@@ -2,10 +2,10 @@
 
 use headstack_workload::{Kind, Request};
 
-use super::description::MirrorReads;
 use super::levels::{Extent, Layout, Placing, join};
 use super::state::Array;
 use super::under_way::{Operation, Origin, Owner, request};
+use crate::description::array::MirrorReads;
 
 impl Array {
     /// Splits a run of the array's address space into operations on groups and starts them. The origin hears of each.
@@ -87,7 +87,7 @@ impl Array {
         self.operations.get_mut(operation).pending += 1;
         match kind {
             Kind::Read => self.counters.data_reads += 1,
-            _ => self.counters.data_writes += 1,
+            Kind::Write | Kind::Trim | Kind::Flush => self.counters.data_writes += 1,
         }
         self.issue(now_ns, member, Owner::Operation(operation), request(kind, extent));
     }

@@ -21,12 +21,17 @@ impl Array {
         self.members.len()
     }
 
+    /// All members.
+    pub(crate) fn members_mut(&mut self) -> &mut [Device] {
+        &mut self.members
+    }
+
     /// A member.
     pub(crate) fn member_mut(&mut self, member: u32) -> &mut Device {
         &mut self.members[member as usize]
     }
 
-    /// What it holds that fills up and empties.
+    /// Its fill levels, such as of a cache.
     pub(crate) fn levels(&self) -> Levels {
         let mut levels = [0; LEVEL_NAMES.len()];
         for member in &self.members {
@@ -166,6 +171,9 @@ impl Array {
             cache.power_cycle();
         }
         self.done.clear();
+        if let Some(adapter) = &mut self.adapter {
+            adapter.reset();
+        }
         self.failed.clear();
         (self.deferred, self.host_requests) = (None, 0);
         self.power_cycles += 1;
@@ -189,10 +197,12 @@ impl Array {
         let device = |at: usize| {
             let gauge = self.members[at].gauge(now_ns);
             let is_filled = self.groups.iter().any(|state| state.is_filling(at as u32));
-            let state = match gauge.state {
-                _ if self.missing[at] => DeviceState::Missing,
-                _ if is_filled => DeviceState::Rebuilding,
-                state => state,
+            let state = if self.missing[at] {
+                DeviceState::Missing
+            } else if is_filled {
+                DeviceState::Rebuilding
+            } else {
+                gauge.state
             };
             let queue = if self.missing[at] { 0 } else { self.ports[at].outstanding() as u32 };
             DeviceGauge { name: self.description.members[at].name.clone(), state, queue, ..gauge }

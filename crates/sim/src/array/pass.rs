@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde::Serialize;
 
-/// What a pass is for.
+/// Purpose of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PassKind {
@@ -72,7 +72,7 @@ impl Pass {
 /// How a group stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
-    /// Of each slot: its member, how often what it held was lost, and below which byte it holds what it should.
+    /// For each slot: its member, how often its contents were lost, and up to which byte it is valid.
     pub served: Vec<(u32, u32, u64)>,
     /// The last pass over its stripes since power came.
     pub pass: Option<Pass>,

@@ -11,11 +11,11 @@ use std::ops::Range;
 
 use headstack_workload::Kind;
 
-use super::description::ArrayDescription;
 use super::levels::{Extent, Layout, Parity, Placing};
 use super::pass::{Pass, PassKind, PassState};
 use super::state::{Array, Event};
 use super::under_way::{Owner, request};
+use crate::description::array::ArrayDescription;
 
 /// md marks an array clean that nobody has written to for so long (Documentation/admin-guide/md.rst, `safe_mode_delay`).
 const SAFE_MODE_NS: u64 = 200_000_000;

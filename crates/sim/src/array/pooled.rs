@@ -2,16 +2,16 @@
 
 use headstack_workload::Kind;
 
-use super::description::{ArrayDescription, Prefill};
 use super::levels::Extent;
 use super::pool::{self, Effect, Migration, Placement, Pool};
 use super::state::{Array, Event};
 use super::under_way::{Owner, Relay, RelayEnd, request};
-use crate::drive::InvalidDescription;
+use crate::description::array::{ArrayDescription, Prefill};
+use crate::error::InvalidDescription;
 
 /// The pools of an array's groups, filled as the LUNs say.
 pub fn pools(description: &ArrayDescription) -> Result<Vec<Option<Pool>>, InvalidDescription> {
-    let pool_of = |(group, table): (usize, &super::description::Group)| {
+    let pool_of = |(group, table): (usize, &crate::description::array::Group)| {
         let Some(settings) = &table.pool else {
             return Ok(None);
         };
@@ -213,7 +213,7 @@ impl Array {
             self.relays.get_mut(number).pending += 1;
             match kind {
                 Kind::Write => self.counters.data_writes += 1,
-                _ => self.counters.data_reads += 1,
+                Kind::Read | Kind::Trim | Kind::Flush => self.counters.data_reads += 1,
             }
             self.issue(now_ns, member, Owner::Relay(number), request(kind, extent));
         }

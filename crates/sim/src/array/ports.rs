@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::description::{ArrayDescription, Member};
+use crate::description::array::{ArrayDescription, Member};
 
 /// The controller's side of a member.
 #[derive(Clone, Debug)]
@@ -10,6 +10,8 @@ pub struct Port {
     pub(super) tags: u32,
     pub(super) tagged: u32,
     pub(super) waiting: VecDeque<u32>,
+    /// When the adapter has time for the next command.
+    pub(super) free_ns: u64,
     pub(super) ways: Vec<Vec<u32>>,
     /// Which of them is in use: commands take turns (multipath).
     pub(super) way: usize,
@@ -29,6 +31,7 @@ impl Port {
             tags: description.controller.member_tags.min(device.tags()),
             tagged: 0,
             waiting: VecDeque::new(),
+            free_ns: 0,
             ways,
             way: 0,
             last_end_bytes: 0,
@@ -39,6 +42,11 @@ impl Port {
     #[inline]
     pub fn outstanding(&self) -> usize {
         self.tagged as usize + self.waiting.len()
+    }
+
+    /// No command waits while a tag is free, and there are no more in the member than tags.
+    pub fn is_filled_up(&self) -> bool {
+        self.tagged == self.tags || (self.tagged < self.tags && self.waiting.is_empty())
     }
 
     /// Its member has nothing of what it was given.

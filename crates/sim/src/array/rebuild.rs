@@ -2,14 +2,14 @@
 
 use headstack_workload::Kind;
 
-use super::description::{IncidentKind, Member};
 use super::health::{Rebuilding, Slot, SlotState, Step};
 use super::levels::Extent;
 use super::ports::Port;
 use super::state::{Array, Event};
 use super::under_way::{Owner, request};
-use crate::SimError;
+use crate::description::array::{IncidentKind, Member};
 use crate::device::Traffic;
+use crate::error::SimError;
 
 impl Array {
     /// A missing slot gets a spare, if there is one and no other is being filled.
@@ -84,7 +84,7 @@ impl Array {
             let allowed_ns = rebuilding.allowed_ns;
             return self.at(allowed_ns, Event::Rebuild(group));
         }
-        let row_end = state.layout.distributed().map_or(u64::MAX, |draid| draid.row_end(begun_bytes));
+        let row_end = state.layout.distributed().map_or(u64::MAX, |distributed| distributed.row_end(begun_bytes));
         let to_bytes = (begun_bytes + state.rebuild.step_bytes).min(row_end).min(state.slot_bytes);
         state.slots[slot].state = SlotState::Filling { done_bytes, begun_bytes: to_bytes };
         if let Some(rate) = state.rebuild.rate_limit_bytes_per_s {
@@ -218,7 +218,11 @@ impl Array {
             {
                 Some("the array has no cache with a battery".to_owned())
             }
-            _ => None,
+            IncidentKind::MemberFails { .. }
+            | IncidentKind::MemberReturns { .. }
+            | IncidentKind::SpareAdded { .. }
+            | IncidentKind::BatteryFails
+            | IncidentKind::BatteryReturns => None,
         };
         match trouble {
             Some(trouble) => Err(SimError::Fault(trouble)),
@@ -251,7 +255,9 @@ impl Array {
         let number = self.members.len();
         let Member { device, ref ways, .. } = self.description.members[model];
         let member = Member { name: format!("d{number}"), device, ways: ways.clone() };
-        let drive = self.members[model].another(self.seed.wrapping_add(number as u64));
+        let mut drive = self.members[model].another(self.seed.wrapping_add(number as u64));
+        let mut variations = self.description.spindles.variations(self.seed);
+        drive.vary_spindle(variations.nth(number).expect("they have no end"));
         self.members.push(drive);
         self.member_next_ns.push(u64::MAX);
         self.ports.push(Port::new(&self.description, &member));

@@ -72,7 +72,7 @@ impl Array {
         let request = self.requests.get(number).request;
         let end_ns = match request.kind {
             Kind::Read => self.carry_to_host(now_ns, u64::from(request.length_bytes), Direction::Read),
-            _ => now_ns,
+            Kind::Write | Kind::Trim | Kind::Flush => now_ns,
         };
         if end_ns > now_ns { self.at(end_ns, Event::Respond(number)) } else { self.respond(now_ns, number) }
     }
@@ -87,7 +87,11 @@ impl Array {
         if let Some(at_bytes) = host.failed.or(deferred) {
             self.failed.push(Failed { id: host.id, at_bytes, write: host.request.kind != Kind::Read });
         }
-        self.done.push(Completion { at_ns: now_ns, id: host.id, started_ns: host.submitted_ns });
+        let completion = Completion { at_ns: now_ns, id: host.id, started_ns: host.submitted_ns };
+        match &mut self.adapter {
+            Some(adapter) => adapter.complete(completion),
+            None => self.done.push(completion),
+        }
         if self.host_requests == 0 {
             self.destage(now_ns);
             (0..self.pools.len() as u32).for_each(|group| self.migrate(now_ns, group));

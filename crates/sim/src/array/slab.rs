@@ -47,6 +47,11 @@ impl<T> Slab<T> {
         self.values[at as usize].as_mut().expect("a number in use")
     }
 
+    /// No number is in use.
+    pub fn is_empty(&self) -> bool {
+        self.free.len() == self.values.len()
+    }
+
     /// Numbers in use, ascending.
     pub fn numbers(&self) -> impl Iterator<Item = u32> + '_ {
         self.values.iter().enumerate().filter(|(_, value)| value.is_some()).map(|(at, _)| at as u32)

@@ -7,7 +7,6 @@ use std::ops::Range;
 use headstack_result::Servers;
 
 use super::cache::CacheState;
-use super::description::ArrayDescription;
 use super::health::{GroupState, Lost};
 use super::intent::Intent;
 use super::levels::Extent;
@@ -16,6 +15,8 @@ use super::pool::Pool;
 use super::ports::{Held, Port};
 use super::slab::Slab;
 use super::under_way::{Command, HostRequest, Operation, Relay, RowLocks, RowWrite};
+use crate::adapter::Adapter;
+use crate::description::array::ArrayDescription;
 use crate::device::{Device, Traffic};
 use crate::drive::Completion;
 use crate::flights::Failed;
@@ -67,6 +68,8 @@ pub struct Array {
     pub(super) held: Vec<Held>,
     pub(super) groups: Vec<GroupState>,
     pub(super) processors: Servers,
+    /// Tells the host of completions; at once where absent.
+    pub(super) adapter: Option<Adapter>,
     pub(super) cache: Option<CacheState>,
     pub(super) requests: Slab<HostRequest>,
     pub(super) operations: Slab<Operation>,
@@ -121,6 +124,8 @@ pub enum Event {
     Respond(u32),
     /// A processor has prepared a command.
     Offer(u32),
+    /// The adapter has time for a command.
+    Deliver(u32),
     /// A command has got over the links.
     HandOver(u32),
     /// Parity is computed.

@@ -9,8 +9,10 @@ use super::flash::Flash;
 use super::flights::Flights;
 use super::log::{LogPlace, Piece};
 use super::staging::{CLEANING, Staging};
-use crate::drive::description::DriveDescription;
-use crate::drive::{Completion, Counters, Drive, InvalidDescription};
+use crate::description::drive::DriveDescription;
+use crate::drive::mechanics::SpindleVariation;
+use crate::drive::{Completion, Counters, Drive};
+use crate::error::InvalidDescription;
 use crate::gauges::{DeviceGauge, DeviceState};
 use crate::link::Upstream;
 use crate::media_defects::MediaDefect;
@@ -59,6 +61,11 @@ impl Assisted {
         Assisted::at_rest(self.drive.another(seed), Arc::clone(&self.description))
     }
 
+    /// Gives the spindle its own phase and speed.
+    pub fn vary_spindle(&mut self, variation: SpindleVariation) {
+        self.drive.vary_spindle(variation);
+    }
+
     fn at_rest(drive: Drive, description: Arc<DriveDescription>) -> Self {
         Assisted {
             drive,
@@ -85,7 +92,7 @@ impl Assisted {
         self.drive.stops_ns()
     }
 
-    /// What it has counted so far.
+    /// Its counters so far.
     pub fn counters(&self) -> Counters {
         let mut counters = self.drive.counters();
         if let Some(flash) = &self.flash {
@@ -386,11 +393,11 @@ impl Assisted {
         self.work(&mut Upstream::none(), now_ns);
     }
 
-    /// What it holds that fills up and empties.
+    /// Its fill levels, such as of a cache.
     pub fn levels(&self) -> Levels {
         let in_flash = self.flash.as_ref().map_or(0, Flash::resident_bytes);
         let in_log = self.staging.as_ref().map_or(0, Staging::logged_sectors) * self.sector_bytes;
-        [self.drive.dirty_bytes() + self.buffered_bytes(), 0, in_flash + in_log, 0]
+        [self.drive.dirty_bytes() + self.buffered_bytes(), 0, in_flash + in_log, 0, 0]
     }
 
     fn buffered_bytes(&self) -> u64 {

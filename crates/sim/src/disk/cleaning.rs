@@ -17,7 +17,7 @@ pub struct CleaningStep {
 #[derive(Clone, Debug, Default)]
 pub struct Cleaning {
     steps: Vec<CleaningStep>,
-    /// Of them reads: all are done before the first write begins.
+    /// How many of them are reads: all are done before the first write begins.
     reads: usize,
     next: usize,
     under_way: u32,

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 
 use super::runs::Runs;
-use crate::drive::description::FlashCache;
+use crate::description::drive::FlashCache;
 
 /// Fills that wait in the buffer for the flash; what comes beyond is not taken in.
 const FILLS_MAX: usize = 64;

@@ -64,7 +64,7 @@ pub struct Log {
     map: BTreeMap<u64, (u32, u64)>,
     /// What was written, in order, from the oldest that is still of use.
     records: VecDeque<Cached>,
-    /// Of them on the media.
+    /// How many of these are on the media.
     durable_records: usize,
     durable: u64,
     head: u64,

@@ -19,8 +19,10 @@ mod tests;
 
 use headstack_workload::Request;
 
-use crate::drive::description::DriveDescription;
-use crate::drive::{Completion, Counters, Drive, InvalidDescription, check};
+use crate::description::drive::DriveDescription;
+use crate::drive::mechanics::SpindleVariation;
+use crate::drive::{Completion, Counters, Drive, check};
+use crate::error::InvalidDescription;
 use crate::link::Upstream;
 use assisted::Assisted;
 use split::Split;
@@ -66,6 +68,15 @@ impl Disk {
         Disk { kind }
     }
 
+    /// Gives the spindle of a disk at rest its own phase and speed. Several actuators share one spindle.
+    pub fn vary_spindle(&mut self, variation: SpindleVariation) {
+        match &mut self.kind {
+            Kind::Plain(drive) => drive.vary_spindle(variation),
+            Kind::Assisted(assisted) => assisted.vary_spindle(variation),
+            Kind::Split(split) => split.vary_spindle(variation),
+        }
+    }
+
     /// Bytes that it exports.
     pub fn capacity_bytes(&self) -> u64 {
         let geometry = &self.description().geometry;
@@ -81,7 +92,7 @@ impl Disk {
         }
     }
 
-    /// What it has counted so far.
+    /// Its counters so far.
     pub fn counters(&self) -> Counters {
         match &self.kind {
             Kind::Plain(drive) => drive.counters(),

@@ -28,7 +28,7 @@ impl Disk {
         }
     }
 
-    /// What is wrong with a command that is complete.
+    /// The failure of a completed command, once.
     #[cold]
     pub(crate) fn take_failure(&mut self, id: u32) -> Option<Failure> {
         match &mut self.kind {
@@ -83,16 +83,16 @@ impl Disk {
         }
     }
 
-    /// What it holds that fills up and empties.
+    /// Its fill levels, such as of a cache.
     pub(crate) fn levels(&self) -> Levels {
         match &self.kind {
-            Kind::Plain(drive) => [drive.dirty_bytes(), 0, 0, 0],
+            Kind::Plain(drive) => [drive.dirty_bytes(), 0, 0, 0, 0],
             Kind::Assisted(assisted) => assisted.levels(),
             Kind::Split(split) => split.levels(),
         }
     }
 
-    /// What it does; its name is the caller's.
+    /// Its present state; the caller names it.
     pub(crate) fn gauge(&self, now_ns: u64) -> DeviceGauge {
         match &self.kind {
             Kind::Plain(drive) => drive.gauge(now_ns),

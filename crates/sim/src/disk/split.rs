@@ -6,10 +6,13 @@ use headstack_result::Levels;
 use headstack_workload::{Kind, Request, Span};
 
 use super::flights::Flights;
-use crate::drive::description::{DriveDescription, InterfaceKind};
-use crate::drive::{Completion, Counters, Drive, InvalidDescription};
+use crate::description::drive::{DriveDescription, InterfaceKind};
+use crate::description::link::{LinkDescription, LinkKind};
+use crate::drive::mechanics::SpindleVariation;
+use crate::drive::{Completion, Counters, Drive};
+use crate::error::InvalidDescription;
 use crate::gauges::{DeviceGauge, DeviceHealth, DeviceState};
-use crate::link::{Link, LinkDescription, LinkKind, Upstream};
+use crate::link::{Link, Upstream};
 use crate::media_defects::MediaDefect;
 use crate::media_defects::{Failure, Failures};
 use crate::spans::common;
@@ -47,6 +50,11 @@ impl Split {
     /// Another one of the same description, at rest.
     pub fn another(&self, seed: u64) -> Self {
         Split::at_rest(&self.drives[0], Arc::clone(&self.description), seed)
+    }
+
+    /// Gives the spindle that all actuators share its own phase and speed.
+    pub fn vary_spindle(&mut self, variation: SpindleVariation) {
+        self.drives.iter_mut().for_each(|drive| drive.vary_spindle(variation));
     }
 
     fn at_rest(mechanism: &Drive, description: Arc<DriveDescription>, seed: u64) -> Self {
@@ -202,7 +210,7 @@ impl Split {
 
     /// What it does: the first actuator that works stands for all.
     pub fn levels(&self) -> Levels {
-        [self.drives.iter().map(Drive::dirty_bytes).sum(), 0, 0, 0]
+        [self.drives.iter().map(Drive::dirty_bytes).sum(), 0, 0, 0, 0]
     }
 
     /// What it does.
@@ -223,12 +231,12 @@ impl Split {
 /// The port that the mechanisms share; what a command costs there is in their overheads.
 fn port(description: &DriveDescription) -> Link {
     let interface = &description.interface;
-    let kind = match interface.kind {
-        InterfaceKind::Scsi => LinkKind::Scsi,
-        InterfaceKind::Ata => LinkKind::Ata,
-        InterfaceKind::Sata => LinkKind::Sata,
-        InterfaceKind::Sas => LinkKind::Sas,
-        InterfaceKind::Fc => LinkKind::FcLoop,
+    let (kind, full_duplex) = match interface.kind {
+        InterfaceKind::Scsi => (LinkKind::Scsi, false),
+        InterfaceKind::Ata => (LinkKind::Ata, false),
+        InterfaceKind::Sata => (LinkKind::Sata, false),
+        InterfaceKind::Sas => (LinkKind::Sas, true),
+        InterfaceKind::Fc => (LinkKind::FcLoop, true),
     };
     Link::new(&LinkDescription {
         name: "port".to_owned(),
@@ -238,7 +246,7 @@ fn port(description: &DriveDescription) -> Link {
         read_ns: 0,
         write_ns: 0,
         latency_ns: 0,
-        full_duplex: matches!(kind, LinkKind::Sas | LinkKind::FcLoop),
+        full_duplex,
         held_by_command: false,
     })
 }

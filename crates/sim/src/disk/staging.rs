@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use super::cleaning::{Cleaning, Shape};
 use super::log::{Batch, Log, Piece};
 use super::runs::Runs;
-use crate::drive::description::{DriveDescription, MediaCache, WriteCache};
-use crate::drive::internal_access::InternalAccess;
+use crate::description::drive::{DriveDescription, MediaCache, WriteCache};
+use crate::drive::InternalAccess;
 use crate::drive::{Counters, Drive};
 use crate::link::Upstream;
 

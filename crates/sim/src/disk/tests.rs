@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::cleaning::{Cleaning, CleaningStep, Shape};
 use super::flash::Flash;
 use super::log::{Log, LogPlace, Piece};
-use crate::drive::description::FlashCache;
+use crate::description::drive::FlashCache;
 
 const HOME: usize = 400;
 const LOG: u64 = 96;

@@ -2,12 +2,12 @@
 
 use super::buffer::Accepted;
 use super::defective::For;
-use super::description::ReadAhead;
 use super::geometry::Extent;
 use super::media::{Access, Pass, ReadAheadRun};
 use super::queue::{HostJob, Job, Taken, Work};
 use super::{Drive, NOWHERE, Service};
 use crate::chronicle;
+use crate::description::drive::ReadAhead;
 use crate::link::{Direction, Upstream};
 use crate::media_defects::Stretch;
 

@@ -1,14 +1,14 @@
 //! The buffer: read segments, and what is dirty.
 
-use super::description::Buffer;
 use super::recency::Recency;
+use crate::description::drive::Buffer;
 
 /// Cached runs of blocks. A segment holds `[start, end)`; the least recently used one gives way.
 #[derive(Clone, Debug)]
 pub struct Segments {
     starts: Vec<u64>,
     ends: Vec<u64>,
-    /// Of those that reads may take.
+    /// Recency of the segments that reads may take.
     recency: Recency,
     written: Vec<bool>,
     size: u64,
@@ -17,7 +17,7 @@ pub struct Segments {
     read_hits_on_writes: bool,
 }
 
-/// What a read found.
+/// Blocks of a read that the buffer holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hit {
     /// Segment.
@@ -265,6 +265,7 @@ impl WriteCache {
             self.coalesced += 1;
             return Accepted::Joined(slot as u32);
         }
+        debug_assert!(self.fits(end - start), "a write cache takes what it has room for");
         self.sequence += 1;
         let slot = self.free.pop().expect("the caller asked whether there is room");
         self.slots[slot as usize] =
@@ -293,5 +294,6 @@ impl WriteCache {
         let at = self.occupied.iter().position(|&other| other == slot).expect("an occupied slot");
         self.occupied.swap_remove(at);
         self.free.push(slot);
+        debug_assert!(!self.occupied.is_empty() || self.sectors == 0, "dirty sectors belong to an extent");
     }
 }

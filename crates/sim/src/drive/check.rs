@@ -1,25 +1,8 @@
 //! What a description must fulfil before it is compiled.
 
-use super::description::{BlockOrder, DriveDescription, Geometry, SeekCurve, Sparing, Zone};
 use super::geometry::zone_blocks;
-
-/// An impossible description: the key of its TOML form, and what would be possible.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{key}: {message}")]
-pub struct InvalidDescription {
-    /// Path of the key, such as `geometry.zones[3].first_cylinder`.
-    pub key: String,
-    /// What is wrong and what is allowed.
-    pub message: String,
-}
-
-pub(crate) fn fault<T>(key: impl Into<String>, message: impl Into<String>) -> Result<T, InvalidDescription> {
-    Err(InvalidDescription { key: key.into(), message: message.into() })
-}
-
-pub(crate) fn require(holds: bool, key: &str, message: impl FnOnce() -> String) -> Result<(), InvalidDescription> {
-    if holds { Ok(()) } else { fault(key, message()) }
-}
+use crate::description::drive::{BlockOrder, DriveDescription, Geometry, SeekCurve, Sparing, Zone};
+use crate::error::{InvalidDescription, fault, require};
 
 /// Checks a description.
 ///
@@ -140,7 +123,12 @@ fn slips_have_spares(sparing: Sparing, zone: &Zone, region: u64, places: u64) ->
         Sparing::None => zone.slips.is_empty(),
         Sparing::CylinderEndSlipsApart | Sparing::CylinderFrontSlipsApart => true,
         Sparing::ZoneEndSlipsApart | Sparing::DiskEnd => true,
-        _ => zone.slips.chunk_by(|a, b| a / region == b / region).all(|slips| {
+        Sparing::TracksAtZoneEnd
+        | Sparing::CylinderEnd
+        | Sparing::TrackEnd
+        | Sparing::CylinderFront
+        | Sparing::RangeEnd { .. }
+        | Sparing::ZoneEnd => zone.slips.chunk_by(|a, b| a / region == b / region).all(|slips| {
             // A range that the zone's end cuts short has no spares.
             let is_whole = (slips[0] / region + 1) * region <= places;
             is_whole && slips.len() <= zone.spares as usize

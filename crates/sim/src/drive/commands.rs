@@ -3,10 +3,10 @@
 use headstack_workload::Request;
 
 use super::buffer::Accepted;
-use super::description::{AfterReadWrite, ReadAhead, WriteCache as WriteCacheKind};
 use super::media::{Leaves, ReadAheadRun};
 use super::queue::{HostJob, Job, Work};
 use super::{Completion, Drive};
+use crate::description::drive::{AfterReadWrite, ReadAhead, WriteCache as WriteCacheKind};
 use crate::link::{Direction, Upstream};
 
 impl Drive {
@@ -348,6 +348,7 @@ impl Drive {
     /// Puts a completion in its place (latest first).
     #[inline]
     pub(super) fn complete(&mut self, id: u32, started_ns: u64, at_ns: u64) {
+        debug_assert!(started_ns <= at_ns, "a command ends after its begin");
         let completion = Completion { at_ns, id, started_ns };
         if self.completions.last().is_none_or(|next| next.at_ns > at_ns) {
             return self.completions.push(completion);

@@ -118,7 +118,7 @@ impl Drive {
         !self.failures.is_empty()
     }
 
-    /// What is wrong with a command that is complete.
+    /// The failure of a completed command, once.
     #[cold]
     pub(crate) fn take_failure(&mut self, id: u32) -> Option<Failure> {
         self.failures.take(id)

@@ -4,7 +4,7 @@
 //! size). A zone is numbered from its own first sector in the order of its tracks, spares and slipped sectors included;
 //! `place` of that number is the angle and the track.
 
-use super::description::{BlockOrder, Geometry, Sparing, Zone};
+use crate::description::drive::{BlockOrder, Geometry, Sparing, Zone};
 
 /// A fraction of a turn, 2^32 to the turn; wraps like the spindle does.
 pub type Angle = u32;
@@ -385,7 +385,7 @@ impl CompiledZone {
         let odd = match self.reversed {
             Reversal::OddInZone => cylinder & 1,
             Reversal::OddAbsolute => (cylinder + self.first_cylinder) & 1,
-            _ => 0,
+            Reversal::Never | Reversal::Band { .. } => 0,
         };
         let head = if odd == 1 { self.tracks_per_cylinder.divisor as u32 - 1 - sequence } else { sequence };
         let skew = self.track_skew.wrapping_mul(sequence).wrapping_add(self.cylinder_step.wrapping_mul(cylinder));

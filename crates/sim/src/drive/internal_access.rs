@@ -4,26 +4,10 @@
 use super::defective::For;
 use super::geometry::Extent;
 use super::media::Access;
-use super::queue::{Job, Work};
+use super::queue::{InternalAccess, Job, Work};
 use super::{Drive, Service};
 use crate::chronicle;
 use crate::link::{Direction, Upstream};
-
-/// A run of sectors to read or write for nobody outside: no command, no transfer over the port. The firmware has
-/// prepared it by the time the arm takes it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct InternalAccess {
-    /// Its completion bears this name.
-    pub id: u32,
-    /// It writes.
-    pub write: bool,
-    /// First physical sector.
-    pub block: u64,
-    /// Sectors.
-    pub sectors: u32,
-    /// The data of a write are in the buffer, and the firmware is ready for its first sector.
-    pub ready_ns: u64,
-}
 
 impl Drive {
     /// Gives the arm an internal access.

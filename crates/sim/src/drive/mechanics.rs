@@ -2,32 +2,49 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::description::{Mechanics, SeekCurve};
 use super::geometry::Angle;
+use crate::description::drive::{Mechanics, SeekCurve};
+
+/// Difference between one spindle and its description: no two drives of a kind turn alike.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SpindleVariation {
+    /// Angle at time 0, in 2^-64 turns.
+    pub phase: u64,
+    /// Speed as a multiple of the stated speed.
+    pub speed: f64,
+}
 
 /// A spindle that turns for ever at one speed.
 #[derive(Clone, Copy, Debug)]
 pub struct Spindle {
-    /// Turns in a nanosecond, 2^64 to the turn: the angle at time t is `t * turns_per_ns` modulo 2^64, without drift.
+    /// Turns in a nanosecond, 2^64 to the turn: the angle at time t is `phase + t * turns_per_ns` modulo 2^64, without drift.
     turns_per_ns: u64,
+    /// Angle at time 0, in 2^-64 turns.
+    phase: u64,
     /// Nanoseconds of 2^-32 turns, 2^36 to the nanosecond.
     ns_per_angle: u64,
 }
 
 impl Spindle {
-    /// A spindle of `rpm` turns a minute; 300 or more.
+    /// A spindle of `rpm` turns a minute; 300 or more. Its angle at time 0 is 0.
     pub fn new(rpm: f64) -> Self {
         let turn_ns = 60e9 / rpm;
         Spindle {
             turns_per_ns: (18_446_744_073_709_551_616.0 / turn_ns).round() as u64,
+            phase: 0,
             ns_per_angle: (turn_ns * 16.0).round() as u64,
         }
+    }
+
+    /// A spindle of a drive whose description states `rpm`.
+    pub fn varied(rpm: f64, variation: SpindleVariation) -> Self {
+        Spindle { phase: variation.phase, ..Spindle::new(rpm * variation.speed) }
     }
 
     /// Angle under the heads at a time.
     #[inline]
     pub fn angle_at(&self, time_ns: u64) -> Angle {
-        (time_ns.wrapping_mul(self.turns_per_ns) >> 32) as u32
+        (time_ns.wrapping_mul(self.turns_per_ns).wrapping_add(self.phase) >> 32) as u32
     }
 
     /// Time to turn by `angle` (2^32 = a whole turn), rounded up.

@@ -1,8 +1,10 @@
 //! Passes over the media: what the arm and the spindle do for a run of sectors, as times.
 
-use super::description::DriveDescription;
+use std::sync::Arc;
+
 use super::geometry::{Extent, TrackLayout};
 use super::mechanics::{Arm, Spindle};
+use crate::description::drive::DriveDescription;
 
 /// Where the heads are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +44,7 @@ pub struct Pass {
     pub rotation_ns: u64,
 }
 
-/// What a pass is asked for.
+/// The request of a pass.
 #[derive(Clone, Copy, Debug)]
 pub struct Access {
     /// First block (physical sector).
@@ -61,15 +63,15 @@ pub struct Access {
     pub mark: u32,
 }
 
-/// Geometry, spindle and arm of one drive.
-#[derive(Debug)]
+/// Geometry, spindle and arm of one drive. Clones share what is large.
+#[derive(Clone, Debug)]
 pub struct Media {
     /// Blocks to places.
-    pub layout: TrackLayout,
-    /// Angles and times.
+    pub layout: Arc<TrackLayout>,
+    /// Angles and times of this drive; others of its kind turn differently.
     pub spindle: Spindle,
     /// Seeks.
-    pub arm: Arm,
+    pub arm: Arc<Arm>,
     read_on_arrival: bool,
     write_on_arrival: bool,
 }
@@ -78,9 +80,9 @@ impl Media {
     /// Compiles a checked description.
     pub fn new(description: &DriveDescription) -> Self {
         Media {
-            layout: TrackLayout::new(&description.geometry),
+            layout: Arc::new(TrackLayout::new(&description.geometry)),
             spindle: Spindle::new(description.mechanics.rpm),
-            arm: Arm::new(&description.mechanics, description.geometry.cylinders),
+            arm: Arc::new(Arm::new(&description.mechanics, description.geometry.cylinders)),
             read_on_arrival: description.mechanics.read_on_arrival,
             write_on_arrival: description.mechanics.write_on_arrival,
         }

@@ -5,15 +5,13 @@
 //! the arm becomes free, the command completes.
 
 mod arm;
-mod assists;
 pub mod buffer;
 pub(crate) mod check;
 mod chronicled;
 mod commands;
 mod defective;
-pub mod description;
 pub mod geometry;
-pub(crate) mod internal_access;
+mod internal_access;
 pub mod mechanics;
 mod media;
 mod outside;
@@ -23,8 +21,9 @@ mod recency;
 mod slow;
 mod standby;
 
-pub(crate) use check::require;
-pub use check::{InvalidDescription, check};
+pub use crate::description::drive as description;
+pub use check::check;
+pub(crate) use queue::InternalAccess;
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -32,13 +31,15 @@ use std::sync::Arc;
 
 use headstack_workload::{Kind, Request};
 
+use crate::description::drive::{DriveDescription, ReadAhead, WriteCache as WriteCacheKind};
 use buffer::{Segments, WriteCache};
-use description::{DriveDescription, ReadAhead, WriteCache as WriteCacheKind};
+use mechanics::{Spindle, SpindleVariation};
 use media::{Head, Media, ReadAheadRun};
 use port::Port;
 use queue::ArmQueue;
 use slow::Slow;
 
+use crate::error::InvalidDescription;
 use crate::kept::Kept;
 use crate::link::Upstream;
 use crate::media_defects::{Failures, MediaDefects};
@@ -54,7 +55,7 @@ pub struct Completion {
     pub started_ns: u64,
 }
 
-/// What a drive counts.
+/// Counters of a drive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Reads served from the buffer alone.
@@ -146,7 +147,7 @@ impl Counters {
 }
 
 /// What never changes of a drive.
-type Compiled = (Arc<Media>, Arc<DriveDescription>);
+type Compiled = (Media, Arc<DriveDescription>);
 
 thread_local! {
     static COMPILED: RefCell<Kept<DriveDescription, Compiled>> = RefCell::default();
@@ -157,7 +158,7 @@ thread_local! {
 /// What is compiled from its description never changes: clones and [others](Self::another) of the kind share it.
 #[derive(Clone, Debug)]
 pub struct Drive {
-    media: Arc<Media>,
+    media: Media,
     params: Parameters,
     /// The spindle stops when nobody uses the drive.
     sleeps: bool,
@@ -230,7 +231,7 @@ impl Drive {
         let (media, description) = COMPILED.with_borrow_mut(|compiled| {
             compiled.of(description, || {
                 check(description)?;
-                Ok((Arc::new(Media::new(description)), Arc::new(description.clone())))
+                Ok((Media::new(description), Arc::new(description.clone())))
             })
         })?;
         Ok(Drive::at_rest(media, description, seed))
@@ -238,10 +239,15 @@ impl Drive {
 
     /// Another drive of the same description, at rest.
     pub fn another(&self, seed: u64) -> Drive {
-        Drive::at_rest(Arc::clone(&self.media), Arc::clone(&self.params.description), seed)
+        Drive::at_rest(self.media.clone(), Arc::clone(&self.params.description), seed)
     }
 
-    fn at_rest(media: Arc<Media>, description: Arc<DriveDescription>, seed: u64) -> Drive {
+    /// Gives the spindle of a drive at rest its own phase and speed.
+    pub fn vary_spindle(&mut self, variation: SpindleVariation) {
+        self.media.spindle = Spindle::varied(self.params.description.mechanics.rpm, variation);
+    }
+
+    fn at_rest(media: Media, description: Arc<DriveDescription>, seed: u64) -> Drive {
         let buffer = &description.buffer;
         let interface = &description.interface;
         let sector_bytes = description.geometry.physical_sector_bytes;
@@ -294,7 +300,7 @@ impl Drive {
         &self.params.description
     }
 
-    /// What it has counted so far.
+    /// Its counters so far.
     pub fn counters(&self) -> Counters {
         Counters { coalesced_writes: self.writes.coalesced, interface_ns: self.port.busy_ns, ..self.counters }
     }

@@ -2,9 +2,9 @@
 
 use headstack_workload::Span;
 
-use super::description::WriteCache;
 use super::media::Head;
 use super::{Drive, NOWHERE, Service};
+use crate::description::drive::WriteCache;
 use crate::gauges::{DeviceGauge, DeviceHealth, DeviceState};
 
 impl Drive {
@@ -62,7 +62,7 @@ impl Drive {
         self.head = Head { cylinder: 0, head: 0 };
     }
 
-    /// What it does; its name is the caller's.
+    /// Its present state; the caller names it.
     pub(crate) fn gauge(&self, now_ns: u64) -> DeviceGauge {
         let state = match self.in_service {
             Some(Service::Read) => DeviceState::Reading,

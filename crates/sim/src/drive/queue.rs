@@ -1,9 +1,8 @@
 //! Jobs that wait for the arm, and the choice of the next one.
 
-use super::description::{Policy, Queue};
 use super::geometry::{Angle, Extent};
-use super::internal_access::InternalAccess;
 use super::media::{Head, Media};
+use crate::description::drive::{Policy, Queue};
 
 /// What the scheduler looks at: where a job begins.
 #[derive(Clone, Copy, Debug)]
@@ -62,6 +61,22 @@ pub struct HostJob {
     pub segment: Option<usize>,
 }
 
+/// A run of sectors to read or write for nobody outside: no command, no transfer over the port. The firmware has
+/// prepared it by the time the arm takes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct InternalAccess {
+    /// Its completion bears this name.
+    pub id: u32,
+    /// It writes.
+    pub write: bool,
+    /// First physical sector.
+    pub block: u64,
+    /// Sectors.
+    pub sectors: u32,
+    /// The data of a write are in the buffer, and the firmware is ready for its first sector.
+    pub ready_ns: u64,
+}
+
 /// A job with what is known of its place.
 #[derive(Clone, Copy, Debug)]
 pub struct Job {
@@ -81,7 +96,7 @@ impl Job {
     fn cacheable(&self) -> Option<HostJob> {
         match self.work {
             Work::Host(host) if host.cacheable => Some(host),
-            _ => None,
+            Work::Host(_) | Work::Destage(_) | Work::InternalAccess(_) => None,
         }
     }
 
@@ -201,8 +216,8 @@ impl ArmQueue {
     /// The internal access of that name, if it waits.
     pub fn waiting_internal_access(&mut self, id: u32) -> Option<&mut InternalAccess> {
         self.slots.iter_mut().flatten().find_map(|job| match &mut job.work {
-            Work::InternalAccess(access) if access.id == id => Some(access),
-            _ => None,
+            Work::InternalAccess(access) => (access.id == id).then_some(access),
+            Work::Host(_) | Work::Destage(_) => None,
         })
     }
 

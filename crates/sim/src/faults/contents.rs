@@ -212,7 +212,7 @@ pub enum Damage {
     OfMember {
         /// Which.
         member: u32,
-        /// What has happened to it.
+        /// The damage.
         what: MemberDamage,
     },
     /// What a change should have stored there is somewhere else.

@@ -7,7 +7,7 @@ use super::effect::{effect_of, known};
 use super::injector::{Change, Injector, devices_of};
 use super::trigger::{PATTERNS_MAX, Sight, bit_of};
 use super::waiting::Waiting;
-use crate::SimError;
+use crate::error::SimError;
 use crate::system::System;
 
 impl Injector {

@@ -17,7 +17,7 @@ type Filtering<'a> = dyn Fn(&[Stretch], &[RequestKind]) -> Result<Filter, Compla
 /// Which requests meet it, and what it does to them.
 #[derive(Clone, Debug)]
 pub(crate) struct Damaging {
-    filter: Filter,
+    pub(super) filter: Filter,
     share: f64,
     wrong: Wrong,
 }
@@ -141,7 +141,24 @@ impl Damaging {
                 let wrong = Wrong::Refused { errno: *errno, time_ns, unflushed: unflushed.unwrap_or_default() };
                 damaging(ranges, &kinds, *percent, wrong)
             }
-            _ => unreachable!("only these come here"),
+            Fault::MediaError { .. }
+            | Fault::WeakSectors { .. }
+            | Fault::FailSlow { .. }
+            | Fault::LatencySpike { .. }
+            | Fault::Hang { .. }
+            | Fault::DropOut
+            | Fault::MemberFails { .. }
+            | Fault::MemberReturns { .. }
+            | Fault::SpareAdded { .. }
+            | Fault::Scrub { .. }
+            | Fault::BatteryFails
+            | Fault::BatteryReturns
+            | Fault::LinkErrors { .. }
+            | Fault::LinkResets { .. }
+            | Fault::LyingCache
+            | Fault::PowerCut { .. }
+            | Fault::PowerOn
+            | Fault::SetState { .. } => unreachable!("it neither damages data nor refuses requests"),
         }
     }
 

@@ -6,20 +6,20 @@ use super::contents::{Corruptor, Stage};
 use super::damaging::{self, Damaging};
 use super::filter::{Complaint, Filter, positive, share};
 use super::{Distribution, Fault, Recovery, RequestKind, Stretch};
-use crate::array::description::{IncidentKind, Member};
-use crate::device::DeviceDescription;
-use crate::drive::description::InterfaceKind;
+use crate::description::array::{IncidentKind, Member};
+use crate::description::device::DeviceDescription;
+use crate::description::drive::InterfaceKind;
+use crate::description::model::Model;
+use crate::description::system::SystemDescription;
 use crate::gauges::DeviceHealth;
 use crate::media_defects::{Delay, MediaDefect};
-use crate::model::Model;
 use crate::power_cut::PowerCut;
-use crate::system::SystemDescription;
 
 /// Linux gives a SCSI or ATA command 30 s (`SD_TIMEOUT` of drivers/scsi/sd.h), and tries five times more
 /// (`SD_MAX_RETRIES`).
 const TIME_OUT_NS: u64 = 30_000_000_000;
 
-/// What faults strike.
+/// Targets of faults.
 #[derive(Debug)]
 pub(crate) enum Subject {
     /// No mechanism, no media.
@@ -89,12 +89,12 @@ impl Subject {
     }
 }
 
-/// What a fault does.
+/// Effect of a fault.
 #[derive(Clone, Debug)]
 pub(crate) enum Effect {
     /// The media of a device are bad.
     Media {
-        /// Of which member of an array.
+        /// The member of an array.
         member: Option<u32>,
         /// How.
         media_defects: Vec<MediaDefect>,
@@ -142,7 +142,7 @@ pub(crate) enum Effect {
     Damaging(Box<Damaging>),
     /// Data are struck that lie somewhere in these ranges.
     Rot {
-        /// Of a member of an array, by its own addresses.
+        /// The member of an array, whose own addresses these are.
         member: Option<u32>,
         /// Where; anywhere if empty.
         spans: Vec<Span>,

@@ -67,7 +67,7 @@ pub struct Injection {
     pub harmed: u64,
     /// What the device counted meanwhile, of a fault of its media.
     pub counters: Option<Counters>,
-    /// What a power cut took.
+    /// Data lost in a power cut.
     pub loss: Option<PowerLoss>,
 }
 

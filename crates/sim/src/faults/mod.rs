@@ -11,8 +11,10 @@ pub(crate) mod damaging;
 mod deed;
 pub(crate) mod effect;
 mod filter;
+mod idle;
 pub(crate) mod injector;
 mod log;
+mod properties;
 mod schedule;
 mod stale;
 pub mod trigger;
@@ -29,7 +31,8 @@ pub use trigger::{At, Count, Every, Nth, Pattern, Trigger};
 use std::path::PathBuf;
 
 use headstack_workload::{Bytes, DurationNs, Kind};
-use serde::{Deserialize, Serialize};
+use serde::de::IntoDeserializer;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::power_cut::Tear;
 
@@ -56,7 +59,7 @@ pub enum Fault {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         percent: Option<f64>,
         /// Reads, where nothing is said; writes meet a write fault.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[serde(default, deserialize_with = "kinds_of", skip_serializing_if = "Vec::is_empty")]
         kinds: Vec<RequestKind>,
         /// How long the device tries; by what kind of device it is, where nothing is said.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -85,7 +88,7 @@ pub enum Fault {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         percent: Option<f64>,
         /// Reads, where nothing is said.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[serde(default, deserialize_with = "kinds_of", skip_serializing_if = "Vec::is_empty")]
         kinds: Vec<RequestKind>,
     },
     /// Accesses hold the mechanism longer than they should: everybody behind them waits too.
@@ -102,7 +105,7 @@ pub enum Fault {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         percent: Option<f64>,
         /// Reads and writes, where nothing is said.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[serde(default, deserialize_with = "kinds_of", skip_serializing_if = "Vec::is_empty")]
         kinds: Vec<RequestKind>,
     },
     /// Answers come later than they could: a pause of firmware, the collection of garbage. The mechanism goes on.
@@ -119,7 +122,7 @@ pub enum Fault {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         percent: Option<f64>,
         /// All, where nothing is said.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[serde(default, deserialize_with = "kinds_of", skip_serializing_if = "Vec::is_empty")]
         kinds: Vec<RequestKind>,
     },
     /// Requests are not answered until the fault ends; those that the system has done by then are answered at that moment.
@@ -128,7 +131,7 @@ pub enum Fault {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ranges: Vec<Stretch>,
         /// All, where nothing is said.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[serde(default, deserialize_with = "kinds_of", skip_serializing_if = "Vec::is_empty")]
         kinds: Vec<RequestKind>,
     },
     /// The device is gone until the fault ends: what is under way and what comes is lost to who asked.
@@ -230,7 +233,7 @@ pub enum Fault {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         percent: Option<f64>,
         /// Writes, where nothing is said.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[serde(default, deserialize_with = "kinds_of", skip_serializing_if = "Vec::is_empty")]
         kinds: Vec<RequestKind>,
     },
     /// Writes are acknowledged and never stored.
@@ -257,7 +260,7 @@ pub enum Fault {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         percent: Option<f64>,
     },
-    /// Of writes that are acknowledged, only the first part is stored.
+    /// Acknowledged writes store only their first part.
     ShornWrite {
         /// Where in the system's address space.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -280,7 +283,7 @@ pub enum Fault {
         #[serde(default)]
         errno: Errno,
         /// What it usually concerns, where nothing is said: writes of ENOSPC, writes and trims of EROFS, all of the others.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[serde(default, deserialize_with = "kinds_of", skip_serializing_if = "Vec::is_empty")]
         kinds: Vec<RequestKind>,
         /// How long the error takes; no time, where nothing is said.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -322,6 +325,22 @@ impl Stretch {
     pub fn of_bytes(start_bytes: u64, length_bytes: u64) -> Stretch {
         Stretch { offset: Some(Bytes(start_bytes)), length: Some(Bytes(length_bytes)), ..Stretch::default() }
     }
+}
+
+/// Kinds as a list, or as one word or several with commas between: `kinds=read,write` of an order.
+fn kinds_of<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<RequestKind>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Words(String),
+        List(Vec<String>),
+    }
+    let words: Vec<String> = match Written::deserialize(deserializer)? {
+        Written::Words(text) => text.split(',').map(|word| word.trim().to_owned()).collect(),
+        Written::List(list) => list,
+    };
+    let kind = |word: String| RequestKind::deserialize(word.as_str().into_deserializer());
+    words.into_iter().map(kind).collect()
 }
 
 /// What a request does, as faults name it.
@@ -383,69 +402,4 @@ pub enum Distribution {
     Fixed,
     /// Exponentially.
     Exponential,
-}
-
-impl Fault {
-    /// It happens in a moment, and does not end.
-    pub fn is_momentary(&self) -> bool {
-        matches!(
-            self,
-            Fault::MemberFails { .. }
-                | Fault::MemberReturns { .. }
-                | Fault::SpareAdded { .. }
-                | Fault::Scrub { .. }
-                | Fault::BatteryFails
-                | Fault::BatteryReturns
-                | Fault::PowerOn
-                | Fault::SetState { .. }
-                | Fault::Corrupt { on: Stage::Rest, .. }
-        )
-    }
-
-    /// It changes what is stored, or needs what was there before: whoever keeps contents must be able to take changes back.
-    pub fn changes_contents(&self) -> bool {
-        match self {
-            Fault::Corrupt { .. }
-            | Fault::Misdirect { .. }
-            | Fault::LoseWrite { .. }
-            | Fault::StaleRead { .. }
-            | Fault::ShornWrite { .. }
-            | Fault::Errno { .. } => true,
-            Fault::MediaError { .. }
-            | Fault::WeakSectors { .. }
-            | Fault::FailSlow { .. }
-            | Fault::LatencySpike { .. }
-            | Fault::Hang { .. }
-            | Fault::DropOut
-            | Fault::MemberFails { .. }
-            | Fault::MemberReturns { .. }
-            | Fault::SpareAdded { .. }
-            | Fault::BatteryFails
-            | Fault::BatteryReturns
-            | Fault::LinkErrors { .. }
-            | Fault::LinkResets { .. }
-            | Fault::LyingCache
-            | Fault::PowerCut { .. }
-            | Fault::PowerOn
-            | Fault::Scrub { .. }
-            | Fault::SetState { .. } => false,
-        }
-    }
-
-    /// Reads bring what is not stored there.
-    pub fn spoils_reads(&self) -> bool {
-        match self {
-            Fault::Corrupt { on: Stage::Read, .. } | Fault::StaleRead { .. } => true,
-            Fault::Misdirect { kinds, .. } => kinds.contains(&RequestKind::Read),
-            _ => false,
-        }
-    }
-
-    /// The map file that is still to be read, and the ranges that it adds to.
-    pub fn map_mut(&mut self) -> Option<(&mut Option<PathBuf>, &mut Vec<Stretch>)> {
-        match self {
-            Fault::MediaError { map, ranges, .. } | Fault::WeakSectors { map, ranges, .. } => Some((map, ranges)),
-            _ => None,
-        }
-    }
 }

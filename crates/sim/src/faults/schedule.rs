@@ -11,7 +11,7 @@ use super::effect::{Known, Subject, effect_of};
 use super::filter::Complaint;
 use super::trigger::{Every, PATTERNS_MAX};
 use super::{At, Fault, Pattern, Trigger};
-use crate::model::Model;
+use crate::description::model::Model;
 
 /// What goes wrong in a session, and when.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -60,15 +60,15 @@ pub enum At {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Nth {
-    /// Of all.
+    /// The request with this number, of any kind.
     Request(u64),
-    /// Of the reads.
+    /// The read with this number.
     Read(u64),
-    /// Of the writes.
+    /// The write with this number.
     Write(u64),
-    /// Of the trims.
+    /// The trim with this number.
     Trim(u64),
-    /// Of the flushes.
+    /// The flush with this number.
     Flush(u64),
 }
 
@@ -80,20 +80,20 @@ pub struct Every(pub Nth);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Count {
-    /// Of all kinds.
+    /// Requests of any kind.
     Requests(u64),
-    /// That read.
+    /// Reads.
     Reads(u64),
-    /// That write.
+    /// Writes.
     Writes(u64),
-    /// That trim.
+    /// Trims.
     Trims(u64),
-    /// That flush.
+    /// Flushes.
     Flushes(u64),
 }
 
 impl Nth {
-    /// Of which kind, of all if none; and which.
+    /// The kind of the request, `None` for any, and its number.
     fn parts(self) -> (Option<Kind>, u64) {
         match self {
             Nth::Request(nth) => (None, nth),
@@ -121,7 +121,7 @@ impl Serialize for Every {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.0 {
             Nth::Request(nth) => nth.serialize(serializer),
-            other => other.serialize(serializer),
+            other @ (Nth::Read(_) | Nth::Write(_) | Nth::Trim(_) | Nth::Flush(_)) => other.serialize(serializer),
         }
     }
 }
@@ -271,7 +271,7 @@ impl Conditions {
 #[derive(Clone, Debug)]
 pub(crate) struct Cue {
     conditions: Conditions,
-    /// Of all kinds, if none.
+    /// Kind of request; `None` for any.
     kind: Option<Kind>,
     nth: u64,
     /// Requests count when they are answered, not when they come.
@@ -300,7 +300,7 @@ impl Cue {
 #[derive(Clone, Debug)]
 pub(crate) struct Choice {
     conditions: Conditions,
-    /// Of this kind, of all if none.
+    /// Kind of request; `None` for any.
     kind: Option<Kind>,
     every: u64,
     once: bool,

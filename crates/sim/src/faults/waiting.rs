@@ -12,7 +12,7 @@ pub(super) struct Waiting {
     pub until_ns: u64,
     pub lasts_ns: Option<u64>,
     pub cue: Cue,
-    /// Of what is drawn each time that it strikes.
+    /// Seeds of the random draws at each strike.
     pub seeds: Random,
 }
 

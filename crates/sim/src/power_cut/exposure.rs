@@ -34,6 +34,16 @@ pub enum Fate {
     },
 }
 
+impl Fate {
+    /// Whether contents are not what the change made of them.
+    pub fn is_lost(self) -> bool {
+        match self {
+            Fate::Durable => false,
+            Fate::Lost { .. } => true,
+        }
+    }
+}
+
 /// What has become of a part of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {

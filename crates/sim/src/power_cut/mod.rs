@@ -14,8 +14,8 @@ use std::collections::BTreeMap;
 use headstack_workload::Span;
 use serde::{Deserialize, Serialize};
 
-use crate::device::DeviceDescription;
-use crate::system::SystemDescription;
+use crate::description::device::DeviceDescription;
+use crate::description::system::SystemDescription;
 
 /// A trim or a run of zeros longer than this is taken for durable: what was there before could be all there is.
 pub const CHANGE_BYTES_MAX: u64 = 64 << 20;
@@ -57,9 +57,9 @@ pub struct PowerLoss {
     pub lost_extents: u64,
     /// Writes and trims that were under way.
     pub under_way: u64,
-    /// Of those, the ones of which nothing is there.
+    /// How many of these are lost as a whole.
     pub absent: u64,
-    /// Of those, the ones that are there as a whole.
+    /// How many of these are complete.
     pub whole: u64,
     /// Writes of which the first part is there and the rest is not, the newest first.
     pub torn: Vec<TornWrite>,
@@ -133,12 +133,18 @@ impl Lost {
         let mut newer: BTreeMap<u64, u64> = BTreeMap::new();
         let mut lost = Lost::default();
         for change in verdicts.chunk_by(|one, other| one.number == other.number) {
-            let gone = |verdict: &&Verdict| verdict.fate == Fate::Lost { acknowledged: true };
+            let gone = |verdict: &&Verdict| match verdict.fate {
+                Fate::Lost { acknowledged } => acknowledged,
+                Fate::Durable => false,
+            };
             let before = lost.spans.len();
             change.iter().filter(gone).for_each(|verdict| uncovered(&newer, verdict.span, &mut lost.spans));
             lost.writes += u64::from(lost.spans.len() > before);
-            for verdict in change.iter().filter(|verdict| verdict.fate != Fate::Lost { acknowledged: false }) {
-                cover(&mut newer, verdict.span);
+            for verdict in change {
+                match verdict.fate {
+                    Fate::Durable | Fate::Lost { acknowledged: true } => cover(&mut newer, verdict.span),
+                    Fate::Lost { acknowledged: false } => {}
+                }
             }
         }
         lost.spans = joined(lost.spans);

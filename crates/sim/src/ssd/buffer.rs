@@ -31,6 +31,8 @@ pub struct Row {
 pub struct Buffer {
     /// As many as were ever in use at once.
     slots: Vec<Slot>,
+    /// Slots that there can be.
+    units: u32,
     free: u32,
     /// Slots that nobody has reserved.
     unreserved: u32,
@@ -48,6 +50,7 @@ impl Buffer {
     pub fn new(units: u32) -> Self {
         Buffer {
             slots: Vec::new(),
+            units,
             free: NONE,
             unreserved: units,
             oldest: NONE,
@@ -72,6 +75,7 @@ impl Buffer {
     #[inline]
     pub fn give_back(&mut self) {
         self.unreserved += 1;
+        debug_assert!(self.unreserved <= self.units, "only what was reserved is given back");
     }
 
     /// Fills a reserved slot; it waits for its row from now on.
@@ -134,8 +138,8 @@ impl Buffer {
     }
 
     /// Units that wait or are being programmed.
-    pub fn used(&self, capacity: u32) -> u32 {
-        capacity - self.unreserved
+    pub fn used(&self) -> u32 {
+        self.units - self.unreserved
     }
 
     /// The number of the next row.
@@ -155,6 +159,7 @@ impl Buffer {
             slot = next;
         }
         self.unreserved += row.units;
+        debug_assert!(self.unreserved <= self.units, "only what was reserved is given back");
         self.rows_under_way -= 1;
     }
 }

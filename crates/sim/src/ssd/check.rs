@@ -1,9 +1,9 @@
 //! What a description must fulfil before it is compiled.
 
-use super::description::SsdDescription;
 use super::ftl::FlashLayout;
 use super::map_cache::MAP_PAGE_BYTES;
-use crate::drive::{InvalidDescription, require};
+use crate::description::ssd::SsdDescription;
+use crate::error::{InvalidDescription, require};
 
 /// Checks a description.
 ///

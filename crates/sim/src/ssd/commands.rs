@@ -4,45 +4,12 @@ use std::collections::VecDeque;
 
 use headstack_workload::{Kind, Request};
 
-use super::Ssd;
 use super::flash::{PageRead, ReadFor, TaskOutcome};
 use super::ftl::FlashPlace;
 use super::map_cache::MAP_PAGE_BYTES;
+use super::{Barrier, Command, Landing, Ssd};
 use crate::chronicle;
 use crate::link::{Direction, Upstream};
-
-/// A command in the drive.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Command {
-    pub id: u32,
-    pub started_ns: u64,
-    pub request: Request,
-    /// Reads: parts that dies still have to deliver. Writes: parts on their way into the buffer.
-    parts: u32,
-    /// Reads: end of the last transfer promised so far. Writes: unused.
-    done_ns: u64,
-    /// Reads: parts of the map that it waits for.
-    map_parts: u32,
-    /// Writes: bytes for which there was space in the buffer.
-    poured_bytes: u32,
-}
-
-/// A part of a write on its way into the buffer.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Landing {
-    pub at_ns: u64,
-    command: u32,
-    offset_bytes: u64,
-    length_bytes: u32,
-}
-
-/// A command that waits until every row formed before it is programmed.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Barrier {
-    command: u32,
-    before_serial: u64,
-    rows_left: u32,
-}
 
 /// Reads of one row of a die, gathered while a command's units are looked up.
 #[derive(Clone, Copy, Debug)]
@@ -290,7 +257,7 @@ impl Ssd {
         let command = &mut self.commands[landing.command as usize];
         command.parts -= 1;
         if command.parts == 0 && command.poured_bytes == command.request.length_bytes {
-            if command.request.force_unit_access {
+            if command.request.force_unit_access || self.description.buffer.write_through {
                 self.make_stable(landing.at_ns, landing.command);
             } else {
                 self.complete(landing.at_ns, landing.command);

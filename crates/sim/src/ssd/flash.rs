@@ -8,10 +8,11 @@ use std::collections::VecDeque;
 
 use super::agenda::Agenda;
 use super::buffer::Row;
-use super::description::{SlcCache, SsdDescription};
+use super::counters::SsdCounters;
 use super::ftl::{Ftl, Task};
-use super::{SsdCounters, transfer_ns};
+use super::host_port::transfer_ns;
 use crate::chronicle::{DieWork, Event, Names, note};
+use crate::description::ssd::{SlcCache, SsdDescription};
 use crate::drive::port::Port;
 
 /// What a read of a die is for.
@@ -36,7 +37,7 @@ pub struct PageRead {
     pub sense_ns: u64,
 }
 
-/// What a die does.
+/// Work of a die.
 #[derive(Clone, Copy, Debug)]
 enum Job {
     Idle,
@@ -213,7 +214,9 @@ impl Flash {
                 self.read_waits += 1;
                 self.suspend(now_ns, die);
             }
-            _ => self.read_waits += 1,
+            Job::SenseMoved { .. } | Job::SendMovedOut | Job::LoadHost(_) | Job::LoadMoved | Job::Suspend => {
+                self.read_waits += 1;
+            }
         }
     }
 
@@ -232,12 +235,8 @@ impl Flash {
     }
 
     /// The page registers are loaded. A read that came meanwhile needs them, so that it goes by suspension too.
-    fn begin_program(&mut self, die: u32, job: Job, now_ns: u64, delay_ns: u64) {
-        let program_ns = match (job, self.slc) {
-            (Job::ProgramHost(Row { slc: true, .. }), Some(slc)) => slc.program_ns,
-            _ => self.program_ns,
-        };
-        self.begin(die, job, now_ns, now_ns + program_ns + delay_ns);
+    fn begin_program(&mut self, die: u32, job: Job, now_ns: u64, program_ns: u64) {
+        self.begin(die, job, now_ns, now_ns + program_ns);
         if !self.dies[die as usize].reads.is_empty() {
             self.suspend(now_ns, die);
         }
@@ -291,8 +290,11 @@ impl Flash {
         match self.dies[die as usize].job {
             Job::Sense(read) => self.send(die, Job::SendOut(read), now_ns, read.bytes),
             Job::SenseMoved { units } => self.send(die, Job::SendMovedOut, now_ns, units * unit_bytes),
-            Job::LoadHost(row) => self.begin_program(die, Job::ProgramHost(row), now_ns, row.delay_ns),
-            Job::LoadMoved => self.begin_program(die, Job::ProgramMoved, now_ns, 0),
+            Job::LoadHost(row) => {
+                let program_ns = self.slc.filter(|_| row.slc).map_or(self.program_ns, |slc| slc.program_ns);
+                self.begin_program(die, Job::ProgramHost(row), now_ns, program_ns + row.delay_ns);
+            }
+            Job::LoadMoved => self.begin_program(die, Job::ProgramMoved, now_ns, self.program_ns),
             Job::SendOut(read) => {
                 outcome = TaskOutcome::Read(read);
                 self.rest(die);

@@ -8,8 +8,8 @@
 
 use std::collections::VecDeque;
 
-use super::description::SsdDescription;
 use super::unit_map::UnitMap;
+use crate::description::ssd::SsdDescription;
 
 /// Sizes in units and rows.
 #[derive(Clone, Copy, Debug)]
@@ -502,6 +502,21 @@ impl Ftl {
     pub fn settle(&mut self, unit: u32, place: u32) {
         self.set_place(unit, FlashPlace::Flash(place));
         self.hold(self.die_of(place), place, unit);
+    }
+
+    /// Units that can be written to before any die has to collect. A block less than that is counted of each, since a die
+    /// that collects has one now and then.
+    pub fn free_units(&self) -> u64 {
+        let layout = &self.layout;
+        let free = |die: &Die| {
+            let blocks = die.free_blocks(layout).saturating_sub(die.free_blocks_kept(layout) + 1);
+            // A block with one bit a cell holds less, and takes as much flash.
+            let slc = u64::from(die.host_slc.left) * u64::from(layout.units_per_block)
+                / u64::from(layout.units_per_slc_block.max(1));
+            let open = if blocks == 0 { 0 } else { u64::from(die.host.left) + slc };
+            u64::from(blocks) * u64::from(layout.units_per_block) + open
+        };
+        self.dies.iter().map(free).sum()
     }
 
     /// (Most, mean) erases of a block.

@@ -1,6 +1,6 @@
 //! The part of the map that a drive without memory of its own for all of it has at hand.
 
-use super::description::SsdDescription;
+use crate::description::ssd::SsdDescription;
 
 /// What of the map is read and kept at once.
 pub const MAP_PAGE_BYTES: u64 = 4096;

@@ -15,122 +15,65 @@ mod agenda;
 mod buffer;
 mod check;
 mod commands;
-pub mod description;
+mod counters;
 mod flash;
 mod ftl;
+mod host_port;
 mod map_cache;
 mod outside;
 mod precondition;
 mod unit_map;
 
+pub use crate::description::ssd as description;
 pub use check::check;
+pub use counters::SsdCounters;
 
 use std::collections::VecDeque;
 
 use headstack_workload::Request;
 
-use crate::drive::port::Port;
-use crate::drive::{Completion, InvalidDescription};
-use crate::link::{Direction, Upstream};
+use crate::description::ssd::SsdDescription;
+use crate::drive::Completion;
+use crate::error::InvalidDescription;
+use crate::link::Upstream;
 use crate::media_defects::{Failures, MediaDefects};
 use buffer::Buffer;
-use commands::{Barrier, Command, Landing};
-use description::{Controller, Interface, SsdDescription};
 use flash::Flash;
 use ftl::Ftl;
+use host_port::HostPort;
 use map_cache::MapCache;
 
-/// What a solid-state drive counts, in its own time: preconditioning leaves traces in the wear only.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct SsdCounters {
-    /// Reads of the host's that began.
-    pub reads: u64,
-    /// Writes of the host's that began.
-    pub writes: u64,
-    /// Trims that began.
-    pub trims: u64,
-    /// Flushes that began.
-    pub flushes: u64,
-    /// Mapping units that writes touched.
-    pub written_units: u64,
-    /// Mapping units written again before they left the write buffer.
-    pub write_hits: u64,
-    /// Mapping units read from the write buffer.
-    pub read_hits: u64,
-    /// Mapping units read that nobody had written.
-    pub unwritten_reads: u64,
-    /// Mapping units whose rest had to be read because a part was written.
-    pub partial_writes: u64,
-    /// Pages read, for whatever purpose.
-    pub page_reads: u64,
-    /// Pages programmed, moved and padded ones included.
-    pub page_programs: u64,
-    /// Mapping units moved by garbage collection.
-    pub moved_units: u64,
-    /// Blocks erased, counted a plane.
-    pub erases: u64,
-    /// Reads of a die that found it programming, erasing or moving data.
-    pub read_waits: u64,
-    /// Pages of the map that had to be read from the flash.
-    pub map_reads: u64,
-    /// Programs and erases that reads interrupted.
-    pub suspensions: u64,
-    /// Dies were occupied, summed over them; waiting for the channel counts.
-    pub dies_busy_ns: u64,
-    /// Channels carried data, summed over them.
-    pub channels_busy_ns: u64,
-    /// The interface carried data, summed over its directions.
-    pub interface_ns: u64,
-    /// Most erases of a block since the drive was made, preconditioning included.
-    pub erases_max: u32,
-    /// Mean erases of a block since the drive was made.
-    pub erases_mean: f64,
+/// A command in the drive.
+#[derive(Clone, Copy, Debug)]
+struct Command {
+    id: u32,
+    started_ns: u64,
+    request: Request,
+    /// Reads: parts that dies still have to deliver. Writes: parts on their way into the buffer.
+    parts: u32,
+    /// Reads: end of the last transfer promised so far. Writes: unused.
+    done_ns: u64,
+    /// Reads: parts of the map that it waits for.
+    map_parts: u32,
+    /// Writes: bytes for which there was space in the buffer.
+    poured_bytes: u32,
 }
 
-/// Time of a transfer.
-#[inline]
-fn transfer_ns(bytes: u32, ns_per_byte: f64) -> u64 {
-    (f64::from(bytes) * ns_per_byte).round() as u64
+/// A part of a write on its way into the buffer.
+#[derive(Clone, Copy, Debug)]
+struct Landing {
+    at_ns: u64,
+    command: u32,
+    offset_bytes: u64,
+    length_bytes: u32,
 }
 
-/// The drive's end of the interface: every byte between host and drive passes here.
-#[derive(Clone, Debug)]
-struct HostPort {
-    interface: Interface,
-    ports: [Port; 2],
-    /// The way through the controller, by direction, and the time of one byte on it.
-    inside: [Port; 2],
-    inside_ns_per_byte: [f64; 2],
-    /// When the last transfer of each direction ends: data of one direction arrive in order.
-    last_ns: [u64; 2],
-}
-
-impl HostPort {
-    fn new(interface: Interface, controller: &Controller) -> Self {
-        HostPort {
-            interface,
-            ports: [Port::new(); 2],
-            inside: [Port::new(); 2],
-            inside_ns_per_byte: [controller.read_ns_per_byte, controller.write_ns_per_byte],
-            last_ns: [0; 2],
-        }
-    }
-
-    /// Carries data that are ready at `ready_ns`; returns when the last byte is there.
-    #[inline]
-    fn carry(&mut self, upstream: &mut Upstream, direction: Direction, ready_ns: u64, bytes: u32) -> u64 {
-        let (port, ns_per_byte) = match direction {
-            Direction::Read => (0, self.interface.read_ns_per_byte),
-            Direction::Write => (usize::from(self.interface.full_duplex), self.interface.write_ns_per_byte),
-        };
-        let inside = direction as usize;
-        let inside_end_ns = self.inside[inside].carry(ready_ns, transfer_ns(bytes, self.inside_ns_per_byte[inside]));
-        // Both carry the same bytes at once, so that the slower one decides.
-        let port_end_ns = self.ports[port].carry(ready_ns, transfer_ns(bytes, ns_per_byte)).max(inside_end_ns);
-        let end_ns = upstream.carry(ready_ns, u64::from(bytes), ns_per_byte, port_end_ns, direction);
-        self.last_ns[direction as usize] = self.last_ns[direction as usize].max(end_ns);
-        self.last_ns[direction as usize]
-    }
+/// A command that waits until every row formed before it is programmed.
+#[derive(Clone, Copy, Debug)]
+struct Barrier {
+    command: u32,
+    before_serial: u64,
+    rows_left: u32,
 }
 
 /// A solid-state drive in virtual time.
@@ -174,10 +117,20 @@ impl Ssd {
     /// # Errors
     /// What is impossible in the description.
     pub fn new(description: &SsdDescription, seed: u64) -> Result<Ssd, InvalidDescription> {
+        let mut ssd = Ssd::empty(description, seed)?;
+        ssd.prepare(&mut |_| true);
+        Ok(ssd)
+    }
+
+    /// A drive at rest that is still empty: [`Self::prepare`] brings it into the state that its description names.
+    ///
+    /// # Errors
+    /// What is impossible in the description.
+    pub fn empty(description: &SsdDescription, seed: u64) -> Result<Ssd, InvalidDescription> {
         check(description)?;
         let unit_bytes = description.capacity.mapping_unit_bytes;
         let depth = description.interface.queue_depth as usize;
-        let mut ssd = Ssd {
+        Ok(Ssd {
             seed,
             unit_shift: unit_bytes.trailing_zeros(),
             ftl: Ftl::new(description),
@@ -198,11 +151,13 @@ impl Ssd {
             media_defects: MediaDefects::none(),
             failures: Failures::default(),
             description: description.clone(),
-        };
-        if description.preconditioned {
-            ssd.precondition();
-        }
-        Ok(ssd)
+        })
+    }
+
+    /// Preconditions an empty drive whose description says so. Returns false where `goes_on`, which is called with the share
+    /// done, stopped it.
+    pub fn prepare(&mut self, goes_on: &mut dyn FnMut(f64) -> bool) -> bool {
+        !self.description.preconditioned || self.precondition_while(goes_on).is_some()
     }
 
     /// Brings a drive that has served nothing yet into the steady state of random overwrites, in no virtual time: every
@@ -213,8 +168,12 @@ impl Ssd {
     /// # Panics
     /// If something is under way.
     pub fn precondition(&mut self) -> Vec<f64> {
+        self.precondition_while(&mut |_| true).expect("nothing stops it")
+    }
+
+    fn precondition_while(&mut self, goes_on: &mut dyn FnMut(f64) -> bool) -> Option<Vec<f64>> {
         assert!(self.is_idle() && self.buffer.waiting == 0, "only a drive without work is preconditioned");
-        let amplifications = precondition::precondition(&mut self.ftl, self.seed);
+        let amplifications = precondition::precondition(&mut self.ftl, self.seed, goes_on);
         (self.ftl.moved_units, self.ftl.erases) = (0, 0);
         amplifications
     }
@@ -235,7 +194,7 @@ impl Ssd {
         let mut counters = SsdCounters {
             moved_units: self.ftl.moved_units,
             erases: self.ftl.erases * u64::from(self.description.flash.planes_per_die),
-            interface_ns: self.port.ports.iter().map(|port| port.busy_ns).sum(),
+            interface_ns: self.port.busy_ns(),
             erases_max,
             erases_mean,
             ..self.counters
@@ -276,6 +235,18 @@ impl Ssd {
         }
     }
 
+    /// It works on no more commands than its queue depth, and none waits while there could be one more.
+    fn has_what_it_may(&self) -> bool {
+        let (works_on, depth) =
+            (self.commands.len() - self.free.len(), self.description.interface.queue_depth as usize);
+        works_on == depth || (works_on < depth && self.waiting.is_empty())
+    }
+
+    /// No command is left: what it looks like once nothing will happen any more.
+    fn is_clear(&self) -> bool {
+        self.is_idle() && self.pouring.is_empty() && self.landings.is_empty() && self.barriers.is_empty()
+    }
+
     /// Processes every event up to `now_ns`; hands each completion to `completed` in order of time.
     #[inline]
     pub fn advance(&mut self, now_ns: u64, completed: impl FnMut(Completion)) {
@@ -302,8 +273,15 @@ impl Ssd {
                     if let Some((id, request)) = self.waiting.pop_front() {
                         self.begin(done_ns, id, &request);
                     }
+                    debug_assert!(self.has_what_it_may(), "a drive works on as many commands as it may, and no more");
                 }
-                _ => return,
+                _ => {
+                    debug_assert!(
+                        self.next_event_ns() < u64::MAX || self.is_clear(),
+                        "commands are left in a drive at rest"
+                    );
+                    return;
+                }
             }
         }
     }

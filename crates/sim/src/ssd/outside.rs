@@ -2,9 +2,9 @@
 
 use headstack_workload::{Kind, Span};
 
+use super::Ssd;
 use super::buffer::Row;
 use super::ftl::FlashPlace;
-use super::{HostPort, Ssd};
 use crate::gauges::{DeviceGauge, DeviceHealth, DeviceState};
 use crate::link::Upstream;
 use crate::media_defects::MediaDefect;
@@ -64,7 +64,7 @@ impl Ssd {
         !self.failures.is_empty()
     }
 
-    /// What is wrong with a command that is complete.
+    /// The failure of a completed command, once.
     #[cold]
     pub(crate) fn take_failure(&mut self, id: u32) -> Option<Failure> {
         self.failures.take(id)
@@ -77,12 +77,18 @@ impl Ssd {
 
     /// Acknowledged data can be in a volatile buffer.
     pub(crate) fn caches_writes(&self) -> bool {
-        !self.description.buffer.power_loss_protected
+        let buffer = &self.description.buffer;
+        !buffer.power_loss_protected && !buffer.write_through
+    }
+
+    /// Switches the write cache. What the buffer holds is programmed as before.
+    pub(crate) fn set_write_cache(&mut self, on: bool) {
+        self.description.buffer.write_through = !on;
     }
 
     /// Appends what of a span is in a volatile buffer alone, in no order.
     pub(crate) fn volatile(&self, span: Span, into: &mut Vec<Span>) {
-        if !self.caches_writes() {
+        if self.description.buffer.power_loss_protected {
             return;
         }
         let held = self.buffer.slots().filter(|&(slot, unit)| self.ftl.place(unit) == FlashPlace::Buffer(slot));
@@ -114,13 +120,11 @@ impl Ssd {
         self.media_defects.take_deferred();
         self.failures.clear();
         self.flash.power_cycle(now_ns);
-        let HostPort { ports, inside, .. } = &mut self.port;
-        ports.iter_mut().chain(inside).for_each(|port| port.reset(now_ns));
-        self.port.last_ns = [now_ns; 2];
+        self.port.reset(now_ns);
         self.controller_free_ns = now_ns;
     }
 
-    /// What it does; its name is the caller's.
+    /// Its present state; the caller names it.
     pub(crate) fn gauge(&self) -> DeviceGauge {
         let queue = self.commands.len() - self.free.len() + self.waiting.len();
         let writes = !self.pouring.is_empty() || !self.landings.is_empty() || !self.barriers.is_empty();
@@ -143,8 +147,12 @@ impl Ssd {
 
     /// Bytes written by the host that are in its memory alone.
     pub(crate) fn buffered_bytes(&self) -> u64 {
-        let units = (self.description.buffer.bytes >> self.unit_shift) as u32;
-        u64::from(self.buffer.used(units)) << self.unit_shift
+        u64::from(self.buffer.used()) << self.unit_shift
+    }
+
+    /// Erased flash that writes can use before the drive has to collect garbage, in bytes.
+    pub(crate) fn free_flash_bytes(&self) -> u64 {
+        self.ftl.free_units() << self.unit_shift
     }
 
     /// Adds what is wrong with its flash, in blocks as the host knows them.

@@ -11,9 +11,32 @@ const WINDOWS_PER_CAPACITY: u32 = 4;
 const WINDOWS_THAT_AGREE: usize = 5;
 const WINDOWS_MAX: usize = 25;
 
-/// Writes every unit in order, then random ones until the write amplification is steady. Returns that of each window.
-pub fn precondition(ftl: &mut Ftl, seed: u64) -> Vec<f64> {
+/// Rows between two calls of `goes_on`: some milliseconds.
+const TELL_EVERY: u64 = 1 << 12;
+
+/// Counts rows and reports how much of the fewest that are needed is done: the drive once, and the windows that must agree.
+struct Course<'a> {
+    rows: u64,
+    least: u64,
+    goes_on: &'a mut dyn FnMut(f64) -> bool,
+}
+
+impl Course<'_> {
+    /// Whether to continue after another row.
+    #[inline]
+    fn row(&mut self) -> bool {
+        self.rows += 1;
+        !self.rows.is_multiple_of(TELL_EVERY) || (self.goes_on)((self.rows as f64 / self.least as f64).min(0.99))
+    }
+}
+
+/// Writes every unit in order, then random ones until the write amplification is steady. Returns that of each window;
+/// `None` where `goes_on`, which is called with the share done, stopped it.
+pub fn precondition(ftl: &mut Ftl, seed: u64, goes_on: &mut dyn FnMut(f64) -> bool) -> Option<Vec<f64>> {
     let units = ftl.logical_units();
+    let all_rows = u64::from(units.div_ceil(ftl.layout.units_per_row));
+    let least = all_rows + all_rows * WINDOWS_THAT_AGREE as u64 / u64::from(WINDOWS_PER_CAPACITY);
+    let mut course = Course { rows: 0, least: least.max(1), goes_on };
     let mut row = Vec::with_capacity(ftl.layout.units_per_row as usize);
     let mut next = 0;
     while next < units {
@@ -21,6 +44,9 @@ pub fn precondition(ftl: &mut Ftl, seed: u64) -> Vec<f64> {
         row.extend(next..units.min(next.saturating_add(ftl.layout.units_per_row)));
         next += row.len() as u32;
         write_row(ftl, &row);
+        if !course.row() {
+            return None;
+        }
     }
     let mut random = Random::new(seed, Purpose::Preconditioning);
     let window_rows = (units / WINDOWS_PER_CAPACITY).div_ceil(ftl.layout.units_per_row).max(1);
@@ -31,6 +57,9 @@ pub fn precondition(ftl: &mut Ftl, seed: u64) -> Vec<f64> {
             row.clear();
             row.extend((0..ftl.layout.units_per_row).map(|_| random.below(u64::from(units)) as u32));
             write_row(ftl, &row);
+            if !course.row() {
+                return None;
+            }
         }
         let written = u64::from(window_rows) * u64::from(ftl.layout.units_per_row);
         amplifications.push(1.0 + (ftl.moved_units - moved) as f64 / written as f64);
@@ -40,7 +69,7 @@ pub fn precondition(ftl: &mut Ftl, seed: u64) -> Vec<f64> {
             carry_out(ftl, die, task);
         }
     }
-    amplifications
+    Some(amplifications)
 }
 
 fn write_row(ftl: &mut Ftl, row: &[u32]) {
@@ -48,7 +77,7 @@ fn write_row(ftl: &mut Ftl, row: &[u32]) {
     loop {
         match ftl.next_task(die, true).expect("a die that is asked to program has something to do") {
             Task::ProgramHost => break,
-            task => carry_out(ftl, die, task),
+            task @ (Task::ProgramMoved | Task::Move { .. } | Task::Erase) => carry_out(ftl, die, task),
         }
     }
     let start = ftl.finish_host_row(die, row.len() as u32);
@@ -82,11 +111,11 @@ fn is_steady(values: &[f64]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::description::{
-        Capacity, Collection, Controller, Flash, Interface, SsdDescription, Timing, WriteBuffer,
-    };
     use super::super::ftl::FlashPlace;
     use super::*;
+    use crate::description::ssd::{
+        Capacity, Collection, Controller, Flash, Interface, SsdDescription, Timing, WriteBuffer,
+    };
 
     /// 3 dies of 20 blocks of 8 rows of 4 units, 60 % exported.
     fn tiny() -> SsdDescription {
@@ -117,7 +146,7 @@ mod tests {
                 reads_ahead_max: 1,
             },
             slc_cache: None,
-            buffer: WriteBuffer { bytes: 1 << 15, power_loss_protected: true },
+            buffer: WriteBuffer { bytes: 1 << 15, power_loss_protected: true, write_through: false },
             collection: Collection { free_blocks_min: 2 },
             controller: Controller::default(),
             interface: Interface {
@@ -136,7 +165,7 @@ mod tests {
     fn every_unit_has_one_place_and_every_block_counts_right() {
         let mut ftl = Ftl::new(&tiny());
         ftl.check_consistency();
-        let amplifications = precondition(&mut ftl, 1);
+        let amplifications = precondition(&mut ftl, 1, &mut |_| true).expect("nothing stops it");
         ftl.check_consistency();
         assert!(amplifications.len() >= WINDOWS_THAT_AGREE && ftl.erases > 0 && ftl.moved_units > 0);
         assert!((0..ftl.logical_units()).all(|unit| matches!(ftl.place(unit), FlashPlace::Flash(_))), "all is written");
@@ -148,6 +177,18 @@ mod tests {
             ftl.set_place(random.below(1152) as u32, FlashPlace::Nowhere);
         }
         ftl.check_consistency();
+    }
+
+    #[test]
+    fn it_reports_how_far_it_is_and_stops_when_asked() {
+        let mut shares = Vec::new();
+        let mut goes_on = |share: f64| {
+            shares.push(share);
+            shares.len() < 3
+        };
+        let mut course = Course { rows: 0, least: 8 * TELL_EVERY, goes_on: &mut goes_on };
+        let rows = (0..10 * TELL_EVERY).take_while(|_| course.row()).count() as u64;
+        assert_eq!((rows + 1, &shares[..]), (3 * TELL_EVERY, &[0.125, 0.25, 0.375][..]));
     }
 
     #[test]

@@ -22,7 +22,7 @@ enum Codes {
 }
 
 impl UnitMap {
-    /// Of so many units, all of them nowhere.
+    /// A map of `units` units, none of which has a place.
     pub fn new(units: u32) -> Self {
         UnitMap { units, codes: Codes::Few(HashMap::default()) }
     }

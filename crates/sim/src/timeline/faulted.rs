@@ -1,65 +1,17 @@
 //! The timeline where something is wrong: what faults put off, hold, answer and lose, and the orders about them.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use headstack_workload::{DurationNs, Request};
 
+use super::agenda::Item;
 use super::{Delivery, Machine, Part, Timeline};
-use crate::SimError;
 use crate::drive::Completion;
+use crate::error::SimError;
 use crate::faults::contents::Damage;
 use crate::faults::injector::{Change, devices_of};
 use crate::faults::{Fault, FaultsToEnd, Log, Schedule, Timed, Trigger};
 use crate::flights::Outcome;
 use crate::gauges::{DeviceHealth, Gauges};
 use crate::system::System;
-
-/// What faults have put off.
-#[derive(Debug)]
-pub(super) struct Agenda {
-    /// When the first of it is due, or a fault changes.
-    pub next_ns: u64,
-    /// By time, and in the order in which they were put off.
-    items: BinaryHeap<Reverse<(u64, u64, Item)>>,
-    numbered: u64,
-    /// Answers that a hang holds, in the order in which they were ready.
-    held: Vec<(Completion, Outcome)>,
-}
-
-impl Default for Agenda {
-    fn default() -> Self {
-        Agenda { next_ns: u64::MAX, items: BinaryHeap::new(), numbered: 0, held: Vec::new() }
-    }
-}
-
-/// Something that is to be done with a part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Item {
-    /// It reaches the system.
-    Submit(u32),
-    /// Its answer leaves: when the system began with it, and what became of it.
-    Answer(u32, u64, Outcome),
-}
-
-impl Agenda {
-    fn put_off(&mut self, at_ns: u64, item: Item) {
-        self.items.push(Reverse((at_ns, self.numbered, item)));
-        self.numbered += 1;
-        self.next_ns = self.next_ns.min(at_ns);
-    }
-
-    /// Nothing is put off or held any more; faults go on.
-    pub fn clear(&mut self) {
-        self.items.clear();
-        self.held.clear();
-    }
-
-    fn take_due(&mut self, now_ns: u64) -> Option<Item> {
-        let Reverse((at_ns, ..)) = *self.items.peek()?;
-        (at_ns <= now_ns).then(|| self.items.pop().expect("it was seen").0.2)
-    }
-}
 
 fn system_of(machine: &mut Machine) -> Option<&mut System> {
     match machine {
@@ -324,7 +276,6 @@ impl<T> Timeline<T> {
     }
 
     fn look_ahead(&mut self) {
-        let items = self.agenda.items.peek().map_or(u64::MAX, |&Reverse((at_ns, ..))| at_ns);
-        self.agenda.next_ns = items.min(self.injector.next_ns);
+        self.agenda.next_ns = self.agenda.first_ns().min(self.injector.next_ns);
     }
 }

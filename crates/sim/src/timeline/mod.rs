@@ -1,7 +1,9 @@
 //! The model in virtual time as a live export uses it: requests come when they come, completions are said in advance of the
 //! clock that waits for them. No clock, no I/O: the same arrivals give the same completions, live or replayed.
 
+mod agenda;
 mod faulted;
+mod power;
 mod powered;
 mod slots;
 
@@ -9,17 +11,18 @@ use std::collections::VecDeque;
 
 use headstack_workload::{Kind, Request};
 
-use crate::SimError;
+use crate::description::model::Model;
 use crate::drive::Completion;
+use crate::error::SimError;
 use crate::faults::contents::Spoil;
 use crate::faults::injector::Injector;
 use crate::flights::{Failed, Flight as Issued, Outcome};
-use crate::model::Model;
 use crate::power_cut::{Changed, Exposure};
+use crate::progress::Progress;
 use crate::recorder::{Observed, Recorder};
 use crate::system::System;
-use faulted::Agenda;
-use powered::Power;
+use agenda::Agenda;
+use power::Power;
 use slots::Slots;
 
 /// A request longer than this goes to the system in parts, as the block layer would send it (1,280 KiB is Linux' default).
@@ -133,8 +136,22 @@ impl<T> Timeline<T> {
     /// # Errors
     /// What is impossible in the description.
     pub fn new(model: &Model, seed: u64, listener: Option<Listener>) -> Result<Timeline<T>, SimError> {
+        Timeline::prepared(model, seed, listener, &|_| true)
+    }
+
+    /// The same where SSDs may begin in the steady state, which takes minutes: `progress` is called meanwhile with the share
+    /// done.
+    ///
+    /// # Errors
+    /// As of [`System::prepared`].
+    pub fn prepared(
+        model: &Model,
+        seed: u64,
+        listener: Option<Listener>,
+        progress: &Progress,
+    ) -> Result<Timeline<T>, SimError> {
         let machine = match model {
-            Model::System(description) => Machine::System(System::new(description, seed)?),
+            Model::System(description) => Machine::System(System::prepared(description, seed, progress)?),
             Model::Constant(constant) => Machine::Constant(constant.latency_ns, VecDeque::new()),
         };
         Ok(Timeline { recorder: listener.map(Recorder::new), ..Timeline::with(model.clone(), machine) })

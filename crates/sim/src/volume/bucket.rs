@@ -1,7 +1,7 @@
 //! A limit in virtual time: a pace, and a bucket of credits. All in whole numbers, so that a window of time holds exactly as many
 //! requests as the rule says.
 
-use super::description::{Burst, Limit};
+use crate::description::volume::{Burst, Limit};
 
 /// Nanoseconds of a second: parts of a unit that a rate of one a second earns in a nanosecond.
 const SECOND: u128 = 1_000_000_000;
@@ -63,8 +63,8 @@ impl Bucket {
 
 #[cfg(test)]
 mod tests {
-    use super::super::description::{Counts, Of};
     use super::*;
+    use crate::description::volume::{Counts, Of};
 
     fn limit(per_s: u64, burst: Option<Burst>) -> Bucket {
         Bucket::new(&Limit { counts: Counts::Requests, of: Of::Both, per_s, burst })

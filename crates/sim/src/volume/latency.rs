@@ -2,7 +2,7 @@
 
 use headstack_workload::{Purpose, Random};
 
-use super::description::Latency;
+use crate::description::volume::Latency;
 
 /// Quantiles in a table: the last is that of 0.99994.
 const QUANTILES: u32 = 8192;

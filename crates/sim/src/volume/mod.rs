@@ -4,7 +4,6 @@
 //! drawn. So all of it is known when it arrives, and a volume has one event a request.
 
 mod bucket;
-pub mod description;
 mod latency;
 
 use std::cmp::Reverse;
@@ -12,13 +11,14 @@ use std::collections::BinaryHeap;
 
 use headstack_workload::{Kind, Request};
 
-use crate::drive::{Completion, InvalidDescription};
+use crate::description::volume::{Accounting, Counts, Of, VolumeDescription};
+use crate::drive::Completion;
+use crate::error::InvalidDescription;
 use crate::gauges::{DeviceGauge, DeviceState};
 use bucket::Bucket;
-use description::{Accounting, Counts, Of, VolumeDescription};
 use latency::Draws;
 
-pub use description::check;
+pub use crate::description::volume::{self as description, check};
 
 /// What a volume counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -103,7 +103,7 @@ impl Volume {
         &self.description
     }
 
-    /// What it has counted so far.
+    /// Its counters so far.
     pub fn counters(&self) -> VolumeCounters {
         self.counters
     }
@@ -178,7 +178,7 @@ impl Volume {
         self.under_way.clear();
     }
 
-    /// What it does; its name is the caller's.
+    /// Its present state; the caller names it.
     pub(crate) fn gauge(&self) -> DeviceGauge {
         let queue = self.under_way.len() as u32;
         let state = if queue == 0 { DeviceState::Idle } else { DeviceState::Reading };
@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(counted(ssd, &[0, 200], 200), [1, 1], "the second needs more than was left of the first unit");
     }
 
-    /// Of a volume of disks a small random request costs a megabyte, in a row they share it.
+    /// A small random request costs a volume of disks a megabyte; sequential requests share it.
     #[test]
     fn a_disk_volume_charges_whole_units_for_random_requests() {
         let mut run = Run::default();

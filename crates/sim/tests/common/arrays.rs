@@ -4,6 +4,7 @@ use headstack_result::RunResult;
 use headstack_sim::array::Array;
 use headstack_sim::array::description::{
     ArrayDescription, Controller, Group, Level, Lun, Member, MirrorReads, Prefill, Rebuild, Rotation, SmallWrites,
+    Spindles,
 };
 use headstack_sim::device::DeviceDescription;
 use headstack_sim::drive::Completion;
@@ -38,7 +39,7 @@ pub fn group(level: Level, members: std::ops::Range<u32>, spans: u32) -> Group {
     }
 }
 
-/// An array of bare drives with one group and one LUN.
+/// An array of bare drives with one group and one LUN, whose spindles are synchronized: what it answers can be computed by hand.
 pub fn array(group: Group, capacity_bytes: u64) -> ArrayDescription {
     let count = group.members.len() + group.spares.len();
     let member = |at: usize| Member { name: format!("d{at}"), device: 0, ways: vec![] };
@@ -47,6 +48,7 @@ pub fn array(group: Group, capacity_bytes: u64) -> ArrayDescription {
         devices: vec![DeviceDescription::Disk(bare_drive())],
         members: (0..count).map(member).collect(),
         links: vec![],
+        spindles: Spindles::SYNCHRONIZED,
         groups: vec![group],
         luns: vec![Lun {
             name: "lun".to_owned(),
@@ -61,6 +63,7 @@ pub fn array(group: Group, capacity_bytes: u64) -> ArrayDescription {
             parity_ns_per_byte: 0.0,
             processors: 1,
             member_tags: 32,
+            adapter: None,
             cache: None,
         },
         host_links: vec![],
@@ -123,6 +126,18 @@ pub fn run_array(
     requests: u64,
     warm_up: u64,
 ) -> RunResult {
+    run_array_seeded(description, line, outstanding, requests, warm_up, 3)
+}
+
+/// As [`run_array`], with a seed of its own.
+pub fn run_array_seeded(
+    description: &ArrayDescription,
+    line: serde_json::Value,
+    outstanding: u32,
+    requests: u64,
+    warm_up: u64,
+    seed: u64,
+) -> RunResult {
     let workload = json!({
         "name": "test", "lines": [line], "arrivals": {"closed": {"outstanding": outstanding}},
         "run_length": {"requests": requests}, "warm_up": {"requests": warm_up},
@@ -134,7 +149,7 @@ pub fn run_array(
         system,
         demand: workload.into(),
         span: None,
-        seed: 3,
+        seed,
         interval_ns: None,
         preload: 0,
         faults: None,

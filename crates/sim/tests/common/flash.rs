@@ -43,7 +43,7 @@ pub fn small_ssd() -> SsdDescription {
             reads_ahead_max: 16,
         },
         slc_cache: None,
-        buffer: WriteBuffer { bytes: 2 << 20, power_loss_protected: true },
+        buffer: WriteBuffer { bytes: 2 << 20, power_loss_protected: true, write_through: false },
         collection: Collection { free_blocks_min: 3 },
         controller: Controller { command_ns: COMMAND_NS, write_command_ns: COMMAND_NS, ..Controller::default() },
         interface: Interface {

@@ -65,9 +65,9 @@ pub struct WorkingSetReport {
     pub references: u64,
     /// Bytes of all blocks touched.
     pub touched_bytes: f64,
-    /// Of those that were read.
+    /// Bytes of the blocks that were read.
     pub read_bytes: f64,
-    /// Of those that were written.
+    /// Bytes of the blocks that were written.
     pub written_bytes: f64,
     /// How the set grows: the last new block in each of up to 512 equal parts of the time.
     pub growth: Vec<GrowthPoint>,
@@ -177,7 +177,7 @@ pub(crate) struct Blocks {
     successions: Successions,
     reuse: Powers,
     update: Powers,
-    /// Of a part of a trace that begins within it.
+    /// The seam, if this part of a trace begins within it.
     seam: Option<Seam>,
 }
 

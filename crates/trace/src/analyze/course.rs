@@ -22,7 +22,7 @@ pub struct Course {
 }
 
 impl Course {
-    /// Of every `stride` requests the first `length`.
+    /// Keeps the first `length` of every `stride` requests.
     pub fn new(stride: u64, length: u64) -> Course {
         Course { stride: stride.max(1), length, seen: 0, sequences: Vec::new(), bytes: Vec::new() }
     }

@@ -143,7 +143,7 @@ pub(crate) struct Curve {
     /// Sampled references at most that far.
     hits_to: Vec<f64>,
     cold: f64,
-    /// Of each group: misses from each bin on.
+    /// For each group, misses from each bin on.
     groups: Vec<Group>,
     references: u64,
     rate: f64,

@@ -55,6 +55,8 @@ pub(crate) struct Found<'a> {
     pub(crate) requests_per_s: Option<f64>,
     pub(crate) gap_variation: Option<f64>,
     pub(crate) flushes: u64,
+    pub(crate) has_runs: bool,
+    pub(crate) has_distances: bool,
 }
 
 const READ: usize = Operation::Read as usize;
@@ -68,19 +70,20 @@ impl Found<'_> {
 
     pub(crate) fn report(&self, notes: &mut Vec<String>) -> EnvironmentReport {
         let over = |part: u64, all: u64| (all > 0).then(|| part as f64 / all as f64);
+        let of_runs = |part: u64, all: u64| over(part, all).filter(|_| self.has_runs);
         let random = |what: usize| self.sum(|counts| counts.random[what]);
         let all = |what: usize| random(what) + self.sum(|counts| counts.sequential[what]);
         let (reads, writes) = (all(READ), all(WRITE));
         EnvironmentReport {
             read_share: over(reads, reads + writes),
-            random_share: over(random(READ) + random(WRITE), reads + writes),
-            read_random_share: over(random(READ), reads),
-            write_random_share: over(random(WRITE), writes),
+            random_share: of_runs(random(READ) + random(WRITE), reads + writes),
+            read_random_share: of_runs(random(READ), reads),
+            write_random_share: of_runs(random(WRITE), writes),
             mean_run_requests: self.mean_run_requests,
             concurrent_streams: self.concurrent_streams,
             depth: self.depth,
             requests_per_s: self.requests_per_s,
-            random_span_share_90: self.spread.share_holding(0.9, self.span_bytes),
+            random_span_share_90: self.spread.share_holding(0.9, self.span_bytes).filter(|_| self.has_distances),
             workload_toml: self.workload(writes, notes),
         }
     }
@@ -89,6 +92,10 @@ impl Found<'_> {
         let lines = self.lines();
         if lines.is_empty() {
             notes.push("no workload: the trace does not say what its requests did".to_owned());
+            return None;
+        }
+        if !self.has_distances {
+            notes.push("no workload: the trace does not say where on a device its requests went".to_owned());
             return None;
         }
         let workload = Workload {

@@ -49,11 +49,11 @@ pub(crate) type BySort = [Times; Sort::ALL.len()];
 pub struct SliceReport<K> {
     /// The size from which on, the device's name, or the process.
     pub of: K,
-    /// Of reads; null without any.
+    /// Latency of reads; null without any.
     pub read: Option<TimesReport>,
-    /// Of writes.
+    /// Latency of writes; null without any.
     pub write: Option<TimesReport>,
-    /// Of all, other operations included.
+    /// Latency of all requests, other operations included.
     pub all: TimesReport,
 }
 
@@ -73,9 +73,9 @@ pub struct LatencyReport {
     pub distribution: BTreeMap<&'static str, Vec<TimeClass>>,
     /// By length in bytes: from each of these up to twice as much.
     pub by_size: Vec<SliceReport<u64>>,
-    /// Of the first 256 devices.
+    /// Latency by device, for the first 256 devices.
     pub by_device: Vec<SliceReport<String>>,
-    /// Of the first 1,024 processes.
+    /// Latency by process, for the first 1,024 processes.
     pub by_process: Vec<SliceReport<ProcessName>>,
 }
 

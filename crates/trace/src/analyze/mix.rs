@@ -251,7 +251,7 @@ pub struct AlignmentShare {
 }
 
 /// How requests that transfer data lie.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct AlignmentReport {
     /// The greatest power of two that all offsets and lengths are multiples of; null without requests.
     pub common_bytes: Option<u64>,

@@ -81,7 +81,7 @@ pub(crate) fn report(times: &ByPhase) -> BTreeMap<&'static str, TimesReport> {
 /// How long requests are in each phase. One that is not recorded is not there.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PhasesReport {
-    /// Of all requests.
+    /// Phases of all requests.
     pub all: BTreeMap<&'static str, TimesReport>,
     /// By operation.
     pub by_operation: BTreeMap<&'static str, BTreeMap<&'static str, TimesReport>>,

@@ -92,7 +92,7 @@ impl Counts {
         self.depth_ns += other.depth_ns;
     }
 
-    /// Of a bin of that length.
+    /// The report of a bin of that length.
     fn report(&self, length_ns: u64, has_responses: bool) -> RateBin {
         RateBin {
             requests: self.requests,
@@ -245,7 +245,7 @@ pub struct HurstReport {
 }
 
 /// How requests arrive. What lies below the clock's step is null.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ArrivalReport {
     /// Mean time from a request to the next, in ns; null for a single one.
     pub mean_gap_ns: Option<f64>,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use headstack_workload::quantity::counted;
 use serde::Serialize;
 
 use super::environment::{EnvironmentReport, Found};
@@ -11,7 +12,7 @@ use super::{
     PROCESSES_MAX, PhasesReport, RateReport, ResponseReport, ReuseReport, Sequence, SequenceReport, SizesReport,
     TimelineReport, WorkingSetReport,
 };
-use crate::meta::Meta;
+use crate::meta::{AddressSpace, Clock, Meta};
 use crate::record::Operation;
 
 const NS_PER_S: f64 = 1e9;
@@ -117,28 +118,50 @@ pub struct Report {
 
 pub(super) fn report(mut analysis: Analysis, meta: &Meta) -> Report {
     let mut notes = Vec::new();
-    let duration_ns = analysis.last_ns;
+    let is_timed = meta.clock != Clock::Order;
+    let has_runs = meta.address_space.has_runs();
+    let has_distances = meta.address_space.has_distances();
+    let duration_ns = if is_timed { analysis.last_ns } else { 0 };
     let devices = devices(&mut analysis.devices, meta, duration_ns);
-    let sequence = Sequence::together(analysis.devices.iter().map(|device| &device.sequence));
+    let sequence =
+        Sequence::together(analysis.devices.iter().map(|device| &device.sequence)).within(meta.address_space);
     let resolution_ns = meta.resolution_ns;
     let total = analysis.mix.total();
-    let arrivals = analysis.arrivals.finish(resolution_ns);
+    let arrivals = if is_timed { analysis.arrivals.finish(resolution_ns) } else { ArrivalReport::default() };
     let (response, depth) = analysis.flights.finish();
     let per_s = |count: f64| (duration_ns > 0).then(|| count * NS_PER_S / duration_ns as f64);
     let requests_per_s = per_s(total.requests.saturating_sub(1) as f64);
-    let alignment = analysis.alignment.report();
-    let touched = analysis.range.highest_end_bytes > 0 || analysis.range.lowest_bytes < u64::MAX;
+    let alignment = if has_runs { analysis.alignment.report() } else { AlignmentReport::default() };
+    let touched = has_distances && analysis.range.highest_end_bytes > 0;
 
     if analysis.out_of_order > 0 {
         let count = analysis.out_of_order;
-        notes.push(format!("{count} requests arrive before their predecessor and were taken to arrive with it"));
+        notes.push(format!("arrival before that of the request before, moved to it: {}", counted(count, "request")));
     }
     if arrivals.mean_gap_ns.is_some() && arrivals.gap_variation.is_none() {
         notes.push("gaps between arrivals are below the clock's step: nothing is said of how they vary".to_owned());
     }
+    if !is_timed {
+        notes.push("times are not recorded: nothing is said of rates, gaps and the course over time".to_owned());
+    }
+    match meta.address_space {
+        AddressSpace::Device => {}
+        AddressSpace::File => {
+            notes.push("addresses are those within files: nothing is said of seeks and ranges".to_owned())
+        }
+        AddressSpace::Object => {
+            notes.push("requests name objects: nothing is said of runs, seeks, alignment and ranges".to_owned());
+        }
+    }
+    let mean_response_ns = response.all_ns.as_ref().map(|all| all.mean);
+    if mean_response_ns.is_some_and(|mean| is_timed && mean < resolution_ns as f64) {
+        notes.push(
+            "arrivals are recorded in steps longer than the mean response: depths are those of each step".to_owned(),
+        );
+    }
     if response.recorded > 0 && response.recorded < total.requests {
         let lacking = total.requests - response.recorded;
-        notes.push(format!("{lacking} requests have no response time: the depth is a lower bound"));
+        notes.push(format!("{} without a response time: the depth is a lower bound", counted(lacking, "request")));
     }
     if analysis.other_devices.total().requests > 0 {
         notes.push(format!("sequences are followed on the first {DEVICES_MAX} devices alone"));
@@ -146,7 +169,13 @@ pub(super) fn report(mut analysis: Analysis, meta: &Meta) -> Report {
     if analysis.other_processes.total().requests > 0 {
         notes.push(format!("processes behind the first {PROCESSES_MAX} are counted together"));
     }
-    let working_set = analysis.blocks.map(|blocks| blocks.finish(duration_ns));
+    let mut working_set = analysis.blocks.map(|blocks| blocks.finish(duration_ns));
+    if let Some(set) = working_set.as_mut().filter(|_| !is_timed) {
+        set.growth.clear();
+        set.windows.clear();
+        set.reuse_times_ns.clear();
+        set.update_times_ns.clear();
+    }
     if let Some(set) = working_set.as_ref().filter(|set| set.sampled_rate < 1.0) {
         notes.push(format!(
             "working set: estimated from {} of the blocks, since all do not fit the memory",
@@ -165,17 +194,26 @@ pub(super) fn report(mut analysis: Analysis, meta: &Meta) -> Report {
         requests_per_s,
         gap_variation: arrivals.gap_variation,
         flushes: analysis.mix.of(Operation::Flush).requests,
+        has_runs,
+        has_distances,
     }
     .report(&mut notes);
+
+    let mut rate = analysis.series.finish(resolution_ns, duration_ns);
+    let mut timeline = analysis.timeline.finish(analysis.start_ns.unwrap_or(0), duration_ns, resolution_ns);
+    if !is_timed {
+        rate.bins.clear();
+        timeline.bins.clear();
+    }
 
     Report {
         requests: total.requests,
         bytes: total.bytes,
-        first_arrival_ns: analysis.start_ns,
+        first_arrival_ns: analysis.start_ns.filter(|_| is_timed),
         duration_ns,
         requests_per_s,
         bytes_per_s: per_s(total.bytes as f64),
-        resolution_ns: (resolution_ns > 0).then_some(resolution_ns),
+        resolution_ns: (is_timed && resolution_ns > 0).then_some(resolution_ns),
         operations: analysis.mix.report(),
         flags: analysis.flags.report(),
         sizes: analysis.sizes.report(),
@@ -183,8 +221,8 @@ pub(super) fn report(mut analysis: Analysis, meta: &Meta) -> Report {
         lowest_bytes: touched.then_some(analysis.range.lowest_bytes),
         highest_end_bytes: touched.then_some(analysis.range.highest_end_bytes),
         arrivals,
-        rate: analysis.series.finish(resolution_ns, duration_ns),
-        timeline: analysis.timeline.finish(analysis.start_ns.unwrap_or(0), duration_ns, resolution_ns),
+        rate,
+        timeline,
         sequence,
         working_set,
         reuse: analysis.reuse.map(super::Reuse::finish),
@@ -192,7 +230,7 @@ pub(super) fn report(mut analysis: Analysis, meta: &Meta) -> Report {
         latency: analysis.latencies.finish(meta),
         phases: analysis.phases.finish(),
         depth,
-        heat: analysis.heat.map(super::Heat::finish),
+        heat: analysis.heat.filter(|_| is_timed && has_distances).map(super::Heat::finish),
         environment,
         devices,
         other_devices: analysis.other_devices.total(),
@@ -210,9 +248,9 @@ fn name(meta: &Meta) -> String {
 
 fn devices(devices: &mut [Device], meta: &Meta, duration_ns: u64) -> Vec<DeviceReport> {
     let report = |(index, device): (usize, &mut Device)| {
-        let sequence = device.sequence.finish();
+        let sequence = device.sequence.finish().within(meta.address_space);
         let (range, responses) = (device.range, device.responses);
-        let touched = range.lowest_bytes < u64::MAX;
+        let touched = meta.address_space.has_distances() && range.lowest_bytes < u64::MAX;
         (device.mix.total().requests > 0).then(|| DeviceReport {
             name: meta.devices.get(index).map_or_else(|| index.to_string(), |device| device.name.clone()),
             operations: device.mix.report(),

@@ -86,7 +86,7 @@ pub struct Reuse {
     sample: Sample,
     distances: Distances,
     references: u64,
-    /// Of a part of a trace that begins within it: its blocks in the order of their first use.
+    /// For a later part of a trace: its blocks in the order of their first use.
     firsts: Option<Vec<u64>>,
 }
 

@@ -5,13 +5,14 @@ use serde::{Deserialize, Serialize};
 use super::heat::Spread;
 use super::histogram::{Bin, Powers};
 use super::mix::Sizes;
+use crate::meta::AddressSpace;
 use crate::record::Record;
 
 /// Streams that are followed at a time on a device.
 pub const STREAMS: usize = 32;
 
 /// Requests of which each starts where one before it ended.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct RunReport {
     /// Requests that continue a run, over those that could.
     pub share: Option<f64>,
@@ -28,7 +29,7 @@ pub struct RunReport {
 }
 
 /// How requests that transfer data follow each other, each device by itself.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SequenceReport {
     /// Runs in which each request starts where the one just before it ended.
     pub strict: RunReport,
@@ -44,6 +45,20 @@ pub struct SequenceReport {
     pub forward_seeks_bytes: Vec<Bin>,
     /// Backward seeks by their bytes.
     pub backward_seeks_bytes: Vec<Bin>,
+}
+
+impl SequenceReport {
+    /// Without the figures that offsets of this kind cannot carry.
+    pub(crate) fn within(self, space: AddressSpace) -> SequenceReport {
+        match space {
+            AddressSpace::Device => self,
+            AddressSpace::File => {
+                let (forward_seeks_bytes, backward_seeks_bytes) = (Vec::new(), Vec::new());
+                SequenceReport { mean_seek_bytes: None, forward_seeks_bytes, backward_seeks_bytes, ..self }
+            }
+            AddressSpace::Object => SequenceReport::default(),
+        }
+    }
 }
 
 #[derive(Clone, Default, Serialize, Deserialize)]
@@ -197,12 +212,12 @@ pub(crate) struct Sequence {
     recent: Vec<Stream>,
     /// Those of two requests or more.
     long: u64,
-    /// Of a part of a trace that begins within it.
+    /// The seam, if this part of a trace begins within it.
     seam: Option<Box<Seam>>,
 }
 
 impl Sequence {
-    /// Of a trace, or of a later part of one.
+    /// The sequence of a trace, or of a later part of one.
     pub(crate) fn new(is_later: bool) -> Sequence {
         let seam = is_later.then(Box::default);
         Sequence { counts: Counts::default(), last: None, recent: Vec::new(), long: 0, seam }

@@ -26,7 +26,7 @@ const ENDS_MAX: usize = 1 << 20;
 /// Requests of one sort in a bin.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SortReport {
-    /// That arrived.
+    /// Requests that arrived.
     pub requests: u64,
     /// The sum of their lengths.
     pub bytes: u64,

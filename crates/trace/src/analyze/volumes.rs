@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::sample::Sample;
 use super::table::{Table, place};
-use crate::meta::Meta;
+use crate::meta::{Clock, Meta};
 use crate::record::{Operation, Record};
 use crate::summary::Counts;
 
@@ -31,20 +31,20 @@ pub struct VolumeReport {
     pub read_share: Option<f64>,
     /// The sum of lengths.
     pub bytes: u64,
-    /// Of reads.
+    /// Bytes read.
     pub read_bytes: u64,
-    /// Of writes.
+    /// Bytes written.
     pub written_bytes: u64,
     /// 4 KiB blocks touched by reads and writes, in bytes; an estimate where `sampled_rate` is below 1.
     pub footprint_bytes: f64,
-    /// The same in ten minutes, mean over the time of the trace.
-    pub working_set_bytes: f64,
-    /// First byte behind all that was touched.
-    pub end_bytes: u64,
+    /// The same in ten minutes, mean over the time of the trace; null where times are not recorded.
+    pub working_set_bytes: Option<f64>,
+    /// First byte behind all that was touched; null where offsets are not those of a device.
+    pub end_bytes: Option<u64>,
     /// Requests a second over the time of the trace; null where that is 0.
     pub requests_per_s: Option<f64>,
-    /// Most requests in a second of the trace's clock.
-    pub busiest_per_s: u64,
+    /// Most requests in a second of the trace's clock; null where times are not recorded.
+    pub busiest_per_s: Option<u64>,
     /// Mean response time; null where none is recorded.
     pub mean_response_ns: Option<f64>,
     /// Share of the blocks that were looked at in the end.
@@ -152,7 +152,8 @@ impl Volumes {
 
     /// Those with requests, in the order of the trace's list, which `meta` has.
     pub fn finish(&self, meta: &Meta) -> Vec<VolumeReport> {
-        let duration_ns = self.last_ns - self.first_ns.unwrap_or(self.last_ns);
+        let is_timed = meta.clock != Clock::Order;
+        let duration_ns = if is_timed { self.last_ns - self.first_ns.unwrap_or(self.last_ns) } else { 0 };
         let windows = (duration_ns / WINDOW_NS + 1) as f64;
         let bytes = |blocks: f64| blocks / self.sample.rate() * BLOCK_BYTES as f64;
         let over = |part: f64, all: u64| (all > 0).then(|| part / all as f64);
@@ -171,10 +172,10 @@ impl Volumes {
                 read_bytes: of(&counts.bytes, Operation::Read),
                 written_bytes: of(&counts.bytes, Operation::Write),
                 footprint_bytes: bytes(volume.touched),
-                working_set_bytes: bytes(volume.in_windows) / windows,
-                end_bytes: counts.highest_end_byte,
+                working_set_bytes: is_timed.then(|| bytes(volume.in_windows) / windows),
+                end_bytes: meta.address_space.has_distances().then_some(counts.highest_end_byte),
                 requests_per_s: over(requests as f64 * S as f64, duration_ns),
-                busiest_per_s: volume.busiest,
+                busiest_per_s: is_timed.then_some(volume.busiest),
                 mean_response_ns: over(counts.response_sum_ns as f64, counts.responses),
                 sampled_rate: self.sample.rate(),
             })
@@ -215,8 +216,8 @@ mod tests {
         assert_eq!((first.reads, first.writes, first.read_share), (2, 1, Some(2.0 / 3.0)));
         assert_eq!((first.bytes, first.read_bytes, first.written_bytes), (7 * 4_096, 6 * 4_096, 4_096));
         // Four blocks in all; two in the first ten minutes, four in the second, none in the third.
-        assert_eq!((first.footprint_bytes, first.working_set_bytes), (4.0 * 4_096.0, 2.0 * 4_096.0));
-        assert_eq!((first.busiest_per_s, first.end_bytes), (2, 4 * 4_096));
+        assert_eq!((first.footprint_bytes, first.working_set_bytes), (4.0 * 4_096.0, Some(2.0 * 4_096.0)));
+        assert_eq!((first.busiest_per_s, first.end_bytes), (Some(2), Some(4 * 4_096)));
         assert_eq!(first.requests_per_s, Some(3.0 / 1_500.0));
         assert_eq!((found[1].footprint_bytes, found[1].mean_response_ns), (4_096.0, None));
     }

@@ -10,8 +10,10 @@ use super::options::{LabOptions, Unit};
 use super::references::{Ids, Reference};
 use crate::analyze::sample::Sample;
 use crate::error::TraceError;
-use crate::meta::Meta;
+use crate::meta::{Clock, Meta};
 use crate::record::{Operation, Record};
+use crate::requests::note_of_places;
+use crate::stamps::Stamps;
 
 /// What was asked of the cache and is not answered yet.
 struct Front {
@@ -36,6 +38,7 @@ pub struct CacheBefore {
     /// For each request of the system that is not complete, in the order of their issue: who waits for it.
     waiting: VecDeque<Option<u64>>,
     responses: Vec<(bool, u64)>,
+    stamps: Stamps,
 }
 
 impl CacheBefore {
@@ -58,14 +61,19 @@ impl CacheBefore {
             first_front: 0,
             waiting: VecDeque::new(),
             responses: Vec::new(),
+            stamps: Stamps::default(),
         })
     }
 
     /// Asks the cache for what requests transfer, and adds what it asks the system for then.
     ///
     /// # Errors
-    /// Requests to a second device: the system is one.
+    /// Requests to a second device: the system is one. A trace without times.
     pub fn ask(&mut self, records: &[Record], meta: &Meta, to_back: &mut Vec<Recorded>) -> Result<(), TraceError> {
+        if meta.clock == Clock::Order {
+            let message = "times are not recorded, by which what misses could be replayed on a system behind the cache";
+            return Err(TraceError::of_file(&meta.origin[0].file, message));
+        }
         for record in records {
             self.references.clear();
             self.ids.refer(std::slice::from_ref(record), &mut self.references);
@@ -79,6 +87,7 @@ impl CacheBefore {
             }
             self.cell.run(&self.references, 0, &self.ids);
             let asked = self.cell.ledger.to_back.as_mut().map(std::mem::take).unwrap_or_default();
+            self.stamps.add(record.arrival_ns);
             let number = self.first_front + self.fronts.len() as u64;
             let waits_for = asked.iter().filter(|request| !request.is_destage).count() as u32;
             let is_write = record.operation == Operation::Write;
@@ -101,7 +110,7 @@ impl CacheBefore {
         let kind = if asked.is_write { Kind::Write } else { Kind::Read };
         let length_bytes = asked.length_bytes;
         let request = Request { kind, offset_bytes, length_bytes, force_unit_access: false, ordered: false };
-        Recorded { arrival_ns, completion_ns: None, request }
+        Recorded { arrival_ns, completion_ns: None, request, pre_flush: false }
     }
 
     /// The next request of the system, in the order of their issue, is complete after that time.
@@ -119,6 +128,11 @@ impl CacheBefore {
             self.fronts.pop_front();
             self.first_front += 1;
         }
+    }
+
+    /// Notes on limits of these response times: a coarse clock, and offsets that name objects.
+    pub fn notes(&self, meta: &Meta) -> Vec<String> {
+        self.stamps.note(meta).into_iter().chain(note_of_places(meta)).collect()
     }
 
     /// Takes the response times that are known since this was asked last, each with whether it is a write's.

@@ -31,7 +31,7 @@ struct Dirty {
 pub(super) struct Ledger {
     capacity: u64,
     held: u64,
-    /// Of what policies leave to chance.
+    /// Seed of the random choices of policies.
     seed: u64,
     unit: Unit,
     writes: Writes,

@@ -32,7 +32,7 @@ struct Run {
     uses: u32,
     is_write: bool,
     is_first: bool,
-    /// Of the first.
+    /// Length of the first request.
     length_bytes: u32,
 }
 

@@ -32,8 +32,8 @@ use report::Counts;
 
 /// Bytes that a policy needs for an id: most have one node of 16 bytes, LIRS two, W-TinyLFU a key beside.
 const NODE_BYTES: u64 = 32;
-/// Bytes of counters that W-TinyLFU has for each block that a cache can hold.
-const COUNTERS_BYTES: u64 = 29;
+/// Bytes of counters that W-TinyLFU has at most for each id that it holds: two for each of 14.4, and they double.
+const COUNTERS_BYTES: u64 = 58;
 /// Bytes that Belady's policy needs for a reference, at its end: the reference, its id, and when the next comes.
 const FUTURE_BYTES: u64 = 12 + 4 + 4;
 
@@ -179,8 +179,8 @@ impl Lane {
         let dirty = if options.writes == Writes::Back { 2 } else { 1 };
         let ids = self.ids.len() as u64;
         let counted = options.policies.iter().filter(|policy| **policy == LabPolicy::Online(CachePolicy::WTinyLfu));
-        let counters =
-            counted.count() as u64 * options.sizes.iter().map(|&size| scaled(size, self.ids.rate())).sum::<u64>();
+        let held = |&size: &u64| scaled(size, self.ids.rate()).min(ids);
+        let counters = counted.count() as u64 * options.sizes.iter().map(held).sum::<u64>();
         counters * COUNTERS_BYTES
             + ids * (ID_BYTES + dirty * NODE_BYTES * (cells + belady))
             + self.past.len() as u64 * FUTURE_BYTES

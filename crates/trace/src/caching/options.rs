@@ -52,7 +52,7 @@ impl From<LabPolicy> for PolicyName {
 pub enum Unit {
     /// Blocks of so many bytes, a power of two; a request refers to those it touches, in the order of their addresses.
     Blocks {
-        /// Of a block.
+        /// Size of a block.
         bytes: u32,
     },
     /// Whole requests, known by device and first byte, whatever their length; the cache holds so many.
@@ -89,7 +89,7 @@ impl Unit {
     }
 }
 
-/// What becomes of writes.
+/// How writes are treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Writes {
@@ -133,7 +133,7 @@ pub struct LabOptions {
     pub sizes: Vec<u64>,
     /// What they hold.
     pub unit: Unit,
-    /// What becomes of writes.
+    /// How writes are treated.
     pub writes: Writes,
     /// What of a cache may be dirty, from 0 to 1, where writes are kept back.
     pub dirty_share: f64,

@@ -16,7 +16,7 @@ const SECTOR_SHIFT: u32 = 9;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reference {
     pub id: u32,
-    /// Of the request.
+    /// Length of the request.
     pub length_bytes: u32,
     pub is_write: bool,
     /// It is the request's first.

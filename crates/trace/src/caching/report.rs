@@ -45,9 +45,9 @@ pub struct CacheReport {
     pub cache_bytes: Option<u64>,
     /// References that miss, over all.
     pub miss_ratio: Share,
-    /// Of reads; null where there are none.
+    /// Miss ratio of reads; null without reads.
     pub read_miss_ratio: Option<Share>,
-    /// Of writes; null where there are none.
+    /// Miss ratio of writes; null without writes.
     pub write_miss_ratio: Option<Share>,
     /// Reads of the system behind, of which neighbours that miss together are one; null where a sample breaks neighbours up.
     pub back_reads: Option<u64>,

@@ -51,7 +51,7 @@ mod tests {
     use super::setting;
 
     #[test]
-    fn settings_are_told_from_what_is_shown_beside_them() {
+    fn settings_are_distinguished_from_other_shown_text() {
         assert_eq!(setting("local global [mono] boot\n"), "mono");
         assert_eq!(setting("7 (expanded: 1408)\n"), "1408");
         assert_eq!(setting("1410\n"), "1410");

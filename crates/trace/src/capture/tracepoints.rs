@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_buffer_is_told_from_an_event() {
+    fn the_end_of_a_buffer_is_distinguished_from_an_event() {
         assert_eq!(id(&[7, 1, 0]), 263);
         assert_eq!(id(&[7]), 0);
     }

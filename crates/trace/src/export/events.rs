@@ -167,7 +167,7 @@ impl Events {
     }
 }
 
-/// Of `major,minor`.
+/// Parses `major,minor`.
 fn numbers(device: &str) -> Option<(u32, u32)> {
     let (major, minor) = device.split_once(',')?;
     let number = |text: &str, end: u32| text.parse().ok().filter(|&number| number < end);

@@ -66,6 +66,9 @@ impl<W: Write> Writer<W> {
             let (us, index) = (self.now_us, record.device as usize);
             self.open(index, meta)?;
             let name = self.names[index].as_deref().unwrap_or_default();
+            if record.operation == Operation::Write && record.flags.contains(Flags::PRE_FLUSH) {
+                writeln!(self.out, "{us} {name} sync 0 0")?;
+            }
             match record.operation {
                 Operation::Flush => writeln!(self.out, "{us} {name} {action} 0 0")?,
                 _ => writeln!(self.out, "{us} {name} {action} {} {}", record.offset_bytes, record.length_bytes)?,
@@ -105,7 +108,7 @@ impl<W: Write> Writer<W> {
         let losses = [
             (record.response_ns != NOT_RECORDED, "response times"),
             (record.wait_ns != NOT_RECORDED, "wait times"),
-            (record.flags != Flags::default(), "flags"),
+            (record.flags.without(Flags::PRE_FLUSH) != Flags::default(), "flags"),
             (record.process != 0, "processes"),
             (!record.arrival_ns.saturating_sub(start_ns).is_multiple_of(NS_PER_US), "arrivals cut to microseconds"),
         ];
@@ -200,6 +203,14 @@ mod tests {
         let (text, losses) = log(&records, &meta(&["a b\tc"]));
         assert_eq!(text.lines().filter(|line| line.ends_with(" a_b_c write 0 512")).count(), 1);
         assert_eq!(losses.values().copied().collect::<Vec<_>>(), [1; 8]);
+    }
+
+    #[test]
+    fn a_pre_flush_is_written_as_a_sync_before_its_write() {
+        let commit = Record { flags: Flags::PRE_FLUSH, ..Record::new(0, Operation::Write, 4_096, 512) };
+        let (text, losses) = log(&[commit], &meta(&["sda"]));
+        assert!(text.contains("open\n1 sda sync 0 0\n1 sda write 4096 512\n1 sda close"), "{text}");
+        assert!(losses.is_empty(), "{losses:?}");
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! bcc's biosnoop: `TIME(s) COMM PID DISK T SECTOR BYTES [P] [QUE(ms)] LAT(ms)`, with that header.
+//! bcc's biosnoop: `TIME(s) COMM PID DISK T SECTOR BYTES [P] [QUE(ms)] LAT(ms)`, with that header
+//! or, as grep and tail leave it, without.
 //!
 //! TIME is when the request *completed*, so that it arrived LAT, and with QUE also QUE, before. COMM may contain blanks:
 //! columns are counted from the right. Sectors are of 512 bytes. Requests without an address have sector -1.
@@ -6,6 +7,7 @@
 //! biosnoop.bt of bpftrace has neither offset nor length nor direction, and is refused.
 
 use super::Part;
+use super::first_lines::most_lines;
 use crate::collect::Collector;
 use crate::error::{Place, Problem, TraceError, refused};
 use crate::input::Head;
@@ -22,8 +24,13 @@ const COLUMNS_MAX: usize = 16;
 const NO_SECTOR: [&[u8]; 2] = [b"-1", b"18446744073709551615"];
 
 pub(crate) fn fits(head: Head<'_>) -> bool {
-    header(head).is_some()
+    header(head).is_some() || Layout::of_lines(head).is_some()
 }
+
+/// Columns of a file whose header is lost, without COMM: with what they may have between BYTES and LAT.
+const BETWEEN: [&[&[u8]]; 4] = [&[], &[b"QUE(ms)"], &[b"P"], &[b"P", b"QUE(ms)"]];
+/// What may be before COMM.
+const BEFORE: [&[&[u8]]; 2] = [&[b"TIME(s)"], &[b"TIME", b"TIME(s)"]];
 
 /// The header's words; bpftrace's version says something before it.
 fn header(head: Head<'_>) -> Option<(Vec<&[u8]>, u64)> {
@@ -44,6 +51,8 @@ fn split(line: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
 pub(crate) struct Layout {
     /// The line with the header.
     line: Vec<Vec<u8>>,
+    /// The file has none: columns are taken for those.
+    is_assumed: bool,
     /// Words before COMM: TIME(s), or a time of day and TIME(s).
     before: usize,
     /// Places of the columns behind COMM, from the right.
@@ -72,24 +81,31 @@ impl Layout {
             message: message.to_owned(),
         };
         let Some((words, number)) = header(input.head()) else {
-            return Err(refuse(Place::File, "there is none; expected `TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)`"));
+            let mut layout = Layout::of_lines(input.head()).ok_or_else(|| {
+                refuse(Place::File, "there is none; expected `TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)`")
+            })?;
+            layout.look_ahead(input.head());
+            return Ok(layout);
         };
         if words.contains(&&b"TIME(ms)"[..]) {
             let why =
                 "biosnoop.bt of bpftrace records neither offset, length nor direction; record with bcc's biosnoop";
             return Err(refuse(Place::Line(number), why));
         }
+        let mut layout = Layout::of_words(&words).map_err(|why| refuse(Place::Line(number), &why))?;
+        layout.look_ahead(input.head());
+        Ok(layout)
+    }
+
+    /// The layout of that header.
+    fn of_words(words: &[&[u8]]) -> Result<Layout, String> {
         let from_right = |name: &[u8]| words.iter().rev().position(|&word| word == name);
         let needed = |name: &str| {
-            from_right(name.as_bytes()).ok_or_else(|| {
-                refuse(
-                    Place::Line(number),
-                    &format!("must have {name}: `TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)`"),
-                )
-            })
+            from_right(name.as_bytes())
+                .ok_or_else(|| format!("must have {name}: `TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)`"))
         };
         let comm = needed("COMM")?;
-        let mut layout = Layout {
+        let layout = Layout {
             before: words.len() - 1 - comm,
             latency: needed("LAT(ms)")?,
             queue: from_right(b"QUE(ms)"),
@@ -99,18 +115,43 @@ impl Layout {
             disk: needed("DISK")?,
             pid: needed("PID")?,
             line: words.iter().map(|word| word.to_vec()).collect(),
+            is_assumed: false,
             shift_ns: 0,
             step_ns: 0,
         };
         let after = [layout.latency, layout.bytes, layout.sector, layout.kind, layout.disk, layout.pid];
         if after.into_iter().any(|place| place >= comm) || layout.pid + 1 != comm || comm >= COLUMNS_MAX {
-            return Err(refuse(
-                Place::Line(number),
-                "must have PID right behind COMM, and the other columns behind it",
-            ));
+            return Err("must have PID right behind COMM, and the other columns behind it".to_owned());
         }
-        layout.look_ahead(input.head());
         Ok(layout)
+    }
+
+    /// The layout that most lines of a file without a header are of.
+    fn of_lines(head: Head<'_>) -> Option<Layout> {
+        let all = BEFORE.iter().flat_map(|before| BETWEEN.iter().map(move |between| (before, between)));
+        all.map(|(before, between)| {
+            let columns: [&[u8]; 7] = [b"COMM", b"PID", b"DISK", b"T", b"SECTOR", b"BYTES", b"LAT(ms)"];
+            let (first, last) = columns.split_at(6);
+            [before, first, between, last].concat()
+        })
+        .filter_map(|words| Layout::of_words(&words).ok())
+        .find(|layout| most_lines(head, |line| layout.is_like(line)))
+        .map(|layout| Layout { is_assumed: true, ..layout })
+    }
+
+    /// A line has in each column what belongs there, times with digits behind their points.
+    fn is_like(&self, line: &[u8]) -> bool {
+        let column = |place: usize| split(line).rev().nth(place).unwrap_or_default();
+        let has_point = |text: &[u8]| text.contains(&b'.');
+        let is_number = |text: &[u8]| whole(text).is_some();
+        self.times(line).is_ok()
+            && split(line).nth(self.before - 1).is_some_and(has_point)
+            && has_point(column(self.latency))
+            && is_number(column(self.bytes))
+            && (is_number(column(self.sector)) || NO_SECTOR.contains(&column(self.sector)))
+            && operation(column(self.kind)).is_some()
+            && is_number(column(self.pid))
+            && column(self.disk).first().is_some_and(u8::is_ascii_alphabetic)
     }
 
     /// Finds out when the earliest request arrived, and how fine times are, from the lines of the head.
@@ -134,6 +175,10 @@ impl Layout {
             Some(_) => ResponseSpan::QueueToCompletion,
             None => ResponseSpan::IssueToCompletion,
         });
+        if self.is_assumed {
+            let columns = self.line.iter().map(|word| String::from_utf8_lossy(word)).collect::<Vec<_>>().join(" ");
+            out.meta.note(format!("the header is missing: columns are taken for {columns}"));
+        }
         out.meta.note("biosnoop loses events of fast devices without a word in its output");
         if self.shift_ns > 0 {
             let moved = format!(

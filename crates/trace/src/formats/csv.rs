@@ -11,15 +11,18 @@ use declaration::{Base, Clockwork};
 use declaration::{COUNT, DEVICE, KEY, LENGTH, OFFSET, OPERATION, PID, PROCESS, RESPONSE, SLOTS, TIME, UNIT};
 use split::{COLUMNS_FAST, Separator};
 
+use rustc_hash::FxHashMap;
+
 use super::first_lines::{finest_step_ns, names_columns};
-use super::{Part, keys};
+use super::units::{Stated, proven_unit};
+use super::{Part, WHOLE_SECONDS, keys};
 use crate::collect::Collector;
 use crate::error::{Place, Problem, TraceError, refused};
 use crate::input::{Head, Input};
-use crate::meta::Clock;
+use crate::meta::{AddressSpace, Clock};
 use crate::record::{NOT_RECORDED, Operation, Record};
 use crate::text::{BYTES_END, fields, length_bytes, offset_bytes, whole, words};
-use crate::time::{Calendar, NS_PER_TICK, TIME_NS_END, TimeUnit, plausible};
+use crate::time::{Calendar, NS_PER_S, NS_PER_TICK, TIME_NS_END, TimeUnit, plausible};
 
 /// No recording is longer than 10 years: its unit would be wrong.
 const SPAN_NS_MAX: u64 = 10 * 366 * 24 * 3_600 * 1_000_000_000;
@@ -46,6 +49,8 @@ pub(crate) struct Layout {
     base: Base,
     first_ns: u64,
     step_ns: u64,
+    /// Added to times of completion.
+    shift_ns: u64,
     /// The bytes of a block, where somebody said so.
     sector_bytes: Option<u32>,
 }
@@ -88,8 +93,7 @@ impl Layout {
         let mut next = || lines.by_ref().find(|(line, _)| !line.trim_ascii().is_empty());
         let ended = || (None, ("", "there is no request behind the header".to_owned()));
         let header = if declared.has_header() { Some(next().ok_or_else(ended)?) } else { None };
-        // Windows' programs put a byte order mark before it.
-        let names = header.map(|(line, _)| line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line));
+        let names = header.map(|(line, _)| line);
         let wanted = declared.places(names);
         let wanted = wanted.map_err(|problem| (Some(header.map_or(1, |(_, number)| number)), problem))?;
         let (first, number) = next().ok_or_else(ended)?;
@@ -107,6 +111,7 @@ impl Layout {
             base: Base::Recording,
             first_ns: 0,
             step_ns: NS_PER_TICK,
+            shift_ns: 0,
             sector_bytes,
             declared: declared.clone(),
         };
@@ -133,16 +138,38 @@ impl Layout {
             let time = |line| self.slots(line).map_or(&b""[..], |slots| slots[TIME]);
             self.step_ns = finest_step_ns(head, unit, time);
         }
+        if let Clockwork::Dates(Calendar::Text) = self.clockwork {
+            let time = |line| self.slots(line).map_or(&b""[..], |slots| slots[TIME]);
+            let digits = |line| {
+                let behind = time(line).iter().skip_while(|byte| !matches!(byte, b'.' | b',')).skip(1);
+                behind.take_while(|byte| byte.is_ascii_digit()).count()
+            };
+            let most = good.iter().map(|(line, _)| digits(line)).max();
+            self.step_ns = TimeUnit::Seconds.step_ns(most.unwrap_or(0));
+        }
+        self.shift_ns = self.shift_ns(&good);
         let time = |(line, _): &(&[u8], u64)| self.arrival_ns(self.slots(line).ok()?[TIME]).ok();
         self.first_ns = good.iter().find_map(time).unwrap_or_default();
+        self.check_addresses(head).map_err(at)?;
         self.check_response_times(head).map_err(at)
+    }
+
+    /// By how much times of completion are moved, so that the requests that began before the clock have one.
+    fn shift_ns(&self, good: &[(&[u8], u64)]) -> u64 {
+        let (&Some((_, unit)), true) = (&self.declared.response, self.declared.is_at_completion) else { return 0 };
+        let before = |line: &[u8]| {
+            let slots = self.slots(line).ok()?;
+            let response_ns = response_ns(slots[RESPONSE], unit).ok().filter(|ns| *ns != NOT_RECORDED)?;
+            Some(response_ns.saturating_sub(self.arrival_ns(slots[TIME]).ok()?))
+        };
+        good.iter().filter_map(|(line, _)| before(line)).max().unwrap_or(0)
     }
 
     /// Says in `out` what holds for all requests.
     pub(crate) fn describe(&self, out: &mut Collector) {
         (out.meta.clock, out.meta.resolution_ns) = match (self.clockwork, self.base) {
             (Clockwork::Order, _) => (Clock::Order, 1),
-            (Clockwork::FileTime, _) | (Clockwork::Since(..), Base::Unix) => (Clock::Unix, self.step_ns),
+            (Clockwork::Dates(_), _) | (Clockwork::Since(..), Base::Unix) => (Clock::Unix, self.step_ns),
             (Clockwork::Since(..), Base::Recording) => (Clock::Recording, self.step_ns),
         };
         let has_responses = self.wanted.iter().any(|&(_, slot)| slot == RESPONSE);
@@ -150,7 +177,21 @@ impl Layout {
         if self.clockwork == Clockwork::Order {
             out.meta.note("times are not recorded: requests are numbered, a nanosecond each");
         }
+        if self.clockwork == Clockwork::Dates(Calendar::Text) {
+            out.meta.note("dates without a zone are taken for UTC");
+        }
+        if self.shift_ns > 0 {
+            let shift_ns = self.shift_ns;
+            out.meta.note(format!(
+                "times are {shift_ns} ns later than in the file, whose first requests arrived before its 0"
+            ));
+        }
+        if self.step_ns == NS_PER_S && self.clockwork != Clockwork::Order {
+            out.meta.note(WHOLE_SECONDS);
+        }
         if self.declared.key.is_some() {
+            let within_files = self.declared.offset.is_some();
+            out.meta.address_space = if within_files { AddressSpace::File } else { AddressSpace::Object };
             out.meta.note("addresses are hashes of keys: neighbours have nothing to do with each other");
         } else if self.declared.has_open_sector && self.sector_bytes.is_none() {
             out.meta.note(format!("numbers are taken for blocks of {} bytes", self.declared.block_bytes));
@@ -230,6 +271,15 @@ impl Layout {
         let mut record = Record::new(arrival_ns, operation, offset, length);
         if let Some((_, unit)) = self.declared.response {
             record.response_ns = response_ns(slots[RESPONSE], unit)?;
+        }
+        if self.declared.is_at_completion {
+            if record.response_ns == NOT_RECORDED {
+                return Err(refused("response", slots[RESPONSE], "a duration, since the time is that of completion"));
+            }
+            let shifted_ns = record.arrival_ns + self.shift_ns;
+            record.arrival_ns = shifted_ns.checked_sub(record.response_ns).ok_or_else(|| {
+                ("response", "the request began before all those at the beginning of the file".to_owned())
+            })?;
         }
         Ok(record)
     }
@@ -314,8 +364,8 @@ impl Layout {
     fn arrival_ns(&self, text: &[u8]) -> Result<u64, Problem> {
         let unit = match (self.clockwork, self.base) {
             (Clockwork::Order, _) => return Ok(0),
-            (Clockwork::FileTime, _) => {
-                return Calendar::FileTime.date_ns(text).ok_or_else(|| Calendar::FileTime.refused("time", text));
+            (Clockwork::Dates(calendar), _) => {
+                return calendar.date_ns(text).ok_or_else(|| calendar.refused("time", text));
             }
             (Clockwork::Since(_, unit), Base::Unix) => {
                 let calendar = Calendar::Unix(unit);
@@ -325,6 +375,35 @@ impl Layout {
         };
         floating_ns(text, unit)
             .ok_or_else(|| refused("time", text, &format!("a number of {} below 2^63 ns", unit.name())))
+    }
+
+    /// Requests that follow each other prove another unit than that of the declaration.
+    fn check_addresses(&self, head: Head<'_>) -> Result<(), Problem> {
+        let (Some((_, unit)), None, Some(_)) = (&self.declared.offset, &self.declared.key, &self.declared.length)
+        else {
+            return Ok(());
+        };
+        let unit = if self.declared.has_open_sector { self.sector_bytes.unwrap_or(*unit) } else { *unit };
+        let lines = head.lines().skip(usize::try_from(self.leading_lines).unwrap_or(usize::MAX));
+        let mut devices: FxHashMap<(&[u8], &[u8]), u64> = FxHashMap::default();
+        let stated = |line| {
+            let slots = self.slots(line).ok()?;
+            let record = self.record(&slots).ok()?;
+            let next = devices.len() as u64;
+            let device = *devices.entry((slots[DEVICE], slots[UNIT])).or_insert(next);
+            let address = record.offset_bytes / u64::from(unit);
+            Some(Stated { device, address, length_bytes: u64::from(record.length_bytes) })
+        };
+        let requests: Vec<Stated> = lines.filter_map(stated).collect();
+        match proven_unit(&requests) {
+            Some(proven) if proven != unit => {
+                let message = format!(
+                    "in units of {unit} bytes no request follows another, in units of {proven} they do; correct the unit of offset or length"
+                );
+                Err(("offset", message))
+            }
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// Response times that keep a thousand requests outstanding at once are of another unit than arrivals.

@@ -33,12 +33,18 @@ fn is_like(line: &[u8]) -> bool {
     count == 5 && TimeUnit::Milliseconds.ns(word[0]).is_some() && are_numbers
 }
 
+/// Device, address and length of a line, in the unit of both.
+pub(crate) fn place(line: &[u8]) -> Option<(u64, u64, u64)> {
+    let (word, _) = words::<5>(line);
+    is_like(line).then(|| Some((whole(word[1])?, whole(word[2])?, whole(word[3])?)))?
+}
+
 pub(crate) fn describe(head: Head<'_>, out: &mut Collector) {
     out.meta.clock = Clock::Recording;
     out.meta.resolution_ns = finest_step_ns(head, TimeUnit::Milliseconds, |line| words::<1>(line).0[0]);
 }
 
-pub(crate) fn parse(line: &[u8], part: &mut Part) -> Result<Record, Problem> {
+pub(crate) fn parse(line: &[u8], block_bytes: u32, part: &mut Part) -> Result<Record, Problem> {
     let (word, count) = words::<5>(line);
     if count != 5 {
         return Err(("", format!("{count} columns; expected the five of `time_ms device block blocks flags`")));
@@ -48,8 +54,8 @@ pub(crate) fn parse(line: &[u8], part: &mut Part) -> Result<Record, Problem> {
     let bits = hexadecimal(flags).filter(|bits| bits & !KNOWN == 0);
     let bits = bits.ok_or_else(|| refused("flags", flags, "DiskSim's flags in hexadecimal, such as 1 or 81"))?;
     let operation = if bits & READ != 0 { Operation::Read } else { Operation::Write };
-    let offset = offset_bytes("block", block, BLOCK_BYTES)?;
-    let mut record = Record::new(arrival_ns, operation, offset, length_bytes("blocks", blocks, BLOCK_BYTES)?);
+    let offset = offset_bytes("block", block, block_bytes)?;
+    let mut record = Record::new(arrival_ns, operation, offset, length_bytes("blocks", blocks, block_bytes)?);
     if bits & SYNCHRONOUS != 0 {
         record.flags = Flags::SYNC;
     }

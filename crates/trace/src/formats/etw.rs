@@ -117,7 +117,7 @@ impl Layout {
     }
 }
 
-/// Of `name.exe (1234)`; 0 where nobody is named.
+/// Parses `name.exe (1234)`; 0 without a process.
 fn process_of(text: &[u8], part: &mut Part) -> Result<u32, Problem> {
     let Some(open) = text.iter().rposition(|&byte| byte == b'(') else { return Ok(0) };
     let pid = text[open + 1..].strip_suffix(b")").unwrap_or_default().trim_ascii();

@@ -21,8 +21,6 @@ pub(super) fn most_lines(head: Head<'_>, mut is_like: impl FnMut(&[u8]) -> bool)
 /// A line names columns: as many fields as `names`, each one of its column's names, however it is written (`I/O Type`,
 /// `io_type`, `"IOType"`).
 pub(super) fn names_columns<Names: AsRef<[Name]>, Name: AsRef<str>>(line: &[u8], names: &[Names]) -> bool {
-    // The mark that some programs put in front of UTF-8.
-    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
     let fields: Vec<String> = line.split(|&byte| byte == b',').map(plain).collect();
     let is_named = |(field, names): (&String, &Names)| names.as_ref().iter().any(|name| name.as_ref() == field);
     fields.len() == names.len() && fields.iter().zip(names).all(is_named)

@@ -199,7 +199,7 @@ fn event(line: &[u8], pairing: &mut Pairing, out: &mut Collector) -> Result<Opti
     Event { at_ns, sector, second_sector, bytes, device, pid, flags, operation, what }.checked().map(Some)
 }
 
-/// Of `major,minor`.
+/// Parses `major,minor`.
 fn number(device: &[u8]) -> Result<u32, Problem> {
     let number = |text: &[u8], end: u64| whole(text).filter(|&number| number < end).map(|number| number as u32);
     let comma = device.iter().position(|&byte| byte == b',').unwrap_or(device.len());

@@ -4,7 +4,9 @@
 //! An object begins at one of 2^50 places, 4,096 bytes apart: of a million objects, two share a place with a probability of
 //! 1 in 2,252, of a hundred million, about four pairs do. What lies side by side has nothing to do with each other.
 
+use super::units::{Stated, proven_unit};
 use crate::error::{Problem, refused};
+use crate::meta::{AddressSpace, Meta};
 
 /// Bytes between places.
 const PLACE_BYTES: u64 = 4_096;
@@ -30,18 +32,60 @@ pub(crate) fn address(key: &[u8]) -> u64 {
     ((hash ^ hash >> 33) % PLACES) * PLACE_BYTES
 }
 
-/// First byte of object `number` of a cache trace: that of the block of so many bytes where there is one below 2^62, else
-/// what a key would have, as numbers of objects may be hashes.
-///
-/// # Errors
-/// The number of no object: all bits, of which files that are broken have many.
-#[inline]
-pub(crate) fn object_address(number: u64, block_bytes: u32) -> Result<u64, Problem> {
-    if number == u64::MAX {
-        return Err(("object", "must not be 2^64 - 1, which is none".to_owned()));
+/// The numbers by which a cache trace names what is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Numbers {
+    /// Blocks of so many bytes, one after the other.
+    Blocks { bytes: u32 },
+    /// Objects of any length: each has the address of a key, so that none lies over another.
+    Objects,
+}
+
+impl Numbers {
+    /// Blocks of so many bytes where somebody says so or `requests` prove it, else objects.
+    pub(crate) fn of(said_bytes: Option<u32>, requests: &[Stated], meta: &mut Meta) -> Numbers {
+        if let Some(bytes) = said_bytes {
+            return Numbers::Blocks { bytes };
+        }
+        match proven_unit(requests) {
+            Some(bytes) => {
+                meta.note(format!(
+                    "object numbers are addresses in units of {bytes} bytes: requests that follow each other prove it"
+                ));
+                Numbers::Blocks { bytes }
+            }
+            None => {
+                meta.address_space = AddressSpace::Object;
+                meta.note("object numbers are not proved to be addresses: add --sector 512 if they count sectors");
+                Numbers::Objects
+            }
+        }
     }
-    let block = number.checked_mul(u64::from(block_bytes)).filter(|&address| address < PLACES * PLACE_BYTES);
-    Ok(block.unwrap_or_else(|| address(&number.to_le_bytes())))
+
+    /// The unit of addresses.
+    pub(crate) fn block_bytes(self) -> Option<u32> {
+        match self {
+            Numbers::Blocks { bytes } => Some(bytes),
+            Numbers::Objects => None,
+        }
+    }
+
+    /// First byte of what has that number. A block that would lie at or above 2^62 is an object.
+    ///
+    /// # Errors
+    /// The number of no object: all bits, of which files that are broken have many.
+    #[inline]
+    pub(crate) fn address(self, number: u64) -> Result<u64, Problem> {
+        if number == u64::MAX {
+            return Err(("object", "must not be 2^64 - 1, which is none".to_owned()));
+        }
+        let block = match self {
+            Numbers::Blocks { bytes } => number.checked_mul(u64::from(bytes)),
+            Numbers::Objects => None,
+        };
+        let block = block.filter(|&address| address < PLACES * PLACE_BYTES);
+        Ok(block.unwrap_or_else(|| address(&number.to_le_bytes())))
+    }
 }
 
 /// Refuses what cannot be a key, so that a list of them is not any text.
@@ -80,9 +124,11 @@ mod tests {
     #[test]
     fn addresses_never_change() {
         assert_eq!(address(b"q:q:1:8WTfjZU14ee"), ADDRESS);
-        assert_eq!(object_address(7, 512), Ok(3_584));
-        assert_eq!(object_address(1 << 53, 512), Ok(address(&(1u64 << 53).to_le_bytes())));
-        assert!(object_address(u64::MAX, 512).is_err());
+        let blocks = Numbers::Blocks { bytes: 512 };
+        assert_eq!(blocks.address(7), Ok(3_584));
+        assert_eq!(blocks.address(1 << 53), Ok(address(&(1u64 << 53).to_le_bytes())));
+        assert_eq!(Numbers::Objects.address(7), Ok(address(&7u64.to_le_bytes())));
+        assert!(blocks.address(u64::MAX).is_err() && Numbers::Objects.address(u64::MAX).is_err());
     }
 
     /// Stored traces hold it.

@@ -8,9 +8,10 @@
 
 use std::io::Read;
 
-use super::keys;
+use super::keys::Numbers;
 use super::numbers::little_endian;
-use super::oracle_general::operation;
+use super::oracle_general::{operation, stated};
+use super::units::{Stated, WHOLE_SECONDS};
 use crate::collect::Collector;
 use crate::error::{Problem, TraceError};
 use crate::input::{Head, Input};
@@ -20,7 +21,6 @@ const MAGIC: u64 = 0x1234_5678_9abc_def0;
 const HEADER_BYTES: [usize; 2] = [8_192, 1_024];
 /// Bytes of a record, from version 1 on.
 const RECORD_BYTES: [usize; 8] = [24, 28, 36, 40, 44, 52, 68, 100];
-const BLOCK_BYTES: u32 = 512;
 const NS_PER_S: u64 = 1_000_000_000;
 
 /// The header is there, whatever its version.
@@ -38,16 +38,18 @@ fn header_bytes(bytes: &[u8]) -> Option<usize> {
 #[derive(Debug)]
 pub(crate) struct Lcs {
     version: u64,
+    /// Bytes that object numbers count in, where somebody said so.
+    said_bytes: Option<u32>,
+    numbers: Numbers,
     device: u32,
     latest_s: u64,
 }
 
 impl Lcs {
-    pub(crate) fn new(out: &mut Collector) -> Lcs {
+    pub(crate) fn new(said_bytes: Option<u32>, out: &mut Collector) -> Lcs {
         out.meta.resolution_ns = NS_PER_S;
-        out.meta.note("times are whole seconds");
-        out.meta.note("objects are taken for 512-byte blocks, or hashed where their numbers are too large for that");
-        Lcs { version: 1, device: 0, latest_s: 0 }
+        out.meta.note(WHOLE_SECONDS);
+        Lcs { version: 1, said_bytes, numbers: Numbers::Objects, device: 0, latest_s: 0 }
     }
 
     pub(crate) fn begin(&mut self, input: &mut Input, out: &mut Collector) -> Result<(), TraceError> {
@@ -58,10 +60,14 @@ impl Lcs {
         if !(1..=RECORD_BYTES.len() as u64).contains(&self.version) {
             return Err(refused(format!("version {} of lcs is not known, but 1 to 8", self.version)));
         }
+        let records = input.head().bytes[length..].chunks_exact(self.record_bytes());
+        let stated: Vec<Stated> =
+            records.map(|record| stated(little_endian::<8>(record, 4), self.size(record))).collect();
+        self.numbers = Numbers::of(self.said_bytes, &stated, &mut out.meta);
         let mut header = vec![0; length];
         input.read_exact(&mut header).map_err(|error| input.error(&error))?;
         (self.device, self.latest_s) = (out.device(&input.label), 0);
-        out.meta.devices[self.device as usize].sector_bytes = Some(BLOCK_BYTES);
+        out.meta.devices[self.device as usize].sector_bytes = self.numbers.block_bytes();
         if self.version == 1 {
             out.meta.note("operations are not recorded");
         }
@@ -73,13 +79,18 @@ impl Lcs {
         RECORD_BYTES[self.version as usize - 1]
     }
 
+    fn size(&self, record: &[u8]) -> u64 {
+        if self.version < 3 { little_endian::<4>(record, 12) } else { little_endian::<8>(record, 12) }
+    }
+
     #[inline]
     pub(crate) fn parse(&mut self, record: &[u8]) -> Result<Record, Problem> {
         let time_s = little_endian::<4>(record, 0);
-        let (size, code) = match self.version {
-            1 => (little_endian::<4>(record, 12), None),
-            2 => (little_endian::<4>(record, 12), Some(record[16])),
-            _ => (little_endian::<8>(record, 12), Some(record[20])),
+        let size = self.size(record);
+        let code = match self.version {
+            1 => None,
+            2 => Some(record[16]),
+            _ => Some(record[20]),
         };
         let size =
             u32::try_from(size).map_err(|_| ("size", format!("must be below 2^32 bytes, not {}", size as i64)))?;
@@ -87,7 +98,7 @@ impl Lcs {
             return Err(("time", format!("must not go back: {time_s} s after {} s", self.latest_s)));
         }
         self.latest_s = time_s;
-        let address = keys::object_address(little_endian::<8>(record, 4), BLOCK_BYTES)?;
+        let address = self.numbers.address(little_endian::<8>(record, 4))?;
         let mut request = Record::new(time_s * NS_PER_S, code.map_or(Operation::Unknown, operation), address, size);
         request.device = self.device;
         Ok(request)

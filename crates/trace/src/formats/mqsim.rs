@@ -3,25 +3,65 @@
 //! Times are nanoseconds unless the simulation that belongs to the trace says us or ps. Sectors are of 512 bytes. The type
 //! is 1 for a read and 0 for a write.
 
+use rustc_hash::FxHashSet;
+
 use super::Part;
 use super::first_lines::{first_lines, most_lines};
 use crate::collect::Collector;
-use crate::error::{Problem, refused};
-use crate::input::Head;
+use crate::error::{Problem, TraceError, refused};
+use crate::input::{Head, Input};
 use crate::meta::Clock;
 use crate::record::{Operation, Record};
 use crate::text::{length_bytes, offset_bytes, whole, words};
-use crate::time::TimeUnit;
+use crate::time::{NS_PER_S, TimeUnit};
 
-const SECTOR_BYTES: u32 = 512;
+/// No device serves requests faster: a PCIe 5 SSD of 2025 does 3.3 million reads a second.
+const REQUESTS_PER_S_MAX: u64 = 4_000_000;
+/// Requests whose rate proves something.
+const REQUESTS_MIN: u64 = 20;
 
 /// Has five whole numbers, and no point in the first: that would be DiskSim's.
 pub(crate) fn fits(head: Head<'_>) -> bool {
-    let is_like = |line: &[u8]| {
-        let (word, count) = words::<5>(line);
-        count == 5 && word.iter().all(|text| whole(text).is_some()) && matches!(word[4], b"0" | b"1")
-    };
     most_lines(head, is_like) && !first_lines(head).any(|line| words::<1>(line).0[0].contains(&b'.'))
+}
+
+fn is_like(line: &[u8]) -> bool {
+    let (word, count) = words::<5>(line);
+    count == 5 && word.iter().all(|text| whole(text).is_some()) && matches!(word[4], b"0" | b"1")
+}
+
+/// Device, address and length of a line, in the unit of both.
+pub(crate) fn place(line: &[u8]) -> Option<(u64, u64, u64)> {
+    let (word, _) = words::<5>(line);
+    is_like(line).then(|| Some((whole(word[1])?, whole(word[2])?, whole(word[3])?)))?
+}
+
+/// The unit of times: what is asked for, or ns.
+///
+/// # Errors
+/// Requests that would come faster than a device can serve them, where nobody says the unit.
+pub(crate) fn unit(input: &Input, said: Option<TimeUnit>) -> Result<TimeUnit, TraceError> {
+    if let Some(unit) = said {
+        return Ok(unit);
+    }
+    let lines = input.head().lines().filter(|line| is_like(line));
+    let stated = |line| Some((whole(words::<5>(line).0[0])?, whole(words::<5>(line).0[1])?));
+    let (mut count, mut least, mut greatest) = (0u64, u64::MAX, 0);
+    let mut devices: FxHashSet<u64> = FxHashSet::default();
+    for (time, device) in lines.filter_map(stated) {
+        count += 1;
+        (least, greatest) = (least.min(time), greatest.max(time));
+        devices.insert(device);
+    }
+    let span_ns = u128::from(greatest.saturating_sub(least));
+    let could_be = u128::from(REQUESTS_PER_S_MAX) * devices.len() as u128 * span_ns / u128::from(NS_PER_S);
+    if count < REQUESTS_MIN || u128::from(count) <= could_be.max(1) {
+        return Ok(TimeUnit::Nanoseconds);
+    }
+    let message = format!(
+        "its first {count} requests come within {span_ns} units of time: in ns no device serves them; add --unit us, ms or s"
+    );
+    Err(TraceError::of_file(&input.name, message))
 }
 
 pub(crate) fn describe(unit: TimeUnit, out: &mut Collector) {
@@ -32,7 +72,7 @@ pub(crate) fn describe(unit: TimeUnit, out: &mut Collector) {
     }
 }
 
-pub(crate) fn parse(line: &[u8], unit: TimeUnit, part: &mut Part) -> Result<Record, Problem> {
+pub(crate) fn parse(line: &[u8], unit: TimeUnit, sector_bytes: u32, part: &mut Part) -> Result<Record, Problem> {
     let (word, count) = words::<5>(line);
     if count != 5 {
         return Err(("", format!("{count} columns; expected the five of `time device lba sectors type`")));
@@ -46,8 +86,8 @@ pub(crate) fn parse(line: &[u8], unit: TimeUnit, part: &mut Part) -> Result<Reco
         b"0" => Operation::Write,
         _ => return Err(refused("type", kind, "1 (read) or 0 (write)")),
     };
-    let offset = offset_bytes("lba", lba, SECTOR_BYTES)?;
-    let mut record = Record::new(arrival_ns, operation, offset, length_bytes("sectors", sectors, SECTOR_BYTES)?);
+    let offset = offset_bytes("lba", lba, sector_bytes)?;
+    let mut record = Record::new(arrival_ns, operation, offset, length_bytes("sectors", sectors, sector_bytes)?);
     record.device = part.devices.of_number("device", device)?;
     Ok(record)
 }

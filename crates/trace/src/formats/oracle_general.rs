@@ -4,18 +4,19 @@
 //! 24 bytes: time u32 in seconds, object u64, size u32, next access i64. The variant with operations, oracleGeneralOpNS,
 //! has 27: an operation u8 and a name space u16 before the last field. Accesses are numbered from 1; -1 or the greatest
 //! i64 says that there is no other. For traces of block devices the object is the number of the first 512-byte block, and
-//! its size is that of the first access to it; of others it is often a hash.
+//! its size is that of the first access to it; of others it is a number of its own, or a hash. The file does not say which:
+//! numbers are addresses where requests that follow each other prove it.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::keys;
+use super::keys::Numbers;
 use super::numbers::little_endian;
+use super::units::{Stated, WHOLE_SECONDS};
 use crate::collect::Collector;
 use crate::error::{Problem, TraceError};
 use crate::input::{Head, Input};
 use crate::record::{Operation, Record};
 
-const BLOCK_BYTES: u32 = 512;
 const NS_PER_S: u64 = 1_000_000_000;
 /// Records that must fit for a file to be of this format.
 const RECORDS_MIN: usize = 2;
@@ -96,6 +97,11 @@ impl Layout {
     }
 }
 
+/// An access of a trace of one device, whose unit of addresses is looked for.
+pub(super) fn stated(address: u64, length_bytes: u64) -> Stated {
+    Stated { device: 0, address, length_bytes }
+}
+
 /// libCacheSim's operations.
 pub(super) fn operation(code: u8) -> Operation {
     match code {
@@ -122,6 +128,9 @@ pub(crate) fn fits(head: Head<'_>) -> bool {
 #[derive(Debug)]
 pub(crate) struct OracleGeneral {
     layout: Layout,
+    /// Bytes that object numbers count in, where somebody said so.
+    said_bytes: Option<u32>,
+    numbers: Numbers,
     device: u32,
     /// Accesses of the file that were read.
     accesses: u64,
@@ -129,12 +138,12 @@ pub(crate) struct OracleGeneral {
 }
 
 impl OracleGeneral {
-    pub(crate) fn new(out: &mut Collector) -> OracleGeneral {
+    pub(crate) fn new(said_bytes: Option<u32>, out: &mut Collector) -> OracleGeneral {
         out.meta.resolution_ns = NS_PER_S;
-        out.meta.note("times are whole seconds");
-        out.meta.note("a length is that of the first access to its block: later ones are not recorded");
-        out.meta.note("objects are taken for 512-byte blocks, or hashed where their numbers are too large for that");
-        OracleGeneral { layout: Layout::Plain, device: 0, accesses: 0, latest_s: 0 }
+        out.meta.note(WHOLE_SECONDS);
+        out.meta.note("a length is that of the first access to its object: later ones are not recorded");
+        let numbers = Numbers::Objects;
+        OracleGeneral { layout: Layout::Plain, said_bytes, numbers, device: 0, accesses: 0, latest_s: 0 }
     }
 
     pub(crate) fn begin(&mut self, input: &Input, out: &mut Collector) -> Result<(), TraceError> {
@@ -142,8 +151,13 @@ impl OracleGeneral {
         if layout == Layout::Plain {
             out.meta.note("operations are not recorded");
         }
-        *self = OracleGeneral { layout, device: out.device(&input.label), accesses: 0, latest_s: 0 };
-        out.meta.devices[self.device as usize].sector_bytes = Some(BLOCK_BYTES);
+        let records = input.head().bytes.chunks_exact(layout.record_bytes());
+        let stated: Vec<Stated> =
+            records.map(|record| stated(layout.object(record), little_endian::<4>(record, 12))).collect();
+        let numbers = Numbers::of(self.said_bytes, &stated, &mut out.meta);
+        let device = out.device(&input.label);
+        *self = OracleGeneral { layout, numbers, device, accesses: 0, latest_s: 0, ..*self };
+        out.meta.devices[device as usize].sector_bytes = numbers.block_bytes();
         Ok(())
     }
 
@@ -162,7 +176,7 @@ impl OracleGeneral {
             let first = self.accesses + 1;
             return Err(("next access", format!("must be {first} to 2^40, or -1 for none, not {}", next as i64)));
         }
-        let offset = keys::object_address(object, BLOCK_BYTES)?;
+        let offset = self.numbers.address(object)?;
         if time_s < self.latest_s {
             return Err(("time", format!("must not go back: {time_s} s after {} s", self.latest_s)));
         }

@@ -6,16 +6,14 @@
 
 use super::Part;
 use super::first_lines::{finest_step_ns, most_lines};
+use super::units::{self, SECTOR_BYTES, Stated, proven_unit};
 use crate::collect::Collector;
 use crate::error::{Problem, TraceError, refused};
 use crate::input::{Head, Input};
 use crate::meta::Clock;
 use crate::record::{Operation, Record};
-use crate::text::{fields, length_bytes, offset_bytes};
+use crate::text::{fields, length_bytes, offset_bytes, whole};
 use crate::time::TimeUnit;
-
-/// Of all published traces.
-const SECTOR_BYTES: u32 = 512;
 
 pub(crate) fn fits(head: Head<'_>) -> bool {
     most_lines(head, |line| {
@@ -24,28 +22,56 @@ pub(crate) fn fits(head: Head<'_>) -> bool {
     })
 }
 
-/// The size of a block: what is asked for, or 512.
-///
-/// # Errors
-/// Sizes that no drive has.
-pub(crate) fn sector_bytes(input: &Input, wanted: Option<u32>) -> Result<u32, TraceError> {
-    match wanted.unwrap_or(SECTOR_BYTES) {
-        bytes @ 1..=1_048_576 => Ok(bytes),
-        bytes => {
-            Err(TraceError::of_file(&input.name, format!("the sector size must be 1 to 1048576 bytes, not {bytes}")))
+/// The size of a block, and how it is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Block {
+    /// Somebody says so.
+    Said(u32),
+    /// Requests that follow each other prove it.
+    Proven(u32),
+    /// The form of all published traces.
+    Usual,
+}
+
+impl Block {
+    /// What is asked for, else what requests prove.
+    ///
+    /// # Errors
+    /// Sizes that no drive has.
+    pub(crate) fn of(input: &Input, said: Option<u32>) -> Result<Block, TraceError> {
+        if let Some(bytes) = said {
+            return units::check_unit(input, bytes).map(Block::Said);
+        }
+        let stated = |line| {
+            let (field, count) = fields::<5>(line, b',');
+            let (device, address, length_bytes) = (whole(field[0])?, whole(field[1])?, whole(field[2])?);
+            (count >= 5).then_some(Stated { device, address, length_bytes })
+        };
+        let requests: Vec<Stated> = input.head().lines().filter_map(stated).collect();
+        Ok(proven_unit(&requests).map_or(Block::Usual, Block::Proven))
+    }
+
+    fn bytes(self) -> u32 {
+        match self {
+            Block::Said(bytes) | Block::Proven(bytes) => bytes,
+            Block::Usual => SECTOR_BYTES,
         }
     }
 }
 
-pub(crate) fn describe(sector_bytes: u32, head: Head<'_>, out: &mut Collector) {
+pub(crate) fn describe(block: Block, head: Head<'_>, out: &mut Collector) {
     out.meta.clock = Clock::Recording;
     out.meta.resolution_ns = finest_step_ns(head, TimeUnit::Seconds, |line| fields::<5>(line, b',').0[4]);
-    if sector_bytes == SECTOR_BYTES {
-        out.meta.note("addresses are taken for blocks of 512 bytes");
+    match block {
+        Block::Said(_) => {}
+        Block::Proven(bytes) => {
+            out.meta.note(format!("addresses are blocks of {bytes} bytes: requests that follow each other prove it"));
+        }
+        Block::Usual => out.meta.note("addresses are taken for blocks of 512 bytes"),
     }
 }
 
-pub(crate) fn parse(line: &[u8], sector_bytes: u32, part: &mut Part) -> Result<Record, Problem> {
+pub(crate) fn parse(line: &[u8], block: Block, part: &mut Part) -> Result<Record, Problem> {
     let (field, count) = fields::<5>(line, b',');
     if count < 5 {
         return Err(("", format!("{count} columns; expected at least the five of `ASU,LBA,size,R|W,timestamp`")));
@@ -53,7 +79,7 @@ pub(crate) fn parse(line: &[u8], sector_bytes: u32, part: &mut Part) -> Result<R
     let [asu, lba, size, opcode, time] = field;
     let operation = operation(opcode).ok_or_else(|| refused("opcode", opcode, "R or W"))?;
     let arrival_ns = seconds(time).ok_or_else(|| refused("timestamp", time, "seconds such as 0.5"))?;
-    let offset = offset_bytes("LBA", lba, sector_bytes)?;
+    let offset = offset_bytes("LBA", lba, block.bytes())?;
     let mut record = Record::new(arrival_ns, operation, offset, length_bytes("size", size, 1)?);
     record.device = part.devices.of_number("ASU", asu)?;
     Ok(record)

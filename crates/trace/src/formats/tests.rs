@@ -67,7 +67,7 @@ fn sample(format: Format) -> Vec<u8> {
 }
 
 #[test]
-fn names_are_told_apart() {
+fn names_are_distinguished() {
     for format in lines() {
         assert_eq!(Format::from_name(format.name()), Some(format));
         assert!(!format.title().is_empty());

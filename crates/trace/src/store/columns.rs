@@ -132,6 +132,43 @@ pub(crate) enum Values {
     Text(Vec<Option<u32>>),
 }
 
+impl Values {
+    /// The same as the stored form has them: other programs widen and narrow numbers.
+    ///
+    /// # Errors
+    /// Numbers that do not fit, texts for numbers, numbers for texts.
+    pub(crate) fn of_column(self, column: Column) -> Result<Values> {
+        let wrong = |what: &str| ParquetError::General(format!("the column {} {what}", column.name()));
+        match self {
+            Values::Text(_) if !column.is_text() => Err(wrong("has texts; allowed: numbers")),
+            Values::Long(_) | Values::Short(_) if column.is_text() => Err(wrong("has numbers; allowed: texts")),
+            Values::Long(values) if column.is_short() => {
+                let narrow = |value: u64| match value {
+                    NOT_RECORDED => Ok(None),
+                    value => u32::try_from(value).map(Some).map_err(|_| wrong("has a number at or above 2^32")),
+                };
+                Ok(Values::Short(values.into_iter().map(narrow).collect::<Result<_>>()?))
+            }
+            Values::Short(values) if !column.is_short() => {
+                let wide = |value: Option<u32>| value.map_or(NOT_RECORDED, u64::from);
+                Ok(Values::Long(values.into_iter().map(wide).collect()))
+            }
+            values @ (Values::Long(_) | Values::Short(_) | Values::Text(_)) => Ok(values),
+        }
+    }
+
+    /// The values of a column that a file lacks.
+    pub(crate) fn absent(column: Column, rows: usize) -> Values {
+        if column.is_text() {
+            Values::Text(vec![None; rows])
+        } else if column.is_short() {
+            Values::Short(vec![None; rows])
+        } else {
+            Values::Long(vec![NOT_RECORDED; rows])
+        }
+    }
+}
+
 /// A column chunk being read, some rows at a time.
 pub(crate) struct Chunk {
     reader: ColumnReader,
@@ -140,7 +177,7 @@ pub(crate) struct Chunk {
     rows: usize,
     read: usize,
     levels: Vec<i16>,
-    /// Of a text column: names met so far, and the one met last by where its bytes are.
+    /// Names of a text column met so far, and the one met last by where its bytes are.
     names: Vec<String>,
     indices: FxHashMap<String, u32>,
     last: Option<(ByteArray, u32)>,

@@ -1,26 +1,31 @@
 //! Reading the stored form, some rows at a time.
+//!
+//! Other programs rewrite it: they filter, order columns otherwise, make every column one that may be null, widen numbers, make
+//! larger row groups, and may drop the metadata. Columns go by their names, and what is lost is noted.
 
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use parquet::basic::{Compression, LogicalType, TimeUnit, Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::RowGroupMetaData;
-use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::statistics::Statistics;
+use parquet::schema::types::SchemaDescriptor;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::columns::{Chunk, Values, flags};
 use super::data::Data;
-use super::schema::{Column, WITHOUT_PHASES, schema};
+use super::schema::Column;
 use super::{META_KEY, ROW_GROUP};
 use crate::collect::Collector;
 use crate::error::{Place, TraceError};
 use crate::input::Input;
-use crate::meta::{Meta, Process};
+use crate::meta::{Clock, Meta, Origin, Process};
 use crate::record::{NOT_RECORDED, Operation, Record};
 use crate::text::BYTES_END;
-use crate::time::TIME_NS_END;
+use crate::time::{NS_PER_S, OLDEST_UNIX_S, TIME_NS_END};
 use crate::window::Window;
 
 /// Rows that are decoded at a time: they stay in a core's cache until whoever asked has looked at them.
@@ -29,13 +34,18 @@ const SLICE: usize = 1 << 14;
 /// A row group being read.
 struct OpenGroup {
     rows_left: usize,
-    columns: Vec<Chunk>,
+    /// In the order of [`Column::ALL`]; none where the file lacks it.
+    columns: Vec<Option<Chunk>>,
 }
 
 /// A stored trace being read.
 pub(crate) struct Stored {
     name: String,
     file: SerializedFileReader<Data>,
+    /// Where each of [`Column::ALL`] is in the file.
+    places: Places,
+    /// Another program has rewritten it.
+    is_rewritten: bool,
     window: Option<Window>,
     next_group: usize,
     group: Option<OpenGroup>,
@@ -53,21 +63,22 @@ impl Stored {
         let file = File::open(&name).and_then(Data::new).map_err(|error| of_file(&error))?;
         let file = decoded(|| SerializedFileReader::new(file)).map_err(|error| of_file(&broken(&error)))?;
         let metadata = file.metadata().file_metadata();
-        let columns = |schema: &parquet::schema::types::Type| -> Vec<(String, Option<parquet::basic::Type>)> {
-            let physical =
-                |field: &parquet::schema::types::Type| field.is_primitive().then(|| field.get_physical_type());
-            schema.get_fields().iter().map(|field| (field.name().to_owned(), physical(field))).collect()
-        };
-        let (found, known) = (columns(metadata.schema()), columns(&schema()));
-        if found != known && found != known[..WITHOUT_PHASES] {
-            return Err(of_file(&"is a Parquet file, but not a stored trace: its columns are others"));
-        }
+        let places = places(metadata.schema_descr()).map_err(|why| of_file(&why))?;
+        check_compression(file.metadata().row_groups(), &places).map_err(|why| of_file(&why))?;
+        let is_rewritten = !metadata.created_by().is_some_and(|program| program.starts_with("headstack "));
         let stored = metadata.key_value_metadata().into_iter().flatten().find(|entry| entry.key == META_KEY);
-        let stored = stored.and_then(|entry| entry.value.as_deref());
-        let stored =
-            stored.ok_or_else(|| of_file(&format!("is a Parquet file without `{META_KEY}` in its metadata")))?;
-        let meta: Meta = serde_json::from_str(stored).map_err(|error| of_file(&format!("its metadata: {error}")))?;
+        let meta: Meta = match stored.and_then(|entry| entry.value.as_deref()) {
+            Some(stored) => serde_json::from_str(stored).map_err(|error| of_file(&format!("its metadata: {error}")))?,
+            None if is_rewritten => {
+                let first_ns =
+                    decoded(|| first_arrival_ns(&file, &places)).map_err(|error| of_file(&broken(&error)))?;
+                meta_of(&input.label, metadata.created_by(), first_ns)
+            }
+            None => return Err(of_file(&format!("is a Parquet file without `{META_KEY}` in its metadata"))),
+        };
         let stored = Stored {
+            places,
+            is_rewritten,
             devices: meta.devices.iter().zip(0..).map(|(device, index)| (device.name.clone(), index)).collect(),
             processes: meta.processes.iter().cloned().zip(1..).collect(),
             name,
@@ -94,10 +105,12 @@ impl Stored {
             None => decoded(|| self.open_group()).map_err(|error| self.failed(&error))?,
         };
         let rows = group.rows_left.min(SLICE);
-        let next = || group.columns.par_iter_mut().with_max_len(1).map(|chunk| chunk.next(rows)).collect();
-        let mut columns: Vec<Values> = decoded(next).map_err(|error| self.failed(&error))?;
-        // Those that were stored before phases were.
-        columns.resize_with(Column::ALL.len(), || Values::Long(vec![NOT_RECORDED; rows]));
+        let next = |(chunk, column): (&mut Option<Chunk>, Column)| match chunk {
+            Some(chunk) => chunk.next(rows)?.of_column(column),
+            None => Ok(Values::absent(column, rows)),
+        };
+        let all = || group.columns.par_iter_mut().zip(Column::ALL).with_max_len(1).map(next).collect();
+        let columns: Vec<Values> = decoded(all).map_err(|error| self.failed(&error))?;
         self.join(rows, &columns, &group.columns, out)?;
         group.rows_left -= rows;
         self.group = (group.rows_left > 0).then_some(group);
@@ -106,12 +119,12 @@ impl Stored {
 
     /// The row groups in their order.
     pub(crate) fn groups(&self) -> Vec<Group> {
-        self.file.metadata().row_groups().iter().map(Group::of).collect()
+        self.file.metadata().row_groups().iter().map(|group| Group::of(group, &self.places)).collect()
     }
 
     fn is_outside(&self, group: usize) -> bool {
         let Some(window) = self.window else { return false };
-        let Group { first_ns, last_ns, done_ns, .. } = Group::of(self.file.metadata().row_group(group));
+        let Group { first_ns, last_ns, done_ns, .. } = Group::of(self.file.metadata().row_group(group), &self.places);
         last_ns < window.from_ns
             || first_ns >= window.to_ns
             || window.in_flight_at_ns.is_some_and(|at_ns| done_ns <= at_ns)
@@ -120,12 +133,10 @@ impl Stored {
     /// The next row group.
     fn open_group(&mut self) -> Result<OpenGroup, ParquetError> {
         let group = self.file.get_row_group(self.next_group)?;
-        let rows = usize::try_from(group.metadata().num_rows()).ok().filter(|&rows| rows <= ROW_GROUP);
+        let rows = usize::try_from(group.metadata().num_rows()).ok();
+        let rows = rows.filter(|&rows| rows <= ROW_GROUP || self.is_rewritten);
         let rows = rows.ok_or_else(|| ParquetError::General(format!("a row group has more than {ROW_GROUP} rows")))?;
-        let columns = (0..group.metadata().num_columns()).map(|index| {
-            let is_optional = group.metadata().schema_descr().column(index).max_def_level() > 0;
-            Ok(Chunk::new(group.get_column_reader(index)?, rows, is_optional))
-        });
+        let columns = self.places.iter().map(|place| place.map(|index| chunk(&*group, index, rows)).transpose());
         let columns = columns.collect::<Result<_, ParquetError>>()?;
         self.next_group += 1;
         Ok(OpenGroup { rows_left: rows, columns })
@@ -135,7 +146,7 @@ impl Stored {
         &mut self,
         rows: usize,
         columns: &[Values],
-        chunks: &[Chunk],
+        chunks: &[Option<Chunk>],
         out: &mut Collector,
     ) -> Result<(), TraceError> {
         use Values::{Long, Short, Text};
@@ -156,10 +167,16 @@ impl Stored {
         else {
             return Err(TraceError::of_file(&self.name, "is not a stored trace: a column is of another type"));
         };
-        let names = |column: Column| chunks[column as usize].names();
+        let names = |column: Column| chunks[column as usize].as_ref().map_or(&[][..], Chunk::names);
         let (operations, devices) = (names(Column::Operation), names(Column::Device));
         let processes = names(Column::Process);
         let operations: Vec<Option<Operation>> = operations.iter().map(|name| Operation::from_name(name)).collect();
+        if self.is_rewritten {
+            // What the metadata do not name, the rows do.
+            for name in devices {
+                self.devices.entry(name.clone()).or_insert_with(|| out.device(name));
+            }
+        }
         let devices: Vec<Option<u32>> = devices.iter().map(|name| self.devices.get(name).copied()).collect();
         let mut last_process = (None, 0);
         for row in 0..rows {
@@ -168,16 +185,28 @@ impl Stored {
                 file: self.name.clone(),
                 place: Place::Record(self.read),
                 field: "",
-                message: format!("{message}: the file was not written by headstack"),
+                message: format!("{message}: {}", if self.is_rewritten { REWRITTEN } else { NOT_OURS }),
             };
             let named = |column: &[Option<u32>]| column[row].map(|index| index as usize);
             let operation = named(operation).and_then(|index| operations[index]);
-            let device = named(device).and_then(|index| devices[index]);
+            let device = match named(device) {
+                Some(index) => devices[index],
+                None if self.is_rewritten => Some(*self.devices.entry(String::new()).or_insert_with(|| out.device(""))),
+                None => None,
+            };
             let who = pid[row].zip(process[row]);
             if who != last_process.0 {
                 let index = who.map(|(pid, name)| {
-                    let name = processes[name as usize].clone();
-                    self.processes.get(&Process { pid, name }).copied().ok_or_else(|| wrong("an unknown process"))
+                    let process = Process { pid, name: processes[name as usize].clone() };
+                    match self.processes.get(&process) {
+                        Some(&index) => Ok(index),
+                        None if self.is_rewritten => {
+                            let index = out.process(pid, &process.name);
+                            self.processes.insert(process, index);
+                            Ok(index)
+                        }
+                        None => Err(wrong("an unknown process")),
+                    }
                 });
                 last_process = (who, index.transpose()?.unwrap_or(0));
             }
@@ -188,7 +217,7 @@ impl Stored {
                 got_ns: got[row],
                 inserted_ns: inserted[row],
                 offset_bytes: offset[row],
-                length_bytes: length[row].unwrap_or(0),
+                length_bytes: length[row].ok_or_else(|| wrong("no length"))?,
                 device: device.ok_or_else(|| wrong("an unknown device"))?,
                 process: last_process.1,
                 flags: flags(flag[row].unwrap_or(0)),
@@ -230,18 +259,105 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    fn of(group: &RowGroupMetaData) -> Group {
-        let bounds = |column: Column| match group.column(column as usize).statistics() {
+    fn of(group: &RowGroupMetaData, places: &Places) -> Group {
+        let statistics = |column: Column| places[column as usize].and_then(|index| group.column(index).statistics());
+        let bounds = |column: Column| match statistics(column) {
             Some(Statistics::Int64(known)) => known.min_opt().zip(known.max_opt()).map(|(&a, &b)| (a as u64, b as u64)),
             _ => None,
         };
         let (first_ns, last_ns) = bounds(Column::Arrival).unwrap_or((0, u64::MAX));
-        let response = group.column(Column::Response as usize).statistics();
         let requests = group.num_rows().unsigned_abs();
-        let has_none = response.and_then(Statistics::null_count_opt) == Some(requests);
+        let nulls = statistics(Column::Response).and_then(Statistics::null_count_opt);
+        let has_none = places[Column::Response as usize].is_none() || nulls == Some(requests);
         let longest_ns = if has_none { 0 } else { bounds(Column::Response).map_or(u64::MAX, |(_, most)| most) };
         Group { first_ns, last_ns, done_ns: last_ns.saturating_add(longest_ns), requests }
     }
+}
+
+/// Where each of [`Column::ALL`] is in a file; none where it lacks it.
+type Places = [Option<usize>; Column::ALL.len()];
+
+const REWRITTEN: &str =
+    "the file was rewritten by another program; allowed: its rows in order of arrival_ns, as headstack wrote them";
+const NOT_OURS: &str = "the file was not written by headstack";
+
+/// The places of columns by their names.
+///
+/// # Errors
+/// Columns that no request is without, or that hold something else.
+fn places(schema: &SchemaDescriptor) -> Result<Places, String> {
+    let mut places = Places::default();
+    for (place, column) in places.iter_mut().zip(Column::ALL) {
+        let is_named = |index: &usize| schema.column(*index).path().parts() == [column.name()];
+        *place = (0..schema.num_columns()).find(is_named);
+        let Some(index) = *place else {
+            if column.is_required() {
+                let name = column.name();
+                return Err(format!("is a Parquet file, but not a stored trace: it has no column {name}"));
+            }
+            continue;
+        };
+        if let Some(LogicalType::Timestamp(found)) = schema.column(index).logical_type_ref()
+            && !matches!(found.unit, TimeUnit::NANOS)
+        {
+            return Err(format!("its column {} counts other units than its name; allowed: ns", column.name()));
+        }
+        let stored = schema.column(index).physical_type();
+        if !matches!(stored, Type::INT32 | Type::INT64 | Type::BYTE_ARRAY) {
+            let name = column.name();
+            return Err(format!("its column {name} has the type {stored}; allowed: INT32, INT64 and BYTE_ARRAY"));
+        }
+    }
+    Ok(places)
+}
+
+/// Looks at how the columns are compressed.
+///
+/// # Errors
+/// A compression that this build does not read.
+fn check_compression(groups: &[RowGroupMetaData], places: &Places) -> Result<(), String> {
+    let columns = places.iter().zip(Column::ALL).filter_map(|(place, column)| Some(((*place)?, column)));
+    for (index, column) in columns {
+        let methods = groups.iter().filter_map(|group| Some(group.columns().get(index)?.compression()));
+        for method in methods {
+            if !matches!(method, Compression::UNCOMPRESSED | Compression::SNAPPY | Compression::ZSTD(_)) {
+                let method = format!("{method}").to_ascii_lowercase();
+                let method = method.split('(').next().unwrap_or(&method);
+                let name = column.name();
+                return Err(format!("its column {name} is compressed by {method}; allowed: zstd, snappy or none"));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn chunk(group: &dyn RowGroupReader, index: usize, rows: usize) -> Result<Chunk, ParquetError> {
+    let is_optional = group.metadata().schema_descr().column(index).max_def_level() > 0;
+    Ok(Chunk::new(group.get_column_reader(index)?, rows, is_optional))
+}
+
+/// The first arrival of a file whose metadata do not say what times count from.
+fn first_arrival_ns(file: &SerializedFileReader<Data>, places: &Places) -> Result<u64, ParquetError> {
+    let (Some(index), true) = (places[Column::Arrival as usize], file.num_row_groups() > 0) else { return Ok(0) };
+    let group = file.get_row_group(0)?;
+    let rows = usize::from(group.metadata().num_rows() > 0);
+    match chunk(&*group, index, rows)?.next(rows)?.of_column(Column::Arrival)? {
+        Values::Long(arrivals) => Ok(arrivals.first().copied().unwrap_or(0)),
+        Values::Short(_) | Values::Text(_) => Ok(0),
+    }
+}
+
+/// What can be said of a file without metadata.
+fn meta_of(file: &str, program: Option<&str>, first_ns: u64) -> Meta {
+    let is_date = first_ns >= OLDEST_UNIX_S * NS_PER_S;
+    let mut meta = Meta {
+        origin: vec![Origin { file: file.to_owned(), format: "parquet".to_owned() }],
+        clock: if is_date { Clock::Unix } else { Clock::Recording },
+        ..Meta::default()
+    };
+    let program = program.unwrap_or("another program");
+    meta.note(format!("rewritten by {program}: the step of the clock, capacities and notes are lost"));
+    meta
 }
 
 /// What the parquet crate makes of a file. It refuses most of what is malformed, and panics at the rest (sizes that it

@@ -42,9 +42,6 @@ pub(crate) enum Column {
     Inserted,
 }
 
-/// The columns of traces that were stored before phases were.
-pub(crate) const WITHOUT_PHASES: usize = 10;
-
 impl Column {
     pub(crate) const ALL: [Column; 12] = [
         Column::Arrival,
@@ -61,7 +58,35 @@ impl Column {
         Column::Inserted,
     ];
 
-    fn is_text(self) -> bool {
+    /// Its name in files.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Column::Arrival => "arrival_ns",
+            Column::Response => "response_ns",
+            Column::Wait => "wait_ns",
+            Column::Operation => "operation",
+            Column::Offset => "offset_bytes",
+            Column::Length => "length_bytes",
+            Column::Device => "device",
+            Column::Pid => "pid",
+            Column::Process => "process",
+            Column::Flags => "flags",
+            Column::Got => "got_ns",
+            Column::Inserted => "inserted_ns",
+        }
+    }
+
+    /// Its numbers have 32 bits; texts have indices of so many.
+    pub(crate) fn is_short(self) -> bool {
+        matches!(self, Column::Length | Column::Pid | Column::Flags)
+    }
+
+    /// No request is without it. What else a file lacks, as those do that were stored before phases were, is not recorded.
+    pub(crate) fn is_required(self) -> bool {
+        matches!(self, Column::Arrival | Column::Operation | Column::Offset | Column::Length)
+    }
+
+    pub(crate) fn is_text(self) -> bool {
         matches!(self, Column::Operation | Column::Device | Column::Process)
     }
 

@@ -69,7 +69,7 @@ impl Learnt {
         self.with_response > 0 && self.requests - self.with_response <= self.most as u64
     }
 
-    /// Of the responses that are recorded.
+    /// Mean of the recorded response times.
     pub(super) fn mean_response_ns(&self) -> u64 {
         (self.response_ns / self.with_response.max(1) as f64).round() as u64
     }

@@ -28,8 +28,9 @@ use learnt::Learnt;
 use twin::{Output, Twin};
 
 use crate::error::{Place, TraceError};
-use crate::meta::{Clock, Meta};
+use crate::meta::Meta;
 use crate::store::StoreWriter;
+use crate::transform::strip_names;
 
 /// Copies of the footprint at most: each holds a window of requests.
 const FOOTPRINT_MAX: f64 = 256.0;
@@ -59,7 +60,7 @@ pub struct Options {
     pub footprint: f64,
     /// A closed loop of so many clients, whatever the trace is.
     pub clients: Option<u32>,
-    /// Of everything that is drawn.
+    /// Seed of all random draws.
     pub seed: u64,
 }
 
@@ -187,24 +188,20 @@ fn learn(
     Ok((learnt, meta))
 }
 
-/// What the twin says of itself: the names of the trace, and nothing of its dates and losses.
-fn described(meta: Meta, options: &Options, clients: Option<u32>) -> Meta {
+/// What the twin says of itself: nothing of the names, dates and losses of the trace.
+fn described(mut meta: Meta, options: &Options, clients: Option<u32>) -> Meta {
+    strip_names(&mut meta);
     let Options { rate, footprint, seed, .. } = options;
     let mut notes = vec![format!("a twin, synthesized: rate {rate}x, footprint {footprint}x, seed {seed}")];
     if let Some(clients) = clients {
         notes.push(format!("a closed loop of {clients} clients: replay it by --mode closed"));
     }
     Meta {
-        clock: Clock::Recording,
-        zero_unix_ns: None,
         // Times that are divided, or follow completions, have steps of their own.
         resolution_ns: if *rate == 1.0 && clients.is_none() { meta.resolution_ns } else { 1 },
         counts: Default::default(),
         rejected: 0,
-        rejects: Vec::new(),
         notes,
-        steps: Vec::new(),
-        header: None,
         ..meta
     }
 }

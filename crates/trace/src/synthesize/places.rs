@@ -173,7 +173,7 @@ fn deal(pieces: &[Piece], random: &mut Random, homes: &mut FxHashMap<(u32, u64),
 pub(super) struct Places {
     shift: u32,
     homes: FxHashMap<(u32, u64), Home>,
-    /// Of each device, the first extent behind its pieces.
+    /// For each device, the first extent behind its pieces.
     ends: FxHashMap<u32, u64>,
     /// What was dealt out.
     pub(super) pieces: u64,

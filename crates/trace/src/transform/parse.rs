@@ -9,10 +9,10 @@ use super::{Factor, Range, Share, Step};
 use crate::record::Operation;
 
 const STEPS: &str = "kind=, device=, process=, time=, first=, clip=, fold=, shift=, stack=, time-scale=, address-scale=, \
-    sample=, sample-addresses=, unknown= or anonymise";
+    sample=, sample-addresses=, unknown= or strip-names";
 
 impl Step {
-    /// Reads a step: `NAME=VALUE`, or `anonymise`.
+    /// Reads a step: `NAME=VALUE`, or `strip-names`.
     ///
     /// # Errors
     /// One line that says what is wrong and what is allowed.
@@ -57,7 +57,12 @@ impl Step {
             "sample" => Step::Sample(share(value).map_err(of)?),
             "sample-addresses" => Step::SampleAddresses(share(value).map_err(of)?),
             "unknown" => Step::Unknown(operation(value).map_err(of)?),
-            "anonymise" if value.is_empty() => Step::Anonymise,
+            "strip-names" if value.is_empty() => Step::StripNames,
+            "anonymise" => {
+                let message = "anonymise: is now strip-names, since it removes names, dates and process numbers only: addresses, \
+                               gaps, sizes and hashes of keys stay, by which a trace can be recognised";
+                return Err(message.to_owned());
+            }
             _ => return Err(format!("`{text}` is not a step; there are {STEPS}")),
         })
     }
@@ -130,7 +135,7 @@ fn exact_bytes(bytes: u64) -> String {
 }
 
 /// A time in the largest unit that does not round it.
-fn exact_time(ns: u64) -> String {
+pub(crate) fn exact_time(ns: u64) -> String {
     let units = [(60_000_000_000, "min"), (1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
     let (unit_ns, unit) = units.into_iter().find(|(unit_ns, _)| ns.is_multiple_of(*unit_ns)).unwrap_or((1, "ns"));
     format!("{}{unit}", ns / unit_ns)
@@ -181,7 +186,7 @@ impl fmt::Display for Step {
             Step::Sample(share) => write!(f, "sample={share}"),
             Step::SampleAddresses(share) => write!(f, "sample-addresses={share}"),
             Step::Unknown(operation) => write!(f, "unknown={}", operation.name()),
-            Step::Anonymise => write!(f, "anonymise"),
+            Step::StripNames => write!(f, "strip-names"),
         }
     }
 }

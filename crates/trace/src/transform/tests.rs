@@ -87,15 +87,15 @@ fn samples_are_the_share_asked_for_and_the_same_again() {
 }
 
 #[test]
-fn anonymous_traces_name_nobody() {
+fn stripped_traces_have_no_names() {
     let mut anonymous = meta();
-    Applied::new(&steps(&["device=a", "anonymise"])).describe(&mut anonymous);
+    Applied::new(&steps(&["device=a", "strip-names"])).describe(&mut anonymous);
     let text = serde_json::to_string(&anonymous).unwrap();
     for secret in ["fio", "mysqld", "secret", "\"a\"", "unix"] {
         assert!(!text.contains(secret), "{secret} in {text}");
     }
-    assert_eq!(anonymous.steps, ["anonymise"]);
-    assert_eq!(apply(&["anonymise"], &[record(500, 1, 1), record(700, 1, 1)])[1].arrival_ns, 200);
+    assert_eq!(anonymous.steps, ["strip-names"]);
+    assert_eq!(apply(&["strip-names"], &[record(500, 1, 1), record(700, 1, 1)])[1].arrival_ns, 200);
 }
 
 #[test]
@@ -128,7 +128,8 @@ fn wrong_steps_say_what_is_allowed() {
         ("device=", "names"),
         ("stack=0B", "above 0"),
         ("unknown=what", "read, write"),
-        ("anonymise=yes", "not a step"),
+        ("strip-names=yes", "not a step"),
+        ("anonymise", "is now strip-names"),
         ("sort", "not a step"),
     ] {
         let error = Step::parse(text).unwrap_err();

@@ -298,6 +298,49 @@ fn what_blkparse_prints_is_read_as_the_same_requests() {
     }
 }
 
+/// The commit of a journal on a device without FUA: a flush, the data, another flush. It ends with the last of them.
+#[test]
+fn a_forced_write_ends_with_the_flush_that_makes_it_durable() {
+    let event = |at_us, action, rwbs, sector, bytes| Event {
+        at_us,
+        cpu: 0,
+        sequence: 0,
+        device: (8, 0),
+        pid: 5,
+        action,
+        rwbs,
+        sector,
+        bytes,
+        extra: 0,
+        error: 0,
+    };
+    let commit = |data| {
+        vec![
+            event(0, "Q", "FWFS", 5_000, 4_096),
+            event(5, "D", "FN", 0, 0),
+            event(2_700, "C", "FN", 0, 0),
+            event(2_710, "D", data, 5_000, 4_096),
+            event(5_000, "C", data, 5_000, 4_096),
+            // A flush of another's that was under way before the data were does not cover them.
+            event(5_010, "D", "FN", 0, 0),
+            event(5_020, "Q", "WFS", 9_000, 4_096),
+            event(5_030, "D", data, 9_000, 4_096),
+            event(6_000, "C", data, 9_000, 4_096),
+            event(7_700, "C", "FN", 0, 0),
+            event(7_701, "C", "WS", 5_008, 0),
+            event(7_710, "D", "FN", 0, 0),
+            event(9_020, "C", "FN", 0, 0),
+        ]
+    };
+    let responses_us = |data| {
+        let bytes: Vec<u8> = commit(data).iter().flat_map(|event| event.binary(Layout::V7, None)).collect();
+        let (records, _) = read_bytes(bytes, &at(Stage::Queue)).unwrap();
+        records.iter().map(|record| record.response_ns / 1_000).collect::<Vec<_>>()
+    };
+    assert_eq!(responses_us("WS"), [7_700, 4_000]);
+    assert_eq!(responses_us("WFS"), [5_000, 980], "a device with FUA needs no flush behind");
+}
+
 /// Events that contradict each other as those of a trace with gaps do, on few addresses.
 fn contradictory_events() -> impl Strategy<Value = Vec<Event>> {
     let action = prop::sample::select(vec!["Q", "Q", "G", "I", "D", "C", "C", "R", "X", "M"]);

@@ -62,7 +62,7 @@ fn mean_us(phases: &PhasesReport, operation: &str, phase: &str) -> Option<f64> {
 }
 
 #[test]
-fn each_part_of_a_way_is_told() {
+fn each_phase_of_a_request_is_reported() {
     let events = events(WAYS);
     let text: String = events.iter().enumerate().map(|(n, event)| event.text(n + 1, 0, "fio")).collect();
     for bytes in [binary(&events), text.into_bytes()] {

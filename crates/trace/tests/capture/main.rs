@@ -358,7 +358,7 @@ fn what_cannot_be_recorded_is_refused_on_one_line() {
 }
 
 #[test]
-fn other_users_are_told_what_it_takes() {
+fn other_users_are_shown_the_required_privileges() {
     let Some(bench) = Bench::new("losetup") else { return };
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.args(["--exact", "a_capture_to_be_killed"]).uid(65534).gid(65534);

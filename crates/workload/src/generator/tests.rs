@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::statistics::assert_fits;
-use crate::{AccessSpecification, ArrivalProcess, Band, RunLength, Sequence, WarmUp};
+use crate::{AccessSpecification, ArrivalProcess, Band, LoopLength, RunLength, Sequence, WarmUp};
 
 const SPAN: Span = Span { start_bytes: 1 << 20, length_bytes: 64 << 20 };
 
@@ -219,7 +219,7 @@ fn both_flushes_come_after_their_writes_and_the_stronger_stands_for_both() {
     for request in generate(&flushing, SPAN, 1, 32) {
         match request.kind {
             Kind::Flush => flushes.push((writes, request.force_unit_access)),
-            _ => writes += 1,
+            Kind::Read | Kind::Write | Kind::Trim => writes += 1,
         }
     }
     assert_eq!(
@@ -376,7 +376,7 @@ fn trims_and_flushes_come_as_asked() {
                 assert_eq!((request.offset_bytes, request.length_bytes), (0, 0));
                 assert_eq!(std::mem::take(&mut writes), 16);
             }
-            _ => {}
+            Kind::Read | Kind::Trim => {}
         }
     }
     assert_fits("kinds", &counts[..3], &[0.5, 0.4, 0.1]);
@@ -508,4 +508,33 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn a_loop_has_the_same_requests_in_the_same_order() {
+    let lines = vec![line(4096, 50.0, 70.0, 100.0), line(8192, 50.0, 70.0, 50.0)];
+    let span = Span { length_bytes: 64 << 10, ..SPAN };
+    let with = |looped| {
+        let addresses = Addresses::RandomMap;
+        let workload =
+            Workload { addresses, sequence: Sequence { looped, ..Sequence::default() }, ..workload(lines.clone()) };
+        generate(&workload, span, 7, 100)
+    };
+    let of_transfers = with(Some(LoopLength { transfers: Some(10), ..LoopLength::default() }));
+    let endless = with(None);
+    assert_ne!(endless[..10], endless[10..20]);
+    for again in of_transfers.chunks(10) {
+        assert_eq!(again, &endless[..10]);
+    }
+    // A loop that is a pass over the part ends with the request that reaches its length.
+    let of_passes = with(Some(LoopLength { passes: Some(1.0), ..LoopLength::default() }));
+    let mut bytes = 0;
+    let is_within = |request: &&Request| {
+        let is_within = bytes < span.length_bytes;
+        bytes += u64::from(request.length_bytes);
+        is_within
+    };
+    let first = endless.iter().take_while(is_within).count();
+    assert_eq!(of_passes[..first], endless[..first]);
+    assert_eq!(of_passes[first..2 * first], endless[..first]);
 }

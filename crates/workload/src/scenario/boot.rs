@@ -26,7 +26,7 @@ pub struct Boot {
     /// The image that linked clones share; absent where each guest has a full copy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub golden_image: Option<GoldenImage>,
-    /// What a guest does, one phase after another.
+    /// Phases of a guest, one after another.
     pub phases: Vec<Phase>,
 }
 
@@ -44,7 +44,7 @@ pub struct GoldenImage {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Phase {
-    /// What it is, for people.
+    /// Its name, for people.
     #[serde(default)]
     pub name: String,
     /// How many requests it has.

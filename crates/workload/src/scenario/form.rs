@@ -1,36 +1,37 @@
-//! The file form of scenarios, which is the JSON form too: a stream's kind is the table that is there.
+//! [`ScenarioForm`]: a scenario as it is in TOML and JSON, where a stream's kind is the table that is there.
 
 use serde::{Deserialize, Serialize};
 
 use super::access::Access;
 use super::boot::Boot;
+use super::length::ScenarioLength;
 use super::prefill::Prefill;
 use super::range::Range;
 use super::sequential::Sequential;
+use super::stream::{Stream, StreamKind};
 use super::transactions::Transactions;
 use super::video::Video;
 use super::web::Web;
-use super::{Scenario, ScenarioLength, Stream, StreamKind};
 use crate::arrivals::{Arrivals, WarmUp};
-use crate::error::WorkloadError;
 use crate::quantity::Rate;
 
+/// The keys of a scenario.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ScenarioForm {
-    name: String,
+pub struct ScenarioForm {
+    pub name: String,
     #[serde(default)]
-    source: String,
+    pub source: String,
     #[serde(default = "one")]
-    cpus: u32,
+    pub cpus: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    network: Option<Rate>,
+    pub network: Option<Rate>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pool: Option<Arrivals>,
+    pub pool: Option<Arrivals>,
     #[serde(default = "no_warm_up")]
-    warm_up: WarmUp,
-    run_length: ScenarioLength,
-    streams: Vec<StreamForm>,
+    pub warm_up: WarmUp,
+    pub run_length: ScenarioLength,
+    pub streams: Vec<StreamForm>,
 }
 
 fn one() -> u32 {
@@ -41,9 +42,10 @@ fn no_warm_up() -> WarmUp {
     WarmUp { requests: 0, time_ns: 0 }
 }
 
+/// The keys of a stream.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct StreamForm {
+pub struct StreamForm {
     name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     lun: Option<String>,
@@ -65,49 +67,9 @@ struct StreamForm {
     prefill: Option<Prefill>,
 }
 
-impl TryFrom<ScenarioForm> for Scenario {
-    type Error = WorkloadError;
-
-    fn try_from(form: ScenarioForm) -> Result<Scenario, WorkloadError> {
-        let streams = form.streams.into_iter().enumerate().map(|(index, stream)| {
-            stream.resolve().ok_or_else(|| WorkloadError {
-                key: format!("streams[{index}]"),
-                message: "exactly one of access, web, boot, video, transactions, sequential, prefill is allowed, \
-                          and needed"
-                    .to_owned(),
-            })
-        });
-        Ok(Scenario {
-            streams: streams.collect::<Result<_, _>>()?,
-            name: form.name,
-            source: form.source,
-            cpus: form.cpus,
-            network: form.network,
-            pool: form.pool,
-            warm_up: form.warm_up,
-            run_length: form.run_length,
-        })
-    }
-}
-
-impl From<Scenario> for ScenarioForm {
-    fn from(scenario: Scenario) -> ScenarioForm {
-        ScenarioForm {
-            name: scenario.name,
-            source: scenario.source,
-            cpus: scenario.cpus,
-            network: scenario.network,
-            pool: scenario.pool,
-            warm_up: scenario.warm_up,
-            run_length: scenario.run_length,
-            streams: scenario.streams.into_iter().map(StreamForm::from).collect(),
-        }
-    }
-}
-
 impl StreamForm {
     /// The stream, if it is of one kind.
-    fn resolve(self) -> Option<Stream> {
+    pub fn resolve(self) -> Option<Stream> {
         let mut kinds = [
             self.access.map(StreamKind::Access),
             self.web.map(StreamKind::Web),

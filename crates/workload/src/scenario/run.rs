@@ -49,12 +49,12 @@ struct Client {
     is_open: bool,
 }
 
-/// What a stream has done in the measured part of a run.
+/// Results of a stream in the measured part of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StreamReport {
     /// The stream's name.
     pub name: String,
-    /// What it keeps beside the latencies of its requests.
+    /// Its facts beside the latencies of its requests.
     pub facts: Facts,
 }
 
@@ -185,7 +185,7 @@ impl ScenarioRun {
         self.machines.iter_mut().for_each(Machine::start_measuring);
     }
 
-    /// What the streams have done in the measured part, which ends now.
+    /// Reports of the streams for the measured part, which ends now.
     pub fn report(&self, now_ns: u64) -> Vec<StreamReport> {
         let seconds = now_ns.saturating_sub(self.measured_from_ns) as f64 / 1e9;
         let report = |(name, machine): (&String, &usize)| StreamReport {

@@ -16,7 +16,7 @@ use crate::span::Span;
 pub struct Sequential {
     /// How many; each has an equal part of the range to itself.
     pub streams: u32,
-    /// What they do.
+    /// Direction of their transfers.
     pub direction: Direction,
     /// Bytes of a request.
     #[serde(rename = "block", with = "bytes_u32")]

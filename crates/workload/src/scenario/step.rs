@@ -7,7 +7,7 @@ use crate::arrivals::OUTSTANDING_MAX;
 use crate::request::{Kind, Request};
 use crate::span::Span;
 
-/// What a client does next.
+/// The next step of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// It issues this request of a stream now, and is asked again at once. The request's latency counts
@@ -60,7 +60,7 @@ pub(crate) struct StreamSetup {
     pub(crate) seed: u64,
 }
 
-/// What a stream keeps beside the latencies of its requests, over the measured part of the run.
+/// Facts of a stream beside the latencies of its requests, over the measured part of the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Facts {

@@ -117,7 +117,7 @@ struct User {
 struct Page {
     requested_ns: u64,
     length_bytes: u64,
-    /// What is to be read, from and to, in the bytes of the file set.
+    /// First byte that is still to be read, in the bytes of the file set.
     next_bytes: u64,
     end_bytes: u64,
     transferring: bool,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -11,16 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headstack._native import InputError, RunError
-from headstack.chunks import run_chunks
-from headstack.options import Spec
-from headstack.results import Row
-from headstack.runs import Progress, swept
+from headstack.catalogue.options import Spec
+from headstack.io.json_text import key_of
+from headstack.results.table import Row
+from headstack.simulation.chunks.chunked import run_chunks
+from headstack.simulation.runs import Progress, swept
 from headstack.studies.carrying_out import Carried, Work, carry_out, tables_of
-from headstack.studies.files import Study
 from headstack.studies.fits.files import Fit, acceptable, load
-from headstack.studies.fits.found import Fitted, Tried, figures_of
+from headstack.studies.fits.fitted import Tried, figures_of
+from headstack.studies.fits.found import Fitted
 from headstack.studies.fits.search import Search
 from headstack.studies.grids import specified
+from headstack.studies.study import Study
 
 SETTINGS = 1000
 
@@ -46,7 +47,7 @@ def fit(
     Raises ``InputError`` with file, line and key, ``RunError`` when a run fails.
     """
     if settings < 1:
-        raise InputError(f"settings: {settings} is too few; 1 or more are tried")
+        raise InputError(f"{settings} is too few; 1 or more are tried", key="settings")
     asked = study if isinstance(study, Fit) else load(study)
     work = _Work(asked, store, executor)
     search = Search([unknown.axis for unknown in asked.unknowns], settings, seed)
@@ -117,7 +118,7 @@ class _Work:
         runs: dict[str, Spec] = {}
         asked: list[list[str]] = []
         for _, specs in filled:
-            texts = [json.dumps(spec, sort_keys=True) for spec in specs[number]]
+            texts = [key_of(spec) for spec in specs[number]]
             runs |= zip(texts, specs[number], strict=True)
             asked.append(texts)
         places = {text: place for place, text in enumerate(runs)}

@@ -6,17 +6,16 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from headstack import _native
 from headstack._native import InputError
-from headstack.atomic_files import write_all
-from headstack.designs import Axis, Listed, Range
+from headstack.simulation.designs import Axis, Listed, Range
 from headstack.studies.files import FILE as STUDY_FILE
-from headstack.studies.files import SHIPPED, Study, check, stated_in, table_name, text_of, wrong
+from headstack.studies.files import SHIPPED, check, stated_in, text_of
 from headstack.studies.power import Tolerance
+from headstack.studies.study import Study, table_name, wrong
 
 FILE = "fit.toml"
 FOUND = "found.json"
@@ -82,11 +81,10 @@ class Fit:
             folder / path.name: _filled(text_of(path), setting) if has_blanks else text_of(path)
             for path, has_blanks in self._files()
         }
-        write_all(
-            (place, partial(Path.write_text, data=text, encoding="utf-8"))
-            for place, text in texts.items()
-            if not place.is_file() or text_of(place) != text
-        )
+        for place, text in texts.items():
+            if not place.is_file() or place.read_text(encoding="utf-8") != text:
+                # Settings replace files that were read: the folder is ours, and no input of the user's.
+                place.write_text(text, encoding="utf-8")
         claim = dict.fromkeys(("contradicted", "missing")) | {"id": "figures", "sql": self.sql}
         asked = {"grids": self.grids, "tables": self.tables, "claims": (claim,)}
         return Study(

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
-from headstack.designs import Axis, Listed, sobol
+from headstack.simulation.designs import Axis, Listed, sobol
 
 Point = tuple[float, ...]
 """A share of each unknown's values, 0 to 1."""

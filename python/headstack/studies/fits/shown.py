@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from headstack.io.counts import agreed, counted
 from headstack.report.figures import Axis, Bars, Cell, Figure, Report, Section, Series, Table
-from headstack.studies.fits.found import EVEN, Fitted, Left, RowFound
+from headstack.studies.fits.fitted import EVEN, FitData, Left, RowFound
 from headstack.studies.power import amount
 
 MISSED_MAX = 3
 """So many figures that are missed are named in one sentence."""
 
 
-def finding(found: Fitted) -> str:
+def finding(found: FitData) -> str:
     """What came of it, in a sentence or two."""
     fitted = [row for row in found.rows if not row.held_out]
     asked = f"{'the only fitted figure' if len(fitted) == 1 else f'all {len(fitted)} fitted figures'}"
@@ -36,13 +37,15 @@ def finding(found: Fitted) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
-def _held_out(found: Fitted) -> str:
+def _held_out(found: FitData) -> str:
     """How the held-out figures are predicted."""
     held = [row for row in found.rows if row.held_out]
     if not held:
         return "no figure was held out"
     within = sum(row.is_within for row in held)
-    share = f"{within} of {len(held)} held-out figures {'lies' if within == 1 else 'lie'} within {found.tolerance}"
+    share = (
+        f"{within} of {counted(len(held), 'held-out figure')} {agreed(within, 'lies', 'lie')} within {found.tolerance}"
+    )
     return f"{share} of the median: {_listed(held)}"
 
 
@@ -57,18 +60,18 @@ def _told(row: RowFound) -> str:
     return "nothing" if row.nearest is None else amount(row.nearest)
 
 
-def _unit(found: Fitted) -> str:
+def _unit(found: FitData) -> str:
     unit = found.tolerance.unit
     return unit if unit == "%" else f" {unit}".rstrip()
 
 
-def unknowns_table(found: Fitted) -> tuple[list[str], list[list[str]]]:
+def unknowns_table(found: FitData) -> tuple[list[str], list[list[str]]]:
     """What is left of each unknown: headings and rows."""
     rows = [[one.name, one.what, one.prior, left(found, one), one.why] for one in found.unknowns]
     return ["unknown", "what it is", "it may be", "left of it", "why it may be that"], rows
 
 
-def left(found: Fitted, one: Left) -> str:
+def left(found: FitData, one: Left) -> str:
     """What is left of an unknown; of the nearest setting, where none does."""
     if not found.reproducing:
         return f"nothing (nearest: {found.nearest[one.name]})"
@@ -80,7 +83,7 @@ def left(found: Fitted, one: Left) -> str:
     return f"{one.median} ({one.low} to {one.high})"
 
 
-def rows_table(found: Fitted) -> tuple[list[str], list[list[str]]]:
+def rows_table(found: FitData) -> tuple[list[str], list[list[str]]]:
     """Each figure, and what settings make of it: headings and rows."""
     rows = [
         [
@@ -98,7 +101,7 @@ def rows_table(found: Fitted) -> tuple[list[str], list[list[str]]]:
     return ["figure", "kind", "published", told, f"within {found.tolerance}", "of settings", "nearest alone"], rows
 
 
-def report(found: Fitted) -> Report:
+def report(found: FitData) -> Report:
     """The page: the finding, the figures, and what is left of each unknown."""
     wider = ", ".join(f"{count:,} with {times:g} times" for times, count in found.wider)
     seen = f"{found.equal_weight:.0f} settings of equal weight" if found.reproducing else "none"
@@ -118,7 +121,7 @@ def report(found: Fitted) -> Report:
     )
 
 
-def _left_pictures(found: Fitted) -> list[Figure]:
+def _left_pictures(found: FitData) -> list[Figure]:
     return [_left_picture(found, one) for one in found.unknowns] if found.reproducing else []
 
 
@@ -127,7 +130,7 @@ def _table(name: str, title: str, columns: list[str], rows: list[list[str]]) -> 
     return Table(name, title, columns, cells)
 
 
-def _rows_picture(found: Fitted) -> Figure:
+def _rows_picture(found: FitData) -> Figure:
     """Each figure as published, beside the middle and the band of the settings that reproduce the fitted ones."""
     groups = [f"{row.figure}{' (held out)' if row.held_out else ''}" for row in found.rows]
     series = [Series("published", (), [(row.low + row.high) / 2 for row in found.rows], published=True)]
@@ -146,7 +149,7 @@ def _rows_picture(found: Fitted) -> Figure:
     return Bars("figures", title, axis, groups, series, says=_says(found))
 
 
-def _says(found: Fitted) -> str:
+def _says(found: FitData) -> str:
     """How many figures settings give, and the one that they are furthest from."""
     kinds = [("fitted", [row for row in found.rows if not row.held_out])]
     kinds.append(("held-out", [row for row in found.rows if row.held_out]))
@@ -157,7 +160,7 @@ def _says(found: Fitted) -> str:
     return f"Within {found.tolerance}: {' and '.join(counts)} figures{rest}."
 
 
-def _left_picture(found: Fitted, one: Left) -> Figure:
+def _left_picture(found: FitData, one: Left) -> Figure:
     """The shares of the prior's parts, beside those of what is left of it."""
     groups = [*one.shares] if one.shares else [*one.parts]
     even = [100 / len(groups)] * len(groups)

@@ -117,7 +117,7 @@ pub enum Class {
 pub const CLASSES: usize = 3;
 
 impl Class {
-    /// That of a speed.
+    /// The class of a drive by its speed.
     pub fn of(rpm: f64) -> Class {
         match rpm {
             9000.0.. => Class::Fast,

@@ -108,7 +108,7 @@ impl Definition for Folder {
 }
 
 impl Folder {
-    /// That there is a tree in it.
+    /// Checks that the definition holds a tree.
     pub(super) fn check(&self, place: &Parameter) -> Result<(), InputError> {
         let tree = &self.tree;
         if tree.anchor.is_empty() {

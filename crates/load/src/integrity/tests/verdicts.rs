@@ -38,7 +38,7 @@ impl Bench {
 }
 
 #[test]
-fn what_was_lost_is_told_by_what_was_flushed() {
+fn losses_are_judged_by_what_was_flushed() {
     let bench = Bench::new();
     let first = bench.write(0, UNIT);
     assert_eq!(bench.found(&[0; UNIT]), (Class::Zeros, Severity::Acknowledged));

@@ -10,6 +10,13 @@ pub fn ways() -> Vec<Way> {
         Way::new("an empty device by a link", "ln -s $DISK $DIR/link", "--destroy $DIR/link", "").target("$DIR/link"),
         Way::new("an empty device by a node elsewhere", "mknod $DIR/node b 7 ${NAME#loop}", DESTROY, "").target("$DIR/node"),
         Way::new("a device of noise", "head -c 4M /dev/urandom | dd of=$DISK conv=notrunc status=none", DESTROY, ""),
+        Way::new("a device of one byte throughout", "tr '\\0' '\\377' </dev/zero | head -c 64M | dd of=$DISK conv=notrunc status=none", DESTROY, ""),
+        Way::new(
+            "data on the raw device, and their share is named",
+            "yes 'insert into accounts' | head -c 8M | dd of=$DISK conv=notrunc status=none",
+            "--destroy $NAME --signature data:80%",
+            "",
+        ),
         Way::new("ext4 that is named", "mkfs.ext4 -q $DISK", "--destroy $NAME --signature ext4", ""),
         Way::new("ext4 that is named in capitals", "mkfs.ext4 -q $DISK", "--destroy $NAME --signature EXT4", ""),
         Way::new("a GPT that is named", "sgdisk -o $DISK", "--destroy $NAME --signature gpt", ""),
@@ -50,6 +57,24 @@ pub fn ways() -> Vec<Way> {
             .target("$DIR/file")
             .undo("release"),
         Way::new("a file that was behind a loop device", "truncate -s 1M $DIR/file; losetup --detach $(losetup --find --show $DIR/file)", OVERWRITE, "").target("$DIR/file"),
+        Way::new(
+            "a file on an overlay whose layers are in use by nobody",
+            "mkdir $DIR/l $DIR/u $DIR/w $DIR/m; head -c 1M /dev/urandom >$DIR/u/image; \
+             mount -t overlay -o lowerdir=$DIR/l,upperdir=$DIR/u,workdir=$DIR/w overlay $DIR/m",
+            OVERWRITE,
+            "",
+        )
+        .target("$DIR/m/image")
+        .undo("umount $DIR/m"),
+        Way::new(
+            "a file in a layer of an overlay, which is allowed",
+            "mkdir $DIR/l $DIR/u $DIR/w $DIR/m; head -c 1M /dev/urandom >$DIR/l/image; \
+             mount -t overlay -o lowerdir=$DIR/l,upperdir=$DIR/u,workdir=$DIR/w overlay $DIR/m",
+            "--overwrite --signature overlay",
+            "",
+        )
+        .target("$DIR/l/image")
+        .undo("umount $DIR/m"),
         Way::new("a file to be grown, and the word", "head -c 1M /dev/urandom >$DIR/file", "--overwrite --create 2MiB", "").target("$DIR/file"),
     ]
 }

@@ -299,6 +299,132 @@ pub fn ways() -> Vec<Way> {
             "printf '\\203\\164\\002\\153' | dd of=$DISK bs=1 seek=67104828 conv=notrunc status=none",
             "carries drbd",
         ),
+        Way::carries(
+            "xfs whose first sector is lost",
+            "mkfs.xfs -q -f $DISK; dd if=/dev/zero of=$DISK bs=512 count=1 conv=notrunc status=none",
+            "carries xfs (at byte 512 of $NAME)",
+        )
+        .mib(320),
+        Way::carries(
+            "xfs whose first 16 MiB are lost",
+            "mkfs.xfs -q -f $DISK; dd if=/dev/zero of=$DISK bs=1M count=16 conv=notrunc status=none",
+            "carries xfs (at byte 83886080 of $NAME)",
+        )
+        .mib(320),
+        Way::carries(
+            "exFAT whose first 64 KiB are lost",
+            "mkfs.exfat $DISK; dd if=/dev/zero of=$DISK bs=64K count=1 conv=notrunc status=none",
+            "holds data of no known format",
+        ),
+        Way::carries(
+            "f2fs whose first 64 KiB are lost",
+            "mkfs.f2fs -q -f $DISK; dd if=/dev/zero of=$DISK bs=64K count=1 conv=notrunc status=none",
+            "holds data of no known format",
+        ),
+        Way::carries(
+            "metadata of LVM without a label",
+            "pvcreate -qq -f $DISK; dd if=/dev/zero of=$DISK bs=4096 count=1 conv=notrunc status=none",
+            "carries LVM2_member (at byte 4100 of $NAME)",
+        ),
+        Way::carries(
+            "an image of QEMU that was written to the device",
+            "qemu-img create -q -f qcow2 $DIR/image 16M; dd if=$DIR/image of=$DISK conv=notrunc status=none",
+            "carries qcow2",
+        ),
+        Way::carries(
+            "an image of VMware that was written to the device",
+            "qemu-img create -q -f vmdk $DIR/image 16M; dd if=$DIR/image of=$DISK conv=notrunc status=none",
+            "carries vmdk",
+        ),
+        Way::carries(
+            "an image of VirtualBox that was written to the device",
+            "qemu-img create -q -f vdi $DIR/image 16M; dd if=$DIR/image of=$DISK conv=notrunc status=none",
+            "carries vdi",
+        ),
+        Way::carries(
+            "an image of Hyper-V that was written to the device",
+            "qemu-img create -q -f vhdx $DIR/image 16M; dd if=$DIR/image of=$DISK conv=notrunc status=none",
+            "carries vhdx",
+        ),
+        Way::carries(
+            "a backup of tar",
+            "echo precious >$DIR/file; tar -C $DIR -cf - file | dd of=$DISK conv=notrunc status=none",
+            "carries tar",
+        ),
+        Way::carries(
+            "a compressed backup of tar",
+            "echo precious >$DIR/file; tar -C $DIR -czf - file | dd of=$DISK conv=notrunc status=none",
+            "carries gzip",
+        ),
+        Way::carries(
+            "a device of SBD, which fences the nodes of a cluster",
+            "printf SBD_SBD_ | dd of=$DISK conv=notrunc status=none",
+            "carries sbd",
+        ),
+        Way::carries(
+            "a blobstore of SPDK",
+            "printf SPDKBLOB | dd of=$DISK conv=notrunc status=none",
+            "carries spdk_blobstore",
+        ),
+        Way::carries(
+            "a dynamic disk of Windows (LDM)",
+            "printf PRIVHEAD | dd of=$DISK bs=512 seek=6 conv=notrunc status=none",
+            "carries ldm_member",
+        ),
+        Way::carries(
+            "a dynamic disk of Windows whose first MiB is lost",
+            "printf PRIVHEAD | dd of=$DISK bs=512 seek=131071 conv=notrunc status=none",
+            "carries ldm_member (at byte 67108352 of $NAME)",
+        ),
+        Way::carries(
+            "a member of Storage Spaces",
+            "printf 'SPACEDB ' | dd of=$DISK conv=notrunc status=none",
+            "carries storage_spaces",
+        ),
+        Way::new(
+            "ext4 in a partition that the kernel has not read, and the table is named",
+            "sgdisk -n 1:2048:67583 $FILE; mkfs.ext4 -q -E offset=1048576 $FILE 32M",
+            "--destroy $NAME --signature gpt",
+            "carries ext4 (at byte 1080 of the partition at byte 1048576 of $NAME)",
+        ),
+        Way::new(
+            "ext4 in a logical partition that the kernel has not read, and the table is named",
+            "parted -s $FILE mklabel msdos mkpart extended 2048s 100000s mkpart logical 4096s 69631s; \
+             mkfs.ext4 -q -E offset=2097152 $FILE 32M",
+            "--destroy $NAME --signature dos",
+            "carries ext4 (at byte 1080 of the partition at byte 2097152 of $NAME)",
+        ),
+        Way::new(
+            "ext4 in a partition of an MBR inside a partition",
+            "addpart $DISK 1 2048 98304; truncate -s 48M $DIR/inner; parted -s $DIR/inner mklabel msdos mkpart primary 2048s 90111s; \
+             mkfs.ext4 -q -E offset=1048576 $DIR/inner 40M; dd if=$DIR/inner of=${DISK}p1 bs=1M conv=notrunc status=none",
+            "--destroy $NAME --signature dos",
+            "carries ext4 (at byte 1080 of the partition at byte 1048576 of $NAMEp1)",
+        )
+        .undo("delpart $DISK 1"),
+        Way::carries(
+            "a database on the raw device",
+            "head -c 64K /etc/services | dd of=$DISK bs=1M seek=20 conv=notrunc status=none; \
+             yes 'insert into accounts' | head -c 4M | dd of=$DISK bs=1M seek=30 conv=notrunc status=none",
+            "holds data of no known format",
+        ),
+        Way::carries(
+            "one block of text near the start",
+            "echo precious | dd of=$DISK bs=1M seek=1 conv=notrunc status=none",
+            "of 2560 sampled blocks are structured, 0.04 % are not empty; allow them to be overwritten by --signature data:0.04%",
+        ),
+        Way::new(
+            "data on the raw device, and another share of it is named",
+            "yes 'insert into accounts' | head -c 8M | dd of=$DISK conv=notrunc status=none",
+            "--destroy $NAME --signature data:10%",
+            "--signature data:80.00%",
+        ),
+        Way::new(
+            "a partition table that is named, and data beside it",
+            "sgdisk -o $DISK; yes precious | head -c 4M | dd of=$DISK bs=1M seek=2 conv=notrunc status=none",
+            "--destroy $NAME --signature gpt",
+            "holds data of no known format",
+        ),
         Way::new(
             "ext4, and another signature is allowed",
             "mkfs.ext4 -q $DISK",

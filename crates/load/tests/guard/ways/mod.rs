@@ -167,6 +167,11 @@ impl Place {
 
     /// A sum of all that is stored in the folder's files, by their names and places.
     fn sum(&self) -> u64 {
+        // What a script has written reaches the file when the last of those closes the device that have it open, and other
+        // programs of this machine look at all loop devices.
+        if let Ok(device) = fs::File::open(&self.device.path) {
+            device.sync_all().unwrap();
+        }
         let mut sum = DefaultHasher::new();
         let mut paths: Vec<_> = fs::read_dir(&self.folder).unwrap().map(|entry| entry.unwrap().path()).collect();
         paths.sort();

@@ -325,5 +325,121 @@ pub fn ways() -> Vec<Way> {
         )
         .target("$DIR/program")
         .undo("release"),
+        Way::new(
+            "a file through an overlay whose upper file a server has open",
+            "mkdir $DIR/l $DIR/u $DIR/w $DIR/m; truncate -s 1M $DIR/u/image; \
+             mount -t overlay -o lowerdir=$DIR/l,upperdir=$DIR/u,workdir=$DIR/w overlay $DIR/m; hold sleep 1000 9<>$DIR/u/image",
+            OVERWRITE,
+            "has it open for writing (as ",
+        )
+        .target("$DIR/m/image")
+        .undo("release; umount $DIR/m"),
+        Way::new(
+            "a file through an overlay whose upper file is behind a loop device",
+            "mkdir $DIR/l $DIR/u $DIR/w $DIR/m; truncate -s 1M $DIR/u/image; \
+             mount -t overlay -o lowerdir=$DIR/l,upperdir=$DIR/u,workdir=$DIR/w overlay $DIR/m; losetup --find --show $DIR/u/image >$DIR/loop",
+            OVERWRITE,
+            "it is behind loop",
+        )
+        .target("$DIR/m/image")
+        .undo("losetup --detach $(cat $DIR/loop); umount $DIR/m"),
+        Way::new(
+            "a file through an overlay, bound elsewhere, whose upper file a server has open",
+            "mkdir $DIR/l $DIR/u $DIR/w $DIR/m; truncate -s 1M $DIR/u/image; \
+             mount -t overlay -o lowerdir=$DIR/l,upperdir=$DIR/u,workdir=$DIR/w overlay $DIR/m; \
+             >$DIR/bound; mount --bind $DIR/m/image $DIR/bound; hold sleep 1000 9<>$DIR/u/image",
+            OVERWRITE,
+            "has it open for writing (as ",
+        )
+        .target("$DIR/bound")
+        .undo("release; umount $DIR/bound; umount $DIR/m"),
+        Way::new(
+            "a swap file through an overlay",
+            "mkdir $DIR/l $DIR/u $DIR/w $DIR/m; head -c 1M /dev/zero >$DIR/u/swap; chmod 600 $DIR/u/swap; mkswap $DIR/u/swap; \
+             swapon $DIR/u/swap; mount -t overlay -o lowerdir=$DIR/l,upperdir=$DIR/u,workdir=$DIR/w overlay $DIR/m",
+            OVERWRITE,
+            "it is swapped on",
+        )
+        .target("$DIR/m/swap")
+        .undo("umount $DIR/m; swapoff $DIR/u/swap"),
+        Way::new(
+            "the lower file of an overlay whose program runs",
+            "mkdir $DIR/l $DIR/u $DIR/w $DIR/m; cp $(command -v sleep) $DIR/l/program; \
+             mount -t overlay -o lowerdir=$DIR/l,upperdir=$DIR/u,workdir=$DIR/w overlay $DIR/m; hold $DIR/m/program 1000",
+            OVERWRITE,
+            "it is in a layer of the overlay mounted at $DIR/m",
+        )
+        .target("$DIR/l/program")
+        .undo("release; umount $DIR/m"),
+        Way::new(
+            "the lower file of an overlay that is mounted in another namespace",
+            "mkdir $DIR/l $DIR/u $DIR/w $DIR/m; truncate -s 1M $DIR/l/image; \
+             hold unshare --mount --propagation private sh -c 'mount -t overlay -o lowerdir=$DIR/l,upperdir=$DIR/u,workdir=$DIR/w \
+             overlay $DIR/m; >$DIR/ready; exec sleep 1000'; until [ -e $DIR/ready ]; do sleep 0.01; done",
+            OVERWRITE,
+            "it is in a layer of the overlay mounted at $DIR/m",
+        )
+        .target("$DIR/l/image")
+        .undo("release"),
+        Way::new(
+            "the lower file of an overlay, bound elsewhere",
+            "mkdir $DIR/l $DIR/u $DIR/w $DIR/m; truncate -s 1M $DIR/l/image; \
+             mount -t overlay -o lowerdir=$DIR/l,upperdir=$DIR/u,workdir=$DIR/w overlay $DIR/m; \
+             >$DIR/bound; mount --bind $DIR/l/image $DIR/bound",
+            OVERWRITE,
+            "it is in a layer of the overlay mounted at $DIR/m",
+        )
+        .target("$DIR/bound")
+        .undo("umount $DIR/bound; umount $DIR/m"),
+        Way::new(
+            "a file on an overlay whose layers are out of sight",
+            "mkdir $DIR/hidden $DIR/m; cd $DIR/hidden; mkdir l u w; truncate -s 1M u/image; cd $DIR; \
+             mount -t overlay -o lowerdir=$DIR/hidden/l,upperdir=$DIR/hidden/u,workdir=$DIR/hidden/w overlay $DIR/m; \
+             mount -t tmpfs none $DIR/hidden",
+            OVERWRITE,
+            "whose layers cannot be seen from here; it is not written unless --signature overlay allows it",
+        )
+        .target("$DIR/m/image")
+        .undo("umount $DIR/hidden; umount $DIR/m"),
+        Way::new(
+            "an image that a server of FUSE has open for reading",
+            "truncate -s 1M $DIR/image; hold sleep 1000 8<>/dev/fuse 9<$DIR/image",
+            OVERWRITE,
+            "has it open and serves a FUSE file system",
+        )
+        .target("$DIR/image")
+        .undo("release"),
+        Way::new(
+            "a device that a server of FUSE has open for reading",
+            "hold sleep 1000 8<>/dev/fuse 9<$DISK",
+            DESTROY,
+            "has it open and serves a FUSE file system",
+        )
+        .undo("release"),
+        Way::new(
+            "an image that squashfuse has mounted",
+            "mkdir $DIR/empty $DIR/m; mksquashfs $DIR/empty $DIR/image -quiet; squashfuse $DIR/image $DIR/m",
+            OVERWRITE,
+            "has it open and serves a FUSE file system",
+        )
+        .target("$DIR/image")
+        .undo("if command -v squashfuse; then umount $DIR/m; fi"),
+        Way::new(
+            "an image that fuse2fs has mounted for reading",
+            "truncate -s 16M $DIR/image; mkfs.ext4 -q $DIR/image; mkdir $DIR/m; fuse2fs -o ro $DIR/image $DIR/m",
+            OVERWRITE,
+            "has it open",
+        )
+        .target("$DIR/image")
+        .undo("if command -v fuse2fs; then umount $DIR/m; fi"),
+        Way::new(
+            "a library that a program runs with",
+            "cp $(ldd $(command -v sleep) | grep -o '/[^ ]*libc[^ ]*') $DIR/libc.so.6; \
+             hold env LD_LIBRARY_PATH=$DIR sleep 1000",
+            OVERWRITE,
+            "is a program that runs, or a library of one",
+        )
+        .target("$DIR/libc.so.6")
+        .undo("release"),
     ]
 }

@@ -3,7 +3,7 @@
 use super::CacheState;
 use super::directory::parts_of;
 use super::page::PARTS;
-use crate::array::description::Destage;
+use crate::description::array::Destage;
 
 impl CacheState {
     /// Destages that may be under way now.
@@ -31,14 +31,17 @@ impl CacheState {
     /// The next run of dirty bytes by the cache's policy; it ends at `bound`, which a page's row gives.
     pub fn choose(&mut self, row_bytes: u64) -> Option<(u64, u64)> {
         // Writes that wait for room take any page's: the policy holds for them as well, or each would cost a seek of its own.
-        if matches!(self.settings.destage, Destage::Fifo | Destage::Lru) {
-            let key = self.directory.oldest_dirty()?;
-            return Some(self.dirty_run(key, self.page_bytes));
-        }
-        if self.settings.destage == Destage::StripeAware
-            && let Some(run) = self.full_row(row_bytes)
-        {
-            return Some(run);
+        match self.settings.destage {
+            Destage::Fifo | Destage::Lru => {
+                let key = self.directory.oldest_dirty()?;
+                return Some(self.dirty_run(key, self.page_bytes));
+            }
+            Destage::Sorted => {}
+            Destage::StripeAware => {
+                if let Some(run) = self.full_row(row_bytes) {
+                    return Some(run);
+                }
+            }
         }
         let key = self.directory.next_dirty(self.sweep)?;
         let run = self.dirty_run(key, row_bytes.max(self.page_bytes));
@@ -85,7 +88,7 @@ impl CacheState {
 #[cfg(test)]
 mod tests {
     use super::super::CacheState;
-    use crate::array::description::{Cache, CachePolicy, CacheWrites, Destage};
+    use crate::description::array::{Cache, CachePolicy, CacheWrites, Destage};
 
     const PAGE_BYTES: u64 = 64 << 10;
 

@@ -10,7 +10,7 @@ use super::page::{PARTS, Page};
 /// The pages of a cache. Which of those that can go does is the replacement's to say.
 #[derive(Clone, Debug)]
 pub struct Directory {
-    /// Of the pages of the cache, and of those that the replacement remembers.
+    /// Slots of the pages of the cache, and of those that the replacement remembers.
     slots: HashMap<u64, u32, FxBuildHasher>,
     pages: Vec<Page>,
     free_slots: Vec<u32>,

@@ -15,8 +15,8 @@ use std::collections::{HashMap, VecDeque};
 
 use rustc_hash::FxBuildHasher;
 
-use super::description::{Cache, CacheWrites, Destage};
 use super::slab::Slab;
+use crate::description::array::{Cache, CacheWrites, Destage};
 use crate::snapshot::Snapshot;
 use directory::Directory;
 pub use directory::parts_of;
@@ -130,7 +130,7 @@ impl CacheState {
     pub fn writes(&self) -> CacheWrites {
         match self.settings.writes {
             CacheWrites::Back if !self.battery => CacheWrites::Through,
-            writes => writes,
+            writes @ (CacheWrites::Back | CacheWrites::Through | CacheWrites::Around) => writes,
         }
     }
 

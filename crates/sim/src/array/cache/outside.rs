@@ -3,7 +3,7 @@
 use super::CacheState;
 use super::directory::Directory;
 use super::page::PARTS;
-use crate::array::description::CacheWrites;
+use crate::description::array::CacheWrites;
 use crate::gauges::CacheGauge;
 
 impl CacheState {

@@ -1,6 +1,6 @@
 //! Sequential streams, and reading ahead of them.
 
-use crate::array::description::Prefetch;
+use crate::description::array::Prefetch;
 
 /// A run of requests, each beginning where the last one ended.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,6 @@
 //! One member after the other, without redundancy: a write is one access, and the first failure loses data.
 
-use super::placing::{Copying, Extent, Placing, Rules, Shape, Tear, units};
+use super::placing::{Choice, Copying, Extent, Placing, Redundancy, Rules, Shape, Tear, Usual, units};
 
 pub const RULES: Rules = Rules {
     members_min: 1,
@@ -9,10 +9,17 @@ pub const RULES: Rules = Rules {
     is_striped: false,
     has_spans: false,
     has_records: false,
+    is_declustered: false,
+    usual: Usual { members_max: u32::MAX, members_step: 1 },
+    choice: Choice::Unlisted,
 };
 
 pub fn capacity_bytes(shape: &Shape) -> u64 {
     shape.members.saturating_mul(shape.member_bytes)
+}
+
+pub const fn redundancy(members: u64) -> Redundancy {
+    Redundancy::whole(members, 0)
 }
 
 #[derive(Clone, Debug)]

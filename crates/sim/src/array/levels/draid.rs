@@ -8,15 +8,12 @@
 
 use std::sync::Arc;
 
-use super::placing::{Extent, Rules, Shape, unit_end, units};
+use super::placing::{Choice, Extent, Redundancy, Rules, Shape, Sparing, Usual, unit_end, units};
 use super::records::{Columns, Records};
+use crate::description::level::DRAID_MEMBERS_MAX;
 
 /// Bytes of a row on each member.
 pub const ROW_BYTES: u64 = 16 << 20;
-/// Most members: as in OpenZFS.
-pub const MEMBERS_MAX: u32 = 255;
-/// Most parities.
-pub const PARITIES_MAX: u32 = 3;
 /// Base permutations, each rotated through all members before the next: as in OpenZFS's larger maps.
 const PERMUTATIONS: usize = 256;
 
@@ -24,11 +21,14 @@ pub const fn rules(parity: u32, data: u32, spares: u32) -> Rules {
     let members_min = parity + data + spares;
     Rules {
         members_min,
-        members_max: MEMBERS_MAX,
+        members_max: DRAID_MEMBERS_MAX,
         members_step: 1,
         is_striped: true,
         has_spans: false,
         has_records: true,
+        is_declustered: true,
+        usual: Usual { members_max: u32::MAX, members_step: 1 },
+        choice: Choice::Named,
     }
 }
 
@@ -39,6 +39,16 @@ pub fn capacity_bytes(shape: &Shape, parity: u32, data: u32, spares: u32) -> u64
     }
     let map = Map::new(shape, parity, data, spares, ROW_BYTES);
     (map.groups * map.records_each).saturating_mul(map.record_bytes)
+}
+
+pub fn redundancy(members: u64, parity: u32, data: u32, spares: u32) -> Redundancy {
+    let (survives, width) = (u64::from(parity), u64::from(parity + data));
+    Redundancy { groups: 1, members, survives, width, spares: u64::from(spares) }
+}
+
+/// Members' worth of data: numerator and denominator.
+pub fn data_share(members: u64, parity: u32, data: u32, spares: u32) -> (u64, u64) {
+    ((members - u64::from(spares)) * u64::from(data), u64::from(parity + data))
 }
 
 /// The arithmetic of the address space.
@@ -183,25 +193,23 @@ impl Draid {
         let row = slice * map.slice_rows + place / map.columns;
         (self.slot(slice, place % map.columns), row * map.row_bytes)
     }
+}
 
-    /// Distributed spares.
-    pub fn spares(&self) -> u32 {
+impl Sparing for Draid {
+    fn spares(&self) -> u32 {
         (self.map.members - self.map.columns) as u32
     }
 
-    /// The slot that holds, at the same place, what a distributed spare has of a byte of the slots that it serves.
-    pub fn spare_slot(&self, spare: u32, at_bytes: u64) -> u32 {
+    fn spare_slot(&self, spare: u32, at_bytes: u64) -> u32 {
         self.slot(self.slice(at_bytes), self.map.members - 1 - u64::from(spare))
     }
 
-    /// The distributed spare that a byte of a slot belongs to, if it does.
-    pub fn spare_at(&self, slot: u32, at_bytes: u64) -> Option<u32> {
+    fn spare_at(&self, slot: u32, at_bytes: u64) -> Option<u32> {
         let index = self.index(self.slice(at_bytes), slot);
         (index >= self.map.columns).then(|| (self.map.members - 1 - index) as u32)
     }
 
-    /// End of the bytes of a slot that one answer of these holds for.
-    pub fn row_end(&self, at_bytes: u64) -> u64 {
+    fn row_end(&self, at_bytes: u64) -> u64 {
         unit_end(at_bytes, self.map.row_bytes)
     }
 }

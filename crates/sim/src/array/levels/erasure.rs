@@ -2,11 +2,8 @@
 //! number of parities. Rows are dealt over groups of k+m members. A small write reads the old unit and the m old parities, or the k-1
 //! other units where these are no more; m members of each group of k+m may fail.
 
-use super::placing::{Rules, Shape};
+use super::placing::{Choice, Redundancy, Rules, Shape, Stripe, Usual};
 use super::rows::{self, Rows};
-
-/// Units of data in a row, and of parity, at most.
-pub const UNITS_MAX: u32 = 8;
 
 pub const fn rules(data: u32, parity: u32) -> Rules {
     let width = data + parity;
@@ -17,11 +14,28 @@ pub const fn rules(data: u32, parity: u32) -> Rules {
         is_striped: true,
         has_spans: false,
         has_records: false,
+        is_declustered: false,
+        usual: Usual { members_max: u32::MAX, members_step: width },
+        choice: Choice::Named,
     }
 }
 
 pub fn capacity_bytes(shape: &Shape, data: u32, parity: u32) -> u64 {
     rows::capacity_bytes(&dealt(shape, data, parity), parity)
+}
+
+pub fn redundancy(members: u64, data: u32, parity: u32) -> Redundancy {
+    let width = u64::from(data + parity);
+    Redundancy::dealt(members / width, width, u64::from(parity))
+}
+
+pub fn stripe(data: u32, parity: u32) -> Stripe {
+    Stripe { data: u64::from(data), parity: u64::from(parity), copies: 1 }
+}
+
+/// Members' worth of data: numerator and denominator.
+pub fn data_share(members: u64, data: u32, parity: u32) -> (u64, u64) {
+    (members * u64::from(data), u64::from(data + parity))
 }
 
 /// The rows of a checked shape.

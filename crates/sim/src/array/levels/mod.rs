@@ -17,100 +17,21 @@ mod raidz;
 mod records;
 mod rows;
 
-use std::fmt;
-
-use serde::de::Error;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
+use crate::description::level::Level;
 use concat::Concat;
-pub use draid::Draid;
+use draid::Draid;
+pub use placing::{
+    Choice, Extent, Placing, Plan, Redundancy, RowPart, Rules, Shape, Sparing, Stripe, Tear, Usual, join,
+};
 use placing::{Coding, Copying};
-pub use placing::{Extent, Placing, Plan, Rotation, RowPart, Rules, Shape, SmallWrites, Tear, join};
 use raid0::Raid0;
 use raid1::Raid1;
 use raid10::Raid10;
 use raidz::Raidz;
 use rows::Rows;
 
-/// RAID levels. In text `raid5`, `4+2` (k+m), `raidz2` or `draid2:8d:1s` (parities, data and spares).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Level {
-    /// One member after the other.
-    Concat,
-    /// Striped, no redundancy.
-    Raid0,
-    /// Every member holds everything.
-    Raid1,
-    /// Two copies of each stripe unit on neighbouring members, striped over all; odd counts too (Linux md's `near`).
-    Raid10,
-    /// Striped with one rotating parity.
-    Raid5,
-    /// Striped with two rotating parities (5DP).
-    Raid6,
-    /// Striped with any number of rotating parities: k+m.
-    Erasure {
-        /// Units of data in a row: k.
-        data: u32,
-        /// Units of parity: m.
-        parity: u32,
-    },
-    /// Records in rows of variable width, as OpenZFS has them.
-    Raidz {
-        /// Parities of a row.
-        parity: u32,
-    },
-    /// Records in groups that lie elsewhere in each slice, and distributed spares, as OpenZFS has them.
-    Draid {
-        /// Parities of a group.
-        parity: u32,
-        /// Columns of data in a group.
-        data: u32,
-        /// Members' worth of space that is kept for spares.
-        spares: u32,
-    },
-}
-
 impl Level {
-    /// What it can be in text.
-    pub const FORMS: &[&str] =
-        &["concat", "raid0", "raid1", "raid10", "raid5", "raid6", "raidz1", "raidz2", "raidz3", "K+M", "draidP:Dd:Ss"];
-
-    /// The level that a text names.
-    pub fn parse(text: &str) -> Option<Level> {
-        let level = match text {
-            "concat" => Level::Concat,
-            "raid0" => Level::Raid0,
-            "raid1" => Level::Raid1,
-            "raid10" => Level::Raid10,
-            "raid5" => Level::Raid5,
-            "raid6" => Level::Raid6,
-            other => match (other.strip_prefix("raidz"), other.strip_prefix("draid"), other.split_once('+')) {
-                (Some(parity), None, None) => Level::Raidz { parity: count(parity)? },
-                (None, Some(draid), None) => parse_draid(draid)?,
-                (None, None, Some((data, parity))) => Level::Erasure { data: count(data)?, parity: count(parity)? },
-                (Some(_), _, _) | (_, Some(_), _) | (None, None, None) => return None,
-            },
-        };
-        level.is_possible().then_some(level)
-    }
-
-    /// Its counts are such as there are.
-    pub fn is_possible(self) -> bool {
-        match self {
-            Level::Concat | Level::Raid0 | Level::Raid1 | Level::Raid10 | Level::Raid5 | Level::Raid6 => true,
-            Level::Erasure { data, parity } => {
-                (1..=erasure::UNITS_MAX).contains(&data) && (1..=erasure::UNITS_MAX).contains(&parity)
-            }
-            Level::Raidz { parity } => (1..=raidz::PARITIES_MAX).contains(&parity),
-            Level::Draid { parity, data, spares } => {
-                (1..=draid::PARITIES_MAX).contains(&parity)
-                    && (1..draid::MEMBERS_MAX).contains(&data)
-                    && spares < draid::MEMBERS_MAX
-            }
-        }
-    }
-
-    /// What it asks of a group's description.
+    /// Its requirements on a group's description.
     pub const fn rules(self) -> Rules {
         match self {
             Level::Concat => concat::RULES,
@@ -123,6 +44,65 @@ impl Level {
             Level::Raidz { parity } => raidz::rules(parity),
             Level::Draid { parity, data, spares } => draid::rules(parity, data, spares),
         }
+    }
+
+    /// How many failures a group survives, with as many members and spans as its rules allow.
+    pub fn redundancy(self, members: u64, spans: u64) -> Redundancy {
+        match self {
+            Level::Concat => concat::redundancy(members),
+            Level::Raid0 => raid0::redundancy(members),
+            Level::Raid1 => raid1::redundancy(members),
+            Level::Raid10 => raid10::redundancy(members),
+            Level::Raid5 => rows::redundancy(members, spans, raid5::PARITIES),
+            Level::Raid6 => rows::redundancy(members, spans, raid6::PARITIES),
+            Level::Erasure { data, parity } => erasure::redundancy(members, data, parity),
+            Level::Raidz { parity } => raidz::redundancy(members, parity),
+            Level::Draid { parity, data, spares } => draid::redundancy(members, parity, data, spares),
+        }
+    }
+
+    /// The units of a full stripe over a span of so many members; `None` where stripes vary in width, or there are none.
+    pub fn stripe(self, members: u64) -> Option<Stripe> {
+        match self {
+            Level::Raid0 => Some(raid0::stripe(members)),
+            Level::Raid1 => Some(raid1::stripe(members)),
+            Level::Raid10 => Some(raid10::stripe(members)),
+            Level::Raid5 => Some(rows::stripe(members, raid5::PARITIES)),
+            Level::Raid6 => Some(rows::stripe(members, raid6::PARITIES)),
+            Level::Erasure { data, parity } => Some(erasure::stripe(data, parity)),
+            Level::Concat | Level::Raidz { .. } | Level::Draid { .. } => None,
+        }
+    }
+
+    /// Members' worth of data in a group, as numerator and denominator, but for roundings to whole stripes.
+    fn data_share(self, members: u64, spans: u64) -> (u64, u64) {
+        match self {
+            Level::Concat | Level::Raid0 => (members, 1),
+            Level::Raid1 => (1, 1),
+            Level::Raid10 => (members / 2, 1),
+            Level::Raid5 => (members - spans * u64::from(raid5::PARITIES), 1),
+            Level::Raid6 => (members - spans * u64::from(raid6::PARITIES), 1),
+            Level::Erasure { data, parity } => erasure::data_share(members, data, parity),
+            Level::Raidz { parity } => raidz::data_share(members, parity),
+            Level::Draid { parity, data, spares } => draid::data_share(members, parity, data, spares),
+        }
+    }
+
+    /// Bytes that a group exports, but for roundings to whole stripes, with as many members and spans as its rules allow.
+    pub fn usable_bytes(self, members: u64, spans: u64, member_bytes: u64) -> u64 {
+        let (data, of) = self.data_share(members, spans);
+        u64::try_from(u128::from(data) * u128::from(member_bytes) / u128::from(of)).unwrap_or(u64::MAX)
+    }
+
+    /// Members and spans of the groups that are usually built, up to so many members.
+    pub fn usual_layouts(self, members_max: u32) -> impl Iterator<Item = (u32, u32)> {
+        let rules = self.rules();
+        let counts = rules.members_min..=members_max.min(rules.members_max);
+        counts.filter(move |members| members.is_multiple_of(rules.usual.members_step)).filter_map(move |members| {
+            let spans = members.div_ceil(rules.usual.members_max);
+            let is_built = spans == 1 || rules.has_spans && members.is_multiple_of(spans);
+            is_built.then_some((members, spans))
+        })
     }
 
     /// Bytes that a group of a shape holds for its users: whole stripe units where the level deals them. Of any shape, possible or not.
@@ -138,49 +118,6 @@ impl Level {
             Level::Raidz { parity } => raidz::capacity_bytes(shape, parity),
             Level::Draid { parity, data, spares } => draid::capacity_bytes(shape, parity, data, spares),
         }
-    }
-}
-
-/// `P:Dd:Ss`, where `Ss` may be left out.
-fn parse_draid(text: &str) -> Option<Level> {
-    let mut parts = text.split(':');
-    let parity = count(parts.next()?)?;
-    let data = count(parts.next()?.strip_suffix('d')?)?;
-    let spares = parts.next().map_or(Some(0), |spares| count(spares.strip_suffix('s')?))?;
-    parts.next().is_none().then_some(Level::Draid { parity, data, spares })
-}
-
-/// A number without a sign.
-fn count(text: &str) -> Option<u32> {
-    if text.bytes().all(|byte| byte.is_ascii_digit()) { text.parse().ok() } else { None }
-}
-
-impl fmt::Display for Level {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        match self {
-            Level::Concat => write!(f, "concat"),
-            Level::Raid0 => write!(f, "raid0"),
-            Level::Raid1 => write!(f, "raid1"),
-            Level::Raid10 => write!(f, "raid10"),
-            Level::Raid5 => write!(f, "raid5"),
-            Level::Raid6 => write!(f, "raid6"),
-            Level::Erasure { data, parity } => write!(f, "{data}+{parity}"),
-            Level::Raidz { parity } => write!(f, "raidz{parity}"),
-            Level::Draid { parity, data, spares } => write!(f, "draid{parity}:{data}d:{spares}s"),
-        }
-    }
-}
-
-impl Serialize for Level {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Level {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Level, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        Level::parse(&text).ok_or_else(|| D::Error::unknown_variant(&text, Level::FORMS))
     }
 }
 
@@ -279,7 +216,7 @@ impl Layout {
     }
 
     /// The spares that are distributed over the members, where there are such.
-    pub fn distributed(&self) -> Option<&Draid> {
+    pub fn distributed(&self) -> Option<&dyn Sparing> {
         match self {
             Layout::Copies(_) | Layout::Parity(Parity::Rows(_) | Parity::Raidz(_)) => None,
             Layout::Parity(Parity::Draid(draid)) => Some(draid),
@@ -370,23 +307,5 @@ impl Parity {
     /// Calls `each` with the parities that a write of an extent of data renews.
     pub fn parities_of(&self, extent: &Extent, each: impl FnMut(Extent)) {
         of_parity!(self, level => level.parities_of(extent, each))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn levels_are_read_as_they_are_written() {
-        for text in ["concat", "raid0", "raid1", "raid10", "raid5", "raid6", "4+2", "8+8", "raidz3", "draid2:8d:1s"] {
-            assert_eq!(Level::parse(text).map(|level| level.to_string()).as_deref(), Some(text));
-        }
-        assert_eq!(Level::parse("draid1:4d"), Some(Level::Draid { parity: 1, data: 4, spares: 0 }));
-        for text in
-            ["raid7", "raidz", "raidz4", "0+1", "4+9", "+4+2", "4+", "draid", "draid4:8d", "draid1:8", "draid1:8d:1s:2"]
-        {
-            assert_eq!(Level::parse(text), None, "{text}");
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! What every level is told, and asked: shapes, places, plans, sources.
 
-use serde::{Deserialize, Serialize};
+use crate::description::level::{Rotation, SmallWrites};
 
 /// A run of bytes on one slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,41 +30,7 @@ pub fn join(extents: &mut Vec<Extent>, extent: Extent) {
     }
 }
 
-/// Where parity goes from stripe to stripe, with Linux md's names.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Rotation {
-    /// From the last member down; data begin after the parity and wrap round.
-    #[default]
-    LeftSymmetric,
-    /// From the last member down; data keep the order of the members.
-    LeftAsymmetric,
-    /// From the first member up; data begin after the parity and wrap round.
-    RightSymmetric,
-    /// From the first member up; data keep the order of the members.
-    RightAsymmetric,
-}
-
-impl Rotation {
-    /// Every rotation.
-    pub const ALL: [Rotation; 4] =
-        [Rotation::LeftSymmetric, Rotation::LeftAsymmetric, Rotation::RightSymmetric, Rotation::RightAsymmetric];
-}
-
-/// How a write smaller than a stripe keeps parity true.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum SmallWrites {
-    /// Whichever of the two reads less; of equals, the rest of the stripe.
-    #[default]
-    Cheapest,
-    /// Read old data and old parity.
-    ReadModifyWrite,
-    /// Read the rest of the stripe.
-    Reconstruct,
-}
-
-/// What a level asks of a group's description.
+/// Requirements of a level on a group's description.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
     /// Fewest members of a span.
@@ -79,6 +45,73 @@ pub struct Rules {
     pub has_spans: bool,
     /// It keeps records, in sectors that are its stripe units.
     pub has_records: bool,
+    /// Its stripes are narrower than the group and lie elsewhere in each slice.
+    pub is_declustered: bool,
+    /// How many members systems are usually built with.
+    pub usual: Usual,
+    /// When a system is chosen to have it.
+    pub choice: Choice,
+}
+
+/// Widest span of RAID 5 and 6 and of RAIDZ that is usually built: a convention of ours, wider ones are rare.
+pub const USUAL_WIDTH: u32 = 16;
+
+/// The numbers of members that are usually built, of those that a level allows.
+#[derive(Clone, Copy, Debug)]
+pub struct Usual {
+    /// Most members of a span.
+    pub members_max: u32,
+    /// Members come in multiples of this.
+    pub members_step: u32,
+}
+
+/// When a system is chosen to have a level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// Candidate by default.
+    Default,
+    /// Candidate where the user names it.
+    Named,
+    /// The same, but no message suggests it.
+    Unlisted,
+}
+
+/// The units of a full row, or stripe, of a span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stripe {
+    /// Units of data.
+    pub data: u64,
+    /// Units of parity.
+    pub parity: u64,
+    /// Copies of each unit: 2 or more where the level mirrors.
+    pub copies: u64,
+}
+
+/// A group as sets of members that lose data independently of each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Redundancy {
+    /// Sets.
+    pub groups: u64,
+    /// Members of each set.
+    pub members: u64,
+    /// Failed members of one set that it survives, whichever they are.
+    pub survives: u64,
+    /// Members that hold a stripe: fewer than those of the set where stripes are declustered.
+    pub width: u64,
+    /// Members' worth of spare space that is distributed over the set.
+    pub spares: u64,
+}
+
+impl Redundancy {
+    /// One set of all members, each of which holds a part of every stripe.
+    pub const fn whole(members: u64, survives: u64) -> Redundancy {
+        Redundancy { groups: 1, members, survives, width: members, spares: 0 }
+    }
+
+    /// The same of each of several sets.
+    pub const fn dealt(groups: u64, members: u64, survives: u64) -> Redundancy {
+        Redundancy { groups, members, survives, width: members, spares: 0 }
+    }
 }
 
 /// The shape of a group: what its layout follows from.
@@ -123,7 +156,7 @@ pub enum Tear {
     },
 }
 
-/// What every level says.
+/// Layout of a RAID level.
 pub trait Placing {
     /// Slots over all spans.
     fn slots(&self) -> u32;
@@ -148,7 +181,22 @@ pub trait Placing {
     fn joint_bytes(&self) -> u64;
 }
 
-/// What levels of copies say.
+/// Layout of a level with spare space that is distributed over the members.
+pub trait Sparing {
+    /// Members' worth of spare space.
+    fn spares(&self) -> u32;
+
+    /// The slot that holds, at the same place, what a distributed spare has of a byte of the slots that it serves.
+    fn spare_slot(&self, spare: u32, at_bytes: u64) -> u32;
+
+    /// The distributed spare that a byte of a slot belongs to, if it does.
+    fn spare_at(&self, slot: u32, at_bytes: u64) -> Option<u32>;
+
+    /// End of the bytes of a slot that one answer of these holds for.
+    fn row_end(&self, at_bytes: u64) -> u64;
+}
+
+/// Layout of a level with copies.
 pub trait Copying: Placing {
     /// Copies of each byte.
     fn copies(&self) -> usize;
@@ -185,7 +233,7 @@ pub struct Plan {
     pub modifies: bool,
 }
 
-/// What levels with parity say.
+/// Layout of a level with parity.
 pub trait Coding: Placing {
     /// Bytes of a row's data.
     fn row_bytes(&self) -> u64;

@@ -1,6 +1,8 @@
 //! RAID 0: units dealt over all members, without redundancy. A small write is one access, and the first failure loses data.
 
-use super::placing::{Copying, Extent, Placing, Rules, Shape, Tear, unit_end, units};
+use super::placing::{
+    Choice, Copying, Extent, Placing, Redundancy, Rules, Shape, Stripe, Tear, Usual, unit_end, units,
+};
 
 pub const RULES: Rules = Rules {
     members_min: 1,
@@ -9,10 +11,21 @@ pub const RULES: Rules = Rules {
     is_striped: true,
     has_spans: false,
     has_records: false,
+    is_declustered: false,
+    usual: Usual { members_max: u32::MAX, members_step: 1 },
+    choice: Choice::Default,
 };
 
 pub fn capacity_bytes(shape: &Shape) -> u64 {
     shape.members.saturating_mul(shape.units() * shape.unit_bytes)
+}
+
+pub const fn redundancy(members: u64) -> Redundancy {
+    Redundancy::whole(members, 0)
+}
+
+pub const fn stripe(members: u64) -> Stripe {
+    Stripe { data: members, parity: 0, copies: 1 }
 }
 
 #[derive(Clone, Debug)]

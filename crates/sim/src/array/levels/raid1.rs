@@ -1,7 +1,7 @@
 //! RAID 1: every member holds everything, at the same place. A write goes to all of them, a read to one; all but one may fail, and
 //! a spare is filled from any other.
 
-use super::placing::{Copying, Extent, Placing, Rules, Shape, Tear};
+use super::placing::{Choice, Copying, Extent, Placing, Redundancy, Rules, Shape, Stripe, Tear, Usual};
 
 pub const RULES: Rules = Rules {
     members_min: 2,
@@ -10,10 +10,21 @@ pub const RULES: Rules = Rules {
     is_striped: false,
     has_spans: false,
     has_records: false,
+    is_declustered: false,
+    usual: Usual { members_max: 4, members_step: 1 },
+    choice: Choice::Named,
 };
 
 pub fn capacity_bytes(shape: &Shape) -> u64 {
     shape.member_bytes
+}
+
+pub const fn redundancy(members: u64) -> Redundancy {
+    Redundancy::whole(members, members - 1)
+}
+
+pub const fn stripe(members: u64) -> Stripe {
+    Stripe { data: 1, parity: 0, copies: members }
 }
 
 #[derive(Clone, Debug)]

@@ -1,7 +1,9 @@
 //! RAID 10: two copies of each stripe unit on neighbouring members, dealt over all of them; odd counts too (Linux md's `near`). A
 //! write goes to both copies, a read to one of them, and a spare is filled from its neighbours.
 
-use super::placing::{Copying, Extent, Placing, Rules, Shape, Tear, join, unit_end, units};
+use super::placing::{
+    Choice, Copying, Extent, Placing, Redundancy, Rules, Shape, Stripe, Tear, Usual, join, unit_end, units,
+};
 
 pub const RULES: Rules = Rules {
     members_min: 2,
@@ -10,10 +12,22 @@ pub const RULES: Rules = Rules {
     is_striped: true,
     has_spans: false,
     has_records: false,
+    is_declustered: false,
+    usual: Usual { members_max: u32::MAX, members_step: 2 },
+    choice: Choice::Default,
 };
 
 pub fn capacity_bytes(shape: &Shape) -> u64 {
     (shape.members.saturating_mul(shape.units()) / 2).saturating_mul(shape.unit_bytes)
+}
+
+/// Pairs. Of an odd number each two neighbours hold copies, all round: as many pairs as members, half as much in each.
+pub const fn redundancy(members: u64) -> Redundancy {
+    Redundancy::dealt(if members % 2 == 1 { members } else { members / 2 }, 2, 1)
+}
+
+pub const fn stripe(members: u64) -> Stripe {
+    Stripe { data: if members < 2 { 1 } else { members / 2 }, parity: 0, copies: 2 }
 }
 
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! RAID 6: rows of stripe units with two parities, which rotate. A small write is six accesses; two members of a span may fail.
 
-use super::placing::Rules;
+use super::placing::{Choice, Rules, USUAL_WIDTH, Usual};
 
 pub const RULES: Rules = Rules {
     members_min: 4,
@@ -9,6 +9,9 @@ pub const RULES: Rules = Rules {
     is_striped: true,
     has_spans: true,
     has_records: false,
+    is_declustered: false,
+    usual: Usual { members_max: USUAL_WIDTH, members_step: 1 },
+    choice: Choice::Default,
 };
 
 /// Parities of a row.

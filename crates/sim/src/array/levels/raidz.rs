@@ -5,11 +5,8 @@
 //! A read takes all data columns of a record and no parity; a write takes all columns and no old parity. So many members as there are
 //! parities may fail; a rebuild reads what is left of each record.
 
-use super::placing::{Extent, Rules, Shape};
+use super::placing::{Choice, Extent, Redundancy, Rules, Shape, USUAL_WIDTH, Usual};
 use super::records::{Columns, Records};
-
-/// Most parities.
-pub const PARITIES_MAX: u32 = 3;
 
 pub const fn rules(parity: u32) -> Rules {
     Rules {
@@ -19,6 +16,9 @@ pub const fn rules(parity: u32) -> Rules {
         is_striped: true,
         has_spans: false,
         has_records: true,
+        is_declustered: false,
+        usual: Usual { members_max: USUAL_WIDTH, members_step: 1 },
+        choice: Choice::Default,
     }
 }
 
@@ -28,6 +28,16 @@ pub fn capacity_bytes(shape: &Shape, parity: u32) -> u64 {
     }
     let layout = Raidz::new(shape, parity);
     layout.records.saturating_mul(layout.record_bytes)
+}
+
+pub fn redundancy(members: u64, parity: u32) -> Redundancy {
+    Redundancy::whole(members, u64::from(parity))
+}
+
+/// Members' worth of data in records of 128 KiB in sectors of 4 KiB: numerator and denominator.
+pub fn data_share(members: u64, parity: u32) -> (u64, u64) {
+    const SECTORS: u64 = 32;
+    (members * SECTORS, allocated_sectors(SECTORS, members, u64::from(parity)))
 }
 
 /// Sectors that a record of `data` sectors takes: with its parities, padded.

@@ -6,13 +6,25 @@
 //! nothing where it writes the whole row; a read of what is missing reads as many other units as a row has data, and so does a
 //! rebuild for what it writes.
 
-use super::placing::{Coding, Extent, Placing, Plan, Rotation, RowPart, Shape, SmallWrites, Tear, unit_end, units};
+use super::placing::{Coding, Extent, Placing, Plan, Redundancy, RowPart, Shape, Stripe, Tear, unit_end, units};
+use crate::description::level::{Rotation, SmallWrites};
 
 /// Bytes of data on as many parities a row.
 pub fn capacity_bytes(shape: &Shape, parities: u32) -> u64 {
     let spans = shape.spans.max(1);
     let data = (shape.members / spans).saturating_sub(u64::from(parities));
     (data * spans).saturating_mul(shape.units() * shape.unit_bytes)
+}
+
+/// The spans of a group, with as many parities a row.
+pub fn redundancy(members: u64, spans: u64, parities: u32) -> Redundancy {
+    Redundancy::dealt(spans, members / spans, u64::from(parities))
+}
+
+/// The row of a span.
+pub fn stripe(members: u64, parities: u32) -> Stripe {
+    let parity = u64::from(parities);
+    Stripe { data: members.saturating_sub(parity), parity, copies: 1 }
 }
 
 /// The rows of a group.
@@ -208,7 +220,7 @@ impl Coding for Rows {
         plan
     }
 
-    /// Of a row with what is missing, as many units as it has data are read: they determine the rest.
+    /// Reads as many units of a degraded stripe as it has data units: they determine the missing ones.
     fn read(&self, part: &RowPart, readable: &impl Fn(&Extent) -> bool, into: &mut Vec<Extent>) -> u64 {
         let mut missing: Option<(u64, u64)> = None;
         let first = into.len();

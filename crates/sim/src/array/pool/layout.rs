@@ -5,7 +5,7 @@
 //! AutoRAID) is a run of cells that belongs to one class: two consecutive cells hold the copies of a mirrored segment,
 //! `parity_width` consecutive ones a stripe. Neither needs to begin at a row, which is all that odd member counts take.
 
-use super::description::{Classes, PoolDescription};
+use crate::description::pool::{Classes, PoolDescription};
 
 /// A segment's place on one member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -41,7 +41,7 @@ pub struct Stripe {
     first_cell: u32,
     members: u8,
     width: u8,
-    /// Of the first parity; the second follows, around the end.
+    /// Position of the first parity; the second follows, around the end.
     parity_position: u8,
     segment_shift: u8,
 }

@@ -24,7 +24,7 @@ pub(super) struct Luns {
 
 #[derive(Clone, Debug)]
 struct Lun {
-    /// Of its first segment.
+    /// Owner of its first segment.
     owner: u32,
     segments: u32,
     written: u32,

@@ -9,14 +9,16 @@
 //!
 //! The map has no time: whoever calls it performs the accesses that it names, and charges them.
 
+mod check;
 mod coldest;
-mod description;
 mod groups;
 mod layout;
 mod luns;
+mod migrating;
 mod migration;
 
-pub use description::{Classes, PoolDescription, check, check_luns};
+pub use crate::description::pool::{Classes, PoolDescription};
+pub use check::{check, check_luns};
 pub use layout::{Extent, Placement, Stripe};
 pub use migration::{Migration, MigrationKind};
 
@@ -26,7 +28,7 @@ use layout::{Class, DiskLayout, Slot};
 use luns::{Entry, Luns};
 use migration::UnderWay;
 
-use crate::drive::InvalidDescription;
+use crate::error::InvalidDescription;
 
 /// A write that has a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +39,7 @@ pub struct Written {
     pub effect: Effect,
 }
 
-/// What a write changes in the map.
+/// A change that a write makes in the map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Nothing: the segment stays where it was.

@@ -7,8 +7,9 @@ use std::collections::VecDeque;
 
 use headstack_workload::{DurationNs, Purpose, Random, Span};
 
-use crate::SimError;
-use crate::array::description::IncidentKind;
+use crate::description::array::IncidentKind;
+use crate::description::model::Model;
+use crate::error::SimError;
 use crate::faults::contents::{Corruptor, Damage, HARMS_TOLD, Harm, MemberDamage, Spoil};
 use crate::faults::effect::{Effect, Subject, effect_of, known};
 use crate::faults::trigger::Choice;
@@ -17,7 +18,6 @@ use crate::faults::{At, Counters, Injection, Log, Schedule, Timed};
 use crate::flights::Outcome;
 use crate::gauges::DeviceHealth;
 use crate::media_defects::MediaDefect;
-use crate::model::Model;
 use crate::power_cut::{PowerCut, PowerLoss};
 use crate::system::System;
 
@@ -117,7 +117,7 @@ pub(crate) struct Injector {
     pub(super) patterns: Vec<Box<[u8]>>,
     /// Some trigger asks for the state of groups.
     pub(super) looks_at_health: bool,
-    /// Of the schedule.
+    /// State of the schedule.
     pub(super) state: u32,
     /// Changes where nobody numbers them.
     changes: u64,
@@ -126,7 +126,7 @@ pub(crate) struct Injector {
     pub(super) log: Vec<Injection>,
     /// Injections that a request under way has met.
     watched: HashMap<u32, Vec<u32>>,
-    /// What is to be done to contents.
+    /// Damages that the contents still need.
     damages: Vec<Damage>,
     /// What the request that came last brings that is not there.
     spoils: Vec<Spoil>,
@@ -344,7 +344,18 @@ impl Injector {
                 }
                 let member = match effect {
                     Effect::Media { member, .. } => Some(member),
-                    _ => None,
+                    Effect::Spike { .. }
+                    | Effect::Hang(_)
+                    | Effect::DropOut
+                    | Effect::Incident(_)
+                    | Effect::LinkErrors { .. }
+                    | Effect::LinkResets { .. }
+                    | Effect::LyingCache
+                    | Effect::PowerCut(_)
+                    | Effect::PowerOn
+                    | Effect::Damaging(_)
+                    | Effect::Rot { .. }
+                    | Effect::SetState(_) => None,
                 };
                 let before = member.map_or(Counters::default(), |member| counted(&devices, member));
                 let random = Random::new(seed, Purpose::Faults);
@@ -480,7 +491,7 @@ impl Injector {
         system.set_media_defects(wanted, all, seed).map_err(|error| error.to_string())
     }
 
-    /// What is to be done to contents.
+    /// Damages that the contents still need.
     pub fn take_damages(&mut self, into: &mut Vec<Damage>) {
         into.append(&mut self.damages);
     }

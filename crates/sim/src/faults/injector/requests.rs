@@ -7,7 +7,7 @@ use crate::faults::damaging::{Coming, Met};
 use crate::faults::effect::Effect;
 use crate::faults::filter::Filter;
 use crate::faults::trigger::Sight;
-use crate::faults::{Deed, Distribution, Fault, Meeting};
+use crate::faults::{Deed, Distribution, Meeting};
 use crate::flights::Outcome;
 use crate::system::System;
 
@@ -30,7 +30,7 @@ impl Injector {
         self.changes += u64::from(change.is_none() && Injector::is_change(request));
         let change = change.unwrap_or(self.changes);
         let mut is_wronged = false;
-        for Active { number, effect, random, choice, chosen, .. } in &mut self.active {
+        for Active { number, until_ns, effect, random, choice, chosen, .. } in &mut self.active {
             let deed = match effect {
                 Effect::DropOut | Effect::PowerCut(_) => {
                     way.end = Some(Outcome::Vanished);
@@ -44,7 +44,9 @@ impl Injector {
                     if !choice.takes(sight) {
                         continue;
                     }
-                    let sent = (0..SENDINGS_MAX).take_while(|_| random.fraction() < *share).count() as u64;
+                    // The fault may be over when the command is sent again: that sending meets nothing.
+                    let fails = |sending: u64| at_ns.saturating_add(sending * *time_out_ns) < *until_ns;
+                    let sent = (0..SENDINGS_MAX).take_while(|&n| fails(n) && random.fraction() < *share).count() as u64;
                     if sent == 0 {
                         continue;
                     }
@@ -97,7 +99,10 @@ impl Injector {
                     notes.push((*number, deed));
                     continue;
                 }
-                _ => continue,
+                // Nothing that this request meets, or nothing that single requests meet.
+                Effect::Spike { .. } | Effect::Media { .. } | Effect::Hang(_) | Effect::LyingCache => continue,
+                Effect::Incident(_) | Effect::LinkResets { .. } | Effect::PowerOn => continue,
+                Effect::Rot { .. } | Effect::SetState(_) => continue,
             };
             choice.spend();
             if choice.is_spent() {
@@ -217,10 +222,9 @@ impl Injector {
                 _ => false,
             };
             let injection = &mut self.log[number as usize];
-            // These may be over by now.
-            let was_given_up = matches!((outcome, &injection.fault), (Outcome::Failed(None), Fault::LinkErrors { .. }));
-            let was_refused = matches!((outcome, &injection.fault), (Outcome::Refused(_), Fault::Errno { .. }));
-            let failed = failed || was_given_up || was_refused;
+            // The fault may be over by now.
+            let failed = failed || injection.fault.fails_requests_by(outcome);
+            let was_refused = matches!(outcome, Outcome::Refused(_));
             injection.failed += u64::from(failed);
             // Of requests that come at once, those of one kind to one place fare alike.
             let is_this = |meeting: &Meeting| {

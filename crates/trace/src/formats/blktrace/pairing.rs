@@ -40,6 +40,8 @@ struct Issue {
     bytes: u32,
     operation: Operation,
     is_pass_through: bool,
+    /// A write with FUA: its completion makes it durable.
+    is_forced: bool,
     /// The requests in it, in order of address: none where they were queued before the trace began.
     first: Option<Part>,
     more: Vec<Part>,
@@ -65,6 +67,8 @@ pub(crate) struct Pairing {
     queued: Places<Part>,
     issued: Places<Issue>,
     requests: Requests,
+    /// Data of forced writes that are on a device without FUA: the flush that follows makes them durable. Device and part.
+    unflushed: Vec<(u32, Part)>,
     devices: Vec<Device>,
     processes: FxHashMap<u32, u32>,
     names: FxHashMap<u32, String>,
@@ -80,6 +84,7 @@ impl Pairing {
             queued: Places::new(),
             issued: Places::new(),
             requests: Requests::default(),
+            unflushed: Vec::new(),
             devices: Vec::new(),
             processes: FxHashMap::default(),
             names: FxHashMap::default(),
@@ -133,6 +138,7 @@ impl Pairing {
             let first = self.requests.first();
             self.queued.retain(|part| part.request >= first);
             self.issued.retain(|issue| issue.next_request > first);
+            self.unflushed.retain(|(_, part)| part.request >= first);
         }
     }
 
@@ -289,7 +295,7 @@ impl Pairing {
     fn issue(&mut self, stage: Stage, event: &Event, device: usize, out: &mut Collector) {
         self.devices[device].has_issues = true;
         self.devices[device].has_flushes |= event.operation == Operation::Flush;
-        let (mut first, more) = match stage {
+        let (mut first, mut more) = match stage {
             Stage::Queue => self.tiles(event, device),
             Stage::Issue => (Some(self.request(event, device, out)), Vec::new()),
         };
@@ -311,9 +317,14 @@ impl Pairing {
         }
         let next_request = self.requests.end();
         let is_pass_through = event.flags.contains(Flags::PASS_THROUGH);
+        let is_forced = event.flags.contains(Flags::FUA);
         let Event { bytes, operation, .. } = *event;
-        let issue = Issue { bytes, operation, is_pass_through, first, more, next_request };
-        self.issued.push(self.devices[device].index, event.sector, issue);
+        let index = self.devices[device].index;
+        if operation == Operation::Flush {
+            more.extend(self.unflushed.extract_if(.., |(of, _)| *of == index).map(|(_, part)| part));
+        }
+        let issue = Issue { bytes, operation, is_pass_through, is_forced, first, more, next_request };
+        self.issued.push(index, event.sector, issue);
     }
 
     fn requeue(&mut self, stage: Stage, event: &Event, device: usize, out: &mut Collector) {
@@ -324,6 +335,9 @@ impl Pairing {
         for part in issue.first.into_iter().chain(issue.more) {
             let Some(waiting) = self.requests.get(part.request) else { continue };
             match stage {
+                Stage::Queue if issue.operation == Operation::Flush && part.operation != Operation::Flush => {
+                    self.unflushed.push((index, part));
+                }
                 Stage::Queue => {
                     waiting.record.wait_ns = NOT_RECORDED;
                     self.queued.push(index, sector, part);
@@ -359,7 +373,11 @@ impl Pairing {
         if let Some(issue) = self.take_issue(event, index) {
             if issue.bytes == event.bytes || issue.is_pass_through {
                 for part in issue.first.iter().chain(&issue.more) {
-                    self.done(*part, event, out);
+                    if self.is_flushed_after(*part, &issue, device) {
+                        self.unflushed.push((index, *part));
+                    } else {
+                        self.done(*part, event, out);
+                    }
                 }
             } else {
                 self.complete_front(issue, event, index, out);
@@ -387,6 +405,17 @@ impl Pairing {
         for part in first.into_iter().chain(more) {
             self.done(part, event, out);
         }
+    }
+
+    /// The kernel sends a flush after the data of a forced write to a device that has no FUA, and completes the write after
+    /// that flush. Such data are issued without the FUA that was queued with them.
+    fn is_flushed_after(&self, part: Part, issue: &Issue, device: usize) -> bool {
+        let is_queued_forced =
+            || self.requests.peek(part.request).is_some_and(|record| record.flags.contains(Flags::FUA));
+        issue.operation == Operation::Write
+            && !issue.is_forced
+            && self.devices[device].has_flushes
+            && is_queued_forced()
     }
 
     /// A flush ends for whoever asked for it with a write of nothing, after the device's own flush. Where the device has no

@@ -11,11 +11,11 @@ use super::split::Separator;
 use crate::error::Problem;
 use crate::formats::Order;
 use crate::meta::ResponseSpan;
-use crate::time::TimeUnit;
+use crate::time::{Calendar, TimeUnit};
 
 pub(super) use column::Base;
 use column::{COLUMNS_MAX, Column, ColumnPlace};
-use values::{Values, address, base, bytes, column, columns, devices, names, separator, span, time};
+use values::{TimeForm, Values, address, at, base, bytes, column, columns, devices, names, separator, span, time};
 pub(super) use words::Words;
 
 /// What a request is made of, in the order of the slots of a layout.
@@ -46,7 +46,9 @@ pub struct CsvColumns {
     pub(super) count: Option<RangeInclusive<usize>>,
     /// What headers call the columns of a format that needs none, in lower case, letters and digits alone.
     pub(super) header: Vec<Vec<String>>,
-    time: Option<(Column, Option<TimeUnit>)>,
+    time: Option<(Column, TimeForm)>,
+    /// Times are those of completion: a request arrived its response before.
+    pub(super) is_at_completion: bool,
     base: Option<Base>,
     /// And the bytes of its unit.
     pub(super) offset: Option<(Column, u32)>,
@@ -75,8 +77,8 @@ pub struct CsvColumns {
 pub(super) enum Clockwork {
     /// There are none.
     Order,
-    /// 100 ns since 1601.
-    FileTime,
+    /// Dates of a calendar that says them alone.
+    Dates(Calendar),
     /// Since what is declared, or what the file tells.
     Since(Option<Base>, TimeUnit),
 }
@@ -89,9 +91,9 @@ impl CsvColumns {
     ///
     /// A column is a name of the header, in any case, or a number from 1. `offset` or `key` is required, and `length` or
     /// `block`. `time`, without which requests are only numbered, and `response` have a unit behind a colon: `s`, `ms`, `us`,
-    /// `ns`, `100ns` or, for `time`, `filetime` (100 ns since 1601); `offset` and `length` may: `bytes` (which is understood)
+    /// `ns`, `100ns` or, for `time`, `filetime` (100 ns since 1601) or `date` (a text such as `2026-01-31 12:00:00.5`); `offset` and `length` may: `bytes` (which is understood)
     /// or a number of bytes. `key` names an object, by which its address is made; with an `offset`, that is one in the object.
-    /// `block` is the bytes of every request. `op`, `device` (two columns with a + between), `pid`, `process` and `count`, of
+    /// `at=completion` says that `time` is when a request completed. `block` is the bytes of every request. `op`, `device` (two columns with a + between), `pid`, `process` and `count`, of
     /// requests that a line stands for, are columns too. `separator` is `comma` (understood), `semicolon`, `tab`, `pipe`,
     /// `blank` (any number of blanks and tabs) or a character; `skip` a number of lines; `base` says whether times count from
     /// 1970 (`unix`) or from the start of the `recording`, which else is told by the first of them; `read`, `write`, `trim`,
@@ -116,8 +118,10 @@ impl CsvColumns {
     fn declared(values: &Values) -> Result<CsvColumns, String> {
         let optional = |key: &str| values.get(key).map(|value| column(key, value)).transpose();
         let response = values.get("response").map(|value| match time("response", value)? {
-            (column, Some(unit)) => Ok((column, unit)),
-            _ => Err("response: filetime is a date; a duration is in s, ms, us, ns or 100ns".to_owned()),
+            (column, TimeForm::Unit(unit)) => Ok((column, unit)),
+            (_, TimeForm::Dates(_)) => {
+                Err("response: filetime and date are dates; a duration is in s, ms, us, ns or 100ns".to_owned())
+            }
         });
         let offset = values.get("offset").map(|value| address("offset", value)).transpose()?;
         let key = optional("key")?;
@@ -143,6 +147,7 @@ impl CsvColumns {
             count: values.get("columns").map(columns).transpose()?,
             header: values.get("header").map_or(Vec::new(), names),
             time: values.get("time").map(|value| time("time", value)).transpose()?,
+            is_at_completion: values.get("at").map_or(Ok(false), at)?,
             base: values.get("base").map(base).transpose()?,
             offset,
             key,
@@ -163,8 +168,14 @@ impl CsvColumns {
             })?,
         };
         match (&columns.time, columns.base) {
-            (Some((_, None)), Some(Base::Recording)) => Err("base: file times are dates; leave it out".to_owned()),
+            (Some((_, TimeForm::Dates(_))), Some(Base::Recording)) => {
+                Err("base: file times and dates are dates; leave it out".to_owned())
+            }
             (None, Some(_)) => Err("base: without a time it says nothing; leave it out".to_owned()),
+            _ if columns.is_at_completion && (columns.time.is_none() || columns.response.is_none()) => {
+                Err("at: the arrival of a request follows from its completion by time and response; declare both"
+                    .to_owned())
+            }
             _ => Ok(columns),
         }
     }
@@ -188,8 +199,8 @@ impl CsvColumns {
     pub(super) fn clockwork(&self) -> Clockwork {
         match &self.time {
             None => Clockwork::Order,
-            Some((_, None)) => Clockwork::FileTime,
-            Some((_, Some(unit))) => Clockwork::Since(self.base, *unit),
+            Some((_, TimeForm::Dates(calendar))) => Clockwork::Dates(*calendar),
+            Some((_, TimeForm::Unit(unit))) => Clockwork::Since(self.base, *unit),
         }
     }
 

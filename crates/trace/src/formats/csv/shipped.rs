@@ -21,7 +21,7 @@ impl Shipped {
     /// How many there are.
     pub(crate) const COUNT: usize = files::FILES.len();
 
-    /// That of this place in the folder.
+    /// The declaration at this place in the folder.
     pub(crate) const fn at(place: usize) -> Shipped {
         assert!(place < Shipped::COUNT && Shipped::COUNT <= u8::MAX as usize);
         Shipped(place as u8)

@@ -176,7 +176,7 @@ fn declarations_are_refused_with_what_is_allowed() {
         ("time=1:us,offset=2,length=3:2000000", "up to 1048576"),
         ("time=1:us,offset=2,length=3,response=4", "must say its unit"),
         ("time=1:us,offset=2,length=3,response=4:filetime", "a duration"),
-        ("time=1:filetime,offset=2,length=3,base=recording", "file times are dates"),
+        ("time=1:filetime,offset=2,length=3,base=recording", "are dates"),
         ("time=1:us,offset=2,length=3,base=boot", "unix or recording"),
         ("time=1:us,offset=2,length=3,separator=xx", "semicolon"),
         ("time=1:us,offset=2,length=3,skip=-1", "number of lines"),
@@ -185,4 +185,38 @@ fn declarations_are_refused_with_what_is_allowed() {
         let why = CsvColumns::parse(text).expect_err(text);
         assert!(why.contains(part) && why.lines().count() == 1, "{text}: {why}");
     }
+}
+
+#[test]
+fn dates_are_texts_and_times_those_of_completion() {
+    let text = "when,lba,len,lat\n2023-11-15 12:00:00.250,0,512,250\n2023-11-15T12:00:01.000+00:00,8,512,1000\n";
+    let (records, meta) = all(text, "time=when:date,offset=lba:512,length=len,response=lat:ms,at=completion");
+    let noon_ns = 1_700_049_600_000_000_000;
+    assert_eq!(records.iter().map(|record| record.arrival_ns).collect::<Vec<_>>(), [noon_ns, noon_ns]);
+    assert_eq!((meta.clock, meta.resolution_ns), (Clock::Unix, 1_000_000));
+    // The first request began before the recording.
+    let (records, meta) = all("5,0,512,8\n9,8,512,2\n", "time=1:ms,offset=2,length=3,response=4:ms,at=completion");
+    assert_eq!(records.iter().map(|record| record.arrival_ns / 1_000_000).collect::<Vec<_>>(), [0, 10]);
+    assert!(meta.notes.iter().any(|note| note.contains("3000000 ns later")), "{:?}", meta.notes);
+    let seconds = all("2023-11-15 12:00:00,0,512\n", "time=1:date,offset=2,length=3").1;
+    assert_eq!(seconds.resolution_ns, NS_PER_S);
+    assert!(seconds.notes.iter().any(|note| note.contains("whole seconds")), "{:?}", seconds.notes);
+    let error = refusal("15.11.2023 12:00,0,512\n", "time=1:date,offset=2,length=3");
+    assert!(error.message.contains("a date such as"), "{error}");
+    for (declaration, part) in [
+        ("time=1:s,offset=2,length=3,at=completion", "declare both"),
+        ("time=1:s,offset=2,length=3,response=4:s,at=x", "arrival or completion"),
+    ] {
+        let why = CsvColumns::parse(declaration).expect_err(declaration);
+        assert!(why.contains(part), "{declaration}: {why}");
+    }
+}
+
+#[test]
+fn a_declared_unit_that_runs_disprove_is_refused() {
+    let text: String = (0..100).map(|number| format!("{number},{},8192\n", 7_000_000 + number * 16)).collect();
+    assert_eq!(all(&text, "time=1:s,offset=2:512,length=3").0[1].offset_bytes, 7_000_016 * 512);
+    let error = refusal(&text, "time=1:s,offset=2,length=3");
+    assert_eq!(error.field, "offset");
+    assert!(error.message.contains("in units of 512 they do"), "{error}");
 }

@@ -29,6 +29,7 @@ impl CsvColumns {
         let name = path.display().to_string();
         let refused = |error: io::Error| TraceError::of_file(&name, error);
         if !path.is_dir() {
+            headstack_files::note_input(path)?;
             let text = fs::read_to_string(path).map_err(refused)?;
             return CsvColumns::from_toml(&text).map_err(|why| TraceError::of_file(&name, why));
         }

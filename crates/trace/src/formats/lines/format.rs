@@ -1,7 +1,9 @@
 //! Which format lines are of, with what its header says.
 
 use super::super::first_lines::names_columns;
-use super::super::{Format, alibaba, biosnoop, cloudphysics, csv, disksim, etw, mqsim, msr, spc, systor, tencent};
+use super::super::{
+    Format, alibaba, biosnoop, cloudphysics, csv, disksim, etw, mqsim, msr, spc, systor, tencent, units,
+};
 use super::Part;
 use crate::collect::Collector;
 use crate::error::{Problem, TraceError};
@@ -15,43 +17,37 @@ use crate::time::TimeUnit;
 pub(super) enum LineFormat {
     Msr,
     Systor,
-    Spc { sector_bytes: u32 },
+    Spc(spc::Block),
     Alibaba,
     Tencent,
     CloudPhysics,
     Biosnoop(biosnoop::Layout),
-    DiskSim,
+    DiskSim { sector_bytes: u32 },
     Etw(etw::Layout),
-    MqSim { unit: TimeUnit },
+    MqSim { unit: TimeUnit, sector_bytes: u32 },
     Csv(Box<csv::Layout>),
 }
 
 impl LineFormat {
     /// What parses `input`.
     pub(super) fn open(format: Format, input: &Input, options: &ReadOptions) -> Result<LineFormat, TraceError> {
-        let useless = |option: &str, why: &str| {
-            Err(TraceError::of_file(&input.name, format!("the format {} takes no {option}: {why}", format.name())))
-        };
-        if options.sector_bytes.is_some() && !matches!(format, Format::Spc | Format::Table(_)) {
-            return useless("sector size", "the format or its columns say it");
-        }
-        if options.time_unit.is_some() && format != Format::MqSim {
-            return useless("time unit", "the format or its columns say it");
-        }
-        if options.csv.is_some() && format != Format::Csv {
-            return useless("columns", "they are its own");
-        }
         Ok(match format {
             Format::Msr => LineFormat::Msr,
             Format::Systor => LineFormat::Systor,
-            Format::Spc => LineFormat::Spc { sector_bytes: spc::sector_bytes(input, options.sector_bytes)? },
+            Format::Spc => LineFormat::Spc(spc::Block::of(input, options.sector_bytes)?),
             Format::Alibaba => LineFormat::Alibaba,
             Format::Tencent => LineFormat::Tencent,
             Format::CloudPhysics => LineFormat::CloudPhysics,
             Format::Biosnoop => LineFormat::Biosnoop(biosnoop::Layout::open(input)?),
-            Format::DiskSim => LineFormat::DiskSim,
+            Format::DiskSim => {
+                let sector_bytes = units::sector_bytes(input, options.sector_bytes, disksim::place)?;
+                LineFormat::DiskSim { sector_bytes }
+            }
             Format::Etw => LineFormat::Etw(etw::Layout::open(input)?),
-            Format::MqSim => LineFormat::MqSim { unit: options.time_unit.unwrap_or(TimeUnit::Nanoseconds) },
+            Format::MqSim => {
+                let sector_bytes = units::sector_bytes(input, options.sector_bytes, mqsim::place)?;
+                LineFormat::MqSim { unit: mqsim::unit(input, options.time_unit)?, sector_bytes }
+            }
             Format::Csv => LineFormat::Csv(Box::new(csv::Layout::open(input, options.csv.as_ref(), None)?)),
             Format::Table(table) => {
                 LineFormat::Csv(Box::new(csv::Layout::open(input, Some(table.columns()), options.sector_bytes)?))
@@ -65,14 +61,14 @@ impl LineFormat {
         match self {
             LineFormat::Msr => msr::describe(out),
             LineFormat::Systor => systor::describe(out),
-            LineFormat::Spc { sector_bytes } => spc::describe(*sector_bytes, head, out),
+            LineFormat::Spc(block) => spc::describe(*block, head, out),
             LineFormat::Alibaba => alibaba::describe(out),
             LineFormat::Tencent => tencent::describe(out),
             LineFormat::CloudPhysics => cloudphysics::describe(out),
             LineFormat::Biosnoop(layout) => layout.describe(out),
-            LineFormat::DiskSim => disksim::describe(head, out),
+            LineFormat::DiskSim { .. } => disksim::describe(head, out),
             LineFormat::Etw(layout) => layout.describe(out),
-            LineFormat::MqSim { unit } => mqsim::describe(*unit, out),
+            LineFormat::MqSim { unit, .. } => mqsim::describe(*unit, out),
             LineFormat::Csv(layout) => layout.describe(out),
         }
     }
@@ -111,14 +107,14 @@ impl LineFormat {
         match self {
             LineFormat::Msr => msr::parse(line, part).map(Some),
             LineFormat::Systor => systor::parse(line, part),
-            LineFormat::Spc { sector_bytes } => spc::parse(line, *sector_bytes, part).map(Some),
+            LineFormat::Spc(block) => spc::parse(line, *block, part).map(Some),
             LineFormat::Alibaba => alibaba::parse(line, part).map(Some),
             LineFormat::Tencent => tencent::parse(line, part).map(Some),
             LineFormat::CloudPhysics => cloudphysics::parse(line, part),
             LineFormat::Biosnoop(layout) => layout.parse(line, part),
-            LineFormat::DiskSim => disksim::parse(line, part).map(Some),
+            LineFormat::DiskSim { sector_bytes } => disksim::parse(line, *sector_bytes, part).map(Some),
             LineFormat::Etw(layout) => layout.parse(line, part),
-            LineFormat::MqSim { unit } => mqsim::parse(line, *unit, part).map(Some),
+            LineFormat::MqSim { unit, sector_bytes } => mqsim::parse(line, *unit, *sector_bytes, part).map(Some),
             LineFormat::Csv(layout) => layout.parse(line, part),
         }
     }

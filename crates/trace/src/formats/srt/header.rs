@@ -2,6 +2,7 @@
 
 use crate::error::{Problem, refused};
 use crate::text::{hexadecimal, whole};
+use crate::time::days_since_1970;
 
 const NS_PER_S: u64 = 1_000_000_000;
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
@@ -149,10 +150,10 @@ fn unix_ns(date: &str) -> Option<u64> {
     if hour > 23 || minute > 59 || second > 60 || parts.next().is_some() {
         return None;
     }
-    // Days since 1970-01-01 in the Gregorian calendar, with years that begin in March.
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1 - 719_468;
-    Some((u64::try_from(days).ok()? * 86_400 + hour * 3_600 + minute * 60 + second) * NS_PER_S)
+    Some(
+        (u64::try_from(days_since_1970(year, month, day)).ok()? * 86_400 + hour * 3_600 + minute * 60 + second)
+            * NS_PER_S,
+    )
 }
 
 #[cfg(test)]

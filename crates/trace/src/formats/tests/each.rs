@@ -569,3 +569,67 @@ fn etw() {
     let error = read(b"BeginHeader\nEndHeader\nDiskRead, 1\n", &of(Format::Etw)).unwrap_err();
     assert!(error.message.contains("must declare DiskRead"), "{error}");
 }
+
+#[test]
+fn bytes_are_not_taken_for_sectors() {
+    let line =
+        |number: u64, time: u64, unit: u64| format!("{time} 0 {} {} 1\n", number * 16 * 512 / unit, 8_192 / unit);
+    let text = |unit: u64, point: &str| -> String {
+        (0..40).map(|number| line(number, number * 1_000_000, unit).replacen(' ', &format!("{point} "), 1)).collect()
+    };
+    for (format, point) in [(Format::DiskSim, ".5"), (Format::MqSim, "")] {
+        let sectors = read(text(512, point).as_bytes(), &of(format)).unwrap().0;
+        assert_eq!((sectors[1].offset_bytes, sectors[1].length_bytes), (8_192, 8_192), "{format:?}");
+        let error = read(text(1, point).as_bytes(), &of(format)).unwrap_err().to_string();
+        assert!(error.contains("--sector 1 if they are bytes"), "{error}");
+        for (said, expected) in [(1, 8_192), (512, 8_192 * 512)] {
+            let options = ReadOptions { sector_bytes: Some(said), ..of(format) };
+            assert_eq!(read(text(1, point).as_bytes(), &options).unwrap().0[1].offset_bytes, expected, "{format:?}");
+        }
+    }
+}
+
+#[test]
+fn times_that_no_device_keeps_up_with_are_not_ns() {
+    let text: String = (0..40).map(|number| format!("{} 0 {} 8 1\n", number * 20, number * 800)).collect();
+    let error = read(text.as_bytes(), &of(Format::MqSim)).unwrap_err().to_string();
+    assert!(error.contains("add --unit us, ms or s"), "{error}");
+    let options = ReadOptions { time_unit: Some(TimeUnit::Milliseconds), ..of(Format::MqSim) };
+    assert_eq!(read(text.as_bytes(), &options).unwrap().0[1].arrival_ns, 20_000_000);
+}
+
+#[test]
+fn runs_prove_the_blocks_of_spc() {
+    let text = |unit: u64| -> String {
+        (0..100).map(|number| format!("0,{},8192,R,{number}.5\n", (900_000_000 + number * 8_192) / unit)).collect()
+    };
+    let (records, meta) = read(text(4_096).as_bytes(), &of(Format::Spc)).unwrap();
+    assert_eq!(records[1].offset_bytes - records[0].offset_bytes, 8_192);
+    assert!(meta.notes[0].contains("blocks of 4096 bytes"), "{:?}", meta.notes);
+    let said = ReadOptions { sector_bytes: Some(512), ..of(Format::Spc) };
+    assert_eq!(read(text(4_096).as_bytes(), &said).unwrap().0[1].offset_bytes, 219_728 * 512);
+}
+
+#[test]
+fn options_that_a_format_has_no_use_for_are_refused() {
+    let options = ReadOptions { sector_bytes: Some(512), ..of(Format::Iolog) };
+    let error = read(b"fio version 3 iolog\n1 a add\n", &options).unwrap_err().to_string();
+    assert!(error.contains("takes no sector size"), "{error}");
+}
+
+#[test]
+fn biosnoop_without_its_header_is_read_as_with_it() {
+    let header = "TIME(s)     COMM           PID    DISK      T SECTOR     BYTES  QUE(ms) LAT(ms)\n";
+    let lines =
+        "0.000004  fio  1234  sda  R  2048  4096  0.02 0.12\n0.5  my app  7  nvme0n1  WS  64  8192  0.01 1.50\n";
+    let (records, _) = read(format!("{header}{lines}").as_bytes(), &of(Format::Biosnoop)).unwrap();
+    let (found, meta) = read(lines.as_bytes(), &ReadOptions::default()).unwrap();
+    assert_eq!((found, meta.origin[0].format.as_str()), (records, "biosnoop"));
+    assert!(
+        meta.notes[0].starts_with("the header is missing: columns are taken for TIME(s) COMM PID"),
+        "{:?}",
+        meta.notes
+    );
+    let plain = "0.000004  fio  1234  sda  R  2048  4096  0.12\n";
+    assert_eq!(read(plain.as_bytes(), &ReadOptions::default()).unwrap().0[0].response_ns, 120_000);
+}

@@ -6,9 +6,9 @@ use super::column::{Base, COLUMNS_MAX, Column, ColumnPlace, UNIT_BYTES_MAX};
 use crate::formats::csv::split::Separator;
 use crate::formats::first_lines::plain;
 use crate::meta::ResponseSpan;
-use crate::time::TimeUnit;
+use crate::time::{Calendar, TimeUnit};
 
-const KEYS: [&str; 19] = [
+const KEYS: [&str; 20] = [
     "time",
     "offset",
     "length",
@@ -28,6 +28,7 @@ const KEYS: [&str; 19] = [
     "count",
     "pid",
     "process",
+    "at",
 ];
 /// What only a file says.
 const KEYS_OF_FILES: [&str; 8] = ["title", "sample", "notes", "columns", "header", "order", "span", "sector"];
@@ -39,7 +40,7 @@ pub(super) struct Values {
 }
 
 impl Values {
-    /// Of `KEY=VALUE` between commas.
+    /// Parses `KEY=VALUE` pairs between commas.
     pub(super) fn of_text(text: &str) -> Result<Values, String> {
         let mut values = Values { values: Vec::new(), is_file: false };
         for item in text.split(',').map(str::trim).filter(|item| !item.is_empty()) {
@@ -51,7 +52,7 @@ impl Values {
         Ok(values)
     }
 
-    /// Of TOML: texts, numbers, and lists of texts, which are words.
+    /// Reads TOML: texts, numbers, and lists of texts, which are words.
     pub(super) fn of_toml(text: &str) -> Result<Values, String> {
         let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
             let at = error.span().map_or(0, |span| span.start.min(text.len()));
@@ -126,17 +127,36 @@ pub(super) fn column(key: &str, text: &str) -> Result<Column, String> {
     }
 }
 
-/// A column of times and its unit; no unit for file times.
-pub(super) fn time(key: &str, text: &str) -> Result<(Column, Option<TimeUnit>), String> {
+/// How times are written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum TimeForm {
+    /// Numbers of a unit, since what `base` or the first of them says.
+    Unit(TimeUnit),
+    /// Dates.
+    Dates(Calendar),
+}
+
+/// Whether times are those of completion.
+pub(super) fn at(text: &str) -> Result<bool, String> {
+    match text {
+        "arrival" => Ok(false),
+        "completion" => Ok(true),
+        _ => Err(format!("at: must be arrival or completion, not `{text}`")),
+    }
+}
+
+/// A column of times and how they are written.
+pub(super) fn time(key: &str, text: &str) -> Result<(Column, TimeForm), String> {
     const UNITS: &str = "s, ms, us, ns, 100ns";
     let (text, mark) = text.strip_suffix('?').map_or((text, ""), |text| (text, "?"));
     let (name, unit) =
         text.rsplit_once(':').ok_or_else(|| format!("{key}: must say its unit: {key}={text}:us ({UNITS})"))?;
     let unit = match unit {
-        "filetime" => None,
+        "filetime" => TimeForm::Dates(Calendar::FileTime),
+        "date" => TimeForm::Dates(Calendar::Text),
         _ => match TimeUnit::from_name(unit) {
-            Some(known) if known != TimeUnit::Picoseconds => Some(known),
-            _ => return Err(format!("{key}: the unit must be {UNITS} or filetime, not `{unit}`")),
+            Some(known) if known != TimeUnit::Picoseconds => TimeForm::Unit(known),
+            _ => return Err(format!("{key}: the unit must be {UNITS}, filetime or date, not `{unit}`")),
         },
     };
     Ok((column(key, &format!("{name}{mark}"))?, unit))

@@ -1,0 +1,96 @@
+//! [`Resolver`]: takes values from an array's files, and records those that the files leave out.
+
+use headstack_sim::array::description::Member;
+use headstack_sim::device::DeviceDescription;
+use headstack_workload::InputError;
+use headstack_workload::quantity::{Bytes, DurationNs};
+use serde::Serialize;
+
+use super::Layers;
+use crate::resolve::Derived;
+
+/// An array's files while they are completed.
+pub(super) struct Resolver<'a> {
+    /// The array's file over those that it is based on.
+    pub(super) layers: &'a Layers,
+    /// Values that the file and its layers leave out, in the order of derivation.
+    pub(super) derived: Vec<Derived>,
+}
+
+/// The drives of an array.
+pub(super) struct Parts<'a> {
+    pub(super) devices: &'a [DeviceDescription],
+    pub(super) members: &'a [Member],
+}
+
+impl Parts<'_> {
+    /// The device that a member is.
+    pub(super) fn device(&self, member: u32) -> &DeviceDescription {
+        &self.devices[self.members[member as usize].device as usize]
+    }
+
+    /// The drives of a list of names and ranges.
+    pub(super) fn find(&self, resolver: &Resolver, key: &str, names: &[String]) -> Result<Vec<u32>, InputError> {
+        let own: Vec<&str> = self.members.iter().map(|member| member.name.as_str()).collect();
+        let found: Result<Vec<_>, _> = names.iter().map(|name| resolver.find(key, "drive", &own, name)).collect();
+        Ok(found?.concat())
+    }
+}
+
+/// Nanoseconds of a duration that must not be negative.
+pub(super) fn ns(resolver: &Resolver, key: &str, duration: DurationNs) -> Result<u64, InputError> {
+    u64::try_from(duration.0)
+        .map_err(|_| resolver.error(key, format!("{duration} is negative; 0ns or more is allowed")))
+}
+
+impl Resolver<'_> {
+    /// An error about a key, which names file and line.
+    pub(super) fn error(&self, key: &str, message: impl Into<String>) -> InputError {
+        self.layers.error(key, message)
+    }
+
+    /// The value the file gives, else `value`, which is recorded with its rule.
+    pub(super) fn or<T: Serialize>(&mut self, given: Option<T>, key: &str, rule: &str, value: T) -> T {
+        match given {
+            Some(given) => given,
+            None => {
+                self.derived.push(Derived::new(key, &value, rule));
+                value
+            }
+        }
+    }
+
+    /// The size the file gives, rounded down to whole units, which is recorded where it is not what the file says.
+    pub(super) fn in_units(&mut self, given: Option<Bytes>, key: &str, unit: u64, what: &str) -> Option<Bytes> {
+        let (stated, unit) = (given?, unit.max(1));
+        let whole = Bytes(stated.0 / unit * unit);
+        // The check refuses a size below one unit.
+        if whole == stated || whole.0 == 0 {
+            return given;
+        }
+        self.derived.push(Derived::new(key, &whole, &format!("{stated} of the file, rounded down to whole {what}")));
+        Some(whole)
+    }
+
+    /// The places of `name` among `names`: its own, or those of a range between two of them.
+    pub(super) fn find(&self, key: &str, what: &str, names: &[&str], name: &str) -> Result<Vec<u32>, InputError> {
+        let place = |name: &str| match names.iter().position(|&own| own == name) {
+            Some(place) => Ok(place as u32),
+            None if names.is_empty() => Err(self.error(key, format!("no {what} {name:?}; the array has none"))),
+            None => {
+                let closest = crate::closest(name, names).join(", ");
+                Err(self.error(key, format!("no {what} {name:?}; closest: {closest}")))
+            }
+        };
+        match name.split_once("..") {
+            None => Ok(vec![place(name)?]),
+            Some((first, last)) => {
+                let (from, to) = (place(first)?, place(last)?);
+                if from > to {
+                    return Err(self.error(key, format!("{name:?} runs backwards; the lower number comes first")));
+                }
+                Ok((from..=to).collect())
+            }
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Drive files in which derived values are fixed, so that other values can be varied.
+//!
+//! A figure of `[stated]` is solved for once, with the file as it is. A varied file keeps the solution and no longer states
+//! the figure: otherwise the solver would undo every variation. What the class of an SSD decides is fixed too, so that,
+//! for example, capacitors do not add channels.
+
+use headstack_sim::ssd::description::SsdDescription;
+use headstack_workload::quantity::{Bytes, DurationNs, Rate};
+use headstack_workload::{Document, InputError};
+use toml::Table;
+
+use crate::file::{DriveFile, StatedTable};
+use crate::ssd::file::{Generation, SsdFile, StatedTable as StatedFigures};
+use crate::{ResolvedDevice, key_error, resolve_device, whole};
+
+/// Keys of which a file gives one: a varied one replaces a frozen one.
+const ALTERNATIVES: [&[&str]; 5] = [
+    &["flash.channel_rate", "flash.channel_ns_per_byte"],
+    &["flash.raw", "flash.over_provisioning", "flash.blocks_per_plane"],
+    &["controller.read_rate", "controller.read_ns_per_byte"],
+    &["controller.write_rate", "controller.write_ns_per_byte"],
+    &[
+        "interface.generation",
+        "interface.lanes",
+        "interface.rate",
+        "interface.read_ns_per_byte",
+        "interface.write_ns_per_byte",
+    ],
+];
+
+/// Keys that stand for many values of the flash.
+const KINDS_OF_FLASH: [&str; 2] = ["flash.generation", "flash.cells"];
+
+/// Values of the flash that a sheet's figures may have decided.
+const SOLVED_OF_FLASH: [&str; 5] =
+    ["flash.read", "flash.program", "flash.channel_ns_per_byte", "slc_cache.read", "slc_cache.program"];
+
+/// A drive file without `[stated]` that describes the same drive.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Frozen {
+    /// The file, with the fixed values.
+    table: Table,
+    /// Keys of the fixed values.
+    solved: Vec<String>,
+    /// Figures that the file stated, such as `stated.random_read`.
+    pub figures: Vec<String>,
+}
+
+impl Frozen {
+    /// Fixes what a drive file leaves out; `None` for a file in which nothing has to be fixed.
+    pub fn of(table: &Table) -> Result<Option<Frozen>, InputError> {
+        let figures: Vec<String> = ["stated", "sheet"]
+            .iter()
+            .filter_map(|name| Some((name, table.get(*name)?.as_table()?)))
+            .flat_map(|(name, figures)| figures.keys().map(move |key| format!("{name}.{key}")))
+            .collect();
+        let is_ssd = table.contains_key("flash");
+        if figures.is_empty() && !is_ssd {
+            return Ok(None);
+        }
+        let text = toml::to_string(table).map_err(|error| whole("", &error.to_string()))?;
+        let frozen = match resolve_device(&Document::parse("", &text)?)? {
+            ResolvedDevice::Disk(disk) => Table::try_from(freeze_disk(&disk.file, &disk.solved)),
+            ResolvedDevice::Ssd(ssd) => Table::try_from(freeze_ssd(&ssd.file, &ssd.description)),
+            ResolvedDevice::Volume(_) => return Ok(None),
+        };
+        let mut frozen = frozen.map_err(|error| whole("", &error.to_string()))?;
+        let mut solved = Vec::new();
+        collect_keys(&frozen, "", &mut solved);
+        solved.retain(|key| get(table, key).is_none() && !key.starts_with("sources."));
+        add_sources(&mut frozen, &solved, &figures);
+        Ok(Some(Frozen { table: frozen, solved, figures }))
+    }
+
+    /// The file in which `varied` keys can be set.
+    ///
+    /// # Errors
+    /// For a key that stands for values which the stated figures have decided.
+    pub fn for_varying(&self, varied: &[&str]) -> Result<Table, InputError> {
+        let mut table = self.table.clone();
+        for key in varied {
+            if KINDS_OF_FLASH.contains(key) {
+                self.refuse_other_flash(key)?;
+            }
+            let groups = ALTERNATIVES.iter().filter(|group| group.contains(key));
+            for other in groups.flat_map(|group| group.iter()).filter(|other| self.is_solved(other)) {
+                remove(&mut table, other);
+            }
+        }
+        Ok(table)
+    }
+
+    fn is_solved(&self, key: &str) -> bool {
+        self.solved.iter().any(|solved| solved == key)
+    }
+
+    fn refuse_other_flash(&self, key: &str) -> Result<(), InputError> {
+        let decided: Vec<&str> = SOLVED_OF_FLASH.into_iter().filter(|key| self.is_solved(key)).collect();
+        if decided.is_empty() {
+            return Ok(());
+        }
+        let message = format!(
+            "cannot be varied: {} follow from {}; vary these keys, or a file without [stated]",
+            decided.join(", "),
+            self.figures.join(", ")
+        );
+        Err(key_error(key, message))
+    }
+}
+
+/// The file with what was solved for, and nothing stated.
+fn freeze_disk(file: &DriveFile, solved: &DriveFile) -> DriveFile {
+    let mut frozen = file.clone();
+    frozen.seek.read_average = solved.seek.read_average;
+    frozen.queue.committed = solved.queue.committed;
+    frozen.buffer.write_cache = solved.buffer.write_cache;
+    frozen.buffer.dirty_extents_max = solved.buffer.dirty_extents_max;
+    frozen.stated = StatedTable::default();
+    frozen
+}
+
+/// The file with the values that its stated figures or its class decide, each where the file leaves it out. Dies of a
+/// channel, blocks and the buffer still follow from what is varied.
+fn freeze_ssd(file: &SsdFile, description: &SsdDescription) -> SsdFile {
+    let stated = &file.stated;
+    let SsdDescription { flash, timing, slc_cache: slc, controller, interface, .. } = description;
+    let mut frozen = SsdFile { stated: StatedFigures::default(), ..file.clone() };
+    let sequential = stated.sequential_read.is_some() || stated.sequential_write.is_some();
+    let writes = stated.random_write.is_some() || stated.sequential_write.is_some() || stated.after_slc.is_some();
+
+    let table = &mut frozen.flash;
+    let states_rate = table.channel_rate.is_some();
+    let states_room = table.raw.is_some() || table.blocks_per_plane.is_some();
+    let sense_is_solved = slc.is_none() && (stated.random_read.is_some() || stated.read_latency.is_some());
+    table.generation = table.generation.or(table.cells.map(|cells| Generation::of(cells, file.year)));
+    hold(&mut table.channels, true, || flash.channels);
+    hold(&mut table.read, sense_is_solved, || duration(timing.read_ns));
+    hold(&mut table.program, writes, || duration(timing.program_ns));
+    hold(&mut table.channel_ns_per_byte, sequential && !states_rate, || timing.channel_ns_per_byte);
+    hold(&mut table.over_provisioning, !states_room, || over_provisioning(description));
+    if let Some(slc) = slc {
+        let table = &mut frozen.slc_cache;
+        hold(&mut table.read, stated.random_read.is_some(), || duration(slc.read_ns));
+        hold(&mut table.program, stated.sequential_write.is_some(), || duration(slc.program_ns));
+        hold(&mut table.dynamic_size, true, || Bytes(slc.dynamic_bytes));
+    }
+
+    let table = &mut frozen.controller;
+    let states_pace = (table.read_rate.is_some(), table.write_rate.is_some());
+    let (reads, writes) = (stated.sequential_read.is_some(), stated.sequential_write.is_some());
+    hold(&mut table.command, true, || duration(controller.command_ns));
+    hold(&mut table.write_command, true, || duration(controller.write_command_ns));
+    hold(&mut table.command_interval, true, || duration(controller.command_interval_ns));
+    hold(&mut table.write_interval, stated.random_write.is_some(), || duration(controller.write_interval_ns));
+    hold(&mut table.read_ns_per_byte, reads && !states_pace.0, || controller.read_ns_per_byte);
+    hold(&mut table.write_ns_per_byte, writes && !states_pace.1, || controller.write_ns_per_byte);
+
+    let table = &mut frozen.interface;
+    let states_times = table.read_ns_per_byte.is_some() || table.rate.is_some();
+    hold(&mut table.rate, sequential && !states_times, || Rate((1e9 / interface.read_ns_per_byte).round()).into());
+    frozen
+}
+
+/// The share that gives as many blocks: half a block of each plane less than there is, since blocks are counted up.
+fn over_provisioning(description: &SsdDescription) -> f64 {
+    let flash = &description.flash;
+    let block = f64::from(flash.page_bytes) * f64::from(flash.pages_per_block) * f64::from(flash.planes_per_die);
+    let row = block * f64::from(flash.channels) * f64::from(flash.dies_per_channel);
+    (f64::from(flash.blocks_per_plane) - 0.5) * row / description.capacity.logical_bytes as f64 - 1.0
+}
+
+fn hold<T>(key: &mut Option<T>, is_decided: bool, value: impl FnOnce() -> T) {
+    if key.is_none() && is_decided {
+        *key = Some(value());
+    }
+}
+
+fn duration(ns: u64) -> DurationNs {
+    DurationNs(i64::try_from(ns).expect("times of a drive are at most an hour"))
+}
+
+/// Paths of all keys that hold a value.
+fn collect_keys(table: &Table, parent: &str, found: &mut Vec<String>) {
+    for (key, value) in table {
+        let path = if parent.is_empty() { key.clone() } else { format!("{parent}.{key}") };
+        match value {
+            toml::Value::Table(inner) => collect_keys(inner, &path, found),
+            toml::Value::String(_)
+            | toml::Value::Integer(_)
+            | toml::Value::Float(_)
+            | toml::Value::Boolean(_)
+            | toml::Value::Datetime(_)
+            | toml::Value::Array(_) => found.push(path),
+        }
+    }
+}
+
+fn add_sources(table: &mut Table, solved: &[String], figures: &[String]) {
+    let Some(toml::Value::Table(sources)) = table.get_mut("sources") else { return };
+    sources.retain(|key, _| !figures.iter().any(|figure| key == figure || figure.starts_with(&format!("{key}."))));
+    for key in solved {
+        let source = match figures {
+            [] => "I as derived before another key was varied".to_owned(),
+            figures => format!("I as derived with {} before another key was varied", figures.join(", ")),
+        };
+        sources.insert(key.clone(), toml::Value::String(source));
+    }
+}
+
+/// The value of a key such as `flash.read`.
+pub(crate) fn get<'t>(table: &'t Table, path: &str) -> Option<&'t toml::Value> {
+    let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
+    match (table.get(first)?, rest) {
+        (value, None) => Some(value),
+        (toml::Value::Table(inner), Some(rest)) => get(inner, rest),
+        (_, Some(_)) => None,
+    }
+}
+
+fn remove(table: &mut Table, path: &str) {
+    let Some((first, rest)) = path.split_once('.') else {
+        table.remove(path);
+        return;
+    };
+    if let Some(toml::Value::Table(inner)) = table.get_mut(first) {
+        remove(inner, rest);
+    }
+}

@@ -1,0 +1,317 @@
+//! [`Sold`]: how each type of volume is sold: its sizes, what can be provisioned, how it is billed, how often it fails.
+
+use super::types::VolumeType;
+
+/// A company that sells volumes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Provider {
+    /// Amazon EBS.
+    Amazon,
+    /// Google persistent disk and Hyperdisk.
+    Google,
+    /// Azure managed disks.
+    Microsoft,
+}
+
+impl Provider {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Provider::Amazon => "Amazon",
+            Provider::Google => "Google",
+            Provider::Microsoft => "Microsoft",
+        }
+    }
+
+    /// Its cloud, which stands for all of its types in options.
+    pub fn cloud(self) -> &'static str {
+        match self {
+            Provider::Amazon => "aws",
+            Provider::Google => "gcp",
+            Provider::Microsoft => "azure",
+        }
+    }
+}
+
+/// A range of a figure that a buyer provisions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Provisioned {
+    /// The least.
+    pub least: u64,
+    /// The most of the largest volume.
+    pub most: u64,
+    /// Included in the price of the size; 0 where all of it is billed.
+    pub free: u64,
+}
+
+/// The unit of throughput: mebibytes or megabytes a second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RateUnit {
+    /// `MiB/s`
+    Mib,
+    /// `MB/s`
+    Mb,
+}
+
+impl RateUnit {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            RateUnit::Mib => "MiB/s",
+            RateUnit::Mb => "MB/s",
+        }
+    }
+
+    /// Its bytes a second.
+    pub fn bytes(self) -> u64 {
+        match self {
+            RateUnit::Mib => 1 << 20,
+            RateUnit::Mb => 1_000_000,
+        }
+    }
+}
+
+/// A size that has a name and a price.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// The largest capacity, in GiB.
+    pub gib: u64,
+    /// Its name: `p30`.
+    pub name: String,
+    /// It does more than the next smaller one.
+    pub is_faster: bool,
+}
+
+/// The sizes that are billed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Billing {
+    /// Whole GiB.
+    EachGib,
+    /// Powers of two up to a TiB, then whole TiB.
+    Doubling,
+}
+
+/// How a type is sold.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sold {
+    /// The seller.
+    pub provider: Provider,
+    /// A volume of the catalogue of this type, from which others are described.
+    pub base: &'static str,
+    /// Least and most capacity in GiB.
+    pub gib: (u64, u64),
+    /// The sizes that are billed.
+    pub billing: Billing,
+    /// Sizes in GiB at which a limit jumps or stops growing; up to the last of them a larger size buys performance.
+    pub grows_to_gib: &'static [u64],
+    /// The only sizes that are sold, where it has fixed ones.
+    pub sizes: Vec<Size>,
+    /// IO/s that can be provisioned.
+    pub iops: Option<Provisioned>,
+    /// Most IO/s for each GiB, where there is such a limit.
+    pub iops_a_gib: Option<u64>,
+    /// IO/s above which the next are billed as another item.
+    pub iops_tiers: &'static [u64],
+    /// Throughput that can be provisioned, in `rate_unit`; at most a quarter of the IO/s.
+    pub throughput: Option<Provisioned>,
+    /// The unit of `throughput`.
+    pub rate_unit: RateUnit,
+    /// Volumes that fail a year, in percent, and where the figure is from; `None` where the provider's figure was not read.
+    pub afr_percent: Option<(f64, String)>,
+}
+
+/// Units that volumes are billed in, with `-over-N` for a tier above N.
+pub const BILLED_UNITS: [&str; 5] = ["GiB-month", "IOPS-month", "MiB/s-month", "MB/s-month", "month"];
+
+/// Items of files of prices, and how many of each are billed a month.
+pub type Bill = Vec<(String, u64)>;
+
+impl Sold {
+    const fn of(provider: Provider, base: &'static str, gib: (u64, u64)) -> Sold {
+        Sold {
+            provider,
+            base,
+            gib,
+            billing: Billing::EachGib,
+            grows_to_gib: &[],
+            sizes: Vec::new(),
+            iops: None,
+            iops_a_gib: None,
+            iops_tiers: &[],
+            throughput: None,
+            rate_unit: RateUnit::Mib,
+            afr_percent: None,
+        }
+    }
+
+    /// The size in GiB that is billed for one that holds so many.
+    pub fn billed_gib(&self, gib: u64) -> u64 {
+        match self.billing {
+            Billing::EachGib => gib,
+            Billing::Doubling if gib > 1_024 => gib.next_multiple_of(1_024),
+            Billing::Doubling => gib.next_power_of_two(),
+        }
+    }
+
+    /// Least and most IO/s that a volume of so many GiB can have provisioned.
+    pub fn iops_range(&self, gib: u64) -> Option<(u64, u64)> {
+        let Provisioned { least, most, .. } = self.iops?;
+        Some((least, self.iops_a_gib.map_or(most, |each| (each * gib).clamp(least, most))))
+    }
+
+    /// Least and most throughput in bytes a second that a volume with so many IO/s can have provisioned.
+    pub fn throughput_range(&self, iops: u64) -> Option<(u64, u64)> {
+        let (Provisioned { least, most, .. }, unit) = (self.throughput?, self.rate_unit.bytes());
+        Some((least * unit, (iops * unit / 4).min(most * unit)))
+    }
+}
+
+const fn provisioned(least: u64, most: u64) -> Option<Provisioned> {
+    Some(Provisioned { least, most, free: 0 })
+}
+
+/// The same, where the least is included in the price of the size.
+const fn beyond_free(free: u64, most: u64) -> Option<Provisioned> {
+    Some(Provisioned { least: free, most, free })
+}
+
+/// The annual failure rate that Amazon states: 0.1 to 0.2 % of volumes, of which the higher is used; 0.001 % for io2.
+fn by_amazon(percent: f64, kind: VolumeType) -> Option<(f64, String)> {
+    Some((percent, format!("stated by Amazon for {}, the worse end", kind.name())))
+}
+
+/// The numbers of Azure's sizes, from 4 GiB on: P30 has 1,024 GiB.
+const AZURE_NUMBERS: [u32; 14] = [1, 2, 3, 4, 6, 10, 15, 20, 30, 40, 50, 60, 70, 80];
+
+/// Azure's sizes by their rows of capacity in GiB, IO/s and MB/s; the last rows have the last numbers.
+fn azure(letter: char, rows: &[(u64, u64, u64)]) -> Vec<Size> {
+    let numbers = &AZURE_NUMBERS[AZURE_NUMBERS.len() - rows.len()..];
+    let before = std::iter::once(None).chain(rows.iter().map(Some));
+    let sizes = rows.iter().zip(numbers).zip(before);
+    sizes
+        .map(|((&(gib, iops, rate), number), before)| Size {
+            gib,
+            name: format!("{letter}{number}"),
+            is_faster: before.is_none_or(|&(_, iops_before, rate_before)| (iops, rate) != (iops_before, rate_before)),
+        })
+        .collect()
+}
+
+impl VolumeType {
+    /// How it is sold.
+    pub fn sold(self) -> Sold {
+        use Provider::{Amazon, Google, Microsoft};
+        match self {
+            // From 34 GiB more than 100 IO/s, from 171 250 MiB/s; 1,000: the base is the burst; 5,334: 16,000 IO/s.
+            VolumeType::Gp2 => Sold {
+                grows_to_gib: &[34, 171, 1_000, 5_334],
+                afr_percent: by_amazon(0.2, self),
+                ..Sold::of(Amazon, "aws-gp2-100", (1, 16_384))
+            },
+            VolumeType::Gp3 => Sold {
+                iops: beyond_free(3_000, 80_000),
+                iops_a_gib: Some(500),
+                throughput: beyond_free(125, 2_000),
+                afr_percent: by_amazon(0.2, self),
+                ..Sold::of(Amazon, "aws-gp3-500", (1, 65_536))
+            },
+            VolumeType::Io1 => Sold {
+                iops: provisioned(100, 64_000),
+                iops_a_gib: Some(50),
+                afr_percent: by_amazon(0.2, self),
+                ..Sold::of(Amazon, "aws-io1-500-20k", (4, 16_384))
+            },
+            VolumeType::Io2 => Sold {
+                iops: provisioned(100, 256_000),
+                iops_a_gib: Some(1_000),
+                iops_tiers: &[32_000, 64_000],
+                afr_percent: by_amazon(0.001, self),
+                ..Sold::of(Amazon, "aws-io2-500-32k", (4, 65_536))
+            },
+            // The burst grows to 2 and 3.1 TiB, the base to 12.5 and 16.
+            VolumeType::St1 => Sold {
+                grows_to_gib: &[2_048, 12_800],
+                afr_percent: by_amazon(0.2, self),
+                ..Sold::of(Amazon, "aws-st1-2tib", (125, 16_384))
+            },
+            VolumeType::Sc1 => Sold {
+                grows_to_gib: &[3_200, 16_384],
+                afr_percent: by_amazon(0.2, self),
+                ..Sold::of(Amazon, "aws-sc1-2tib", (125, 16_384))
+            },
+            // To these bytes and IO/s grow: of pd-standard writes, reads.
+            VolumeType::PdStandard => {
+                Sold { grows_to_gib: &[3_334, 10_000], ..Sold::of(Google, "gcp-pd-standard-1000", (10, 65_536)) }
+            }
+            VolumeType::PdBalanced => {
+                Sold { grows_to_gib: &[3_786, 12_834], ..Sold::of(Google, "gcp-pd-balanced-500", (10, 65_536)) }
+            }
+            VolumeType::PdSsd => {
+                Sold { grows_to_gib: &[2_000, 3_134], ..Sold::of(Google, "gcp-pd-ssd-500", (10, 65_536)) }
+            }
+            VolumeType::PdExtreme => {
+                Sold { iops: provisioned(1, 120_000), ..Sold::of(Google, "gcp-pd-extreme-1000-40k", (500, 65_536)) }
+            }
+            VolumeType::HyperdiskBalanced => Sold {
+                iops: beyond_free(3_000, 160_000),
+                iops_a_gib: Some(500),
+                throughput: beyond_free(140, 2_400),
+                ..Sold::of(Google, "gcp-hyperdisk-balanced-500", (4, 65_536))
+            },
+            VolumeType::HyperdiskExtreme => Sold {
+                iops: provisioned(1, 350_000),
+                ..Sold::of(Google, "gcp-hyperdisk-extreme-1000-100k", (64, 65_536))
+            },
+            VolumeType::PremiumSsd => {
+                Sold { sizes: azure('p', &super::types::PREMIUM), ..Sold::of(Microsoft, "azure-p30", (1, 32_767)) }
+            }
+            VolumeType::PremiumSsdV2 => Sold {
+                iops: beyond_free(3_000, 80_000),
+                iops_a_gib: Some(500),
+                throughput: beyond_free(125, 2_000),
+                rate_unit: RateUnit::Mb,
+                ..Sold::of(Microsoft, "azure-premium-v2-500", (1, 65_536))
+            },
+            VolumeType::UltraDisk => Sold {
+                billing: Billing::Doubling,
+                iops: provisioned(100, 400_000),
+                iops_a_gib: Some(1_000),
+                throughput: provisioned(1, 10_000),
+                rate_unit: RateUnit::Mb,
+                ..Sold::of(Microsoft, "azure-ultra-512-50k", (4, 65_536))
+            },
+            VolumeType::StandardSsd => {
+                Sold { sizes: azure('e', &super::types::STANDARD_SSD), ..Sold::of(Microsoft, "azure-e30", (1, 32_767)) }
+            }
+            VolumeType::StandardHdd => {
+                Sold { sizes: azure('s', &super::types::STANDARD_HDD), ..Sold::of(Microsoft, "azure-s30", (1, 32_767)) }
+            }
+        }
+    }
+
+    /// The monthly bill for a size, and for IO/s and throughput (in the type's unit) that are provisioned.
+    pub fn bill(self, gib: u64, iops: Option<u64>, throughput: Option<u64>) -> Bill {
+        let (sold, name) = (self.sold(), self.name());
+        if let Some(size) = sold.sizes.iter().find(|size| size.gib >= gib) {
+            return vec![(format!("{name}-{}:month", size.name), 1)];
+        }
+        let mut bill = vec![(format!("{name}:GiB-month"), sold.billed_gib(gib))];
+        if let (Some(iops), Some(provisioned)) = (iops, sold.iops) {
+            let mut above = provisioned.free;
+            let mut item = format!("{name}:IOPS-month");
+            for &up_to in sold.iops_tiers.iter().chain([&u64::MAX]) {
+                if iops > above {
+                    bill.push((item, iops.min(up_to) - above));
+                }
+                item = format!("{name}:IOPS-month-over-{up_to}");
+                above = up_to;
+            }
+        }
+        if let (Some(rate), Some(provisioned)) = (throughput, sold.throughput)
+            && rate > provisioned.free
+        {
+            bill.push((format!("{name}:{}-month", sold.rate_unit.name()), rate - provisioned.free));
+        }
+        bill
+    }
+}

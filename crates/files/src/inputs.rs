@@ -1,0 +1,160 @@
+//! The files of the commands under way: outputs do not meet each other, and none replaces an input.
+
+use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use crate::FileError;
+use crate::place::{Identity, Place, stdout};
+
+#[derive(Debug, Default)]
+pub(crate) struct Files {
+    pub(crate) written: Vec<Output>,
+    pub(crate) read: Vec<Input>,
+    /// Folders all of whose files are read, as they were named and without links.
+    pub(crate) searched: Vec<(PathBuf, PathBuf)>,
+    pub(crate) is_closed: bool,
+    /// The files of one reader, not of a command: files that others read are not noted.
+    pub(crate) is_of_reader: bool,
+}
+
+/// A file that is read or measured.
+#[derive(Debug)]
+pub(crate) struct Input {
+    /// As it was named.
+    pub(crate) path: PathBuf,
+    pub(crate) identity: Identity,
+    /// True if the path leads to the file itself, not to a device that the file is behind.
+    pub(crate) is_direct: bool,
+}
+
+impl Input {
+    /// Returns true if the file has this identity and still exists: a new file may reuse the inode of a removed one.
+    fn is(&self, identity: &Identity) -> bool {
+        let is_there = || {
+            let found = fs::metadata(&self.path).map(|metadata| Identity::there(metadata.dev(), metadata.ino()));
+            found.is_ok_and(|found| found == self.identity)
+        };
+        let is_to_be = matches!(self.identity, Identity::ToBe { .. });
+        self.identity == *identity && (is_to_be || !self.is_direct || is_there())
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Output {
+    /// As it was named.
+    pub(crate) path: PathBuf,
+    pub(crate) identity: Identity,
+    pub(crate) written: Written,
+    /// Its place without links, where a file is there already.
+    pub(crate) replaces: Option<PathBuf>,
+}
+
+/// How an output is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Written {
+    /// It is replaced by a new file.
+    Whole,
+    /// It is read and continued in place, which its own writer checks.
+    Kept,
+    /// It is a folder that gets files.
+    Folder,
+}
+
+/// The commands under way in this process, usually one.
+pub(crate) static OPEN: Mutex<Vec<Weak<Mutex<Files>>>> = Mutex::new(Vec::new());
+
+impl Files {
+    /// The input of that identity.
+    pub(crate) fn input(&self, identity: &Identity) -> Option<&Input> {
+        self.read.iter().find(|input| input.is(identity))
+    }
+
+    pub(crate) fn add(&mut self, path: &Path, place: &Place, written: Written) -> Result<(), FileError> {
+        let Some(identity) = place.identity().filter(|identity| *identity != Identity::Device) else { return Ok(()) };
+        if let Some(input) = self.input(&identity) {
+            return Err(measured(path, &input.path));
+        }
+        if matches!(place, Place::File { .. }) && stdout().as_ref() == Some(&identity) {
+            return Err(FileError::refused(path, "is where stdout goes already; each output needs a file of its own"));
+        }
+        if let Some(other) = self.written.iter().find(|other| other.identity == identity) {
+            let message = match other.path == path {
+                true => "named twice; each output needs a file of its own".to_owned(),
+                false => format!("the same file as {}; each output needs a file of its own", other.path.display()),
+            };
+            return Err(FileError::refused(path, message));
+        }
+        let replaces = match (place, written) {
+            (Place::File { folder, name, before: Some(_) }, Written::Whole) => Some(folder.join(name)),
+            _ => None,
+        };
+        let is_above = |(_, folder): &&(PathBuf, PathBuf)| replaces.as_ref().is_some_and(|at| at.starts_with(folder));
+        if let Some((folder, _)) = self.searched.iter().find(is_above) {
+            return Err(below(path, folder));
+        }
+        self.written.push(Output { path: path.to_owned(), identity, written, replaces });
+        Ok(())
+    }
+
+    /// Adds a file that is being read now; a kept one is read by its own writer.
+    pub(crate) fn note(&mut self, path: &Path, identity: &Identity) -> Result<(), FileError> {
+        match self.written.iter().find(|output| output.identity == *identity) {
+            Some(Output { written: Written::Kept | Written::Folder, .. }) => Ok(()),
+            Some(Output { written: Written::Whole, path: output, .. }) => Err(measured(output, path)),
+            None => {
+                if self.input(identity).is_none() {
+                    self.read.push(Input { path: path.to_owned(), identity: identity.clone(), is_direct: true });
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Tells the commands under way that `path` is read, such as a file that another one names or one in a folder, so that no
+/// output replaces it. Without a command it does nothing; a path that leads nowhere is left to the reader.
+///
+/// # Errors
+/// An output goes there.
+pub fn note_input(path: &Path) -> Result<(), FileError> {
+    let Ok(metadata) = fs::metadata(path) else { return Ok(()) };
+    if !metadata.is_file() {
+        return Ok(());
+    }
+    let identity = Identity::there(metadata.dev(), metadata.ino());
+    open_files().iter().try_for_each(|files| {
+        let mut files = files.lock().unwrap_or_else(PoisonError::into_inner);
+        if files.is_closed || files.is_of_reader { Ok(()) } else { files.note(path, &identity) }
+    })
+}
+
+/// Refuses to replace what a command under way reads or measures.
+pub(crate) fn check_no_input(path: &Path, before: &Metadata) -> Result<(), FileError> {
+    let identity = Identity::there(before.dev(), before.ino());
+    open_files().iter().try_for_each(|files| {
+        let files = files.lock().unwrap_or_else(PoisonError::into_inner);
+        match files.input(&identity) {
+            Some(input) if !files.is_closed => Err(measured(path, &input.path)),
+            Some(_) | None => Ok(()),
+        }
+    })
+}
+
+fn open_files() -> Vec<Arc<Mutex<Files>>> {
+    OPEN.lock().unwrap_or_else(PoisonError::into_inner).iter().filter_map(Weak::upgrade).collect()
+}
+
+pub(crate) fn measured(output: &Path, target: &Path) -> FileError {
+    let message = match output == target {
+        true => "is what this command reads or measures; an output would destroy it".to_owned(),
+        false => format!("leads to {}, which this command reads or measures", target.display()),
+    };
+    FileError::refused(output, message)
+}
+
+pub(crate) fn below(output: &Path, folder: &Path) -> FileError {
+    let message = format!("is in {}, whose files this command reads; write it elsewhere", folder.display());
+    FileError::refused(output, message)
+}

@@ -1,0 +1,53 @@
+//! [`refused`] and [`open_failure`]: the errors of targets that are not opened.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+use super::object::Object;
+use crate::LoadError;
+
+/// The error of a path that names nothing, or a link that leads to nothing.
+pub(super) fn missing(path: &str) -> LoadError {
+    match fs::read_link(path) {
+        Ok(leads) => refused(path, format!("is a link to {}, which does not exist", leads.display())),
+        Err(_) => refused(path, "does not exist; a file is created where a size is given"),
+    }
+}
+
+/// The error of a target that is refused, named with what a link leads to.
+pub(super) fn refused(path: &str, message: impl Into<String>) -> LoadError {
+    // A link is refused for what it leads to, which is named.
+    let leads = fs::canonicalize(path).ok().filter(|leads| fs::read_link(path).is_ok() && leads != Path::new(path));
+    let target = leads.map_or_else(|| path.to_owned(), |leads| format!("{path} ({})", leads.display()));
+    LoadError::Target { target, message: message.into() }
+}
+
+/// The error of a target that the kernel does not open, in words where the kernel's need some.
+pub(super) fn open_failure(path: &str, error: io::Error, write: bool) -> LoadError {
+    let verb = if write { "written" } else { "read" };
+    let message = match error.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) => {
+            format!("may not be {verb} by this user ({error}); block devices take root, or the group disk")
+        }
+        Some(libc::ENXIO | libc::ENODEV) => format!("has no device behind it, or one that was removed ({error})"),
+        Some(libc::ENOMEDIUM) => "has no medium in it".to_owned(),
+        Some(libc::EROFS) => "is read-only: the device, or the file system it is on".to_owned(),
+        Some(libc::ENOSPC) => "has no room: the file system is full".to_owned(),
+        Some(libc::EDQUOT) => "has no room: this user's quota is used up".to_owned(),
+        Some(libc::EFBIG) => "is larger than its file system or this user's limit allows".to_owned(),
+        Some(libc::ETXTBSY) => "is a program that runs, or is swapped on".to_owned(),
+        Some(libc::EINVAL) => "cannot be opened for direct I/O on this file system: measure it buffered".to_owned(),
+        _ => return LoadError::Io { target: path.to_owned(), action: "open", source: error },
+    };
+    refused(path, message)
+}
+
+/// Fails unless `file` is the one that `metadata` is of: the path may name another by now.
+pub(super) fn check_same(path: &str, file: &File, metadata: &fs::Metadata) -> Result<(), LoadError> {
+    let found = file.metadata().map_err(|error| open_failure(path, error, false))?;
+    if Object::of(&found) == Object::of(metadata) {
+        return Ok(());
+    }
+    Err(refused(path, "became another file while it was opened"))
+}

@@ -1,0 +1,257 @@
+//! Files that are not what they seem: a file on an overlay is one of its layers, a file on FUSE is what its server makes of it,
+//! and a file in a layer is used through the overlay above it. Device and inode tell such files apart from those behind them.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::in_use::{mount_tables, unescape};
+use super::machine::Machine;
+use super::object::Object;
+
+/// File systems that show files of others, whose files behind cannot be found out; those of FUSE are told by their name.
+const OPAQUE: [&str; 5] = ["aufs", "unionfs", "ecryptfs", "shiftfs", "wrapfs"];
+/// Our own exports, whose contents belong to the process that serves them.
+const OWN: &str = "fuse.headstack";
+
+/// A mounted file system, as a line of proc(5)'s mountinfo has it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Mounted {
+    /// Number of its file system.
+    number: String,
+    /// The folder of the file system that is mounted.
+    root: String,
+    pub at: String,
+    pub kind: String,
+    pub source: String,
+    /// Options of the mount and of the file system.
+    pub options: String,
+}
+
+impl Mounted {
+    /// Reads `36 35 98:0 /root /at options optional - type source superblock-options`.
+    fn parse(line: &str) -> Option<Mounted> {
+        let (mount, system) = line.split_once(" - ")?;
+        let mut mount = mount.split(' ').skip(2);
+        let (number, root) = (mount.next()?.to_owned(), unescape(mount.next()?));
+        let (at, own) = (unescape(mount.next()?), mount.next()?);
+        let mut system = system.split(' ');
+        let (kind, source, options) = (system.next()?.to_owned(), unescape(system.next()?), system.next()?);
+        Some(Mounted { number, root, at, kind, source, options: format!("{own},{options}") })
+    }
+}
+
+/// The file system that a path without links is on: the one mounted deepest above it, and the last of those mounted there.
+pub(super) fn mount_of(machine: &Machine, path: &Path) -> Option<Mounted> {
+    let text = fs::read_to_string(machine.proc.join("self/mountinfo")).ok()?;
+    let mounts = text.lines().filter_map(Mounted::parse);
+    mounts.filter(|mount| path.starts_with(&mount.at)).max_by_key(|mount| mount.at.len())
+}
+
+/// Backing of a file.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Behind {
+    /// Nothing else.
+    Itself,
+    /// Files of layers, any of which may be in use.
+    Files(Vec<PathBuf>),
+    /// What cannot be found out, by the kind of file system that has to be allowed, and why.
+    Unknown(String, String),
+}
+
+/// What is behind the file at `path`, without links, and above it.
+pub(super) fn behind(machine: &Machine, path: &Path) -> Behind {
+    let Some(mount) = mount_of(machine, path) else { return Behind::Itself };
+    if let Some(at) = overlay_above(machine, path, &mount) {
+        let why = format!("it is in a layer of the overlay mounted at {at}, which may be used there");
+        return Behind::Unknown("overlay".to_owned(), why);
+    }
+    let is_fuse = mount.kind == "fuse" || mount.kind.starts_with("fuse.");
+    if mount.kind == OWN {
+        Behind::Itself
+    } else if is_fuse || OPAQUE.contains(&mount.kind.as_str()) {
+        let why = format!("it is on {} mounted at {}, and what is behind it is not known", mount.kind, mount.at);
+        Behind::Unknown(mount.kind, why)
+    } else if mount.kind == "overlay" {
+        in_layers(machine, path, &mount)
+    } else {
+        Behind::Itself
+    }
+}
+
+/// The files of an overlay's layers that a file of it may be: that of the upper one, else all of the lower ones.
+fn in_layers(machine: &Machine, path: &Path, mount: &Mounted) -> Behind {
+    let process = machine.proc.join("self");
+    let unknown = |what: &str| {
+        let why = format!("it is on the overlay mounted at {}, {what}", mount.at);
+        Behind::Unknown("overlay".to_owned(), why)
+    };
+    let Ok(below) = path.strip_prefix(&mount.at) else { return Behind::Itself };
+    let inside = Path::new(&mount.root).join(below);
+    let inside = inside.strip_prefix("/").unwrap_or(&inside);
+    let mut found = Vec::new();
+    for (option, folder) in layers(&mount.options) {
+        let Some(folder) = seen_from(&process, &folder).filter(|folder| folder.is_dir()) else {
+            return unknown("whose layers cannot be seen from here");
+        };
+        let file = folder.join(inside);
+        // The working folder holds nothing of its own.
+        if option != Layer::Work && fs::symlink_metadata(&file).is_ok_and(|metadata| metadata.is_file()) {
+            found.push(file);
+            if option == Layer::Upper {
+                break;
+            }
+        }
+    }
+    if found.is_empty() { unknown("in none of whose layers it has this name") } else { Behind::Files(found) }
+}
+
+/// Where an overlay is mounted that has the file in one of its layers.
+fn overlay_above(machine: &Machine, path: &Path, mount: &Mounted) -> Option<String> {
+    let tables = mount_tables(machine).ok()?;
+    let folders = folders_above(&tables, path, mount);
+    for (process, text) in &tables {
+        for overlay in text.lines().filter_map(Mounted::parse).filter(|mount| mount.kind == "overlay") {
+            for (_, layer) in layers(&overlay.options) {
+                let is_above = match seen_from(process, &layer).and_then(|folder| fs::metadata(folder).ok()) {
+                    Some(metadata) => folders.iter().any(|(_, is)| *is == Object::of(&metadata)),
+                    // As it was typed in a folder that is not known: its name has to do.
+                    None => !layer.starts_with('/') && folders.iter().any(|(folder, _)| folder.ends_with(&layer)),
+                };
+                if is_above {
+                    return Some(overlay.at);
+                }
+            }
+        }
+    }
+    None
+}
+
+/// The folders above a file on its own file system, also above what is bound to another place.
+fn folders_above(tables: &[(PathBuf, String)], path: &Path, mount: &Mounted) -> Vec<(PathBuf, Object)> {
+    let mut places = vec![(path.to_owned(), PathBuf::from(&mount.at))];
+    for other in tables.iter().flat_map(|(_, text)| text.lines()).filter_map(Mounted::parse) {
+        let is_whole = other.number == mount.number && other.root.len() < mount.root.len();
+        if is_whole && let Ok(rest) = Path::new(&mount.root).strip_prefix(&other.root) {
+            let below = path.strip_prefix(&mount.at).unwrap_or(Path::new(""));
+            places.push((Path::new(&other.at).join(rest).join(below), PathBuf::from(&other.at)));
+        }
+    }
+    let mut folders = Vec::new();
+    for (place, top) in places {
+        for folder in place.ancestors().take_while(|folder| folder.starts_with(&top)) {
+            if let Ok(metadata) = fs::metadata(folder)
+                && metadata.is_dir()
+            {
+                folders.push((folder.to_owned(), Object::File { device: metadata.dev(), inode: metadata.ino() }));
+            }
+        }
+    }
+    folders
+}
+
+/// A path as another process has it; nothing for one that counts from a folder that is not known.
+fn seen_from(process: &Path, path: &str) -> Option<PathBuf> {
+    Some(process.join("root").join(path.strip_prefix('/')?))
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Layer {
+    Upper,
+    Lower,
+    Work,
+}
+
+/// The layers that an overlay's options name, the upper one first. Kernels from 6.5 on print each by itself.
+fn layers(options: &str) -> Vec<(Layer, String)> {
+    let mut found = Vec::new();
+    for option in options.split(',') {
+        let Some((key, value)) = option.split_once('=') else { continue };
+        let value = unescape(value);
+        match key {
+            "upperdir" => found.push((Layer::Upper, value.replace("\\:", ":"))),
+            "workdir" => found.push((Layer::Work, value.replace("\\:", ":"))),
+            "lowerdir+" | "datadir+" => found.push((Layer::Lower, value.replace("\\:", ":"))),
+            "lowerdir" => found.extend(parted(&value).into_iter().map(|folder| (Layer::Lower, folder))),
+            _ => {}
+        }
+    }
+    found.sort_by_key(|(layer, _)| *layer != Layer::Upper);
+    found
+}
+
+/// Parts between colons, of which `\:` is none; two of them begin layers of data alone.
+fn parted(text: &str) -> Vec<String> {
+    let (mut parts, mut part, mut letters) = (Vec::new(), String::new(), text.chars());
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\\' => part.extend(letters.next()),
+            ':' => parts.push(std::mem::take(&mut part)),
+            letter => part.push(letter),
+        }
+    }
+    parts.push(part);
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layers_are_read_in_every_form_that_kernels_print() {
+        let lower = |path: &str| (Layer::Lower, path.to_owned());
+        let of = |options| layers(options);
+        assert_eq!(
+            of("rw,relatime,lowerdir=/a:/b\\134:c::/data,upperdir=/u\\0401,workdir=/w"),
+            [
+                (Layer::Upper, "/u 1".to_owned()),
+                lower("/a"),
+                lower("/b:c"),
+                lower("/data"),
+                (Layer::Work, "/w".to_owned())
+            ]
+        );
+        assert_eq!(of("ro,lowerdir+=/a,lowerdir+=/b:c,datadir+=/d"), [lower("/a"), lower("/b:c"), lower("/d")]);
+        assert_eq!(of("rw,xino=off"), []);
+    }
+
+    #[test]
+    fn a_line_of_mountinfo_is_read_whole() {
+        let mounted = Mounted::parse("36 35 0:42 /sub /a\\040b rw shared:1 - fuse.sshfs host:/x rw,user_id=0").unwrap();
+        assert_eq!((mounted.root.as_str(), mounted.at.as_str()), ("/sub", "/a b"));
+        assert_eq!((mounted.kind.as_str(), mounted.source.as_str()), ("fuse.sshfs", "host:/x"));
+        assert_eq!(Mounted::parse("nonsense"), None);
+    }
+
+    #[test]
+    fn what_is_behind_fuse_is_not_known_but_of_our_own() {
+        let folder = std::env::temp_dir().join(format!("headstack-stacked-{}", std::process::id()));
+        fs::create_dir_all(folder.join("proc/self")).unwrap();
+        let machine = Machine {
+            proc: folder.join("proc"),
+            sys: folder.join("sys"),
+            dev: folder.join("dev"),
+            run: folder.join("run"),
+        };
+        let write = |kind: &str| {
+            let text = format!("1 0 8:1 / / rw - ext4 /dev/sda1 rw\n2 1 0:50 / /srv rw - {kind} x rw\n");
+            fs::write(folder.join("proc/self/mountinfo"), text).unwrap();
+        };
+        for (kind, is_known) in [
+            ("fuse", false),
+            ("fuse.sshfs", false),
+            ("ecryptfs", false),
+            ("fuse.headstack", true),
+            ("nfs4", true),
+            ("xfs", true),
+        ] {
+            write(kind);
+            let found = behind(&machine, Path::new("/srv/file"));
+            assert_eq!(found == Behind::Itself, is_known, "{kind}: {found:?}");
+            assert_eq!(behind(&machine, Path::new("/other")), Behind::Itself);
+        }
+        fs::remove_dir_all(folder).unwrap();
+    }
+}

@@ -1,0 +1,142 @@
+//! Types of cloud volumes: how each is sold, billed, and how often it fails.
+
+use headstack_catalogue::volume::sold::{Bill, Provisioned, Sold};
+use headstack_catalogue::volume::types;
+use pyo3::prelude::*;
+
+use crate::error::input_error;
+
+/// A type of cloud volume by its name: `gp3`. Raises `InputError` for an unknown name.
+#[pyclass(frozen, module = "headstack._native")]
+pub struct VolumeType {
+    of: types::VolumeType,
+    sold: Sold,
+}
+
+impl VolumeType {
+    fn of(of: types::VolumeType) -> VolumeType {
+        VolumeType { of, sold: of.sold() }
+    }
+}
+
+/// Every type of cloud volume.
+#[pyfunction]
+pub fn volume_types() -> Vec<VolumeType> {
+    types::VolumeType::ALL.into_iter().map(VolumeType::of).collect()
+}
+
+#[pymethods]
+impl VolumeType {
+    #[new]
+    fn new(name: &str) -> PyResult<VolumeType> {
+        let unknown = || {
+            let known = types::VolumeType::ALL.map(types::VolumeType::name).join(", ");
+            input_error(format!("volume.type: '{}' is unknown; allowed: {known}", name.escape_debug()))
+        };
+        types::VolumeType::parse(name).map(VolumeType::of).ok_or_else(unknown)
+    }
+
+    /// Its name.
+    #[getter]
+    fn name(&self) -> &'static str {
+        self.of.name()
+    }
+
+    /// The company that sells it.
+    #[getter]
+    fn provider(&self) -> &'static str {
+        self.sold.provider.name()
+    }
+
+    /// The provider's cloud, which stands for all of its types in options: `aws`.
+    #[getter]
+    fn cloud(&self) -> &'static str {
+        self.sold.provider.cloud()
+    }
+
+    /// A volume of the catalogue of this type, from which others are described.
+    #[getter]
+    fn base(&self) -> &'static str {
+        self.sold.base
+    }
+
+    /// Least and most capacity in GiB.
+    #[getter]
+    fn gib(&self) -> (u64, u64) {
+        self.sold.gib
+    }
+
+    /// Sizes in GiB at which a limit jumps or stops growing; up to the last of them a larger size buys performance.
+    #[getter]
+    fn grows_to_gib(&self) -> Vec<u64> {
+        self.sold.grows_to_gib.to_vec()
+    }
+
+    /// The only sizes that are sold, where it has fixed ones: GiB, name, and whether it does more than the next smaller one.
+    #[getter]
+    fn sizes(&self) -> Vec<(u64, String, bool)> {
+        self.sold.sizes.iter().map(|size| (size.gib, size.name.clone(), size.is_faster)).collect()
+    }
+
+    /// Least and most IO/s that can be provisioned, of the largest volume; `None` where they follow from the size.
+    #[getter]
+    fn iops(&self) -> Option<(u64, u64)> {
+        self.sold.iops.map(|Provisioned { least, most, .. }| (least, most))
+    }
+
+    /// Most IO/s for each GiB, where there is such a limit.
+    #[getter]
+    fn iops_a_gib(&self) -> Option<u64> {
+        self.sold.iops_a_gib
+    }
+
+    /// IO/s that the price of the size includes.
+    #[getter]
+    fn free_iops(&self) -> u64 {
+        self.sold.iops.map_or(0, |iops| iops.free)
+    }
+
+    /// Least and most throughput that can be provisioned, in `rate_unit`; `None` where it follows from the rest.
+    #[getter]
+    fn throughput(&self) -> Option<(u64, u64)> {
+        self.sold.throughput.map(|Provisioned { least, most, .. }| (least, most))
+    }
+
+    /// The unit of throughput: `MiB/s` or `MB/s`.
+    #[getter]
+    fn rate_unit(&self) -> &'static str {
+        self.sold.rate_unit.name()
+    }
+
+    /// Volumes that fail a year, in percent, and where the figure is from; `None` where the provider's figure was not read.
+    #[getter]
+    fn afr_percent(&self) -> Option<(f64, String)> {
+        self.sold.afr_percent.clone()
+    }
+
+    /// Least and most IO/s that a volume of so many GiB can have provisioned; `None` where they follow from the size.
+    fn iops_range(&self, gib: u64) -> Option<(u64, u64)> {
+        self.sold.iops_range(gib)
+    }
+
+    /// Most throughput in `rate_unit` that a volume with so many IO/s can have provisioned; `None` where it follows from the rest.
+    fn throughput_max(&self, iops: u64) -> Option<u64> {
+        self.sold.throughput_range(iops).map(|(_, most)| most / self.sold.rate_unit.bytes())
+    }
+
+    /// The size in GiB that is billed for one that holds so many.
+    fn billed_gib(&self, gib: u64) -> u64 {
+        self.sold.billed_gib(gib)
+    }
+
+    /// The monthly bill for a size in GiB, and for IO/s and throughput (in `rate_unit`) that are provisioned: items of files of
+    /// prices, and how many of each.
+    #[pyo3(signature = (gib, iops = None, throughput = None))]
+    fn bill(&self, gib: u64, iops: Option<u64>, throughput: Option<u64>) -> Bill {
+        self.of.bill(gib, iops, throughput)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("VolumeType('{}')", self.of.name())
+    }
+}

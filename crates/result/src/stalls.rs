@@ -1,0 +1,239 @@
+//! Stalls of a measured device: times in which requests waited and none completed.
+//!
+//! A stall is rare and long: a drive that resets, recovers a sector, collects garbage or is throttled. It is not warm-up, and
+//! a run that saw one does not know how often they come. So stalls are named, and figures are reported with and without.
+
+use serde::{Deserialize, Serialize};
+
+use crate::LatencyHistogram;
+use crate::histogram::StoredHistogram;
+
+/// The shortest stall. A healthy disk answers a random read in some 30 ms at worst (a full seek and two turns of 5,400 rpm),
+/// an SSD its slowest in some 20 ms (Lu et al., USENIX ATC 2022, p. 1013); error recovery and resets take from 100 ms to
+/// tens of seconds.
+const LEAST_NS: u64 = 100_000_000;
+/// A stall is so many times as long as completions are apart on average. Were completions a Poisson process, one gap in
+/// 5 * 10^8 would be; 10 to 50 make no difference to stalls of a second.
+const RARE: f64 = 20.0;
+/// Stalls that are kept one by one, the longest.
+const KEPT: usize = 64;
+
+/// A time in which requests were outstanding and none completed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Stall {
+    /// Its start, from the start of the run.
+    pub start_ns: u64,
+    /// Its length.
+    pub duration_ns: u64,
+    /// Requests outstanding at its end.
+    pub outstanding: u64,
+}
+
+/// The stalls of a measurement.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Stalls {
+    /// In order of time, the 64 longest at most.
+    pub longest: Vec<Stall>,
+    /// Response times of the requests that waited through one of them.
+    pub response: StoredHistogram,
+}
+
+impl Stalls {
+    /// The sum of their lengths.
+    pub fn total_ns(&self) -> u64 {
+        self.longest.iter().map(|stall| stall.duration_ns).sum()
+    }
+
+    /// The stalls of several threads or hosts, each with what is to be added to its times. Stalls that overlap are one.
+    pub fn joined<'a>(each: impl Iterator<Item = (i64, &'a Stalls)>) -> Option<Stalls> {
+        let (mut all, mut response) = (Vec::new(), LatencyHistogram::new());
+        for (later_ns, stalls) in each {
+            let moved =
+                |stall: &Stall| Stall { start_ns: stall.start_ns.saturating_add_signed(later_ns), ..stall.clone() };
+            all.extend(stalls.longest.iter().map(moved));
+            response.merge(&stalls.response.open());
+        }
+        all.sort_by_key(|stall| stall.start_ns);
+        let mut longest: Vec<Stall> = Vec::new();
+        for stall in all {
+            match longest.last_mut().filter(|last| stall.start_ns < last.start_ns + last.duration_ns) {
+                Some(last) => {
+                    let end_ns = (last.start_ns + last.duration_ns).max(stall.start_ns + stall.duration_ns);
+                    last.duration_ns = end_ns - last.start_ns;
+                    last.outstanding += stall.outstanding;
+                }
+                None => longest.push(stall),
+            }
+        }
+        (!longest.is_empty()).then(|| Stalls { longest: the_longest(longest), response: response.store() })
+    }
+}
+
+fn the_longest(mut stalls: Vec<Stall>) -> Vec<Stall> {
+    stalls.sort_by_key(|stall| std::cmp::Reverse(stall.duration_ns));
+    stalls.truncate(KEPT);
+    stalls.sort_by_key(|stall| stall.start_ns);
+    stalls
+}
+
+/// A gap between completions that may be a stall, with the responses that waited for its end.
+#[derive(Clone, Debug)]
+struct Gap {
+    stall: Stall,
+    responses_ns: Vec<u64>,
+}
+
+/// Looks for stalls as a measurement runs.
+#[derive(Clone, Debug)]
+pub(crate) struct StallWatch {
+    /// The last completion, or the arrival of a request since which some were outstanding.
+    since_ns: u64,
+    outstanding: usize,
+    /// Time in which requests were outstanding, and completions in it.
+    busy_ns: u64,
+    completions: u64,
+    gaps: Vec<Gap>,
+}
+
+impl StallWatch {
+    pub(crate) fn new(start_ns: u64) -> StallWatch {
+        StallWatch { since_ns: start_ns, outstanding: 0, busy_ns: 0, completions: 0, gaps: Vec::new() }
+    }
+
+    /// From the last call up to `at_ns` so many requests were outstanding.
+    #[inline]
+    pub(crate) fn count_depth(&mut self, at_ns: u64, depth: usize) {
+        if depth == 0 {
+            self.since_ns = at_ns;
+        }
+        self.outstanding = depth;
+    }
+
+    /// A request has completed; `count_depth` was called for the same moment.
+    #[inline]
+    pub(crate) fn complete(&mut self, at_ns: u64, intended_ns: u64) {
+        self.end_gap(at_ns);
+        self.completions += 1;
+        if let Some(gap) = self.gaps.last_mut()
+            && intended_ns < gap.stall.start_ns + gap.stall.duration_ns
+        {
+            gap.responses_ns.push(at_ns - intended_ns);
+        }
+    }
+
+    fn end_gap(&mut self, at_ns: u64) {
+        let duration_ns = at_ns.saturating_sub(self.since_ns);
+        self.busy_ns += duration_ns;
+        if duration_ns >= LEAST_NS {
+            self.add(Stall { start_ns: self.since_ns, duration_ns, outstanding: self.outstanding as u64 });
+        }
+        self.since_ns = at_ns;
+    }
+
+    #[cold]
+    fn add(&mut self, stall: Stall) {
+        if self.gaps.len() > KEPT {
+            let shortest = self.gaps.iter().enumerate().min_by_key(|(_, gap)| gap.stall.duration_ns);
+            let shortest = shortest.map(|(place, _)| place).expect("there are gaps");
+            self.gaps.remove(shortest);
+        }
+        self.gaps.push(Gap { stall, responses_ns: Vec::new() });
+    }
+
+    /// The stalls of a measurement that is over; `None` without any.
+    pub(crate) fn finish(mut self, end_ns: u64) -> Option<Stalls> {
+        if self.outstanding > 0 {
+            self.end_gap(end_ns);
+        }
+        let of_gaps_ns: u64 = self.gaps.iter().map(|gap| gap.stall.duration_ns).sum();
+        let others = self.completions.saturating_sub(self.gaps.len() as u64).max(1);
+        let apart_ns = (self.busy_ns - of_gaps_ns) as f64 / others as f64;
+        self.gaps.retain(|gap| gap.stall.duration_ns as f64 >= RARE * apart_ns);
+        let mut response = LatencyHistogram::new();
+        self.gaps.iter().flat_map(|gap| &gap.responses_ns).for_each(|&ns| response.record(ns));
+        let longest = the_longest(self.gaps.into_iter().map(|gap| gap.stall).collect());
+        (!longest.is_empty()).then(|| Stalls { longest, response: response.store() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    /// A closed loop of so many requests at a time, whose completions are a millisecond apart but for these gaps: after so
+    /// many completions, of so many milliseconds.
+    fn watched(depth: usize, completions: u64, gaps: &[(u64, u64)]) -> Option<Stalls> {
+        let (mut watch, mut at_ns) = (StallWatch::new(0), 0);
+        let mut issued_ns = std::collections::VecDeque::from(vec![0; depth]);
+        for number in 0..completions {
+            at_ns += gaps.iter().find(|(after, _)| *after == number).map_or(MS, |(_, ms)| ms * MS);
+            watch.count_depth(at_ns, depth);
+            watch.complete(at_ns, issued_ns.pop_front().unwrap());
+            issued_ns.push_back(at_ns);
+        }
+        watch.finish(at_ns)
+    }
+
+    #[test]
+    fn a_stall_is_named_with_its_requests() {
+        assert_eq!(watched(8, 1_000, &[]), None);
+        assert_eq!(watched(8, 1_000, &[(500, 99)]), None, "shorter than a stall");
+        let found = watched(8, 1_000, &[(500, 1_000)]).unwrap();
+        assert_eq!(found.longest, [Stall { start_ns: 500 * MS, duration_ns: 1_000 * MS, outstanding: 8 }]);
+        assert_eq!(found.response.open().count(), 8);
+        assert_eq!(found.response.open().max_ns(), 1_007 * MS);
+        // At the beginning and at the end, where nothing completes any more.
+        assert_eq!(watched(1, 100, &[(0, 300)]).unwrap().longest[0].start_ns, 0);
+    }
+
+    #[test]
+    fn a_slow_device_does_not_stall() {
+        let every: Vec<(u64, u64)> = (0..100).map(|after| (after, 200)).collect();
+        assert_eq!(watched(1, 100, &every), None);
+        // Nor one of which nothing is requested.
+        let mut watch = StallWatch::new(0);
+        for at_ns in [10 * MS, 5_000 * MS] {
+            watch.count_depth(at_ns, 0);
+            watch.count_depth(at_ns + MS, 1);
+            watch.complete(at_ns + MS, at_ns);
+        }
+        assert_eq!(watch.finish(5_001 * MS), None);
+    }
+
+    #[test]
+    fn what_never_came_back_is_a_stall() {
+        let mut watch = StallWatch::new(0);
+        for at_ms in 1..=100 {
+            watch.count_depth(at_ms * MS, 2);
+            watch.complete(at_ms * MS, (at_ms - 1) * MS);
+        }
+        watch.count_depth(2_000 * MS, 2);
+        let found = watch.finish(2_000 * MS).unwrap();
+        assert_eq!(found.longest, [Stall { start_ns: 100 * MS, duration_ns: 1_900 * MS, outstanding: 2 }]);
+    }
+
+    #[test]
+    fn stalls_of_threads_at_the_same_time_are_one() {
+        let one = watched(4, 1_000, &[(500, 1_000)]).unwrap();
+        let other = watched(4, 1_000, &[(700, 900)]).unwrap();
+        let both = Stalls::joined([(0, &one), (0, &other)].into_iter()).unwrap();
+        assert_eq!(both.longest, [Stall { start_ns: 500 * MS, duration_ns: 1_100 * MS, outstanding: 8 }]);
+        assert_eq!(both.response.open().count(), 8);
+        assert_eq!(Stalls::joined([(0, &one), (5_000_000_000, &other)].into_iter()).unwrap().longest.len(), 2);
+        assert_eq!(Stalls::joined(std::iter::empty()), None);
+    }
+
+    #[test]
+    fn the_longest_are_kept() {
+        let many: Vec<(u64, u64)> = (1..=100).map(|number| (200 * number, 200 + number)).collect();
+        let found = watched(1, 30_000, &many).unwrap();
+        assert_eq!(found.longest.len(), KEPT);
+        assert!(found.longest.iter().all(|stall| stall.duration_ns > 236 * MS), "{:?}", found.longest[0]);
+    }
+}

@@ -1,0 +1,46 @@
+//! What follows from the description of an array: the shape and the capacity of a [`Group`], and how each of the [`Spindles`] turns.
+
+use headstack_workload::{Purpose, Random};
+
+use super::levels::Shape;
+use crate::description::array::{Group, Spindles};
+use crate::drive::mechanics::SpindleVariation;
+
+impl Group {
+    /// What its layout follows from.
+    pub fn shape(&self) -> Shape {
+        Shape {
+            members: self.members.len() as u64,
+            spans: u64::from(self.spans),
+            unit_bytes: self.stripe_unit_bytes,
+            member_bytes: self.member_bytes,
+            record_bytes: self.record_bytes,
+            rotation: self.rotation,
+            small_writes: self.small_writes,
+            is_pooled: self.pool.is_some(),
+        }
+    }
+
+    /// Bytes that it holds for its users; mirrored segments of a pool.
+    pub fn capacity_bytes(&self) -> u64 {
+        match &self.pool {
+            Some(pool) => pool.mirrored_bytes(),
+            None => self.level.capacity_bytes(&self.shape()),
+        }
+    }
+}
+
+impl Spindles {
+    /// Phases and speeds of the spindles of members 0, 1, ... without end. They depend on the seed of the run alone.
+    pub fn variations(self, seed: u64) -> impl Iterator<Item = SpindleVariation> {
+        let mut random = Random::new(seed, Purpose::Spindle);
+        std::iter::repeat_with(move || {
+            let (phase, deviation) = (random.bits(), 2.0 * random.fraction() - 1.0);
+            if self.synchronized {
+                SpindleVariation { phase: 0, speed: 1.0 }
+            } else {
+                SpindleVariation { phase, speed: 1.0 + self.speed_tolerance * deviation }
+            }
+        })
+    }
+}

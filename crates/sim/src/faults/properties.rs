@@ -1,0 +1,188 @@
+//! Properties of each [`Fault`], for those who follow schedules and keep contents. A new fault is added to every list here.
+
+use std::path::PathBuf;
+
+use super::contents::{Stage, Unflushed};
+use super::{Fault, RequestKind, Stretch};
+use crate::flights::Outcome;
+
+impl Fault {
+    /// It happens in a moment, and does not end.
+    pub fn is_momentary(&self) -> bool {
+        match self {
+            Fault::Corrupt { on, .. } => *on == Stage::Rest,
+            Fault::MemberFails { .. }
+            | Fault::MemberReturns { .. }
+            | Fault::SpareAdded { .. }
+            | Fault::Scrub { .. }
+            | Fault::BatteryFails
+            | Fault::BatteryReturns
+            | Fault::PowerOn
+            | Fault::SetState { .. } => true,
+            Fault::MediaError { .. }
+            | Fault::WeakSectors { .. }
+            | Fault::FailSlow { .. }
+            | Fault::LatencySpike { .. }
+            | Fault::Hang { .. }
+            | Fault::DropOut
+            | Fault::LinkErrors { .. }
+            | Fault::LinkResets { .. }
+            | Fault::LyingCache
+            | Fault::PowerCut { .. }
+            | Fault::Misdirect { .. }
+            | Fault::LoseWrite { .. }
+            | Fault::StaleRead { .. }
+            | Fault::ShornWrite { .. }
+            | Fault::Errno { .. } => false,
+        }
+    }
+
+    /// It changes what is stored, or needs what was there before: contents that are kept must be able to take changes back.
+    pub fn changes_contents(&self) -> bool {
+        match self {
+            Fault::Corrupt { .. }
+            | Fault::Misdirect { .. }
+            | Fault::LoseWrite { .. }
+            | Fault::StaleRead { .. }
+            | Fault::ShornWrite { .. }
+            | Fault::Errno { .. } => true,
+            Fault::MediaError { .. }
+            | Fault::WeakSectors { .. }
+            | Fault::FailSlow { .. }
+            | Fault::LatencySpike { .. }
+            | Fault::Hang { .. }
+            | Fault::DropOut
+            | Fault::MemberFails { .. }
+            | Fault::MemberReturns { .. }
+            | Fault::SpareAdded { .. }
+            | Fault::Scrub { .. }
+            | Fault::BatteryFails
+            | Fault::BatteryReturns
+            | Fault::LinkErrors { .. }
+            | Fault::LinkResets { .. }
+            | Fault::LyingCache
+            | Fault::PowerCut { .. }
+            | Fault::PowerOn
+            | Fault::SetState { .. } => false,
+        }
+    }
+
+    /// Reads bring what is not stored there.
+    pub fn spoils_reads(&self) -> bool {
+        match self {
+            Fault::Corrupt { on, .. } => *on == Stage::Read,
+            Fault::Misdirect { kinds, .. } => kinds.contains(&RequestKind::Read),
+            Fault::StaleRead { .. } => true,
+            Fault::MediaError { .. }
+            | Fault::WeakSectors { .. }
+            | Fault::FailSlow { .. }
+            | Fault::LatencySpike { .. }
+            | Fault::Hang { .. }
+            | Fault::DropOut
+            | Fault::MemberFails { .. }
+            | Fault::MemberReturns { .. }
+            | Fault::SpareAdded { .. }
+            | Fault::Scrub { .. }
+            | Fault::BatteryFails
+            | Fault::BatteryReturns
+            | Fault::LinkErrors { .. }
+            | Fault::LinkResets { .. }
+            | Fault::LyingCache
+            | Fault::PowerCut { .. }
+            | Fault::PowerOn
+            | Fault::LoseWrite { .. }
+            | Fault::ShornWrite { .. }
+            | Fault::Errno { .. }
+            | Fault::SetState { .. } => false,
+        }
+    }
+
+    /// Writes are lost that volatile caches held.
+    pub(crate) fn loses_cached_writes(&self) -> bool {
+        match self {
+            Fault::PowerCut { .. } => true,
+            Fault::Errno { unflushed, .. } => *unflushed == Some(Unflushed::Drop),
+            Fault::MediaError { .. }
+            | Fault::WeakSectors { .. }
+            | Fault::FailSlow { .. }
+            | Fault::LatencySpike { .. }
+            | Fault::Hang { .. }
+            | Fault::DropOut
+            | Fault::MemberFails { .. }
+            | Fault::MemberReturns { .. }
+            | Fault::SpareAdded { .. }
+            | Fault::Scrub { .. }
+            | Fault::BatteryFails
+            | Fault::BatteryReturns
+            | Fault::LinkErrors { .. }
+            | Fault::LinkResets { .. }
+            | Fault::LyingCache
+            | Fault::PowerOn
+            | Fault::Corrupt { .. }
+            | Fault::Misdirect { .. }
+            | Fault::LoseWrite { .. }
+            | Fault::StaleRead { .. }
+            | Fault::ShornWrite { .. }
+            | Fault::SetState { .. } => false,
+        }
+    }
+
+    /// A request that ended so can have failed by it alone.
+    pub(super) fn fails_requests_by(&self, outcome: Outcome) -> bool {
+        match self {
+            Fault::LinkErrors { .. } => outcome == Outcome::Failed(None),
+            Fault::Errno { .. } => matches!(outcome, Outcome::Refused(_)),
+            Fault::MediaError { .. }
+            | Fault::WeakSectors { .. }
+            | Fault::FailSlow { .. }
+            | Fault::LatencySpike { .. }
+            | Fault::Hang { .. }
+            | Fault::DropOut
+            | Fault::MemberFails { .. }
+            | Fault::MemberReturns { .. }
+            | Fault::SpareAdded { .. }
+            | Fault::Scrub { .. }
+            | Fault::BatteryFails
+            | Fault::BatteryReturns
+            | Fault::LinkResets { .. }
+            | Fault::LyingCache
+            | Fault::PowerCut { .. }
+            | Fault::PowerOn
+            | Fault::Corrupt { .. }
+            | Fault::Misdirect { .. }
+            | Fault::LoseWrite { .. }
+            | Fault::StaleRead { .. }
+            | Fault::ShornWrite { .. }
+            | Fault::SetState { .. } => false,
+        }
+    }
+
+    /// The map file that is still to be read, and the ranges that it adds to.
+    pub fn map_mut(&mut self) -> Option<(&mut Option<PathBuf>, &mut Vec<Stretch>)> {
+        match self {
+            Fault::MediaError { map, ranges, .. } | Fault::WeakSectors { map, ranges, .. } => Some((map, ranges)),
+            Fault::FailSlow { .. }
+            | Fault::LatencySpike { .. }
+            | Fault::Hang { .. }
+            | Fault::DropOut
+            | Fault::MemberFails { .. }
+            | Fault::MemberReturns { .. }
+            | Fault::SpareAdded { .. }
+            | Fault::Scrub { .. }
+            | Fault::BatteryFails
+            | Fault::BatteryReturns
+            | Fault::LinkErrors { .. }
+            | Fault::LinkResets { .. }
+            | Fault::LyingCache
+            | Fault::PowerCut { .. }
+            | Fault::PowerOn
+            | Fault::Corrupt { .. }
+            | Fault::Misdirect { .. }
+            | Fault::LoseWrite { .. }
+            | Fault::StaleRead { .. }
+            | Fault::ShornWrite { .. }
+            | Fault::Errno { .. }
+            | Fault::SetState { .. } => None,
+        }
+    }
+}

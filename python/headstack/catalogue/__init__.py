@@ -1,0 +1,1 @@
+"""Drives, arrays, workloads and scenarios by name or from TOML files, data sheets and prices."""

@@ -1,0 +1,135 @@
+"""An array: of the catalogue or of a TOML file."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from headstack import _native
+from headstack._native import InputError
+
+
+@dataclass(frozen=True)
+class Array:
+    """An array with every default filled in, or a part of one."""
+
+    name: str
+    """What results call it: the catalogue's id or the file's name, with the range where there is one."""
+    description: dict[str, Any]
+    """Every parameter of the model; times are in nanoseconds, lengths as their names say."""
+    derived: list[dict[str, Any]] = field(default_factory=list)
+    """Values that the file does not state: ``key``, ``value`` and the ``rule`` they follow from."""
+    stated: list[dict[str, Any]] = field(default_factory=list)
+    """Values of the file: ``key``, ``value`` (as text) and ``source`` (how sure, and where from)."""
+    span: tuple[int, int] | None = None
+    """The part that is used: first byte and length in bytes; ``None`` for all LUNs, which lie one after the other."""
+    path: str = ""
+    """The file that it was read from, or its id in the catalogue."""
+
+    @classmethod
+    def load(cls, name: str | os.PathLike[str], **changes: str | int) -> Array:
+        """The array called ``ID`` or ``FILE.toml``; ``drive`` and ``drives`` replace which drives its first table of
+        drives has, and how many, ``level`` the level of its groups (``"raid6"``); with ``usable`` (``"8TB"``) in place
+        of ``drives`` it has as few drives as export so much.
+
+        Raises ``InputError`` when there is none of that name, it is not an array, or it cannot be changed so.
+
+        >>> hs.Array.load("va-7100", drives="12").summary["drives"]
+        12
+        """
+        path = os.fspath(name)
+        resolved = _native.load_array(path, {change: str(value) for change, value in changes.items()})
+        return cls(os.path.basename(path).removesuffix(".toml"), path=path, **resolved)
+
+    @property
+    def system(self) -> dict[str, Any]:
+        """What a run is pointed at."""
+        return {"array": self.description}
+
+    @cached_property
+    def size(self) -> _native.SystemSize:
+        """How large it is."""
+        return _native.system_size(self.system)
+
+    @property
+    def capacity_bytes(self) -> int:
+        """Bytes that all LUNs together export."""
+        return self.size.capacity_bytes
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """What tells arrays apart."""
+        return {
+            "id": self.name,
+            "name": self.description["name"],
+            "levels": [group["level"] for group in self.description["groups"]],
+            "drives": len(self.description["members"]),
+            "devices": device_names(self.description),
+            "capacity_bytes": self.capacity_bytes,
+        }
+
+    def part(self, text: str) -> Array:
+        """The part ``text`` of the array: ``500GB`` (the first), ``1TB..2TB`` or ``0%..50%``.
+
+        >>> hs.Array.load("va-7100").part("0%..50%").name
+        'va-7100@0%..50%'
+        """
+        if self.span is not None:
+            raise InputError(f"{self.name}: a range of a range ({text}); state one")
+        span = _native.parse_range(text, self.capacity_bytes, self.size.sector_bytes)
+        return replace(self, name=f"{self.name}@{text}", span=span)
+
+    def lun(self, name: str) -> Array:
+        """One LUN of the array.
+
+        >>> array = hs.Array.load("va-7100")
+        >>> lun = array.description["luns"][0]["name"]
+        >>> array.lun(lun).span[0]
+        0
+        """
+        if self.span is not None:
+            raise InputError(f"{self.name}: a LUN of a range ({name}); state one")
+        return replace(self, name=f"{self.name}@{name}", span=lun_span(self.description, name))
+
+    def _repr_html_(self) -> str:
+        import html  # start-up time
+
+        name = html.escape(str(self.description["name"]))
+        drives = len(self.description["members"])
+        return f"<b>{name}</b> ({drives} drives, {_native.format_bytes(self.capacity_bytes)})"
+
+
+def lun_span(description: dict[str, Any], name: str) -> tuple[int, int]:
+    """First byte and length of a LUN in the array's address space, where LUNs lie one after the other."""
+    luns = _native.system_size({"array": description}).luns
+    for lun, start_bytes, length_bytes in luns:
+        if lun == name:
+            return start_bytes, length_bytes
+    raise InputError(f"{name!r} is unknown; allowed: {', '.join(lun for lun, _, _ in luns)}", key="lun")
+
+
+def devices(system: dict[str, Any]) -> list[dict[str, Any]]:
+    """The kinds of devices in a system's description."""
+    return [system["drive"]] if "drive" in system else list(system["array"]["devices"])
+
+
+def shortened(names: list[str]) -> str:
+    """Names for people: ``d0, d1`` or ``d0..d23``."""
+    return ", ".join(names) if len(names) <= 3 else f"{names[0]}..{names[-1]}"
+
+
+def disks(system: dict[str, Any]) -> list[dict[str, Any]]:
+    """The kinds of disk drives in a system's description."""
+    return [device["disk"] for device in devices(system) if "disk" in device]
+
+
+def ssds(system: dict[str, Any]) -> list[dict[str, Any]]:
+    """The kinds of solid-state drives in a system's description."""
+    return [device["ssd"] for device in devices(system) if "ssd" in device]
+
+
+def device_names(description: dict[str, Any]) -> list[str]:
+    """The names of the kinds of devices."""
+    return [str(parameters["name"]) for device in description["devices"] for parameters in device.values()]

@@ -1,0 +1,15 @@
+"""The arrays of the catalogue."""
+
+from headstack import _native
+from headstack.catalogue import listings
+from headstack.catalogue.array import Array
+
+
+def list() -> tuple[str, ...]:
+    """Their ids."""
+    return listings.Listing.of(_native.array_ids(), listings.arrays)
+
+
+def show(name: str) -> Array:
+    """The array of that id or file, with the sources of its values."""
+    return Array.load(name)

@@ -1,0 +1,60 @@
+"""What a system is put under: a workload or a scenario, by name or file; and as results state it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from headstack import _native
+from headstack.catalogue.scenario import Scenario
+from headstack.catalogue.workload import Workload
+
+
+def load_demand(name: str | os.PathLike[str]) -> Workload | Scenario:
+    """The workload or scenario of that id or name in the catalogue, or of that TOML file.
+
+    Raises ``InputError`` with file, line and key when there is none, or it is neither.
+    """
+    loaded = _native.load_demand(os.fspath(name))
+    return Scenario(loaded["scenario"]) if "scenario" in loaded else Workload(loaded["workload"])
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """A recording that was replayed."""
+
+    name: str
+    """The recording's."""
+    mode: str
+    """``timed``, ``asap``, ``closed`` or ``dependent``."""
+    settings: dict[str, Any]
+    """Of the mode: ``time_scale``, ``depth``."""
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A phase of a job file that was carried out."""
+
+    name: str
+    description: dict[str, Any]
+    """As the file was understood."""
+
+
+Stated: TypeAlias = Workload | Scenario | Replayed | Phase
+"""What results say that a system was put under."""
+
+
+def stated(description: dict[str, Any]) -> Stated:
+    """What the ``workload`` of a whole result is."""
+    if "lines" in description:
+        return Workload(description)
+    if isinstance(description.get("streams"), list):
+        return Scenario(description)
+    name = str(description.get("name", ""))
+    if "mode" not in description:
+        return Phase(name, description)
+    mode = description["mode"]
+    # A mode without settings is a word.
+    ((word, settings),) = mode.items() if isinstance(mode, dict) else ((mode, {}),)
+    return Replayed(name, word, settings)

@@ -1,0 +1,206 @@
+"""A drive, disk or solid-state: of the catalogue, of a TOML file, or imported from DiskSim's parameters."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from headstack import _native
+from headstack._native import InputError
+from headstack.catalogue.price_list import Price, known, newest, price_class
+
+
+def _rate(text: str | None) -> float | None:
+    """A rate in bytes per second, where one is stated."""
+    return None if text is None else _native.parse_rate(text)
+
+
+@dataclass(frozen=True)
+class Drive:
+    """A drive with every default filled in, or a part of one (short-stroked)."""
+
+    name: str
+    """What results call it: the catalogue's id or the file's name, with the range where there is one."""
+    description: dict[str, Any]
+    """Every parameter of the model; times are in nanoseconds, lengths as their names say."""
+    derived: list[dict[str, Any]] = field(default_factory=list)
+    """Values that no source states: ``key``, ``value`` and the ``rule`` they follow from."""
+    stated: list[dict[str, Any]] = field(default_factory=list)
+    """Values of the file: ``key``, ``value`` (as text) and ``source`` (how sure, and where from)."""
+    span: tuple[int, int] | None = None
+    """The part that is used: first byte and length in bytes; ``None`` for the whole drive."""
+    kind: str = "disk"
+    """``disk``, ``ssd`` for a solid-state drive, or ``volume`` for one of a cloud."""
+    path: str = ""
+    """The file that it was read from, or its id in the catalogue."""
+
+    @classmethod
+    def load(cls, system: str | os.PathLike[str]) -> Drive:
+        """The drive called ``ID`` or ``FILE.toml``, or the part of it called ``ID@RANGE``.
+
+        Raises ``InputError`` when there is none of that name, or it is not a drive.
+
+        >>> hs.Drive.load("cheetah-x15-36lp").kind
+        'disk'
+        """
+        name, separator, part = os.fspath(system).partition("@")
+        resolved = _native.load_drive(name)
+        drive = cls(os.path.basename(name).removesuffix(".toml"), path=name, **resolved)
+        return drive.part(part) if separator else drive
+
+    @property
+    def system(self) -> dict[str, Any]:
+        """What a run is pointed at."""
+        return {"drive": {self.kind: self.description}}
+
+    @cached_property
+    def size(self) -> _native.SystemSize:
+        """How large it is."""
+        return _native.system_size(self.system)
+
+    @property
+    def capacity_bytes(self) -> int:
+        """Bytes that the whole drive exports."""
+        return self.size.capacity_bytes
+
+    def price(self, prices: Sequence[Price] = (), on: str | None = None) -> Price | None:
+        """What it costs: by these prices, else by ``[price]`` of its own file, else by those that headstack knows.
+
+        The newest of each, or the newest that was one on a day.
+
+        >>> hs.Drive.load("exos-x16-16tb").price().usd
+        417.0
+        """
+        name = os.path.basename(self.path).removesuffix(".toml")
+        stated = {value["key"]: value for value in self.stated if value["key"].startswith("price.")}
+        own: tuple[Price, ...] = ()
+        if "price.usd" in stated:
+            confidence, _, source = (stated["price.usd"]["source"] or "I its own file").partition(" ")
+            usd, date = (stated[f"price.{key}"]["value"] for key in ("usd", "date"))
+            own = (Price(name, float(usd), date, confidence, source),)
+        # A file of the same name as one of the catalogue is another drive.
+        shipped = () if self.path.endswith(".toml") else known()
+        for some in (prices, own, shipped):
+            if (found := newest(name, some, on)) is not None:
+                return found
+        return None
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """What tells drives apart."""
+        return self.told()
+
+    def told(self, prices: Sequence[Price] = ()) -> dict[str, Any]:
+        """What tells drives apart, with what it costs by these prices before all others.
+
+        >>> hs.Drive.load("re4-2tb").told()["price_usd"]
+        246.0
+        """
+        stated = {value["key"]: value["value"] for value in self.stated}
+        price = self.price(prices)
+        common = {
+            "id": self.name,
+            "kind": self.kind,
+            "name": self.description["name"],
+            "vendor": stated.get("vendor"),
+            "year": int(stated["year"]) if "year" in stated else None,
+            "capacity_bytes": self.capacity_bytes,
+            "price_usd": None if price is None else price.usd,
+            "price_date": None if price is None else price.date,
+            "price_class": None if price is None else price_class(price.usd),
+            "usd_per_gb": None if price is None else round(price.usd_per_gb(self.capacity_bytes), 4),
+            "random_read_iops": float(iops) if (iops := stated.get("stated.random_read.iops")) else None,
+        }
+        if self.kind == "ssd":
+            flash = self.description["flash"]
+            return {
+                **common,
+                "channels": flash["channels"],
+                "dies": flash["channels"] * flash["dies_per_channel"],
+                "interface": stated["interface.kind"],
+                "queue_depth": self.description["interface"]["queue_depth"],
+                "sequential_read_bytes_per_s": _rate(stated.get("stated.sequential_read")),
+            }
+        if self.kind == "volume":
+            # Before any credits are gone.
+            rates = [limit for limit in self.description["limits"] if limit["counts"] == "bytes"]
+            highest = [(limit["burst"] or limit)["per_s"] for limit in rates if limit["of"] != "writes"]
+            return {
+                **common,
+                "interface": "network",
+                "queue_depth": self.description["queue_depth"],
+                "sequential_read_bytes_per_s": min(highest, default=None),
+            }
+        return {
+            **common,
+            "rpm": self.description["mechanics"]["rpm"],
+            "heads": self.description["geometry"]["heads"],
+            "interface": self.description["interface"]["kind"],
+            "queue_depth": self.description["queue"]["depth"],
+            "sequential_read_bytes_per_s": _rate(stated.get("media.sustained_outer_rate")),
+        }
+
+    def part(self, text: str) -> Drive:
+        """The part ``text`` of the drive: ``36.7GB`` (the first), ``10GB..20GB`` or ``0%..50%``.
+
+        >>> hs.Drive.load("cheetah-x15-36lp").part("10GB..20GB").span[1]
+        10000000000
+        """
+        if self.span is not None:
+            raise InputError(f"{self.name}: a range of a range ({text}); state one")
+        span = _native.parse_range(text, self.capacity_bytes, self.size.sector_bytes)
+        return replace(self, name=f"{self.name}@{text}", span=span)
+
+    def to_toml(self) -> str:
+        """The description as a file of the catalogue's form.
+
+        >>> hs.Drive.load("cheetah-x15-36lp").to_toml().splitlines()[0].startswith("name")
+        True
+        """
+        sources = {value["key"]: value["source"] for value in self.stated if value["source"]}
+        return _native.drive_to_toml(self.system["drive"], sources)
+
+    def _repr_html_(self) -> str:
+        import html  # start-up time
+
+        name = html.escape(str(self.description["name"]))
+        return f"<b>{name}</b> ({_native.format_bytes(self.capacity_bytes)})"
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What DiskSim's parameter files describe."""
+
+    drives: list[Drive]
+    unmapped: dict[str, list[str]]
+    """Per drive: parameters without a counterpart in the model."""
+    refused: dict[str, str]
+    """Drives of the file that cannot be imported, and why."""
+    warnings: list[str]
+    """Where a drive will behave otherwise than its file says."""
+
+
+def import_disksim(path: str | os.PathLike[str]) -> Imported:
+    """The drives of a ``.parv`` or ``.diskspecs`` file of DiskSim.
+
+    Raises ``InputError`` with file and line when it cannot be read.
+
+    >>> hs.import_disksim("missing.parv")
+    Traceback (most recent call last):
+    headstack.InputError: missing.parv: cannot be read: No such file or directory (os error 2)
+    """
+    imported = _native.import_disksim(os.fspath(path))
+    drives = [
+        Drive(
+            drive["name"],
+            drive["description"],
+            stated=[{"key": key, "source": source} for key, source in drive["sources"].items()],
+        )
+        for drive in imported["drives"]
+    ]
+    unmapped = {drive["name"]: drive["unmapped"] for drive in imported["drives"]}
+    refused = {drive["name"]: drive["error"] for drive in imported["refused"]}
+    return Imported(drives, unmapped, refused, imported["warnings"])

@@ -1,0 +1,144 @@
+"""The drives of the catalogue."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from operator import ge, le
+from typing import Any
+
+from headstack import _native
+from headstack._native import InputError
+from headstack.catalogue import listings
+from headstack.catalogue.drive import Drive
+from headstack.catalogue.price_list import CLASSES, Price
+from headstack.io.values import choice, number, size_bytes, spread, whole
+
+KINDS = ("disk", "ssd", "hdd", "volume")
+"""What ``kind`` takes; ``hdd`` is another word for ``disk``. Volumes of clouds are listed when they are asked for."""
+INTERFACES = ("ata", "sata", "scsi", "fc", "sas", "nvme")
+PRICES = tuple(CLASSES)
+SORTS = {
+    "name": "id",
+    "year": "year",
+    "capacity": "capacity_bytes",
+    "price": "price_usd",
+    "usd-per-gb": "usd_per_gb",
+    "rpm": "rpm",
+    "speed": "sequential_read_bytes_per_s",
+    "iops": "random_read_iops",
+}
+"""What ``sort`` takes: of each drive's summary."""
+
+
+def list(
+    kind: str | None = None,
+    year: str | int | None = None,
+    rpm: str | int | None = None,
+    capacity: str | None = None,
+    interface: str | None = None,
+    since: str | int | None = None,
+    until: str | int | None = None,
+    min_capacity: str | None = None,
+    max_capacity: str | None = None,
+    vendor: str | None = None,
+    price: str | None = None,
+    prices: Sequence[Price] = (),
+    sort: str | None = None,
+    reverse: bool = False,
+) -> tuple[str, ...]:
+    """Their ids, or of those that are as wanted: ``hs.drives.list(kind="ssd", since=2018, min_capacity="4TB")``.
+
+    ``year``, ``rpm`` and ``capacity`` are ranges: ``LOW..HIGH`` with both ends, ``LOW..`` or ``..HIGH``; a speed or a
+    capacity alone is taken to 1 %. ``since`` and ``until`` are years, ``min_capacity`` and ``max_capacity`` sizes, the
+    ends of such ranges. ``interface``, ``vendor`` and ``price`` (a class of ``PRICES``) are one or a comma list; a
+    vendor is named in full or by its initials. ``prices`` of your own (``hs.prices.read("mine.csv")``) go before those
+    that headstack knows. ``sort`` is one of ``SORTS``, the smallest first unless ``reverse``;
+    drives of which it is not known come last. Raises ``InputError`` for what is none of it.
+
+    >>> hs.drives.list(kind="ssd", max_capacity="500GB", sort="capacity")[0]
+    'dc-s3700-400gb'
+    """
+    wanted: builtins.list[tuple[str, Callable[[Any], bool]]] = []
+    if kind is not None:
+        wanted.append(("kind", {choice("kind", kind, KINDS).replace("hdd", "disk")}.__contains__))
+    for key, name, text, allowed in (
+        ("interface", "interface", interface, INTERFACES),
+        ("price_class", "price", price, PRICES),
+    ):
+        if text is not None:
+            wanted.append((key, {choice(name, one.strip(), allowed) for one in text.lower().split(",")}.__contains__))
+    for key, name, span, parse, about in (
+        ("year", "year", year, whole, 0.0),
+        ("rpm", "rpm", rpm, _rpm, 0.01),
+        ("capacity_bytes", "capacity", capacity, _capacity, 0.01),
+    ):
+        if span is not None:
+            wanted.append((key, spread(name, str(span), parse, about)))
+    for key, name, end, parse, fits in (
+        ("year", "since", since, whole, ge),
+        ("year", "until", until, whole, le),
+        ("capacity_bytes", "min_capacity", min_capacity, _capacity, ge),
+        ("capacity_bytes", "max_capacity", max_capacity, _capacity, le),
+    ):
+        if end is not None:
+            wanted.append((key, partial(_beyond, fits, parse(name, str(end)))))
+    table = partial(listings.drives, prices=prices)
+    ids = listings.Listing.of(_native.volume_ids() if kind == "volume" else _native.drive_ids(), table)
+    if sort is not None:
+        choice("sort", sort, tuple(SORTS))
+    if not wanted and vendor is None and sort is None:
+        return listings.Listing.of(ids[::-1], table) if reverse else ids
+    told = {one: Drive.load(one).told(prices) for one in ids}
+    if vendor is not None:
+        vendors = {one["vendor"] for one in told.values()}
+        wanted.append(("vendor", {_vendor(one.strip(), vendors) for one in vendor.split(",")}.__contains__))
+    fitting = [
+        one for one in ids if all(told[one].get(key) is not None and fits(told[one][key]) for key, fits in wanted)
+    ]
+    return listings.Listing.of(_sorted(fitting, told, SORTS[sort or "name"], reverse), table)
+
+
+def vendors() -> tuple[str, ...]:
+    """The makers of the drives.
+
+    >>> "Seagate" in hs.drives.vendors()
+    True
+    """
+    return tuple(sorted({vendor for one in _native.drive_ids() if (vendor := Drive.load(one).summary["vendor"])}))
+
+
+def _beyond(fits: Callable[[float, float], bool], end: float, found: float) -> bool:
+    return fits(found, end)
+
+
+def _vendor(text: str, vendors: Iterable[str]) -> str:
+    """The one of these that is so called, or has these initials."""
+    for name in sorted(vendors):
+        initials = "".join(word[0] for word in name.split())
+        if text.lower() in (name.lower(), initials.lower() if " " in name else None):
+            return name
+    return choice("vendor", text, tuple(sorted(vendors)))
+
+
+def _sorted(ids: Sequence[str], told: Mapping[str, Mapping[str, Any]], key: str, reverse: bool) -> builtins.list[str]:
+    known = [one for one in ids if told[one].get(key) is not None]
+    known.sort(key=lambda one: told[one][key], reverse=reverse)
+    return [*known, *(one for one in ids if told[one].get(key) is None)]
+
+
+def _capacity(name: str, text: str) -> float:
+    # Nobody means bytes.
+    if text[-1:].isdecimal():
+        raise InputError(f"{text!r} is not a capacity; write it with its unit, such as {text}TB", key=name)
+    return size_bytes(name, text)
+
+
+def _rpm(name: str, text: str) -> float:
+    return number(name, text.removesuffix("rpm").rstrip())
+
+
+def show(name: str) -> Drive:
+    """The drive of that id or file, with the sources of its values."""
+    return Drive.load(name)

@@ -1,0 +1,31 @@
+"""The state in which simulated SSDs begin a run: fresh, filled or steady."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+NOT_STEADY = "not steady"
+"""Begins the reason why a run that used up erased flash has no interval (crates/result/src/sampling.rs)."""
+
+STEADY = "steady: overwritten at random until its write amplification stays"
+FILLED = "filled: reads find data, writes find erased flash as in a new drive; --preconditioned yes begins steady"
+FRESH = "fresh: nothing is written yet, writes find erased flash; --preconditioned yes begins steady"
+
+
+def flash_states(description: Mapping[str, Any]) -> list[str]:
+    """The states of the SSDs of a system's description, each once; empty for a system without SSDs.
+
+    >>> from headstack.catalogue.flash_state import flash_states
+    >>> flash_states(hs.Drive.load("980-1tb").description)[0].partition(":")[0]
+    'filled'
+    """
+    array = description.get("array")
+    devices = array["devices"] if array is not None else [description.get("drive", description)]
+    return list(dict.fromkeys(_state(device["ssd"]) for device in devices if "ssd" in device))
+
+
+def _state(ssd: Mapping[str, Any]) -> str:
+    if ssd.get("preconditioned"):
+        return STEADY
+    return FILLED if ssd.get("filled") else FRESH

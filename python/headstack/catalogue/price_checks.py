@@ -1,0 +1,141 @@
+"""What may be wrong with a file of prices: names that nobody knows, prices that contradict each other, old ones."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import string
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from headstack import _native
+from headstack.catalogue.price_list import Price, Rows, read_rows, without_rate
+from headstack.catalogue.prices import OLD_DAYS, PriceBook
+
+OTHERS = ("bay", "kWh", "cache-GiB")
+"""Items that are no drive, host, volume or currency: one bay of a chassis, electricity, memory of a controller."""
+UNMODELLED_TYPES = ("standard", "local-ssd")
+"""Types of volumes that have prices and no model."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What has to be said of a line."""
+
+    path: str
+    line: int
+    item: str
+    about: str
+    """``unknown``, ``twice``, ``old``, ``estimate``, ``later`` or ``no rate``."""
+    text: str
+
+
+@dataclass(frozen=True)
+class Check:
+    """A file that could be read, and what was found."""
+
+    path: str
+    rows: int
+    items: int
+    first: str
+    """The earliest date, as it is written; empty where the file has no rows."""
+    last: str
+    currencies: tuple[str, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether commands that take prices refuse it."""
+        return any(finding.about == "no rate" for finding in self.findings)
+
+
+def check(paths: Iterable[str | os.PathLike[str]], on: str, old_days: int = OLD_DAYS) -> list[Check]:
+    """Reads files and says what may be wrong with each on a day. Raises ``InputError`` for what is no file of prices.
+
+    >>> [one.last for one in check([hs.prices.SHIPPED], "2026-11-23")]
+    ['2026-02']
+    """
+    before: dict[tuple[str, str], tuple[str, int, Price]] = {}
+    return [_check(read_rows(path), on, old_days, before) for path in paths]
+
+
+def _check(rows: Rows, on: str, old_days: int, before: dict[tuple[str, str], tuple[str, int, Price]]) -> Check:
+    path = rows.path
+    lines = dict(zip(rows.prices, rows.lines, strict=True))
+    findings = [
+        Finding(path, line, currency, "no rate", without_rate(currency, date)) for line, currency, date in rows.unrated
+    ]
+    names = {price.item: line for price, line in reversed([*lines.items()])}
+    for item, line in names.items():
+        if (why := _unknown(item, rows.prices, Path(path).parent)) is not None:
+            findings.append(Finding(path, line, item, "unknown", why))
+    for price, line in lines.items():
+        # Of several makers' drives of one size, each is a sample.
+        if price.is_sample:
+            continue
+        key = (price.item, price.date)
+        if key in before and before[key][2].usd != price.usd:
+            other_path, other_line, other = before[key]
+            place = f"line {other_line}" if other_path == path else f"{other_path}:{other_line}"
+            text = f"{place} has ${other.usd:,.6g} of {price.date}; this one, ${price.usd:,.6g}, counts"
+            findings.append(Finding(path, line, price.item, "twice", text))
+        before[key] = (path, line, price)
+    findings += _of_the_day(rows, on, old_days)
+    dates = sorted(rows.prices, key=lambda price: price.until)
+    return Check(
+        path,
+        len(rows.prices) + len(rows.unrated),
+        len(names),
+        dates[0].date if dates else "",
+        dates[-1].date if dates else "",
+        tuple(sorted({price.currency for price in rows.prices} | {currency for _, currency, _ in rows.unrated})),
+        tuple(sorted(findings, key=lambda finding: finding.line)),
+    )
+
+
+def _of_the_day(rows: Rows, on: str, old_days: int) -> list[Finding]:
+    """What has to be said of the prices that count on a day; those of samples are of their days."""
+    prices = tuple(price for price in rows.prices if not price.is_sample)
+    book = PriceBook(prices, on=on)
+    found = []
+    for item in dict.fromkeys(price.item for price in prices):
+        counting = book.price(item)
+        told = [text.removeprefix(f"{item}: ") for text in book.warnings([item], old_days=old_days)]
+        newest = counting or max((price for price in prices if price.item == item), key=lambda price: price.until)
+        line = next(line for price, line in zip(rows.prices, rows.lines, strict=True) if price is newest)
+        for text in told:
+            is_estimate = text.startswith("its price is an estimate")
+            about = "estimate" if is_estimate else "old" if text.endswith(f"days old on {on}") else "later"
+            found.append(Finding(rows.path, line, item, about, text))
+    return found
+
+
+def _unknown(item: str, prices: Sequence[Price], folder: Path) -> str | None:
+    """Why nothing is called so; ``None`` where something is: a drive of one's own may be a file beside the prices."""
+    if re.fullmatch("[A-Z]{3}", item) or item in OTHERS or any(p.item == item and p.kind for p in prices):
+        return None
+    name, separator, unit = item.partition(":")
+    if separator:
+        units = _native.VOLUME_UNITS
+        if unit.partition("-over-")[0] not in units:
+            return f"nothing is billed by {unit!r}; allowed: {', '.join(units)}"
+        types = [*(sold.name for sold in _native.volume_types()), *UNMODELLED_TYPES]
+        return None if name in types or _is_size(name) else f"no type of volume is called {name}{_like(name, types)}"
+    known = [*_native.drive_ids(), *_native.array_ids(), *_native.volume_ids(), *OTHERS]
+    if item in known or (folder / f"{item}.toml").is_file() or Path(f"{item}.toml").is_file():
+        return None
+    return f"nothing is called so, in the catalogue or in a file {item}.toml{_like(item, known)}"
+
+
+def _is_size(name: str) -> bool:
+    """Whether it is called as a size of a type that is sold by size: ``premium-ssd-p10``."""
+    series = name.rstrip(string.digits)
+    sizes = (f"{sold.name}-{size}" for sold in _native.volume_types() for _, size, _ in sold.sizes)
+    return series != name and series in {size.rstrip(string.digits) for size in sizes}
+
+
+def _like(name: str, known: Sequence[str]) -> str:
+    close = difflib.get_close_matches(name, known, 1, 0.5)
+    return f"; {close[0]} is the closest" if close else ""

@@ -1,0 +1,294 @@
+"""Prices as they are listed: of drives, bays, ports and power, each with its date and source."""
+
+from __future__ import annotations
+
+import calendar
+import csv
+import datetime
+import math
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from headstack import _native
+from headstack._native import InputError
+
+SHIPPED = Path(__file__).with_name("prices.csv")
+"""The prices that headstack knows."""
+
+COLUMNS = ("item", "price", "currency", "date", "confidence", "source")
+
+OPTIONAL = ("notes", "kind", "capacity")
+
+CONFIDENCES = ("A", "S", "M", "B", "C", "D", "I")
+
+ESTIMATED = ("D", "I")
+"""Of these, what nobody has read as a price."""
+
+CLASSES = {"under-100": 100.0, "100-to-300": 300.0, "300-to-1000": 1000.0, "over-1000": math.inf}
+"""What a drive costs, in dollars of that day: below so many."""
+
+RATE_DAYS = 366
+"""Rates of exchange that are farther from a price's day say nothing of it."""
+
+
+def price_class(usd: float) -> str:
+    """The class of a price.
+
+    >>> hs.prices.price_class(610)
+    '300-to-1000'
+    """
+    return next(name for name, below in CLASSES.items() if usd < below)
+
+
+@dataclass(frozen=True)
+class Price:
+    """What one item cost on a day."""
+
+    item: str
+    usd: float
+    """Dollars of the United States, of that day."""
+    date: str
+    """A year, a month or a day."""
+    confidence: str
+    source: str
+    stated: float | None = None
+    """As its source has it, in ``currency``; ``None`` where that are dollars."""
+    currency: str = "USD"
+    notes: str = ""
+    kind: str = ""
+    """Of drives, such as ``nearline`` or ``ssd-nvme-tlc``; empty where the file does not say."""
+    capacity_bytes: int | None = None
+
+    @property
+    def until(self) -> str:
+        """The last day that the date may mean: by then it was the price."""
+        return last_day(self.date)
+
+    @property
+    def since(self) -> str:
+        """The first day that the date may mean."""
+        return self.date + "-01-01"[3 * self.date.count("-") :]
+
+    @property
+    def is_sample(self) -> bool:
+        """Whether others of its kind may be estimated by it."""
+        return bool(self.kind) and self.capacity_bytes is not None
+
+    @property
+    def is_estimate(self) -> bool:
+        """Whether nobody has read it as a price."""
+        return self.confidence in ESTIMATED
+
+    def usd_per_gb(self, capacity_bytes: int) -> float:
+        """Of a drive of that capacity, or of the part of it that is used.
+
+        >>> Price("mine", 200, "2024", "I", "a quote").usd_per_gb(1_000_000_000_000)
+        0.2
+        """
+        return self.usd * 1e9 / capacity_bytes
+
+    def age_days(self, on: str) -> int:
+        """How old it is on a day, at least: from the last day that its date may mean; 0 where that is not over yet.
+
+        >>> Price("mine", 200, "2024", "I", "a quote").age_days("2025-12-31")
+        365
+        """
+        return max(0, _days(self.until, last_day(on)))
+
+    def apart_days(self, day: str) -> int:
+        """How far it is from a day, before or after, at least.
+
+        >>> [Price("mine", 200, "2024", "I", "").apart_days(day) for day in ("2023-12-30", "2024-05", "2025-01-01")]
+        [2, 0, 1]
+        """
+        last = last_day(day)
+        return max(0, _days(self.until, last), _days(last, self.since))
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A file of prices as it was read: those whose currency has no rate are not dollars yet."""
+
+    path: str
+    prices: tuple[Price, ...]
+    lines: tuple[int, ...]
+    """Where each of them is."""
+    unrated: tuple[tuple[int, str, str], ...]
+    """Line, currency and date of those that cannot be dollars."""
+
+
+@cache
+def known() -> tuple[Price, ...]:
+    """The prices that headstack knows, all of them read of the item itself.
+
+    >>> len(hs.prices.known()) > 15
+    True
+    """
+    return read(SHIPPED)
+
+
+def read(path: str | os.PathLike[str]) -> tuple[Price, ...]:
+    """The prices of a file. Raises ``InputError`` with the line of what cannot be one.
+
+    >>> hs.prices.read(hs.prices.SHIPPED) == hs.prices.known()
+    True
+    """
+    rows = read_rows(path)
+    for line, currency, date in rows.unrated:
+        raise InputError(f"{rows.path}:{line}: {without_rate(currency, date)}")
+    return rows.prices
+
+
+def without_rate(currency: str, date: str) -> str:
+    """What is said of a currency whose rate a file does not have.
+
+    >>> hs.prices.without_rate("EUR", "2024-05")
+    "currency: 'EUR' has no rate within a year of 2024-05; a row of the item EUR with its price in USD gives it"
+    """
+    return (
+        f"currency: {currency!r} has no rate within a year of {date}; "
+        f"a row of the item {currency} with its price in USD gives it"
+    )
+
+
+def read_rows(path: str | os.PathLike[str]) -> Rows:
+    """The rows of a file, those without a rate of exchange apart. Raises ``InputError`` for all else.
+
+    >>> hs.prices.read_rows(hs.prices.SHIPPED).unrated
+    ()
+    """
+    name = os.fspath(path)
+    try:
+        _native.note_input(os.fspath(path))
+        with open(path, newline="", encoding="utf-8-sig") as file:
+            rows = csv.reader(file, strict=True)
+            head = [cell.strip() for cell in next(rows, [])]
+            if set(head) - {*OPTIONAL} != {*COLUMNS} or len(set(head)) < len(head):
+                raise InputError(
+                    f"{name}:1: the columns are {','.join(head)}; {','.join(COLUMNS)} are needed, "
+                    f"{','.join(OPTIONAL)} are allowed"
+                )
+            found = [
+                (rows.line_num, *_price(f"{name}:{rows.line_num}", head, row))
+                for row in rows
+                if any(map(str.strip, row))
+            ]
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=name) from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"is no CSV: {error}", file=name) from None
+    rates = [price for _, price, _ in found if _is_currency(price.item)]
+    prices, lines, unrated = [], [], []
+    for line, price, stated in found:
+        rate = 1.0 if price.currency == "USD" else _rate(price, rates)
+        if rate is None:
+            unrated.append((line, price.currency, price.date))
+            continue
+        prices.append(replace(price, usd=stated * rate, stated=None if price.currency == "USD" else stated))
+        lines.append(line)
+    return Rows(name, tuple(prices), tuple(lines), tuple(unrated))
+
+
+def newest(item: str, prices: Iterable[Price], on: str | None = None) -> Price | None:
+    """The newest price of an item, or the newest that was one on a day; ``None`` where none is known. Of equal days
+    the later row is taken. Where the month or year of a date is not over on the day, its first day counts.
+
+    >>> hs.prices.newest("exos-x16-16tb", hs.prices.known(), on="2019-07").usd
+    610.0
+    """
+    return counting((price for price in prices if price.item == item), on).get(item)
+
+
+def counting(prices: Iterable[Price], on: str | None) -> dict[str, Price]:
+    """Of each item the newest price that is not after a day."""
+    last = "9999-12-31" if on is None else last_day(on)
+    newest: dict[str, tuple[str, Price]] = {}
+    for price in prices:
+        day = price.until if price.until <= last else price.since
+        if day <= last and (price.item not in newest or day >= newest[price.item][0]):
+            newest[price.item] = (day, price)
+    return {item: price for item, (_, price) in newest.items()}
+
+
+def last_day(date: str, name: str = "on") -> str:
+    """The last day of a year, a month or a day.
+
+    >>> hs.prices.last_day("2024-02")
+    '2024-02-29'
+    """
+    if not re.fullmatch(r"\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?)?", date) or date < "0001":
+        raise InputError(f'{date!r}; a year, a month or a day is allowed, such as "2019-06"', key=name)
+    parts = [int(part) for part in date.split("-")]
+    year, month = parts[0], parts[1] if len(parts) > 1 else 12
+    days = calendar.monthrange(year, month)[1]
+    day = parts[2] if len(parts) > 2 else days
+    if day > days:
+        raise InputError(f"{date!r}; that month has {days} days", key=name)
+    return f"{year:04}-{month:02}-{day:02}"
+
+
+def _price(place: str, head: Sequence[str], row: Sequence[str]) -> tuple[Price, float]:
+    """A row, in its own currency."""
+    if len(row) > len(head):
+        raise InputError(f"{place}: {len(row)} cells for {len(head)} columns; a text with a comma is put in quotes")
+    cells = dict.fromkeys((*COLUMNS, *OPTIONAL), "") | {key: cell.strip() for key, cell in zip(head, row, strict=False)}
+    for key in ("item", "source"):
+        if not cells[key]:
+            raise InputError(f"{place}: {key}: is missing")
+    try:
+        stated = float(cells["price"])
+    except ValueError:
+        stated = math.nan
+    if not (math.isfinite(stated) and stated > 0):
+        raise InputError(f"{place}: price: {cells['price']!r}; a figure above 0 is allowed")
+    if not _is_currency(cells["currency"]):
+        raise InputError(f"{place}: currency: {cells['currency']!r}; three capitals are allowed, such as USD")
+    if _is_currency(cells["item"]) and (cells["currency"] != "USD" or cells["item"] == "USD"):
+        raise InputError(f"{place}: currency: a rate is the price of another currency in USD")
+    if cells["confidence"] not in CONFIDENCES:
+        raise InputError(f"{place}: confidence: {cells['confidence']!r}; allowed: {', '.join(CONFIDENCES)}")
+    last_day(cells["date"], f"{place}: date")
+    capacity: int | None = None
+    if cells["capacity"]:
+        try:
+            capacity = _native.parse_bytes(cells["capacity"])
+        except InputError as error:
+            raise InputError(f"{place}: capacity: {error}") from None
+        if not cells["kind"] or capacity <= 0:
+            raise InputError(f"{place}: capacity: it is above 0, of a sample of a kind, which is stated too")
+    price = Price(
+        cells["item"],
+        stated,
+        cells["date"],
+        cells["confidence"],
+        cells["source"],
+        currency=cells["currency"],
+        notes=cells["notes"],
+        kind=cells["kind"],
+        capacity_bytes=capacity,
+    )
+    return price, stated
+
+
+def _rate(price: Price, rates: Iterable[Price]) -> float | None:
+    """The rate of exchange that is nearest to a price's day; ``None`` where there is none within a year."""
+    near = [
+        ((days, abs(_days(rate.until, price.until))), rate.usd)
+        for rate in rates
+        if rate.item == price.currency
+        and (days := max(_days(rate.until, price.since), _days(price.until, rate.since))) <= RATE_DAYS
+    ]
+    return min(near)[1] if near else None
+
+
+def _days(earlier: str, later: str) -> int:
+    """From one day to another."""
+    return (datetime.date.fromisoformat(later) - datetime.date.fromisoformat(earlier)).days
+
+
+def _is_currency(text: str) -> bool:
+    return re.fullmatch(r"[A-Z]{3}", text) is not None

@@ -1,0 +1,393 @@
+"""What things cost: each price with its day, its currency and its source.
+
+A price is a row of a CSV file: ``item``, ``price``, ``currency``, ``date`` (``2019``, ``2019-06`` or ``2019-06-04``),
+``confidence`` (A read in the named source, S stated by a study's document, M read at second hand or in part, B and C
+general knowledge, D an estimate, I inferred) and ``source``, in any order; ``notes``, ``kind`` and ``capacity`` may be
+there. An item is a drive (its id, or the name of a file of one's own), an array of the catalogue (its host without
+drives), ``bay``, ``kWh``, ``cache-GiB``, what a cloud bills (``gp3:GiB-month``), or a currency, whose price in dollars
+is its rate of that date. A row with ``kind`` and ``capacity`` is a sample of its kind besides, by which others of the
+kind may be estimated. An item has as many prices as were found: those of flash double within a year, so that one
+without its day says little. No model uses them.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from itertools import pairwise
+from pathlib import Path
+from statistics import geometric_mean
+
+from headstack import _native
+from headstack._native import InputError
+from headstack.catalogue.drive import Drive
+from headstack.catalogue.price_list import (
+    SHIPPED,
+    Price,
+    counting,
+    known,
+    last_day,
+    newest,
+    price_class,
+    read,
+    read_rows,
+    without_rate,
+)
+
+__all__ = [
+    "SHIPPED",
+    "Price",
+    "PriceBook",
+    "kind_of_drive",
+    "known",
+    "last_day",
+    "newest",
+    "price_class",
+    "read",
+    "read_rows",
+    "samples",
+    "without_rate",
+]
+
+SAMPLES = Path(__file__).with_name("prices-by-class.csv")
+"""Prices of others of the same kinds, by year: what estimates are made of."""
+
+OLD_DAYS, OLD_FLASH_DAYS = 365, 180
+"""From here on a price is old. A 30 TB SSD went from $3,062 to $10,950 in the nine months to 2026-Q1 (vdura.com)."""
+
+NEAR_DAYS = 548
+"""Samples that are farther from a day, a year and a half, make no estimate: disks lose a third of their price then."""
+
+ALIKE_DAYS = 183
+"""Of the samples in reach, those that are so much farther than the nearest are left out."""
+
+REACH = 8.0
+"""So many times smaller or larger than every sample, and nothing is estimated."""
+
+RELATED = {
+    "ssd-sata-tlc-ent": ("ssd-nvme-tlc-ent", "ssd-nvme-tlc"),
+    "ssd-sas-tlc-ent": ("ssd-nvme-tlc-ent", "ssd-nvme-tlc"),
+    "ssd-nvme-tlc-ent": ("ssd-nvme-tlc",),
+    "ssd-nvme-qlc-ent": ("ssd-nvme-tlc-ent", "ssd-nvme-qlc"),
+    "ssd-sata-mlc-ent": ("ssd-nvme-mlc-ent",),
+    "ssd-sas-mlc-ent": ("ssd-nvme-mlc-ent", "ssd-sata-mlc-ent"),
+    "ssd-nvme-mlc-ent": ("ssd-sata-mlc-ent",),
+    "ssd-sata-tlc": ("ssd-nvme-tlc",),
+    "ssd-sata-qlc": ("ssd-sata-tlc", "ssd-nvme-qlc"),
+    "ssd-nvme-qlc": ("ssd-nvme-tlc",),
+    "ssd-nvme-mlc": ("ssd-sata-mlc",),
+    "hdd-7k2-nas": ("nearline",),
+    "hdd-7k2-desktop": ("hdd-desktop",),
+    "hdd-5k4-desktop": ("hdd-7k2-desktop", "hdd-desktop"),
+}
+"""Whose samples are taken, in this order, where a kind has none near: the same flash behind another link or for
+consumers, a like class of disk. The estimate says so."""
+
+GROUPS = ("drives", "flash", "disks", "hosts", "cloud")
+"""What ``PriceBook.changed`` takes beside items and kinds."""
+
+Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+
+
+@cache
+def samples() -> tuple[Price, ...]:
+    """Prices of others of the same kinds, by year.
+
+    >>> {"nearline", "hdd-15k"} <= {price.kind for price in hs.prices.samples()}
+    True
+    """
+    return read(SAMPLES)
+
+
+def kind_of_drive(drive: Drive) -> str:
+    """The kind by which a drive is estimated: by its speed, link, cells and what it is rated for. Volumes have none.
+
+    >>> hs.prices.kind_of_drive(hs.Drive.load("man3735"))
+    'hdd-10k'
+    """
+    stated = {value["key"]: value["value"] for value in drive.stated}
+    if drive.kind == "volume":
+        return ""
+    if drive.kind == "ssd":
+        # Consumers' drives do not hold what they have not written yet.
+        protected = "-ent" if stated.get("buffer.power_loss_protected") == "true" else ""
+        return f"ssd-{stated['interface.kind']}-{stated['flash.cells']}{protected}"
+    rpm, link = drive.description["mechanics"]["rpm"], stated["interface.kind"]
+    if rpm > 9_000:
+        return "hdd-15k" if rpm > 13_000 else "hdd-10k"
+    if link == "scsi":
+        return "hdd-7k2-scsi"
+    name = drive.description["name"]
+    # Sheets of desktop drives state up to 1,000,000 h, those of nearline drives 1,200,000 to 2,500,000.
+    is_rated = float(stated.get("reliability.mtbf_h", 0)) >= 1_200_000
+    if link in ("sas", "fc") or is_rated or "Ultrastar" in name:
+        return "nearline"
+    if any(word in name for word in ("IronWolf", "Red", "N300")):
+        return "hdd-7k2-nas"
+    return "hdd-7k2-desktop" if rpm > 6_500 else "hdd-5k4-desktop"
+
+
+@dataclass(frozen=True)
+class PriceBook:
+    """Prices of several files as one: of each item that which counts on a day.
+
+    An item's newest price that is not after ``on`` counts; where the month or year of its date is not over then, its
+    first day does. What your own files have of an item goes before what
+    headstack knows of it, whichever is newer; of equal days the later file's is taken, and of one file the later row.
+    """
+
+    ours: tuple[Price, ...]
+    """Of your own files, in their order."""
+    shipped: tuple[Price, ...] = ()
+    """What headstack knows of items."""
+    samples: tuple[Price, ...] = ()
+    """What headstack knows of others of their kinds: these count for estimates alone."""
+    on: str | None = None
+    """The day of the question; ``None`` for the newest of all. There is no clock in here."""
+
+    @classmethod
+    def load(cls, paths: Paths | None = None, on: str | None = None, shipped: bool = True) -> PriceBook:
+        """The prices of these files and those that headstack knows, or of these alone.
+
+        Raises ``InputError`` for what is no price, and where nothing is to be read.
+
+        >>> PriceBook.load(on="2012-06").usd("re4-2tb")
+        246.0
+        """
+        some = [] if paths is None else [paths] if isinstance(paths, str | os.PathLike) else [*paths]
+        if not some and not shipped:
+            raise InputError("a file is needed where those that headstack knows are not taken", key="prices")
+        if on is not None:
+            last_day(on)
+        ours = tuple(price for path in some for price in read(path))
+        return cls(ours, known(), samples(), on) if shipped else cls(ours, on=on)
+
+    def at(self, on: str) -> PriceBook:
+        """The same prices on another day.
+
+        >>> PriceBook.load().at("2019-07").usd("exos-x16-16tb")
+        610.0
+        """
+        last_day(on)
+        return replace(self, on=on)
+
+    @cached_property
+    def _of_items(self) -> dict[str, Price]:
+        """The price of each item."""
+        return counting(self.shipped, self.on) | counting(self.ours, self.on)
+
+    @cached_property
+    def _sampled(self) -> dict[str, str]:
+        """The kind of each sample that headstack knows."""
+        return {price.item: price.kind for price in (*self.shipped, *self.samples)}
+
+    def __iter__(self) -> Iterator[Price]:
+        """The prices that count, by item."""
+        return iter(sorted(self._of_items.values(), key=lambda price: price.item))
+
+    def price(self, item: str) -> Price | None:
+        """What an item costs; ``None`` where that is not known on the day.
+
+        >>> PriceBook.load(on="2026-06").price("kWh").confidence
+        'M'
+        """
+        return self._of_items.get(item)
+
+    def usd(self, item: str) -> float:
+        """What an item costs, in dollars. Raises ``InputError`` where that is not known on the day.
+
+        >>> PriceBook.load(on="2026-06").usd("gp3:GiB-month")
+        0.08
+        """
+        found = self.price(item)
+        if found is None:
+            raise InputError(f"{self._missing(item)}", key="prices")
+        return found.usd
+
+    def age_days(self, item: str, on: str | None = None) -> int:
+        """How old the price of an item is, at least: on the book's day unless another is stated.
+
+        >>> PriceBook.load(on="2012-06-07").age_days("re4-2tb")
+        30
+        """
+        day = self._day(on)
+        book = self if on is None else self.at(on)
+        found = book.price(item)
+        if found is None:
+            raise InputError(f"{book._missing(item)}", key="prices")
+        return found.age_days(day)
+
+    def warnings(self, items: Iterable[str], on: str | None = None, old_days: int = OLD_DAYS) -> list[str]:
+        """What has to be said of the prices of these items, a line each: those that are old (half a year for flash, a
+        year for all else), those that are estimates, and what has no price on the day.
+
+        >>> PriceBook.load(on="2026-03").warnings(["exos-x16-16tb"])
+        ['exos-x16-16tb: its price is of 2019, at least 2,282 days old on 2026-03']
+        """
+        day = self._day(on)
+        book = self if on is None else self.at(on)
+        told = []
+        for item in dict.fromkeys(items):
+            found = book.price(item)
+            if found is None:
+                told.append(book._missing(item))
+                continue
+            limit = min(old_days, OLD_FLASH_DAYS) if book.kind_of(item).startswith("ssd") else old_days
+            age = found.age_days(day)
+            if age > limit:
+                told.append(f"{item}: its price is of {found.date}, at least {age:,} days old on {day}")
+            if "-" not in found.date and found.until > last_day(day):
+                told.append(f"{item}: its price is of {found.date}, which may be after {day}")
+            if found.is_estimate:
+                told.append(f"{item}: its price is an estimate ({found.confidence}): {found.source}")
+        return told
+
+    def kind_of(self, item: str) -> str:
+        """The kind of a drive: by a file of prices, else by the catalogue; empty for what is no drive that is known.
+
+        >>> PriceBook.load().kind_of("870-evo-1tb")
+        'ssd-sata-tlc'
+        """
+        for price in reversed(self.ours):
+            if price.item == item and price.kind:
+                return price.kind
+        return _kind_in_catalogue(item) or self._sampled.get(item, "")
+
+    def changed(self, items: str | Collection[str], factor: float) -> PriceBook:
+        """A book in which these are ``factor`` times as dear: items, kinds (``nearline``, or how kinds begin:
+        ``ssd-nvme``), or ``drives``, ``flash``, ``disks``, ``hosts`` and ``cloud``.
+
+        Raises ``InputError`` for what has no price here.
+
+        >>> round(PriceBook.load().changed("disks", 1.1).usd("re4-2tb"), 2)
+        270.6
+        """
+        if not (math.isfinite(factor) and factor > 0):
+            raise InputError(f"a change by {factor:g}; a factor above 0 is allowed", key="prices")
+        names = [items] if isinstance(items, str) else [*items]
+        chosen = {name: self.items_of(name) for name in names}
+        for name, some in chosen.items():
+            if not some:
+                raise InputError(
+                    f"{name!r} has none that could change; allowed: an item, a kind, {', '.join(GROUPS)}", key="prices"
+                )
+        scaled = set[str]().union(*chosen.values())
+
+        def change(price: Price) -> Price:
+            if price.item not in scaled:
+                return price
+            notes = "; ".join(filter(None, (price.notes, f"times {factor:g}")))
+            return replace(price, usd=price.usd * factor, stated=None, currency="USD", notes=notes)
+
+        ours, shipped, sampled = (tuple(map(change, part)) for part in (self.ours, self.shipped, self.samples))
+        return PriceBook(ours, shipped, sampled, self.on)
+
+    def estimate(self, kind: str, capacity_bytes: int, item: str = "") -> Price | None:
+        """What a drive of a kind and capacity may have cost on the book's day, by dated samples of its kind; ``None``
+        where there are none near that day and capacity. To be used where somebody asks for it, and said.
+
+        Of the samples within a year and a half those nearest by day are taken, of each capacity; of several that are
+        equally near the geometric mean. Dollars a byte are interpolated in the logarithm of capacity, and stay as they
+        are beyond the smallest and the largest.
+
+        >>> PriceBook.load(on="2001").estimate("hdd-10k", 73_400_000_000).usd
+        745.0
+        """
+        day = self._day(None)
+        if capacity_bytes <= 0:
+            raise InputError(f"a capacity of {capacity_bytes} bytes; above 0 is allowed", key="prices")
+        for taken in (kind, *RELATED.get(kind, ())):
+            some = self._near(taken, capacity_bytes, day)
+            if some:
+                usd = _interpolated(some, capacity_bytes) * capacity_bytes
+                source = _estimated_from(kind, taken, some, capacity_bytes)
+                name = item or f"{kind} of {_native.format_bytes(capacity_bytes)}"
+                return Price(name, usd, day, "D", source, kind=kind, capacity_bytes=capacity_bytes)
+        return None
+
+    def _near(self, kind: str, capacity_bytes: int, day: str) -> list[Price]:
+        """The samples of a kind that are near: of each capacity the nearest by day, by capacity."""
+        by_capacity: dict[int, dict[tuple[int, bool], list[Price]]] = {}
+        for price in (*self.samples, *self.shipped, *self.ours):
+            size = price.capacity_bytes
+            if price.kind == kind and size is not None and 1 / REACH <= capacity_bytes / size <= REACH:
+                # Of two that are equally near that of before: on that day it could be known.
+                apart = (price.apart_days(day), price.since > last_day(day))
+                by_capacity.setdefault(size, {}).setdefault(apart, []).append(price)
+        nearest = {size: min(some) for size, some in by_capacity.items()}
+        limit = min(NEAR_DAYS, ALIKE_DAYS + min((days for days, _ in nearest.values()), default=0))
+        return [
+            price for size in sorted(nearest) if nearest[size][0] <= limit for price in by_capacity[size][nearest[size]]
+        ]
+
+    def items_of(self, name: str) -> set[str]:
+        """The items that a name stands for: itself, or those of a kind or group; empty where it stands for none.
+
+        >>> PriceBook.load().items_of("kWh")
+        {'kWh'}
+        """
+        items = {price.item for price in (*self.shipped, *self.ours, *self.samples)}
+        if name in items:
+            return {name}
+        if name == "cloud":
+            return {item for item in items if ":" in item}
+        if name == "hosts":
+            return items & {*_native.array_ids()}
+        kinds = {item: kind for item in items if (kind := self.kind_of(item))}
+        begins = {"flash": ("ssd",), "disks": ("hdd", "nearline"), "drives": ("",)}.get(name, (name,))
+        return {item for item, kind in kinds.items() if kind.startswith(begins)}
+
+    def _missing(self, item: str) -> str:
+        """Why an item has no price."""
+        later = [price for price in (*self.shipped, *self.ours) if price.item == item]
+        if later:
+            first = min(later, key=lambda price: price.since).date
+            return f"{item}: no price by {self.on} is known; the first is of {first}"
+        return f"{item}: no price is known"
+
+    def _day(self, on: str | None) -> str:
+        day = self.on if on is None else on
+        if day is None:
+            raise InputError("a day is needed, such as 2026-11-23", key="on")
+        last_day(day)
+        return day
+
+
+def _interpolated(some: Sequence[Price], capacity_bytes: int) -> float:
+    """Dollars a byte at a capacity, by samples in the order of theirs; of one capacity their geometric mean."""
+    sizes: dict[int, list[float]] = {}
+    for price in some:
+        if price.capacity_bytes is not None:
+            sizes.setdefault(price.capacity_bytes, []).append(price.usd)
+    points = [(math.log(size), (geometric_mean(usd) if len(usd) > 1 else usd[0]) / size) for size, usd in sizes.items()]
+    x = math.log(capacity_bytes)
+    if x <= points[0][0]:
+        return points[0][1]
+    for (low, below), (high, above) in pairwise(points):
+        if x <= high:
+            return below + (above - below) * (x - low) / (high - low)
+    return points[-1][1]
+
+
+def _estimated_from(kind: str, taken: str, some: Sequence[Price], capacity_bytes: int) -> str:
+    """What an estimate rests on."""
+    dates = sorted({price.date for price in some})
+    sizes = [price.capacity_bytes for price in some if price.capacity_bytes]
+    of = taken if taken == kind else f"{taken} (of {kind} none are near)"
+    told = f"estimated from {len(some)} {'sample' if len(some) == 1 else 'samples'} of {of}, {_span(dates)}, "
+    told += _span(list(dict.fromkeys(map(_native.format_bytes, sizes))))
+    # Drives of one size differ by so much.
+    is_within = 0.97 * sizes[0] <= capacity_bytes <= 1.03 * sizes[-1]
+    return told if is_within else f"{told}, beyond which a byte costs the same"
+
+
+def _span(ends: Sequence[str]) -> str:
+    return ends[0] if len(ends) == 1 else f"{ends[0]} to {ends[-1]}"
+
+
+@cache
+def _kind_in_catalogue(item: str) -> str:
+    return kind_of_drive(Drive.load(item)) if item in _native.drive_ids() else ""

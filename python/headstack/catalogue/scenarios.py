@@ -1,0 +1,15 @@
+"""The scenarios of the catalogue."""
+
+from headstack import _native
+from headstack.catalogue import listings
+from headstack.catalogue.scenario import Scenario
+
+
+def list() -> tuple[str, ...]:
+    """Their ids."""
+    return listings.Listing.of(_native.scenario_ids(), listings.scenarios)
+
+
+def show(name: str) -> Scenario:
+    """The scenario of that id or file."""
+    return Scenario.load(name)

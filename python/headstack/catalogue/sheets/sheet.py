@@ -1,0 +1,255 @@
+"""A data sheet as it was understood: what it states, what it lacks, and where it contradicts itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from headstack import _native
+from headstack._native import InputError
+from headstack.catalogue.sheets.estimates import Estimate, estimates
+from headstack.catalogue.sheets.labels import keys_of
+from headstack.catalogue.sheets.lines import Line
+from headstack.catalogue.sheets.writing import toml
+
+SSD_SIGNS = (
+    "flash.",
+    "?dwpd",
+    "?tbw",
+    "?layers",
+    "?write_alone",
+    "stated.after_slc",
+    "stated.slc_cache",
+    "controller.",
+)
+DISK_SIGNS = ("spindle.", "seek.", "geometry.", "media.", "?half_turn_ms")
+NEEDED = {
+    "disk": (
+        "year",
+        "capacity",
+        "geometry",
+        "spindle.speed",
+        "seek.read_average",
+        "buffer.size",
+        "interface.kind",
+        "interface.rate",
+    ),
+    "ssd": ("capacity", "flash.cells", "interface.kind"),
+}
+"""What a drive file cannot do without; ``capacity`` and ``geometry`` stand for one of two keys."""
+EITHER = {"capacity": ("capacity.logical_blocks", "capacity.size"), "geometry": ("geometry.heads", "geometry.platters")}
+HOW = {
+    "year": "year: 2020",
+    "capacity": "capacity: 16TB",
+    "geometry": "platters: 9",
+    "spindle.speed": "spindle speed: 7200rpm",
+    "seek.read_average": "average seek, read: 8.5ms",
+    "buffer.size": "cache: 256MB",
+    "interface.kind": "interface: SATA 6Gb/s",
+    "interface.rate": "interface.rate: 600MB/s",
+    "interface.generation": "interface: PCIe 4.0 x4 NVMe",
+    "flash.cells": "NAND: 128-layer TLC",
+}
+"""A line that states it."""
+
+
+@dataclass
+class Sheet:
+    """The figures of one drive, each with the line that states it."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    """By key of a drive file; by other names, which begin with ``?``, what only notes and checks use."""
+    said: dict[str, Line] = field(default_factory=dict)
+    """The line of each."""
+    unused: list[Line] = field(default_factory=list)
+    """Lines that a drive file has no place for."""
+    contradictions: list[str] = field(default_factory=list)
+    """What cannot be true at once, one sentence each."""
+
+    @classmethod
+    def of(cls, lines: list[Line]) -> Sheet:
+        """What these lines state.
+
+        >>> hs.sheets.Sheet.of(hs.sheets.lines_of("Cache (MB): 256")).values
+        {'buffer.size': '256MiB', '?dram': '256MiB'}
+        """
+        sheet = cls()
+        for line in lines:
+            found = keys_of(line)
+            if found is None:
+                sheet.unused.append(line)
+            for key, value in (found or {}).items():
+                sheet._put(key, value, line)
+        sheet._tidy()
+        sheet._check()
+        return sheet
+
+    @property
+    def kind(self) -> str | None:
+        """``disk`` or ``ssd``, by what the sheet speaks of; ``None`` where nothing tells."""
+        ssd = [key for key in self.values if key.startswith(SSD_SIGNS)]
+        disk = [key for key in self.values if key.startswith(DISK_SIGNS) and key != "geometry.media_diameter_mm"]
+        if self.values.get("interface.kind") == "nvme" or len(ssd) > len(disk):
+            return "ssd"
+        if disk:
+            return "disk"
+        return "ssd" if any(key.startswith("stated.sequential") for key in self.values) else None
+
+    @property
+    def missing(self) -> list[str]:
+        """What the sheet does not state and a drive file needs, in the order of the file."""
+        if self.kind is None:
+            return ["spindle.speed", "flash.cells"]
+        needed = list(NEEDED[self.kind])
+        if self.values.get("interface.kind") == "nvme":
+            needed.append("interface.generation")
+        return [key for key in needed if not any(one in self.values for one in EITHER.get(key, (key,)))]
+
+    def estimates(self) -> dict[str, Estimate]:
+        """What its class of drives lets guess of what is missing."""
+        return estimates(self.kind, self.values, self.missing)
+
+    def to_toml(self, source: str) -> str:
+        """A drive file: what is stated with its line, and estimates marked as such.
+
+        Raises ``InputError`` with all that is missing and cannot be estimated.
+        """
+        guessed = self.estimates()
+        found = {one.needed for one in guessed.values()}
+        lacking = [key for key in self.missing if key not in found]
+        if lacking:
+            how = "; ".join(HOW[key] for key in lacking)
+            if self.kind is None:
+                raise InputError(f"nothing tells a disk from a solid-state drive; add one of these lines: {how}")
+            raise InputError(f"{', '.join(lacking)}; add lines such as these: {how}", key="missing")
+        return toml(str(self.kind), self.values, self.said, guessed, source)
+
+    def _put(self, key: str, value: Any, line: Line) -> None:
+        before = self.values.get(key)
+        if isinstance(before, dict) and isinstance(value, dict) and before.get("depth") != value.get("depth"):
+            # Of several depths the deepest is the drive's most.
+            if (value.get("depth") or 1e9) > (before.get("depth") or 1e9):
+                self.values[key], self.said[key] = value, line
+        elif before is None:
+            self.values[key], self.said[key] = value, line
+        elif before != value:
+            self._differ(key, f"{line.told} is another value than {self.said[key].told}; the first is taken")
+
+    def _differ(self, key: str, message: str) -> None:
+        self.contradictions.append(f"{key}: {message}")
+
+    def _tidy(self) -> None:
+        """Moves what means something else in this kind of drive."""
+        values, said = self.values, self.said
+
+        def move(key: str, other: str) -> None:
+            if key in values and other not in values:
+                values[other], said[other] = values.pop(key), said.pop(key)
+
+        if self.kind == "ssd":
+            # A sheet's cache is the memory of the map; where writes wait is nowhere stated.
+            values.pop("buffer.size", None)
+            if values.get("interface.kind") == "nvme":
+                values.pop("interface.rate", None)
+            move("?read_alone", "stated.read_latency")
+            move("?write_alone", "stated.write_latency")
+            if "media.sustained_outer_rate" in values:
+                move("media.sustained_outer_rate", "stated.sequential_read")
+            values.pop("geometry.media_diameter_mm", None)
+            writes = values.get("stated.random_write")
+            if isinstance(writes, dict):
+                writes.pop("cache", None)
+            if isinstance(writes, dict) and "state" not in writes:
+                steady = "?dwpd" in values or values.get("buffer.power_loss_protected") is True
+                writes["state"] = "steady" if steady else "burst"
+        elif self.kind == "disk":
+            values.pop("controller.map_cache", None)
+            writes = values.get("stated.random_write")
+            if isinstance(writes, dict):
+                writes.pop("state", None)
+                # As drives are shipped.
+                writes.setdefault("cache", "on")
+            move("stated.sequential_read", "media.sustained_outer_rate")
+            for key in ("stated.sequential_write", "stated.read_latency", "stated.write_latency"):
+                values.pop(key, None)
+        if "name" not in values and "model" in values:
+            vendor = f"{values['vendor']} " if "vendor" in values else ""
+            values["name"], said["name"] = f"{vendor}{values['model']}", said["model"]
+        if "capacity.logical_blocks" in values and "capacity.size" in values:
+            self._blocks_and_size(values["capacity.logical_blocks"], values["capacity.size"])
+
+    def _blocks_and_size(self, blocks: int, size: str) -> None:
+        block = 4096 if self.values.get("capacity.logical_block") == "4096B" else 512
+        bytes_ = _native.parse_bytes(size)
+        if not 0.98 < blocks * block / bytes_ < 1.03:
+            self._differ("capacity", f"{blocks:,} blocks of {block} bytes are not {size}; the blocks are taken")
+        if self.kind == "disk":
+            del self.values["capacity.size"]
+        else:
+            self.values["capacity.size"] = f"{blocks * block}B"
+            del self.values["capacity.logical_blocks"]
+
+    def _check(self) -> None:
+        """Figures that follow from each other, held against each other."""
+        values = self.values
+        half = values.get("?half_turn_ms")
+        if half and (speed := values.get("spindle.speed")):
+            follows = 30_000 / float(speed.removesuffix("rpm"))
+            if abs(follows - half) > 0.05 * follows:
+                self._differ("spindle.speed", f"half a turn at {speed} takes {follows:.2f} ms, not {half:g} ms")
+        heads, disks = values.get("geometry.heads"), values.get("geometry.platters")
+        if heads and disks and not 2 * disks - 2 <= heads <= 2 * disks:
+            self._differ("geometry.heads", f"{heads} heads on {disks} disks; two a disk at most, and few less")
+        for low, high in (
+            ("seek.read_track_to_track", "seek.read_average"),
+            ("seek.read_average", "seek.read_full_stroke"),
+            ("seek.write_track_to_track", "seek.write_average"),
+            ("seek.write_average", "seek.write_full_stroke"),
+        ):
+            if low in values and high in values and _ms(values[low]) >= _ms(values[high]):
+                self._differ(low, f"{values[low]} is no less than {high}, {values[high]}")
+        rate = values.get("interface.rate")
+        for key in ("media.sustained_outer_rate", "stated.sequential_read", "stated.sequential_write"):
+            if rate and key in values and _native.parse_rate(values[key]) > _native.parse_rate(rate):
+                self._differ(key, f"{values[key]} is more than the interface carries, {rate}")
+        reads, in_order = values.get("stated.random_read"), values.get("stated.sequential_read")
+        if reads and in_order and reads["iops"] * 4096 > 1.1 * _native.parse_rate(in_order):
+            self._differ("stated.random_read", f"{reads['iops']:,} of 4 KiB a second are more than {in_order}")
+        self._check_alone()
+
+    def _check_alone(self) -> None:
+        """What a latency allows at a queue depth."""
+        for which in ("read", "write"):
+            stated, alone = self.values.get(f"stated.random_{which}"), self.values.get(f"stated.{which}_latency")
+            if stated and alone and (depth := stated.get("depth")):
+                most = depth * 1e6 / _us(alone)
+                if stated["iops"] > 1.3 * most and which == "read":
+                    told = (
+                        f"{stated['iops']:,} a second at depth {depth} are more than {alone} each allow ({most:,.0f})"
+                    )
+                    self._differ(f"stated.random_{which}", told)
+
+
+def _ms(text: str) -> float:
+    return float(_native.parse_duration_ns(text)) / 1e6
+
+
+def _us(text: str) -> float:
+    return float(_native.parse_duration_ns(text)) / 1e3
+
+
+def told(sheet: Sheet, guessed: Mapping[str, Estimate]) -> list[str]:
+    """What a reader should hear beside the file."""
+    lines = [f"contradiction: {one}" for one in sheet.contradictions]
+    if guessed:
+        lines.append("missing, and estimated by the class of drive:")
+        lines += [
+            f"  {key} = {one.value} ({re.sub('^D ', '', one.source)}); or add: {HOW[one.needed]}"
+            for key, one in guessed.items()
+        ]
+    if sheet.unused:
+        names = ", ".join(line.label for line in sheet.unused)
+        lines.append(f"without a place in a drive file: {names}")
+    return lines

@@ -1,0 +1,151 @@
+"""Drive files from what a sheet states: each value with the words of its line."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from typing import Any
+
+from headstack.catalogue.sheets.estimates import Estimate
+from headstack.catalogue.sheets.lines import Line
+from headstack.io.json_text import quoted
+
+TABLES = {
+    "disk": (
+        "capacity",
+        "geometry",
+        "media",
+        "spindle",
+        "seek",
+        "queue",
+        "stated",
+        "buffer",
+        "interface",
+        "power",
+        "reliability",
+        "price",
+    ),
+    "ssd": (
+        "capacity",
+        "flash",
+        "slc_cache",
+        "stated",
+        "buffer",
+        "controller",
+        "interface",
+        "power",
+        "reliability",
+        "price",
+    ),
+}
+HELPFUL = {
+    "disk": {
+        "media.sustained_inner_rate": "135MB/s",
+        "seek.read_track_to_track": "0.2ms",
+        "seek.write_average": "9ms",
+        "seek.read_full_stroke": "17ms",
+        "queue.depth": 32,
+    },
+    "ssd": {
+        "flash.channels": 8,
+        "flash.dies_per_channel": 4,
+        "flash.over_provisioning": 0.07,
+        "stated.slc_cache": "100GB",
+        "stated.after_slc": "1.5GB/s",
+    },
+}
+"""Keys that make a model better and that sheets seldom state, with a value that such a drive might have."""
+GENERATIONS = {
+    "mlc": ((0, "mlc"), (40, "mlc-64")),
+    "tlc": (
+        (0, "tlc-32"),
+        (60, "tlc-64"),
+        (90, "tlc-96"),
+        (105, "tlc-128"),
+        (150, "tlc-176"),
+        (200, "tlc-232"),
+        (250, "tlc-276"),
+    ),
+    "qlc": ((0, "qlc-64"), (90, "qlc-96"), (105, "qlc-144"), (170, "qlc-192"), (200, "qlc-232")),
+}
+"""Generations of flash by bits of a cell, each with the least layers that belong to it."""
+
+
+def toml(
+    kind: str, values: Mapping[str, Any], said: Mapping[str, Line], guessed: Mapping[str, Estimate], source: str
+) -> str:
+    """The file."""
+    stated = {key: value for key, value in values.items() if not key.startswith("?")}
+    stated |= _generation(values)
+    rows = stated | {key: one.value for key, one in guessed.items()}
+    lines = [
+        f"{key:<6} = {str(rows[key]) if key == 'year' else _value(rows[key])}{_quoted(said.get(key))}"
+        for key in ("name", "vendor", "model", "year")
+        if key in rows
+    ]
+    if "name" not in rows:
+        lines.insert(0, 'name   = "Drive of a data sheet"')
+    if notes := _notes(values):
+        lines.append(f'notes  = """\n{notes}"""')
+    for table in TABLES[kind]:
+        keys = [key for key in rows if key.startswith(f"{table}.")]
+        helpful = {
+            key: value for key, value in HELPFUL[kind].items() if key.startswith(f"{table}.") and key not in rows
+        }
+        if not keys and not helpful:
+            continue
+        lines += ["", f"[{table}]" if keys else f"# [{table}]"]
+        width = max((len(key) for key in keys), default=0) - len(table) - 1
+        for key in keys:
+            comment = "  # not on the sheet: an estimate" if key in guessed else _quoted(said.get(key))
+            lines.append(f"{key.removeprefix(f'{table}.'):<{width}} = {_value(rows[key])}{comment}")
+        for key, value in helpful.items():
+            example = f"# {key.removeprefix(f'{table}.')} = {_value(value)}"
+            lines.append(f"{example}  # not on the sheet: derived; state it where you know it")
+    lines += [
+        "",
+        "# A read in the named source, S stated by a study's document, B and C general knowledge of high and medium",
+        "# confidence, D estimate, I inferred.",
+        "[sources]",
+        f"default = {_value(source)}",
+    ]
+    lines += [f'"{key}" = {_value(one.source)}' for key, one in guessed.items()]
+    if "flash.generation" in rows:
+        lines.append('"flash.generation" = "I the layers that the sheet states"')
+    return "\n".join(lines) + "\n"
+
+
+def _generation(values: Mapping[str, Any]) -> dict[str, Any]:
+    layers, generations = values.get("?layers"), GENERATIONS.get(values.get("flash.cells", ""), ())
+    if layers is None or not generations:
+        return {}
+    return {"flash.generation": [name for least, name in generations if least <= layers][-1]}
+
+
+def _notes(values: Mapping[str, Any]) -> str:
+    """What the file has no key for."""
+    told = []
+    if "?dwpd" in values:
+        told.append(f"Endurance: {values['?dwpd']:g} drive writes a day.")
+    if "?tbw" in values:
+        told.append(f"Endurance: {values['?tbw']}.")
+    if "?dram" in values and "buffer.size" not in values:
+        told.append(f"{values['?dram']} of memory.")
+    return textwrap.fill(" ".join(told), 100).replace("\\", "/").replace('"', "'")
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {_value(one)}" for key, one in value.items()) + " }"
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return f"{value:_}"
+    return f"{value:.1e}".replace("e+", "e") if abs(value) >= 1e9 else repr(float(value))
+
+
+def _quoted(line: Line | None) -> str:
+    """The words of the sheet as a comment."""
+    return "" if line is None else "  # " + " ".join(line.told.split())

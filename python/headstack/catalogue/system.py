@@ -1,0 +1,48 @@
+"""What a run is pointed at: a drive or an array, by name."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+
+from headstack import _native
+from headstack._native import InputError
+from headstack.catalogue.array import Array
+from headstack.catalogue.drive import Drive
+from headstack.io.atomic_files import write_text
+
+
+def load_system(system: str | os.PathLike[str], changes: Mapping[str, str] | None = None) -> Drive | Array:
+    """The drive or array called ``ID`` or ``FILE.toml``, or the part of it called ``ID@RANGE``.
+
+    ``changes`` are those of ``Array.load``. Raises ``InputError`` when there is none of that name, or it is neither.
+    """
+    name, separator, part = os.fspath(system).partition("@")
+    try:
+        resolved = _native.load_system(name, changes or {})
+    except InputError:
+        path = os.fspath(system)
+        if path.startswith(("/dev/", "nbd:", "nbd+unix:")) or (os.path.isfile(path) and not name.endswith(".toml")):
+            message = f"{path}: this is a real file or device; headstack measure {path} measures it"
+            raise InputError(message) from None
+        raise
+    called = os.path.basename(name).removesuffix(".toml")
+    found: Drive | Array = (
+        Array(called, path=name, **resolved["array"])
+        if "array" in resolved
+        else Drive(called, path=name, **resolved["drive"])
+    )
+    return found.part(part) if separator else found
+
+
+def of_text(text: str) -> Drive | Array:
+    """The drive or array that a file of this text would be.
+
+    Raises ``InputError`` when it would be neither.
+    """
+    # Few need it, and loading this takes a while.
+    with tempfile.TemporaryDirectory(prefix="headstack-") as folder:
+        path = os.path.join(folder, "system.toml")
+        write_text(path, text)
+        return load_system(path)

@@ -1,0 +1,234 @@
+"""Questions beside the answer: how much more a system takes, what constraints cost, what other prices change."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from headstack._native import InputError, format_bytes
+from headstack.catalogue.prices import PriceBook
+from headstack.choice.answer import Choice, Relaxed, Sensitivity
+from headstack.choice.candidates import Candidates, cost_of
+from headstack.choice.job import Job
+from headstack.choice.limits import off
+from headstack.choice.question import Question
+from headstack.choice.search import Found, Key, Tested
+from headstack.choice.simulated import Ask
+
+LOOSER = 0.1
+"""By so much a constraint is relaxed to see what it costs."""
+HEADROOM_REQUESTS = 8000
+"""Of each run that looks for the most load that a system takes."""
+FACTORS = (1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
+"""Loads that are tried first, as factors of the job's. Small steps first: a system far beyond what it can carry takes
+long to simulate, since its queues have no end."""
+BISECTIONS = 3
+"""Then halved so often, by ratios: to a fiftieth of the load, where it lies between the first factors."""
+FRONTIER_STEPS = 8
+"""Points of a frontier beside the first, at most."""
+FRONTIER_STEP = 0.2
+"""So much less of the response time from one point of the frontier to the next."""
+
+
+def loads(question: Question, tested: Sequence[Tested]) -> dict[str, tuple[float, str]]:
+    """The most load at which all limits hold, as a factor, and what gives way beyond it; all at a time."""
+    demand = question.job.demand
+    if demand.rate_per_s is None and demand.depth is None:
+        return {}
+    some = [one.candidate for one in tested]
+    low, high = dict.fromkeys(range(len(some)), 1.0), dict.fromkeys(range(len(some)), math.inf)
+    why: dict[int, str] = {}
+    requests = min(
+        question.job.requests_max, max(HEADROOM_REQUESTS, *(one.requests_min for one in question.job.limits))
+    )
+
+    def at(factors: dict[int, float]) -> None:
+        runs = question.runs(question.job)
+        by_factor: dict[float, list[int]] = {}
+        # All at a time; each is taken from there below.
+        runs.rows([Ask(some[number], requests, factor) for number, factor in factors.items()])
+        for number, factor in factors.items():
+            by_factor.setdefault(factor, []).append(number)
+        for factor, numbers in sorted(by_factor.items()):
+            asked = [some[number] for number in numbers]
+            known = [runs.known(limit, asked, requests, factor) for limit in question.job.limits]
+            rows = runs.rows([Ask(one, requests, factor) for one in asked])
+            for place, number in enumerate(numbers):
+                misses = [off(limit, own[place]) for limit, own in zip(question.job.limits, known, strict=True)]
+                worst = max(range(len(misses)), key=misses.__getitem__)
+                if misses[worst] <= 1:
+                    low[number] = factor
+                else:
+                    high[number] = factor
+                    row = rows[place]
+                    is_told = row["bottleneck"] and some[number].family.model is not None
+                    busy = f" ({row['bottleneck']} {row['utilisation_percent']:.0f} % busy)" if is_told else ""
+                    why[number] = f"{question.job.limits[worst].text}{busy}"
+
+    for factor in FACTORS:
+        if left := {number: factor for number in low if math.isinf(high[number])}:
+            at(left)
+    for _ in range(BISECTIONS):
+        if left := {n: math.sqrt(low[n] * high[n]) for n in low if math.isfinite(high[n])}:
+            at(left)
+    return {one.name: (low[number], why.get(number, "")) for number, one in enumerate(some)}
+
+
+def relaxed(question: Question, plain: Tested) -> list[Relaxed]:
+    """What wins where a constraint is a tenth looser, and what that saves."""
+    told = []
+    for constraint, to, job in relaxations(question):
+        wins = plainly(question, job, question.book, below=question.key(plain))
+        saves = 0.0 if wins is None else cost_of(plain.candidate, question.job) - cost_of(wins.candidate, job)
+        if wins is None or saves <= 0:
+            told.append(Relaxed(constraint, to, plain.candidate.name, 0.0, False))
+        else:
+            told.append(Relaxed(constraint, to, wins.candidate.name, saves, True))
+    return told
+
+
+def sensitivity(question: Question, plain: Tested, some: Candidates) -> list[Sensitivity]:
+    """Who wins at other prices, and under a fifth more load."""
+    model = plain.candidate.family.model
+    changes: list[tuple[str, Job, PriceBook]] = []
+    if question.job.objectives[0] == "usd":
+        if model is not None and question.book.price(model.name) is not None:
+            changes.append((f"{model.name} 10 % dearer", question.job, question.book.changed(model.name, 1.1)))
+        classes = {name for family, _ in some.families if family.model is not None for name in family.model.classes}
+        if {"disk", "flash"} <= classes:
+            changes.append(("flash at half its price", question.job, question.book.changed("flash", 0.5)))
+            changes.append(("flash at twice its price", question.job, question.book.changed("flash", 2.0)))
+    demand = question.job.demand
+    if demand.rate_per_s is not None or demand.depth is not None:
+        changes.append(("a fifth more load", replace(question.job, demand=demand.scaled(1.2)), question.book))
+    told = []
+    for change, job, book in changes:
+        found = plainly(question, job, book, above=question.key(plain) if job is not question.job else None)
+        if found is not None:
+            wins = found.candidate
+            told.append(Sensitivity(change, wins.name, wins.usd, wins.name != plain.candidate.name))
+    return told
+
+
+def upgrade(question: Question, plain: Tested, best: Choice) -> Choice | None:
+    """The cheapest that carries a tenth more than the best can."""
+    demand = question.job.demand
+    if best.rate_at_limit is None or demand.rate_per_s is None:
+        return None
+    factor = max(1.0, best.rate_at_limit / demand.rate_per_s) * (1 + LOOSER)
+    job = replace(question.job, demand=demand.scaled(factor))
+    found, some = question.found(job, question.book, kinds=1, above=question.key(plain), by_value=True)
+    if found.best is None:
+        return None
+    return replace(question.choice(found.best, some), rate_per_s=job.demand.rate_per_s)
+
+
+def frontier(question: Question, found: Found, some: Candidates) -> tuple[Choice, ...]:
+    """Those that nothing beats in all objectives: the least of the first under ever less of the second."""
+    objectives = question.job.objectives
+    if len(objectives) < 2 or found.best is None:
+        return ()
+    points: list[Choice] = []
+    one: Tested | None = found.best
+    job = question.job
+    while one is not None and len(points) <= FRONTIER_STEPS:
+        points.append(question.choice(one, some))
+        match objectives[1]:
+            case "watts":
+                job = replace(job, watts=math.nextafter(one.candidate.watts, 0))
+            case "bays":
+                job = replace(job, bays=one.candidate.bays - 1)
+            case "usd":
+                job = replace(job, usd=math.nextafter(one.candidate.usd, 0))
+            case _:
+                place = job.latency_place
+                value = one.known[place].value
+                if value is None:
+                    break
+                least = min(job.limits[place].value, value)
+                limit = replace(job.limits[place], value=least)
+                limits = (*job.limits[:place], limit.relaxed(-FRONTIER_STEP), *job.limits[place + 1 :])
+                job = replace(job, limits=limits)
+        if job.bays is not None and job.bays < 1:
+            break
+        try:
+            found, some = question.found(job, question.book, kinds=1)
+        except InputError:
+            break
+        one = found.best
+    return tuple(points)
+
+
+def plainly(
+    question: Question, job: Job, book: PriceBook, below: Key | None = None, above: Key | None = None
+) -> Tested | None:
+    """The answer to a question beside the first, by figures of single runs without their intervals."""
+    found, _ = question.found(job, book, below, kinds=1, above=above, by_value=True)
+    return found.best
+
+
+def relaxations(question: Question) -> list[tuple[str, str, Job]]:
+    """Each constraint, what it is relaxed to, and the job with that."""
+    job = question.job
+    found: list[tuple[str, str, Job]] = []
+    for place, limit in enumerate(job.limits):
+        looser = limit.relaxed(LOOSER)
+        limits = (*job.limits[:place], looser, *job.limits[place + 1 :])
+        to = looser.text.partition("=")[2]
+        found.append((limit.text, to.replace("ms", " ms"), replace(job, limits=limits)))
+    demand = job.demand
+    if demand.rate_per_s is not None or demand.depth is not None:
+        less = demand.scaled(1 - LOOSER)
+        to = f"{less.rate_per_s:,.4g}/s" if less.rate_per_s is not None else f"depth {less.depth}"
+        now = f"{demand.rate_per_s:,.4g}/s" if demand.rate_per_s is not None else f"depth {demand.depth}"
+        found.append((f"load={now}", to, replace(job, demand=less)))
+    if job.capacity_bytes:
+        less_bytes = round(job.capacity_bytes * (1 - LOOSER))
+        found.append(
+            (
+                f"capacity={format_bytes(job.capacity_bytes)}",
+                format_bytes(less_bytes),
+                replace(job, capacity_bytes=less_bytes),
+            )
+        )
+    if job.survive:
+        found.append((f"survive={job.survive}", str(job.survive - 1), replace(job, survive=job.survive - 1)))
+    if job.loss_a_year is not None:
+        more_often = replace(job, loss_a_year=min(job.loss_a_year * (1 + LOOSER), 0.999999))
+        found.append((f"loss={job.loss_a_year:g}", f"{more_often.loss_a_year:g}", more_often))
+    if job.spares:
+        found.append((f"spares={job.spares}", str(job.spares - 1), replace(job, spares=job.spares - 1)))
+    if job.bays is not None:
+        more = max(job.bays + 1, math.floor(job.bays * (1 + LOOSER)))
+        found.append((f"bays={job.bays}", str(more), replace(job, bays=more)))
+    if job.watts is not None:
+        found.append(
+            (
+                f"watts={job.watts:g}",
+                f"{job.watts * (1 + LOOSER):g} W",
+                replace(job, watts=job.watts * (1 + LOOSER)),
+            )
+        )
+    if job.usd is not None and job.objectives[0] != "usd":
+        found.append(
+            (f"usd={job.usd:,.0f}", f"${job.usd * (1 + LOOSER):,.0f}", replace(job, usd=job.usd * (1 + LOOSER)))
+        )
+    return found
+
+
+def without_one(question: Question) -> list[tuple[str, str, Job]]:
+    """The job without one of what is stated of systems."""
+    job = question.job
+    found: list[tuple[str, str, Job]] = []
+    if job.capacity_bytes:
+        found.append((f"capacity={format_bytes(job.capacity_bytes)}", "", replace(job, capacity_bytes=0)))
+    if job.survive:
+        found.append((f"survive={job.survive}", "", replace(job, survive=0)))
+    if job.bays is not None:
+        found.append((f"bays={job.bays}", "", replace(job, bays=None)))
+    if job.watts is not None:
+        found.append((f"watts={job.watts:g}", "", replace(job, watts=None)))
+    if job.usd is not None:
+        found.append((f"usd={job.usd:,.0f}", "", replace(job, usd=None)))
+    return found

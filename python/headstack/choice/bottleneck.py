@@ -1,0 +1,88 @@
+"""What a system's response waits for: tried by making a part of it a tenth faster, not told from what is busiest. A
+part that is busy and in nobody's way, since requests pass it while others wait for drives, is no bottleneck."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from headstack._native import parse_duration_ns
+from headstack.choice.job import Job
+from headstack.choice.simulated import Ask, Simulated
+from headstack.choice.space import Candidate
+from headstack.io.values import rate_bytes_per_s
+
+RELIEF = 0.9
+"""Of its time, a part takes so much when it is eased."""
+RELIEF_REQUESTS = 16_000
+"""Of each run; all have the same requests, so that their differences are known better than their figures."""
+CONTROLLER = "array processors"
+DRIVES = "drives"
+"""Components of arrays, as results call them."""
+
+
+@dataclass(frozen=True)
+class Bottleneck:
+    """The part whose relief shortens the response most."""
+
+    name: str
+    busy_percent: float | None
+    """``None`` where the busiest part is another."""
+    iops: float | None = None
+    """Requests a second of the system as it is."""
+    saves_percent: float | None = None
+    """By how much a tenth less time in it shortens the response; ``None`` where parts were not tried."""
+
+
+def bottlenecks(runs: Simulated, job: Job, some: Sequence[Candidate]) -> list[Bottleneck]:
+    """The bottleneck of each candidate; the busiest part where a file states no times of a controller, of a cloud's
+    volumes, and under clients who think, whom a faster system does not hurry."""
+    requests = max(RELIEF_REQUESTS, *(limit.requests_min for limit in job.limits))
+    rows = runs.rows([Ask(one, requests) for one in some])
+    is_closed = job.demand.rate_per_s is None
+    thinks = is_closed and job.demand.is_scenario
+    eased = [None if thinks else with_eased_controller(one) for one in some]
+    tried = [number for number, one in enumerate(eased) if one is not None]
+    asks = [Ask(one, requests) for one in eased if one is not None]
+    if not is_closed:
+        asks += [Ask(some[number], requests, RELIEF) for number in tried]
+    others = runs.rows(asks)
+    found = [Bottleneck(row["bottleneck"] or "", row["utilisation_percent"], row["iops"]) for row in rows]
+    column = next((limit.column for limit in job.limits if limit.is_most and not limit.kind), "mean_ms")
+    for place, number in enumerate(tried):
+        row = rows[number]
+        under_less = row if is_closed else others[len(tried) + place]
+        now, by_controller, at_less = (one[column] for one in (row, others[place], under_less))
+        if None not in (now, by_controller, at_less) and now > 0:
+            found[number] = _slowest(row, now, now - by_controller, now - RELIEF * at_less)
+    return found
+
+
+def _slowest(row: dict[str, Any], now: float, of_controller: float, of_all: float) -> Bottleneck:
+    """Of the controller, and of the drives with their links. All of it in a tenth less time is the same as a tenth less
+    load in a time that runs a tenth slower, so that these are what the controller leaves of that."""
+    of_rest = of_all - of_controller
+    busiest, busy_percent = row["bottleneck"] or "", row["utilisation_percent"]
+    of_drives = DRIVES if busiest in ("", CONTROLLER) else busiest
+    name = CONTROLLER if of_controller > of_rest else of_drives
+    saves_percent = 100 * max(of_controller, of_rest) / now
+    return Bottleneck(name, busy_percent if name == busiest else None, row["iops"], saves_percent)
+
+
+def with_eased_controller(candidate: Candidate) -> Candidate | None:
+    """The same with a controller whose times are a tenth shorter; ``None`` where its file states none."""
+    host = candidate.family.host
+    stated = {} if host is None else tomllib.loads(host.blueprint["text"]).get("controller", {})
+    faster = [
+        (f"controller.{name}", f"{parse_duration_ns(stated[name]) * RELIEF:g}ns")
+        for name in ("request", "command")
+        if name in stated
+    ]
+    if "parity_rate" in stated:
+        bytes_per_s = rate_bytes_per_s("parity_rate", stated["parity_rate"])
+        faster.append(("controller.parity_rate", f"{bytes_per_s / RELIEF:.0f}B/s"))
+    if not faster:
+        return None
+    return replace(candidate, family=replace(candidate.family, fields=(*candidate.family.fields, *faster)))

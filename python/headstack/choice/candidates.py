@@ -1,0 +1,360 @@
+"""The candidates: every system of a space that may do the job by what is stated of it, each with its price."""
+
+from __future__ import annotations
+
+import difflib
+import fnmatch
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from headstack import _native
+from headstack._native import InputError, Level, format_bytes
+from headstack.catalogue.drive import Drive
+from headstack.catalogue.prices import PriceBook, kind_of_drive
+from headstack.choice.answer import Part
+from headstack.choice.clouds import Offer, offers
+from headstack.choice.durability import CLASSES, afr_percent
+from headstack.choice.job import Job
+from headstack.choice.space import (
+    ASSUMED_W,
+    BAYS,
+    HOURS_A_YEAR,
+    Candidate,
+    Family,
+    Host,
+    Model,
+    Space,
+    classes_of,
+    host_of,
+)
+from headstack.io.values import size_bytes
+
+
+@dataclass
+class Candidates:
+    """The candidates of a space for a job: families, each by cost, and why others were left out."""
+
+    families: list[tuple[Family, list[Candidate]]]
+    """Of each the candidates by cost."""
+    left_out: Counter[str]
+    total: int
+    no_price: list[str]
+    job: Job
+    book: PriceBook
+
+    def parts(self, candidate: Candidate) -> tuple[Part, ...]:
+        """What its price consists of."""
+        return tuple(_parts(candidate.family, candidate.drives, candidate.watts, self.job, self.book))
+
+
+def cost_of(candidate: Candidate, job: Job) -> float:
+    """What is to be least; of the latency, which is simulated, the price."""
+    match job.objectives[0]:
+        case "watts":
+            return candidate.watts
+        case "bays":
+            return float(candidate.bays)
+        case _:
+            return candidate.usd
+
+
+def candidates(space: Space, job: Job, book: PriceBook, estimate: bool = False) -> Candidates:
+    """All systems of a space that may do a job by what is stated of them.
+
+    Raises ``InputError`` where the space is empty by itself.
+    """
+    models, no_price = _models(space, book, estimate)
+    files = [model.drive.path for model in models if model.drive.path.endswith(".toml")]
+    every = [host_of(name, files, book) for name in space.hosts]
+    hosts = [host for host in every if not _is_out(space, host.name)]
+    _check(space, every)
+    found = Candidates([], Counter(), 0, no_price, job, book)
+    for family in _families(space, job, models, hosts):
+        _add(found, family, space)
+    for offer in _offers(space, job):
+        _add_offer(found, offer)
+    if not found.total:
+        raise InputError(f"no system is to be chosen among: {_empty(space, job, models, hosts, no_price)}")
+    found.families.sort(key=lambda one: (cost_of(one[1][0], job), one[0].name))
+    return found
+
+
+@cache
+def loaded(name: str) -> Drive:
+    """A drive, completed once: the space is looked at again for each question beside the answer."""
+    return Drive.load(name)
+
+
+def _check(space: Space, hosts: Sequence[Host]) -> None:
+    """Raises ``InputError`` where the space names what there is not, or what none of its hosts can have."""
+    names = ", ".join(host.name for host in hosts)
+    if not hosts and not space.volumes:
+        raise InputError("none is named, and volumes neither; there is nothing to choose among", key="hosts")
+    for level in space.levels:
+        chosen = Level.for_choice(level)
+        if hosts and all(host.has_records != chosen.has_records for host in hosts):
+            which = "OpenZFS's raidz and draid" if hosts[0].has_records else "all but raidz and draid"
+            raise InputError(f"{level}: none of the hosts has it: {names}; allowed of them: {which}", key="levels")
+    for name, values, are_had in (
+        ("stripe-units", space.stripe_units, any(not host.has_records for host in hosts)),
+        ("caches", space.caches, any(host.cache_bytes for host in hosts)),
+    ):
+        for value in values:
+            size_bytes(name, value)
+        if values and not are_had:
+            raise InputError(f"none of the hosts has one that can be set: {names or 'there is none'}", key=name)
+    drives = _native.drive_ids()
+    levels = {*_listed_levels(), *space.levels}
+    own = [_called(name) for name in space.among if name.endswith(".toml")]
+    classes = _classes() if space.without else frozenset[str]()
+    known = [*drives, *own, *levels, *classes, *(host.name for host in hosts), *_native.array_ids()]
+    for pattern in space.without:
+        if not fnmatch.filter(known, pattern):
+            raise InputError(f"{pattern!r} is no drive, class, level or host; {_closest(pattern, known)}", key="not")
+    rated = [*CLASSES, *drives, *own]
+    for name, _ in space.afr:
+        if name not in rated:
+            allowed = f"{', '.join(CLASSES)} and names of drives are allowed"
+            raise InputError(f"{name!r} is no class and no drive; {allowed}; {_closest(name, rated)}", key="afr")
+
+
+def _empty(space: Space, job: Job, models: Sequence[Model], hosts: Sequence[Host], no_price: Sequence[str]) -> str:
+    """Why there is nothing in a space."""
+    if not models:
+        among = f"no drive with a price goes by {', '.join(space.among)}" if space.among else "no drive has a price"
+        left = f" and is not left out by {', '.join(space.without)}" if space.without else ""
+        return among + left + (f"; without one: {', '.join(no_price[:5])}" if no_price else "")
+    if not hosts:
+        return f"every host is left out by {', '.join(space.without)}"
+    taken = sorted({interface for host in hosts for interface in host.takes})
+    offered = sorted({model.interface for model in models})
+    if not set(taken).intersection(offered):
+        return f"the hosts take drives of {', '.join(taken)}, and these are of {', '.join(offered)}"
+    least, most = space.drives
+    bays = f"{job.bays} bays" if job.bays is not None else f"{BAYS} bays, as nobody says how many there are (--bays)"
+    return f"no level has {least} to {most} drives in {bays}"
+
+
+def _closest(name: str, known: Iterable[str]) -> str:
+    found = difflib.get_close_matches(name, sorted(set(known)), 1, 0.0)
+    return f"the closest is {found[0]}" if found else "there is none"
+
+
+def _called(name: str) -> str:
+    return os.path.basename(name).removesuffix(".toml")
+
+
+@cache
+def _listed_levels() -> frozenset[str]:
+    """Names of levels that can be left out: without counts of their own, and RAID 50 and 60."""
+    named = (level for level in _native.levels() if level.form == level.name)
+    listed = (level for level in named if level.choice in ("default", "named") or level.name_in_files != level.name)
+    return frozenset(level.name for level in listed)
+
+
+@cache
+def _default_levels(has_records: bool, survives: bool) -> tuple[str, ...]:
+    """The levels that are looked at where none is named: those that keep records or those that do not; without those
+    that survive no failure, where one has to be survived."""
+    every = (level for level in _native.levels() if level.choice == "default" and level.has_records == has_records)
+    return tuple(level.name for level in every if not survives or level.redundancy(level.members_min).survives)
+
+
+@cache
+def _classes() -> frozenset[str]:
+    """What drives of the catalogue are called by."""
+    return frozenset().union(*(classes_of(loaded(name)) for name in _native.drive_ids()))
+
+
+def _is_out(space: Space, name: str) -> bool:
+    return any(fnmatch.fnmatch(name, pattern) for pattern in space.without)
+
+
+def _models(space: Space, book: PriceBook, estimate: bool) -> tuple[list[Model], list[str]]:
+    """The drives that are looked at, and the names of those without a price."""
+    known = dict.fromkeys(_native.drive_ids())
+    files = [name for name in space.among if name.endswith(".toml")]
+    patterns = [name for name in space.among if name not in files]
+    for pattern in patterns:
+        every = [*known, *_classes()]
+        if not fnmatch.filter(every, pattern):
+            raise InputError(f"{pattern!r} is no drive and no class of drives; {_closest(pattern, every)}", key="among")
+    found, missing = [], []
+    for name in [*known, *files]:
+        called = _called(name)
+        if _is_out(space, called):
+            continue
+        named = name in files or any(fnmatch.fnmatch(called, pattern) for pattern in patterns)
+        price = book.price(called)
+        if not named and patterns == [] and files:
+            continue
+        if price is None and not named and not estimate and not patterns:
+            missing.append(called)
+            continue
+        drive = loaded(name)
+        classes = classes_of(drive)
+        if not named and patterns and not classes.intersection(patterns):
+            continue
+        if drive.kind == "volume" or classes.intersection(space.without):
+            continue
+        if price is None and estimate:
+            price = book.estimate(kind_of_drive(drive), drive.capacity_bytes, called)
+        if price is None:
+            missing.append(called)
+            continue
+        failing, source = afr_percent(drive, dict(space.afr))
+        interface = drive.summary["interface"]
+        stated = _active_w(drive)
+        watts = ASSUMED_W.get(interface, max(ASSUMED_W.values())) if stated is None else stated
+        found.append(
+            Model(
+                called, drive, drive.capacity_bytes, interface, classes, watts, stated is None, price, failing, source
+            )
+        )
+    return found, missing
+
+
+def _active_w(drive: Drive) -> float | None:
+    """The power that a drive's file states or lets follow for it at work."""
+    values = (*drive.stated, *drive.derived)
+    return next((float(one["value"]) for one in values if one["key"] == "power.active_w"), None)
+
+
+def _families(space: Space, job: Job, models: list[Model], hosts: list[Host]) -> Iterator[Family]:
+    for host in hosts:
+        levels = space.levels or _default_levels(host.has_records, job.survive > 0)
+        for model in models:
+            if model.interface not in host.takes:
+                continue
+            for level in levels:
+                if _is_out(space, level) or host.has_records != Level(level).has_records:
+                    continue
+                for settings, fields in _settings(space, host):
+                    yield Family(host, model, level, settings, fields)
+
+
+def _settings(space: Space, host: Host) -> Iterator[tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]]:
+    """What else is varied of a host, as people say it and as its file does."""
+    units: Sequence[str] = ("",) if host.has_records or not space.stripe_units else space.stripe_units
+    caches: Sequence[str] = ("",) if not host.cache_bytes or not space.caches else space.caches
+    for unit in units:
+        for memory in caches:
+            settings, fields = [], []
+            if unit:
+                settings.append(("stripe unit", unit))
+                fields.append(("groups[0].stripe_unit", unit))
+            if memory:
+                settings.append(("cache", memory))
+                data = _native.parse_bytes(memory) * 7 // 8 // 4096 * 4096
+                fields += [("controller.cache.memory", memory), ("controller.cache.data", f"{data}B")]
+            yield tuple(settings), tuple(fields)
+
+
+def _add(found: Candidates, family: Family, space: Space) -> None:
+    """The members of a family that may do the job by what is stated of them."""
+    job, model, host = found.job, family.model, family.host
+    assert model is not None
+    assert host is not None
+    least, most = space.drives
+    others = sum(count for _, count in host.others)
+    most = min(most, (job.bays or BAYS + others + job.spares) - job.spares - others)
+    kept = []
+    for drives, level, spans in Level.for_choice(family.level).usual_layouts(most):
+        if drives < least or _is_out(space, level):
+            continue
+        found.total += 1
+        laid_out = Level(level)
+        survives = laid_out.redundancy(drives, spans).survives
+        if survives < job.survive:
+            found.left_out["survives too few failures"] += 1
+            continue
+        usable = laid_out.usable_bytes(drives, spans, model.capacity_bytes)
+        if usable < job.usable_bytes:
+            found.left_out["too small"] += 1
+            continue
+        bays = drives + job.spares + others
+        watts = (drives + job.spares) * model.active_w
+        usd = sum(part.quantity * part.usd for part in _parts(family, drives, watts, job, found.book))
+        if job.watts is not None and watts > job.watts:
+            found.left_out["draws too much"] += 1
+            continue
+        if job.usd is not None and usd > job.usd:
+            found.left_out["costs too much"] += 1
+            continue
+        kept.append(Candidate(family, drives, level, spans, usable, bays, watts, usd, survives))
+    if kept:
+        kept.sort(key=lambda one: (cost_of(one, job), one.drives))
+        found.families.append((family, kept))
+
+
+def _parts(family: Family, drives: int, watts: float, job: Job, book: PriceBook) -> Iterator[Part]:
+    """What a system costs, line by line."""
+    if family.offer is not None:
+        for item, quantity in family.offer.items:
+            price = book.price(item)
+            assert price is not None
+            yield Part(item, 12 * job.years, quantity * price.usd, price.date, price.source, "month")
+        return
+    model, host = family.model, family.host
+    assert model is not None
+    assert host is not None
+    price = model.price
+    yield Part(model.name, drives + job.spares, price.usd, price.date, price.source)
+    for name, count in host.others:
+        if (other := book.price(name)) is not None:
+            yield Part(name, count, other.usd, other.date, other.source)
+    if host.price is not None:
+        yield Part(host.name, 1, host.price.usd, host.price.date, host.price.source)
+    elif (bay := book.price("bay")) is not None:
+        bays = drives + job.spares + sum(count for _, count in host.others)
+        yield Part("bay", bays, bay.usd, bay.date, bay.source)
+    given = dict(family.settings).get("cache")
+    held_bytes = host.cache_bytes if given is None else _native.parse_bytes(given)
+    if held_bytes and host.price is None and (memory := book.price("cache-GiB")) is not None:
+        yield Part("cache-GiB", held_bytes / (1 << 30), memory.usd, memory.date, memory.source)
+    if job.years:
+        kwh = book.price("kWh")
+        if kwh is not None:
+            used = watts / 1000 * HOURS_A_YEAR * job.pue * job.years
+            source = f"{kwh.source}; {job.pue:g} W drawn for each watt, assumed"
+            yield Part("kWh", used, kwh.usd, kwh.date, source, "kWh")
+        replaced = drives * model.afr_percent / 100 * job.years
+        source = f"{model.afr_percent:g} % a year fail: {model.afr_source}"
+        yield Part(f"{model.name} replaced", replaced, price.usd, price.date, source)
+
+
+def _offers(space: Space, job: Job) -> Iterable[Offer]:
+    if not space.volumes:
+        return []
+    if not job.years:
+        raise InputError("cloud volumes cost by the month; give --years", key="volumes")
+    return offers(job.usable_bytes, space.volumes)
+
+
+def _add_offer(found: Candidates, offer: Offer) -> None:
+    job = found.job
+    found.total += 1
+    missing = [item for item, _ in offer.items if found.book.price(item) is None]
+    if missing:
+        if missing[0] not in found.no_price:
+            found.no_price.append(missing[0])
+        found.left_out["no price"] += 1
+        return
+    family = Family(None, None, "", offer=offer, base=offer.base)
+    usd = sum(part.quantity * part.usd for part in _parts(family, 1, 0.0, job, found.book))
+    if job.usd is not None and usd > job.usd:
+        found.left_out["costs too much"] += 1
+        return
+    usable = _native.parse_bytes(offer.values["capacity.size"])
+    found.families.append((family, [Candidate(family, 1, "", 1, usable, 0, 0.0, usd, job.survive)]))
+
+
+def in_words(space: Space, found: Candidates) -> str:
+    """The space in a line."""
+    models = {family.model.name for family, _ in found.families if family.model is not None}
+    most = max((one.usable_bytes for _, members in found.families for one in members), default=0)
+    hosts = {family.host.name for family, _ in found.families if family.host is not None}
+    return f"{found.total:,} systems of {len(models)} drives on {len(hosts)} hosts, up to {format_bytes(most)}"

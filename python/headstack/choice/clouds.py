@@ -1,0 +1,152 @@
+"""What clouds sell that holds a capacity: volumes by size and what is provisioned, with the items that are billed.
+
+How each type is sold, and the sources of that, is in ``crates/catalogue/src/volume``; here is what a buyer tries of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from headstack import _native
+from headstack._native import InputError, VolumeType
+
+GIB = 1 << 30
+
+IOPS_STEPS = (
+    *(100, 250, 500, 1_000, 1_500, 2_000, 3_000, 4_000, 5_000, 6_000, 8_000, 10_000, 12_000, 16_000, 20_000, 25_000),
+    *(32_000, 40_000, 50_000, 64_000, 80_000, 100_000, 120_000, 160_000, 200_000, 256_000, 350_000, 400_000),
+)
+"""Requests a second that a buyer would provision: what is least and most of each type, and between steps of a quarter
+to a third, wider below 3,000."""
+THROUGHPUT_STEPS = (10, 25, 50, 100, 125, 140, 200, 250, 375, 500, 750, 1_000, 1_500, 2_000, 2_400, 4_000, 10_000)
+"""Of throughput, in the unit of the provider: MiB of Amazon and Google, MB of Azure."""
+SIZE_STEP = 1.5
+"""From a size to the next, where a larger one buys performance and nothing else does."""
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A volume as it can be ordered."""
+
+    type: str
+    """As ``volume.type`` has it."""
+    provider: str
+    """``Amazon``, ``Google`` or ``Microsoft``."""
+    base: str
+    """A volume of the catalogue of this type, which ``values`` make this offer."""
+    values: Mapping[str, str]
+    """Fields of the volume's file: ``volume.type``, ``capacity.size``, ``volume.iops``, ``volume.throughput``."""
+    items: tuple[tuple[str, float], ...]
+    """What is billed each month: items of files of prices, and how many."""
+
+
+TYPES: Mapping[str, VolumeType] = {sold.name: sold for sold in _native.volume_types()}
+PROVIDERS: Mapping[str, str] = {sold.cloud: sold.provider for sold in TYPES.values()}
+"""Names that stand for all types of a provider."""
+
+
+def offers(
+    capacity_bytes: int,
+    types: Iterable[str] = tuple(TYPES),
+    iops: Sequence[int] = IOPS_STEPS,
+    throughput: Sequence[int] = THROUGHPUT_STEPS,
+) -> list[Offer]:
+    """Single volumes that hold so much, of these types (or all of ``aws``, ``gcp``, ``azure``), the smallest first.
+
+    What can be provisioned is so in these steps, and a volume is as large as its requests need. Where performance comes
+    with size alone, larger sizes follow, as long as they buy any. A type whose largest volume is too small has none.
+    Raises ``InputError`` for a type that is not known.
+
+    >>> offer = offers(10**12, ["gp3"], iops=[4000])[0]
+    >>> dict(offer.values)
+    {'volume.type': 'gp3', 'capacity.size': '932GiB', 'volume.iops': '4000', 'volume.throughput': '125MiB/s'}
+    >>> offer.items
+    (('gp3:GiB-month', 932), ('gp3:IOPS-month', 1000))
+    """
+    if capacity_bytes < 1:
+        raise InputError(f"{capacity_bytes} bytes; 1 or more", key="capacity")
+    asked_gib = -(-capacity_bytes // GIB)
+    found: list[Offer] = []
+    for sold in _named(types):
+        if sold.sizes:
+            found += _of_sizes(sold, asked_gib)
+        elif sold.iops:
+            found += _provisioned(sold, asked_gib, sold.iops, iops, throughput)
+        else:
+            found += _growing(sold, asked_gib)
+    return found
+
+
+def _named(types: Iterable[str]) -> list[VolumeType]:
+    named: dict[str, None] = {}
+    for asked in types:
+        if asked in PROVIDERS:
+            named |= dict.fromkeys(name for name, sold in TYPES.items() if sold.provider == PROVIDERS[asked])
+        elif asked in TYPES:
+            named[asked] = None
+        else:
+            raise InputError(f"{asked!r} is unknown; allowed: {', '.join((*PROVIDERS, *TYPES))}", key="volumes")
+    return [TYPES[name] for name in named]
+
+
+def _of_sizes(sold: VolumeType, asked_gib: int) -> Iterator[Offer]:
+    """Sizes that have a name and a price."""
+    fitting = [size for size in sold.sizes if size[0] >= asked_gib]
+    for number, (gib, _, is_faster) in enumerate(fitting):
+        if is_faster or not number:
+            yield _offer(sold, gib)
+
+
+def _growing(sold: VolumeType, asked_gib: int) -> Iterator[Offer]:
+    """The size that was asked for, and larger ones as long as a limit grows with them."""
+    least, most = sold.gib
+    first = max(least, asked_gib)
+    if first > most:
+        return
+    growing = sold.grows_to_gib
+    last = min(most, growing[-1])
+    sizes = {first, *(gib for gib in growing if first < gib <= last)}
+    step = float(first)
+    while (step := step * SIZE_STEP) < last:
+        sizes.add(math.ceil(step))
+    for gib in sorted(sizes):
+        yield _offer(sold, gib)
+
+
+def _provisioned(
+    sold: VolumeType, asked_gib: int, sold_iops: tuple[int, int], steps: Sequence[int], throughput: Sequence[int]
+) -> Iterator[Offer]:
+    """Requests, and where it can be had apart, throughput."""
+    least, most = sold.gib
+    lowest, highest = sold_iops
+    wanted = {step for step in steps if lowest <= step <= highest} | ({lowest} if steps[0] < lowest else set())
+    for iops in sorted(wanted):
+        needed = -(-iops // sold.iops_a_gib) if sold.iops_a_gib else 0
+        # What is free comes with any size. Whoever pays for a larger size takes the room.
+        gib = sold.billed_gib(max(least, asked_gib, 0 if iops == sold.free_iops else needed))
+        if gib > most:
+            continue
+        rate_most = sold.throughput_max(iops)
+        if sold.throughput is None or rate_most is None:
+            yield _offer(sold, gib, iops)
+            continue
+        for rate in _rates(throughput, sold.throughput[0], rate_most):
+            yield _offer(sold, gib, iops, rate)
+
+
+def _rates(steps: Sequence[int], least: int, most: int) -> list[int]:
+    """The steps that are sold with so many requests, what is least, and what is most."""
+    return sorted(
+        {max(least, min(steps[0], most)), *(step for step in steps if least <= step <= most), max(least, most)}
+    )
+
+
+def _offer(sold: VolumeType, gib: int, iops: int | None = None, rate: int | None = None) -> Offer:
+    values = {"volume.type": sold.name, "capacity.size": f"{gib}GiB"}
+    if iops is not None:
+        values["volume.iops"] = str(iops)
+    if rate is not None:
+        values["volume.throughput"] = f"{rate}{sold.rate_unit}"
+    return Offer(sold.name, sold.provider, sold.base, values, tuple(sold.bill(gib, iops, rate)))

@@ -1,0 +1,278 @@
+"""What is expected to be lost: arrays by a birth-death chain, sectors by the data sheet's bound.
+
+No figure here is better than the failure rates that are put in: rates of models differ fifty times within one fleet and
+year. What is returned is exact for what was put in; ``told`` shows one digit of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from headstack._native import InputError, Level, VolumeType
+from headstack.catalogue.drive import Drive
+from headstack.choice.answer import Durability
+
+YEAR_H = 8766.0
+"""Of 365.25 days."""
+WINDOWS_YEAR_H = 8760.0
+"""Of 365 days, as Backblaze counts windows (erasure-coding-durability 37f758d)."""
+
+CLASSES = ("disk", "flash", "volume")
+"""What rates can be put in for, beside the names of drives."""
+
+DISK_AFR_PERCENT = 1.57
+"""Measured: 4,372 failures of 298,054 disks of Backblaze in 2024; 1.01 to 1.7 in 2021 to 2023, models 0.2 to 11."""
+FLASH_AFR_PERCENT = 1.0
+"""Measured: about 1 of Backblaze's boot drives in the middle of 2023, below 1 in 2022. Others: 0.2 to 1."""
+OTHER_VOLUME_AFR_PERCENT = 0.2
+"""Assumed of volumes whose provider's figure was not read: the worse end of what Amazon states."""
+
+DISK_BITS_PER_ERROR = 1e15
+"""Assumed of disks whose file states none: nearline and SAS disks, by their sheets; desktop disks 1e14."""
+FLASH_BITS_PER_ERROR = 1e17
+"""Assumed of solid-state drives: data-centre drives, by their sheets; consumer drives 1e15 to 1e16."""
+
+
+def afr_percent(drive: Drive, overrides: Mapping[str, float] | None = None) -> tuple[float, str]:
+    """Drives of this model that fail a year, and where the figure is from.
+
+    ``overrides`` go by the drive's name, then by its class (``disk``, ``flash``, ``volume``). Without one it is the
+    rate of the class in the field: data sheets state a third to a fifth of it, so that theirs is told and not used.
+    Raises ``InputError`` for a rate that cannot be.
+
+    >>> afr_percent(Drive.load("exos-x18-18tb"), {"disk": 0.9})
+    (0.9, 'stated by the caller for disk')
+    """
+    given = dict(overrides or {})
+    for name, percent in given.items():
+        _checked_afr(percent, f"afr: {name}")
+    of_class = _class_of(drive)
+    for key in (drive.name, of_class):
+        if key in given:
+            return given[key], f"stated by the caller for {key}"
+    percent, source = _field_rate(drive, of_class)
+    sheet = _sheet_rate(drive)
+    return percent, f"{source}; {sheet}" if sheet else source
+
+
+def bits_per_error(drive: Drive) -> tuple[float, str]:
+    """Bits read for one sector that cannot be, and where the figure is from; endless for volumes of a cloud.
+
+    >>> bits_per_error(Drive.load("exos-x18-18tb"))[0]
+    1000000000000000.0
+    """
+    for value in drive.stated:
+        if value["key"] == "reliability.bits_per_error":
+            return float(value["value"]), f"a data sheet's worst, by its file ({value['source'] or 'of the user'})"
+    match _class_of(drive):
+        case "volume":
+            return math.inf, "assumed: the provider repairs what it cannot read"
+        case "flash":
+            return FLASH_BITS_PER_ERROR, "assumed, as sheets of data-centre flash state it"
+    return DISK_BITS_PER_ERROR, "assumed, as sheets of nearline disks state it"
+
+
+def mean_time_to_loss_years(drives: int, survives: int, afr_percent: float, rebuild_h: float) -> float:
+    """Of one group until more drives fail than it survives, by the exact birth-death chain, one rebuild at a time.
+
+    >>> f"{mean_time_to_loss_years(2, 1, 1.5, 24):.2e}"
+    '8.00e+05'
+    """
+    failing_h = _failing_h(drives, survives, afr_percent, rebuild_h)
+    # Mean time from i failed drives to i + 1: its own rate, and the way back from each repair before.
+    total_h = step_h = 0.0
+    for failed in range(survives + 1):
+        rate_h = (drives - failed) * failing_h
+        step_h = (1 + step_h / rebuild_h) / rate_h if failed else 1 / rate_h
+        total_h += step_h
+    return total_h / YEAR_H
+
+
+def loss_a_year(drives: int, survives: int, afr_percent: float, rebuild_h: float, groups: int = 1) -> float:
+    """Probability that within a year some group of so many drives loses more of them than it survives.
+
+    Failures are independent, rates constant, and a spare is always there: without one, ``rebuild_h`` has to hold the
+    time until somebody brings it.
+
+    >>> f"{loss_a_year(8, 2, 1.5, 24):.1e}"
+    '8.7e-09'
+    """
+    if groups < 1:
+        raise InputError(f"{groups}; 1 or more", key="groups")
+    return -math.expm1(-groups / mean_time_to_loss_years(drives, survives, afr_percent, rebuild_h))
+
+
+def asymptotic_time_to_loss_years(drives: int, survives: int, afr_percent: float, rebuild_h: float) -> float:
+    """The formula that is usually printed, right where rebuilds are short against failures: a check of the chain.
+
+    >>> f"{asymptotic_time_to_loss_years(8, 1, 1.5, 24):.1e}"
+    '2.9e+04'
+    """
+    failing_h = _failing_h(drives, survives, afr_percent, rebuild_h)
+    ways = math.prod(drives - failed for failed in range(survives + 1))
+    return 1 / (ways * failing_h ** (survives + 1) * rebuild_h**survives) / YEAR_H
+
+
+def loss_a_year_by_windows(drives: int, survives: int, afr_percent: float, rebuild_h: float) -> float:
+    """The same as Backblaze counts it: windows as long as a rebuild, in each of which too many drives may fail.
+
+    ``afr_percent`` is a rate here, shared evenly over 365 days.
+
+    >>> f"{loss_a_year_by_windows(20, 3, 0.405, 6.5 * 24):.2e}"
+    '7.35e-12'
+    """
+    _failing_h(drives, survives, afr_percent, rebuild_h)
+    failing = afr_percent / 100 * rebuild_h / WINDOWS_YEAR_H
+    lost = math.fsum(
+        math.comb(drives, failed) * failing**failed * (1 - failing) ** (drives - failed)
+        for failed in range(survives + 1, drives + 1)
+    )
+    return -math.expm1(WINDOWS_YEAR_H / rebuild_h * math.log1p(-lost))
+
+
+def meets_unreadable(read_bytes: float, bits_per_error: float) -> float:
+    """Probability that reading so much meets a sector that cannot be read.
+
+    >>> f"{meets_unreadable(7 * 16e12, 1e15):.0%}"
+    '59%'
+    """
+    if bits_per_error <= 1:
+        raise InputError(f"{bits_per_error:g}; above 1", key="bits_per_error")
+    return -math.expm1(read_bytes * 8 * math.log1p(-1 / bits_per_error))
+
+
+def unreadable_a_year(
+    drives: int,
+    survives: int,
+    afr_percent: float,
+    rebuild_h: float,
+    capacity_bytes: float,
+    bits_per_error: float,
+    groups: int = 1,
+    width: int | None = None,
+) -> float:
+    """Expected rebuilds a year that meet a sector that cannot be read while no redundancy is left to repair it.
+
+    Those are the rebuilds of groups of which as many drives failed as they survive. All of such a rebuild counts,
+    though a part of it may have been done while there was redundancy: with the data sheet's worst, it is a bound. A
+    level without redundancy rebuilds nothing. ``width`` is that of declustered stripes (dRAID), of
+    which few are critical.
+
+    >>> round(unreadable_a_year(8, 1, 1.5, 29, 16e12, 1e15), 3)
+    0.072
+    """
+    failing_h = _failing_h(drives, survives, afr_percent, rebuild_h)
+    if survives == 0:
+        return 0.0
+    # Shares of the time with 0, 1 … failed drives, of a chain that is renewed rather than lost.
+    shares = [1.0]
+    for failed in range(survives):
+        shares.append(shares[-1] * (drives - failed) * failing_h * rebuild_h)
+    rebuilds = shares[survives - 1] / math.fsum(shares) * (drives - survives + 1) * failing_h * YEAR_H
+    stripe = drives if width is None else width
+    # Of the stripes of the drive that failed last, those that the others which failed belong to, too.
+    critical = math.prod((stripe - other) / (drives - other) for other in range(1, survives))
+    read_bytes = (stripe - survives) * capacity_bytes * critical
+    return groups * rebuilds * meets_unreadable(read_bytes, bits_per_error)
+
+
+def durability_of(
+    level: str,
+    drives: int,
+    spans: int,
+    drive: Drive,
+    rebuild: tuple[float, str],
+    overrides: Mapping[str, float] | None = None,
+) -> Durability:
+    """All of it for drives of one model in a level; ``rebuild`` is hours and where they are from.
+
+    >>> durability_of("raid6", 12, 1, Drive.load("exos-x16-16tb"), (29, "assumed")).afr_percent
+    1.57
+    """
+    percent, source = afr_percent(drive, overrides)
+    rebuild_h, rebuild_source = rebuild
+    found = Level(level).redundancy(drives, spans)
+    bits, bits_source = bits_per_error(drive)
+    group = (found.members, found.survives, percent, rebuild_h)
+    unreadable = unreadable_a_year(*group, drive.capacity_bytes, bits, found.groups, found.width)
+    loss = loss_a_year(*group, found.groups)
+    read = bits_source if math.isinf(bits) else f"a sector in {bits:.0e} bits is unreadable, {bits_source}"
+    return Durability(percent, source, rebuild_h, f"{rebuild_source}; {read}", loss, unreadable)
+
+
+def told(durability: Durability) -> str:
+    """One digit of it, and what was put in.
+
+    >>> told(Durability(1.5, "stated", 24, "stated", 3.5e-5, 0.0))
+    'about 1 in 30,000 a year at 1.5 % a drive'
+    """
+    loss = f"{_one_in(durability.loss_a_year)} a year at {durability.afr_percent:g} % a drive"
+    unreadable = durability.unreadable_a_year
+    if unreadable <= 0:
+        return loss
+    often = f"{_digit(unreadable)} times a year" if unreadable >= 1 else f"once in {_digit(1 / unreadable)} years"
+    return f"{loss}; a rebuild loses sectors about {often} by the data sheets' worst"
+
+
+def _one_in(probability: float) -> str:
+    if probability <= 0:
+        return "less than can be computed"
+    if probability >= 0.5:
+        return f"about {_digit(100 * probability)} %"
+    return f"about 1 in {_digit(1 / probability)}"
+
+
+def _digit(value: float) -> str:
+    """One significant digit: 3, 30,000 or 2 x 10^11."""
+    power = math.floor(math.log10(value))
+    digit = round(value / 10**power)
+    if power >= 9:
+        digit, power = (1, power + 1) if digit == 10 else (digit, power)
+        return f"10^{power}" if digit == 1 else f"{digit} x 10^{power}"
+    return f"{digit * 10**power:,}" if power >= 0 else f"{digit * 10.0**power:g}"
+
+
+def _failing_h(drives: int, survives: int, afr_percent: float, rebuild_h: float) -> float:
+    """Failures of a drive an hour; raises for a group that cannot be."""
+    if not 0 <= survives < drives:
+        raise InputError(f"{survives} of {drives} drives; 0 to {drives - 1}", key="survives")
+    if not (rebuild_h > 0 and math.isfinite(rebuild_h)):
+        raise InputError(f"{rebuild_h:g}; above 0", key="rebuild_h")
+    return -math.log1p(-_checked_afr(afr_percent, "afr_percent") / 100) / YEAR_H
+
+
+def _checked_afr(percent: float, what: str) -> float:
+    if not 0 < percent < 100:
+        raise InputError(f"{what}: {percent:g} %; above 0 and below 100")
+    return percent
+
+
+def _class_of(drive: Drive) -> str:
+    return {"disk": "disk", "ssd": "flash", "volume": "volume"}[drive.kind]
+
+
+def _field_rate(drive: Drive, of_class: str) -> tuple[float, str]:
+    match of_class:
+        case "disk":
+            return DISK_AFR_PERCENT, "measured of all disks of Backblaze in 2024; models are 0.2 to 11 %"
+        case "flash":
+            return FLASH_AFR_PERCENT, "measured of Backblaze's flash in 2023, about"
+    stated = {value["key"]: value["value"] for value in drive.stated}
+    if (kind := stated.get("volume.type")) and (published := VolumeType(kind).afr_percent):
+        return published
+    return OTHER_VOLUME_AFR_PERCENT, "assumed, as Amazon states it of gp3: this provider's figure was not read"
+
+
+def _sheet_rate(drive: Drive) -> str:
+    """What the data sheet states, for people; empty where the drive's file has nothing of it."""
+    stated = {value["key"]: value for value in drive.stated}
+    for key in ("reliability.afr_percent", "reliability.mtbf_h"):
+        if key not in stated:
+            continue
+        figure, from_whom = float(stated[key]["value"]), f"by its file ({stated[key]['source'] or 'of the user'})"
+        if key == "reliability.afr_percent":
+            return f"its data sheet states {figure:g} %, {from_whom}"
+        percent = -100 * math.expm1(-YEAR_H / figure)
+        return f"its data sheet states {figure:,.0f} h between failures, {percent:.2f} % a year, {from_whom}"
+    return ""

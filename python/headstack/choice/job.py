@@ -1,0 +1,246 @@
+"""The job: what is to be carried, within which limits, and what the buyer asks of the system besides."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from headstack import _native
+from headstack._native import InputError, format_bytes
+from headstack.choice.limits import Limit
+from headstack.io.json_text import quoted
+from headstack.prediction.environment import classes_of
+from headstack.prediction.request_class import RequestClass
+from headstack.traces.traces import Trace
+
+OBJECTIVES = {"usd": "$", "watts": "W", "bays": "bays", "latency": "ms"}
+"""What can be least, and its unit."""
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What the system is put under."""
+
+    name: str
+    blueprint: dict[str, Any] | None
+    """Of a workload or scenario, as the compiled part takes it; ``None`` of a trace."""
+    trace: Trace | None
+    rate_per_s: float | None
+    """What arrives, whether or not answers come; ``None`` where the workload or scenario says itself what it does."""
+    depth: int | None
+    """Requests outstanding, or clients, instead of what it says itself."""
+    source: str
+    """The id or file that it is of; empty of several together."""
+    classes: tuple[RequestClass, ...]
+    """The mix of its requests; of a scenario or a trace empty: no bound is computed then."""
+
+    @property
+    def is_scenario(self) -> bool:
+        """Whether it has streams of its own."""
+        return self.blueprint is not None and self.blueprint["kind"] == "scenario"
+
+    def scaled(self, factor: float) -> Demand:
+        """The same with so many times the load. Raises ``InputError`` where it has none that can be scaled."""
+        if factor == 1:
+            return self
+        if self.rate_per_s is not None:
+            return replace(self, rate_per_s=self.rate_per_s * factor)
+        if self.depth is not None:
+            return replace(self, depth=max(1, round(self.depth * factor)))
+        raise InputError(f"{self.name}: it states its own load; give --rate or --depth to scale it")
+
+
+def demand_of(names: Sequence[str | os.PathLike[str]], rates: Sequence[float] = (), depth: int | None = None) -> Demand:
+    """The demand of a workload, a scenario or a trace, or of several workloads at once, each at a rate of its own.
+
+    Raises ``InputError`` for what cannot be put together.
+
+    >>> from headstack.choice.job import demand_of
+    >>> demand_of(["file-server"], rates=[400]).rate_per_s
+    400
+    """
+    if not names:
+        raise InputError("nothing to be carried is named; give a workload, a scenario or a trace")
+    if rates and depth is not None:
+        raise InputError("rate, depth: only one of them can be given")
+    if len(rates) > 1 and len(rates) != len(names):
+        raise InputError(f"{len(rates)} for {len(names)} workloads; give one for all, or one each", key="rate")
+    if len(names) > 1:
+        return _together([os.fspath(name) for name in names], rates)
+    name, rate = os.fspath(names[0]), rates[0] if rates else None
+    if rate is not None and rate <= 0:
+        raise InputError(f"{rate:g} is out of range; above 0 is allowed", key="rate")
+    path = Path(name)
+    if path.is_file() and path.suffix != ".toml":
+        if depth is not None:
+            raise InputError("depth: a recording has its own; give --scale", file=name)
+        trace = Trace(path)
+        return Demand(path.stem, None, trace, rate or recorded_rate(trace), None, name, ())
+    blueprint = _native.demand_blueprint(name)
+    if blueprint["kind"] == "scenario":
+        if rate is not None:
+            raise InputError("rate: a scenario states its own load; give --scale", file=name)
+        stated = _native.load_demand(name)["scenario"]
+        clients = depth or stated.get("clients")
+        return Demand(stated["name"], blueprint, None, None, clients, name, ())
+    workload = _native.load_demand(name)["workload"]
+    arrivals = workload["arrivals"]
+    if rate is None and depth is None:
+        if "open" in arrivals:
+            rate = arrivals["open"]["rate_per_s"]
+        else:
+            depth = arrivals["closed"]["outstanding"]
+    called = workload["name"]
+    return Demand(called, blueprint, None, rate, depth, name, classes_of(called, workload["lines"]))
+
+
+def _together(names: list[str], rates: Sequence[float]) -> Demand:
+    """Several workloads at once, as the streams of a scenario."""
+    if len(rates) != len(names):
+        raise InputError(f"{', '.join(names)}: at once each needs a rate of its own; give --rate {len(names)} times")
+    streams = []
+    for name, rate in zip(names, rates, strict=True):
+        blueprint = _native.demand_blueprint(name)
+        if blueprint["kind"] != "workload":
+            raise InputError(f"at once with others a workload is allowed, and this is a {blueprint['kind']}", file=name)
+        told = tomllib.loads(blueprint["text"])
+        access: dict[str, Any] = {
+            key: told[key] for key in ("lines", "addresses", "streams", "stream_turn") if key in told
+        }
+        access["arrivals"] = {"open": {"rate_per_s": rate, "process": "poisson"}}
+        streams.append({"name": told["name"], "access": access})
+    name = " and ".join(stream["name"] for stream in streams)
+    # The length is another in each run.
+    told = {"name": name, "run_length": {"requests": 1000}, "streams": streams}
+    text = "\n".join(f"{key} = {_toml(value)}" for key, value in told.items())
+    return Demand(name, {"kind": "scenario", "text": text, "drives": {}}, None, None, None, "", ())
+
+
+def _toml(value: Any) -> str:
+    """A value as TOML in one line, whose strings and numbers JSON writes alike."""
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {_toml(one)}" for key, one in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return quoted(value)
+
+
+@cache
+def recorded_rate(trace: Trace) -> float:
+    """Requests a second of a recording."""
+    first_ns, last_ns = trace.info()["summary"]["total"]["arrivals_ns"]
+    if last_ns <= first_ns:
+        raise InputError(f"{', '.join(trace.paths)}: all requests come at once, so that there is no rate; give --rate")
+    return float(recorded_requests(trace) / (last_ns - first_ns) * 1e9)
+
+
+@cache
+def recorded_requests(trace: Trace) -> int:
+    """Requests of a recording."""
+    return int(sum(trace.info()["summary"]["total"]["requests"].values()))
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is to be done, and what the system must be."""
+
+    demand: Demand
+    limits: tuple[Limit, ...]
+    capacity_bytes: int
+    """Of data, before compression."""
+    reserve_share: float = 0.0
+    """Of the usable capacity, what a file system keeps free."""
+    compression: float = 1.0
+    """Bytes of data for each byte that is stored."""
+    survive: int = 0
+    """Drives that may fail, whichever they are."""
+    loss_a_year: float | None = None
+    """The most that the probability of losing data in a year may be."""
+    bays: int | None = None
+    watts: float | None = None
+    usd: float | None = None
+    spares: int = 0
+    years: float = 0.0
+    """Over which running costs count; 0 for the purchase alone."""
+    pue: float = 1.5
+    """Watts drawn for each watt of the drives, cooling and supplies among them: an assumption."""
+    objectives: tuple[str, ...] = ("usd",)
+    requests_max: int = 128_000
+    """Simulated of one system at most."""
+    spread: bool = False
+    """Whether the requests go to all of the system, and not to as much of it as the data take."""
+
+    def __post_init__(self) -> None:
+        if not self.limits:
+            raise InputError("no limit is given, and without one the cheapest is the smallest; give --limit p99=20ms")
+        for name, value in (("reserve", self.reserve_share), ("survive", self.survive), ("spares", self.spares)):
+            if value < 0:
+                raise InputError(f"{value:g} is negative; 0 or more is allowed", key=name)
+        for name, of in (("watts", self.watts), ("budget", self.usd), ("bays", self.bays)):
+            if of is not None and of <= 0:
+                raise InputError(f"{of:g} is out of range; above 0 is allowed", key=name)
+        if self.loss_a_year is not None and not 0 < self.loss_a_year < 1:
+            raise InputError(
+                f"{self.loss_a_year:g} is no probability of losing data; above 0 and below 1 is allowed", key="loss"
+            )
+        if self.pue < 1:
+            raise InputError(f"{self.pue:g} is less than the drives draw; 1 or more is allowed", key="pue")
+        if self.reserve_share >= 1:
+            raise InputError(f"{100 * self.reserve_share:g}% leaves nothing; below 100% is allowed", key="reserve")
+        if self.compression <= 0:
+            raise InputError(f"{self.compression:g} is out of range; above 0 is allowed", key="compression")
+        if not 1 <= len(self.objectives) <= 2 or len(set(self.objectives)) < len(self.objectives):
+            told = ",".join(self.objectives)
+            raise InputError(
+                f"{told!r}; one of {', '.join(OBJECTIVES)}, or two of them for a frontier", key="objective"
+            )
+        for objective in self.objectives:
+            if objective not in OBJECTIVES:
+                raise InputError(f"{objective!r} is unknown; allowed: {', '.join(OBJECTIVES)}", key="objective")
+        for objective in self.objectives:
+            if objective == "latency" and not any(limit.is_most for limit in self.limits):
+                raise InputError("latency: no response time has a limit; give one, such as mean=50ms", key="objective")
+
+    @property
+    def latency_place(self) -> int:
+        """Which of the limits is the one whose figure is least where the response time is to be."""
+        return next(place for place, limit in enumerate(self.limits) if limit.is_most)
+
+    @property
+    def stored_bytes(self) -> int:
+        """What the data take on the system."""
+        return round(self.capacity_bytes / self.compression)
+
+    @property
+    def usable_bytes(self) -> int:
+        """What the system must export."""
+        return round(self.stored_bytes / (1 - self.reserve_share))
+
+    def in_words(self) -> list[str]:
+        """The job, a line each."""
+        demand = self.demand
+        load = (
+            f" at {demand.rate_per_s:,.4g} requests a second"
+            if demand.rate_per_s is not None
+            else f" with {demand.depth} outstanding"
+            if demand.depth is not None
+            else ""
+        )
+        limits = ", ".join(limit.text + (" while rebuilding" if limit.rebuilding else "") for limit in self.limits)
+        asked = [f"{demand.name}{load}; {limits}"]
+        parts = [f"{format_bytes(self.capacity_bytes)} of data"] if self.capacity_bytes else []
+        parts += [f"compressed {self.compression:g} to 1"] if self.compression != 1 else []
+        parts += [f"{100 * self.reserve_share:g} % kept free"] if self.reserve_share else []
+        parts += [f"survives {self.survive} failure{'s' * (self.survive > 1)}"] if self.survive else []
+        parts += [f"loses data in {self.loss_a_year:g} of years at most"] if self.loss_a_year is not None else []
+        parts += [f"{self.spares} spare{'s' * (self.spares > 1)}"] if self.spares else []
+        parts += [f"{self.bays} bays at most"] if self.bays is not None else []
+        parts += [f"{self.watts:g} W at most"] if self.watts is not None else []
+        parts += [f"${self.usd:,.0f} at most"] if self.usd is not None else []
+        parts += [f"costs of {self.years:g} years"] if self.years else []
+        return [*asked, *([", ".join(parts)] if parts else [])]

@@ -1,0 +1,215 @@
+"""What a job asks of a system: limits on response times and rates, and what a run knows of them."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from headstack._native import InputError, parse_duration_ns
+from headstack.catalogue.flash_state import NOT_STEADY
+from headstack.choice.answer import Says, Verdict
+from headstack.io.values import number, rate_bytes_per_s
+
+PERCENTILES = {"p50": "p50", "p90": "p90", "p95": "p95", "p99": "p99", "p999": "p999", "p99.9": "p999"}
+"""What a run keeps the interval of, by the column's name."""
+FORM = "p99=20ms, mean=5ms, read.p99=10ms, iops=4000 and mb_per_s=400 are such"
+FEW_BEYOND = "too few requests beyond it"
+"""What results say where a percentile has no interval since few requests were slower (crates/result)."""
+WRITE_CACHE = "data in write caches still changed"
+"""What results say where the interval is not known since a write cache fills, or empties (crates/result)."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """One limit: the most that a response time may be, or the least that a rate must be."""
+
+    text: str
+    """As it was asked."""
+    figure: str
+    """``mean``, ``p50`` … ``p999``, ``iops`` or ``mb_per_s``."""
+    value: float
+    """In ms, requests a second or MB/s."""
+    kind: str = ""
+    """``read`` or ``write``; empty for all requests together."""
+    rebuilding: bool = False
+    """Whether it holds while a drive is replaced, and not in service as usual."""
+
+    @property
+    def is_most(self) -> bool:
+        """Whether it is the most, not the least."""
+        return self.figure not in ("iops", "mb_per_s")
+
+    @property
+    def unit(self) -> str:
+        """Of the value."""
+        return {"iops": "1/s", "mb_per_s": "MB/s"}.get(self.figure, "ms")
+
+    @property
+    def name(self) -> str:
+        """Which figure it is of, for people: ``p99``, ``mean of reads``, ``p99 while rebuilding``."""
+        shown = {"p999": "p99.9", "iops": "IO/s", "mb_per_s": "MB/s"}.get(self.figure, self.figure)
+        return shown + (f" of {self.kind}s" if self.kind else "") + (" while rebuilding" if self.rebuilding else "")
+
+    @property
+    def column(self) -> str:
+        """The column of results that has it, where it is of all requests."""
+        return {"mean": "mean_ms", "iops": "iops", "mb_per_s": "mb_per_s"}.get(self.figure, f"{self.figure}_ms")
+
+    @property
+    def quantile(self) -> float | None:
+        """0.99 of ``p99``; ``None`` of what is no percentile."""
+        return int(self.figure[1:]) / 10 ** len(self.figure[1:]) if self.figure.startswith("p") else None
+
+    @property
+    def requests_min(self) -> int:
+        """Fewer say nothing of it: twenty beyond a percentile are known to a quarter."""
+        return 1000 if self.quantile is None else math.ceil(20 / (1 - self.quantile))
+
+    def relaxed(self, share: float) -> Limit:
+        """The same, looser by a share: 0.1 makes 20 ms 22 ms, and 4,000 requests a second 3,600."""
+        value = self.value * (1 + share if self.is_most else 1 - share)
+        shown = f"{value:g}ms" if self.is_most else f"{value:g}"
+        return Limit(f"{self.text.partition('=')[0]}={shown}", self.figure, value, self.kind, self.rebuilding)
+
+
+def limit_of(text: str) -> Limit:
+    """A limit as it is written: ``p99=20ms``, ``read.mean=5ms``, ``iops=4000``, ``mb_per_s=400``.
+
+    Raises ``InputError`` for what is none.
+
+    >>> from headstack.choice.limits import limit_of
+    >>> limit_of("read.p99=20ms").name
+    'p99 of reads'
+    """
+    match = re.fullmatch(r"(?:(read|write)\.)?([a-z0-9_.]+)=(.+)", text.strip())
+    if match is None:
+        raise InputError(f"{text}: is not a limit; {FORM}", key="limit")
+    kind, figure, value = match[1] or "", match[2], match[3].strip()
+    if figure in ("iops", "mb_per_s"):
+        if kind:
+            raise InputError(f"{text}: rates are of all requests together; {figure}={value} is allowed", key="limit")
+        named = f"limit: {text}"
+        is_bytes = figure == "mb_per_s" and value[-1].isalpha()
+        least = rate_bytes_per_s(named, value) / 1e6 if is_bytes else number(named, value.removesuffix("/s"))
+        if least <= 0:
+            raise InputError(f"{named}: above 0 is allowed")
+        return Limit(text.strip(), figure, least)
+    if figure != "mean" and figure not in PERCENTILES:
+        raise InputError(
+            f"{text}: {figure} is unknown; allowed: mean, {', '.join(PERCENTILES)}, iops, mb_per_s", key="limit"
+        )
+    try:
+        value_ms = parse_duration_ns(value) / 1e6
+    except InputError as error:
+        raise InputError(f"{text}: {error}", key="limit") from None
+    if value_ms <= 0:
+        raise InputError(f"{text}: above 0 is allowed", key="limit")
+    return Limit(text.strip(), PERCENTILES.get(figure, figure), value_ms, kind)
+
+
+@dataclass(frozen=True)
+class Known:
+    """What runs of one system know of the figure of a limit."""
+
+    value: float | None
+    """``None`` where nothing was answered."""
+    low: float | None
+    high: float | None
+    requests: int
+    why: str = ""
+    """Why the interval is not known."""
+    piles_up: bool = False
+    """Whether requests pile up: there is no long run."""
+    impossible: bool = False
+    """Whether no run was possible: ``why`` says why."""
+
+
+def known(limit: Limit, row: Mapping[str, Any]) -> Known:
+    """What the row of a run knows of a limit on all requests. The interval of a rate in a closed loop follows from that
+    of the mean response, by Little's law; an open loop's rate is what is offered, unless requests pile up."""
+    value, requests = row[limit.column], int(row["requests"] or 0)
+    why = row["sampling"] or ""
+    piles_up = bool(row["saturated"])
+    if limit.is_most:
+        name = limit.column.removesuffix("_ms")
+        low, high = row[f"{name}_low_ms"], row[f"{name}_high_ms"]
+        if low is None and not why:
+            why = FEW_BEYOND
+        return Known(value, low, high, requests, why, piles_up)
+    mean, low_ms, high_ms = row["mean_ms"], row["mean_low_ms"], row["mean_high_ms"]
+    if row["rate_per_s"] is not None:
+        return Known(value, value, value, requests, "", piles_up) if value is not None else Known(None, None, None, 0)
+    if None in (value, mean, low_ms, high_ms):
+        return Known(value, None, None, requests, why, piles_up)
+    return Known(value, value * mean / high_ms, value * mean / low_ms, requests, "", piles_up)
+
+
+FAR = 2.0
+"""A figure without an interval that misses a limit by so much does miss it: of a p99 of twice the limit, several times
+as many requests are slow as may be, more than chance makes of twenty. A percentile that is within a limit by so much
+meets it, where only the number of slower requests leaves it without an interval."""
+FILLING = 1.25
+"""The same where data in a write cache still change: from an empty one, what is yet to come is no faster than what was;
+and from one that begins as dirty as it was found to stay, means came to within 15 % of those of runs sixty times as
+long. An SSD that writes to erased flash is judged as the new drive that it is, with this factor on either side: the
+answer's warnings name its state."""
+
+
+def judged(limit: Limit, found: Known) -> Says:
+    """What is known: that the limit holds, that it does not, or neither. Where the long run lies is an interval of
+    95 %, of which one end counts: either answer is wrong in one case of forty."""
+    if found.value is None:
+        return "does not"
+    if found.piles_up and limit.is_most:
+        return "does not"
+    if found.low is None or found.high is None:
+        missed = off(limit, found)
+        is_sampled = found.why.endswith(FEW_BEYOND) and found.requests >= limit.requests_min
+        if (found.why.startswith(NOT_STEADY) and missed <= 1 / FILLING) or (is_sampled and missed <= 1 / FAR):
+            return "meets"
+        fills = WRITE_CACHE in found.why or found.why.startswith(NOT_STEADY)
+        return "does not" if missed > (FILLING if fills else FAR) else "cannot tell"
+    if limit.is_most:
+        return "meets" if found.high <= limit.value else "does not" if found.low > limit.value else "cannot tell"
+    return "meets" if found.low >= limit.value else "does not" if found.high < limit.value else "cannot tell"
+
+
+def off(limit: Limit, found: Known) -> float:
+    """By what factor the limit is missed: above 1 where it is, infinite where requests pile up."""
+    if found.value is None or (found.piles_up and limit.is_most):
+        return math.inf
+    if limit.is_most:
+        return found.value / limit.value
+    return math.inf if found.value == 0 else limit.value / found.value
+
+
+def verdict(limit: Limit, found: Known, model: tuple[float, float] | None = None) -> Verdict:
+    """What is said of a limit, with the error of the model where that is known: both must let it."""
+    says = judged(limit, found)
+    if says == "meets" and model is not None:
+        holds = model[1] <= limit.value if limit.is_most else model[0] >= limit.value
+        says = "meets" if holds else "cannot tell"
+    why = found.why
+    if says == "cannot tell" and not why:
+        why = "the interval holds the limit" if judged(limit, found) == says else "the model's error holds the limit"
+    return Verdict(
+        limit.text + (" while rebuilding" if limit.rebuilding else ""),
+        says,
+        limit.unit,
+        limit.value,
+        None if found.piles_up and limit.is_most else found.value,
+        found.low,
+        found.high,
+        None if model is None else model[0],
+        None if model is None else model[1],
+        why if says == "cannot tell" else "",
+        found.requests,
+    )
+
+
+def together(says: list[Says]) -> Says:
+    """Of several limits at once."""
+    return "does not" if "does not" in says else "cannot tell" if "cannot tell" in says else "meets"

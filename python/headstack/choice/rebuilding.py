@@ -1,0 +1,256 @@
+"""How long a rebuild takes, by simulation, and schedules that keep an array rebuilding."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, TypedDict, Unpack
+
+from headstack._native import InputError, Level, Redundancy, RunError
+from headstack.catalogue.array import Array
+from headstack.io.json_text import quoted
+from headstack.simulation.runs import Demand, Swept, run
+
+FIRST_TIME_S = 4
+"""The shortest run: hundreds of steps of a rebuild."""
+STEADY = 0.03
+"""A rate is steady where a run twice as long adds no more than this to it, or takes it away."""
+DOUBLINGS = 8
+"""Of the run until its rate is steady: to 17 minutes of simulated time."""
+PLACES = 5
+"""Where on a disk a rebuild is timed, from its outermost zone to its innermost."""
+IDLE_RATE_PER_S = 2
+"""Requests a second of an array that is as good as idle. Without any, all drives go on in the same turn of theirs for
+ever, which makes a rebuild up to a half quicker or slower than any other beginning."""
+SCHEDULE_S = 3600.0
+"""How long a schedule keeps an array rebuilding."""
+RESTARTS = 200
+"""Of a rebuild in one schedule, at most."""
+FULL_CACHE_BYTES = 256_000_000
+"""Cells with one bit of a drive whose larger cache of them is full: a rebuild fills so many in a second or two."""
+FLASH_MAX_BYTES_PER_S = 14e9
+"""Nothing fills a spare faster: four lanes of PCIe 5."""
+
+
+class Load(TypedDict, total=False):
+    """What an array does beside rebuilding; options of runs."""
+
+    rate: Swept
+    depth: Swept
+    range: Swept
+    size: Swept
+    read: Swept
+    random: Swept
+    think: Swept
+    arrivals: Swept
+    seed: Swept
+
+
+def rebuild_h(system: Array, demand: Demand | None = None, **load: Unpack[Load]) -> tuple[float, str]:
+    """Hours until the first drive of the array that fails is rebuilt on a spare, and where the figure is from.
+
+    Simulated: the drive fails when the run begins, the array fills a spare (or spare room of dRAID) under this load,
+    and the run lasts until it does so at a steady rate, of disks in five zones, since the inner ones are slower.
+    Without a load the array is idle. So a part of a rebuild is simulated, and the rest follows from its rate. Raises
+    ``InputError`` for an array that nothing is rebuilt in, ``RunError`` where a rebuild makes no headway.
+
+    >>> hours, source = rebuild_h(Array.load("md-raid5-8x2tb"))
+    >>> 5 < hours < 7
+    True
+    """
+    group = _group_of(system)
+    under = "under load" if demand is not None or load else "idle"
+    rebuild = _Rebuild(system, group, demand, load if under != "idle" else {"rate": IDLE_RATE_PER_S})
+    time_s, before, rate = rebuild.steady()
+    if not rate:
+        return before, f"simulated {under}: all of it"
+    devices = _member_devices(system, system.description["groups"][group])
+    caches = [cache for device in devices if "ssd" in device and (cache := device["ssd"].get("slc_cache"))]
+    cached = max((cache["static_bytes"] + cache["dynamic_bytes"] for cache in caches), default=0)
+    if FULL_CACHE_BYTES < cached < rebuild.size_bytes:
+        beyond = _Rebuild(_with_small_caches(system), group, demand, rebuild.load)
+        beyond_s, took_h, slower = beyond.steady(FULL_CACHE_BYTES)
+        slower = slower or rebuild.size_bytes / (3600 * took_h)
+        hours = (cached / rate + (rebuild.size_bytes - cached) / slower) / 3600
+        timed = f"{time_s:g} s of it into cells with one bit, {beyond_s:g} s beyond them"
+        return hours, f"simulated {under}: {timed}, the rest at these rates"
+    zones = [device["disk"]["geometry"]["zones"] for device in devices if "disk" in device]
+    if not zones:
+        hours = (time_s / 2 + (rebuild.size_bytes - before) / rate) / 3600
+        return hours, f"simulated {under}: {time_s:g} s of it, the rest at the rate of their second half"
+    sizes = [
+        zone["sectors_per_track"] * (1 + zone["last_cylinder"] - zone["first_cylinder"]) for zone in max(zones, key=len)
+    ]
+    count = min(PLACES, len(sizes))
+    places = [number / (count - 1) for number in range(count)] if count > 1 else [0.0]
+    slow = [time_s / _headway(rebuild, time_s, place) for place in places]
+    hours = _mean(slow, sizes) * rebuild.size_bytes / 3600
+    return hours, f"simulated {under}: {time_s:g} s in each of {count} zones, those between by theirs"
+
+
+def _headway(rebuild: _Rebuild, time_s: float, place: float) -> float:
+    bytes_done, _ = rebuild.done(time_s, place)
+    if not bytes_done:
+        raise RunError(f"{rebuild.system.name}: its rebuild makes no headway in {time_s:g} s under this load")
+    return bytes_done
+
+
+def _with_small_caches(system: Array) -> Array:
+    """The array with drives whose cells with one bit are soon full: gigabytes of them take minutes to simulate."""
+    description = copy.deepcopy(system.description)
+    for device in description["devices"]:
+        if cache := device.get("ssd", {}).get("slc_cache"):
+            share = min(1.0, FULL_CACHE_BYTES / max(1, cache["static_bytes"] + cache["dynamic_bytes"]))
+            for part in ("static_bytes", "dynamic_bytes"):
+                cache[part] = int(cache[part] * share)
+    return replace(system, description=description)
+
+
+def _mean(values: Sequence[float], sizes: Sequence[float]) -> float:
+    """Over parts of these sizes, from the first of which to the last the values are spread evenly, with straight lines
+    between them."""
+    found = []
+    for part in range(len(sizes)):
+        at = part * (len(values) - 1) / max(1, len(sizes) - 1)
+        below = min(int(at), max(0, len(values) - 2))
+        above = min(below + 1, len(values) - 1)
+        found.append(values[below] + (values[above] - values[below]) * (at - below))
+    return math.fsum(value * size for value, size in zip(found, sizes, strict=True)) / math.fsum(sizes)
+
+
+def schedule_while_rebuilding(array: Array, failures: int = 1, lasting_s: float = SCHEDULE_S) -> str:
+    """A schedule of faults, as a file, by which the array rebuilds from the beginning of a run on.
+
+    So many drives fail at once, and a spare is added; where there is one, or spare room in dRAID, none is. Before the
+    rebuild can have ended the spare fails and another comes, so that it begins anew: for as long as ``lasting_s``, or
+    200 times. Of dRAID one rebuild is all there is. Raises ``InputError`` for failures that it does not survive.
+
+    >>> print(schedule_while_rebuilding(Array.load("nearline-12-raid6")).splitlines()[3])
+    member = "d0"
+    """
+    index = _group_of(array)
+    group = array.description["groups"][index]
+    found = _redundancy(group)
+    if not 1 <= failures <= found.survives:
+        raise InputError(f"{failures}; {group['level']} rebuilds after 1 to {found.survives}", key="failures")
+    names = [member["name"] for member in array.description["members"]]
+    fails = [(0.0, "member-fails", "member", names[member]) for member in group["members"][:failures]]
+    if found.spares and not group["spares"]:
+        return _schedule(fails)
+    adds = "spare-added", "group", group["name"]
+    # Whoever is added is called by the number of members there are.
+    filled, added = (names[group["spares"][0]], 0) if group["spares"] else (f"d{len(names)}", 1)
+    events = [*fails, *([(0.0, *adds)] if added else [])]
+    every_s = 0.9 * group["member_bytes"] / _fastest_bytes_per_s(array, group)
+    for number in range(1, min(RESTARTS, math.ceil(lasting_s / every_s) - 1) + 1):
+        events += [(number * every_s, "member-fails", "member", filled), (number * every_s, *adds)]
+        filled, added = f"d{len(names) + added}", added + 1
+    return _schedule(events)
+
+
+def _schedule(events: Sequence[tuple[float, str, str, str]]) -> str:
+    return "\n".join(
+        f'[[fault]]\nat = "{round(at_s * 1000)}ms"\nwhat = "{what}"\n{key} = {quoted(name)}\n'
+        for at_s, what, key, name in events
+    )
+
+
+def _group_of(array: Array) -> int:
+    """The first group that survives a failure."""
+    for index, group in enumerate(array.description["groups"]):
+        if _redundancy(group).survives:
+            return index
+    raise InputError(f"{array.name}: none of its groups survives a failure, so that nothing is rebuilt")
+
+
+def _redundancy(group: dict[str, Any]) -> Redundancy:
+    return Level(group["level"]).redundancy(len(group["members"]), group["spans"])
+
+
+def _member_devices(array: Array, group: dict[str, Any]) -> list[dict[str, Any]]:
+    numbers = {array.description["members"][member]["device"] for member in group["members"]}
+    return [array.description["devices"][number] for number in sorted(numbers)]
+
+
+def _fastest_bytes_per_s(array: Array, group: dict[str, Any]) -> float:
+    """What a spare is filled with at most."""
+    rates = [FLASH_MAX_BYTES_PER_S]
+    devices = _member_devices(array, group)
+    if all("disk" in device for device in devices):
+        rates.append(max(_outer_bytes_per_s(device["disk"]) for device in devices))
+    if limit := group["rebuild"]["rate_limit_bytes_per_s"]:
+        rates.append(limit)
+    return min(rates)
+
+
+def _outer_bytes_per_s(disk: dict[str, Any]) -> float:
+    geometry = disk["geometry"]
+    sectors = max(zone["sectors_per_track"] for zone in geometry["zones"])
+    bytes_a_turn: float = sectors * geometry["physical_sector_bytes"]
+    return bytes_a_turn * float(disk["mechanics"]["rpm"]) / 60
+
+
+class _Rebuild:
+    """A rebuild that is timed under one load."""
+
+    def __init__(self, system: Array, group: int, demand: Demand | None, load: Load) -> None:
+        self.system, self.group, self.demand, self.load = system, group, demand, load
+        description = system.description
+        failing = description["groups"][group]["members"][0]
+        self.size_bytes = int(description["groups"][group]["member_bytes"])
+        self.incidents: list[dict[str, Any]] = [{"at_ns": 0, "what": {"member-fails": {"member": failing}}}]
+        if not description["groups"][group]["spares"] and not _redundancy(description["groups"][group]).spares:
+            self.incidents.append({"at_ns": 0, "what": {"spare-added": {"group": group}}})
+
+    def done(self, time_s: float, place: float = 0.0) -> tuple[float, float]:
+        """Bytes rebuilt after so long, and hours that all of it took where it ended; ``place`` is 0 for a rebuild that
+        begins at the outermost zone of its disks, 1 for the innermost."""
+        description = copy.deepcopy(self.system.description)
+        description["incidents"] = self.incidents
+        for device in description["devices"]:
+            if "disk" in device:
+                _begin_at(device["disk"]["geometry"], place)
+        array = replace(self.system, description=description)
+        results = run(array, self.demand, time=f"{time_s:g}s", warm_up=0, **self.load)
+        told = results.whole(0)
+        if told["data_loss"]:
+            raise RunError(f"{self.system.name}: {told['data_loss']}")
+        counters = {counter["name"]: counter["value"] for counter in told["counters"]}
+        took_ns = counters["rebuild_ns"] if counters["rebuilds"] else 0
+        return float(counters["rebuilt_bytes"]), took_ns / 3.6e12
+
+    def steady(self, least_bytes: float = 0.0) -> tuple[float, float, float]:
+        """Time of the run in which the rate is steady after so many bytes, the bytes of its first half, and its rate
+        after that in bytes a second; a rate of 0 where it ended, and the hours it took in place of bytes."""
+        time_s = FIRST_TIME_S
+        before, hours = self.done(time_s)
+        rate = before / time_s
+        for _ in range(DOUBLINGS):
+            if hours:
+                return time_s, hours, 0.0
+            bytes_done, hours = self.done(2 * time_s)
+            later = (bytes_done - before) / time_s
+            if not hours and before >= least_bytes and rate and abs(later / rate - 1) <= STEADY:
+                return 2 * time_s, before, later
+            time_s, before, rate = 2 * time_s, bytes_done, later
+        if hours:
+            return time_s, hours, 0.0
+        if rate <= 0:
+            raise RunError(f"{self.system.name}: its rebuild makes no headway in {time_s:g} s under this load")
+        # Not steady within the longest run: what it did is its first half, as of a run twice as long.
+        return 2 * time_s, before, rate
+
+
+def _begin_at(geometry: dict[str, Any], place: float) -> None:
+    """Lets the blocks of a disk begin in another zone: what lies further out comes last."""
+    zones = geometry["zones"]
+    first = round(place * (len(zones) - 1))
+    turned = [*zones[first:], *zones[:first]]
+    at = 0
+    for zone in turned:
+        cylinders = zone["last_cylinder"] - zone["first_cylinder"]
+        zone["first_cylinder"], zone["last_cylinder"] = at, at + cylinders
+        at += cylinders + 1
+    geometry["zones"] = turned

@@ -1,0 +1,445 @@
+"""Runs of candidates: many at a time as chunks, on all cores or a cluster, kept when finished and never done twice."""
+
+from __future__ import annotations
+
+import math
+import os
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, partial
+from typing import Any
+
+from headstack import _native
+from headstack._native import InputError, RunError
+from headstack.catalogue.array import Array
+from headstack.catalogue.system import load_system
+from headstack.choice.job import Demand, Job, recorded_rate, recorded_requests
+from headstack.choice.limits import Known, Limit, known
+from headstack.choice.rebuilding import schedule_while_rebuilding
+from headstack.choice.space import Candidate, Family, array_of, blueprint_of
+from headstack.io.atomic_files import write_text
+from headstack.report.figures import Asked
+from headstack.results.explorer_queries import figures_of
+from headstack.results.intervals.described import described
+from headstack.results.intervals.of_runs import DESCRIBED, bare, model_errors
+from headstack.results.results import Results
+from headstack.simulation.chunks.chunk import POINTS_MAX, Chunk, cut
+from headstack.simulation.chunks.chunked import finish, rows, run_chunks
+from headstack.traces.replays import replays_of, specify
+
+COLUMNS = (
+    *("impossible", "failed", "requests", "iops", "mb_per_s", "rate_per_s", "depth", "sampling", "saturated"),
+    *(f"{name}_{end}ms" for name in ("mean", "p50", "p90", "p95", "p99", "p999") for end in ("", "low_", "high_")),
+    *("utilisation_percent", "bottleneck", "watts"),
+)
+"""What is read of each run."""
+SEEDS = 8
+"""Runs with other seeds, each an eighth as long, where one run keeps no interval of a figure: of reads alone."""
+STUDENT_975 = 2.365
+"""The 97.5 % point of Student's t for seven degrees of freedom (tables)."""
+WARM_UP_SHARE = 8
+"""One request of so many more comes before those that are measured, and 500 at least."""
+PRELOADED_FROM = 8_000
+"""Requests of a run that is worth filling a cache for; shorter ones find out what misses by far."""
+PRELOAD_MAX = 1_000_000
+"""A quarter of a second."""
+PAGE_BYTES = 64 << 10
+"""Of a controller's cache, where its file does not say: as much of it takes a request to a random place."""
+FULL = 0.999
+"""A system that is taken to more than this is taken whole: what it exports is known but for roundings to stripes, which
+are below a thousandth, and a range must not end beyond it."""
+REBUILDING = "a member is rebuilt"
+"""What the schedule of faults is called while limits hold that are to hold degraded, too."""
+
+Row = dict[str, Any]
+Progress = Callable[[int], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One run that is asked for."""
+
+    candidate: Candidate
+    requests: int
+    factor: float = 1.0
+    """Of the load."""
+    rebuilding: bool = False
+    seed: int = 1
+
+
+@dataclass
+class Carried:
+    """What systems did that could not keep up: they carry that, and no more."""
+
+    _by_family: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
+
+    def note(self, candidate: Candidate, iops: float) -> None:
+        """Of a run in which requests piled up."""
+        self._by_family.setdefault(candidate.family.name, []).append((candidate.drives, iops))
+
+    def most(self, candidate: Candidate) -> float:
+        """Requests a second that a system carries at most, as more drives of the same carry no less; infinite where
+        nothing is known."""
+        known = self._by_family.get(candidate.family.name, ())
+        return min((iops for drives, iops in known if drives >= candidate.drives), default=math.inf)
+
+
+@dataclass
+class Simulated:
+    """All runs of a choice."""
+
+    job: Job
+    store: str | os.PathLike[str] | None = None
+    executor: str = "local"
+    told: Progress | None = None
+    """Hears of the runs that are finished."""
+    carried: Carried = field(default_factory=Carried)
+    _rows: dict[tuple[Any, ...], Row] = field(default_factory=dict)
+    runs: int = 0
+    requests: int = 0
+    under_way: float = 0.0
+    """Runs' worth of the runs under way that is done: one that preconditions an SSD takes minutes."""
+
+    def rows(self, asks: Sequence[Ask], demand: Demand | None = None) -> list[Row]:
+        """The row of each run, in order; what was asked for before is not carried out again."""
+        put = demand or self.job.demand
+        keys = [self._key(ask, put) for ask in asks]
+        missing = {key: ask for key, ask in zip(keys, asks, strict=True) if key not in self._rows}
+        if missing:
+            found = {key: _impossible(why) for key, ask in missing.items() if (why := _never_rebuilds(ask))}
+            possible = {key: ask for key, ask in missing.items() if key not in found}
+            if possible:
+                found |= self._replays(possible, put) if put.trace is not None else self._runs(possible, put)
+            self._rows |= found
+            self._check(missing, found)
+            for key, row in found.items():
+                if row["saturated"] and row["iops"] and not missing[key].rebuilding:
+                    self.carried.note(missing[key].candidate, row["iops"])
+            self.runs, self.under_way = self.runs + len(missing), 0.0
+            self.requests += sum(int(row["requests"] or 0) for row in found.values())
+            if self.told is not None:
+                self.told(self.runs)
+        return [self._rows[key] for key in keys]
+
+    def _check(self, asked: dict[tuple[Any, ...], Ask], found: dict[tuple[Any, ...], Row]) -> None:
+        """Raises ``InputError`` where every run so far was impossible: it is the job that cannot be run then, and not
+        the systems that fail it."""
+        if all(row.get("impossible") is not None for row in self._rows.values()):
+            key, row = next(iter(found.items()))
+            raise InputError(f"{asked[key].candidate.name}: cannot be put under the job: {row['impossible']}")
+
+    def known(self, limit: Limit, candidates: Sequence[Candidate], requests: int, factor: float = 1.0) -> list[Known]:
+        """What is known of a limit after so many requests to each of some candidates."""
+        if limit.kind:
+            return self._by_kind(limit, candidates, requests, factor)
+        rows = self.rows([Ask(one, requests, factor, limit.rebuilding) for one in candidates])
+        return [self._known(limit, row, requests) for row in rows]
+
+    def _known(self, limit: Limit, row: Row, requests: int) -> Known:
+        if row["impossible"] is not None:
+            return Known(None, None, None, 0, row["impossible"], impossible=True)
+        found = known(limit, row)
+        trace = self.job.demand.trace
+        if trace is not None and requests >= recorded_requests(trace) and not found.piles_up:
+            # All of the recording: of it, nothing is left to chance.
+            return Known(found.value, found.value, found.value, found.requests)
+        return found
+
+    def _key(self, ask: Ask, demand: Demand) -> tuple[Any, ...]:
+        return (
+            *(
+                ask.candidate.family.path,
+                ask.candidate.fields(),
+                demand.name,
+                demand.rate_per_s,
+                demand.depth,
+                ask.factor,
+            ),
+            *(ask.requests, ask.rebuilding, ask.seed, self.footprint_bytes(ask.candidate)),
+        )
+
+    def footprint_bytes(self, candidate: Candidate) -> int:
+        """What of a system the requests go to: as much as the data take, from its beginning on."""
+        whole, stored = candidate.usable_bytes, self.job.stored_bytes
+        is_whole = self.job.spread or not stored or stored > FULL * whole
+        return whole if is_whole else stored // 4096 * 4096
+
+    def _options(self, ask: Ask, demand: Demand) -> list[tuple[str, str]]:
+        """The options of a run, in an order that is the same for all."""
+        scaled = demand.scaled(ask.factor)
+        options = []
+        footprint_bytes = self.footprint_bytes(ask.candidate)
+        if footprint_bytes < ask.candidate.usable_bytes:
+            options.append(("range", f"{footprint_bytes}B"))
+        if scaled.rate_per_s is not None:
+            options.append(("rate", f"{scaled.rate_per_s:.10g}"))
+        elif scaled.depth is not None:
+            options.append(("depth", str(scaled.depth)))
+        options.append(("requests", str(ask.requests)))
+        options.append(("warm_up", str(max(500, ask.requests // WARM_UP_SHARE))))
+        preload = self._preload(ask)
+        if preload:
+            options.append(("preload", str(preload)))
+        options.append(("seed", str(ask.seed)))
+        if ask.rebuilding:
+            options.append(("faults", REBUILDING))
+        return options
+
+    def _preload(self, ask: Ask) -> int:
+        """Requests that a cache has seen before all but the first short runs: as many as fill it, half as many more
+        since some meet what is there. So it is in service: full, and as dirty as it stays."""
+        host = ask.candidate.family.host
+        if host is None or not host.cache_bytes or ask.requests < PRELOADED_FROM:
+            return 0
+        given = dict(ask.candidate.family.settings).get("cache")
+        cache_bytes = _native.parse_bytes(given) if given else host.cache_bytes
+        classes = self.job.demand.classes
+        mean_bytes = sum(one.share * one.size_bytes for one in classes)
+        return min(PRELOAD_MAX, math.ceil(1.5 * cache_bytes / max(mean_bytes, PAGE_BYTES)))
+
+    def _runs(self, asked: dict[tuple[Any, ...], Ask], demand: Demand) -> dict[tuple[Any, ...], Row]:
+        """Runs of a workload or a scenario, those of one file's fields together."""
+        alike: dict[tuple[Any, ...], list[tuple[tuple[Any, ...], Ask, list[str]]]] = {}
+        for key, ask in asked.items():
+            fields = ask.candidate.fields()
+            options = self._options(ask, demand)
+            fields_of, options_of = tuple(name for name, _ in fields), tuple(name for name, _ in options)
+            schedule = rebuilding_schedule(ask.candidate) if ask.rebuilding else ""
+            values = [value for _, value in (*fields, *options)]
+            alike.setdefault((ask.candidate.family.path, fields_of, options_of, schedule), []).append(
+                (key, ask, values)
+            )
+        chunks: list[Chunk] = []
+        keys: list[tuple[Any, ...]] = []
+        for (_, fields_of, options_of, schedule), members in alike.items():
+            family = members[0][1].candidate.family
+            told = _points(family.name, family, demand, fields_of, options_of, schedule)
+            # Those of one drive together: a chunk completes each of its drives once.
+            members.sort(key=lambda member: member[2])
+            for portion in cut(members, _cost_s, POINTS_MAX):
+                chunks.append(Chunk.of(told | {"points": [values for _, _, values in portion]}, len(keys)))
+                keys += [key for key, _, _ in portion]
+        paths = finish(
+            iter(chunks), len(keys), store=self.store, executor=self.executor, progress=partial(self._hear, len(keys))
+        )
+        found = [dict(zip(COLUMNS, row, strict=True)) for row in rows(paths, COLUMNS)]
+        for key, row in zip(keys, found, strict=True):
+            if row["failed"] is not None:
+                raise RunError(f"{asked[key].candidate.name}: {row['failed']}")
+        return dict(zip(keys, found, strict=True))
+
+    def _hear(self, runs: int, share: float) -> None:
+        """Tells of runs under way, of which this share is done."""
+        self.under_way = runs * share
+        if self.told is not None:
+            self.told(self.runs)
+
+    def _replays(self, asked: dict[tuple[Any, ...], Ask], demand: Demand) -> dict[tuple[Any, ...], Row]:
+        """Replays of a recording, those of one length and speed together, which read it once."""
+        trace = demand.trace
+        assert trace is not None
+        alike: dict[tuple[int, float], list[tuple[tuple[Any, ...], Ask]]] = {}
+        for key, ask in asked.items():
+            if ask.rebuilding:
+                raise InputError(f"{demand.name}: while rebuilding: a recording is replayed in service as usual")
+            alike.setdefault((ask.requests, ask.factor), []).append((key, ask))
+        recorded = demand.rate_per_s or 1.0
+        found: dict[tuple[Any, ...], Row] = {}
+        for (requests, factor), members in alike.items():
+            settings = {
+                "depth": None,
+                "time_scale": "1",
+                "within": None,
+                "outside": "fold",
+                "requests": requests,
+                "time": None,
+            }
+            scale = recorded_rate(trace) / (recorded * factor)
+            settings["time_scale"] = f"{scale:.10g}" if scale != 1 else "1"
+            systems = [array_of(ask.candidate) for _, ask in members]
+            specs = specify(trace, systems, replays_of(trace, ["timed"], settings), {})
+            results = Results(_native.replay([bare(spec) for spec in specs])[0])
+            for (key, _), row in zip(members, results, strict=True):
+                if not row["checks_passed"]:
+                    raise RunError(f"{row['system']}: a replay failed its own check")
+                found[key] = {"impossible": None, "failed": None} | {
+                    name: row.get(name) for name in COLUMNS if name not in ("impossible", "failed")
+                }
+        return found
+
+    def _by_kind(self, limit: Limit, candidates: Sequence[Candidate], requests: int, factor: float) -> list[Known]:
+        """What is known of a limit on reads or writes alone: runs with several seeds, each of a part of the requests,
+        and Student's interval of what they came to."""
+        part = max(limit.requests_min, requests // SEEDS)
+        whys = [_never_rebuilds(Ask(one, part, factor, limit.rebuilding)) for one in candidates]
+        if any(whys):
+            able = [one for one, why in zip(candidates, whys, strict=True) if not why]
+            tried = iter(self._by_kind(limit, able, requests, factor) if able else [])
+            return [Known(None, None, None, 0, why, impossible=True) if why else next(tried) for why in whys]
+        asks = [Ask(one, part, factor, limit.rebuilding, seed + 1) for one in candidates for seed in range(SEEDS)]
+        values = self._figures(limit, asks)
+        found = []
+        for number in range(len(candidates)):
+            own = values[number * SEEDS : (number + 1) * SEEDS]
+            known_values = [value for value, _ in own if value is not None]
+            piles_up = any(piled for _, piled in own)
+            if len(known_values) < SEEDS:
+                found.append(Known(None, None, None, 0, f"no {limit.kind} was answered", piles_up))
+                continue
+            mean = sum(known_values) / SEEDS
+            deviation = math.sqrt(sum((value - mean) ** 2 for value in known_values) / (SEEDS - 1))
+            half = STUDENT_975 * deviation / math.sqrt(SEEDS)
+            found.append(Known(mean, mean - half, mean + half, part * SEEDS, "", piles_up))
+        return found
+
+    def _figures(self, limit: Limit, asks: Sequence[Ask]) -> list[tuple[float | None, bool]]:
+        """The figure of a limit on one kind of request, of each run, and whether requests pile up."""
+        key = f"{limit.kind}.{limit.figure}"
+        demand = self.job.demand
+        if demand.trace is not None:
+            raise InputError(f"{limit.text}: of a recording, limits are of all requests together", key="limit")
+        keys = [(key, *self._key(ask, demand)) for ask in asks]
+        missing = {one: ask for one, ask in zip(keys, asks, strict=True) if one not in self._rows}
+        if missing:
+            specs = [self._spec(ask, demand) for ask in missing.values()]
+            results = run_chunks(specs, store=self.store, executor=self.executor)
+            figures = of_kind_ms(results, limit.kind, limit.quantile)
+            self.runs += len(missing)
+            for index, (one, row) in enumerate(zip(missing, results, strict=True)):
+                self.requests += int(row["requests"] or 0)
+                value = figures[index]
+                self._rows[one] = {"value": value, "saturated": bool(row["saturated"])}
+        return [(self._rows[one]["value"], self._rows[one]["saturated"]) for one in keys]
+
+    def _spec(self, ask: Ask, demand: Demand) -> dict[str, Any]:
+        """One run, specified."""
+        fields, options = ask.candidate.fields(), self._options(ask, demand)
+        schedule = rebuilding_schedule(ask.candidate) if ask.rebuilding else ""
+        names_of, options_of = [name for name, _ in fields], [name for name, _ in options]
+        told = _points(ask.candidate.name, ask.candidate.family, demand, names_of, options_of, schedule)
+        told["points"] = [[value for _, value in (*fields, *options)]]
+        (spec,) = _native.specifications(told)
+        if "system" not in spec:
+            raise InputError(f"{ask.candidate.name}: {spec}")
+        return spec
+
+    def asked(self, ask: Ask, row: Row) -> Asked:
+        """How a run is asked for again, and what came of it."""
+        candidate, demand = ask.candidate, self.job.demand
+        figures, why = figures_of(row), ""
+        if demand.blueprint is None:
+            why = "it is the replay of a trace, which the page does not have"
+        values = dict([*candidate.fields(), *self._options(ask, demand)])
+        host = candidate.family.host
+        name = candidate.family.name if host is None else host.name
+        return Asked(name, demand.name, values, figures, None, blueprint_of(candidate.family), demand.blueprint, why)
+
+    def model_error(self, ask: Ask) -> dict[str, Any] | None:
+        """How far the model of a system may be off in a run, as whole results have it."""
+        demand = self.job.demand
+        (row,) = self.rows([ask])
+        system = load_system(ask.candidate.family.path)
+        if demand.trace is not None:
+            return None
+        spec = self._spec(ask, demand) | {DESCRIBED: described(system)._replace(sample=())}
+        (told,) = model_errors([spec], [row], lambda specs: _native.run(specs))
+        return told
+
+
+def points_asked(
+    system: str, blueprint: Any, demand: Any, fields: Sequence[str], options: Sequence[str]
+) -> dict[str, Any]:
+    """What a chunk of points says besides these: which values of a system's file and which options they have."""
+    names = [*fields, *options]
+    return {
+        "system": {"name": system, "part": None, "blueprint": blueprint},
+        "demand": {"blueprint": demand},
+        "fields": names,
+        "kinds": ["system"] * len(fields) + ["option"] * len(options),
+        "columns": names,
+        "units": [None] * len(names),
+        "whole": False,
+    }
+
+
+def _points(
+    name: str,
+    family: Family,
+    demand: Demand,
+    fields: Sequence[str],
+    options: Sequence[str],
+    schedule: str,
+) -> dict[str, Any]:
+    """The same of candidates of a family, with the faults of a schedule where there is one."""
+    asked = points_asked(name, blueprint_of(family), demand.blueprint, fields, options)
+    return asked | ({"faults": {REBUILDING: faults_of(schedule)}} if schedule else {})
+
+
+def _never_rebuilds(ask: Ask) -> str:
+    """Why a system is never seen rebuilding, where a limit must hold meanwhile; empty for a system that is."""
+    if not ask.rebuilding:
+        return ""
+    if ask.candidate.family.model is None:
+        return "while rebuilding: a cloud does not say what its volumes do meanwhile"
+    return (
+        "" if ask.candidate.survives else "while rebuilding: its first failed drive loses data, and nothing is rebuilt"
+    )
+
+
+def _impossible(why: str) -> Row:
+    return dict.fromkeys(COLUMNS) | {"impossible": why}
+
+
+@cache
+def rebuilding_schedule(candidate: Candidate) -> str:
+    """The schedule of faults that has a member rebuilt while a run lasts."""
+    array = array_of(candidate)
+    if not isinstance(array, Array):
+        raise InputError(f"{candidate.name}: while rebuilding: it has no members")
+    return schedule_while_rebuilding(array)
+
+
+@cache
+def faults_of(schedule: str) -> Mapping[str, Any]:
+    """The faults of a schedule, as the compiled part takes them."""
+    with tempfile.TemporaryDirectory(prefix="headstack-") as folder:
+        path = os.path.join(folder, "rebuilding.toml")
+        write_text(path, schedule)
+        return _native.load_faults(path)
+
+
+def of_kind_ms(results: Results, kind: str, quantile: float | None) -> list[float | None]:
+    """Of each run the mean response of one kind of request, or a quantile of it, from the bins of its histogram, which
+    are a thousandth wide; ``None`` where there was none of the kind."""
+    import duckdb  # start-up time
+
+    bins = results.histograms()
+    with duckdb.connect(config={"threads": 1}) as connection:
+        connection.register("bins", bins)
+        rows = connection.execute(
+            "select run, middle_ms, count from bins where kind = ? and figure = 'response' order by run, middle_ms",
+            [kind],
+        ).fetchall()
+    found: list[float | None] = [None] * len(results)
+    by_run: dict[int, list[tuple[float, int]]] = {}
+    for run, middle_ms, count in rows:
+        by_run.setdefault(run, []).append((middle_ms, count))
+    for run, own in by_run.items():
+        total = sum(count for _, count in own)
+        if quantile is None:
+            found[run] = sum(middle_ms * count for middle_ms, count in own) / total
+        else:
+            left = math.ceil(quantile * total)
+            for middle_ms, count in own:
+                left -= count
+                if left <= 0:
+                    found[run] = middle_ms
+                    break
+    return found
+
+
+def _cost_s(member: tuple[Any, Ask, Any]) -> float:
+    """Roughly what a run takes one core: docs/performance.md."""
+    ask = member[1]
+    return 1e-3 + ask.requests * (1.0 + 1.0 / WARM_UP_SHARE) * 3e-6

@@ -1,0 +1,245 @@
+"""The space: which systems there are to choose among, and what is stated of each without a run."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from typing import Any
+
+from headstack import _native
+from headstack._native import InputError, Level
+from headstack.catalogue.array import Array
+from headstack.catalogue.drive import Drive
+from headstack.catalogue.price_list import Price
+from headstack.catalogue.prices import PriceBook
+from headstack.choice.clouds import Offer
+
+HOSTS = ("md-raid6-12x16tb", "server-12-raid6-cache", "md-raid10-8-nvme", "zfs-raidz2-12")
+"""Hosts where none is named: Linux md over SAS, a RAID controller with 8 GB of cache, Linux md over NVMe, OpenZFS."""
+BAYS = 24
+"""Drives of a system at most, where nobody says how many bays there are."""
+TAKES = {"sas": ("sas", "sata"), "sata": ("sas", "sata"), "nvme": ("nvme",), "scsi": ("scsi",)}
+"""Interfaces of the drives that a host takes, by that of those it has: SAS takes SATA too."""
+RELIABLE_BITS = 1e15
+"""Bits per unreadable sector from which a sheet of 7,200 rpm is one of a nearline drive: desktop sheets state 1e14."""
+HOURS_A_YEAR = 8766.0
+ASSUMED_W = {"nvme": 10.0, "sas": 8.0, "sata": 4.0}
+"""Of solid-state drives at work whose file states no power, by their interface: between those that do. An estimate."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """A drive, and what is stated of it."""
+
+    name: str
+    drive: Drive = field(repr=False, compare=False)
+    capacity_bytes: int
+    interface: str
+    classes: frozenset[str]
+    """``disk``, ``nearline``, ``15k``, ``ssd``, ``nvme`` …: what it is called by."""
+    active_w: float
+    is_power_assumed: bool
+    """Whether its sheet states none."""
+    price: Price
+    afr_percent: float
+    afr_source: str
+
+    @property
+    def is_disk(self) -> bool:
+        """Whether it turns."""
+        return self.drive.kind == "disk"
+
+
+@dataclass(frozen=True)
+class Host:
+    """An array whose drives, number and level are replaced: its links, controller and cache stay."""
+
+    name: str
+    path: str
+    blueprint: dict[str, Any] = field(repr=False, compare=False)
+    takes: tuple[str, ...]
+    has_records: bool
+    """Whether it keeps records, as OpenZFS does."""
+    stripe_unit: str
+    cache_bytes: int
+    others: tuple[tuple[str, int], ...]
+    """Drives of its other tables, such as flash that holds its cache."""
+    price: Price | None
+
+
+def host_of(name: str, files: Sequence[str], book: PriceBook) -> Host:
+    """An array as a host. Raises ``InputError`` where it cannot be one."""
+    blueprint = _native.system_blueprint(name, list(files))
+    called = os.path.basename(name).removesuffix(".toml")
+    if blueprint["kind"] != "array":
+        raise InputError(f"{name}: is a single drive; an array is allowed, whose drives are replaced", key="host")
+    told = tomllib.loads(blueprint["text"])
+    if len(told["groups"]) != 1 or "pool" in told["groups"][0]:
+        raise InputError(
+            f"{name}: has {len(told['groups'])} groups, or a pool; one group of a level is allowed", key="host"
+        )
+    first, *rest = told["drives"]
+    interface = Drive.load(first["drive"]).summary["interface"]
+    memory = told.get("controller", {}).get("cache", {}).get("memory")
+    return Host(
+        called,
+        name,
+        blueprint,
+        TAKES.get(interface, (interface,)),
+        Level(told["groups"][0]["level"]).has_records,
+        told["groups"][0].get("stripe_unit", ""),
+        0 if memory is None else _native.parse_bytes(memory),
+        tuple((one["drive"], one.get("count", 1)) for one in rest),
+        book.price(called),
+    )
+
+
+def classes_of(drive: Drive) -> frozenset[str]:
+    """What a drive is called by."""
+    told = drive.summary
+    if drive.kind == "volume":
+        return frozenset({"volume"})
+    if drive.kind == "ssd":
+        return frozenset({"ssd", "flash", "nvme" if told["interface"] == "nvme" else f"{told['interface']}-ssd"})
+    rpm = told["rpm"]
+    found = {"disk", f"{rpm / 1000:g}k"}
+    bits = next((float(one["value"]) for one in drive.stated if one["key"] == "reliability.bits_per_error"), 0.0)
+    if 7000 <= rpm < 8000 and bits >= RELIABLE_BITS:
+        found.add("nearline")
+    return frozenset(found)
+
+
+@dataclass(frozen=True)
+class Family:
+    """Systems that are alike but for the number of their drives."""
+
+    host: Host | None
+    """``None`` of cloud volumes."""
+    model: Model | None
+    level: str
+    settings: tuple[tuple[str, str], ...] = ()
+    """Stripe unit, cache: as people say it."""
+    fields: tuple[tuple[str, str], ...] = ()
+    """What of the host's file has another value."""
+    offer: Offer | None = None
+    base: str = ""
+    """Of a cloud volume, the file whose values it replaces."""
+
+    @cached_property
+    def name(self) -> str:
+        """It in words, without the number."""
+        if self.offer is not None:
+            values = self.offer.values.items()
+            told = (f"{value}/s" if key == "volume.iops" else value for key, value in values if key != "volume.type")
+            return ", ".join([self.offer.type, *told])
+        assert self.host is not None
+        assert self.model is not None
+        settings = (f"{key} {value}" for key, value in self.settings)
+        return ", ".join([f"{self.model.name} in {self.level}", self.host.name, *settings])
+
+    @property
+    def path(self) -> str:
+        """The file whose values are replaced: the host's, or a volume's."""
+        return self.base if self.host is None else self.host.path
+
+    @property
+    def kind(self) -> tuple[str, str, str]:
+        """What tells one kind of answer from another: drive, level, host."""
+        if self.offer is not None:
+            return (self.offer.type, "", "")
+        assert self.host is not None
+        assert self.model is not None
+        return (self.model.name, self.level, self.host.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One system."""
+
+    family: Family
+    drives: int
+    level: str
+    spans: int
+    usable_bytes: int
+    bays: int
+    watts: float
+    usd: float
+    survives: int
+
+    @property
+    def name(self) -> str:
+        """The same for the same system."""
+        return self.family.name if self.family.offer is not None else f"{self.drives} x {self.family.name}"
+
+    def fields(self) -> tuple[tuple[str, str], ...]:
+        """Which values its file has other than its host's."""
+        family = self.family
+        if family.offer is not None:
+            return tuple(family.offer.values.items())
+        assert family.model is not None
+        spans = (("groups[0].spans", str(self.spans)),) if self.spans > 1 else ()
+        level = Level(self.level)
+        if level.is_declustered:
+            # As OpenZFS: so much is under way for each drive.
+            spans = (("groups[0].rebuild.steps", str(self.drives)),)
+        path = family.model.drive.path or family.model.name
+        return (("drive", path), ("drives", str(self.drives)), ("level", level.name_in_files), *spans, *family.fields)
+
+
+@dataclass(frozen=True)
+class Space:
+    """What a buyer would look at."""
+
+    among: tuple[str, ...] = ()
+    """Classes (``nearline``, ``15k``, ``ssd``), names with wildcards, or files of drives; empty for all that have a
+    price."""
+    without: tuple[str, ...] = ()
+    """Names with wildcards of drives, levels and hosts that are left out."""
+    hosts: tuple[str, ...] = HOSTS
+    levels: tuple[str, ...] = ()
+    """Empty for those that survive enough."""
+    drives: tuple[int, int] = (1, 4096)
+    """The fewest and the most."""
+    stripe_units: tuple[str, ...] = ()
+    caches: tuple[str, ...] = ()
+    volumes: tuple[str, ...] = ()
+    """Types of cloud volumes."""
+    afr: tuple[tuple[str, float], ...] = ()
+    """Drives that fail a year in percent, by class or name, instead of what is known."""
+
+
+def array_of(candidate: Candidate, name: str = "") -> Array | Drive:
+    """The system of a candidate, completed. Raises ``InputError`` where it cannot be."""
+    ((kind, told),) = _native.describe_points(blueprint_of(candidate.family), [list(candidate.fields())])
+    if kind != "described":
+        raise InputError(f"{candidate.name}: {told}")
+    called = name or candidate.name
+    if "array" in told:
+        return Array(called, told["array"])
+    ((of, description),) = told["drive"].items()
+    return Drive(called, description, kind=of)
+
+
+def toml_of(candidate: Candidate) -> str:
+    """The file of a candidate, ready for ``run``, ``serve`` and ``sweep``."""
+    fields = list(candidate.fields())
+    if candidate.family.offer is None:
+        fields.append(("name", candidate.name))
+    text: str = _native.drafted_toml(blueprint_of(candidate.family), fields)
+    return text
+
+
+def blueprint_of(family: Family) -> dict[str, Any]:
+    """What its file follows from."""
+    if family.host is not None:
+        return family.host.blueprint
+    return _of_volume(family.base)
+
+
+@cache
+def _of_volume(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = _native.system_blueprint(name, [])
+    return found

@@ -1,0 +1,1 @@
+"""Commands for the catalogue, data sheets and prices."""

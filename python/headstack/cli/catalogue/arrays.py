@@ -1,0 +1,164 @@
+"""``headstack arrays``."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import click
+
+import headstack as hs
+from headstack import _native
+from headstack.catalogue import listings
+from headstack.catalogue.array import Array, device_names, shortened
+from headstack.cli.completing import ARRAY
+from headstack.cli.output import SOURCES, print_table, say, wide_option
+from headstack.io.columns import Figures, Names, Prose, Words
+from headstack.io.tables import to_json
+
+Description = dict[str, Any]
+
+
+@click.group()
+def arrays() -> None:
+    """The arrays of the catalogue: drives, links, groups and LUNs."""
+
+
+@arrays.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@wide_option
+def list_arrays(as_json: bool) -> None:
+    """List the arrays of the catalogue."""
+    if as_json:
+        print(to_json([Array.load(name).summary for name in hs.arrays.list()]), end="")
+        return
+    print_table(*listings.arrays(hs.arrays.list()))
+
+
+@arrays.command("show")
+@click.argument("name", metavar="NAME|FILE.toml", type=ARRAY, help="An array of the catalogue, or a file.")
+@click.option("--json", "as_json", is_flag=True, help="Print the complete description as JSON.")
+@click.option("--toml", "as_toml", is_flag=True, help="Print the catalogue's file: a start for one of your own.")
+@wide_option
+def show_array(name: str, as_json: bool, as_toml: bool) -> None:
+    """Show an array: what hangs on what, and every value with its source or the rule that it is derived by.
+
+    The letter before a source says how sure it is; see "headstack drives show --help".
+    """
+    if as_toml:
+        print(_native.array_toml(name), end="")
+        return
+    array = Array.load(name)
+    if as_json:
+        print(to_json(array.description), end="")
+        return
+    say(f"{array.description['name']} ({_native.format_bytes(array.capacity_bytes)})")
+    for print_part in (print_luns, print_groups, print_drives, print_links, print_controller):
+        print()
+        print_part(array.description)
+    rows = [[value["key"], value["value"], value["source"] or ""] for value in array.stated]
+    rows += [[value["key"], value["value"], f"derived: {value['rule']}"] for value in array.derived]
+    print()
+    print_table(SOURCES, rows)
+
+
+def print_luns(description: Description) -> None:
+    """What is exported."""
+    groups = description["groups"]
+    size = _native.format_bytes
+    rows = [[lun["name"], groups[lun["group"]]["name"], size(lun["length_bytes"])] for lun in description["luns"]]
+    print_table([Names("LUN"), Words("group"), Figures("size", 0)], rows)
+
+
+def print_groups(description: Description) -> None:
+    """How blocks lie."""
+    size = _native.format_bytes
+    rows = [
+        [
+            group["name"],
+            group["level"] if group["spans"] == 1 else f"{group['level']} in {group['spans']} spans",
+            named(description, group["members"]),
+            named(description, group["spares"]),
+            size(group["stripe_unit_bytes"]) if group["level"] not in ("concat", "raid1") else "",
+            size(group["member_bytes"]),
+        ]
+        for group in description["groups"]
+    ]
+    columns = [Names("group"), Words("level", 0), Words("drives", 0), Words("spares")]
+    print_table([*columns, Figures("stripe unit"), Figures("of each drive", 2)], rows)
+
+
+def print_drives(description: Description) -> None:
+    """The drives, and their ways to the controller; neighbours that are alike in one line."""
+    names = device_names(description)
+
+    def kind(member: Description) -> tuple[str, str]:
+        ways = [" > ".join(description["links"][link]["name"] for link in way) for way in member["ways"]]
+        return names[member["device"]], " or ".join(way for way in ways if way)
+
+    runs = itertools.groupby(description["members"], key=kind)
+    rows = [[shortened([member["name"] for member in run]), *both] for both, run in runs]
+    print_table([Names("drives"), Words("drive", 2), Words("way to the controller")], rows)
+
+
+def print_links(description: Description) -> None:
+    """The links, neighbours that are alike in one line; a byte's time is shown as a rate."""
+    time = _native.format_duration_ns
+
+    def figures(numbered: tuple[int, Description]) -> list[str]:
+        number, link = numbered
+        traits = {
+            "full duplex": link["full_duplex"],
+            "held by each command": link["held_by_command"],
+            "to the host": number in description["host_links"],
+        }
+        return [
+            link["kind"],
+            f"{1e3 / link['ns_per_byte']:,.4g}" if link["ns_per_byte"] else "",
+            time(link["command_ns"]),
+            f"{time(link['read_ns'])}, {time(link['write_ns'])}",
+            time(link["latency_ns"]),
+            ", ".join(trait for trait, holds in traits.items() if holds),
+        ]
+
+    runs = itertools.groupby(enumerate(description["links"]), key=figures)
+    rows = [[shortened([link["name"] for _, link in run]), *cells] for cells, run in runs]
+    if rows:
+        figures_of = [Figures("MB/s", 0), Figures("command", 2), Figures("read, write", 2), Figures("latency", 3)]
+        print_table([Names("link"), Words("kind"), *figures_of, Prose("")], rows)
+    else:
+        say("links: none but the drives' own ports")
+
+
+def print_controller(description: Description) -> None:
+    """What a request meets before the drives, and what breaks."""
+    size, time = _native.format_bytes, _native.format_duration_ns
+    controller = description["controller"]
+    say(
+        f"controller: {time(controller['request_ns'])} a request, {time(controller['command_ns'])} a command to a "
+        f"drive, {controller['processors']} processor{'s' * (controller['processors'] > 1)}"
+    )
+    cache = controller["cache"]
+    if cache is None:
+        say("cache: none")
+    else:
+        holder = named(description, cache["flash_members"]) or size(cache["memory_bytes"])
+        say(
+            f"cache: write-{cache['writes']}, {size(cache['data_bytes'])} of {holder} for data, "
+            f"{size(cache['dirty_bytes_max'])} of it dirty, pages of {size(cache['page_bytes'])}, "
+            f"destages {cache['destage']}"
+        )
+    for incident in description["incidents"]:
+        say(f"at {time(incident['at_ns'])}: {what_happens(description, incident['what'])}")
+
+
+def what_happens(description: Description, what: str | Description) -> str:
+    """An incident in words."""
+    if isinstance(what, str):
+        return what.replace("-", " ")
+    return f"{description['members'][what['member-fails']['member']]['name']} fails"
+
+
+def named(description: Description, members: list[int]) -> str:
+    """The names of members."""
+    return shortened([description["members"][member]["name"] for member in members])

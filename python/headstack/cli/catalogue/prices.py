@@ -1,0 +1,192 @@
+"""``headstack prices``."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import io
+import re
+from collections.abc import Sequence
+from functools import partial
+
+import click
+
+from headstack._native import InputError
+from headstack.catalogue.price_checks import Check, check
+from headstack.catalogue.price_list import COLUMNS, OPTIONAL, Price, known, last_day
+from headstack.catalogue.prices import GROUPS, OLD_DAYS, PriceBook
+from headstack.cli.completing import Among
+from headstack.cli.files import OUTPUT, SOURCE
+from headstack.cli.output import Outputs, print_table, say, wide_option
+from headstack.io.atomic_files import write_text
+from headstack.io.columns import Figures, Names, Prose, Words
+
+EXIT_WARNED = 1
+
+on_option = click.option("--on", metavar="DATE", help="The day that is meant: 2016, 2016-04, 2016-04-25; else today.")
+
+
+@click.group()
+def prices() -> None:
+    """What drives, hosts, bays, power and clouds cost, as of a day."""
+
+
+@prices.command("check")
+@click.argument("paths", metavar="FILE.csv...", nargs=-1, required=True, type=SOURCE, help="Files of prices.")
+@on_option
+@click.option(
+    "--max-age",
+    metavar="DAYS",
+    default=f"{OLD_DAYS}d",
+    show_default=True,
+    help="Older prices are named; those of flash after half a year at the latest.",
+)
+@click.option("--strict", is_flag=True, help="Exit code 1 where anything is named.")
+@wide_option
+def check_prices(paths: tuple[str, ...], on: str | None, max_age: str, strict: bool) -> int:
+    """Read files of prices, and name what may be wrong with them.
+
+    Named are items that nothing is called by, prices of one item and day that differ, prices that are old, estimated
+    or of after the day, and currencies without a rate of exchange: a file with such a row is refused, here too (exit
+    code 2). A drive of your own is known by a file NAME.toml beside the prices, or by the column kind.
+
+    \b
+    headstack prices check prices.csv
+    headstack prices check prices.csv quotes.csv --max-age 90d --strict
+    """
+    days = _days(max_age)
+    checks = check(paths, _day(on), days)
+    for one in checks:
+        say(_summary(one))
+    findings = [finding for one in checks for finding in one.findings]
+    if findings:
+        print()
+        columns = [Names("where"), Words("item", 0), Words("what", 0), Prose("finding", 0)]
+        print_table(columns, [[f"{one.path}:{one.line}", one.item, one.about, one.text] for one in findings])
+    for one in checks:
+        for finding in one.findings:
+            if finding.about == "no rate":
+                raise InputError(f"{one.path}:{finding.line}: {finding.text}")
+    return EXIT_WARNED if findings and strict else 0
+
+
+@prices.command("list")
+@click.argument(
+    "items",
+    metavar="[ITEM]...",
+    nargs=-1,
+    type=Among(lambda: [*GROUPS, *dict.fromkeys(price.item for price in known())]),
+    help=f"Items, kinds (nearline, ssd-nvme) or {', '.join(GROUPS)}; all items unless stated.",
+)
+@on_option
+@click.option(
+    "--prices", "paths", metavar="FILE.csv", type=SOURCE, multiple=True,
+    help="Prices of your own, which go before those that headstack knows; may be given several times.",
+)  # fmt: skip
+@click.option("--csv", "csv_path", type=OUTPUT, metavar="FILE", help="Write them as a file of prices (- for stdout).")
+@wide_option
+def list_prices(items: tuple[str, ...], on: str | None, paths: tuple[str, ...], csv_path: str | None) -> None:
+    """List what things cost on a day, or all that is known of some.
+
+    Without ITEM: of every item the price that counts on the day. With ITEM: every price up to the day, the newest
+    last; of kinds and groups with the samples by which others of their kind are estimated.
+
+    \b
+    headstack prices list --on 2012
+    headstack prices list nearline
+    headstack prices list flash --on 2016 --csv flash.csv
+    """
+    day = _day(on)
+    book = PriceBook.load(paths or None, on=day)
+    found = _found(book, items, day) if items else [*book]
+    outputs = Outputs({"csv_path": csv_path}, {"csv": _csv})
+    outputs.write(found, partial(_print, found, day))
+
+
+def _found(book: PriceBook, items: Sequence[str], day: str) -> list[Price]:
+    """All prices of these up to a day, by item and date."""
+    last, chosen = last_day(day), set[str]()
+    for name in items:
+        some = book.items_of(name)
+        if not some:
+            raise InputError(f"{name}: no price is known; an item, a kind, {', '.join(GROUPS)} are allowed")
+        chosen |= some
+    rows = (price for price in (*book.samples, *book.shipped, *book.ours) if price.item in chosen)
+    return sorted((row for row in rows if row.since <= last), key=lambda row: (row.item, row.until))
+
+
+def _print(found: Sequence[Price], day: str) -> None:
+    if not found:
+        print(f"no price by {day} is known")
+        return
+    columns = [
+        Names("item"),
+        Figures("$", 0),
+        Words("date", 0),
+        Figures("days old", 2),
+        Words("sure", 1),
+        Prose("source", 3),
+        Prose("notes", 4),
+    ]
+    rows = [
+        [price.item, f"{price.usd:,.6g}", price.date, f"{price.age_days(day):,}", price.confidence, *_told(price)]
+        for price in found
+    ]
+    print_table(columns, rows)
+
+
+def _told(price: Price) -> tuple[str, str]:
+    stated = "" if price.stated is None else f"{price.stated:,g} {price.currency}"
+    return price.source, "; ".join(filter(None, (stated, price.notes)))
+
+
+def _csv(found: Sequence[Price], path: object = None) -> str:
+    """A file of prices, in dollars."""
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow([*COLUMNS, *OPTIONAL])
+    for price in found:
+        source, notes = _told(price)
+        capacity = "" if price.capacity_bytes is None else f"{price.capacity_bytes}B"
+        row = [
+            price.item,
+            f"{price.usd:.12g}",
+            "USD",
+            price.date,
+            price.confidence,
+            source,
+            notes,
+            price.kind,
+            capacity,
+        ]
+        table.writerow(row)
+    if path is not None:
+        write_text(str(path), text.getvalue())
+    return text.getvalue()
+
+
+def _summary(one: Check) -> str:
+    if not one.rows:
+        return f"{one.path}: no rows"
+    told = f"{one.path}: {_count(one.rows, 'row')}, {_count(one.items, 'item')}"
+    told += f", of {one.first}" + (f" to {one.last}" if one.last != one.first else "") if one.first else ""
+    return f"{told}, in {', '.join(one.currencies)}; {_count(len(one.findings), 'finding')}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _day(on: str | None) -> str:
+    """The day that is meant: the clock is looked at here alone."""
+    if on is None:
+        return datetime.date.today().isoformat()
+    last_day(on, "--on")
+    return on
+
+
+def _days(text: str) -> int:
+    found = re.fullmatch(r"(\d{1,6}) ?(d|days)?", text)
+    if found is None:
+        raise InputError(f"--max-age: {text!r} is not a number of days, such as 365d")
+    return int(found[1])

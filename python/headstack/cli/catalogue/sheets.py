@@ -1,0 +1,142 @@
+"""``headstack drives new``: a drive file from what a data sheet states."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+
+import click
+
+import headstack as hs
+from headstack.catalogue.drive import Drive
+from headstack.catalogue.sheets import Line, Sheet, lines_of
+from headstack.catalogue.sheets.labels import keys_of
+from headstack.catalogue.sheets.sheet import told
+from headstack.cli.files import OUTPUT, SOURCE
+from headstack.io.atomic_files import write_text
+
+ASKED = {
+    "disk": (
+        "Name",
+        "Vendor",
+        "Year of introduction",
+        "Capacity, with its unit",
+        "Interface, such as SATA 6Gb/s",
+        "Spindle speed (RPM)",
+        "Platters",
+        "Average seek, read (ms)",
+        "Max sustained transfer rate OD (MB/s)",
+        "Cache (MB)",
+        "Random read 4K QD16 (IOPS)",
+        "Idle power (W)",
+        "Active power (W)",
+    ),
+    "ssd": (
+        "Name",
+        "Vendor",
+        "Year of introduction",
+        "Capacity, with its unit",
+        "Interface, such as PCIe 4.0 x4 NVMe",
+        "NAND, such as 176-layer TLC",
+        "Sequential read (MB/s)",
+        "Sequential write (MB/s)",
+        "Random read, 4K (IOPS)",
+        "Random write, 4K (IOPS)",
+        "Read latency (us)",
+        "Write latency (us)",
+        "Endurance (DWPD)",
+    ),
+}
+"""What is asked of a kind of drive; each is a label that sheets have."""
+
+
+@click.command("new")
+@click.option(
+    "--from", "sheet", type=SOURCE, metavar="SHEET", help="A data sheet as text, CSV or TOML; - is the standard input."
+)
+@click.option("-o", "--output", type=OUTPUT, metavar="FILE.toml", help="Write the drive there; printed otherwise.")
+@click.option("--column", type=int, metavar="N", help="The model, where the sheet has a column for each of several.")
+@click.option("--source", metavar="TEXT", help="What the file names as its source: the sheet's title and number.")
+def new_drive(sheet: str | None, output: str | None, column: int | None, source: str | None) -> None:
+    """Write a drive file from what a data sheet states.
+
+    A SHEET is text as it is pasted, a label and a value in each line, with the labels that makers use; or CSV, or TOML.
+    Keys of drive files are labels too. On a terminal, without a sheet, each figure is asked for.
+
+    The file quotes the line behind each value. What is missing is told at once, and estimated where the class of drive
+    allows it, marked as an estimate; so is what cannot be true at once.
+
+    \b
+    Capacity: 18TB
+    Interface: SATA 6Gb/s
+    Spindle Speed (RPM): 7200
+    Max. Sustained Transfer Rate OD (MB/s): 270
+    geometry.platters: 9
+    """
+    if sheet is not None:
+        lines = lines_of(_text(sheet), _form(sheet), column)
+        named = "the standard input" if sheet == "-" else os.path.basename(sheet)
+    elif sys.stdin.isatty():
+        lines, named = _asked(), "as its owner says"
+    else:
+        raise hs.InputError("--from: name a data sheet; without one, headstack asks, on a terminal alone")
+    if not lines:
+        raise hs.InputError(f"{sheet}: no line has a label and a value, such as 'Capacity: 18TB'")
+    found = Sheet.of(lines)
+    text = found.to_toml(_source(source, named))
+    for line in told(found, found.estimates()):
+        click.echo(f"headstack: {line}", err=True)
+    _check(text)
+    if output is None:
+        print(text, end="")
+    else:
+        write_text(output, text)
+
+
+def _text(sheet: str) -> str:
+    if sheet == "-":
+        return sys.stdin.read()
+    try:
+        with open(sheet, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError as error:
+        raise hs.InputError(f"{sheet}: cannot be read: {error.strerror}") from None
+
+
+def _form(sheet: str) -> str:
+    return os.path.splitext(sheet)[1].removeprefix(".").lower()
+
+
+def _source(text: str | None, named: str) -> str:
+    """With a code of how sure it is, unless there is one."""
+    if text is None:
+        return f"A data sheet, {named}"
+    return text if text[:2] in ("A ", "S ", "B ", "C ", "D ", "I ") else f"A {text}"
+
+
+def _asked() -> list[Line]:
+    """What somebody at a terminal answers; nothing is an answer too."""
+    kind = click.prompt("Kind of drive", type=click.Choice(tuple(ASKED)), err=True)
+    lines: list[Line] = []
+    for label in ASKED[kind]:
+        while True:
+            value = click.prompt(label, default="", show_default=False, err=True).strip()
+            line = Line(len(lines) + 1, label.partition(", such")[0].partition(", with")[0], value)
+            if not value or keys_of(line):
+                break
+            click.echo(f"{value!r} is not understood; a number with its unit is, or nothing", err=True)
+        if value:
+            lines.append(line)
+    return lines
+
+
+def _check(text: str) -> None:
+    """Completes the drive, as every command that is given the file will."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "sheet.toml")
+        write_text(path, text)
+        try:
+            Drive.load(path)
+        except hs.InputError as error:
+            raise hs.InputError(f"the sheet makes no drive: {str(error).replace(f'{path}:', 'line ', 1)}") from None

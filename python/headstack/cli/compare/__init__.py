@@ -1,0 +1,1 @@
+"""Commands for comparisons, validation and pictures."""

@@ -1,0 +1,319 @@
+"""``headstack compare``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from headstack._native import InputError
+from headstack.cli.completing import SYSTEM, Among
+from headstack.cli.files import OUTPUT, OUTPUT_FOLDER, SOURCE
+from headstack.cli.output import Outputs, print_table, progress, report_options, reports, say, wide_option
+from headstack.comparison.comparison import TOLERANCE, Comparison, is_file
+from headstack.comparison.comparison import compare as held_against
+from headstack.comparison.differences.campaign import Campaign
+from headstack.comparison.differences.difference import SAME, TELL, Difference, of_sides, share_of
+from headstack.comparison.differences.gate import Judged, judged, limits_of
+from headstack.comparison.differences.runs import NAMES, Side, side_of, to_baseline
+from headstack.comparison.members import Member, standing_out
+from headstack.comparison.members import read as members_of
+from headstack.io import signals
+from headstack.io.atomic_files import write_text
+from headstack.io.counts import agreed, counted
+from headstack.io.values import percent, whole
+
+EXIT_LIMIT, EXIT_TOO_SHORT = 1, 4
+PAIRS = "10"
+EXPORTS: dict[str, Callable[..., Any]] = {
+    "json": Comparison.to_json,
+    "csv": Comparison.to_csv,
+    "plot": Comparison.plot,
+    **reports(Comparison.report),
+}
+EXPORTS_OF_RUNS: dict[str, Callable[..., Any]] = {
+    "json": Difference.to_json,
+    "csv": Difference.to_csv,
+    "plot": Difference.plot,
+    **reports(Difference.report),
+}
+OF_POINTS = ("tolerance", "fail_below", "members")
+OF_RUNS = ("same_within", "tell", "figures", "fail_if")
+OF_COMMANDS = ("pairs", "stop_early", "warm_ups", "keep")
+"""Options of each form."""
+
+
+class OfRuns(click.Command):
+    """Takes for others' runs all that follows ``--against`` up to the next option, where ours stand before it: a shell
+    puts many names in the place of one pattern."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Names ``--against`` before each of them."""
+        spread: list[str] = []
+        is_of_others = False
+        for at, word in enumerate(args):
+            if word.startswith("-"):
+                is_of_others = False
+            elif is_of_others:
+                spread.append("--against")
+            spread.append(word)
+            is_of_others |= at > 0 and args[at - 1] == "--against" and not args[0].startswith("-")
+        return super().parse_args(ctx, spread)
+
+
+@click.command(cls=OfRuns)
+@click.argument(
+    "sources",
+    nargs=-1,
+    type=SYSTEM,
+    metavar="MEASURED PREDICTED | RUNS...",
+    help="Results, and other results or a system to simulate; or files, folders and patterns of runs.",
+)
+@click.option("--tolerance", metavar="PERCENT", help=f"Of points: what a model may be off by.  [default: {TOLERANCE}]")
+@click.option(
+    "--fail-below",
+    metavar="PERCENT",
+    help="Of points: fail (exit 1) where the device does less than this share of what is predicted, such as 90%.",
+)
+@click.option(
+    "--members",
+    type=SOURCE,
+    metavar="FIO.json",
+    help="Of points: fio's JSON of the measurement: which member of the array stands out, by its disk_util.",
+)
+@click.option(
+    "--against",
+    multiple=True,
+    type=SOURCE,
+    metavar="RUNS",
+    help="Runs that RUNS are held against: files, folders and patterns, up to the next option.",
+)
+@click.option("--baseline", type=SOURCE, metavar="FILE.json", help="Runs that were kept, to hold RUNS against.")
+@click.option("--save-baseline", type=OUTPUT, metavar="FILE.json", help="Keep RUNS for later comparisons.")
+@click.option(
+    "--run",
+    "commands",
+    multiple=True,
+    metavar="COMMAND",
+    help="Make the runs: given twice, both commands are run in turn, and the first is held against the second.",
+)
+@click.option("--pairs", metavar="N", help=f"With --run: of so many runs each, at most.  [default: {PAIRS}]")
+@click.option("--stop-early", is_flag=True, help="With --run: end as soon as every figure is told.")
+@click.option("--warm-ups", metavar="N", help="With --run: so many runs of each before the first that counts.")
+@click.option(
+    "--keep", type=OUTPUT_FOLDER, metavar="DIR", help="With --run: keep the results of each run in this folder."
+)
+@click.option("--same-within", metavar="PERCENT", help=f"Of runs: what counts as no difference.  [default: {SAME}]")
+@click.option("--tell", metavar="PERCENT", help=f"Of runs: how many more would tell so much.  [default: {TELL}]")
+@click.option(
+    "--figures",
+    metavar="|".join(NAMES.values()),
+    type=Among(tuple(NAMES.values())),
+    help="Of runs: what is compared, a comma list.  [default: all]",
+)
+@click.option(
+    "--fail-if",
+    multiple=True,
+    metavar="FIGURE=PERCENT",
+    help="Of runs: exit with 1 where ours is shown to be worse by so much, and with 4 where too few runs do not tell: "
+    "slower=3%, p99=5%.",
+)
+@click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write everything (- for stdout).")
+@click.option("--csv", "csv_path", type=OUTPUT, metavar="FILE", help="Write a row for each point (- for stdout).")
+@click.option("--plot", "plot_path", type=OUTPUT, metavar="FILE.png", help="Draw both curves, or the differences.")
+@report_options
+@wide_option
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+def compare(
+    sources: tuple[str, ...],
+    against: tuple[str, ...],
+    baseline: str | None,
+    save_baseline: str | None,
+    commands: tuple[str, ...],
+    **given: Any,
+) -> int:
+    """Hold measurements against predictions, or sets of runs against each other.
+
+    \b
+    headstack compare MEASURED PREDICTED          points against a model, or other points
+    headstack compare RUNS... --against RUNS      is the difference real?
+    headstack compare RUNS... --baseline FILE     the same, of runs that were kept
+    headstack compare --run 'A {}' --run 'B {}'   the same, of runs that are made in turn
+
+    MEASURED is a file of results (--json, --csv or --parquet of measure, curve, run or replay), PREDICTED another one,
+    or a SYSTEM: the points that were measured are then simulated on it, with the workload, range, length and seed that
+    the measured results state. Points of the same load belong together.
+
+    Errors are predicted over measured, minus 1. The demerit is the root mean square horizontal distance between the two
+    distributions of response times (Ruemmler and Wilkes, 1994). Where the device does worse than its model by more than
+    the tolerance and the 95 % confidence of both sides together, it is said in words.
+
+    With --members, a member stands out that was busy for a request, or took for one, a quarter longer than the median
+    of the others: equal drives of an array lie within 4 % of each other.
+
+    RUNS are files of results (--json) or of fio's JSON, folders and patterns of them. A run is the unit: runs of both
+    sides that alternate in time are paired. Each figure differs (at 5 % for all figures together), is the same within
+    --same-within (90 %), or the runs are too few; then it is said how many more would tell.
+
+    In a COMMAND, {} stands for the file that it is to write its results to; without, it is timed. Pairs are run in the
+    order ABBA. With --stop-early, intervals hold at any time of looking, and are wider for that.
+
+    With --fail-if, the exit code is 0 where every limit is kept (95 %), 1 where one is exceeded: a difference is shown,
+    and the estimate reaches it. Where neither is told, the exit code is 4: make more runs.
+    """
+    if not (against or baseline or save_baseline or commands):
+        refuse(given, (*OF_RUNS, *OF_COMMANDS), "of sets of runs: name others by --against, --baseline or --run")
+        if len(sources) != 2:
+            raise InputError(
+                f"{len(sources)} sources: MEASURED and PREDICTED are compared; sets of runs by --against or --baseline"
+            )
+        return compare_points(*sources, given)
+    refuse(given, OF_POINTS, "of points: name MEASURED and PREDICTED alone")
+    if commands:
+        if sources or against or baseline:
+            raise InputError("--run: the runs are made; name no others")
+        return compare_commands(commands, save_baseline, given)
+    refuse(given, OF_COMMANDS, "of runs that are made by --run")
+    if not sources:
+        raise InputError("no RUNS: name a file, a folder or a pattern of results")
+    if against and baseline:
+        raise InputError("--baseline: runs are held against these or against --against")
+    return compare_runs(sources, (baseline,) if baseline else against, save_baseline, given)
+
+
+def refuse(given: dict[str, Any], names: tuple[str, ...], why: str) -> None:
+    """Refuses options of another form."""
+    for name in names:
+        if given[name]:
+            raise InputError(f"--{name.replace('_', '-')}: is {why}")
+
+
+def compare_points(measured: str, predicted: str, given: dict[str, Any]) -> int:
+    """Measurements against predictions, point by point."""
+    fail_below, members = given["fail_below"], given["members"]
+    least = None if fail_below is None else percent("--fail-below", fail_below) / 100
+    outputs = Outputs(given, EXPORTS)
+    seen = None if members is None else members_of(members)
+    with progress(f"simulation of {predicted}", given["quiet"] or is_file(predicted)) as show:
+        comparison = held_against(measured, predicted, tolerance=given["tolerance"] or TOLERANCE, progress=show)
+    outputs.write(comparison, lambda: print_comparison(comparison))
+    if seen is not None:
+        print_members(seen)
+    missed = [] if least is None else comparison.shares_below(least)
+    for point in missed:
+        print(f"headstack: {point.name}: {point.share:.1%} of what is predicted, below {fail_below}", file=sys.stderr)
+    return EXIT_LIMIT if missed else 0
+
+
+def compare_runs(sources: tuple[str, ...], against: tuple[str, ...], kept: str | None, given: dict[str, Any]) -> int:
+    """Sets of runs against each other; without others, they are only kept."""
+    ours = side_of(sources, called(sources))
+    if not against:
+        refuse(given, OF_RUNS, "of two sets of runs: name others by --against or --baseline")
+        write_text(kept or "", to_baseline(ours.runs))
+        say(f"{kept}: {counted(len(ours.runs), 'run')} {agreed(len(ours.runs), 'is', 'are')} kept")
+        for bad in ours.bad:
+            say(f"left out: {bad}")
+        return 0
+    theirs = side_of(against, called(against))
+    return tell(lambda judge: judge(ours, theirs), kept, given, False)
+
+
+def called(sources: tuple[str, ...]) -> str:
+    """What a side is called."""
+    more = len(sources) - 1
+    return sources[0] + (f" and {more} more" if more else "")
+
+
+def compare_commands(commands: tuple[str, ...], kept: str | None, given: dict[str, Any]) -> int:
+    """Runs of two commands, made in turn."""
+    if len(commands) != 2:
+        raise InputError(f"--run: is given {len(commands)} times; two commands are compared")
+    pairs, warm_ups = (whole(name, given[name] or usual) for name, usual in (("pairs", PAIRS), ("warm_ups", "0")))
+    campaign = Campaign((commands[0], commands[1]), pairs, given["stop_early"], warm_ups, given["keep"])
+
+    def make(judge: Callable[[Side, Side], Difference]) -> Difference:
+        with progress(f"{pairs} pairs of runs", given["quiet"]) as show:
+            return campaign.carried_out(judge, show)
+
+    return tell(make, kept, given, given["stop_early"])
+
+
+def tell(
+    make: Callable[[Callable[[Side, Side], Difference]], Difference],
+    kept: str | None,
+    given: dict[str, Any],
+    at_any_time: bool,
+) -> int:
+    """What is found, in words and files, and the exit code."""
+    limits = limits_of(given["fail_if"])
+    same, told = share_of("--same-within", given["same_within"] or SAME), share_of("--tell", given["tell"] or TELL)
+    outputs = Outputs(given, EXPORTS_OF_RUNS)
+    found = make(lambda ours, theirs: of_sides(ours, theirs, same, told, given["figures"], at_any_time))
+    verdicts = judged(limits, found.cells)
+    outputs.write(found, lambda: print_difference(found))
+    if kept is not None:
+        write_text(kept, to_baseline(found.ours.runs))
+    return code_of(verdicts) or (signals.exit_code() if signals.heard() else 0)
+
+
+def print_difference(found: Difference) -> None:
+    """The answer, a line for each figure, and how it was found."""
+    say(f"{found.headline}\n")
+    print_table(*found.shown())
+    say("")
+    for remark in found.remarks:
+        say(remark)
+
+
+def code_of(verdicts: list[Judged]) -> int:
+    """The exit code of limits, and a line on stderr for each that is not kept."""
+    for verdict in verdicts:
+        if verdict.kept != "kept":
+            print(f"headstack: {verdict.in_words}", file=sys.stderr)
+    kinds = {verdict.kept for verdict in verdicts}
+    return EXIT_LIMIT if "exceeded" in kinds else EXIT_TOO_SHORT if "not told" in kinds else 0
+
+
+def print_comparison(comparison: Comparison) -> None:
+    """Both curves with their errors, where the device falls short, and the mean errors."""
+    ours, theirs = comparison.sides
+    say(f"{ours}: {comparison.measured}\n{theirs}: {comparison.predicted}\n")
+    print_table(*comparison.shown())
+    errors = comparison.mean_absolute_errors()
+    named = zip(("throughput", "bytes", "mean", "p50", "p95", "p99", "demerit"), errors.values(), strict=True)
+    say(
+        "\nmean absolute error: "
+        + ", ".join(f"{name} {e:.1%}" for name, e in named if e is not None and name != "bytes")
+    )
+    for line in comparison.model_errors():
+        say(line)
+    for names, what in (
+        (comparison.alone_measured, f"{ours}, not {theirs}"),
+        (comparison.alone_predicted, f"{theirs}, not {ours}"),
+    ):
+        if names:
+            say(f"{what}: {'; '.join(names)}")
+    short = comparison.shortfalls()
+    whose = "the device is below its model" if comparison.is_of_device else f"{ours} is below {theirs}"
+    if short:
+        say("\nbelow the model:" if comparison.is_of_device else f"\n{ours} below {theirs}:")
+        for line in short:
+            say(f"  {line}")
+    else:
+        say(f"\nnowhere {whose} by more than the stated error")
+    better = [point.name for point in comparison if point.is_better]
+    if better:
+        say(f"better than {'the model' if comparison.is_of_device else theirs}: {'; '.join(better)}")
+
+
+def print_members(members: list[Member]) -> None:
+    """Those that stand out, each in a line."""
+    found = standing_out(members)
+    say("")
+    for outlier in found:
+        say(outlier.in_words)
+    if not found:
+        say(f"no member stands out among {len(members)}")

@@ -1,0 +1,1 @@
+"""Commands for inspecting and judging devices."""

@@ -1,0 +1,357 @@
+"""``headstack judge``: whether disks are quietly slow."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from headstack._native import InputError
+from headstack.cli.completing import SYSTEM, Among
+from headstack.cli.files import KEPT, OUTPUT, SOURCE, read_from
+from headstack.cli.output import Outputs, print_table, report_options, reports, say, wide_option
+from headstack.diagnosis.judging.verdict import FINE
+from headstack.io import signals
+from headstack.io.columns import Column, Figures, Names, Prose, Words
+from headstack.io.tables import written
+from headstack.io.values import duration_ns, number
+
+if TYPE_CHECKING:
+    from headstack.diagnosis.judging.observations import Observations
+    from headstack.diagnosis.judging.session import Session
+    from headstack.diagnosis.judging.verdict import Verdict
+
+PEERS = ("auto", "host", "model", "none")
+COLUMNS: tuple[Column, ...] = (
+    Names("host"),
+    Names("disk"),
+    Words("verdict", 0),
+    Words("since\n(UTC)", 1),
+    Figures("times as\nslow", 1),
+    Figures("sure\n%", 2),
+    Words("held\nagainst", 4),
+    Prose("why", 2),
+    Prose("cause", 3),
+    Prose("next step", 1),
+)
+FINE_SHOWN = 24
+"""Fine disks that are shown one by one; of more their number is."""
+
+
+@click.command()
+@click.argument(
+    "inputs", nargs=-1, type=SOURCE, metavar="INPUT...", help="Files and folders of monitoring; - for stdin."
+)
+@click.option("--live", metavar="TIME", help="Look at this machine's disks so often, until Ctrl-C; INPUTs name them.")
+@click.option("--prometheus", metavar="URL", help="Ask a server for what node_exporter has told it.")
+@click.option("--token-file", type=SOURCE, metavar="FILE", help="Of a server: a bearer token that says who asks.")
+@click.option("--ca-file", type=SOURCE, metavar="FILE", help="Of a server: certificates of who vouches for it.")
+@click.option("--match", default="", metavar="MATCHERS", help='Of its series only these: job="node",instance=~"db.*".')
+@click.option("--since", default="336h", metavar="TIME", show_default=True, help="How far back the server is asked.")
+@click.option("--step", default="60s", metavar="TIME", show_default=True, help="Between two of its points.")
+@click.option(
+    "--columns",
+    type=SOURCE,
+    metavar="TEXT",
+    help='Columns of a table: "disk=dev,time=ts:s,every=15s,latency=lat:ms", or a file that declares them.',
+)
+@click.option("--every", metavar="TIME", help="Between blocks that say no times.")
+@click.option("--timezone", metavar="NAME", help="Of local times: Europe/Berlin. Else they are taken for UTC.")
+@click.option("--host", metavar="NAME", help="Whose disks they are, whatever the input says.")
+@click.option(
+    "--peers",
+    default="auto",
+    type=Among(PEERS),
+    metavar="auto|host|model|none",
+    show_default=True,
+    help="What disks are held against: those of the host, of the model, or their own past alone.",
+)
+@click.option(
+    "--twin",
+    "twins",
+    multiple=True,
+    type=SYSTEM,
+    metavar="[MODEL=]SYSTEM",
+    help="Hold disks (of a model) against a system, such as a twin that was learnt of one; repeatable.",
+)
+@click.option(
+    "--false-alarms",
+    default="0.001",
+    metavar="N",
+    show_default=True,
+    help="Alarms of healthy disks that are allowed, a disk and year.",
+)
+@click.option("--state", "state_path", type=KEPT, metavar="FILE", help="Go on from there, and keep it there.")
+@click.option(
+    "--history", "history_path", type=KEPT, metavar="FILE", help="Append verdicts that change; by itself, show it."
+)
+@click.option("--export", "export_place", metavar="[HOST:]PORT", help="With --live: answer HTTP with Prometheus' text.")
+@click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write everything (- for stdout).")
+@report_options
+@wide_option
+@signals.held()
+def judge(
+    inputs: tuple[str, ...],
+    live: str | None,
+    prometheus: str | None,
+    state_path: str | None,
+    history_path: str | None,
+    export_place: str | None,
+    json_path: str | None,
+    **asked: Any,
+) -> int:
+    """Judge whether disks are quietly slow: since when, by how much, why, and what to do next.
+
+    \b
+    headstack judge iostat.json
+    headstack judge --live 15s --state judge.state --export 9101
+    headstack judge --prometheus http://prometheus:9090 --match 'job="node"' --html fleet.html
+    headstack judge fleet.parquet --columns host=host,disk=disk,time=ts:s,every=15s,latency=us:us
+
+    An INPUT is told by its content: /proc/diskstats (dumps under lines with their time, or a folder of files named by
+    it), iostat -x (JSON or text), sadf -j -- -d, scrapes of node_exporter, range queries of Prometheus, zpool iostat
+    -lpH -v, ceph osd perf, collectl -sD, CSV and Parquet. Compressed files are read, too.
+
+    With --state nothing is judged twice: a log that grows may be given again and again. Exit code 1 where a disk is
+    slow, 4 where nothing can be told of any disk, else 0. State and history are written after all outputs.
+    """
+    try:
+        import numpy  # noqa: F401  # start-up time
+        import polars  # noqa: F401  # start-up time
+    except ImportError:
+        raise InputError("judging needs numpy and polars: pip install 'headstack[judge]'") from None
+    from headstack.diagnosis.judging.history import history as entries_of  # start-up time
+    from headstack.diagnosis.judging.judge import judge as by_statistics  # start-up time
+    from headstack.diagnosis.judging.report import report_of  # start-up time
+    from headstack.diagnosis.judging.session import Session  # start-up time
+    from headstack.diagnosis.judging.sources.files import How  # start-up time
+    from headstack.diagnosis.judging.sources.times import zone_of  # start-up time
+    from headstack.diagnosis.judging.twins import twins_of  # start-up time
+
+    given = {name: value for name, value in asked.items() if name.endswith("_path")}
+    outputs = Outputs(given | {"json_path": json_path}, {"json": session_as_json} | reports(report_of))
+    if history_path is not None and not (inputs or live or prometheus):
+        print_history(entries_of(Path(history_path)))
+        return 0
+    check_usage(inputs, live, prometheus, export_place)
+    if history_path is not None and Path(history_path).exists():
+        # Another program's file is refused before anything is judged.
+        entries_of(Path(history_path))
+    how = How(
+        zone=None if asked["timezone"] is None else zone_of(asked["timezone"]),
+        every_s=None if asked["every"] is None else seconds("--every", asked["every"]),
+        host=asked["host"],
+    )
+    settings = {
+        "peers": asked["peers"],
+        "twin": twins_of(asked["twins"]) or None,
+        "false_alarms_per_drive_year": number("--false-alarms", asked["false_alarms"]),
+    }
+    session = Session(by_statistics, how, settings)
+    if state_path is not None:
+        session.go_on(Path(state_path))
+    parts = parts_of(tuple(map(read_from, inputs)), live, prometheus, asked, session)
+    out = partial(print, flush=True) if live is not None and not outputs.has_stdout else None
+    kept = Kept(state_path, history_path, is_live=live is not None)
+    is_ended = judge_all(parts, session, kept, export_place, out)
+    outputs.write(session, lambda: print_verdicts(session))
+    kept.finish(session)
+    # Looking on has no end of its own: whoever ends it is told the verdict.
+    return signals.exit_code() if is_ended and live is None else session.exit_code
+
+
+def check_usage(inputs: tuple[str, ...], live: str | None, prometheus: str | None, export_place: str | None) -> None:
+    """Raises ``InputError`` where there is nothing to judge, or more than one thing."""
+    if live is not None and prometheus is not None:
+        raise InputError("--live, --prometheus: allowed: one of them")
+    if prometheus is not None and inputs:
+        raise InputError(f"--prometheus: {inputs[0]}: the server is all that is judged; allowed: no INPUT")
+    if live is None and prometheus is None and not inputs:
+        raise InputError("nothing to judge: name files or folders, or give --live 15s or --prometheus URL")
+    if export_place is not None and live is None:
+        raise InputError("--export: only --live goes on while somebody asks; allowed: with --live TIME")
+
+
+def seconds(name: str, text: str) -> float:
+    """A time of more than nothing."""
+    found = duration_ns(name, text) / 1e9
+    if found <= 0:
+        raise InputError(f"{text}; allowed: more than 0s", key=name)
+    return found
+
+
+def parts_of(
+    inputs: tuple[str, ...], live: str | None, prometheus: str | None, asked: dict[str, Any], session: Session
+) -> Iterator[Observations]:
+    """What is observed, part after part."""
+    from headstack.diagnosis.judging import live as living  # start-up time
+    from headstack.diagnosis.judging.sources import kinds as sources  # start-up time
+    from headstack.diagnosis.judging.sources.prometheus import Server, rows_of_server  # start-up time
+    from headstack.diagnosis.judging.sources.table import declaration  # start-up time
+
+    if live is not None:
+        return living.looks(inputs, seconds("--live", live), session.how)
+    if prometheus is not None:
+        step_s, to_s = seconds("--step", asked["step"]), time.time()
+        from_s = to_s - seconds("--since", asked["since"])
+        if session.judged_s:
+            # The point before is where the first interval begins.
+            from_s = max(from_s, min(session.judged_s.values()) - step_s)
+        server = Server.of(prometheus, asked["token_file"], asked["ca_file"])
+        rows = rows_of_server(server, asked["match"], from_s, to_s, step_s, session.how)
+        return sources.in_parts(rows, "prometheus", session.how)
+    columns = None if asked["columns"] is None else declaration(asked["columns"])
+    return sources.parts(inputs, session.how, columns)
+
+
+class Kept:
+    """What outlives the command: state and history, where they are requested.
+
+    They are written after the outputs: what an output lost would never be judged again. Only while looking on they are
+    kept as time passes, since those observations never come again."""
+
+    KEEP_S = 60.0
+    """Between two times that they are kept while looking on."""
+
+    def __init__(self, state_path: str | None, history_path: str | None, *, is_live: bool) -> None:
+        self.state_path, self.history_path, self.is_live = state_path, history_path, is_live
+        self._kept_s = time.monotonic()
+        self._changes: list[tuple[tuple[Verdict, ...], float]] = []
+        self._kinds: dict[tuple[str, str], str] = {}
+
+    def after(self, session: Session) -> None:
+        """Notes which verdicts changed, and keeps what is due."""
+        if self.history_path is not None and session.span_s is not None:
+            changed = tuple(one for one in session.verdicts if self._kinds.get((one.host, one.disk)) != one.kind)
+            self._kinds |= {(one.host, one.disk): one.kind for one in changed}
+            self._changes += [(changed, session.span_s[1])] if changed else []
+        if self.is_live:
+            self._record()
+            if time.monotonic() - self._kept_s >= self.KEEP_S:
+                self._keep(session)
+
+    def finish(self, session: Session) -> None:
+        """Appends to the history and keeps the state."""
+        self._record()
+        self._keep(session)
+
+    def _record(self) -> None:
+        from headstack.diagnosis.judging.history import record  # start-up time
+
+        while self._changes:
+            assert self.history_path is not None
+            record(Path(self.history_path), *self._changes.pop(0))
+
+    def _keep(self, session: Session) -> None:
+        if self.state_path is not None:
+            session.keep(Path(self.state_path))
+        self._kept_s = time.monotonic()
+
+
+def judge_all(
+    parts: Iterator[Observations],
+    session: Session,
+    kept: Kept,
+    export_place: str | None,
+    out: Callable[[str], object] | None,
+) -> bool:
+    """Judges part after part; returns true if a signal ended it."""
+    from headstack.diagnosis.judging.exporter import Exporter, exposition  # start-up time
+
+    with ExitStack() as stack:
+        exporter = None if export_place is None else stack.enter_context(Exporter(export_place))
+        if exporter is not None and out is not None:
+            out(f"metrics at http://{exporter.address}/metrics")
+        before: dict[tuple[str, str], str] = {}
+        try:
+            while True:
+                with signals.raising():
+                    part = next(parts, None)
+                if part is None:
+                    is_ended = False
+                    break
+                session.take(part)
+                kept.after(session)
+                if exporter is not None:
+                    exporter.text = exposition(session.verdicts, session.span_s[1] if session.span_s else None)
+                for one in session.verdicts if out is not None else ():
+                    if before.get((one.host, one.disk)) != one.kind and out is not None:
+                        out(f"{moment(time.time())} {one.host} {one.disk}: {one.kind}: {one.why}")
+                    before[one.host, one.disk] = one.kind
+        except KeyboardInterrupt:
+            is_ended = True
+    return is_ended
+
+
+def session_as_json(session: Session, path: Path | None = None) -> str:
+    """Verdicts as JSON."""
+    return written(json.dumps(session.document(), indent=1, ensure_ascii=False) + "\n", path)
+
+
+def print_verdicts(session: Session) -> None:
+    """The table, the slow first, and what has to be known of it."""
+    from headstack.diagnosis.judging.session import headline  # start-up time
+
+    told = [one for one in session.verdicts if one.kind != FINE]
+    fine = [one for one in session.verdicts if one.kind == FINE]
+    shown = told + (fine if len(fine) <= FINE_SHOWN else [])
+    if shown:
+        columns, rows = COLUMNS, [row_of(one) for one in shown]
+        empty = {n for n, column in enumerate(columns) if column.rank and not any(row[n] for row in rows)}
+        kept = [n for n in range(len(columns)) if n not in empty]
+        print_table([columns[n] for n in kept], [[row[n] for n in kept] for row in rows])
+        print()
+    if len(fine) > FINE_SHOWN:
+        say(f"{len(fine):,} more disks are fine; --json has all of them")
+    say(headline(session))
+    for caveat in session.caveats:
+        say(f"note: {caveat}")
+
+
+def row_of(one: Verdict) -> list[str]:
+    """A disk's row."""
+    slower = ""
+    if one.slower is not None:
+        low, high = f"{one.slower.low:.2f}", f"{one.slower.high:.2f}"
+        slower = f"at least {low}" if one.slower.is_lower_bound else f"{one.slower.factor:.2f} ({low} to {high})"
+    cause = "" if one.cause is None else f"{one.cause.name}: {one.cause.evidence}"
+    return [
+        one.host,
+        one.disk,
+        one.kind,
+        "" if one.since_s is None else moment(one.since_s),
+        slower,
+        "" if one.confidence is None else f"{100 * one.confidence:.3g}",
+        one.method or "",
+        one.why,
+        cause,
+        one.next_step,
+    ]
+
+
+def moment(time_s: float) -> str:
+    """A time for people, in UTC as logs of many machines are compared."""
+    return datetime.fromtimestamp(time_s, UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def print_history(entries: list[dict[str, Any]]) -> None:
+    """What was said otherwise than before, oldest first."""
+    columns = (
+        Words("at\n(UTC)", 0),
+        Names("host"),
+        Names("disk"),
+        Words("before", 1),
+        Words("verdict", 0),
+        Prose("why"),
+    )
+    rows = [
+        [moment(one["at_s"]), one["host"], one["disk"], one["before"] or "", one["kind"], one["why"]] for one in entries
+    ]
+    print_table(columns, rows)

@@ -1,0 +1,88 @@
+"""Every table that headstack writes, with its columns: what docs/columns.md is made from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headstack import _native
+from headstack._native import Field
+from headstack.comparison import compared as comparison
+from headstack.comparison.differences import estimated as differences
+from headstack.measurement.fio import loads
+from headstack.measurement.tests.classic.crystal import Crystal
+from headstack.measurement.tests.classic.fsync import Fsync
+from headstack.measurement.tests.classic.latency import Latency
+from headstack.measurement.tests.classic.prefill import Prefill
+from headstack.measurement.tests.classic.zones import Zones
+from headstack.measurement.tests.conditioning import logged as conditioning
+from headstack.measurement.tests.pts import outcomes as pts
+from headstack.prediction import predictions
+from headstack.simulation import sweeps
+from headstack.traces import cache_runs, replays, volumes
+
+TOLD = {
+    "results": "A row a run: `--csv` and `--parquet` of runs, curves, replays and measurements. Columns of the options "
+    "that were varied follow. Times and rates are those of all kinds of request together, in the measured time; "
+    "intervals are those of 95 %.",
+    "intervals": "A row for each run and interval: `Results.intervals`.",
+    "streams": "A row for each run and stream of a scenario: `Results.streams`.",
+    "operations": "A row for each run and kind of operation on files and folders: `Results.operations`.",
+    "facts": "A row for each figure that streams keep of their own, such as frames dropped: `Results.facts`.",
+    "histograms": "A row for each run, kind of request, figure and bin in use: `Results.histograms`.",
+}
+
+
+@dataclass(frozen=True)
+class Documented:
+    """A table and its columns."""
+
+    name: str
+    told: str
+    """What a row is, and where the table comes from."""
+    fields: tuple[Field, ...]
+
+
+def tables() -> list[Documented]:
+    """All of them.
+
+    >>> [field.unit for table in tables() for field in table.fields if field.name == "iops_low"]
+    ['1/s']
+    """
+    return [
+        *(Documented(name, TOLD[name], tuple(fields)) for name, fields in _native.result_fields()),
+        Documented(
+            "sweep",
+            "A row a configuration: first what was varied, each column named as its field and its unit; then the "
+            "columns of results, but those of the model's error, which is told of what is printed; then these.",
+            sweeps.FIELDS,
+        ),
+        Documented("volumes", "A row a device of a trace: `headstack trace volumes --csv`.", volumes.FIELDS),
+        Documented(
+            "mapped",
+            "A row for each replay and volume: `Results.volumes`, `headstack replay --volumes`.",
+            replays.FIELDS,
+        ),
+        Documented("predict", "A row for each environment and system: `headstack predict --csv`.", predictions.FIELDS),
+        Documented("caches", "A row for each policy and size: `headstack trace cache --csv`.", cache_runs.FIELDS),
+        Documented("compare", "A row a point: `headstack compare --csv`.", comparison.FIELDS),
+        Documented(
+            "difference",
+            "A row for each figure and load: `headstack compare --csv` of sets of runs.",
+            differences.FIELDS,
+        ),
+        Documented("plot", "A row for each result of fio's: `headstack plot --csv`.", loads.FIELDS),
+        Documented("crystal", "A row for each test and kind: `headstack measure crystal --csv`.", Crystal.FIELDS),
+        Documented("fsync", "A row for each size: `headstack measure fsync --csv`.", Fsync.FIELDS),
+        Documented(
+            "latency", "A row for each request that is kept: `headstack measure latency --csv`.", Latency.FIELDS
+        ),
+        Documented("prefill", "A row for each hundredth of a LUN: `headstack measure prefill --csv`.", Prefill.FIELDS),
+        Documented("zones", "A row for each position: `headstack measure zones --csv`.", Zones.FIELDS),
+        Documented("pts", "A row for each measurement of each round: `headstack measure pts --csv`.", pts.FIELDS),
+        Documented(
+            "condition",
+            "A row for each interval and device: `headstack measure condition --csv`. Columns that count the blocks of "
+            "each class of times, `blocks <1.125ms` and so on, follow.",
+            conditioning.FIELDS,
+        ),
+    ]

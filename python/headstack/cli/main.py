@@ -1,0 +1,234 @@
+"""The command line: arguments in, the same API as in Python, tables out."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import traceback
+from importlib import import_module
+from typing import Any, NoReturn, TextIO
+
+import click
+
+from headstack._native import InputError, RunError, catalogue_hash, version
+from headstack.catalogue.options import KEYS, OPTIONS
+from headstack.cli import start
+from headstack.cli.loading import Late
+from headstack.io import signals
+from headstack.io.atomic_files import WriteError
+from headstack.io.terminal import Guarded, visible
+
+EXIT_RUN = 3
+EXIT_INPUT = 2
+EXIT_INTERNAL = 70
+"""EX_SOFTWARE of sysexits.h: no verdict, limit or input has this code."""
+STDOUT = "stdout"
+COMPLETE = "_HEADSTACK_COMPLETE"
+"""What shells set when they ask for completions."""
+
+EPILOG = """\b
+Exit codes:
+  0  fine
+  1  a disk is slow; a limit is not kept, or by nothing that could be chosen; verified
+     data are damaged or lost, or others came to need what was being written: what was
+     measured is written
+  2  bad input or usage: one line says what, nothing is written
+  3  a run failed, or failed the checks that it makes of itself: nothing is written; a
+     measurement ended early by its target: what was measured is written; results could
+     not be written: one line says where and why
+  4  nothing can be told: too few runs for a limit, or of no disk anything; make more
+  70 internal error of headstack, with a traceback on stderr: please report it
+  128 + N  ended by signal N: 130 by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP; of measurements,
+     what was measured is written"""
+
+
+COMMANDS = {
+    "run": "simulate.runs",
+    "curve": "simulate.runs",
+    "sweep": "simulate.sweep",
+    "sweep-merge": "simulate.sweep",
+    "measure": "measure.measure",
+    "measure-agent": "measure.hosts",
+    "serve": "serve",
+    "top": "serve",
+    "ctl": "serve",
+    "drives": "catalogue.catalogue",
+    "arrays": "catalogue.arrays",
+    "workloads": "catalogue.catalogue",
+    "scenarios": "catalogue.scenarios",
+    "prices": "catalogue.prices",
+    "trace": "traces.traces",
+    "replay": "traces.replays",
+    "compare": "compare.compare",
+    "plot": "compare.plot",
+    "inspect": "diagnose.inspect",
+    "judge": "diagnose.judge",
+    "study": "studies.studies",
+    "crash": "crash",
+    "fit": "studies.fits",
+    "characterize": "predict.prediction",
+    "predict": "predict.prediction",
+    "choose": "predict.choosing",
+    "explore": "simulate.explore",
+    "twin": "predict.twin",
+    "validate": "compare.validation",
+    "demo": "demo",
+    "completion": "completion",
+    "man": "man",
+}
+"""The modules of the commands."""
+
+
+class Cli(Late):
+    """The commands, with every failure as one line and its documented exit code."""
+
+    def main(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Runs a command and exits; a command returns its exit code, or nothing when all is well."""
+        signals.install()
+        kwargs["standalone_mode"] = False
+        kwargs["prog_name"] = "headstack"
+        sys.stdout, sys.stderr = naming_stdout(), guarding_stderr()
+        if COMPLETE in os.environ:
+            # Registers what the shells ask for.
+            import_module("headstack.cli.completing")
+        try:
+            code = super().main(*args, **kwargs)
+        except click.exceptions.NoArgsIsHelpError as error:
+            print(error.format_message())
+            sys.exit(EXIT_INPUT)
+        except click.ClickException as error:
+            fail(error.format_message(), EXIT_INPUT)
+        except InputError as error:
+            # Targets that are still open there have created files, which nobody needs now.
+            import_module("traceback").clear_frames(error.__traceback__)
+            fail(named_as_typed(error), EXIT_INPUT)
+        except WriteError as error:
+            if error.filename == STDOUT:
+                leave_stdout()
+            fail(f"{error.filename}: cannot be written: {error.strerror}", EXIT_RUN)
+        except OSError as error:
+            fail(f"{error.filename}: {error.strerror}", EXIT_INPUT)
+        except RunError as error:
+            from headstack.cli.targets import code_of  # start-up time
+
+            fail(str(error), code_of(str(error)))
+        except (KeyboardInterrupt, click.Abort):
+            fail("interrupted; nothing is written", signals.exit_code())
+        except (SystemExit, GeneratorExit):
+            raise
+        except BaseException as error:
+            # A panic of the compiled part is no Exception.
+            fail_internally(error)
+        sys.exit(code or 0)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Runs a command to its last byte of output."""
+        try:
+            code = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # The reader (head, less) has seen enough.
+            leave_stdout()
+            return 0
+        return code
+
+
+class Stdout(io.FileIO):
+    """Standard output, whose errors say that it is meant."""
+
+    def write(self, data: Any, /) -> int:
+        """Writes, as far as there is room."""
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise WriteError(error.errno, error.strerror, STDOUT) from None
+
+
+def naming_stdout() -> TextIO:
+    """Standard output as it was, of which errors say where they come from."""
+    was = sys.stdout
+    try:
+        raw = Stdout(was.fileno(), "wb", closefd=False)
+    except (AttributeError, OSError):
+        # Closed, or another program's own.
+        return was
+    was.flush()
+    return Guarded(io.BufferedWriter(raw), was.encoding, was.errors, line_buffering=was.isatty(), write_through=False)
+
+
+def guarding_stderr() -> TextIO:
+    """Standard error as it was, which shows control characters on a terminal."""
+    was = sys.stderr
+    try:
+        raw = io.FileIO(was.fileno(), "wb", closefd=False)
+    except (AttributeError, OSError):
+        return was
+    was.flush()
+    return Guarded(io.BufferedWriter(raw), was.encoding, was.errors, line_buffering=True)
+
+
+def leave_stdout() -> None:
+    """Python would write once more what could not be written, at its end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
+def fail(message: str, code: int) -> NoReturn:
+    """One line on stderr, and out."""
+    print(visible(f"headstack: {' '.join(message.split())}"), file=sys.stderr)
+    sys.exit(code)
+
+
+def fail_internally(error: BaseException) -> NoReturn:
+    """Prints the traceback and one line, and ends with the exit code of our own bugs."""
+    traceback.print_exception(error)
+    fail(
+        f"internal error: {type(error).__name__}: {error}; please report it with the traceback above and the output of "
+        "headstack --version",
+        EXIT_INTERNAL,
+    )
+
+
+def named_as_typed(error: InputError) -> str:
+    """What is wrong, with an option named as on the command line, also where it has set the key of a description."""
+    if error.key is None or error.file is not None:
+        return str(error)
+    if error.key in {option.name for option in OPTIONS}:
+        return f"--{error.key.replace('_', '-')}: {error.message}"
+    for key, name in KEYS.items():
+        typed = f"--{name.replace('_', '-')}"
+        is_typed = any(argument.partition("=")[0] == typed for argument in sys.argv[1:])
+        if is_typed and (error.key == key or error.key.startswith(f"{key}.")):
+            return f"{typed}: {error.message}"
+    return str(error)
+
+
+@click.group(
+    cls=Cli,
+    late=COMMANDS,
+    epilog=EPILOG,
+    invoke_without_command=True,
+    subcommand_metavar="COMMAND [ARGS]...",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(version(), message=f"%(prog)s, version %(version)s\ncatalogue {catalogue_hash()}")
+@click.pass_context
+def main(context: click.Context) -> None:
+    """A storage performance laboratory: simulated drives and arrays, measured against real ones.
+
+    \b
+    headstack run cheetah-x15-36lp -w file-server --depth 1,4,16,64
+    headstack curve atlas-10k-iii-73 atlas-10k-iii-73@36.7GB -w file-server
+    headstack trace import blktrace.sda.* -o sda.parquet
+    headstack measure /dev/sdb -w file-server --depth 1,4,16,64
+    headstack measure zones /dev/sdb
+    headstack replay sda.parquet constellation2-1tb --mode timed
+    headstack serve cheetah-x15-36lp --nbd unix:/tmp/s
+    headstack demo
+    """
+    if context.invoked_subcommand is None:
+        print(start.text("start.txt"), end="")

@@ -1,0 +1,1 @@
+"""Commands for measurements and tests of drives."""

@@ -1,0 +1,242 @@
+"""``headstack measure condition``: a module of devices written and read as one stream, end to end."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import click
+
+from headstack._native import InputError
+from headstack.cli.completing import Among
+from headstack.cli.files import KEPT, OUTPUT, SOURCE, TARGET
+from headstack.cli.output import Outputs, print_table, say, wide_option
+from headstack.cli.simulate.runs import listed
+from headstack.cli.targets import SHOW_EVERY_S, access_of, code_of, permission_options
+from headstack.io import signals
+from headstack.io.columns import Figures, Names, Prose, Words, is_plain
+from headstack.io.terminal import clear, rewrite
+from headstack.io.values import duration_ns, rate_bytes_per_s, size_bytes, whole
+from headstack.measurement.tests.conditioning.log import read_log, settings_of
+from headstack.measurement.tests.conditioning.logged import class_names
+from headstack.measurement.tests.conditioning.report import Pass, format_decimal
+from headstack.measurement.tests.conditioning.session import Conditioning, Now, Settings
+from headstack.measurement.tests.conditioning.session import condition as conditioned
+
+EXPORTS: dict[str, Callable[..., Any]] = {
+    "json": Conditioning.to_json,
+    "csv": Conditioning.to_csv,
+    "parquet": Conditioning.to_parquet,
+    "plot": Conditioning.plot,
+}
+EXIT_NOT_KEPT = 1
+
+
+@click.command()
+@click.argument(
+    "targets", nargs=-1, type=TARGET, metavar="TARGET...", help="The devices of the module, in their order."
+)
+@click.option(
+    "--pass",
+    "passes",
+    metavar="write,read",
+    type=Among(("write", "read")),
+    help="The passes and their order.  [default: write,read]",
+)
+@click.option("--read-only", is_flag=True, help="The same as --pass read; it needs no permission.")
+@click.option("--block", metavar="SIZE", help="What goes to a device before the next.  [default: 64KiB]")
+@click.option("--ahead", metavar="N", help="Blocks a device may be ahead of the slowest.  [default: 4]")
+@click.option("--interval", metavar="TIME", help="Length of the intervals that are told.  [default: 10s]")
+@click.option("--size", metavar="SIZE", help="Only so much of each device, from its start.")
+@click.option("--require", metavar="RATE", help="The module's rate that is to be kept everywhere: 2050Mb/s, 256MB/s.")
+@click.option(
+    "--log", type=KEPT, metavar="FILE", help="Keep every interval there as it is measured, to resume or report later."
+)
+@click.option("--resume", is_flag=True, help="Go on with --log where it was interrupted.")
+@click.option("--report", type=SOURCE, metavar="FILE", help="Only tell what this log says; nothing is measured.")
+@permission_options
+@click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write all figures (- for stdout).")
+@click.option(
+    "--csv", "csv_path", type=OUTPUT, metavar="FILE", help="Write every interval of every device (- for stdout)."
+)
+@click.option("--parquet", "parquet_path", type=OUTPUT, metavar="FILE", help="Write the same as Parquet.")
+@click.option(
+    "--plot", "plot_path", type=OUTPUT, metavar="FILE.png", help="Draw rates and block times over the module."
+)
+@wide_option
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@signals.held()
+def condition(targets: tuple[str, ...], log: str | None, resume: bool, report: str | None, **given: Any) -> int:
+    """Condition a module: write, then read, several devices as one stream.
+
+    The TARGETs, eight in a module of Mark5 recorders, are one address space in blocks of 64 KiB, one device after the
+    other. The stream is as fast as the slowest device at each moment lets it be: a device may be ahead of it by so
+    many blocks and no more. Told are the rate over the whole module, its lowest value with the place and the device
+    that held it up there, and for each device how many blocks took how long, in the classes of Mark5 recorders.
+
+    Writing destroys what is on the devices: each takes --destroy with its name or serial number (--overwrite for files,
+    --create for new ones). --read-only asks for nothing.
+
+    With --log a conditioning survives Ctrl-C, crashes and power failures: --resume looks whether the devices are the
+    same and goes on behind the last interval that was kept. The report is of all sessions.
+
+    The exit code is 1 where a rate that is required is not kept, or blocks failed.
+    """
+    limit = None if given["require"] is None else rate_bytes_per_s("--require", given.pop("require")) * 8 / 1e6
+    outputs = Outputs(given, EXPORTS)
+    if report is not None:
+        if targets or log is not None or resume:
+            raise InputError("--report: tells of a log and measures nothing; name no target, --log or --resume")
+        found = Conditioning.read(report)
+    else:
+        found = measured(targets, log, resume, given)
+    found.require_mbit_per_s = limit
+    outputs.write(found, partial(print_conditioning, found))
+    return ending(found)
+
+
+def measured(targets: tuple[str, ...], log: str | None, resume: bool, given: dict[str, Any]) -> Conditioning:
+    """Carries out what was asked for."""
+    if not targets:
+        raise InputError("name the TARGETs of the module, or a log by --report")
+    settings = settings_given(given, log if resume else None)
+    with course(given["quiet"]) as show:
+        return conditioned(targets, settings, access_of(given), log=log, resume=resume, progress=show)
+
+
+def settings_given(given: dict[str, Any], resumed: str | None) -> Settings:
+    """The settings: those of the log that is resumed, where nothing else is said."""
+    if given["read_only"] and given["passes"] is not None:
+        raise InputError("--read-only, --pass: only one of them can be given")
+    stated: dict[str, Any] = {}
+    if given["read_only"] or given["passes"] is not None:
+        stated["passes"] = ("read",) if given["read_only"] else tuple(listed(given["passes"]))
+    if given["block"] is not None:
+        stated["block_bytes"] = size_bytes("--block", given["block"])
+    if given["ahead"] is not None:
+        stated["ahead"] = whole("--ahead", given["ahead"])
+    if given["interval"] is not None:
+        stated["interval_ns"] = duration_ns("--interval", given["interval"])
+    if given["size"] is not None:
+        stated["device_bytes"] = size_bytes("--size", given["size"])
+    if resumed is None:
+        return Settings(**stated)
+    before = settings_of(read_log(resumed)[0][0])
+    for name, value in stated.items():
+        if value != getattr(before, name):
+            option = {"passes": "--pass", "device_bytes": "--size"}.get(name, f"--{name.split('_')[0]}")
+            raise InputError(f"{resumed} was begun with {getattr(before, name)}; leave the option out", key=option)
+    return before
+
+
+def print_conditioning(found: Conditioning) -> None:
+    """The rates, each device's block times, and the verdicts."""
+    module = found.module
+    size = format_decimal(module["module_bytes"])
+    say(f"module of {len(module['targets'])} devices, {size}, in blocks of {module['block_bytes'] >> 10:,} KiB")
+    for one in found.passes:
+        print()
+        print_pass(found, one)
+    print()
+    rows = [
+        [str(number + 1), target["path"], serial(target), found.verdict(number)]
+        for number, target in enumerate(module["targets"])
+    ]
+    print_table([Figures("device", 0), Names("path"), Words("serial"), Prose("verdict", 0)], rows)
+    print()
+    for line in found.judgements():
+        print(line)
+    for words in found.failures:
+        say(f"note: {words}")
+    for note in dict.fromkeys(f"{target['path']}: {note}" for target in module["targets"] for note in target["notes"]):
+        say(f"note: {note}")
+    if found.sessions > 1:
+        say(f"note: measured in {found.sessions} sessions; what lay between them is left out of the times")
+
+
+def print_pass(found: Conditioning, one: Pass) -> None:
+    """One pass as a table: a line a device."""
+    block_bytes = found.module["block_bytes"]
+    columns = [
+        Names("device"),
+        Figures("MB/s\nby itself", 0),
+        Figures("holds\nup %", 0),
+        Figures("mean\nms", 1),
+        Figures("p50\nms", 4),
+        Figures("p99.9\nms", 4),
+        Figures("max\nms", 2),
+        Figures("failed", 0),
+    ]
+    classes = [name.replace("ms", "\nms").replace("<", "< ").replace(">=", ">= ") for name in class_names(found.module)]
+    rows = []
+    for device in one.devices:
+        quantiles = [device.mean_ms, device.quantile_ms(0.5), device.quantile_ms(0.999), device.max_ms]
+        own = device.own_mb_per_s(block_bytes)
+        rows.append(
+            [
+                device.name,
+                "" if own is None else f"{own:,.1f}",
+                f"{100 * device.held_share:.0f}",
+                *("" if ms is None else f"{ms:,.2f}" for ms in quantiles),
+                f"{device.errors:,}",
+                *(f"{count:,}" for count in device.classes),
+            ]
+        )
+    say(f"{one.kind}: blocks of each device by the time they took")
+    print_table([*columns, *(Figures(heading, 3) for heading in classes)], rows)
+
+
+def serial(target: dict[str, Any]) -> str:
+    """A device's serial number, where it has one."""
+    return str(target["identity"].get("serial", ""))
+
+
+def ending(found: Conditioning) -> int:
+    """The exit code; one line on stderr where it ended before its time."""
+    if found.ended_early is not None:
+        print(f"headstack: ended early, what was measured is kept: {found.ended_early}", file=sys.stderr)
+        return code_of(found.ended_early)
+    return 0 if found.is_kept else EXIT_NOT_KEPT
+
+
+@contextmanager
+def course(quiet: bool) -> Iterator[Callable[[Now], object] | None]:
+    """Shows on stderr how far it is: a line that is rewritten on a terminal, else one for each interval."""
+    if quiet:
+        yield None
+        return
+    on_terminal = not is_plain(sys.stderr)
+    yield _lines(on_terminal)
+    if on_terminal:
+        clear(sys.stderr)
+
+
+def _lines(on_terminal: bool) -> Callable[[Now], object]:
+    began: tuple[str, int, float] | None = None
+    shown, told = 0.0, None
+
+    def show(now: Now) -> None:
+        nonlocal began, shown, told
+        at = time.monotonic()
+        if began is None or began[0] != now.kind:
+            began = (now.kind, now.position_bytes, at)
+        fresh = now.last is not told
+        if (not fresh) if not on_terminal else (at - shown < SHOW_EVERY_S):
+            return
+        shown, told = at, now.last
+        passed_bytes, passed_s = now.position_bytes - began[1], at - began[2]
+        parts = [
+            f"{now.kind} {100 * now.position_bytes / now.module_bytes:.1f} % at {format_decimal(now.position_bytes)}"
+        ]
+        if now.last is not None:
+            parts.append(f"{now.last['bytes'] * 8e3 / now.last['duration_ns']:,.0f} Mb/s")
+        if passed_bytes > 0:
+            left_s = (now.module_bytes - now.position_bytes) / passed_bytes * passed_s
+            parts.append(f"{left_s:,.0f} s left of this pass")
+        rewrite(sys.stderr, f"headstack: {', '.join(parts)}", on_terminal)
+
+    return show

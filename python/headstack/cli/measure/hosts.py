@@ -1,0 +1,173 @@
+"""``headstack measure --hosts``: which hosts measure, how they are reached, and the agent that they run."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import click
+
+from headstack._native import InputError
+from headstack.cli.files import SOURCE
+from headstack.cli.measure.jobfiles import (
+    ARGUMENTS,
+    AskedJobs,
+    FioFormat,
+    asked_jobs,
+    check_as_fio,
+    fio_format,
+    split_arguments,
+)
+from headstack.io import signals, terminal
+from headstack.io.columns import is_plain
+from headstack.measurement.access import Access, Progress
+from headstack.measurement.hosts.agent import serve
+from headstack.measurement.hosts.asked import Asked
+from headstack.measurement.hosts.host import Host, fio_clients, hosts_of, with_targets
+from headstack.measurement.hosts.joined import HostResults
+from headstack.measurement.hosts.measuring import DASK, READY_WITHIN, REMOTE, SSH, Ways, measured_from
+from headstack.measurement.jobfiles.job_file import JobFile
+
+Command = Callable[..., Any]
+
+
+def hosts_options(command: Command) -> Command:
+    """Which hosts, and the ways to them."""
+    many = "Measure from these hosts at the same time, by ssh; HOST=FILE.fio gives one a job file of its own."
+    decorators = [
+        click.option("--hosts", type=SOURCE, metavar="HOST,...|@LIST|dask://HOST:PORT", help=many),
+        click.option("--target", metavar="HOST=PATH", multiple=True, help="A target of one host's own."),
+        click.option("--ssh-command", metavar="COMMAND", help=f"What leads to a host.  [default: {SSH}]"),
+        click.option(
+            "--remote-command", metavar="COMMAND", help=f"What headstack is called there.  [default: {REMOTE}]"
+        ),
+        click.option(
+            "--ready-within",
+            metavar="TIME",
+            help=f"A host that is not ready by then stays out.  [default: {READY_WITHIN}]",
+        ),
+    ]
+    return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
+
+
+@dataclass(frozen=True)
+class AskedHosts:
+    """Hosts on the command line."""
+
+    hosts: list[Host]
+    """None where a cluster knows them."""
+    cluster: str | None
+    targets: list[str]
+    own_targets: tuple[str, ...]
+    jobs: AskedJobs | None
+    """The job file of all hosts that have none of their own."""
+    files: Mapping[str, JobFile]
+    """Those of hosts that have."""
+    ways: Ways
+    format: FioFormat | None
+    """fio's outputs that are wanted."""
+    output: str | None
+    """Where it goes, in place of stdout."""
+
+    def refuse_others(self, given: dict[str, Any], access: Access) -> None:
+        """Refuses options that only one host alone has, or that job files state themselves."""
+        for name in ("verify", "ledger", "resume"):
+            if given.pop(name):
+                raise InputError(
+                    f"--{name}: hosts that share a system do not know of each other's writes; leave it out"
+                )
+        jobs = self.jobs
+        if jobs is not None:
+            for name, value in {"status-interval": jobs.status_s, "parse-only": jobs.parse_only}.items():
+                if value:
+                    raise InputError(f"--{name}: is of one host alone; leave it out, or --hosts")
+        if self.format is not None and "terse" in self.format.names:
+            raise InputError("--output-format: terse tells nothing of clients; json and json+ do")
+        for file in [*self.files.values(), *([] if jobs is None else [jobs.file])]:
+            AskedJobs(file, [], None, None).refuse_others(given, access)
+
+    def measure(
+        self,
+        demands: Sequence[str] | None,
+        access: Access,
+        luns: Mapping[str, str],
+        options: Mapping[str, list[str]],
+        progress: Progress | None,
+    ) -> HostResults:
+        """Measures, and tells on stderr what happens meanwhile."""
+        file = None if self.jobs is None else self.jobs.file
+        targets = self.targets if self.jobs is None else self.jobs.places
+        asked = Asked(targets, demands, access, options, luns, file, self.files)
+        hosts = self.hosts if self.cluster is None else self.cluster
+        return measured_from(hosts, self.own_targets, asked, self.ways, progress, tell)
+
+
+def tell(remark: str) -> None:
+    """What happens meanwhile, on stderr, in place of a line of progress."""
+    terminal.remark(sys.stderr, f"headstack: {remark}", not is_plain(sys.stderr))
+
+
+def asked_hosts(words: tuple[str, ...], workload: str | None, given: dict[str, Any]) -> AskedHosts | None:
+    """Takes the options for hosts, and for job files where there are hosts, out of those of a command; ``None`` where
+    no host is named."""
+    text, own_targets = given.pop("hosts"), given.pop("target")
+    ways = {name: given.pop(name) for name in ("ssh_command", "remote_command", "ready_within")}
+    clients: list[Host] = []
+    if given["fio"] == ARGUMENTS:
+        clients, rest = fio_clients(words)
+        if clients:
+            places, arguments, of_program = split_arguments(rest)
+            if places or arguments:
+                raise InputError(f"{[*places, *arguments][0]}: beside --client, job files alone are taken")
+            words = ()
+            given["fio"] = None
+            given["output_format"] = of_program.get("output-format", given["output_format"])
+            given["output"] = of_program.get("output", given["output"])
+    if text is None and not clients:
+        for name, value in {"target": own_targets, **ways}.items():
+            if value:
+                raise InputError(f"--{name.replace('_', '-')}: belongs to --hosts; name some")
+        return None
+    if text is not None and clients:
+        raise InputError("--hosts, --client: only one of them can be given")
+    cluster = text if text is not None and text.startswith(DASK) else None
+    hosts = clients or ([] if cluster else with_targets(hosts_of(text), own_targets))
+    hosts = with_targets(hosts, own_targets) if clients else hosts
+    files = {host.name: JobFile.fio(host.job_file) for host in hosts if host.job_file is not None}
+    wanted, output = _as_fio(given, bool(files))
+    jobs = asked_jobs(words, workload, given)
+    without = [host.name for host in hosts if host.name not in files]
+    if files and without and jobs is None:
+        raise InputError(f"--hosts: {without[0]} has no job file; give it one, or --fio FILE.fio for all")
+    return AskedHosts(
+        hosts=hosts,
+        cluster=cluster,
+        targets=list(words),
+        own_targets=own_targets,
+        jobs=jobs,
+        files=files,
+        ways=Ways(ways["ssh_command"] or SSH, ways["remote_command"] or REMOTE, ways["ready_within"] or READY_WITHIN),
+        format=wanted if jobs is None else jobs.format,
+        output=output if jobs is None else jobs.output,
+    )
+
+
+def _as_fio(given: dict[str, Any], has_own_files: bool) -> tuple[FioFormat | None, str | None]:
+    """What is printed as fio does, where hosts have job files of their own and there is none of all."""
+    named = any(given[name] for name in ("fio", "icf", "vdbench"))
+    if named or not has_own_files:
+        return None, None
+    form, output = fio_format(given["output_format"], given["minimal"], given["terse_version"]), given["output"]
+    given |= {"output_format": None, "output": None, "minimal": False, "terse_version": None}
+    check_as_fio(given, form, output)
+    return form, output
+
+
+@click.command(hidden=True)
+@signals.held()
+def measure_agent() -> None:
+    """Measure as ``headstack measure --hosts`` on another machine says, on stdin and stdout."""
+    serve()

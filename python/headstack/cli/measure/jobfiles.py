@@ -1,0 +1,285 @@
+"""Job files of fio, Iometer and vdbench on the command line, measured and simulated."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any
+
+import click
+
+from headstack._native import InputError
+from headstack.catalogue.options import OPTIONS
+from headstack.cli.completing import Among
+from headstack.cli.files import OUTPUT, SOURCE, check_outputs, check_sources
+from headstack.cli.output import print_results
+from headstack.cli.targets import code_of
+from headstack.io.atomic_files import write_text
+from headstack.io.json_text import page_of
+from headstack.io.values import choice, duration_ns
+from headstack.measurement.access import SLOTS, Access
+from headstack.measurement.jobfiles import fio_terse
+from headstack.measurement.jobfiles.fio_status import Status
+from headstack.measurement.jobfiles.job_file import JobFile
+from headstack.measurement.jobfiles.jobs import JobResults
+from headstack.measurement.jobfiles.targets import names_of
+
+Command = Callable[..., Any]
+
+ARGUMENTS = "--"
+"""What ``--fio`` is given where fio's own arguments follow."""
+FORMATS = ("json", "json+", "terse")
+"""fio's output formats, of which a comma list names several; ``normal`` is not printed."""
+STATED = tuple(
+    o.name for o in OPTIONS if o.group in ("Workload", "Load", "Length") and o.name not in ("seed", "interval")
+)
+"""Options of a run that a job file states itself."""
+OF_WORKLOADS = ("verify", "ledger", "resume", "lun")
+"""Options of measurements of a workload, which a job file states itself or cannot have."""
+
+
+def job_options(command: Command) -> Command:
+    """Which job file, and what is printed of it as fio prints it."""
+    decorators = [
+        click.option(
+            "--fio",
+            type=SOURCE,
+            metavar="FILE.fio",
+            is_flag=False,
+            flag_value=ARGUMENTS,
+            help="A job file of fio; or -- and its options.",
+        ),
+        click.option("--icf", type=SOURCE, metavar="FILE.icf", help="A configuration file of Iometer."),
+        click.option(
+            "--vdbench", type=SOURCE, metavar="FILE", help="A parameter file of vdbench; NAME=VALUE sets its variables."
+        ),
+        click.option("--section", metavar="NAME", multiple=True, help="Only this job of a job file of fio."),
+        click.option(
+            "--output-format",
+            metavar="|".join(FORMATS),
+            type=Among(FORMATS),
+            help="Print a job file's results as fio does, in one format or several (json,terse).",
+        ),
+        click.option("--terse-version", metavar="2|3|4|5", help="Which version of fio's terse output (3)."),
+        click.option("--output", type=OUTPUT, metavar="FILE", help="Where to, instead of stdout."),
+        click.option("--minimal", is_flag=True, help="As --output-format terse."),
+        click.option("--status-interval", metavar="TIME", help="Print so far what there is, so often."),
+        click.option("--readonly", is_flag=True, help="Refuse a job file that writes or trims."),
+        click.option("--parse-only", is_flag=True, help="Read the job file and say what is not done as it asks."),
+    ]
+    return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
+
+
+@dataclass(frozen=True)
+class FioFormat:
+    """fio's output formats that are wanted."""
+
+    names: tuple[str, ...]
+    terse_version: int = fio_terse.USUAL
+
+    @property
+    def plus(self) -> bool:
+        """Whether JSON has histograms."""
+        return "json+" in self.names
+
+    def text(self, document: dict[str, Any]) -> str:
+        """A document of ``fio_json`` in these formats, in fio's order: terse lines, then JSON."""
+        terse = fio_terse.fio_terse(document, self.terse_version) if "terse" in self.names else ""
+        has_json = any(name.startswith("json") for name in self.names)
+        return terse + (page_of(document) if has_json else "")
+
+
+def fio_format(wanted: str | None, minimal: bool, version: str | None) -> FioFormat | None:
+    """The formats of a comma list; ``--minimal`` is terse where no list is given."""
+    wanted = wanted or ("terse" if minimal else None)
+    terse_version = str(fio_terse.USUAL) if version is None else version
+    choice("--terse-version", terse_version, tuple(str(known) for known in fio_terse.VERSIONS))
+    if wanted is None:
+        if version is not None:
+            raise InputError("--terse-version: belongs to --output-format terse; add it")
+        return None
+    names = tuple(name.strip() for name in wanted.split(","))
+    for name in names:
+        choice("--output-format", name, FORMATS)
+    if version is not None and "terse" not in names:
+        raise InputError(f"--terse-version: --output-format {wanted} prints no terse lines; add terse")
+    return FioFormat(names, int(terse_version))
+
+
+@dataclass(frozen=True)
+class AskedJobs:
+    """A job file on the command line."""
+
+    file: JobFile
+    places: list[str]
+    """Targets or systems."""
+    format: FioFormat | None
+    """fio's outputs that are wanted."""
+    output: str | None
+    status_s: float | None = None
+    """Between two reports of what there is so far."""
+    parse_only: bool = False
+    """Whether it is read alone."""
+    told: list[str] = field(default_factory=list)
+    """Reports of what there was so far that go to ``output``."""
+
+    def refuse_others(self, given: dict[str, Any], access: Access | None = None) -> None:
+        """Refuses options for what the job file states itself."""
+        own = [name for name in STATED if given.get(name) is not None]
+        # Of trees of files, a ledger is kept where somebody says so.
+        of_workloads = [name for name in OF_WORKLOADS if not (self.file.tree_phases and name == "ledger")]
+        own += [name for name in of_workloads if given.get(name)]
+        if access is not None:
+            used = {"buffered": access.buffered, "engine": access.engine != "auto"}
+            used |= {"zoned": access.zoned is not None, "open_zones": access.open_zones > 0}
+            own += [name for name, is_used in used.items() if is_used]
+            own += [name for name, usual in (("threads", 1), ("slots", SLOTS)) if getattr(access, name) != usual]
+        if own:
+            raise InputError(f"--{own[0].replace('_', '-')}: {self.file.source} states its own; leave the option out")
+
+    def tell(self, results: JobResults, is_stdout_taken: bool) -> None:
+        """Remarks on stderr, and what was asked for: fio's JSON, or tables."""
+        self.tell_remarks(results.remarks)
+        if self.format is not None:
+            text = self.format.text(results.fio_json(self.format.plus))
+            if self.output is None:
+                print(text, end="")
+            else:
+                write_text(self.output, "".join([*self.told, text]))
+        if not is_stdout_taken and (self.format is None or self.output is not None):
+            print_results(results, with_streams=True)
+
+    def tell_remarks(self, remarks: Iterable[str]) -> None:
+        """What is not done as the file asks, on stderr."""
+        for remark in remarks:
+            print(f"headstack: {remark}", file=sys.stderr)
+
+    def status(self) -> Status | None:
+        """What prints, so often, what there is so far."""
+        if self.status_s is None:
+            return None
+        form = self.format or FioFormat(("json",))
+
+        def tell(document: dict[str, Any]) -> None:
+            text = form.text(document)
+            if self.output is None:
+                print(text, end="", flush=True)
+            else:
+                self.told.append(text)
+
+        return Status(self.status_s, tell, plus=form.plus)
+
+
+def asked_jobs(words: tuple[str, ...], workload: str | None, given: dict[str, Any]) -> AskedJobs | None:
+    """Takes the options for job files out of those of a command; ``None`` where no file is named."""
+    paths = {name: given.pop(name) for name in ("fio", "icf", "vdbench")}
+    sections, wanted, output = given.pop("section"), given.pop("output_format"), given.pop("output")
+    minimal, status, version = given.pop("minimal"), given.pop("status_interval"), given.pop("terse_version")
+    readonly, parse_only = given.pop("readonly"), given.pop("parse_only")
+    named = [name for name, path in paths.items() if path is not None]
+    if not named:
+        alone = {"--section": sections, "--output-format": wanted, "--output": output, "--minimal": minimal}
+        alone |= {
+            "--terse-version": version,
+            "--status-interval": status,
+            "--readonly": readonly,
+            "--parse-only": parse_only,
+        }
+        for option, value in alone.items():
+            if value:
+                raise InputError("belongs to a job file; name one by --fio, --icf or --vdbench", key=option)
+        return None
+    if len(named) > 1:
+        raise InputError(f"--{named[0]}, --{named[1]}: only one of them can be given")
+    if workload is not None:
+        raise InputError(f"--workload: the job file of --{named[0]} states its own; leave one of them out")
+    [name] = named
+    if sections and (name != "fio" or paths["fio"] == ARGUMENTS):
+        raise InputError("--section: only job files of fio have sections")
+    if name == "fio" and paths["fio"] == ARGUMENTS:
+        places, arguments, of_program = split_arguments(list(words))
+        wanted = of_program.get("output-format", wanted)
+        if "output" in of_program:
+            output = of_program["output"]
+            check_outputs(output)
+        minimal |= "minimal" in of_program
+        version = of_program.get("terse-version", version)
+        status = of_program.get("status-interval", status)
+        readonly |= "readonly" in of_program
+        parse_only |= "parse-only" in of_program
+        file = JobFile.fio_arguments(arguments)
+    elif name == "fio":
+        file, places = JobFile.fio(paths["fio"], sections), list(words)
+    elif name == "icf":
+        file, places = JobFile.icf(paths["icf"]), list(words)
+    else:
+        variables = [word for word in words if is_variable(word)]
+        places = [word for word in words if not is_variable(word)]
+        file = JobFile.vdbench(paths["vdbench"], **dict(word.split("=", 1) for word in variables))
+    # Trees grow in folders, which may not be there yet.
+    if not file.tree_phases:
+        check_sources(*(places or names_of(file.phases)))
+    if readonly:
+        file.refuse_writes()
+    form = fio_format(wanted, minimal, version)
+    if status is not None and form is None:
+        raise InputError("--status-interval: says how often --output-format is printed; name one")
+    check_as_fio(given, form, output)
+    return AskedJobs(file, places, form, output, None if status is None else status_s(status), parse_only)
+
+
+def check_as_fio(given: dict[str, Any], wanted: FioFormat | None, output: str | None) -> None:
+    """Refuses a place of fio's output without one, and a second output to stdout."""
+    if output is not None:
+        if wanted is None:
+            raise InputError("--output: says where --output-format goes; name one")
+    elif wanted is not None and "-" in (given.get("json_path"), given.get("csv_path")):
+        raise InputError("--output-format: only one output can have stdout; send it to a file by --output")
+
+
+def status_s(text: str) -> float:
+    """A time of fio's: in seconds where it has no unit."""
+    seconds = duration_ns("--status-interval", f"{text}s" if text.isdigit() else text) / 1e9
+    if seconds <= 0:
+        raise InputError(f"--status-interval: {text} is no time to wait; above 0 is allowed")
+    return seconds
+
+
+OF_PROGRAM = ("output", "output-format", "status-interval", "terse-version")
+OF_PROGRAM_ALONE = ("minimal", "readonly", "parse-only")
+"""Options of fio itself that say what is printed, or done at all."""
+
+
+def split_arguments(words: list[str]) -> tuple[list[str], list[str], dict[str, str]]:
+    """What stands before fio's arguments; these, without those of its program that say what is printed; and those."""
+    first = next((index for index, word in enumerate(words) if word.startswith("--")), len(words))
+    places = [word for word in words[:first] if os.path.basename(word) != "fio"]
+    left: list[str] = []
+    of_program: dict[str, str] = {}
+    rest = iter(words[first:])
+    for argument in rest:
+        name, separator, value = argument.removeprefix("--").partition("=")
+        if argument.startswith("--") and name in OF_PROGRAM:
+            of_program[name] = value if separator else next(rest, "")
+        elif argument.startswith("--") and name in OF_PROGRAM_ALONE:
+            of_program[name] = ""
+        else:
+            left.append(argument)
+    return places, left, of_program
+
+
+def is_variable(word: str) -> bool:
+    """Whether a word sets a variable of vdbench rather than naming a target."""
+    name, separator, _ = word.partition("=")
+    return bool(separator) and name.isidentifier() and not os.path.lexists(word)
+
+
+def exit_code(results: JobResults, usual: int) -> int:
+    """As measurements end: what an error or an interruption found done is kept."""
+    if usual or results.stopped is None:
+        return usual
+    print(f"headstack: ended early, what was measured is kept: {results.stopped}", file=sys.stderr)
+    return code_of(results.stopped)

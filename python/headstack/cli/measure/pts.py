@@ -1,0 +1,225 @@
+"""``headstack measure pts``: solid-state drives by SNIA's performance test specification."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import click
+
+from headstack._native import format_bytes
+from headstack.cli.completing import Among
+from headstack.cli.files import OUTPUT, TARGET
+from headstack.cli.output import Outputs, print_table, say, wide_option
+from headstack.cli.simulate.runs import listed
+from headstack.cli.targets import access_of, access_options, code_of, course
+from headstack.io import signals
+from headstack.io.columns import Figures, Names, is_plain
+from headstack.io.terminal import remark
+from headstack.io.values import duration_ns, percent, whole
+from headstack.measurement.tests.pts.outcomes import Outcome, Settings
+from headstack.measurement.tests.pts.plans import PLANS, Point, Variable
+from headstack.measurement.tests.pts.steady import RANGE_MAX, SLOPE_MAX
+from headstack.measurement.tests.pts.testing import PURGES, Report
+from headstack.measurement.tests.pts.testing import pts as tested
+
+EXPORTS: dict[str, Callable[..., Any]] = {
+    "json": Report.to_json,
+    "csv": Report.to_csv,
+    "parquet": Report.to_parquet,
+    "plot": Report.plot,
+}
+
+
+@click.command()
+@click.argument("target", type=TARGET, metavar="TARGET", help="A solid-state drive, or a file.")
+@click.option(
+    "--test", "tests", metavar="iops,...", type=Among(tuple(PLANS)), help=f"Of {', '.join(PLANS)}.  [default: all]"
+)
+@click.option(
+    "--purge",
+    metavar="|".join(PURGES),
+    type=Among(PURGES),
+    default=PURGES[0],
+    show_default=True,
+    help="How all data are taken away first.",
+)
+@click.option("--active-range", metavar="PERCENT", default="100", show_default=True, help="Where rounds go to.")
+@click.option("--capacity", metavar="PERCENT", default="100", show_default=True, help="The share that is used at all.")
+@click.option("--round-time", metavar="TIME", default="60s", show_default=True, help="Length of each measurement.")
+@click.option("--rounds", metavar="N", help="At most so many rounds of each test.  [default: 25; wsat: 1440]")
+@click.option("--depth", metavar="N", default="32", show_default=True, help="Requests outstanding; latency has 1.")
+@access_options
+@click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write all figures (- for stdout).")
+@click.option(
+    "--csv", "csv_path", type=OUTPUT, metavar="FILE", help="Write every measurement of every round (- for stdout)."
+)
+@click.option("--parquet", "parquet_path", type=OUTPUT, metavar="FILE", help="Write the same as Parquet.")
+@click.option(
+    "--plot", "plot_path", type=OUTPUT, metavar="FILE.png", help="Draw convergence, measurement window and figures."
+)
+@wide_option
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@signals.held()
+def pts(target: str, **given: Any) -> int:
+    """Test a solid-state drive by SNIA's specification (SSS PTS).
+
+    Before each test all data are purged and, except for write saturation, twice the capacity is written sequentially.
+    Then come rounds until the steady state: over five rounds the tracked variable stays within 20 % of its average, and
+    the line that fits it within 10 %; 25 rounds at most. The tests are
+
+    \b
+    iops        8 block sizes by 7 mixes of random reads and writes
+    throughput  sequential reads and writes of 1024 KiB, then of 128 KiB
+    latency     0.5, 4 and 8 KiB, three mixes, one request at a time
+    wsat        random writes of 4 KiB, until steady or 4 times the capacity
+
+    All of them destroy what is on the device, which takes --destroy with its name or serial number (a file
+    --overwrite). A device of 1 TB takes about a day. Smaller --capacity, shorter --round-time and files give a quick
+    impression; the report then says that it does not conform to the specification.
+
+    Ctrl-C ends it, and the rounds that are whole are kept.
+    """
+    settings = Settings(
+        tests=tuple(PLANS) if given["tests"] is None else tuple(listed(given["tests"])),
+        purge=given["purge"],
+        active_range_percent=percent("--active-range", given["active_range"]),
+        capacity_percent=percent("--capacity", given["capacity"]),
+        round_ns=duration_ns("--round-time", given["round_time"]),
+        rounds_max=None if given["rounds"] is None else whole("--rounds", given["rounds"]),
+        depth=whole("--depth", given["depth"]),
+    )
+    outputs = Outputs(given, EXPORTS)
+    quiet = given["quiet"]
+    with course(quiet) as show:
+        report = tested(target, settings, access_of(given), show, None if quiet else begun)
+    outputs.write(report, partial(print_report, report))
+    return ending(report)
+
+
+def begun(words: str) -> None:
+    """Says on stderr what is begun."""
+    remark(sys.stderr, f"headstack: {words}", not is_plain(sys.stderr))
+
+
+def ending(report: Report) -> int:
+    """The exit code; one line on stderr where it ended before its time."""
+    if report.ended_early is None:
+        return 0
+    print(f"headstack: ended early, whole rounds are kept: {report.ended_early}", file=sys.stderr)
+    return code_of(report.ended_early)
+
+
+def print_report(report: Report) -> None:
+    """Each test with its steady state and its figures."""
+    say(f"{report.target}, {format_bytes(report.capacity_bytes)}")
+    for outcome in report.outcomes:
+        print()
+        say(f"{outcome.plan.name}: {state(outcome)}")
+        if outcome.preconditioning_s:
+            rate = 2 * report.capacity_bytes / outcome.preconditioning_s / 1e6
+            say(f"preconditioned in {outcome.preconditioning_s:,.1f} s, {rate:,.1f} MB/s")
+        if outcome.rounds:
+            TABLES[outcome.plan.name.split()[0]](outcome)
+    print()
+    if report.deviations:
+        say(f"this run does not conform to the specification: {'; '.join(report.deviations)}")
+    else:
+        say("purge, preconditioning, rounds and times are those of the specification")
+    for note in report.notes:
+        say(f"note: {note}")
+
+
+def state(outcome: Outcome) -> str:
+    """The steady state in one line."""
+    window, plan = outcome.window, outcome.plan
+    what = f"{plan.variable} of {plan.tracked.block} {plan.tracked.mix}"
+    if window is None:
+        return f"{len(outcome.rounds)} rounds of {what}: too few for a steady state"
+    groups = f" of {plan.group} rounds" if plan.group > 1 else ""
+    if not window.is_measured:
+        return f"no steady state in {len(outcome.rounds)} rounds of {what}: no request completed in the last five"
+    verdict = (
+        "steady"
+        if outcome.steady
+        else f"no steady state in {len(outcome.rounds)} rounds; figures are those of the last five"
+    )
+    return (
+        f"{verdict}: rounds {window.first} to {window.last}{groups}, {what}: average {window.mean:,.4g}, "
+        f"range {100 * window.range_share:.1f} % (at most {100 * RANGE_MAX:.0f} %), "
+        f"slope {100 * window.slope_share:.1f} % (at most {100 * SLOPE_MAX:.0f} %), "
+        f"fit {window.slope:,.4g} R + {window.intercept:,.4g}"
+    )
+
+
+def print_iops(outcome: Outcome) -> None:
+    """IOPS by block size and mix, writes first, as the specification's table."""
+    variable = outcome.plan.variable
+    print_matrix(outcome, f"{variable} by block size and reads/writes in percent", variable)
+
+
+def print_matrix(outcome: Outcome, title: str, variable: Variable, largest: bool = False) -> None:
+    """A row a block size, a column a mix."""
+    points = outcome.plan.points
+    sizes = sorted({point.block_bytes for point in points})
+    mixes = sorted({point.read_percent for point in points})
+    rows = []
+    for size in sizes:
+        cells = [Point(size, mix, points[0].is_random) for mix in mixes]
+        values = [
+            outcome.largest(cell, variable.column) if largest else outcome.mean(cell, variable.column) for cell in cells
+        ]
+        rows.append([cells[0].block, *map(figure, values)])
+    say(f"{title}")
+    print_table([Names("block"), *(Figures(Point(512, mix, True).mix) for mix in mixes)], rows)
+
+
+def print_throughput(outcome: Outcome) -> None:
+    """Megabytes a second of reads and writes."""
+    rows = [
+        [
+            "read" if point.read_percent else "write",
+            figure(outcome.mean(point, "mb_per_s")),
+            figure(outcome.mean(point, "mean_ms")),
+            figure(outcome.largest(point, "max_ms")),
+        ]
+        for point in outcome.plan.points
+    ]
+    print_table([Names(""), Figures("MB/s"), Figures("mean ms"), Figures("max ms")], rows)
+
+
+def print_latency(outcome: Outcome) -> None:
+    """Average and largest response times."""
+    print_matrix(outcome, "average latency (ms) by block size and reads/writes in percent", outcome.plan.variable)
+    longest = Variable("max_ms", "largest latency", "ms")
+    print_matrix(outcome, "largest latency (ms)", longest, largest=True)
+
+
+def print_wsat(outcome: Outcome) -> None:
+    """Where it began and where it ended."""
+    first, last = outcome.rounds[0][0], outcome.rounds[-1][0]
+    rows = [
+        [name, figure(row["iops"]), figure(row["mean_ms"]), figure(row["p999_ms"]), figure(row["max_ms"])]
+        for name, row in (("first round", first), (f"round {len(outcome.rounds)}", last))
+    ]
+    columns = [Figures(heading) for heading in ("IOPS", "mean ms", "p99.9 ms", "max ms")]
+    print_table([Names(""), *columns], rows)
+    say(f"{format_bytes(outcome.written_bytes)} were written")
+
+
+TABLES: dict[str, Callable[[Outcome], None]] = {
+    "iops": print_iops,
+    "throughput": print_throughput,
+    "latency": print_latency,
+    "wsat": print_wsat,
+}
+
+
+def figure(value: float | None) -> str:
+    """A figure with three or more digits that mean something."""
+    if value is None or not math.isfinite(value):
+        return ""
+    return f"{value:,.0f}" if value >= 1000 else f"{value:,.1f}" if value >= 100 else f"{value:,.3g}"

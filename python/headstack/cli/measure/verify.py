@@ -1,0 +1,199 @@
+"""``headstack measure verify``, and what measurements that verify have in common."""
+
+from __future__ import annotations
+
+import os
+import sys
+from functools import reduce
+from typing import Any
+
+import click
+
+from headstack import _native
+from headstack._native import InputError
+from headstack.cli.completing import Among
+from headstack.cli.files import KEPT, OUTPUT, TARGET, check_kept
+from headstack.cli.output import Outputs, print_table, say, wide_option
+from headstack.cli.targets import Command, course, ending
+from headstack.io import signals
+from headstack.io.columns import Figures, Names, Prose
+from headstack.io.counts import agreed, counted
+from headstack.measurement.access import ENGINES
+from headstack.measurement.jobfiles.trees import verify_files
+from headstack.measurement.measurement import verify as verify_target
+from headstack.measurement.verifying import Verifying, ledger_of
+from headstack.results.results import Results
+
+EXIT_FAULTS = 1
+SHOWN = 20
+"""Findings that are printed; the JSON has the first 100."""
+
+CLASSES = (
+    ("intact", "what must be there"),
+    ("mixed", "of several writes that overlapped or were never acknowledged"),
+    ("trimmed", "zeros after a trim"),
+    ("unwritten", "never written, or never acknowledged: anything may be there"),
+    ("unsettled", "changed while it was read"),
+    ("ahead", "newer than the ledger, which lost its end when its host went down"),
+    ("stale", "older data, though a newer write was acknowledged"),
+    ("torn", "of several writes, of which some must not be there any more"),
+    ("misplaced", "data that were written to another place"),
+    ("corrupt", "other bits than were written"),
+    ("zeros", "zeros, though it was written"),
+    ("foreign", "without a stamp or of another run, though it was written"),
+    ("unreadable", "the read failed"),
+)
+FAULTY = ("stale", "torn", "misplaced", "corrupt", "zeros", "foreign", "unreadable")
+
+
+def verify_options(command: Command) -> Command:
+    """Whether a measurement verifies, and where its ledger is."""
+    decorators = [
+        click.option("--verify", "verify", flag_value="stamp", help="Writes carry stamps, reads are checked."),
+        click.option("--verify-after", "verify", flag_value="stamp_and_read", help="And all is read again at the end."),
+        click.option("--check", "verify", flag_value="check", help="Check reads by what an earlier run has left."),
+        click.option(
+            "--ledger", type=KEPT, metavar="FILE", help="What knows what was written.  [default: TARGETNAME.ledger]"
+        ),
+        click.option("--resume", is_flag=True, help="Go on with the ledger of an earlier run."),
+    ]
+    return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
+
+
+def verifying_of(given: dict[str, Any], target: str) -> Verifying:
+    """Takes the options of verifying out of those of a command. The ledger is a file unless somebody says otherwise,
+    so that a crash takes nothing with it."""
+    kind, ledger, resume = given.pop("verify") or "no", given.pop("ledger"), given.pop("resume")
+    default = ledger_of(target)
+    if ledger is None and (kind in ("stamp", "stamp_and_read") or (kind == "check" and default.exists())):
+        ledger = str(default)
+    if kind != "no" and ledger == str(default):
+        check_kept(default)
+    return Verifying(kind, ledger, resume)
+
+
+@click.command()
+@click.argument("target", type=TARGET, metavar="TARGET", help="What a measurement with --verify has written.")
+@click.option(
+    "--ledger", type=KEPT, metavar="FILE", help="What the run has left.  [default: TARGETNAME.ledger, if it is there]"
+)
+@click.option("--stamps", is_flag=True, help="Go by the stamps alone, without a ledger.")
+@click.option("--power-loss", is_flag=True, help="Power was lost: what no flush had covered may be gone.")
+@click.option("--buffered", is_flag=True, help="Through the page cache, not past it.")
+@click.option(
+    "--engine", metavar="|".join(ENGINES), type=Among(ENGINES), default="auto", help="How requests are handed over."
+)
+@click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write the whole result (- for stdout).")
+@wide_option
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@signals.held()
+def verify(
+    target: str,
+    ledger: str | None,
+    stamps: bool,
+    power_loss: bool,
+    buffered: bool,
+    engine: str,
+    json_path: str | None,
+    quiet: bool,
+) -> int:
+    """Read what a run with --verify has written to TARGET, and judge it.
+
+    TARGET is a file or a block device, or a folder with a tree of files; it is only read. The ledger that the run has
+    left says what must be there, whether the run ended by itself, was killed or lost power. Without it the stamps alone
+    tell damage and misplaced data, but not whether something newer was lost.
+
+    The exit code is 1 when something is damaged or lost. With --power-loss, data that were acknowledged and that no
+    flush had covered may be lost: a volatile cache may take them.
+    """
+    if stamps and ledger is not None:
+        raise InputError("a ledger was named too; leave one of them out", key="stamps")
+    if ledger is None and not stamps and ledger_of(target).exists():
+        ledger = str(ledger_of(target))
+    outputs = Outputs({"json_path": json_path}, {"json": Results.to_json})
+    if os.path.isdir(target):
+        return verify_folder(target, ledger, power_loss, outputs, quiet)
+    with course(quiet) as show:
+        results = verify_target(target, ledger=ledger, buffered=buffered, engine=engine, progress=show)
+    outputs.write(results, lambda: print_pass(results, target, ledger))
+    return verdict(results, power_loss)
+
+
+def verify_folder(target: str, ledger: str | None, power_loss: bool, outputs: Outputs, quiet: bool) -> int:
+    """Judges a tree of files, which has no meaning without the ledger of its run."""
+    if ledger is None:
+        raise InputError(f"{target}: is a folder: --ledger is needed, which the run on its tree of files has kept")
+    with course(quiet) as show:
+        results = verify_files(target, ledger, power_loss=power_loss, progress=show)
+    outputs.write(results, lambda: print_pass(results, target, ledger))
+    return verdict(results, power_loss)
+
+
+def print_pass(results: Results, target: str, ledger: str | None) -> None:
+    """The table of classes, the findings, and what could not be told."""
+    integrity = results.integrity(0)
+    [row] = results
+    if integrity is None:
+        raise InputError(f"{target}: nothing was verified")
+    block = integrity["block_bytes"]
+    against = f"by the ledger {ledger}" if ledger is not None else "by the stamps alone"
+    print(f"{target} {against}: {integrity['checked']:,} blocks of {_native.format_bytes(block)} read, ", end="")
+    say(f"{row['mb_per_s']:,.0f} MB/s\n")
+    rows = [
+        (name, f"{integrity[name]:,}", f"{integrity[name] * block:,}", words)
+        for name, words in CLASSES
+        if integrity[name] or name == "intact" or name in FAULTY
+    ]
+    print_table([Names("class"), Figures("blocks", 0), Figures("bytes"), Prose("what is there", 2)], rows)
+    if integrity["torn_requests"]:
+        say(f"\ntorn requests: {integrity['torn_requests']:,}, of which a part is there and a part older data")
+    print_findings(integrity)
+    for note in results.notes:
+        say(f"note: {note}")
+
+
+def print_findings(integrity: dict[str, Any]) -> None:
+    """How many blocks are at fault and how, the first findings, and what could not be told."""
+    kinds = (
+        ("damaged", "damaged: changed, misplaced or unreadable"),
+        ("lost", "lost although flushed, or never in danger"),
+        ("unflushed", "lost; acknowledged, and covered by no flush"),
+        ("undecided", "a fault or not: what is known does not tell"),
+    )
+    faults = [f"{integrity[name]:,} {words}" for name, words in kinds if integrity[name]]
+    if faults:
+        say(f"\nblocks at fault: {'; '.join(faults)}")
+    elif integrity["checked"]:
+        say("\nno block is at fault")
+    findings = integrity["findings"]
+    for finding in findings[:SHOWN]:
+        say(f"  {finding}")
+    if len(findings) > SHOWN:
+        say(f"  and more; --json has the first {len(findings)}")
+    for text in integrity["cannot_tell"]:
+        say(f"cannot be told: {text}")
+
+
+def print_verified(results: Results, verifying: Verifying) -> None:
+    """What the reads of measurements were found to be, and where the ledger is."""
+    for number in range(len(results)):
+        integrity = results.integrity(number)
+        if integrity is None:
+            continue
+        which = f"run {number + 1}: " if len(results) > 1 else ""
+        known = ", ".join(f"{integrity[name]:,} {name}" for name, _ in CLASSES if integrity[name])
+        print(f"\n{which}verified: {integrity['checked']:,} blocks read: {known or 'none'}", end="")
+        print_findings(integrity)
+    if verifying.ledger is not None:
+        say(f"ledger: {verifying.ledger}")
+
+
+def verdict(results: Results, power_loss: bool = False, continue_on_error: bool = False) -> int:
+    """The exit code: how it ended, or that something is damaged or lost."""
+    code = ending(results, continue_on_error)
+    found = [integrity for number in range(len(results)) if (integrity := results.integrity(number)) is not None]
+    faults = sum(one["damaged"] + one["lost"] + (0 if power_loss else one["unflushed"]) for one in found)
+    if faults:
+        blocks = f"{counted(faults, 'block')} {agreed(faults, 'is', 'are')}"
+        print(f"headstack: {blocks} not what was written", file=sys.stderr)
+    return code or (EXIT_FAULTS if faults else 0)

@@ -1,0 +1,1 @@
+"""Commands for predictions, twins and choices."""

@@ -1,0 +1,564 @@
+"""``headstack twin``: a device measured as a black box, and the description that simulates it."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import time
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from headstack import _native
+from headstack._native import InputError
+from headstack.catalogue.system import load_system
+from headstack.cli.completing import SYSTEM, Among
+from headstack.cli.files import KEPT, OUTPUT, SOURCE, TARGET
+from headstack.cli.loading import Implied
+from headstack.cli.output import Outputs, print_table, report_options, reports, say, wide_option
+from headstack.cli.targets import access_of, one_thread_options
+from headstack.io import signals
+from headstack.io.atomic_files import write_all, write_text
+from headstack.io.columns import Figures, Names
+from headstack.io.tables import written
+from headstack.io.values import whole
+from headstack.measurement.access import is_null
+from headstack.measurement.measurement import is_export
+from headstack.results.intervals.conformal import coverage_bounds
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from headstack.twin.fio_results import Point
+    from headstack.twin.learning import Calibration
+    from headstack.twin.proof import Proof
+    from headstack.twin.published import Published
+    from headstack.twin.session import Session
+    from headstack.twin.strangers import Stranger
+
+LEAST_SHOWN = 100
+"""Of fewer requests, what is left unexplained is chance."""
+FAMILIES = ("disk", "flash", "array", "volume")
+STRANGERS = "strangers"
+MARK_NEAR = 0.05
+
+
+@click.group(cls=Implied, implied="learn")
+def twin() -> None:
+    """Learn a DEVICE: measure it as a black box, and write a description that simulates it.
+
+    \b
+    headstack twin DEVICE -o FILE.toml
+    headstack twin validate
+
+    The first asks a file, a block device, a live export or a simulated SYSTEM for reads, and for writes where they are
+    allowed, and finds the description under which a simulated device answers alike. The description is a system for
+    every
+    command.
+    """
+
+
+@twin.command(hidden=True)
+@click.argument("device", type=TARGET, metavar="DEVICE", help="A file, a block device, or a simulated system.")
+@click.option("-o", "--output", type=OUTPUT, metavar="FILE.toml", required=True, help="The description.")
+@click.option(
+    "--family", metavar="|".join(FAMILIES), type=Among(FAMILIES), help="What it is; a first look tells unless stated."
+)
+@click.option("--time", "budget", metavar="TIME", help="Time of the device, such as 2min: probes are made shorter.")
+@click.option("--seed", metavar="N", default="1", show_default=True, help="Of what is asked.")
+@click.option(
+    "--answers", type=KEPT, metavar="FILE.npz", help="Where answers are kept; beside the description unless stated."
+)
+@click.option("--plot", "plot_path", type=OUTPUT, metavar="FILE.png", help="Draw the calibration of a disk.")
+@click.option("--resume", is_flag=True, help="Go on with the answers that are kept.")
+@click.option("--write", is_flag=True, help="Ask for writes too, where --destroy or --overwrite allows them.")
+@one_thread_options
+@wide_option
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+def learn(
+    device: str,
+    output: str,
+    family: str | None,
+    budget: str | None,
+    seed: str,
+    answers: str | None,
+    plot_path: str | None,
+    resume: bool,
+    write: bool,
+    quiet: bool,
+    **given: Any,
+) -> int:
+    """Learn a DEVICE, and write the description that simulates it."""
+    needs_numpy()
+    from headstack.twin.learning import learn as learn_device  # start-up time
+    from headstack.twin.learning import load_answers, save_answers  # start-up time
+    from headstack.twin.written import written  # start-up time
+
+    if not output.endswith(".toml"):
+        raise InputError(f"{output}: a description's name ends with .toml")
+    if family is not None and family not in FAMILIES:
+        raise InputError(f"--family: {family!r} is none of {', '.join(FAMILIES)}")
+    stem = output.removesuffix(".toml")
+    kept = answers or f"{stem}.answers.npz"
+    sessions: list[Session] = []
+    # A file of another kind is refused, whether it would be read or replaced.
+    before = load_answers(kept) if resume or os.path.exists(kept) else []
+    recorded = before if resume else []
+    try:
+        calibration = learn_device(
+            opened(device, access_of(given), write),
+            [family] if family else [],
+            seed=whole("seed", seed),
+            budget_s=float("inf") if budget is None else _native.parse_duration_ns(budget) / 1e9,
+            recorded=recorded,
+            progress=None if quiet else shown(),
+            keep=sessions.append,
+        )
+    except KeyboardInterrupt:
+        asked = [one for session in sessions for one in session.asked]
+        if asked:
+            with signals.held():
+                write_all([(kept, partial(save_answers, asked))])
+            print(f"headstack: interrupted; answers are kept: {kept} (--resume goes on)", file=sys.stderr)
+        return signals.exit_code()
+    folder, name = os.path.split(stem)
+    texts = written(calibration, name, _native.version())
+    files = [(os.path.join(folder, one), partial(Path.write_text, data=text)) for one, text in texts.items()]
+    asked = [one for session in sessions for one in session.asked]
+    write_all([(kept, partial(save_answers, asked)), *files])
+    if plot_path is not None:
+        draw(calibration, plot_path)
+    print_calibration(calibration)
+    say(f"\nwritten: {', '.join([*(os.path.join(folder, one) for one in texts), kept])}")
+    return 0
+
+
+def draw(calibration: Calibration, path: str) -> None:
+    """Draws a calibration."""
+    if calibration.family != "disk":
+        raise InputError(f"--plot: pictures are of disks; this is {calibration.family}")
+    from headstack.report import plots  # start-up time
+    from headstack.twin import pictures  # start-up time
+
+    plots.save(pictures.of_disk(calibration), path)
+
+
+def needs_numpy() -> None:
+    """Says what is missing, where it is."""
+    try:
+        import numpy  # noqa: F401  # start-up time
+    except ImportError:
+        raise InputError("twins need numpy: pip install 'headstack[twin]'") from None
+
+
+def opened(name: str, access: Any, write: bool) -> Any:
+    """The device: real where there is a file or device of the name, else a simulated one in virtual time."""
+    from headstack.twin.device import RealDevice, SimulatedDevice  # start-up time
+
+    if is_null(name) and name != "null":
+        raise InputError("a null target has no service time here; null alone answers at once", file=name)
+    if is_null(name) or is_export(name) or (os.path.lexists(name) and not name.endswith(".toml")):
+        targets = _native.Targets([replace(access, write=write).asked(name)])
+        return RealDevice(targets, may_write=write)
+    if os.path.dirname(name) and not name.endswith(".toml"):
+        raise InputError("there is no such file or device", file=name)
+    found = load_system(name)
+    return SimulatedDevice(found.system, name=name)
+
+
+def shown() -> Any:
+    """Shows on stderr what is asked, and how long it takes."""
+    began, last = time.monotonic(), [""]
+
+    def show(test: str, left_s: float) -> None:
+        # Parts of a test have numbers behind its name.
+        what = test.partition(",")[0]
+        if what != last[0]:
+            last[0] = what
+            left = f", about {left_s:,.0f} s of the device left" if left_s > 0 else ""
+            print(f"headstack: {time.monotonic() - began:5.1f} s  {what}{left}", file=sys.stderr, flush=True)
+
+    return show
+
+
+def print_calibration(calibration: Calibration) -> None:
+    """What was found, and what the description leaves unexplained."""
+    learnt, session = calibration.learnt, calibration.session
+    rows = [[key, value.low or "", value.high or "", value.how] for key, value in learnt.values.items()]
+    print_table([Names("value"), Figures("low"), Figures("high"), Names("found by")], rows)
+    print()
+    rows = [
+        [
+            test,
+            *(f"{100 * math.expm1(figure):+.1f}" for figure in (one.mean, one.p50, one.p99)),
+            f"{one.requests:,}",
+        ]
+        for test, one in learnt.residuals.items()
+        if one.requests >= LEAST_SHOWN
+    ]
+    figures = [Figures(name) for name in ("mean", "p50", "p99", "requests")]
+    print_table([Names("measured over described, %"), *figures], rows)
+    say(f"\n{calibration.family}: {session.requests:,} requests, {session.device_s:.1f} s of the device")
+
+
+@twin.command()
+@click.option(
+    "--family",
+    metavar="NAME,...",
+    help=f"Of {', '.join(FAMILIES)}; or {STRANGERS}, which are of none that they are taken for. Disk unless stated.",
+)
+@click.option(
+    "--devices", metavar="N", default="12", show_default=True, help="Hidden devices of each; 20 are all strangers."
+)
+@click.option("--seed", metavar="N", default="1", show_default=True, help="Of the hidden devices.")
+@click.option(
+    "--device",
+    type=SOURCE,
+    metavar="DEVICE",
+    help="Calibrate this device instead, and measure twelve workloads that no probe asks for, in three rounds.",
+)
+@click.option("--time", "budget", metavar="TIME", help="Of --device: time of the calibration.")
+@click.option("--write", is_flag=True, help="Of --device: ask for writes too, where they are allowed.")
+@one_thread_options
+@click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write all that was found (- for stdout).")
+@click.option(
+    "--calibration",
+    "calibration_path",
+    type=OUTPUT,
+    metavar="FILE.json",
+    help="Write the scores that intervals of twins are learnt from.",
+)
+@report_options
+@wide_option
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+def validate(
+    family: str | None,
+    devices: str,
+    seed: str,
+    device: str | None,
+    budget: str | None,
+    write: bool,
+    quiet: bool,
+    **given: Any,
+) -> int:
+    """Draw hidden devices, calibrate them blind, and hold their twins against workloads that no probe asks for."""
+    needs_numpy()
+    access, counted = access_of(given), whole("devices", devices)
+    if counted == 0:
+        raise InputError("--devices: 0 devices prove nothing; 1 or more are needed")
+    if family == STRANGERS and device is None:
+        return validate_strangers(counted, whole("seed", seed), quiet, given)
+    from headstack.twin import proof  # start-up time
+    from headstack.twin.report import report_of  # start-up time
+
+    if device is not None:
+        if any(given.values()):
+            raise InputError("--device: a table is printed; files are written of hidden devices alone")
+        families = [] if family is None else family.split(",")
+        budget_s = float("inf") if budget is None else _native.parse_duration_ns(budget) / 1e9
+        return validate_device(opened(device, access, write), families, whole("seed", seed), budget_s, quiet)
+    family = family or "disk"
+
+    def text(found: Mapping[str, Sequence[Proof]], path: str | None = None) -> str:
+        return written(proof.whole_text([one for some in found.values() for one in some]), path)
+
+    def scores(found: Mapping[str, Sequence[Proof]], path: str) -> None:
+        written(proof.calibration_text(found), path)
+
+    outputs = Outputs(given, {"json": text, "calibration": scores, **reports(report_of)})
+    found: dict[str, list[proof.Proof]] = {}
+    for name in family.split(","):
+        if name not in FAMILIES:
+            raise InputError(f"--family: {name!r} is none of {', '.join(FAMILIES)}; {STRANGERS} are asked alone")
+        found[name] = []
+        for one in proof.proofs(name, counted, whole("seed", seed)):
+            found[name].append(one)
+            if not quiet:
+                miss = (
+                    "does not fit" if not one.fits else f"rates within {100 * max(proof.errors([one], 'rate')):.1f} %"
+                )
+                print(f"headstack: {one.device}: {miss}", file=sys.stderr, flush=True)
+    outputs.write(found, lambda: print_proofs(found))
+    return 0
+
+
+def validate_device(device: Any, families: Sequence[str], seed: int, budget_s: float, quiet: bool) -> int:
+    """A real device beside its twin, or what speaks against every family; and how far the device repeats itself."""
+    from headstack.twin import rounds  # start-up time
+    from headstack.twin.learning import DoesNotFitError  # start-up time
+    from headstack.twin.learning import learn as learn_device  # start-up time
+
+    progress = None if quiet else shown()
+    calibration, why = None, ""
+    try:
+        calibration = learn_device(device, families, seed=seed, budget_s=budget_s, progress=progress)
+    except DoesNotFitError as error:
+        why = str(error)
+    workloads = rounds.held_out(device.may_write)
+    found = rounds.measured(device, workloads, seed=seed, progress=progress)
+    cells = [] if calibration is None else rounds.beside(calibration, workloads, found, seed)
+    apart = {figure: rounds.repeats(found, figure) for figure in ("mean", "p99")}
+    rows = []
+    for number, one in enumerate(workloads):
+        row = [f"{one.name}, {_native.format_bytes(one.size_bytes)}, depth {one.depth}"]
+        for figure in apart:
+            middle = sorted(each[number][figure] for each in found)[len(found) // 2]
+            own = [cell for cell in cells if cell.workload is one and cell.figure == figure]
+            row += [f"{middle / 1e6:.3g}", f"{100 * apart[figure][number]:.1f}"]
+            row.append(f"{100 * own[0].error:+.1f}" if own else "")
+        rows.append(row)
+    of = [Figures("ms"), Figures("rounds apart\n%"), Figures("twin\n%")]
+    print_table([Names("workload"), Figures("mean\nms"), *of[1:], Figures("p99\nms"), *of[1:]], rows)
+    said = ", ".join(f"{figure} {100 * sum(each) / len(each):.1f} %" for figure, each in apart.items())
+    say(f"\ntwo rounds of a workload are apart by, in the mean: {said}; load {os.getloadavg()[0]:.1f}")
+    if calibration is None:
+        say(why)
+        return 0
+    for figure in apart:
+        own = [cell for cell in cells if cell.figure == figure]
+        off = [abs(cell.error) for cell in own]
+        held = [cell.holds for cell in own if cell.holds is not None]
+        covered = f"{sum(held)} of {len(held)} within their intervals" if held else f"no interval: {own[0].why}"
+        say(f"{calibration.family}, {figure}: off by {100 * sum(off) / len(off):.1f} % in the mean; {covered}")
+    return 0
+
+
+def print_proofs(found: Mapping[str, Sequence[Proof]]) -> None:
+    """How far twins were off, and how often their intervals held."""
+    from headstack.twin import proof  # start-up time
+
+    rows = []
+    for family, some in found.items():
+        for figure in ("rate", "mean", "p50", "p99"):
+            errors = proof.errors(some, figure)
+            if not errors:
+                continue
+            held = proof.held(family, some, figure)
+            rows.append(
+                [
+                    family,
+                    figure,
+                    f"{100 * sum(errors) / len(errors):.1f}",
+                    f"{100 * max(errors):.1f}",
+                    "" if held is None else f"{100 * held.share:.0f}",
+                    "" if held is None else f"{200 * median(held.half_widths):.1f}",
+                ]
+            )
+    columns = [Names("family"), Names("figure"), Figures("off by\nmean %"), Figures("worst\n%")]
+    print_table([*columns, Figures("90 % interval\nholds %"), Figures("its width\n%")], rows)
+    for family, some in found.items():
+        fits = [one for one in some if one.fits]
+        low, high = coverage_bounds(max(1, len(fits)))
+        device_s, processor_s = (sum(getattr(one, name) for one in some) for name in ("device_s", "processor_s"))
+        requests = sum(one.requests for one in some)
+        say(
+            f"\n{family}: {len(some)} hidden devices, {len(fits)} of which fit; a device took "
+            f"{device_s / len(some):.0f} s of its time, {requests / len(some):,.0f} requests and "
+            f"{processor_s / len(some):.0f} s of processor time. "
+            "Coverage is the mean over devices, each left out of what its interval is learnt from; "
+            f"{100 * low:.0f} to {100 * high:.0f} % are what so many show where 90 % is true."
+        )
+        for mark in dict.fromkeys(mark for one in fits for mark in one.marks):
+            say(f"{mark}: {of_marks([one.marks[mark] for one in fits if mark in one.marks])}")
+        for one in some:
+            if not one.fits:
+                say(f"{one.device}: does not fit: {one.why}")
+
+
+def of_marks(marks: Sequence[tuple[float | None, float | None]]) -> str:
+    """How near twins come to what hidden devices have."""
+    off = [abs(twin / hidden - 1) for hidden, twin in marks if hidden is not None and twin is not None]
+    missed = sum(hidden is not None and twin is None for hidden, twin in marks)
+    wrong = sum(hidden is None and twin is not None for hidden, twin in marks)
+    return (
+        f"{sum(one == 0 for one in off)} of {len(off)} exact, {sum(one <= MARK_NEAR for one in off)} within 5 %, worst "
+        f"{100 * max(off, default=0.0):.1f} %; {missed} not told, {wrong} told where there is none"
+    )
+
+
+def validate_strangers(count: int, seed: int, quiet: bool, given: dict[str, Any]) -> int:
+    """Draws devices of no family, and says which were taken for one."""
+    from headstack.twin.strangers import strangers  # start-up time
+
+    def text(unknown: Sequence[Stranger], path: str | None = None) -> str:
+        return written(json.dumps([asdict(one) for one in unknown]), path)
+
+    for name in ("calibration", "html", "markdown"):
+        if given[f"{name}_path"] is not None:
+            raise InputError(f"--{name}: {STRANGERS} teach no interval")
+    outputs = Outputs(given, {"json": text})
+    found = []
+    for one in strangers(count, seed):
+        found.append(one)
+        if not quiet:
+            taken = [f"fits {family}, rates within {100 * off:.1f} %" for family, off in one.off.items()]
+            verdicts = ", ".join([*taken, *(f"does not fit {family}" for family in one.refused)])
+            print(f"headstack: {one.device}: {one.what}: {verdicts}", file=sys.stderr, flush=True)
+    outputs.write(found, lambda: print_strangers(found))
+    return 0
+
+
+def print_strangers(found: Sequence[Stranger]) -> None:
+    """Which devices were taken for what they are not."""
+    rows = [
+        [one.what, ", ".join(one.refused), ", ".join(f"{family}, {100 * off:.1f} %" for family, off in one.off.items())]
+        for one in found
+    ]
+    print_table([Names("device"), Names("does not fit"), Names("fits, rates within")], rows)
+    refused = sum(not one.off for one in found)
+    right = sum(bool(one.off) and one.known for one in found)
+    say(
+        f"\n{len(found)} devices: {refused} fit nothing that they are not; {right} fit, held-out rates within 3 %; "
+        f"{len(found) - refused - right} are mistaken"
+    )
+
+
+@twin.command()
+@click.argument("trace", type=SOURCE, metavar="TRACE", help="A recording in the form that DiskSim validates with.")
+@click.option(
+    "--sheet", type=SYSTEM, metavar="DRIVE", required=True, help="The disk as its data sheet has it: a system."
+)
+@click.option("-o", "--output", type=OUTPUT, metavar="FILE.toml", required=True, help="The description.")
+@click.option("--seed", metavar="N", default="1", show_default=True, help="Of the search.")
+def recording(trace: str, sheet: str, output: str, seed: str) -> int:
+    """Learn a disk that is not at hand, from its data SHEET and a TRACE of one request at a time.
+
+    A line of the trace is R or W, a class, the block, blocks of 512 bytes, microseconds of service and of thinking.
+    The first half is learnt from, and the second says how far off the description is.
+    """
+    needs_numpy()
+    from headstack.twin import recorded  # start-up time
+    from headstack.twin.device import SimulatedDevice  # start-up time
+
+    drive = load_system(sheet).system.get("drive", {}).get("disk")
+    if drive is None or "points" not in drive["mechanics"]["seek"]:
+        raise InputError(f"{sheet}: is no disk with a seek curve of points")
+    whole_recording = recorded.load_validate(trace)
+    first, second = (recorded.half(*whole_recording, second=late) for late in (False, True))
+    found = recorded.learn({"drive": {"disk": drive}}, *first, seed=whole("seed", seed))
+    ((kind, description),) = found["drive"].items()
+    named = {kind: {**description, "name": f"Twin of {os.path.basename(trace)}"}}
+    sources = {"default": f"A calibrated: the first half of {os.path.basename(trace)}, and {sheet}"}
+    write_text(output, _native.drive_to_toml(named, sources))
+    for name, (requests, answers) in (("learnt from", first), ("held out", second)):
+        times = SimulatedDevice(found).ask(requests).response_ns
+        off = recorded.demerit(answers.response_ns, times)
+        say(f"{name}: {len(requests):,} requests, demerit {100 * off:.2f} % of the mean")
+    say(f"written: {output}")
+    return 0
+
+
+@twin.command()
+@click.argument(
+    "results",
+    nargs=-1,
+    required=True,
+    type=SOURCE,
+    metavar="RESULTS...",
+    help="Files of fio's JSON, or a table (.csv).",
+)
+@click.option(
+    "--sheet", type=SYSTEM, metavar="DRIVE", required=True, help="The drive as its data sheet has it: a system."
+)
+@click.option("-o", "--output", type=OUTPUT, metavar="FILE.toml", required=True, help="The description.")
+@click.option("--system", metavar="NAME", help="Of a table, whose results; needed where it names several.")
+@click.option("--depths", metavar="N,...", help="Learn from these alone; the least and the greatest unless stated.")
+@click.option("--host", metavar="HOST", help="What the drive hung on; else the plainest that explains the results.")
+@click.option("--seed", metavar="N", default="1", show_default=True, help="Of the search.")
+@wide_option
+def results(
+    results: tuple[str, ...],
+    sheet: str,
+    output: str,
+    system: str | None,
+    depths: str | None,
+    host: str | None,
+    seed: str,
+) -> int:
+    """Learn a drive that is not at hand, from its data SHEET and fio's RESULTS.
+
+    RESULTS are files of fio's JSON (--output-format=json), or a table of them (.csv), of random reads and writes of one
+    job at several depths. Two depths are learnt from, and the others say how far off the description is.
+    """
+    needs_numpy()
+    from headstack.twin import fio_results, published  # start-up time
+
+    drive = load_system(sheet).system.get("drive", {})
+    disk = drive.get("disk")
+    if not ("ssd" in drive or (disk is not None and "points" in disk["mechanics"]["seek"])):
+        raise InputError(f"{sheet}: is neither a solid-state drive nor a disk with a seek curve of points")
+    if host is not None and host not in _native.HOSTS:
+        raise InputError(f"--host: {host!r} is none of {', '.join(_native.HOSTS)}")
+    points = fio_results.load(results, system)
+    known = [point for point in points if point.depth in learnt_depths(points, depths)]
+    # An adapter that saves interrupts is the one that leaves its mark on results at few depths.
+    hosts = (host,) if host else ("direct", "p420i-hba") if "ssd" in drive else ("direct",)
+    found = published.learn(
+        {one: published.on_host({"drive": drive}, one) for one in hosts}, known, whole("seed", seed)
+    )
+    ((kind, description),) = found.system["drive"].items()
+    whose = system or os.path.basename(results[0])
+    named = {kind: {**description, "name": f"Twin of {whose}"}}
+    learnt_at = ", ".join(str(depth) for depth in sorted({point.depth for point in known}))
+    sources = {"default": f"A calibrated: fio's results of {whose} at depths {learnt_at}, and {sheet}"}
+    write_text(output, _native.drive_to_toml(named, sources))
+    print_results(found, points, known)
+    say(f"\nwritten: {output}")
+    return 0
+
+
+def learnt_depths(points: Sequence[Point], stated: str | None) -> set[int]:
+    """The depths that are learnt from; those at which both reads and writes were measured, if writes were."""
+    if stated is not None:
+        wanted = {whole("depths", one) for one in stated.split(",")}
+        missing = sorted(wanted - {point.depth for point in points})
+        if missing:
+            raise InputError(f"--depths: nothing was measured at {', '.join(map(str, missing))}")
+        return wanted
+    # 32 commands are what a SATA drive takes; deeper queues wait in the host.
+    of_drive = [point.depth for point in points if point.depth <= 32] or [point.depth for point in points]
+    return {min(of_drive), max(of_drive)}
+
+
+def print_results(found: Published, points: Sequence[Point], known: Sequence[Point]) -> None:
+    """Measured beside described, with what was held out, and how far off that is."""
+    from headstack.twin import published  # start-up time
+
+    rows: list[list[str]] = []
+    off: list[list[float]] = []
+    for point in points:
+        model = published.simulated(found.system, point.kind, point.depth, point.size_bytes, 2)
+        rate, p99 = (math.expm1(float(one)) for one in (model.logarithms - point.logarithms)[[0, 3]])
+        between = found.between(point.kind, point.depth)
+        foretold = math.expm1(math.log1p(p99) + between.p99) if between is not None else None
+        rows.append(
+            [
+                point.name,
+                f"{point.rate:,.0f}" if point.rate >= 1000 else f"{point.rate:.1f}",
+                f"{100 * rate:+.1f}",
+                f"{1e3 * point.p99_s:,.3g}",
+                f"{100 * p99:+.1f}",
+                "" if foretold is None or point in known else f"{100 * foretold:+.1f}",
+                "learnt from" if point in known else "held out",
+            ]
+        )
+        if point not in known and foretold is not None:
+            off.append([abs(rate), abs(p99), abs(foretold)])
+    columns = [Names("random"), Figures("IO/s"), Figures("described\n%"), Figures("p99\nms"), Figures("described\n%")]
+    print_table([*columns, Figures("and what is\nleft, %"), Names("")], rows)
+    stalls = [point.name for point in points if point.stalls]
+    if stalls:
+        say(f"\nthe device fell silent for ten seconds and more, which is left out of rates: {', '.join(stalls)}")
+    say(f"\nhost: {found.host}")
+    if off:
+        rate, p99, foretold = (100 * sum(each) / len(off) for each in zip(*off, strict=True))
+        said = (
+            f"rates {rate:.1f} %, p99 {p99:.1f} %, {foretold:.1f} % with what is left unexplained at the depths beside"
+        )
+        say(f"held out, the {len(off)} between those depths are off by, in the mean: {said}")

@@ -1,0 +1,1 @@
+"""Commands for runs, sweeps and the explorer."""

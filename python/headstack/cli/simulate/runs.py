@@ -1,0 +1,269 @@
+"""``headstack run`` and ``headstack curve``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial, reduce
+from typing import Any, TypeVar, overload
+
+import click
+
+from headstack._native import InputError
+from headstack.catalogue.options import OPTIONS
+from headstack.cli.completing import DEMAND, systems_argument
+from headstack.cli.files import OUTPUT
+from headstack.cli.measure.jobfiles import AskedJobs, asked_jobs, job_options
+from headstack.cli.output import (
+    Outputs,
+    print_results,
+    print_table,
+    progress,
+    report_options,
+    reports,
+    say,
+    wide_option,
+)
+from headstack.cli.simulate.varying import option_of
+from headstack.cli.targets import access_of, access_options, course, ending, error_option
+from headstack.io import signals
+from headstack.io.columns import Figures, Names
+from headstack.measurement.access import Access
+from headstack.measurement.jobfiles.jobs import JobResults, run_file
+from headstack.measurement.measurement import is_target, measure_curve
+from headstack.results.results import Results
+from headstack.results.table import response_limit
+from headstack.simulation.designs import axis
+from headstack.simulation.runs import CURVE_DEPTHS, run_specs, specify_described
+
+Command = Callable[..., Any]
+R = TypeVar("R", bound=Results)
+
+KNEE = "knee: the load at which 1 % more throughput costs 1 % more response time (Compaq's definition)"
+AT_OR_BEFORE = "the first step already costs more than it gains; the knee lies at the lightest load or before it"
+
+
+class Grouped(click.Command):
+    """A command whose help lists the options under headings."""
+
+    def sections(self, ctx: click.Context) -> dict[str, list[click.Option]]:
+        """The options by heading, in order; others come last."""
+        groups = {"workload": "Workload"} | {option.name: option.group for option in OPTIONS}
+        sections: dict[str, list[click.Option]] = {group: [] for group in groups.values()}
+        sections["Other"] = []
+        for parameter in self.get_params(ctx):
+            if isinstance(parameter, click.Option):
+                sections[groups.get(parameter.name or "", "Other")].append(parameter)
+        return sections
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes one section a group."""
+        for heading, options in self.sections(ctx).items():
+            with formatter.section(heading):
+                formatter.write_dl(
+                    [record for option in options if (record := option.get_help_record(ctx)) is not None]
+                )
+
+
+def varied(command: Command) -> Command:
+    """Systems, a workload, everything that can be varied, and the outputs."""
+    decorators: list[Callable[[Command], Command]] = [
+        systems_argument("Drives and arrays, the whole or a part."),
+        click.option(
+            "-w",
+            "--workload",
+            type=DEMAND,
+            metavar="NAME|FILE.toml",
+            help="A workload or scenario of the catalogue, or a file; or give --size, --read, --random.",
+        ),
+        *(option_of(option) for option in OPTIONS),
+        click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write whole results (- for stdout)."),
+        click.option("--csv", "csv_path", type=OUTPUT, metavar="FILE", help="Write the table (- for stdout)."),
+        click.option("--parquet", "parquet_path", type=OUTPUT, metavar="FILE", help="Write the table as Parquet."),
+        click.option(
+            "--plot", "plot_path", type=OUTPUT, metavar="FILE.png", help="Draw response time over throughput."
+        ),
+        report_options,
+        wide_option,
+        click.option("-q", "--quiet", is_flag=True, help="No progress."),
+    ]
+    return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
+
+
+@click.command(cls=Grouped)
+@varied
+@job_options
+@click.option("--record", type=OUTPUT, metavar="FILE.parquet", help="Write the requests of a single run as a trace.")
+@click.option(
+    "--limit", metavar="TIME", help='Also say who keeps within this response time: of the mean, or "p99=20ms".'
+)
+def run(systems: tuple[str, ...], workload: str | None, limit: str | None, **given: Any) -> None:
+    """Run SYSTEMs under a workload or a scenario.
+
+    SYSTEM is a drive or an array of the catalogue (see "headstack drives list" and "headstack arrays list") or a TOML
+    file; NAME@RANGE uses a part of it: atlas-10k-iii-73@36.7GB, @10GB..20GB or @0%..50%.
+
+    With several systems, or several values of an option of arrays and drives, the gain over the first is shown. With
+    --drives and --limit the answer is how many drives keep within the limit: at a --rate, a --depth.
+
+    Every option may be a list (--depth 1,4,16) or a range with its steps (--drives 4..24:6): all combinations are run,
+    systems first, then the options in the order below; the last varies fastest.
+
+    --fio, --icf and --vdbench simulate what a job file of another program asks for, a run for each of its phases, on
+    the same address space: its files and devices lie one after another.
+    """
+    if limit is not None:
+        response_limit("--limit", limit)
+    asked = asked_jobs(systems, workload, given)
+    if asked is not None:
+        simulate_job_file(asked, given)
+        return
+    carry_out(systems, workload, given, show=partial(print_results, with_streams=True, limit=limit))
+
+
+def simulate_job_file(asked: AskedJobs, given: dict[str, Any]) -> None:
+    """Simulates a job file on systems."""
+    asked.refuse_others(given)
+    if asked.status_s is not None:
+        raise InputError("--status-interval: a simulation has no course to tell of; leave the option out")
+    if asked.parse_only:
+        asked.tell_remarks(asked.file.remarks)
+        return
+    if given["record"] is not None:
+        raise InputError("--record: a job file's phases are not recorded; run them as workloads")
+
+    def work(options: dict[str, Any], quiet: bool) -> JobResults:
+        with progress(asked.file.source, quiet) as show:
+            return run_file(asked.file, asked.places, options, show)
+
+    results, to_stdout = carry_out(tuple(asked.places), None, given, work)
+    asked.tell(results, to_stdout)
+
+
+@click.command(cls=Grouped)
+@varied
+@click.option(
+    "--limit", metavar="TIME", help='Also state the IO/s within this response time: of the mean, or "p99=20ms".'
+)
+@access_options
+@error_option
+@signals.held()
+def curve(systems: tuple[str, ...], workload: str | None, limit: str | None, **given: Any) -> int:
+    """Saturation curves, and their knees.
+
+    Response time over throughput as load grows.
+    As "headstack run", at 1, 2, 4, ... 256 requests outstanding, or clients of a scenario, unless --depth or --rate
+    says otherwise. A SYSTEM that is a file or a block device is measured, as "headstack measure" does.
+    """
+    if limit is not None:
+        response_limit("--limit", limit)
+    if given["depth"] is None and given["rate"] is None:
+        given["depth"] = ",".join(map(str, CURVE_DEPTHS))
+    access, goes_on = access_of(given), given.pop("continue_on_error")
+    work = partial(simulated_and_measured, systems, workload, access)
+
+    def show(results: Results) -> None:
+        print_results(results)
+        print_knees(results, limit)
+
+    results, _ = carry_out(systems, workload, given, work if any(map(is_target, systems)) else None, show)
+    return ending(results, goes_on)
+
+
+def simulated_and_measured(
+    systems: tuple[str, ...], workload: str | None, access: Access, options: dict[str, Any], quiet: bool
+) -> Results:
+    """Curves of simulated systems and of real ones, in the order in which they were named."""
+    demands = None if workload is None else listed(workload)
+    joined: Results | None = None
+    for system in systems:
+        if is_target(system):
+            with course(quiet) as show:
+                results = measure_curve(system, demands, access, options, show)
+        else:
+            specs = specify_described([system], demands, options)
+            with progress(system, quiet) as tell:
+                results = run_specs(specs, options, tell)
+        joined = results if joined is None else joined.and_others(results)
+    if joined is None:
+        raise InputError("no system is named")
+    return joined
+
+
+EXPORTS: dict[str, Callable[..., Any]] = {
+    "json": Results.to_json,
+    "csv": Results.to_csv,
+    "parquet": Results.to_parquet,
+    "plot": Results.plot,
+    **reports(Results.report),
+}
+
+
+@overload
+def carry_out(
+    systems: tuple[str, ...], workload: str | None, given: dict[str, Any], work: Callable[[dict[str, Any], bool], R]
+) -> tuple[R, bool]: ...
+@overload
+def carry_out(
+    systems: tuple[str, ...],
+    workload: str | None,
+    given: dict[str, Any],
+    work: Callable[[dict[str, Any], bool], Results] | None = None,
+    show: Callable[[Results], object] = lambda results: None,
+) -> tuple[Results, bool]: ...
+def carry_out(
+    systems: tuple[str, ...],
+    workload: str | None,
+    given: dict[str, Any],
+    work: Callable[[dict[str, Any], bool], Results] | None = None,
+    show: Callable[[Results], object] = lambda results: None,
+) -> tuple[Results, bool]:
+    """Runs (or does ``work``), writes what was asked for, and shows the rest; also whether an export has stdout."""
+    options = {o.name: axis(o.name, given[o.name]).grid(o.name) for o in OPTIONS if given[o.name] is not None}
+    specs = specify_described(systems, None if workload is None else listed(workload), options) if work is None else []
+    outputs = Outputs(given, EXPORTS)
+    if work is not None:
+        results = work(options, given["quiet"])
+    else:
+        with progress(f"{len(specs)} run{'s' * (len(specs) > 1)}", given["quiet"]) as tell:
+            results = run_specs(specs, options, tell, given.get("record"))
+    outputs.write(results, lambda: show(results))
+    return results, outputs.has_stdout
+
+
+def listed(text: str) -> list[str]:
+    """The values of a comma list."""
+    return [value.strip() for value in text.split(",")]
+
+
+def print_knees(results: Results, limit: str | None) -> None:
+    """One line a curve: its knee, and its throughput at a response time."""
+    knees = {knee.curve: knee for knee in results.knees()}
+    within = {} if limit is None else results.iops_at(limit)
+    rows = []
+    for curve in results.curves():
+        knee = knees.get(curve)
+        cells = [curve]
+        if knee is None:
+            cells += ["not reached", "", ""]
+        else:
+            before = "≤ " if knee.at_first_point else ""
+            cells += [f"{before}{knee.iops:,.0f}", f"{knee.load:,.3g}", f"{knee.mean_ms:.2f}"]
+        if limit is not None:
+            most = within[curve]
+            at_least = "≥ " if most is not None and most.is_at_least else ""
+            cells.append("above it throughout" if most is None else f"{at_least}{most.iops:,.0f}")
+        rows.append(cells)
+    load = "at depth" if results[0]["depth"] is not None else "offered IO/s"
+    columns = [Names("curve"), Figures("knee IO/s", 0), Figures(load), Figures("mean ms", 2)]
+    if limit is not None:
+        columns.append(Figures(f"IO/s at {limit}" if "=" in limit else f"IO/s at {limit} mean", 0))
+    print()
+    print_table(columns, rows)
+    print()
+    if limit is not None and len(rows) > 1:
+        say(results.most_within(limit))
+    say(KNEE)
+    if any(knee.at_first_point for knee in knees.values()):
+        say(f"≤: {AT_OR_BEFORE}")
+    if any(most is not None and most.is_at_least for most in within.values()):
+        say("≥: the heaviest load is still within the limit; more load may carry more")

@@ -1,0 +1,244 @@
+"""``headstack sweep``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial, reduce
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from headstack._native import InputError
+from headstack.catalogue.options import OPTIONS
+from headstack.cli.completing import DEMAND, EXECUTOR, FOLDER, systems_argument
+from headstack.cli.files import OUTPUT, SOURCE
+from headstack.cli.output import Outputs, print_table, progress, report_options, reports, say, wide_option
+from headstack.cli.simulate.runs import Command, Grouped
+from headstack.cli.simulate.varying import option_of
+from headstack.io import signals
+from headstack.io.atomic_files import write_all
+from headstack.results.answers import overlap, whole
+from headstack.results.table import between
+from headstack.simulation.designs import SAMPLES
+from headstack.simulation.shards import Shard, merge
+
+if TYPE_CHECKING:
+    from headstack.simulation.sweeps import Sweep
+
+EXIT_RUN = 3
+
+
+def options_of_runs(command: Command) -> Command:
+    """The options of ``headstack run``, each with one value or several."""
+    decorators = [option_of(option) for option in OPTIONS]
+    return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
+
+
+@click.command(cls=Grouped)
+@systems_argument("Drives and arrays, the whole or a part.")
+@click.option(
+    "-w",
+    "--workload",
+    type=DEMAND,
+    metavar="NAME|FILE.toml",
+    help="A workload or scenario of the catalogue, or a file.",
+)
+@click.option(
+    "--vary",
+    multiple=True,
+    metavar="FIELD=VALUES",
+    help="A field of the system's or the workload's file, or an option: a,b,c or LOW..HIGH[:STEPS][:log].",
+)
+@click.option("--sample", type=click.Choice(SAMPLES), default="grid", help="Which points.  [default: grid]")
+@click.option("--points", type=click.IntRange(1), metavar="N", help="How many, of random and sobol.")
+@click.option(
+    "--shard",
+    metavar="I/N",
+    help="Carry out this part of N alone, such as 2/8; -o writes it for `headstack sweep-merge`.",
+)
+@click.option(
+    "--where", metavar="CONDITION", help="Show, draw and report those alone that fulfil it: 'p99_ms < 20'. In SQL."
+)
+@click.option("--best", metavar="COLUMN", help="Show those with the most of it.  [default: iops]")
+@click.option("--min", "least", metavar="COLUMN", help="Show those with the least of it, such as mean_ms.")
+@click.option("--top", type=click.IntRange(1), default=10, metavar="N", help="How many to show.  [default: 10]")
+@click.option(
+    "-o", "--output", type=OUTPUT, metavar="FILE.parquet|csv", help="Write the table, a row for each configuration."
+)
+@click.option(
+    "--plot",
+    "plot_path",
+    type=OUTPUT,
+    metavar="FILE.png",
+    help="Draw the column of --best or --min over what varies.",
+)
+@report_options
+@click.option(
+    "--executor",
+    default="local",
+    metavar="local|dask://HOST:PORT",
+    type=EXECUTOR,
+    help="Who runs them.  [default: local]",
+)
+@click.option(
+    "--store", metavar="DIR", type=FOLDER, help="Where what is finished is kept.  [default: ~/.cache/headstack/chunks]"
+)
+@wide_option
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@options_of_runs
+def sweep(
+    systems: tuple[str, ...],
+    workload: str | None,
+    vary: tuple[str, ...],
+    sample: str,
+    points: int | None,
+    shard: str | None,
+    where: str | None,
+    best: str | None,
+    least: str | None,
+    top: int,
+    output: str | None,
+    plot_path: str | None,
+    html_path: str | None,
+    markdown_path: str | None,
+    executor: str,
+    store: str | None,
+    quiet: bool,
+    **given: Any,
+) -> int:
+    """Run SYSTEMs at many points of a space of parameters.
+
+    Any value of the system's or the workload's file can be varied, and any option of `headstack run`, which may also be
+    given as such:
+
+    \b
+    headstack sweep cheetah-x15-36lp -w file-server --depth 16 --requests 10000 \\
+        --vary spindle.speed=7200rpm,10000rpm,15000rpm --vary seek.read_average=3ms..9ms:4
+    headstack sweep cheetah-x15-36lp -w file-server --sample sobol --points 1000 \\
+        --vary seek.read_average=3ms..9ms --vary queue.depth=1..64:log -o sweep.parquet
+    headstack sweep cheetah-x15-36lp mas3735 -w file-server --depth 1..64:7:log \\
+        --where 'p99_ms < 200 and mean_ms < 50' --plot sweep.png
+
+    CONDITION is of columns, in the SQL of DuckDB; names with dots stand in quotation marks: "seek.read_average_ms" < 5.
+    The table that -o writes has all configurations. On several machines, each carries out a part:
+
+    \b
+    headstack sweep cheetah-x15-36lp -w file-server --depth 1..64:7:log --shard 1/2 -o 1.parquet
+    headstack sweep cheetah-x15-36lp -w file-server --depth 1..64:7:log --shard 2/2 -o 2.parquet
+    headstack sweep-merge 1.parquet 2.parquet -o whole.parquet
+
+    A configuration that is impossible is a row that says why. What is finished is kept: the same command goes on where
+    it was interrupted. --seed is the seed of all runs, and of the sample.
+    """
+    from headstack.simulation.report import report_of  # start-up time
+    from headstack.simulation.sweeps import carried_out  # start-up time
+    from headstack.simulation.swept import Plan  # start-up time
+
+    if best is not None and least is not None:
+        raise InputError("--best, --min: only one of them can be given")
+    part = None if shard is None else Shard.parse(shard)
+    if part is not None and not (output or "").endswith(".parquet"):
+        raise InputError("--shard: the part is to be merged with others; write it with -o FILE.parquet")
+    plan = Plan(systems, workload, fields(vary, given), sample, points, part)
+    column = least or best or "iops"
+    plan.check_column(column)
+    if where is not None:
+        plan.check_where(where)
+    if plot_path is not None and sample != "grid":
+        raise InputError("--plot: points of a sample lie on no lines; sweep a grid, or take the table with -o")
+    asked = {"plot_path": plot_path, "html_path": html_path, "markdown_path": markdown_path}
+    exports: dict[str, Callable[..., Any]] = {
+        "plot": lambda swept, path: swept.plot(path, column, where),
+        **reports(lambda swept: report_of(swept, column, least is None, where)),
+    }
+    outputs = Outputs(asked, exports)
+    if output is not None:
+        checked_ending(output)
+    try:
+        with progress(f"{len(plan):,} configurations", quiet) as show:
+            swept = carried_out(plan, store, executor, show)
+    except KeyboardInterrupt:
+        click.echo("headstack: interrupted; what is finished is kept, the same command goes on from there", err=True)
+        return signals.exit_code()
+    if output is not None:
+        written = swept.to_shard if part else swept.to_csv if output.endswith(".csv") else swept.to_parquet
+        write_all([(output, written)])
+    outputs.write(swept, partial(show_swept, swept, column, least is None, top, where))
+    return EXIT_RUN if swept.failed else 0
+
+
+@click.command(name="sweep-merge")
+@click.argument(
+    "shards",
+    nargs=-1,
+    required=True,
+    type=SOURCE,
+    metavar="SHARD.parquet...",
+    help="Tables of `headstack sweep --shard`, all of them.",
+)
+@click.option("-o", "--output", type=OUTPUT, required=True, metavar="FILE.parquet|csv", help="Write the whole table.")
+def sweep_merge(shards: tuple[str, ...], output: str) -> None:
+    """Put the shards of a sweep together: the table that one machine would have written.
+
+    \b
+    headstack sweep-merge part-1.parquet part-2.parquet -o whole.parquet
+
+    All SHARDs of one `headstack sweep --shard` are needed, in any order; what is missing or there twice is named.
+    """
+    checked_ending(output)
+    say(f"{merge(shards, output):,} configurations from {len(shards)} shards")
+
+
+def checked_ending(output: str) -> None:
+    """Raises ``InputError`` for a table of no known kind."""
+    if not output.endswith((".parquet", ".csv")):
+        raise InputError(f"-o: {output}: the ending is unknown; allowed: .parquet, .csv")
+
+
+def show_swept(swept: Sweep, column: str, descending: bool, top: int, where: str | None) -> None:
+    """The best configurations, and what became of the others."""
+    from headstack.simulation.report import shown  # start-up time
+
+    rows = [row | between(row) for row in swept.rows_with_model_errors(column, descending, top, where)]
+    if rows:
+        columns, cells = shown(swept, rows, column)
+        print_table(list(columns.values()), cells)
+        print()
+    else:
+        say(f"no configuration is so: {where}")
+    impossible = f", {swept.impossible:,} of them impossible" if swept.impossible else ""
+    fulfilling = "" if where is None else f", {len(swept.rows(where=where)):,} where {where}"
+    say(f"{len(swept):,} configurations{impossible}{fulfilling}; shown: {'most' if descending else 'least'} {column}")
+    for note in swept.notes:
+        say(f"note: {note}")
+    for words in dict.fromkeys(row["model_error"] for row in rows):
+        say(f"model error: {words}")
+    if rows and (alike := {row["system"] for row in rows if whole(row) != whole(rows[0]) and overlap(rows[0], row)}):
+        say(f"indistinguishable from the first: {', '.join(sorted(alike))}: their 90 % intervals overlap")
+    for why, count in swept.reasons():
+        say(f"impossible: {count:,}: {why}")
+    for why, count in swept.reasons("failed"):
+        click.echo(f"headstack: failed: {count:,}: {why}", err=True)
+    for row in [] if not swept.failed else swept.rows("failed", limit=3):
+        what = ", ".join(f"{name} {row[name]}" for name in swept.varied)
+        click.echo(f"headstack: failed: {what}", err=True)
+
+
+def fields(vary: tuple[str, ...], given: dict[str, Any]) -> dict[str, str]:
+    """What is varied, by field."""
+    found: dict[str, str] = {}
+    for text in vary:
+        field, separator, values = text.partition("=")
+        if not separator or not field.strip():
+            raise InputError(f"--vary {text}: write FIELD=VALUES, such as spindle.speed=7200rpm,10000rpm")
+        if field.strip() in found:
+            raise InputError(f"--vary {field.strip()}: given twice; list its values once")
+        found[field.strip()] = values
+    for name, values in given.items():
+        if values is not None:
+            if name in found:
+                raise InputError(f"--vary {name}, --{name.replace('_', '-')}: only one of them can be given")
+            found[name] = values
+    if not found:
+        raise InputError("nothing is varied; give --vary FIELD=VALUES")
+    return found

@@ -1,0 +1,233 @@
+"""`headstack study`: lists studies, carries them out, shows what came of them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+import headstack as hs
+from headstack._native import InputError
+from headstack.cli.completing import EXECUTOR, FOLDER, STUDY
+from headstack.cli.files import OUTPUT, OUTPUT_FOLDER, SOURCE, check_folder
+from headstack.cli.output import check_page, chosen_simulator, print_table, progress, say, simulator_option, wide_option
+from headstack.io import signals
+from headstack.io.atomic_files import write_all, write_text
+from headstack.io.columns import Column, Figures, Names, Prose
+from headstack.io.json_text import read_json
+from headstack.io.tables import to_csv
+from headstack.studies.outcome import STORED
+from headstack.studies.scorecard import first_difference, scorecard
+
+EXIT_MISSED = 1
+
+
+def into(folder: str) -> Callable[..., Any]:
+    """The option of commands that write a folder of results."""
+    return click.option(
+        "-o", "--output", metavar="DIR", type=OUTPUT_FOLDER, default=folder, show_default=True, help="Where results go."
+    )
+
+
+INTO = into("studies-out")
+
+
+def carrying_out(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of commands that carry out studies."""
+    store = click.option(
+        "--store", metavar="DIR", type=FOLDER, help="Keep finished runs there.  [default: ~/.cache/headstack/chunks]"
+    )
+    executor = click.option(
+        "--executor",
+        default="local",
+        metavar="local|dask://HOST:PORT",
+        type=EXECUTOR,
+        help="On all cores of this machine, or on the workers of a Dask cluster.",
+    )
+    quiet = click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
+    return store(executor(quiet(command)))
+
+
+@click.group()
+def study() -> None:
+    """Studies: published figures held against runs, each claim with a verdict."""
+
+
+@study.command("list")
+@wide_option
+def list_studies() -> None:
+    """List the studies that ship with headstack."""
+    known = [hs.studies.load(name) for name in hs.studies.listed()]
+    rows = [[one.name, one.title, str(len(one.claims))] for one in known]
+    print_table([Names("name"), Prose("title"), Figures("claims")], rows)
+
+
+@study.command("run")
+@click.argument(
+    "names",
+    nargs=-1,
+    metavar="NAME|FOLDER...",
+    type=STUDY,
+    help="Studies that ship with headstack, or folders of others.",
+)
+@click.option("--all", "every", is_flag=True, help="Run all that ship with headstack.")
+@INTO
+@simulator_option
+@click.option("--pictures", metavar="SUFFIX", help="Also write each figure as a picture: png, svg or pdf.")
+@carrying_out
+@wide_option
+def run_studies(names: tuple[str, ...], every: bool, output: str, pictures: str | None, **how: Any) -> int:
+    """Carry out studies; print each claim's verdict, and write DIR/NAME/.
+
+    There are report.html, outcome.json with claims and figures, and a CSV file for each table. Finished runs are kept
+    and never done twice: what was interrupted goes on where it was. Exits with 1 when a claim is missed and the study
+    states no reason.
+    """
+    if every == bool(names):
+        raise InputError("name the studies to run, or give --all")
+    if pictures is not None:
+        from headstack.report.plots import picture_format  # start-up time
+
+        picture_format(f"figure.{pictures}")
+    chosen = [hs.studies.load(name) for name in (hs.studies.listed() if every else names)]
+    if len({one.name for one in chosen}) < len(chosen):
+        raise InputError("two studies of one name cannot be written to one folder")
+    for one in chosen:
+        check_folder(Path(output) / one.name, "outcome.json", "report.html")
+    missed = 0
+    for one in chosen:
+        outcome = carried_out(one, **how)
+        write(Path(output) / one.name, outcome, pictures)
+        show(json.loads(outcome.to_json()))
+        missed += len(outcome.unexplained())
+    return EXIT_MISSED if missed else 0
+
+
+def carried_out(one: hs.studies.Study, store: str | None, executor: str, quiet: bool) -> hs.studies.Outcome:
+    """Carries out a study and shows its progress."""
+    try:
+        with progress(one.name, quiet) as tell:
+            return hs.studies.run(one, store=store, executor=executor, progress=tell)
+    except KeyboardInterrupt:
+        message = "interrupted; finished runs are kept, the same command goes on from there"
+        print(f"headstack: {message}", file=sys.stderr)
+        raise click.exceptions.Exit(signals.exit_code()) from None
+
+
+def write(folder: Path, outcome: hs.studies.Outcome, pictures: str | None) -> None:
+    """Writes the files of an outcome: all of them, or none."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_all((folder / name, put) for name, put in files(outcome, pictures))
+
+
+def files(outcome: hs.studies.Outcome, pictures: str | None) -> Iterator[tuple[str, Callable[[Path], object]]]:
+    """The files of an outcome, each with what writes it."""
+    from headstack.report import html  # start-up time
+
+    texts = {"outcome.json": outcome.to_json()}
+    texts |= {f"{name}.csv": to_csv(found.columns, found.dicts()) for name, found in outcome.data.items()}
+    try:
+        check_page()
+    except InputError as error:
+        print(f"headstack: no report.html: {error}", file=sys.stderr)
+    else:
+        texts["report.html"] = html.to_html(outcome.report(), chosen_simulator())
+    for name, text in texts.items():
+        yield name, partial(Path.write_text, data=text, encoding="utf-8")
+    if pictures is not None:
+        from headstack.report.draw import draw  # start-up time
+
+        for figure in outcome.figures:
+            yield f"{figure.name}.{pictures}", partial(draw, figure)
+
+
+@study.command("show")
+@click.argument("name", metavar="NAME", type=STUDY, help="A study that was run.")
+@INTO
+@click.option("--claim", "only", metavar="ID", help="Show the rows of one claim.")
+@wide_option
+def show_study(name: str, output: str, only: str | None) -> None:
+    """Show what came of a study that was run."""
+    file = Path(output) / name / "outcome.json"
+    if not file.is_file():
+        raise InputError(f"{file} does not exist; run it first: headstack study run {name} -o {output}")
+    outcome = STORED.upgraded(str(file), read_json(file))
+    if only is None:
+        show(outcome)
+        return
+    found = [claim for claim in outcome["claims"] if claim["id"] == only]
+    if not found:
+        raise InputError(f"no claim {only!r} in {name}; there are {', '.join(c['id'] for c in outcome['claims'])}")
+    show_claim(found[0])
+
+
+@study.command("scorecard")
+@click.option("-o", "--output", type=OUTPUT, metavar="FILE.md", help="Write it to a file.")
+@click.option(
+    "--check", "written", type=SOURCE, metavar="FILE.md", help="Exit with 1 unless this file is what would be written."
+)
+@carrying_out
+def write_scorecard(output: str | None, written: str | None, **how: Any) -> int:
+    """Carry out the studies of published tables, and print every claim with its verdict as Markdown."""
+    if written is not None and not Path(written).is_file():
+        raise InputError(f"{written} does not exist; headstack study scorecard -o {written} writes it")
+    known = [hs.studies.load(name) for name in hs.studies.listed()]
+    text = scorecard([carried_out(one, **how) for one in known if one.table_names()])
+    if written is not None:
+        difference = first_difference(Path(written), text)
+        if difference is not None:
+            print(difference)
+            return EXIT_MISSED
+        say(f"{written} is current")
+    elif output is not None:
+        write_text(output, text)
+    else:
+        print(text, end="")
+    return 0
+
+
+def show(outcome: dict[str, Any]) -> None:
+    """Prints the claims of a study, a line each, and how many came to each verdict."""
+    say(f"\n{outcome['title']}\n{outcome['question']}\n")
+    rows = [[claim["id"], claim["says"], claim["verdict"], claim["evidence"]] for claim in outcome["claims"]]
+    if rows:
+        print_table([Names("id"), Prose("published", 2), Names("verdict"), Prose("evidence")], rows)
+        counted = ", ".join(f"{count} {verdict}" for verdict, count in counts(outcome).items())
+        within = [row for claim in outcome["claims"] for row in claim["within"]]
+        say(f"\n{len(rows)} claims: {counted}; {sum(within)} of {len(within)} rows of evidence agree")
+    if outcome["summary"]:
+        say(f"\n{outcome['summary']}")
+
+
+def counts(outcome: dict[str, Any]) -> dict[str, int]:
+    """How many claims came to each verdict, of those that occur."""
+    found = [claim["verdict"] for claim in outcome["claims"]]
+    return {verdict: found.count(verdict) for verdict in dict.fromkeys(found)}
+
+
+def show_claim(claim: dict[str, Any]) -> None:
+    """Prints one claim with its evidence, row by row."""
+    say(f"{claim['id']}: {claim['says']}\n{claim['verdict']}: {claim['evidence']}")
+    for what, told in claim["backing"]:
+        if told not in claim["evidence"]:
+            say(f"{what}: {told}")
+    say("")
+    if claim["rows"]:
+        rows = [[cell(value) for value in row] for row in claim["rows"]]
+        columns = [
+            Column(heading, is_text=all(isinstance(row[n], str | None) for row in claim["rows"]), rank=min(n, 1))
+            for n, heading in enumerate(claim["columns"])
+        ]
+        print_table(columns, rows)
+
+
+def cell(value: Any) -> str:
+    """A cell as text."""
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    return "" if value is None else str(value)

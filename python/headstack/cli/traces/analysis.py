@@ -1,0 +1,90 @@
+"""``headstack trace analyze``: what a trace is like, as tables, JSON, picture and workload."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from headstack._native import InputError
+from headstack.cli.completing import EXECUTOR, FOLDER, Among
+from headstack.cli.files import OUTPUT
+from headstack.cli.output import Outputs, report_options, reports, wide_option
+from headstack.cli.traces.analysis_tables import print_analysis
+from headstack.cli.traces.traces import counting, opened, source_options
+from headstack.io import signals
+from headstack.io.values import choice, number, size_bytes
+from headstack.traces.analysis import Analysis
+
+REUSE = ("block", "request", "off")
+
+
+@click.command("analyze")
+@source_options
+@click.option("--block", metavar="SIZE", default="4KiB", show_default=True, help="Blocks of working set and re-use.")
+@click.option(
+    "--reuse",
+    metavar="|".join(REUSE),
+    type=Among(REUSE),
+    default=REUSE[0],
+    show_default=True,
+    help="What is used again: blocks, or whole requests known by their first byte.",
+)
+@click.option("--sample", metavar="SHARE", help="Count re-use from a share of the blocks, such as 0.01 (SHARDS).")
+@click.option(
+    "--executor",
+    metavar="local|dask://HOST:PORT",
+    type=EXECUTOR,
+    help="Analyse a stored trace in parts, which are kept when finished: here, or on a cluster that has the files too.",
+)
+@click.option("--store", metavar="DIR", type=FOLDER, help="Where parts are kept.  [default: ~/.cache/headstack/chunks]")
+@click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write every figure (- for stdout).")
+@click.option(
+    "--plot", "plot_path", type=OUTPUT, metavar="FILE.png", help="Draw addresses, rates, sizes, re-use, times."
+)
+@report_options
+@wide_option
+@click.option(
+    "--workload", "workload_path", type=OUTPUT, metavar="FILE.toml", help="Write a workload with the same mix."
+)
+def analyze(files: tuple[str, ...], quiet: bool, **given: Any) -> int:
+    """Say what a trace is like, and what environment it is.
+
+    Mix, sizes, rates and burstiness, sequential runs and seeks, alignment, the working set, the miss ratios of caches,
+    requests in flight and response times, by device and process; their course over time, and the phases of a block
+    trace; then the whole in the terms of an access specification, which --workload writes for "headstack run DRIVE
+    -w FILE.toml".
+    """
+    outputs = Outputs(given, EXPORTS)
+    try:
+        found = analyzed(files, quiet, given)
+    except KeyboardInterrupt:
+        if given["executor"] is None and given["store"] is None:
+            raise
+        click.echo("headstack: interrupted; what is finished is kept, the same command goes on from there", err=True)
+        return signals.exit_code()
+    outputs.write(found, lambda: print_analysis(found))
+    return 0
+
+
+EXPORTS: dict[str, Callable[..., Any]] = {
+    "json": Analysis.to_json,
+    "plot": Analysis.plot,
+    **reports(Analysis.to_report),
+    "workload": Analysis.to_workload,
+}
+
+
+def analyzed(files: tuple[str, ...], quiet: bool, given: dict[str, Any]) -> Analysis:
+    """Carries out what was asked for."""
+    reuse = choice("--reuse", given["reuse"], REUSE)
+    sample = None if given["sample"] is None else number("--sample", given["sample"])
+    if sample is not None and reuse == "off":
+        raise InputError("--sample: re-use, of which a sample would be taken, is off")
+    size_bytes("--block", given["block"])
+    trace = opened(files, given)
+    with counting("analyze", quiet) as show:
+        counted = None if reuse == "off" else reuse
+        where = {"executor": given["executor"], "store": given["store"]}
+        return trace.analyze(given["block"], counted, sample, show, **where)

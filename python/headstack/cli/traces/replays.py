@@ -1,0 +1,227 @@
+"""``headstack replay``."""
+
+from __future__ import annotations
+
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import click
+
+from headstack._native import InputError, format_bytes, format_duration_ns
+from headstack.cli.completing import MAP, Among, systems_argument
+from headstack.cli.files import OUTPUT, SOURCE
+from headstack.cli.output import Outputs, print_results, print_table, report_options, say, wide_option
+from headstack.cli.simulate.runs import EXPORTS, Command, listed
+from headstack.cli.simulate.varying import option_of
+from headstack.cli.targets import access_of, course, ending, error_option, one_thread_options
+from headstack.cli.traces.traces import Decorator, counting, opened, reading_options
+from headstack.io import signals
+from headstack.io.columns import Figures, Names
+from headstack.io.counts import counted
+from headstack.io.tables import to_csv
+from headstack.io.values import whole
+from headstack.measurement.playback import WRITES, Playback
+from headstack.measurement.replays import Asked, replay_all
+from headstack.results.results import Results
+from headstack.traces.replays import FIELDS, MODES, OUTSIDE, SYSTEM_OPTIONS
+
+
+def replay_options(command: Command) -> Command:
+    """How a trace is replayed, what can be varied of the systems, and the outputs."""
+    decorators: list[Decorator] = [
+        click.argument("trace", type=SOURCE, metavar="TRACE", help="What was recorded, in any format."),
+        systems_argument("Drives, arrays, files or block devices."),
+        click.option(
+            "-m",
+            "--mode",
+            default="timed",
+            metavar="|".join(MODES),
+            type=Among(MODES),
+            help="When requests are issued; see above.",
+        ),
+        click.option(
+            "--depth", metavar="N", help="asap: requests outstanding.  [default: the most in flight as recorded]"
+        ),
+        click.option("--time-scale", default="1", metavar="N", help="timed: 0.5 is twice as fast."),
+        click.option(
+            "--within",
+            metavar="TIME",
+            help="dependent: wait for all that was complete within this time before.  [default: the completions since "
+            "the request before]",
+        ),
+        click.option(
+            "--outside",
+            default="refuse",
+            metavar="|".join(OUTSIDE),
+            type=Among(OUTSIDE),
+            help="What becomes of requests beyond the system.",
+            show_default=True,
+        ),
+        click.option(
+            "--map",
+            type=MAP,
+            metavar="MAP",
+            help="Where volumes lie: stacked, round-robin, hashed, VOLUME=LUN@SIZE,... or a file of lines; see above.",
+        ),
+        click.option("--requests", metavar="N", help="Only the first requests."),
+        click.option("--time", metavar="TIME", help="Only the first part of the recording."),
+        click.option("--record", type=OUTPUT, metavar="FILE.parquet", help="Write what came out as a trace."),
+        click.option(
+            "--writes",
+            default="as-recorded",
+            metavar="|".join(WRITES),
+            type=Among(WRITES),
+            help="What becomes of writes on real systems.",
+            show_default=True,
+        ),
+        click.option("--realtime", is_flag=True, help="On real systems, go before all other threads of the machine."),
+        one_thread_options,
+        error_option,
+        *reading_options(),
+        *(option_of(option) for option in SYSTEM_OPTIONS),
+        click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write whole results (- for stdout)."),
+        click.option("--csv", "csv_path", type=OUTPUT, metavar="FILE", help="Write the table (- for stdout)."),
+        click.option(
+            "--volumes",
+            "volumes_path",
+            type=OUTPUT,
+            metavar="FILE",
+            help="Write a CSV line a volume of --map (- for stdout).",
+        ),
+        click.option("--parquet", "parquet_path", type=OUTPUT, metavar="FILE", help="Write the table as Parquet."),
+        report_options,
+        wide_option,
+    ]
+    return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
+
+
+@click.command()
+@replay_options
+@signals.held()
+def replay(trace: str, systems: tuple[str, ...], mode: str, depth: str | None, quiet: bool, **given: Any) -> int:
+    """Replay a recorded TRACE on SYSTEMs, simulated or real.
+
+    \b
+    timed      at the recorded times, whether or not the system keeps up
+    asap       as fast as possible, so many outstanding, in the recorded order (RankDisk)
+    closed     by clients that think as long as they did when recorded
+    dependent  each request after those that it waited for when recorded
+
+    Modes, depths and the options of the systems may be lists (--mode timed,asap): all combinations are replayed. The
+    trace may be of any format (see "headstack trace formats"), transformed on the way by --step, and of one device, or
+    of several volumes that --map puts on a simulated system: stacked one after the other, over its LUNs round-robin or
+    hashed by their names, or as said: hm.0=lun0,hm.1=lun1@100GB. Each volume then has its line.
+    Every replay reports its fidelity: lateness, causes overtaken, achieved over recorded rate.
+
+    A SYSTEM that is a file or a block device is the real thing, under the rules of "headstack measure": a trace that
+    writes takes --destroy with the device's name or serial number, --overwrite for a file, or --writes skip. Ctrl-C and
+    devices that fail keep what was measured until then.
+    """
+    values = {o.name: listed(given[o.name]) for o in SYSTEM_OPTIONS if given[o.name] is not None}
+    settings = {
+        "depth": None if depth is None else listed(depth),
+        "requests": None if given["requests"] is None else whole("--requests", given["requests"]),
+        **{name: given[name] for name in ("time_scale", "within", "outside", "time", "map")},
+    }
+    if given["volumes_path"] is not None and given["map"] is None:
+        raise InputError("--volumes: there are lines of volumes where --map says where they lie")
+    outputs = Outputs(given, EXPORTS | {"volumes": volumes_as_csv})
+    playback = Playback(access_of(given), given["writes"], given["realtime"])
+    asked = Asked(opened((trace,), given), systems, tuple(listed(mode)), settings, values, playback)
+    with counting("replay", quiet) as show, course(quiet) as tell_course:
+        results = replay_all(asked, given["record"], show, tell_course)
+
+    def tell() -> None:
+        print_results(results)
+        print_fidelity(results)
+        print_volumes(results)
+
+    outputs.write(results, tell)
+    # Who says what goes wrong asked for what fails.
+    return ending(results, given["continue_on_error"] or given["faults"] is not None)
+
+
+def volumes_as_csv(results: Results, path: Path | None = None) -> str:
+    """A line for each replay and volume."""
+    return to_csv([field.name for field in FIELDS], results.volumes, path)
+
+
+def print_volumes(results: Results) -> None:
+    """What became of each volume, where they were mapped."""
+    if not results.volumes:
+        return
+    rows = [
+        [
+            row["system"],
+            row["mode"],
+            row["volume"],
+            format_bytes(row["start_bytes"]),
+            f"{row['requests']:,}",
+            "" if row["iops"] is None else f"{row['iops']:,.1f}",
+            "" if row["mean_ms"] is None else format_duration_ns(round(row["mean_ms"] * 1e6)),
+            "" if row["p99_ms"] is None else format_duration_ns(round(row["p99_ms"] * 1e6)),
+        ]
+        for row in results.volumes
+    ]
+    say("\nvolumes")
+    columns = [
+        Names("system"),
+        Names("mode"),
+        Names("volume"),
+        Figures("from", 3),
+        Figures("requests", 2),
+        Figures("IO/s", 0),
+        Figures("mean", 0),
+        Figures("p99", 1),
+    ]
+    print_table(columns, rows)
+    for what, said in (("folded", "folded into the volume"), ("dropped", "left out")):
+        total = sum(row[what] for row in results.volumes)
+        if total:
+            say(f"note: {counted(total, 'request')} behind the end of a volume: {said}")
+
+
+def print_fidelity(results: Results) -> None:
+    """How well each replay repeats what was recorded."""
+    rows = []
+    for row in results:
+        ratio = row["rate_ratio"]
+        late = (format_duration_ns(round(row[f"lateness_{q}_ms"] * 1e6)) for q in ("p50", "p99", "max"))
+        rows.append(
+            [
+                row["system"],
+                f"{row['mode']}" + (f", depth {row['depth']}" if row["depth"] is not None else ""),
+                "" if row["recorded_per_s"] is None else f"{row['recorded_per_s']:,.1f}",
+                "" if ratio is None else f"{ratio:.4g}",
+                "" if row["recorded_depth_mean"] is None else f"{row['recorded_depth_mean']:.4g}",
+                f"{row['achieved_depth_mean']:.4g}",
+                *late,
+                f"{row['causality_violations']:,}",
+                f"{row['reordered']:,}",
+            ]
+        )
+    say("\nfidelity")
+    columns = [
+        Names("system"),
+        Names("mode"),
+        Figures("recorded\nIO/s", 3),
+        Figures("achieved\n/ recorded", 0),
+        Figures("in flight\nrecorded", 5),
+        Figures("in flight\nachieved", 5),
+        Figures("late\np50", 6),
+        Figures("late\np99", 1),
+        Figures("late\nmax", 2),
+        Figures("before\ncause", 3),
+        Figures("out of\norder", 4),
+    ]
+    print_table(columns, rows)
+    for name, said in (
+        ("folded", "requests beyond the system were folded into it"),
+        ("dropped", "requests beyond the system were left out"),
+        ("rounded", "requests were widened to whole blocks of the system"),
+        ("without_completion", "requests have no recorded completion"),
+    ):
+        most = max(row[name] for row in results)
+        if most:
+            say(f"note: {most:,} {said}")

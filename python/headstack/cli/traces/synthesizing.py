@@ -1,0 +1,138 @@
+"""``headstack trace synthesize``: a trace's twin, as a trace or a scenario, and how near it comes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from headstack._native import InputError, format_duration_ns
+from headstack.cli.files import OUTPUT
+from headstack.cli.output import Outputs, print_table, report_options, reports, say, wide_option
+from headstack.cli.traces.traces import counting, opened, source_options, words_beside
+from headstack.io import signals
+from headstack.io.columns import Figures, Names
+from headstack.io.values import whole
+from headstack.traces.synthesis import Synthesis, synthesize_scenario
+from headstack.traces.synthesis import synthesize as made_of
+
+EXPORTS: dict[str, Callable[..., Any]] = {
+    "json": Synthesis.to_json,
+    "plot": Synthesis.plot,
+    **reports(Synthesis.to_report),
+}
+DRAWN = {"length": "1x", "rate": "1x", "footprint": "1x", "clients": None, "seed": "1"}
+"""What is asked of a twin that is a trace: a run of a scenario says its own length, rate and seed."""
+
+
+@click.command("synthesize")
+@source_options
+@click.option("-o", "--output", type=OUTPUT, metavar="FILE.parquet", help="The twin, in the stored form.")
+@click.option("--scenario", type=OUTPUT, metavar="FILE.toml", help="Instead, a scenario: a twin that never ends.")
+@click.option(
+    "--length",
+    metavar="10x|10min|N",
+    default=DRAWN["length"],
+    show_default=True,
+    help="Times its requests, a time, or requests.",
+)
+@click.option(
+    "--rate", metavar="2x", default=DRAWN["rate"], show_default=True, help="Arrivals a second, over the trace's."
+)
+@click.option(
+    "--footprint", metavar="4x", default=DRAWN["footprint"], show_default=True, help="Blocks touched, over the trace's."
+)
+@click.option("--clients", metavar="N", help="A closed loop of so many.  [default: what the trace is]")
+@click.option("--seed", metavar="N", default=DRAWN["seed"], show_default=True, help="Of all that is drawn.")
+@click.option("--no-scorecard", is_flag=True, help="Write the twin alone, and compare nothing.")
+@click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write every figure (- for stdout).")
+@click.option("--plot", "plot_path", type=OUTPUT, metavar="FILE.png", help="Draw miss ratios and bursts of both.")
+@report_options
+@wide_option
+@signals.held()
+def synthesize(files: tuple[str, ...], output: str | None, scenario: str | None, quiet: bool, **given: Any) -> None:
+    """Write a twin of a trace: other requests, places and times that are to a system what the trace's are.
+
+    Kept are kinds and sizes, what is used again after what, runs, bursts at every scale, think times, and closed loops;
+    drawn are the order of bursts, gaps and places. Its scorecard says how near it comes: misses of caches, dispersion,
+    requests in flight, and response times when both are replayed on a disk, a solid-state drive and an array.
+
+    A scenario has the mix, and bursts and re-use as far as streams can that know nothing of each other: "headstack run
+    SYSTEM -w FILE.toml" plays it for any time. Its scorecard is of a run with as many requests.
+    """
+    outputs = Outputs(given, EXPORTS)
+    pictures = [name for name in ("plot", "html", "markdown") if given[f"{name}_path"] is not None]
+    if given["no_scorecard"] and pictures:
+        raise InputError(f"--{pictures[0]}: shows the scorecard, which --no-scorecard leaves out")
+    card = not given["no_scorecard"]
+    with counting("synthesize", quiet) as show:
+        if scenario is not None:
+            place = scenario
+            check_scenario(output, given)
+            found = synthesize_scenario(opened(files, given), scenario, scorecard=card, progress=show)
+        elif output is not None:
+            place = output
+            clients = None if given["clients"] is None else whole("--clients", given["clients"])
+            asked = {name: given[name] for name in ("length", "rate", "footprint")}
+            seed, trace = whole("--seed", given["seed"]), opened(files, given)
+            found = made_of(trace, output, **asked, clients=clients, seed=seed, scorecard=card, progress=show)
+        else:
+            raise InputError("say where the twin goes: --output FILE.parquet, or --scenario FILE.toml")
+
+    def tell() -> None:
+        with words_beside(place):
+            print_synthesis(found, place)
+
+    outputs.write(found, tell)
+
+
+def check_scenario(output: str | None, given: dict[str, Any]) -> None:
+    """Refuses what only a twin that is a trace can be asked for."""
+    if output is not None:
+        raise InputError("--scenario: is another kind of twin than that of --output; ask for one of them")
+    if other := [name for name, usual in DRAWN.items() if given[name] != usual]:
+        raise InputError(f"--{other[0]}: is of a twin that is a trace; a run of the scenario has its own")
+
+
+def print_synthesis(found: Synthesis, output: str) -> None:
+    """What was written, how near it comes, and what was lost."""
+    made = found.made
+    loop = "" if made["clients"] is None else f", a closed loop of {made['clients']:,} clients"
+    if made["requests"] is None:
+        say(f"{output}: a scenario{loop}")
+    else:
+        say(f"{output}: {made['requests']:,} requests in {format_duration_ns(made['duration_ns'])}{loop}")
+    if found.scorecard is not None:
+        print()
+        print_table(
+            [Names("figure"), Figures("trace"), Figures("twin"), Figures("apart", 0)], scorecard_rows(found.scorecard)
+        )
+        print()
+    for words in found.lost:
+        say(f"lost: {words}")
+
+
+def scorecard_rows(card: dict[str, Any]) -> list[list[str]]:
+    """Each figure of trace and twin, and how far they are apart."""
+
+    def row(name: str, trace: float | None, twin: float | None) -> list[str]:
+        if trace is None or twin is None:
+            return [name, "not recorded", "not recorded", ""]
+        return [name, f"{trace:,.4g}", f"{twin:,.4g}", f"{twin / trace - 1:+.1%}" if trace else ""]
+
+    rows = [row("IO/s", card["requests_per_s"]["trace"], card["requests_per_s"]["twin"])]
+    if card["in_flight"] is not None:
+        rows.append(row("requests in flight, mean", card["in_flight"]["trace"], card["in_flight"]["twin"]))
+    misses = card["misses"]
+    if misses is not None:
+        rows.append(["misses of LRU caches, worst size", "", "", f"{misses['max_error']:.4f}"])
+        rows.append(["misses of LRU caches, mean of sizes", "", "", f"{misses['mean_error']:.4f}"])
+    for one in card["dispersion"]:
+        name = f"dispersion in {format_duration_ns(one['bin_ns'])}"
+        rows.append(row(name, one["trace"], one["twin"]))
+    for one in card["replays"]:
+        for figure in ("mean", "p99"):
+            name = f"{one['system']}, {one['twin_mode']}: {figure} ms"
+            rows.append(row(name, one[f"trace_{figure}_ms"], one[f"twin_{figure}_ms"]))
+    return rows

@@ -1,0 +1,280 @@
+"""The data of a comparison: points of both sides, their errors, and what these say."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from headstack._native import Field
+from headstack.comparison.pairs import Point
+from headstack.comparison.points import FIGURES, UNKNOWN
+from headstack.comparison.shown import shown
+from headstack.io import tables
+from headstack.io.columns import Column, told
+from headstack.io.stored import Stored
+
+MODELLED = ("iops", "mean_ms", "p50_ms", "p99_ms")
+"""Of these a model's error may be known."""
+
+STORED = Stored("comparison")
+
+_SIDES = (
+    ("iops", "1/s", "requests completed a second"),
+    ("mb_per_s", "10^6 bytes/s", "bytes moved a second"),
+    ("mean_ms", "ms", "mean response time"),
+    ("p50_ms", "ms", "median of the response times"),
+    ("p95_ms", "ms", "95th percentile of the response times"),
+    ("p99_ms", "ms", "99th percentile of the response times"),
+)
+
+FIELDS = (
+    Field("point", "text", "", "what tells the point from others"),
+    Field("workload", "text", "", "the workload"),
+    Field("load", "text", "", "the load in words: depth 4, 600/s, 20 clients"),
+    *(
+        field
+        for name, unit, meaning in _SIDES
+        for field in (
+            Field(f"measured_{name}", "figure", unit, f"{meaning}, measured"),
+            Field(f"predicted_{name}", "figure", unit, f"{meaning}, predicted"),
+            Field(f"{name.removesuffix('_ms')}_error", "figure", "", "predicted over measured, minus 1"),
+        )
+    ),
+    *(
+        Field(f"predicted_{name}_model_{end}", "figure", unit, f"{meaning}: {end} end of where nine of ten devices lie")
+        for name, unit, meaning in _SIDES
+        if name not in ("mb_per_s", "p95_ms")
+        for end in ("low", "high")
+    ),
+    Field("demerit_ms", "figure", "ms", "root mean square distance of the distributions of response times"),
+    Field("demerit_relative", "figure", "", "the same over the measured mean"),
+    Field(
+        "stated_error",
+        "figure",
+        "",
+        "what both sides may differ by: tolerance and sampling errors, as a share of the mean",
+    ),
+    Field("falls_short", "flag", "", "whether the device falls short of its model by more than it may"),
+)
+"""The columns of the table of points."""
+
+
+@dataclass(frozen=True, repr=False)
+class Compared:
+    """The points of a comparison and what their errors say. ``Comparison`` draws and writes them."""
+
+    measured: str
+    """The system that was measured."""
+    predicted: str
+    """The system that the prediction is of."""
+    points: tuple[Point, ...]
+    """In the order of measurement."""
+    alone_measured: tuple[str, ...]
+    """Points that nothing was predicted for."""
+    alone_predicted: tuple[str, ...]
+    """Points that were not measured."""
+    tolerance: float
+    """As a share."""
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __iter__(self) -> Iterator[Point]:
+        return iter(self.points)
+
+    def __repr__(self) -> str:
+        return told(*self.shown(), self.title, "to_csv has them")
+
+    def shown(self) -> tuple[list[Column], list[list[str]]]:
+        """The columns, and the cells as text.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> again = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0, seed=2)
+        >>> compared = hs.compare(results, again)
+        >>> columns, cells = compared.shown()
+        >>> len(cells)
+        2
+        """
+        return shown(self.points, *self.sides)
+
+    @property
+    def sides(self) -> tuple[str, str]:
+        """What the two sides are, in words: ``measured`` and ``predicted``, unless their results say otherwise. Tables
+        do not say what their rows are of: they are what the caller takes them for."""
+        first, second = self._kinds
+        ours = "measured" if first == UNKNOWN else first
+        is_prediction = second == UNKNOWN or (second == "simulated" and ours != "simulated")
+        theirs = "predicted" if is_prediction else second
+        return (ours, theirs) if ours != theirs else (f"first {ours}", f"second {theirs}")
+
+    @property
+    def _kinds(self) -> tuple[str, str]:
+        """How each side was obtained, as its results state it."""
+        return next(((point.measured.kind, point.predicted.kind) for point in self.points), (UNKNOWN, UNKNOWN))
+
+    @property
+    def title(self) -> str:
+        """Both systems, and what their figures are."""
+        ours, theirs = self.sides
+        words = {"measured": "as measured", "predicted": "as predicted"}
+        first, second = (words.get(side, f"({side})") for side in (ours, theirs))
+        return f"{self.measured} {first}, and {self.predicted} {second}"
+
+    @property
+    def is_of_device(self) -> bool:
+        """Whether the first side is a device that was measured, and not a model."""
+        return self.sides[0] in ("measured", "first measured")
+
+    def mean_absolute_errors(self) -> dict[str, float | None]:
+        """Of each figure the mean of its errors' sizes, and under ``demerit`` of the relative demerits.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> again = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0, seed=2)
+        >>> compared = hs.compare(results, again)
+        >>> 0 <= compared.mean_absolute_errors()["iops"] < 1
+        True
+        """
+        errors: dict[str, list[float | None]] = {name: [p.error(name) for p in self.points] for name in FIGURES}
+        errors["demerit"] = [point.demerit_relative for point in self.points]
+        known = {name: [abs(error) for error in values if error is not None] for name, values in errors.items()}
+        return {name: sum(values) / len(values) if values else None for name, values in known.items()}
+
+    def shortfalls(self) -> list[str]:
+        """In words, where the device falls below its model by more than the stated error of both.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> again = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0, seed=2)
+        >>> compared = hs.compare(results, again)
+        >>> isinstance(compared.shortfalls(), list)
+        True
+        """
+        return [line for point in self.points for line in _in_words(point)]
+
+    def model_errors(self) -> list[str]:
+        """In words, what the models' errors say: how much of what was measured lies where devices do, or which points
+        of two models they leave no telling.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> again = hs.run("mam3367", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> hs.compare(results, again).model_errors()
+        ['indistinguishable: depth 1; depth 4: their 90 % intervals overlap']
+        """
+        held = []
+        for figure, name in zip(MODELLED, ("throughput", "mean", "p50", "p99"), strict=True):
+            found = [within for point in self.points if (within := point.within(figure)) is not None]
+            held += [f"{name} {sum(found)} of {len(found)}"] * bool(found)
+        said = [f"points within the 90 % intervals of the model's error: {', '.join(held)}"] if held else []
+        alike = [point.name for point in self.points if point.is_indistinguishable]
+        if alike and self.measured != self.predicted:
+            said.append(f"indistinguishable: {'; '.join(alike)}: their 90 % intervals overlap")
+        return said
+
+    def shares_below(self, least: float) -> list[Point]:
+        """Points at which the device does less than this share of what is predicted.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> again = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0, seed=2)
+        >>> compared = hs.compare(results, again)
+        >>> compared.shares_below(0.01)
+        []
+        """
+        return [point for point in self.points if point.share < least]
+
+    def figures(self) -> list[dict[str, Any]]:
+        """A row for each point, with the figures of both sides and their errors.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> again = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0, seed=2)
+        >>> compared = hs.compare(results, again)
+        >>> [row["load"] for row in compared.figures()]
+        ['depth 1', 'depth 4']
+        """
+        rows = []
+        for point in self.points:
+            row: dict[str, Any] = {
+                "point": point.name,
+                "workload": point.measured.workload,
+                "load": point.measured.load,
+            }
+            for figure in FIGURES:
+                row[f"measured_{figure}"] = point.measured.figures[figure]
+                row[f"predicted_{figure}"] = point.predicted.figures[figure]
+                row[f"{figure.removesuffix('_ms')}_error"] = point.error(figure)
+            for figure in MODELLED:
+                low, high = point.predicted.model.get(figure, (None, None))
+                row |= {f"predicted_{figure}_model_low": low, f"predicted_{figure}_model_high": high}
+            row |= {"demerit_ms": point.demerit_ms, "demerit_relative": point.demerit_relative}
+            row |= {"stated_error": point.stated_error("mean_ms"), "falls_short": bool(point.falls_short)}
+            rows.append(row)
+        return rows
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Everything, as one JSON object.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> again = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0, seed=2)
+        >>> compared = hs.compare(results, again)
+        >>> compared.to_json().startswith("{")
+        True
+        """
+        stretches = [[asdict(stretch) for stretch in point.stretches] for point in self.points]
+        first, second = self._kinds
+        told = {
+            **STORED.head,
+            "measured_is": first,
+            "predicted_is": second,
+            "measured": self.measured,
+            "predicted": self.predicted,
+            "tolerance": self.tolerance,
+            "points": [row | {"stretches": late} for row, late in zip(self.figures(), stretches, strict=True)],
+            "alone_measured": self.alone_measured,
+            "alone_predicted": self.alone_predicted,
+            "mean_absolute_errors": self.mean_absolute_errors(),
+            "shortfalls": self.shortfalls(),
+            "model_errors": self.model_errors(),
+        }
+        return tables.to_json(told, path)
+
+    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
+        """A row for each point as CSV.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> again = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0, seed=2)
+        >>> compared = hs.compare(results, again)
+        >>> compared.to_csv().splitlines()[0].split(",")[:2]
+        ['point', 'workload']
+        """
+        return tables.to_csv([field.name for field in FIELDS], self.figures(), path)
+
+
+def _longer(share: float) -> str:
+    return f"{share:.1%} longer than" if share < 1 else f"{1 + share:.3g} times as long as"
+
+
+def _in_words(point: Point) -> Iterator[str]:
+    measured, predicted = point.measured.figures, point.predicted.figures
+    said = {
+        "iops": lambda: (
+            f"{point.shortfall('iops'):.1%} less throughput than predicted, {measured['iops']:,.1f} of "
+            f"{predicted['iops']:,.1f} IO/s"
+        ),
+        "mean_ms": lambda: (
+            f"a mean response {_longer(point.shortfall('mean_ms'))} predicted, {measured['mean_ms']:,.3f} for "
+            f"{predicted['mean_ms']:,.3f} ms"
+        ),
+    }
+    short = point.falls_short
+    if short:
+        largest = max(point.stated_error(figure) for figure in short)
+        yield f"{point.name}: {'; '.join(said[figure]() for figure in short)} (stated error {largest:.1%})"
+    for stretch in point.stretches:
+        when = f"{point.name}: from {stretch.start_s:,.1f} to {stretch.end_s:,.1f} s"
+        if stretch.mean_ms is None:
+            yield f"{when} nothing was complete, where a response takes {stretch.predicted_ms:,.3f} ms as predicted"
+        else:
+            yield (
+                f"{when} a mean response of {stretch.mean_ms:,.3f} ms at {stretch.measured_iops:,.1f} IO/s, for "
+                f"{stretch.predicted_ms:,.3f} ms as predicted"
+            )

@@ -1,0 +1,201 @@
+"""Holding measurements against predictions: point by point, with where the device falls below its model."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from headstack._native import InputError
+from headstack.comparison.points import Seen, seen
+from headstack.comparison.simulated_again import simulated_again
+from headstack.io.values import percent
+from headstack.results.results import Results
+from headstack.simulation.runs import Progress, System
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from headstack.report.figures import Report
+from headstack.comparison.compared import Compared
+from headstack.comparison.pairs import MANY_TRIALS, Point, Stretch
+
+TOLERANCE = "5%"
+"""What a model may be off by before it is said, beside the statistical error of both sides."""
+
+
+class Comparison(Compared):
+    """What was measured beside what was predicted."""
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """Both curves over each other, and the errors below. Written to ``path`` where one is given.
+
+        Needs the extra ``headstack[plot]``.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> again = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0, seed=2)
+        >>> compared = hs.compare(results, again)
+        >>> _ = compared.plot("compared.png")
+        """
+        from headstack.comparison import picture  # start-up time
+        from headstack.report import plots  # start-up time
+
+        figure = picture.overlaid(self)
+        if path is not None:
+            plots.save(figure, path)
+        return figure
+
+    def report(self) -> Report:
+        """Everything as a report, which notebooks show.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> again = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0, seed=2)
+        >>> compared = hs.compare(results, again)
+        >>> len(compared.report().runs)
+        4
+        """
+        from headstack.comparison.report import report_of  # start-up time
+
+        return report_of(self)
+
+    def to_html(self, path: str | os.PathLike[str], with_simulator: bool = False) -> None:
+        """Writes ``report`` as one HTML file, whose curves can be varied ``with_simulator``. Needs the page, which a
+        build of the package holds.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> again = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0, seed=2)
+        >>> compared = hs.compare(results, again)
+        >>> compared.to_html("compared.html")
+        """
+        from headstack.report.html import write_html  # start-up time
+        from headstack.results.explorer import simulator  # start-up time
+
+        write_html(self.report(), path, simulator if with_simulator else None)
+
+
+def compare(
+    measured: Results | str | os.PathLike[str],
+    predicted: Results | System,
+    *,
+    tolerance: str | float = TOLERANCE,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Holds measured results against predicted ones, each as results or a file of them (JSON, CSV or Parquet).
+
+    ``predicted`` may be a system instead: the points that were measured are simulated on it, with the workloads,
+    ranges, lengths and seeds that the measured results state. Points belong together that are of the same load; a
+    difference beyond ``tolerance`` and the confidence of both sides is said in words by ``shortfalls``. Errors are
+    predicted over measured, minus 1. ``progress`` hears of the simulation.
+
+    Raises ``InputError`` when a file cannot be read or holds several systems, or no point is on both sides.
+
+    >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+    >>> again = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0, seed=2)
+    >>> compared = hs.compare(results, again)
+    >>> [point.name for point in compared.points]
+    ['depth 1', 'depth 4']
+    """
+    share = percent("tolerance", str(tolerance)) / 100
+    if share < 0:
+        raise InputError(f"{tolerance} is negative; 0% or more is allowed", key="tolerance")
+    ours = seen(measured, "measured")
+    if isinstance(predicted, Results) or is_file(predicted):
+        theirs = seen(predicted, "simulated")  # type: ignore[arg-type]
+    else:
+        theirs = seen(simulated_again(ours, predicted, progress), "simulated")
+    return _matched(ours, theirs, share)
+
+
+def is_file(predicted: object) -> bool:
+    """Whether this is a file of results rather than a system."""
+    return isinstance(predicted, str | os.PathLike) and os.fspath(predicted).endswith((".json", ".csv", ".parquet"))
+
+
+def _matched(ours: list[Seen], theirs: list[Seen], tolerance: float) -> Comparison:
+    left = list(theirs)
+    points, alone = [], []
+    for name, one in zip(_names(ours, theirs), ours, strict=True):
+        candidates = [other for other in left if one.is_load_of(other)]
+        if not candidates:
+            alone.append(name)
+            continue
+        # Of several, the one of the same part and seed.
+        best = max(candidates, key=lambda other: (one.part == other.part, one.seed == other.seed))
+        left.remove(best)
+        points.append(Point(name, one, best, one.demerit_ms(best), tolerance, _stretches(one, best, tolerance)))
+    theirs_by_name = zip(_names(theirs, ours), theirs, strict=True)
+    remaining = [name for name, other in theirs_by_name if other in left]
+    if not points:
+        only = f"measured {_listed(alone)}; predicted {_listed(remaining)}"
+        raise InputError(f"no point was both measured and predicted: {only}")
+    return Comparison(ours[0].system, theirs[0].system, tuple(points), tuple(alone), tuple(remaining), tolerance)
+
+
+def _names(side: list[Seen], other: list[Seen]) -> list[str]:
+    """What each point of a side is called: what distinguishes it from others of its side, and workloads in any case."""
+    several = {name for name in ("part", "seed") if len({getattr(one, name) for one in side}) > 1}
+    workloads = {one.workload for one in (*side, *other)}
+    varied = {name for one in side for name in one.labels if len({o.labels.get(name) for o in side}) > 1}
+    names: list[str] = []
+    for one in side:
+        parts = [one.workload if len(workloads) > 1 or not one.load else "", one.load]
+        parts += [one.part or "all of it" if "part" in several else "", f"seed {one.seed}" if "seed" in several else ""]
+        parts += [f"{label} {text}" for label, text in one.labels.items() if label in varied]
+        name = ", ".join(part for part in parts if part)
+        again = sum(earlier == name or earlier.startswith(f"{name}, again ") for earlier in names)
+        names.append(f"{name}, again {again}" if again else name)
+    return names
+
+
+def _listed(names: Iterable[str]) -> str:
+    listed = list(names)
+    return "; ".join(listed[:4]) + (f" and {len(listed) - 4} more" if len(listed) > 4 else "")
+
+
+def _stretches(measured: Seen, predicted: Seen, tolerance: float) -> tuple[Stretch, ...]:
+    """When the mean response time of an interval was above the predicted one, beyond tolerance and chance."""
+    late = [_late(measured, predicted, index, tolerance) for index in range(len(measured.intervals))]
+    stretches: list[Stretch] = []
+    for before, now in zip([None, *late], late, strict=False):
+        if now is None:
+            continue
+        stretches.append(now if before is None else _joined(stretches.pop(), now))
+    return tuple(stretches)
+
+
+def _late(measured: Seen, predicted: Seen, index: int, tolerance: float) -> Stretch | None:
+    mine = measured.intervals[index]
+    is_alike = index < len(predicted.intervals) and predicted.intervals[index]["duration_s"] == mine["duration_s"]
+    model: dict[str, Any] = predicted.intervals[index] if is_alike else dict(predicted.figures)
+    predicted_ms, count = model["mean_ms"], mine["requests"]
+    expected = (model["iops"] or 0) * mine["duration_s"]
+    start_s = mine["start_s"] - measured.intervals[0]["start_s"]
+    stretch = Stretch(
+        start_s,
+        start_s + mine["duration_s"],
+        mine["iops"] or 0.0,
+        mine["mean_ms"] if count else None,
+        predicted_ms or 0.0,
+    )
+    if not predicted_ms:
+        return None
+    if count == 0:
+        return stretch if expected >= MANY_TRIALS**2 else None
+    chance = math.hypot(measured.interval_deviation, predicted.interval_deviation if is_alike else 0.0)
+    margin = tolerance + MANY_TRIALS * chance
+    return stretch if mine["mean_ms"] > predicted_ms * (1 + margin) else None
+
+
+def _joined(before: Stretch, now: Stretch) -> Stretch:
+    """Two stretches that meet."""
+    lengths = (before.end_s - before.start_s, now.end_s - now.start_s)
+    counts = (before.measured_iops * lengths[0], now.measured_iops * lengths[1])
+
+    def weighted(values: tuple[float | None, float | None]) -> float | None:
+        known = [(value, count) for value, count in zip(values, counts, strict=True) if value is not None and count]
+        return sum(value * count for value, count in known) / sum(count for _, count in known) if known else None
+
+    predicted_ms = (before.predicted_ms * lengths[0] + now.predicted_ms * lengths[1]) / sum(lengths)
+    mean_ms = weighted((before.mean_ms, now.mean_ms))
+    return Stretch(before.start_s, now.end_s, sum(counts) / sum(lengths), mean_ms, predicted_ms)

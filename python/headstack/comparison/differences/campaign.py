@@ -1,0 +1,102 @@
+"""Making the runs of a comparison: two commands in turn, first and second in the order ABBA, so that a drift falls on
+both alike."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from headstack._native import InputError, RunError
+from headstack.comparison.differences.difference import Difference
+from headstack.comparison.differences.runs import Outcome, Run, Side, runs_of
+
+PLACE = "{}"
+"""Stands in a command for the file that it is to write its results to."""
+PAIRS_LEAST = 3
+"""A spread of fewer says next to nothing."""
+WARM_UP = "warm-up.json"
+SAID_MAX = 300
+"""Characters of what a command that failed has said."""
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """Two commands, and how often each is run."""
+
+    commands: tuple[str, str]
+    pairs: int
+    stop_early: bool
+    """End as soon as every question has an answer, by intervals that hold at any time of looking."""
+    warm_ups: int
+    keep: str | None
+    """The folder where the results of each run are kept."""
+
+    def __post_init__(self) -> None:
+        if self.pairs < PAIRS_LEAST:
+            raise InputError(f"--pairs: {self.pairs}: {PAIRS_LEAST} or more are needed to see how far runs stray")
+        if (PLACE in self.commands[0]) != (PLACE in self.commands[1]):
+            raise InputError(f"--run: {PLACE} stands for the file of results in both commands, or in neither")
+
+    def carried_out(
+        self, judge: Callable[[Side, Side], Difference], progress: Callable[[float], object] | None
+    ) -> Difference:
+        """The runs, pair by pair, and what ``judge`` finds in them; what whole pairs have come to is kept when a signal
+        ends them. Raises ``RunError`` where a command fails."""
+        sides: list[Side] = []
+        with ExitStack() as open_folder:
+            folder = Path(self.keep or open_folder.enter_context(TemporaryDirectory(prefix="headstack-")))
+            folder.mkdir(parents=True, exist_ok=True)
+            try:
+                for pair, runs in enumerate(self._pairs(folder), 1):
+                    sides = [Side(name, tuple(own)) for name, own in zip(("first", "second"), runs, strict=True)]
+                    if progress is not None:
+                        progress(pair / self.pairs)
+                    if self.stop_early and pair >= PAIRS_LEAST and judge(*sides).is_told:
+                        break
+            except KeyboardInterrupt:
+                if not sides or len(sides[0].runs) < PAIRS_LEAST:
+                    raise
+        return judge(*sides)
+
+    def _pairs(self, folder: Path) -> Iterator[tuple[list[Run], list[Run]]]:
+        """The runs of both sides so far, after each pair: A and B, then B and A."""
+        for command in self.commands * self.warm_ups:
+            _run(command, folder / WARM_UP)
+        (folder / WARM_UP).unlink(missing_ok=True)
+        runs: tuple[list[Run], list[Run]] = ([], [])
+        for pair in range(self.pairs):
+            for side in (0, 1) if pair % 2 == 0 else (1, 0):
+                runs[side].append(_run(self.commands[side], folder / f"{pair + 1:03}-{'ab'[side]}.json"))
+            yield runs
+
+
+def _run(command: str, place: Path) -> Run:
+    """One run: its results, or how long the command took where it names no file for them."""
+    has_results = PLACE in command
+    if has_results:
+        # Measurements add to no file that is there.
+        place.unlink(missing_ok=True)
+    began = time.monotonic()
+    done = subprocess.run(
+        command.replace(PLACE, str(place)), shell=True, capture_output=True, text=True, errors="replace", check=False
+    )
+    elapsed_s, at_s = time.monotonic() - began, time.time()
+    if done.returncode != 0:
+        said = " ".join((done.stderr or done.stdout).split())[-SAID_MAX:]
+        raise RunError(f"{command}: exit code {done.returncode}: {said or 'it said nothing'}")
+    if not has_results:
+        return Run(place.stem, at_s, 0.0, {"": Outcome({"elapsed_s": elapsed_s})})
+    try:
+        text = place.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise RunError(f"{command}: wrote no results to {place}: {os.strerror(error.errno or 0)}") from None
+    runs: Sequence[Run] = runs_of(text, place.name, at_s)
+    if len(runs) != 1:
+        raise RunError(f"{command}: one run is needed, and its file holds {len(runs)}")
+    return Run(runs[0].source, at_s, runs[0].resolution, runs[0].outcomes)

@@ -1,0 +1,267 @@
+"""One figure under one load, of both sides: by how much they differ, and what may be said of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from headstack.comparison.differences.estimates import (
+    UNTOLD,
+    Estimate,
+    batches,
+    held,
+    is_mixed,
+    outliers,
+    paired,
+    sequence,
+    unpaired,
+)
+from headstack.comparison.differences.runs import MORE_IS_BETTER, NAMES, Run, logarithms
+from headstack.io.counts import agreed
+
+Verdict = Literal["differs", "same", "too short"]
+ALPHA = 0.05
+"""Of all questions of a comparison together, so seldom is a difference said where there is none."""
+EQUAL_LEVEL = 0.9
+"""Two one-sided tests at 5 %: the interval of 90 % lies within the bounds."""
+REACH = 200
+"""Hardly anybody makes more runs of each side."""
+AS_OTHER = 1e-3
+"""A bandwidth that follows the throughput so closely is no question of its own."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """In which order the runs of both sides ended, where that is known."""
+
+    ours: tuple[int, ...] = ()
+    theirs: tuple[int, ...] = ()
+
+    @property
+    def is_known(self) -> bool:
+        """Whether all of them said when."""
+        return bool(self.ours)
+
+    def pairs(self) -> list[tuple[int, int]] | None:
+        """Neighbours in time, one of each side, as indexes; ``None`` where the runs do not come in pairs."""
+        if len(self.ours) != len(self.theirs) or len(self.ours) < 2:
+            return None
+        sides = sorted(
+            [(at, 0, n) for n, at in enumerate(self.ours)] + [(at, 1, n) for n, at in enumerate(self.theirs)]
+        )
+        found = []
+        for (_, side, n), (_, other_side, m) in zip(sides[::2], sides[1::2], strict=True):
+            if side == other_side:
+                return None
+            found.append((n, m) if side == 0 else (m, n))
+        return found
+
+
+def order_of(ours: Sequence[Run], theirs: Sequence[Run]) -> Order:
+    """By the times of the runs; not known where one has none, or two have the same."""
+    times = [run.at_s for run in (*ours, *theirs)]
+    known = [at for at in times if at is not None]
+    if len(known) < len(times) or len(set(known)) < len(known):
+        return Order()
+    ranks = {at: rank for rank, at in enumerate(sorted(known))}
+    places = [ranks[at] for at in known]
+    return Order(tuple(places[: len(ours)]), tuple(places[len(ours) :]))
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A figure under a load."""
+
+    load: str
+    figure: str
+    ours: float
+    theirs: float
+    """Geometric means over the runs."""
+    estimate: Estimate
+    apart: tuple[str, ...]
+    """Runs that lie far apart from the others of their side, by the files that they are from."""
+    values: tuple[tuple[float, ...], tuple[float, ...]]
+    """Logarithms of each side, in the order of the runs."""
+    sources: tuple[tuple[str, ...], tuple[str, ...]]
+    """Where they are from."""
+    order: Order
+    p_held: float = 1.0
+    """Among all questions of the comparison."""
+    interval: tuple[float, float] = (-math.inf, math.inf)
+    """Of the logarithm of the ratio, with 95 %; at any time of looking, and of all questions together, where runs are
+    made until it can be told."""
+    equal: tuple[float, float] = (-math.inf, math.inf)
+    """The same with 90 %, for what lies within bounds."""
+    verdict: Verdict = "too short"
+    least_seen: float = math.inf
+    """The least difference, as a share, that so many runs would have shown in four of five tries."""
+    more_runs: int | None = None
+    """Of each side, to tell what was asked for; ``None`` where no spread is known."""
+    reach: float | None = None
+    """The least difference, as a share, that ``REACH`` runs of each side would tell."""
+
+    @property
+    def name(self) -> str:
+        """What people call the figure."""
+        return NAMES[self.figure]
+
+    @property
+    def worse(self) -> float:
+        """The logarithm of how much worse ours is."""
+        return -self.estimate.log if self.figure in MORE_IS_BETTER else self.estimate.log
+
+    @property
+    def worst(self) -> float:
+        """How much worse ours may be, with 95 % on that side."""
+        return -self.equal[0] if self.figure in MORE_IS_BETTER else self.equal[1]
+
+    def in_words(self, same: float, tell: float) -> str:
+        """What is said of it."""
+        low, high = (math.expm1(min(end, 700.0)) for end in self.interval)
+        if self.verdict == "differs":
+            way = ("higher", "lower") if self.figure in MORE_IS_BETTER else ("longer", "shorter")
+            ends = sorted((abs(low), abs(high)))
+            return f"{way[self.estimate.log < 0]} by {between(*ends)}"
+        if self.verdict == "same":
+            most = max(abs(math.expm1(end)) for end in self.equal)
+            return f"no difference larger than {share_text(most, up=True)} (90 %; {share_text(same)} counts as none)"
+        if self.more_runs is None:
+            return "too short: a side of one run says nothing of how far runs stray"
+        could = f"it could have seen {share_text(self.least_seen, up=True)}"
+        if self.more_runs == 0:
+            return f"too short: {could}; as many runs again would narrow it"
+        more = f"{self.more_runs:,} more {agreed(self.more_runs, 'run', 'runs')}"
+        asked = f"too short: {could}; {more} of each would tell {share_text(tell)}"
+        if self.reach is None or self.more_runs + min(self.estimate.counts) <= REACH:
+            return asked
+        return f"{asked}, and {REACH} in all no less than {share_text(self.reach, up=True)}"
+
+
+def share_text(share: float, up: bool = False) -> str:
+    """A share in percent with two digits, rounded up where it is a bound."""
+    percent = 100 * share
+    if not math.isfinite(percent):
+        return "nothing"
+    digits = 2 if percent < 0.095 else 1 if percent < 9.95 else 0
+    step = 10.0**-digits
+    shown = math.ceil(percent / step - 1e-9) * step if up else percent
+    return f"{shown:,.{digits}f}".rstrip("0").rstrip(".") + " %" if digits else f"{shown:,.0f} %"
+
+
+def between(low: float, high: float) -> str:
+    """From where to where, in percent."""
+    first, last = share_text(low).removesuffix(" %"), share_text(high)
+    return last if f"{first} %" == last else f"{first} to {last}"
+
+
+def cells_of(
+    ours: Sequence[Run], theirs: Sequence[Run], loads: tuple[str, str, str], figures: Sequence[str]
+) -> list[Cell]:
+    """The figures of all runs that have a load, which may have another name on each side, and one for both; without
+    those that some of these runs do not have."""
+    _, our_load, their_load = loads
+    own = [run for run in ours if our_load in run.outcomes and run.outcomes[our_load].figures]
+    others = [run for run in theirs if their_load in run.outcomes and run.outcomes[their_load].figures]
+    if not own or not others:
+        return []
+    order = order_of(own, others)
+    found = (_cell_of(own, others, order, loads, figure) for figure in figures)
+    return [cell for cell in found if cell is not None]
+
+
+def _cell_of(
+    ours: Sequence[Run], theirs: Sequence[Run], order: Order, loads: tuple[str, str, str], figure: str
+) -> Cell | None:
+    load, our_load, their_load = loads
+    sides = logarithms(ours, our_load, figure), logarithms(theirs, their_load, figure)
+    if sides[0] is None or sides[1] is None:
+        return None
+    values = sides[0], sides[1]
+    resolution = max(run.resolution for run in (*ours, *theirs)) if figure.startswith("p") else 0.0
+    estimate = _estimate(values, order, resolution)
+    if estimate is UNTOLD and len(ours) == len(theirs) == 1:
+        courses = ours[0].outcomes[our_load].course, theirs[0].outcomes[their_load].course
+        if all(figure in course for course in courses):
+            estimate = batches(courses[0][figure], courses[1][figure])
+    apart = [runs[n].source for runs, side in zip((ours, theirs), values, strict=True) for n in outliers(side)]
+    means = [math.exp(math.fsum(side) / len(side)) for side in values]
+    if estimate.design == "none":
+        estimate = replace(UNTOLD, log=math.log(means[0] / means[1]), counts=(len(ours), len(theirs)))
+    sources = tuple(run.source for run in ours), tuple(run.source for run in theirs)
+    kept = tuple(values[0]), tuple(values[1])
+    return Cell(load, figure, means[0], means[1], estimate, tuple(apart), kept, sources, order)
+
+
+def _estimate(values: tuple[list[float], list[float]], order: Order, resolution: float) -> Estimate:
+    ours, theirs = values
+    if min(len(ours), len(theirs)) < 2:
+        return UNTOLD
+    pairs = order.pairs() if len(ours) > 2 else None
+    if pairs is not None:
+        ratios = [ours[n] - theirs[m] for n, m in pairs]
+        first = [1 if order.ours[n] < order.theirs[m] else -1 for n, m in pairs]
+        return paired(ratios, first, resolution)
+    is_of_use = order.is_known and is_mixed(order.ours, order.theirs)
+    return unpaired(ours, theirs, [*order.ours, *order.theirs] if is_of_use else (), resolution)
+
+
+def with_verdicts(cells: Sequence[Cell], same: float, tell: float, at_any_time: bool) -> list[Cell]:
+    """The cells with what may be said of each among all of them."""
+    if at_any_time:
+        return [_at_any_time(cell, same, tell, ALPHA / len(cells)) for cell in cells]
+    p_held = held([cell.estimate.p for cell in cells])
+    return [_judged(cell, p, same, tell, ALPHA / len(cells)) for cell, p in zip(cells, p_held, strict=True)]
+
+
+def _judged(cell: Cell, p_held: float, same: float, tell: float, strict: float) -> Cell:
+    estimate = cell.estimate
+    return _with_sizes(
+        replace(
+            cell,
+            p_held=p_held,
+            interval=estimate.interval(1 - ALPHA),
+            equal=estimate.interval(EQUAL_LEVEL),
+            verdict="differs" if p_held <= ALPHA else "too short",
+        ),
+        same,
+        tell,
+        strict,
+    )
+
+
+def _at_any_time(cell: Cell, same: float, tell: float, strict: float) -> Cell:
+    """Of pairs, after each of which somebody may have looked: the questions share what may be wrong evenly."""
+    pairs = cell.order.pairs() or []
+    ratios = [cell.values[0][n] - cell.values[1][m] for n, m in pairs]
+    interval, equal = sequence(ratios, strict), sequence(ratios, 2 * strict)
+    told: Verdict = "differs" if interval[0] > 0 or interval[1] < 0 else "too short"
+    return _with_sizes(replace(cell, interval=interval, equal=equal, verdict=told, p_held=math.nan), same, tell, strict)
+
+
+def _with_sizes(cell: Cell, same: float, tell: float, strict: float) -> Cell:
+    bound = math.log1p(same)
+    verdict = cell.verdict
+    if verdict == "too short" and -bound <= cell.equal[0] and cell.equal[1] <= bound:
+        verdict = "same"
+    needed = cell.estimate.runs_to_tell(tell, strict)
+    more = None if needed is None else max(0, needed - min(cell.estimate.counts))
+    reach = None if needed is None else cell.estimate.told_by(REACH, strict)
+    return replace(cell, verdict=verdict, least_seen=cell.estimate.least_seen(strict), more_runs=more, reach=reach)
+
+
+def questions(cells: Sequence[Cell]) -> tuple[list[Cell], list[str]]:
+    """The cells that are questions of their own, and the loads whose bandwidth follows their throughput."""
+    follows = []
+    for load in dict.fromkeys(cell.load for cell in cells):
+        both = {cell.figure: cell for cell in cells if cell.load == load}
+        if "iops" in both and "mb_per_s" in both and _is_alike(both["iops"], both["mb_per_s"]):
+            follows.append(load)
+    return [cell for cell in cells if cell.figure != "mb_per_s" or cell.load not in follows], follows
+
+
+def _is_alike(one: Cell, other: Cell) -> bool:
+    sides = zip(one.values, other.values, strict=True)
+    apart = [a - b for mine, yours in sides for a, b in zip(mine, yours, strict=True)]
+    return max(apart) - min(apart) < AS_OTHER

@@ -1,0 +1,115 @@
+"""Whether the difference between two sets of runs is real: by how much they differ, with the run as the unit."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from headstack._native import InputError
+from headstack.comparison.differences.cells import cells_of, questions, with_verdicts
+from headstack.comparison.differences.report import differences, report_of
+from headstack.comparison.differences.runs import FIGURES, NAMES, Side, Source, loads_of, side_of
+from headstack.io.values import choice, percent
+from headstack.results.results import Results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from headstack.report.figures import Report
+from headstack.comparison.differences.estimated import Estimated
+
+SAME, TELL = "1%", "3%"
+"""What counts as no difference, and what runs are asked for to tell."""
+
+
+class Difference(Estimated):
+    """Ours against theirs, figure by figure and load by load."""
+
+    def report(self) -> Report:
+        """Everything as a report, which notebooks show.
+
+        >>> a = [hs.run("cheetah-x15-36lp", "file-server", requests=300, seed=n) for n in (1, 2, 3)]
+        >>> [section.title for section in hs.difference(a, a).report().sections]
+        ['Differences', 'Runs']
+        """
+        return report_of(self)
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """The differences with their intervals. Needs the extra ``headstack[plot]``.
+
+        >>> a = [hs.run("cheetah-x15-36lp", "file-server", requests=300, seed=n) for n in (1, 2, 3)]
+        >>> _ = hs.difference(a, a).plot("differences.png")
+        """
+        from headstack.report.draw import draw  # start-up time
+
+        return draw(differences(self), path)
+
+
+def share_of(name: str, text: str | float) -> float:
+    """A share between 0 and 1, as it is written: 3 %."""
+    share = percent(name, str(text)) / 100
+    if not 0 < share < 1:
+        raise InputError(f"{text}: more than 0 % and less than 100 % is allowed", key=name)
+    return share
+
+
+def figures_of(text: str | None) -> tuple[str, ...]:
+    """The figures of a comma list of their names; all, where there is none."""
+    if text is None:
+        return FIGURES
+    by_name = {name: figure for figure, name in NAMES.items()}
+    return tuple(by_name[choice("--figures", name.strip(), tuple(by_name))] for name in text.split(","))
+
+
+def difference(
+    ours: Source | Sequence[Source],
+    theirs: Source | Sequence[Source],
+    *,
+    same_within: str | float = SAME,
+    tell: str | float = TELL,
+    figures: str | None = None,
+) -> Difference:
+    """Holds a set of runs against another: is the difference real?
+
+    Each is one source or several: ``Results``, each a run; files of results, ours or of fio's JSON; folders and
+    patterns of such files; baselines. Runs that alternate in time are paired. A difference is said where it is shown
+    at 5 % for all figures together; what lies within ``same_within`` with 90 % is the same; and else so few runs do
+    not tell, and it is said how many more would ``tell`` a difference of that size, in nine of ten tries.
+
+    Raises ``InputError`` when a file cannot be read, or no load is on both sides.
+
+    >>> a = [hs.run("cheetah-x15-36lp", "file-server", requests=300, seed=n) for n in (1, 2, 3)]
+    >>> b = [hs.run("atlas-10k-iii-73", "file-server", requests=300, seed=n) for n in (1, 2, 3)]
+    >>> {cell.verdict for cell in hs.difference(a, b)} <= {"differs", "same", "too short"}
+    True
+    """
+    sides = [side_of(_several(one), name) for one, name in ((ours, "first"), (theirs, "second"))]
+    return of_sides(sides[0], sides[1], share_of("same_within", same_within), share_of("tell", tell), figures)
+
+
+def _several(sources: Source | Sequence[Source]) -> list[Source]:
+    return [sources] if isinstance(sources, str | os.PathLike | Results) else list(sources)
+
+
+def of_sides(
+    ours: Side, theirs: Side, same: float, tell: float, figures: str | None, at_any_time: bool = False
+) -> Difference:
+    """The same of runs that were read."""
+    loads, left_out = loads_of(ours.runs, theirs.runs)
+    named = [(load, load, load) for load in loads]
+    if not loads:
+        # A load of each side may be what is compared.
+        each = [{load for run in side.runs for load in run.outcomes} for side in (ours, theirs)]
+        if [len(one) for one in each] != [1, 1]:
+            mine, yours = ("; ".join(sorted(one)[:3]) for one in each)
+            raise InputError(f"no load is on both sides: first {mine}; second {yours}")
+        (mine,), (yours,) = each
+        named, left_out = [(f"{mine} against {yours}", mine, yours)], []
+    asked = figures_of(figures)
+    cells = [cell for load in named for cell in cells_of(ours.runs, theirs.runs, load, asked)]
+    if not cells:
+        raise InputError(f"no figure of {', '.join(NAMES[figure] for figure in asked)} is in every run")
+    own, follows = questions(cells)
+    judged = with_verdicts(own, same, tell, at_any_time)
+    return Difference(ours, theirs, tuple(judged), same, tell, tuple(follows), tuple(left_out), at_any_time)

@@ -1,0 +1,323 @@
+"""The data of a difference between two sets of runs: estimates, their intervals, and what these say."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from headstack._native import Field
+from headstack.comparison.differences.cells import Cell, share_text
+from headstack.comparison.differences.estimates import is_mixed
+from headstack.comparison.differences.runs import Side
+from headstack.io import tables
+from headstack.io.columns import Column, Figures, Names, Prose, Words, told
+from headstack.io.counts import agreed, counted
+from headstack.io.stored import Stored
+
+STORED = Stored("difference")
+
+ALIKE = 2.0
+"""Runs in a row are alike where their correlation is so many times what chance gives."""
+
+FIELDS = (
+    Field("load", "text", "", "the load of both sides"),
+    Field("figure", "text", "", "what is compared: throughput, bandwidth, mean, p50, p99, p99.9, elapsed"),
+    Field("ours", "figure", "", "geometric mean over our runs: 1/s, 10^6 bytes/s, ms, or s of elapsed"),
+    Field("theirs", "figure", "", "geometric mean over theirs"),
+    Field("difference", "figure", "", "ours over theirs, minus 1, without the drift where one is taken out"),
+    Field("difference_low", "figure", "", "low end of its interval of 95 %"),
+    Field("difference_high", "figure", "", "high end"),
+    Field("equal_low", "figure", "", "low end of its interval of 90 %, which says what counts as the same"),
+    Field("equal_high", "figure", "", "high end"),
+    Field("verdict", "text", "", "differs, same, or too short"),
+    Field("p", "figure", "", "by Student's t"),
+    Field("p_held", "figure", "", "the same among all questions of the comparison (Holm)"),
+    Field("p_permuted", "figure", "", "by rearranging the runs"),
+    Field("p_least", "figure", "", "the least that so many runs could give so"),
+    Field("design", "text", "", "paired, unpaired, batches of one run each, or none"),
+    Field("with_drift", "flag", "", "whether a drift over the order of the runs is taken out"),
+    Field("correlation", "figure", "", "of the difference of a pair with that of the next"),
+    Field("runs_ours", "count", "", "our runs, pairs, or batches"),
+    Field("runs_theirs", "count", "", "theirs"),
+    Field("least_seen", "figure", "", "the least difference that so many runs show in four of five tries"),
+    Field("more_runs", "count", "", "runs of each side that are missing to tell what was asked for"),
+    Field("reach", "figure", "", "the least difference that 200 runs of each would tell"),
+    Field("pairs_below", "count", "", "pairs with long tails: those far below the others, where their middle decides"),
+    Field("pairs_above", "count", "", "likewise: those far above"),
+    Field("apart", "text", "", "runs that lie far apart from the others of their side"),
+)
+"""The columns of the table of questions."""
+
+
+@dataclass(frozen=True, repr=False)
+class Estimated:
+    """How far two sets of runs differ, and what that says. ``Difference`` draws and writes it."""
+
+    ours: Side
+    theirs: Side
+    cells: tuple[Cell, ...]
+    same: float
+    tell: float
+    follows: tuple[str, ...]
+    """Loads whose bandwidth is no question of its own."""
+    left_out: tuple[str, ...]
+    """Loads of one side alone."""
+    at_any_time: bool
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    def __iter__(self) -> Iterator[Cell]:
+        return iter(self.cells)
+
+    def __repr__(self) -> str:
+        return told(*self.shown(), self.headline, "to_csv has them")
+
+    @property
+    def is_told(self) -> bool:
+        """Whether every question has an answer."""
+        return all(cell.verdict != "too short" for cell in self.cells)
+
+    @cached_property
+    def design(self) -> str:
+        """How the runs were set against each other, in words."""
+        estimate = self.cells[0].estimate
+        ours, theirs = estimate.counts
+        match estimate.design:
+            case "paired":
+                drift = ", without the drift that their order shows" if estimate.with_drift else ""
+                return f"{ours} pairs of neighbours in time{drift}"
+            case "unpaired":
+                drift = ", without the drift that their order shows" if estimate.with_drift else ""
+                return f"{counted(ours, 'run')} against {theirs}{drift}"
+            case "batches":
+                return f"one run each, in {ours} and {theirs} batches of 5 correlation times or more"
+            case "none":
+                return f"{counted(ours, 'run')} against {counted(theirs, 'run')}"
+
+    @property
+    def headline(self) -> str:
+        """The answer in a sentence."""
+        by = {verdict: [cell for cell in self.cells if cell.verdict == verdict] for verdict in ("differs", "same")}
+        name, other = self.ours.name, self.theirs.name
+        if by["differs"]:
+            lines = [f"{self._of(cell)} {cell.in_words(self.same, self.tell)}" for cell in by["differs"][:4]]
+            more = len(by["differs"]) - len(lines)
+            rest = f", and {more} more of {len(self.cells)} figures" if more else ""
+            return f"{name} differs from {other}: {'; '.join(lines)}{rest}"
+        if len(by["same"]) == len(self.cells):
+            most = max(abs(math.expm1(end)) for cell in self.cells for end in cell.equal)
+            return f"{name} and {other}: no difference larger than {share_text(most, up=True)} (90 %)"
+        equal = len(by["same"])
+        same = (
+            f"; {equal} of {counted(len(self.cells), 'figure')} {agreed(equal, 'is', 'are')} the same" if equal else ""
+        )
+        first = next(cell for cell in self.cells if cell.verdict == "too short")
+        return f"{name} and {other}: {self._of(first)} {first.in_words(self.same, self.tell)}{same}"
+
+    def _of(self, cell: Cell) -> str:
+        return f"{cell.name} of {cell.load}" if cell.load and len({one.load for one in self.cells}) > 1 else cell.name
+
+    def shown(self) -> tuple[list[Column], list[list[str]]]:
+        """The columns, and the cells as text.
+
+        >>> a = [hs.run("cheetah-x15-36lp", "file-server", requests=300, seed=n) for n in (1, 2, 3)]
+        >>> b = [hs.run("atlas-10k-iii-73", "file-server", requests=300, seed=n) for n in (1, 2, 3)]
+        >>> columns, cells = hs.difference(a, b).shown()
+        >>> [cell[0] for cell in cells]
+        ['throughput', 'bandwidth', 'mean', 'p50', 'p99', 'p99.9']
+        """
+        has_loads = len({cell.load for cell in self.cells}) > 1
+        columns: list[Column] = [
+            *([Names("load")] if has_loads else []),
+            Names("figure"),
+            Figures("first", 2),
+            Figures("second", 2),
+            Figures("difference\n95 %", 0),
+            Figures("p", 3),
+            Figures("p held", 1),
+            Figures("p by\nsigns", 4),
+            Prose("verdict", 0, least=30),
+            Words("apart", 5),
+        ]
+        rows = []
+        for cell in self.cells:
+            low, high = (math.expm1(min(end, 700.0)) for end in cell.interval)
+            ends = f"{_signed(low)} to {_signed(high)} %" if math.isfinite(cell.interval[1]) else "not known"
+            permuted = cell.estimate.p_permuted
+            rows.append(
+                [
+                    *([cell.load] if has_loads else []),
+                    cell.name,
+                    f"{cell.ours:,.5g}",
+                    f"{cell.theirs:,.5g}",
+                    f"{_signed(math.expm1(cell.estimate.log))} %\n{ends}",
+                    f"{cell.estimate.p:.2g}",
+                    "" if math.isnan(cell.p_held) else f"{cell.p_held:.2g}",
+                    "" if permuted is None else f"{permuted:.2g}",
+                    cell.in_words(self.same, self.tell),
+                    "\n".join(cell.apart),
+                ]
+            )
+        return columns, rows
+
+    @cached_property
+    def remarks(self) -> tuple[str, ...]:
+        """How it was found, and what that leaves unknown."""
+        loads = list(dict.fromkeys(cell.load for cell in self.cells))
+        said = [f"of {loads[0]}"] if len(loads) == 1 and loads[0] else []
+        said.append(f"{self.design}; the run is the unit, on logarithms")
+        if self.at_any_time:
+            said.append("intervals hold at any time of looking, and for all figures together")
+        elif len(self.cells) > 1:
+            said.append(f"{len(self.cells)} questions at once: 5 % for all of them together (Holm)")
+        estimate = self.cells[0].estimate
+        if estimate.p_least is not None and estimate.p_least > 0.05:
+            said.append(
+                f"so few runs: rearranging them cannot give less than p = {estimate.p_least:.2g}: verdicts rest on "
+                "normal spreads"
+            )
+        said += self._of_tails()
+        said += self._effort()
+        if estimate.design == "batches":
+            said.append("one run of each: what differs from run to run is in none of these intervals")
+        order = self.cells[0].order
+        if order.is_known and estimate.design == "unpaired" and not is_mixed(order.ours, order.theirs):
+            said.append("the runs of one side came before those of the other: a drift would look like a difference")
+        elif not order.is_known and estimate.design == "unpaired":
+            said.append("the runs do not say when they were: they are not paired")
+        alike = [c for c in self.cells if c.estimate.correlation is not None and self._is_alike(c)]
+        if alike:
+            most = max(alike, key=lambda c: c.estimate.correlation or 0.0)
+            said.append(
+                f"runs in a row are alike ({most.name}: correlation {most.estimate.correlation:.2f}): intervals may be "
+                "too narrow"
+            )
+        apart = list(dict.fromkeys(source for cell in self.cells for source in cell.apart))
+        said += [f"far apart from the others, and counted: {', '.join(apart)}"] if apart else []
+        said += ["bandwidth follows throughput, and is no question of its own"] if self.follows else []
+        said += [f"on one side alone, and left out: {'; '.join(self.left_out)}"] if self.left_out else []
+        runs = (*self.ours.runs, *self.theirs.runs)
+        idle = [run.source for run in runs if any(not outcome.figures for outcome in run.outcomes.values())]
+        said += [f"nothing was complete, and left out: {', '.join(idle)}"] if idle else []
+        failed = [run.source for run in runs if run.errors]
+        said += [f"requests failed, and what was left is counted: {', '.join(failed)}"] if failed else []
+        said += [f"left out: {bad}" for bad in (*self.ours.bad, *self.theirs.bad)]
+        return tuple(said)
+
+    def _of_tails(self) -> list[str]:
+        """Which figures the middle of the pairs decides, and what all of them say."""
+        said = []
+        for cell in self.cells:
+            estimate = cell.estimate
+            if estimate.stalls is None or estimate.of_all is None:
+                continue
+            below, above = estimate.stalls
+            low, high = (100 * math.expm1(min(end, 700.0)) for end in estimate.of_all)
+            said.append(
+                f"{self._of(cell)}: pairs stray with long tails, on both sides alike ({below} far below the others, "
+                f"{above} far above): the middle three fifths of them decide; the mean of all differs by {low:+.2g} to "
+                f"{high:+.2g} %"
+            )
+        return said
+
+    def _effort(self) -> list[str]:
+        """How long the runs that are asked for would take, where the runs say when they were."""
+        more = max((cell.more_runs or 0 for cell in self.cells if cell.verdict == "too short"), default=0)
+        times = [run.at_s for run in (*self.ours.runs, *self.theirs.runs)]
+        known = [at for at in times if at is not None]
+        if not more or len(known) < len(times) or len(known) < 3:
+            return []
+        minutes = 2 * more * (max(known) - min(known)) / (len(known) - 1) / 60
+        shown = f"{minutes:,.1f}" if minutes < 9.95 else f"{minutes:,.0f}"
+        return [f"{more:,} more runs of each would take {shown} minutes at the pace of these"]
+
+    def _is_alike(self, cell: Cell) -> bool:
+        correlation = cell.estimate.correlation
+        return correlation is not None and correlation > ALIKE / math.sqrt(min(cell.estimate.counts))
+
+    def figures(self) -> list[dict[str, Any]]:
+        """A row for each question.
+
+        >>> a = [hs.run("cheetah-x15-36lp", "file-server", requests=300, seed=n) for n in (1, 2, 3)]
+        >>> b = [hs.run("atlas-10k-iii-73", "file-server", requests=300, seed=n) for n in (1, 2, 3)]
+        >>> hs.difference(a, b).figures()[0]["design"]
+        'unpaired'
+        """
+        return [_row(cell) for cell in self.cells]
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Everything, as one JSON object.
+
+        >>> a = [hs.run("cheetah-x15-36lp", "file-server", requests=300, seed=n) for n in (1, 2, 3)]
+        >>> hs.difference(a, a).to_json().startswith("{")
+        True
+        """
+        document = {
+            **STORED.head,
+            "ours": self.ours.name,
+            "theirs": self.theirs.name,
+            "headline": self.headline,
+            "same_within": self.same,
+            "tell": self.tell,
+            "at_any_time": self.at_any_time,
+            "figures": self.figures(),
+            "remarks": self.remarks,
+            "runs": {
+                side: [{"source": run.source, "at_s": run.at_s} for run in runs]
+                for side, runs in (("ours", self.ours.runs), ("theirs", self.theirs.runs))
+            },
+        }
+        return tables.to_json(document, path)
+
+    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
+        """A row for each question as CSV.
+
+        >>> a = [hs.run("cheetah-x15-36lp", "file-server", requests=300, seed=n) for n in (1, 2, 3)]
+        >>> hs.difference(a, a).to_csv().startswith("load,figure,ours,theirs")
+        True
+        """
+        return tables.to_csv([field.name for field in FIELDS], self.figures(), path)
+
+
+def _signed(share: float) -> str:
+    """A share in percent with two digits, and no exponent."""
+    percent = 100 * share
+    return f"{percent:+,.0f}" if abs(percent) >= 99.5 else f"{percent:+.2g}"
+
+
+def _row(cell: Cell) -> dict[str, Any]:
+    estimate = cell.estimate
+
+    def known(value: float) -> float | None:
+        return value if math.isfinite(value) else None
+
+    ends = [known(math.expm1(min(end, 700.0))) if math.isfinite(end) else None for end in (*cell.interval, *cell.equal)]
+    return {
+        "load": cell.load,
+        "figure": cell.name,
+        "ours": cell.ours,
+        "theirs": cell.theirs,
+        "difference": math.expm1(estimate.log),
+        **dict(zip(("difference_low", "difference_high", "equal_low", "equal_high"), ends, strict=True)),
+        "verdict": cell.verdict,
+        "p": estimate.p,
+        "p_held": known(cell.p_held),
+        "p_permuted": estimate.p_permuted,
+        "p_least": estimate.p_least,
+        "design": estimate.design,
+        "with_drift": estimate.with_drift,
+        "correlation": estimate.correlation,
+        "runs_ours": estimate.counts[0],
+        "runs_theirs": estimate.counts[1],
+        "least_seen": known(cell.least_seen),
+        "more_runs": cell.more_runs,
+        "reach": cell.reach if cell.reach is None else known(cell.reach),
+        "pairs_below": None if estimate.stalls is None else estimate.stalls[0],
+        "pairs_above": None if estimate.stalls is None else estimate.stalls[1],
+        "apart": "; ".join(cell.apart),
+    }

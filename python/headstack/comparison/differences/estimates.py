@@ -1,0 +1,379 @@
+"""By how much one set of runs differs from another, and how sure that is. Everything is on logarithms: a difference is
+a ratio, and the run is the unit, since what differs between runs is not seen within one."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, pairwise
+from statistics import fmean, median, variance
+from typing import Literal
+
+from headstack.comparison.differences.student import chi_square_of, p_of, t_of
+from headstack.comparison.differences.tails import PAIRS_LEAST, middle_of
+
+Design = Literal["paired", "unpaired", "batches", "none"]
+"""Pairs of neighbours in time, sets, stretches of one run each; ``none`` where nothing says how far runs stray."""
+
+ORDER_LEAST = 8
+"""So many pairs, or runs in all, make up for the degree of freedom that a drift takes."""
+EXACT_MAX, DRAWS = 1 << 12, 1_999
+"""All rearrangements are tried up to so many; else so many are drawn."""
+APART = 14.826
+"""Times the median distance from the median: hyperfine's measure of an outlier (10 standard deviations)."""
+BATCH_TAUS, BATCHES_LEAST = 5, 6
+"""A batch of 5 correlation times keeps to 5 % of false alarms, of 3 to 7 %, of 1 to 12 %."""
+POWER = 0.9
+"""With the runs that are asked for, a difference is found as often as this;"""
+SEEN = 0.8
+"""and the least difference that a design could have seen is seen as often as this, as is usual."""
+SURE = 0.8
+"""A few runs may lie together by chance: the spread that runs are asked for by is its upper limit, so surely;"""
+SURE_OF_TAILS = 0.95
+"""and where tails are long, so surely, since spreads stray more than those of normal runs do."""
+RUNS_MAX = 10_000
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A difference as the logarithm of a ratio."""
+
+    log: float
+    error: float
+    """Its standard error; infinite where nothing tells."""
+    degrees: float
+    """Of freedom."""
+    design: Design
+    counts: tuple[int, int]
+    """Runs, or batches, of each side."""
+    spread: float
+    """Standard deviation of the logarithm of one pair's ratio, or of one run."""
+    with_drift: bool = False
+    """Whether a drift over the order of the runs was taken out."""
+    correlation: float | None = None
+    """Of one run, or pair, with the next."""
+    p_permuted: float | None = None
+    """By rearranging the runs, which asks for no distribution."""
+    p_least: float | None = None
+    """The least that this many runs could give so."""
+    typical: tuple[float, float] | None = None
+    """Of pairs with long tails: how far the middle of them strays, and its degrees of freedom."""
+    stalls: tuple[int, int] | None = None
+    """Where the middle of the pairs decides: those far below the others, and far above."""
+    of_all: tuple[float, float] | None = None
+    """Where it does: the interval (95 %) of the mean of all pairs, with their stalls."""
+
+    @property
+    def p(self) -> float:
+        """By Student's t."""
+        if self.error == 0:
+            return 1.0 if self.log == 0 else 0.0
+        return 1.0 if math.isinf(self.error) else p_of(self.log / self.error, self.degrees)
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """Where the logarithm lies, so surely."""
+        if math.isinf(self.error):
+            return -math.inf, math.inf
+        half = t_of((1 + level) / 2, self.degrees) * self.error
+        return self.log - half, self.log + half
+
+    def least_seen(self, alpha: float) -> float:
+        """The least difference, as a share, that the design sees four times of five."""
+        if math.isinf(self.error):
+            return math.inf
+        return math.expm1(min(700.0, (t_of(1 - alpha / 2, self.degrees) + t_of(SEEN, self.degrees)) * self.error))
+
+    def runs_to_tell(self, share: float, alpha: float) -> int | None:
+        """Runs of each side that tell a difference of this share; ``None`` where the spread is not known."""
+        if self.design not in ("paired", "unpaired") or math.isinf(self.error):
+            return None
+        needed = [_least(self._tells(spread, math.log1p(share), alpha)) for spread in self._spreads()]
+        if self.design == "unpaired" or needed[0] <= self.counts[0]:
+            return needed[0]
+        # Fewer pairs do not show whether they stray with long tails, of which the middle decides.
+        return max(PAIRS_LEAST, min(needed))
+
+    def told_by(self, runs: int, alpha: float) -> float:
+        """The least difference, as a share, that so many runs of each side tell."""
+        sizes = [self._size(spread, runs, alpha) for spread in self._spreads()]
+        return math.expm1(min(700.0, *(sizes if runs >= PAIRS_LEAST else sizes[:1])))
+
+    def _spreads(self) -> list[float]:
+        """Upper limits of the spread: of all, and where tails are long, of the middle of the pairs."""
+        known = [(self.spread, self.degrees, SURE)]
+        if self.typical is not None:
+            known.append((*self.typical, SURE_OF_TAILS))
+        return [spread * math.sqrt(degrees / chi_square_of(1 - sure, degrees)) for spread, degrees, sure in known]
+
+    def _size(self, spread: float, runs: int, alpha: float) -> float:
+        """The logarithm of the least ratio that so many runs tell."""
+        sides = 1 if self.design == "paired" else 2
+        degrees = sides * (runs - 1.0)
+        return (t_of(1 - alpha / 2, degrees) + t_of(POWER, degrees)) * spread * math.sqrt(sides / runs)
+
+    def _tells(self, spread: float, effect: float, alpha: float) -> Callable[[int], bool]:
+        return lambda runs: self._size(spread, runs, alpha) <= effect
+
+
+def _least(tells: Callable[[int], bool]) -> int:
+    """The least number of runs that tells."""
+    high = 2
+    while not tells(high):
+        if high >= RUNS_MAX:
+            return RUNS_MAX
+        high *= 2
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if tells(middle) else (middle, high)
+    return max(2, high)
+
+
+UNTOLD = Estimate(0.0, math.inf, 1.0, "none", (1, 1), math.inf)
+
+
+def paired(ratios: Sequence[float], orders: Sequence[int], resolution: float = 0.0) -> Estimate:
+    """Of logarithms of ratios within pairs, ``orders`` 1 where ours came first and -1 where theirs did.
+
+    A drift makes the second of a pair differ from the first: where both orders came, it is taken out. Where pairs stray
+    with long tails, and on both sides alike, the middle of them decides.
+    """
+    n = len(ratios)
+    mean, squares, degrees = fmean(ratios), _squares(ratios), n - 1.0
+    balance = fmean(orders)
+    turned = n * (1 - balance**2)
+    has_drift = n >= ORDER_LEAST and min(orders.count(1), orders.count(-1)) >= 2
+    log, scale = mean, 1 / n
+    if has_drift:
+        slope = sum((o - balance) * (r - mean) for o, r in zip(orders, ratios, strict=True)) / turned
+        log, scale = mean - slope * balance, 1 / n + balance**2 / turned
+        squares, degrees = max(0.0, squares - slope**2 * turned), n - 2.0
+    spread = math.sqrt(max(squares / degrees, 2 * _rounding(resolution)))
+    p, least = _flipped(ratios)
+    every = Estimate(
+        log, spread * math.sqrt(scale), degrees, "paired", (n, n), spread, has_drift, _correlation(ratios), p, least
+    )
+    middle = middle_of(ratios, spread)
+    if middle is None:
+        return every
+    typical = math.sqrt(max(middle.spread**2, 2 * _rounding(resolution)))
+    every = replace(every, typical=(typical, middle.degrees))
+    if not middle.decides:
+        return every
+    # Stalls are no drift: as both orders come alike often, what the order does only widens the interval.
+    return replace(
+        every,
+        log=middle.log,
+        error=typical / math.sqrt(n),
+        degrees=middle.degrees,
+        spread=typical,
+        with_drift=False,
+        stalls=middle.stalls,
+        of_all=every.interval(0.95),
+    )
+
+
+def unpaired(
+    ours: Sequence[float], theirs: Sequence[float], order: Sequence[int] = (), resolution: float = 0.0
+) -> Estimate:
+    """Of logarithms of each side (Welch); ``order`` has the place in time of ours, then of theirs, where it is known
+    and mixed enough for a drift to be told from the difference."""
+    counts = len(ours), len(theirs)
+    spreads = [max(variance(side), _rounding(resolution)) for side in (ours, theirs)]
+    p, least = _dealt(ours, theirs)
+    spread = math.sqrt(fmean(spreads))
+    if order and sum(counts) >= ORDER_LEAST:
+        return _without_drift(ours, theirs, order, resolution, (p, least))
+    parts = [one / n for one, n in zip(spreads, counts, strict=True)]
+    squares = sum(part**2 / (n - 1) for part, n in zip(parts, counts, strict=True))
+    degrees = sum(parts) ** 2 / squares if squares else sum(counts) - 2.0
+    error, log = math.sqrt(sum(parts)), fmean(ours) - fmean(theirs)
+    return Estimate(log, error, degrees, "unpaired", counts, spread, False, None, p, least)
+
+
+def _without_drift(
+    ours: Sequence[float],
+    theirs: Sequence[float],
+    order: Sequence[int],
+    resolution: float,
+    permuted: tuple[float, float],
+) -> Estimate:
+    """Least squares of side and place in time."""
+    values, sides = [*ours, *theirs], [1.0] * len(ours) + [0.0] * len(theirs)
+    y, g, t = ([one - fmean(column) for one in column] for column in (values, sides, [float(o) for o in order]))
+    gg, tt, gt = _dot(g, g), _dot(t, t), _dot(g, t)
+    gy, ty = _dot(g, y), _dot(t, y)
+    determinant = gg * tt - gt * gt
+    log, slope = (gy * tt - ty * gt) / determinant, (ty * gg - gy * gt) / determinant
+    degrees = len(values) - 3.0
+    left = [a - log * b - slope * c for a, b, c in zip(y, g, t, strict=True)]
+    spread = math.sqrt(max(_dot(left, left) / degrees, _rounding(resolution)))
+    error = spread * math.sqrt(tt / determinant)
+    return Estimate(log, error, degrees, "unpaired", (len(ours), len(theirs)), spread, True, None, *permuted)
+
+
+def is_mixed(ours: Sequence[int], theirs: Sequence[int]) -> bool:
+    """Whether the order of the runs lets a drift be told from a difference: less than half of the order follows from
+    the side."""
+    places, sides = [float(o) for o in (*ours, *theirs)], [1.0] * len(ours) + [0.0] * len(theirs)
+    g, t = ([one - fmean(column) for one in column] for column in (sides, places))
+    return _dot(g, t) ** 2 < 0.5 * _dot(g, g) * _dot(t, t)
+
+
+def batches(ours: Sequence[float], theirs: Sequence[float]) -> Estimate:
+    """Of one run each, in intervals: by the means of batches that are long beside the time in which a run forgets."""
+    sides = [_batched(side) for side in (ours, theirs)]
+    if any(side is None for side in sides):
+        return UNTOLD
+    known = [side for side in sides if side is not None]
+    means = [fmean(side) for side in known]
+    if min(means) <= 0:
+        return UNTOLD
+    parts = [variance(side) / len(side) / mean**2 for side, mean in zip(known, means, strict=True)]
+    counts = len(known[0]), len(known[1])
+    squares = sum(part**2 / (n - 1) for part, n in zip(parts, counts, strict=True))
+    degrees = sum(parts) ** 2 / squares if squares else sum(counts) - 2.0
+    return Estimate(
+        math.log(means[0] / means[1]), math.sqrt(sum(parts)), degrees, "batches", counts, math.sqrt(sum(parts))
+    )
+
+
+def _batched(values: Sequence[float]) -> list[float] | None:
+    """Means of batches; ``None`` where there would be too few."""
+    length = max(1, math.ceil(BATCH_TAUS * correlation_time(values)))
+    count = len(values) // length
+    if count < BATCHES_LEAST:
+        return None
+    # What is left over lies at the beginning, where a run warms up.
+    kept = values[len(values) - count * length :]
+    return [fmean(kept[n * length : (n + 1) * length]) for n in range(count)]
+
+
+def correlation_time(values: Sequence[float]) -> float:
+    """In intervals: 1 + 2 times the correlations, up to the first that is none; (1 + rho) / (1 - rho) of an AR(1).
+
+    >>> correlation_time([1.0, 2.0] * 20)
+    1.0
+    """
+    mean = fmean(values)
+    around = [value - mean for value in values]
+    total = _dot(around, around)
+    time = 1.0
+    for lag in range(1, len(values) // 2 if total else 0):
+        rho = _dot(around[lag:], around[:-lag]) / total
+        if rho <= 0:
+            break
+        time += 2 * rho
+    return time
+
+
+def sequence(ratios: Sequence[float], alpha: float) -> tuple[float, float]:
+    """Where the mean of logarithms of ratios lies, at every number of pairs at once: whoever looks after each pair, and
+    stops when it pleases, is wrong with a probability of ``alpha`` at most.
+
+    The interval inverts the Bayes factor of Student's t with a normal prior on the size of the effect, of one standard
+    deviation; under the right Haar prior of the spread it is an e-value at any stopping time (Rouder et al., 2009;
+    Hendriksen, de Heide and Grünwald, 2021).
+    """
+    n = len(ratios)
+    if n < 2:
+        return -math.inf, math.inf
+    factor = (math.sqrt(1 + n) / alpha) ** (2 / n)
+    if factor >= 1 + n:
+        return -math.inf, math.inf
+    squared = (factor - 1) / (1 - factor / (1 + n))
+    half = math.sqrt(squared * _squares(ratios) / n)
+    return fmean(ratios) - half, fmean(ratios) + half
+
+
+def e_value(ratios: Sequence[float]) -> float:
+    """How many times more the pairs speak for a difference than for none: 20 is the usual bar, whenever it is reached.
+
+    >>> e_value([0.01, -0.01, 0.02, -0.02]) < 1 < e_value([0.03, 0.031, 0.029, 0.03])
+    True
+    """
+    n = len(ratios)
+    squares = _squares(ratios)
+    if n < 2 or squares == 0:
+        return 1.0 if n < 2 or ratios[0] == 0 else math.inf
+    x = n * fmean(ratios) ** 2 / squares
+    logarithm = n / 2 * math.log((1 + x) / (1 + x / (1 + n))) - math.log(1 + n) / 2
+    return math.exp(min(700.0, logarithm))
+
+
+def outliers(values: Sequence[float]) -> list[int]:
+    """Which values lie far apart from the rest."""
+    middle = median(values)
+    apart = median(abs(value - middle) for value in values)
+    return [n for n, value in enumerate(values) if apart and abs(value - middle) > APART * apart]
+
+
+def held(ps: Sequence[float]) -> list[float]:
+    """Probabilities as they are where so many questions are asked at once (Holm).
+
+    >>> [round(p, 3) for p in held([0.01, 0.04, 0.03])]
+    [0.03, 0.06, 0.06]
+    """
+    found, most = [0.0] * len(ps), 0.0
+    for rank, n in enumerate(sorted(range(len(ps)), key=ps.__getitem__)):
+        most = max(most, min(1.0, (len(ps) - rank) * ps[n]))
+        found[n] = most
+    return found
+
+
+def _flipped(ratios: Sequence[float]) -> tuple[float, float]:
+    """How often pairs whose sides are exchanged by chance differ as much, and the least that it could be."""
+    n, seen = len(ratios), abs(sum(ratios)) * (1 - 1e-12)
+    if 2**n <= EXACT_MAX:
+        sums = [0.0]
+        for ratio in ratios:
+            sums = [total + sign * ratio for total in sums for sign in (1, -1)]
+        return sum(abs(total) >= seen for total in sums) / len(sums), 2 / 2**n
+    draw = random.Random(1)
+    drawn = sum(
+        abs(sum(r if bit else -r for r, bit in zip(ratios, _bits(draw, n), strict=True))) >= seen for _ in range(DRAWS)
+    )
+    return (drawn + 1) / (DRAWS + 1), max(1 / (DRAWS + 1), math.ldexp(2.0, -n))
+
+
+def _bits(draw: random.Random, n: int) -> list[bool]:
+    drawn = draw.getrandbits(n)
+    return [bool(drawn >> bit & 1) for bit in range(n)]
+
+
+def _dealt(ours: Sequence[float], theirs: Sequence[float]) -> tuple[float, float]:
+    """The same where runs are dealt to the sides by chance."""
+    values, n = [*ours, *theirs], len(ours)
+    total, share = sum(values), 1 / n + 1 / len(theirs)
+
+    def apart(own: float) -> float:
+        return abs(own * share - total / len(theirs))
+
+    seen, ways = apart(sum(ours)) * (1 - 1e-12), math.comb(len(values), n)
+    least = (2 if n == len(theirs) else 1) / ways
+    if ways <= EXACT_MAX:
+        return sum(apart(sum(dealt)) >= seen for dealt in combinations(values, n)) / ways, least
+    draw = random.Random(1)
+    drawn = sum(apart(sum(draw.sample(values, n))) >= seen for _ in range(DRAWS))
+    return (drawn + 1) / (DRAWS + 1), max(1 / (DRAWS + 1), least)
+
+
+def _correlation(values: Sequence[float]) -> float | None:
+    around = [value - fmean(values) for value in values]
+    total = _dot(around, around)
+    return sum(a * b for a, b in pairwise(around)) / total if total and len(values) > 3 else None
+
+
+def _squares(values: Sequence[float]) -> float:
+    return variance(values) * (len(values) - 1) if len(values) > 1 else 0.0
+
+
+def _dot(one: Sequence[float], other: Sequence[float]) -> float:
+    return math.fsum(a * b for a, b in zip(one, other, strict=True))
+
+
+def _rounding(resolution: float) -> float:
+    """Variance of what is only known to lie in a bin of a histogram."""
+    return resolution**2 / 12

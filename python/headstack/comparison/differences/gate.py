@@ -1,0 +1,102 @@
+"""Limits on what a change may cost, for checks of builds: kept, exceeded, or not told by so few runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from headstack._native import InputError
+from headstack.comparison.differences.cells import ALPHA, Cell, share_text
+from headstack.comparison.differences.estimates import held
+from headstack.comparison.differences.runs import MORE_IS_BETTER, NAMES
+from headstack.io.values import percent
+
+Kept = Literal["kept", "exceeded", "not told"]
+SLOWER = ("iops", "mean_ms", "elapsed_s")
+"""What is slower does less, or takes longer."""
+ALLOWED = {"slower": SLOWER, **{name: (figure,) for figure, name in NAMES.items()}}
+
+
+@dataclass(frozen=True)
+class Limit:
+    """``slower=3%``."""
+
+    text: str
+    figures: tuple[str, ...]
+    share: float
+
+    def of(self, cell: Cell) -> float:
+        """As a logarithm of how much worse."""
+        return -math.log1p(-self.share) if cell.figure in MORE_IS_BETTER else math.log1p(self.share)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A limit on a figure under a load."""
+
+    limit: Limit
+    cell: Cell
+    kept: Kept
+
+    @property
+    def in_words(self) -> str:
+        """For people."""
+        cell, of = self.cell, f"{self.cell.load}: {self.cell.name}" if self.cell.load else self.cell.name
+        if self.kept == "exceeded":
+            return f"{of} is worse by {share_text(_share(cell, cell.worse))}, beyond {self.limit.text}"
+        if math.isinf(cell.worst):
+            return (
+                f"{of}: too short to tell whether {self.limit.text} is kept; one run says nothing of how far runs stray"
+            )
+        return (
+            f"{of}: too short to tell whether {self.limit.text} is kept; it may be worse by "
+            f"{share_text(_share(cell, cell.worst), up=True)}"
+        )
+
+
+def _share(cell: Cell, worse: float) -> float:
+    """A logarithm of how much worse as the share that is told."""
+    return -math.expm1(-worse) if cell.figure in MORE_IS_BETTER else math.expm1(min(worse, 700.0))
+
+
+def limits_of(texts: Sequence[str]) -> list[Limit]:
+    """Limits as they are written: ``slower=3%``, ``p99=5%``, several with commas between them."""
+    return [_limit(text.strip()) for joined in texts for text in joined.split(",")]
+
+
+def _limit(text: str) -> Limit:
+    name, equals, share = text.partition("=")
+    if not equals or name not in ALLOWED:
+        raise InputError(
+            f"--fail-if: {text!r} is no limit; write {' or '.join(ALLOWED)} and a share, such as slower=3%"
+        )
+    found = percent("--fail-if", share) / 100
+    if not 0 < found < 1:
+        raise InputError(f"--fail-if: {text}: more than 0 % and less than 100 % is allowed")
+    return Limit(text, ALLOWED[name], found)
+
+
+def judged(limits: Sequence[Limit], cells: Sequence[Cell]) -> list[Judged]:
+    """Each limit on each figure that it is of.
+
+    It is exceeded where a difference is shown (5 % for all limits together) and the estimate is at the limit or beyond;
+    kept where ours is better than the limit with 95 %; and else so few runs do not tell. Raises ``InputError`` for a
+    limit on what no run has.
+    """
+    asked = [(limit, cell) for limit in limits for cell in cells if cell.figure in limit.figures]
+    for limit in limits:
+        if not any(one is limit for one, _ in asked):
+            raise InputError(f"--fail-if: {limit.text}: the runs have no such figure in common")
+    ps = held([cell.estimate.p if math.isfinite(cell.p_held) else _p_at_any_time(cell) for _, cell in asked])
+    found = []
+    for (limit, cell), p in zip(asked, ps, strict=True):
+        kept: Kept = "kept" if cell.worst < limit.of(cell) else "not told"
+        found.append(Judged(limit, cell, "exceeded" if p <= ALPHA and cell.worse >= limit.of(cell) else kept))
+    return found
+
+
+def _p_at_any_time(cell: Cell) -> float:
+    """What a look at any time showed is shown; all else is not."""
+    return 0.0 if cell.verdict == "differs" else 1.0

@@ -1,0 +1,123 @@
+"""The report of a difference between two sets of runs: each figure with its interval, and the runs in their order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from headstack._native import version
+from headstack.comparison.differences.cells import share_text
+from headstack.io.counts import agreed, counted
+from headstack.report.figures import Axis, Bars, Lines, Report, Section, Series, Table
+
+if TYPE_CHECKING:
+    from headstack.comparison.differences.cells import Cell
+    from headstack.comparison.differences.estimated import Estimated
+
+LOADS_MAX = 6
+"""The runs of so many loads are drawn, the most different first."""
+STROKES = "Strokes: intervals of 95 %; one that spans 0 shows no difference."
+HEADS = ("load", "figure", "first", "second", "difference", "from", "to", "p", "p held", "verdict")
+
+
+def report_of(found: Estimated) -> Report:
+    """Everything that is found, as a report."""
+    headline, title = found.headline, f"{found.ours.name} against {found.theirs.name}"
+    sections = [
+        Section("Differences", "", [differences(found), _table(found)]),
+        Section("Runs", "", [_runs(found, load) for load in _shown_loads(found)]),
+    ]
+    remarks = "\n\n".join(f"{one[:1].upper()}{one[1:]}." for one in found.remarks)
+    return Report(title, "", f"{headline}.", sections, (), (), version(), remarks=remarks)
+
+
+def differences(found: Estimated) -> Bars:
+    """Each figure with its interval, in percent; where one spans 0, no difference is shown."""
+    figures = list(dict.fromkeys(cell.name for cell in found.cells))
+    loads = list(dict.fromkeys(cell.load for cell in found.cells))
+    by = {(cell.load, cell.name): cell for cell in found.cells}
+    if len(loads) == 1:
+        groups, series = figures, [_bars("difference", [by[loads[0], name] for name in figures])]
+    else:
+        groups, series = loads, [_bars(name, [by.get((load, name)) for load in loads]) for name in figures]
+    counts = {verdict: sum(cell.verdict == verdict for cell in found.cells) for verdict in ("differs", "same")}
+    differ, same = counts["differs"], counts["same"]
+    return Bars(
+        "differences",
+        "Difference of each figure",
+        Axis("First over second, minus 1 (%)", log=False),
+        groups,
+        series,
+        note=" ".join([*([f"{loads[0]}."] if len(loads) == 1 and loads[0] else []), STROKES]),
+        says=f"Of {counted(len(found), 'figure')} {differ} {agreed(differ, 'differs', 'differ')}, "
+        f"and {same} {agreed(same, 'is', 'are')} the same.",
+    )
+
+
+def _bars(name: str, cells: Sequence[Cell | None]) -> Series:
+    ends = [(None, None) if cell is None else tuple(_percent(end) for end in cell.interval) for cell in cells]
+    values = [None if cell is None else _percent(cell.estimate.log) for cell in cells]
+    return Series(name, (), values, low=[low for low, _ in ends], high=[high for _, high in ends])
+
+
+def _percent(logarithm: float) -> float | None:
+    return 100 * math.expm1(logarithm) if math.isfinite(logarithm) else None
+
+
+def _table(found: Estimated) -> Table:
+    rows, texts = [], []
+    for cell in found.cells:
+        low, high = (_percent(end) for end in cell.interval)
+        held = None if math.isnan(cell.p_held) else cell.p_held
+        said = cell.in_words(found.same, found.tell)
+        ends = _percent(cell.estimate.log), low, high
+        rows.append((cell.load, cell.name, cell.ours, cell.theirs, *ends, cell.estimate.p, held, said))
+        texts.append(
+            (
+                *(cell.load, cell.name, f"{cell.ours:,.4g}", f"{cell.theirs:,.4g}", *map(_signed, ends)),
+                *(f"{cell.estimate.p:.2g}", "" if held is None else f"{held:.2g}", said),
+            )
+        )
+    note = f"Differences in %. What lies within {share_text(found.same)} with 90 % is the same."
+    return Table("figures", "Figure by figure", HEADS, rows, note=note, texts=texts)
+
+
+def _signed(percent: float | None) -> str:
+    return "" if percent is None else f"{percent:+.2g}"
+
+
+def _shown_loads(found: Estimated) -> list[str]:
+    first = {cell.load: cell for cell in reversed(found.cells)}
+    ranked = sorted(first, key=lambda load: -abs(first[load].estimate.log))
+    return ranked[:LOADS_MAX]
+
+
+def _runs(found: Estimated, load: str) -> Lines:
+    """The first figure of a load in each run, in the order of the runs where it is known."""
+    cell = next(cell for cell in found.cells if cell.load == load)
+    sides = zip(
+        (found.ours, found.theirs), cell.values, cell.sources, (cell.order.ours, cell.order.theirs), strict=True
+    )
+    series = []
+    for side, values, sources, order in sides:
+        places = [at + 1 for at in order] or list(range(1, len(values) + 1))
+        shown = sorted(zip(places, values, sources, strict=True))
+        series.append(
+            Series(
+                side.name,
+                [place for place, _, _ in shown],
+                [math.exp(value) for _, value, _ in shown],
+                marks=["full"] * len(shown),
+                names=[source for _, _, source in shown],
+            )
+        )
+    where = "Run, by time" if cell.order.is_known else "Run, in the order of files"
+    names = list(dict.fromkeys(one.load for one in found.cells))
+    title = f"{cell.name[:1].upper()}{cell.name[1:]} of each run" + (f": {load}" if len(names) > 1 else "")
+    return Lines(f"runs-{names.index(load) + 1}", title, Axis(where, log=False), Axis(_axis(cell)), series)
+
+
+def _axis(cell: Cell) -> str:
+    units = {"iops": "IO/s", "mb_per_s": "MB/s", "elapsed_s": "s"}
+    return f"{cell.name[:1].upper()}{cell.name[1:]} ({units.get(cell.figure, 'ms')})"

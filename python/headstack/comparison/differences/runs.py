@@ -1,0 +1,244 @@
+"""Sets of runs: files of results, ours or fio's, folders and patterns of them, and kept baselines."""
+
+from __future__ import annotations
+
+import glob
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from headstack import _native
+from headstack._native import InputError
+from headstack.comparison.points import Seen, seen
+from headstack.io.encodings import decoded
+from headstack.io.stored import Stored
+from headstack.measurement.fio.loads import BIN_SHARE, Load, loads_in_text
+from headstack.results.results import Results
+
+Source: TypeAlias = "Results | str | os.PathLike[str]"
+
+FIGURES = ("iops", "mb_per_s", "mean_ms", "p50_ms", "p99_ms", "p999_ms", "elapsed_s")
+"""What is compared, as far as runs have it; ``elapsed_s`` is of commands that give no results."""
+NAMES = {
+    "iops": "throughput",
+    "mb_per_s": "bandwidth",
+    "mean_ms": "mean",
+    "p50_ms": "p50",
+    "p99_ms": "p99",
+    "p999_ms": "p99.9",
+    "elapsed_s": "elapsed",
+}
+"""What people call them."""
+MORE_IS_BETTER = ("iops", "mb_per_s")
+OWN_SHARE = 1e-3
+"""Our own histograms keep three digits."""
+STORED = Stored("baseline")
+KEPT = ("source", "at_s", "resolution")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one load came to in one run."""
+
+    figures: Mapping[str, float]
+    course: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    """Of throughput and mean the figure of each interval, where intervals were kept."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run, from conditioning to its end: what is independent of other runs."""
+
+    source: str
+    at_s: float | None
+    """When it ended, in seconds of the epoch; of files that do not say, when they were written."""
+    resolution: float
+    """The share of itself that a percentile is not known closer than."""
+    outcomes: Mapping[str, Outcome]
+    """By load."""
+    errors: int = 0
+    """Requests that failed, where what was read says so."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """The runs of one side."""
+
+    name: str
+    runs: tuple[Run, ...]
+    bad: tuple[str, ...] = ()
+    """Files that could not be read, each with why."""
+
+
+def side_of(sources: Sequence[Source], name: str) -> Side:
+    """The runs of files, folders and patterns, in that order, and of ``Results``, each a run.
+
+    A file that is named must be readable; of those that are found in a folder or by a pattern, what cannot be read is
+    told and left out. So is a file that is meant twice: its runs are no others the second time. Raises ``InputError``
+    where no run is left.
+    """
+    runs: list[Run] = []
+    bad: list[str] = []
+    seen: set[str] = set()
+    for source in sources:
+        if isinstance(source, Results):
+            runs += _of_results(source, f"results {len(runs) + 1}", None)
+            continue
+        files, is_found = _files(os.fspath(source))
+        for file in files:
+            place = os.path.realpath(file)
+            if place in seen:
+                bad.append(f"{file}: is meant twice, and counts once")
+                continue
+            seen.add(place)
+            try:
+                runs += read(file)
+            except InputError as error:
+                if not is_found:
+                    raise
+                bad.append(str(error))
+    if not runs:
+        told = f": {'; '.join(bad[:3])}" if bad else ""
+        raise InputError(f"no runs are in there{told}", file=name)
+    return Side(name, tuple(runs), tuple(bad))
+
+
+def _files(source: str) -> tuple[list[str], bool]:
+    """The files that are meant, and whether they were found rather than named."""
+    if os.path.isdir(source):
+        found = sorted(os.fspath(path) for path in Path(source).rglob("*.json") if path.is_file())
+    elif os.path.exists(source):
+        return [source], False
+    else:
+        found = sorted(path for path in glob.glob(source, recursive=True) if os.path.isfile(path))
+    if not found and not os.path.isdir(source):
+        raise InputError(f"{source}: no such file or folder, and no file is named so")
+    for path in found:
+        _native.note_input(path)
+    return found, True
+
+
+def read(path: str) -> list[Run]:
+    """The runs of a file. Raises ``InputError`` where it is no file of results."""
+    try:
+        with open(path, "rb") as file:
+            text = decoded(file.read())
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    return runs_of(text, path, os.path.getmtime(path))
+
+
+def runs_of(text: str, name: str, at_s: float | None) -> list[Run]:
+    """The runs that a text tells of: our results, a baseline, or what fio printed."""
+    start = text.lstrip()[:1]
+    if start == "[":
+        try:
+            return _of_results(Results(_native.Results.from_json(text)), name, at_s)
+        except InputError as error:
+            raise InputError(f"{error}", file=name) from None
+    if start == "{" and f'"{STORED.head["format"]}"' in text[:200]:
+        return _of_baseline(text, name)
+    return _of_fio(text, name)
+
+
+def _of_results(results: Results, name: str, at_s: float | None) -> list[Run]:
+    """A file's results are of one run, unless it has a load several times: then of so many."""
+    rounds: list[dict[str, Outcome]] = []
+    for one in seen(results, results.whole(0)["mode"] if len(results) else ""):
+        load = ", ".join([one.workload, *([one.load] if one.load else []), *_labels(one)])
+        at = next((n for n, outcomes in enumerate(rounds) if load not in outcomes), len(rounds))
+        if at == len(rounds):
+            rounds.append({})
+        rounds[at][load] = _outcome(one)
+    several = len(rounds) > 1
+    return [
+        # Runs of one file have no times of their own.
+        Run(f"{name} ({n})" if several else name, None if several else at_s, OWN_SHARE, outcomes)
+        for n, outcomes in enumerate(rounds, 1)
+    ]
+
+
+def _labels(one: Seen) -> list[str]:
+    return [f"{label} {text}" for label, text in one.labels.items() if label != "seed"]
+
+
+def _outcome(one: Seen) -> Outcome:
+    figures = {name: one.figures.get(name) for name in FIGURES}
+    if one.results is not None:
+        figures["p999_ms"] = one.results.percentile_ms(one.index, 99.9)
+    course: dict[str, list[float]] = {}
+    if one.intervals and all(interval["requests"] for interval in one.intervals):
+        course = {name: [interval[name] for interval in one.intervals] for name in ("iops", "mean_ms")}
+    return Outcome({name: value for name, value in figures.items() if value is not None and value > 0}, course)
+
+
+def _of_fio(text: str, name: str) -> list[Run]:
+    by_run: dict[int, list[Load]] = {}
+    for load in loads_in_text(text, name):
+        by_run.setdefault(load.row["run"], []).append(load)
+    runs = []
+    for number, loads in sorted(by_run.items()):
+        names = [load.name for load in loads]
+        # Of equal loads the names of their jobs tell.
+        full = [
+            f"{load.row['jobname']}: {n}" if names.count(n) > 1 else n for load, n in zip(loads, names, strict=True)
+        ]
+        outcomes = {one: Outcome(dict(_figures(load))) for one, load in zip(full, loads, strict=True)}
+        source = f"{name} ({number})" if len(by_run) > 1 else name
+        errors = sum(load.row["errors"] for load in loads)
+        runs.append(Run(source, loads[0].row["ended_s"], BIN_SHARE, outcomes, errors))
+    return runs
+
+
+def _figures(load: Load) -> Iterator[tuple[str, float]]:
+    for name in FIGURES:
+        value = load.row.get(name)
+        if value is not None and value > 0:
+            yield name, value
+
+
+def _of_baseline(text: str, name: str) -> list[Run]:
+    try:
+        told = STORED.upgraded(name, json.loads(text))
+        return [
+            Run(
+                str(run["source"]),
+                None if run["at_s"] is None else float(run["at_s"]),
+                float(run["resolution"]),
+                {
+                    load: Outcome({figure: float(value) for figure, value in figures.items() if figure in FIGURES})
+                    for load, figures in run["loads"].items()
+                },
+            )
+            for run in told["runs"]
+        ]
+    except (json.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"is no whole baseline: {type(error).__name__} {error}", file=name) from None
+
+
+def to_baseline(runs: Sequence[Run]) -> str:
+    """The runs as they are kept, to be compared with later ones."""
+    told: list[dict[str, Any]] = [
+        {key: getattr(run, key) for key in KEPT}
+        | {"loads": {load: dict(outcome.figures) for load, outcome in run.outcomes.items()}}
+        for run in runs
+    ]
+    return json.dumps({**STORED.head, "runs": told}, indent=1) + "\n"
+
+
+def loads_of(ours: Sequence[Run], theirs: Sequence[Run]) -> tuple[list[str], list[str]]:
+    """The loads of both sides, in their order, and those of one alone."""
+    mine, yours = ({load: None for run in side for load in run.outcomes} for side in (ours, theirs))
+    every = list(mine | yours)
+    shared = [load for load in every if load in mine and load in yours]
+    return shared, [load for load in every if load not in shared]
+
+
+def logarithms(runs: Sequence[Run], load: str, figure: str) -> list[float] | None:
+    """Of a figure in each run; ``None`` where one has none."""
+    values = [run.outcomes[load].figures.get(figure) for run in runs]
+    return None if any(value is None for value in values) else [math.log(value) for value in values if value]

@@ -1,0 +1,278 @@
+"""The disk of a test: a live export, its faults, and what a power cut may leave of it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Any, Literal
+
+import pytest
+
+from headstack._native import InputError, RunError
+from headstack.crash.inconclusive import InconclusiveError
+from headstack.crash.recording import open as open_recording
+from headstack.crash.replaying import replayed
+from headstack.io.values import duration_ns
+from headstack.live.control import Control
+from headstack.live.filesystems import UnreadableError, file_system, forget_failed, left, looped, made
+from headstack.live.serving import Live, Serving, serve
+from headstack.live.writeback import Writeback, synced_in_the_background
+
+if TYPE_CHECKING:
+    from headstack.crash import Exploration
+
+SYSTEM = "970-evo-1tb@0..64MiB"
+"""Where a test does not say what its disk is."""
+WRITEBACK = "4ms"
+"""How often the file system of a disk whose crashes are explored is synced in the background, as by headstack's own
+crash tests of stores."""
+CONSTANT, SIZE = "constant:", "64MiB"
+BUDGET = "10s"
+LEAST = 30
+"""An exploration of fewer states has seen next to nothing."""
+JOURNAL, CONTROL = "journal", "control"
+
+Check = Callable[[Path, Sequence[str]], object]
+"""Of an image, or of a folder, and of the marks that came before the cut: raises, or returns what is wrong."""
+
+
+class Asked:
+    """What a test's marker and the command line ask for."""
+
+    def __init__(self, request: pytest.FixtureRequest) -> None:
+        marker = request.node.get_closest_marker("disk")
+        if marker and len(marker.args) > 1:
+            raise InputError(f"{marker.args[1]!r} has no name; write faults=... or another of its words", key="disk")
+        words: dict[str, Any] = dict(zip(("system",), marker.args, strict=False)) if marker else {}
+        words |= marker.kwargs if marker else {}
+        allowed = ("system", "faults", "crash", "size", "require")
+        for word in words:
+            if word not in allowed:
+                raise InputError(f"{word!r} is unknown; allowed: {', '.join(allowed)}", key="disk")
+        self.system = os.fspath(words.get("system", SYSTEM))
+        is_constant = self.system.startswith(CONSTANT)
+        self.size = words.get("size", SIZE if is_constant else None)
+        # Files lie beside the test that names them.
+        self.faults = None if "faults" not in words else str(request.path.parent / words["faults"])
+        self.crash = words.get("crash")
+        if self.crash not in (None, "explore"):
+            raise InputError(f"crash: {self.crash!r} is unknown; allowed: explore", key="disk")
+        if self.crash is not None and is_constant:
+            raise InputError(
+                f"crash: {self.system} has no cache that a power cut empties; name a drive or an array", key="disk"
+            )
+        option = request.config.getoption
+        self.required_ns = _valid_from_ns(option("--disk-require") or words.get("require"))
+        self.budget: str | None = option("--disk-budget")
+        self.replayed: str | None = option("--disk-replay")
+        # Node ids count from the root folder, whichever folder pytest was started in.
+        here = request.config.invocation_params.dir
+        self.test = "::".join((os.path.relpath(request.path, here), *request.node.nodeid.split("::")[1:]))
+        findings = option("--disk-findings")
+        name = re.sub(r"[^\w.-]+", "-", request.node.nodeid).strip("-")[-120:]
+        self.findings = Path(here, findings, name) if findings else request.getfixturevalue("tmp_path") / "findings"
+
+
+def _valid_from_ns(text: str | None) -> int | None:
+    if text is None:
+        return None
+    what, _, time = text.partition(":")
+    if what != "valid" or not time:
+        raise InputError(f"{text!r} is unknown; allowed: valid:TIME, such as valid:1ms", key="require")
+    return duration_ns("require", time)
+
+
+class Device:
+    """A simulated disk that a test writes to; stores that need files find them in ``with disk.mounted() as folder``."""
+
+    def __init__(self, asked: Asked, live: Live, folder: Path, report: Callable[[tuple[str, object]], None]) -> None:
+        self._asked, self._live, self._folder, self._report = asked, live, folder, report
+        self._kind: str | None = None
+        self._writeback: Writeback | None = None
+        self._explored = False
+
+    @property
+    def path(self) -> Path:
+        """A file that is the disk, by FUSE: no root is needed. It is read and written in whole blocks, as a disk is."""
+        if not self._live.files:
+            raise RunError("disk.path: no /dev/fuse to be opened here; disk.uri needs none")
+        return Path(self._live.files[0])
+
+    @property
+    def uri(self) -> str:
+        """Its address for clients of NBD, such as fio, qemu and nbdcopy."""
+        return f"nbd+unix:///{self._live.exports[0][0]}?socket={self._folder / 'nbd'}"
+
+    @contextmanager
+    def attached(self) -> Iterator[str]:
+        """The disk as a block device (``/dev/loopN``), for root."""
+        with looped(self.path, direct=True) as device:
+            yield device
+
+    @contextmanager
+    def mounted(self, kind: str = "ext4", options: str = "", writeback: str = WRITEBACK) -> Iterator[Path]:
+        """A folder in a new file system on the disk (ext4, btrfs, xfs), for root. What is explored afterwards is what a
+        crash leaves of the folder.
+
+        With ``crash="explore"`` the file system is synced in the background, every ``writeback``, and each mark waits
+        for half of that time: unsynced data reach the disk in the middle of the program's work, as by the kernel's
+        writeback within half a minute. Without it (``writeback="0s"``), the recording holds hardly more than the
+        program syncs itself, and a missing fsync is rarely found."""
+        file_system(kind)
+        self._kind = kind
+        every_s = duration_ns("writeback", writeback) / 1e9 if self._asked.crash is not None else 0.0
+        with made(self.path, kind, options) as folder:
+            if not every_s:
+                yield folder
+                return
+            with synced_in_the_background(folder, every_s) as self._writeback:
+                try:
+                    yield folder
+                finally:
+                    self._writeback = None
+
+    def mark(self, text: object) -> None:
+        """Notes that something was acknowledged: returns when the journal has it, in the order of the writes."""
+        with Control(self._folder / CONTROL) as control:
+            control.order({"do": "mark", "text": str(text)})
+        if self._writeback is not None:
+            self._writeback.pause()
+
+    def inject(self, what: str, lasting: str | None = None, **keys: Any) -> dict[str, Any]:
+        """Injects a fault of the page "Faults" now: ``disk.inject("latency-spike", percent=5, time="50ms")``."""
+        lasts = {} if lasting is None else {"for": lasting}
+        answer: dict[str, Any] = self._live.order({"do": "inject", "fault": {"what": what, **keys}, **lasts})
+        return answer
+
+    def cut_power(self, tear: Literal["sector", "track"] = "sector") -> dict[str, Any]:
+        """Cuts the power now; what that took. Clients of NBD are hung up on."""
+        loss: dict[str, Any] = self.inject("power-cut", tear=tear)["loss"]
+        return loss
+
+    def restore_power(self) -> None:
+        """The power is back, and the disk has what was left on it."""
+        self.inject("power-on")
+
+    @property
+    def fidelity(self) -> Mapping[str, Any]:
+        """How true the disk's times were so far, as ``headstack serve --json`` has it."""
+        if self._live.fidelity is not None:
+            return self._live.fidelity
+        so_far: Mapping[str, Any] = self._live.order({"do": "status"})["fidelity"]
+        return so_far
+
+    @property
+    def verdict(self) -> str:
+        """The same in words: ``valid for latencies above 3.1 ms ...``."""
+        return str(self.fidelity["verdict"])
+
+    def unused(self) -> str | None:
+        """Why a test that has passed has not tested what it says."""
+        if self._asked.crash is not None and not self._explored:
+            return 'disk: the test asks for crash="explore", and has not called disk.explore(check)'
+        return None
+
+    def doubt(self) -> str | None:
+        """Why a test that has passed proves nothing."""
+        if self._asked.required_ns is None:
+            return None
+        valid_above_ns = self.fidelity["valid_above_ns"]
+        return None if valid_above_ns is not None and valid_above_ns <= self._asked.required_ns else self.verdict
+
+    def explore(self, check: Check | str, budget: str = BUDGET, least: int = LEAST, **how: Any) -> Exploration | None:
+        """Ends the disk, and tries ``check`` on the states that power cuts may leave of it, from the first mark on.
+
+        ``check(path, marks)`` gets an image of the disk, or the folder of a disk that was mounted, and the marks before
+        the cut; it raises, or returns what is wrong. A command or the name of a check may stand in its place, as in
+        ``headstack crash explore``; ``how`` are the other settings of :meth:`Recording.explore`: ``tear``, ``atom``,
+        ``seed``, ``jobs``, ``check_timeout``. A finding fails the test; fewer states than ``least`` within
+        the budget are inconclusive.
+        With ``--disk-replay`` there is one state, that of a reproducer, and nothing is returned.
+        """
+        if self._asked.crash is None:
+            raise InputError('disk.explore: there is no journal; write @pytest.mark.disk(SYSTEM, crash="explore")')
+        self._explored = True
+        self._live.stop()
+        checked = _Checked(self._kind, check) if callable(check) else check
+        if self._asked.replayed is not None:
+            self._replayed(self._asked.replayed, checked)
+            return None
+        recording = open_recording(self._folder / JOURNAL)
+        how = {"reproducers": self._asked.findings, **how}
+        exploration = recording.explore(checked, budget=self._asked.budget or budget, **how)
+        self._report(("crash_coverage", exploration.coverage.told()))
+        for finding in exploration.findings:
+            if finding.reproducer is not None:
+                self._report(("crash_reproducer", finding.reproducer))
+        if exploration:
+            kept = exploration.findings[0].reproducer if exploration.findings else None
+            again = (
+                f"\nonce more: {pytest_command()} {quote(self._asked.test)} --disk-replay {quote(kept)}" if kept else ""
+            )
+            pytest.fail(f"a power cut breaks it\n{exploration}{again}", pytrace=False)
+        if exploration.coverage.states < least and exploration.ended_by != "complete":
+            raise InconclusiveError(
+                f"{exploration.coverage.states} states, and {least} were to be tried: {exploration}"
+            )
+        return exploration
+
+    def _replayed(self, reproducer: str, check: _Checked | str) -> None:
+        message = replayed(open_recording(reproducer), check)
+        if message is not None:
+            pytest.fail(f"a power cut breaks it: {message}", pytrace=False)
+
+
+def pytest_command() -> str:
+    """How pytest is called here: by its name where that is the pytest of this interpreter."""
+    found = shutil.which("pytest")
+    is_own = found is not None and Path(found).parent == Path(sys.executable).parent
+    return "pytest" if is_own else f"{quote(sys.executable)} -m pytest"
+
+
+class _Checked:
+    """A check as the explorer calls it: of a folder, where the image has a file system."""
+
+    def __init__(self, kind: str | None, check: Check) -> None:
+        self._kind, self._check = kind, check
+
+    def __call__(self, image: str, marks: list[str]) -> object:
+        if self._kind is None:
+            return self._check(Path(image), marks)
+        try:
+            with left(Path(image), self._kind) as folder:
+                return self._check(folder, marks)
+        except UnreadableError as error:
+            return f"the file system is gone: {error}"
+
+
+@contextmanager
+def opened(request: pytest.FixtureRequest) -> Iterator[Device]:
+    """The device of a test, which ends with it."""
+    asked = Asked(request)
+    # Paths of sockets are short.
+    with tempfile.TemporaryDirectory(prefix="headstack-disk-") as name:
+        folder = Path(name)
+        has_fuse = os.access("/dev/fuse", os.R_OK | os.W_OK)
+        serving = Serving(
+            unix=(str(folder / "nbd"),),
+            fuse=str(folder / "fuse") if has_fuse else None,
+            size=asked.size,
+            faults=asked.faults,
+            control=str(folder / CONTROL),
+            journal=str(folder / JOURNAL) if asked.crash is not None else None,
+        )
+        with serve(asked.system, serving) as live:
+            for note in live.notes:
+                request.node.warn(pytest.PytestWarning(f"disk: {note}"))
+            try:
+                yield Device(asked, live, folder, request.node.user_properties.append)
+            finally:
+                # What a failing test has left open would keep the disk.
+                forget_failed()

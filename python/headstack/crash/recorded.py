@@ -1,0 +1,78 @@
+"""What a device was sent: a journal or a log of dm-log-writes, open for reading."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, Self
+
+from headstack import _native
+from headstack._native import InputError
+from headstack.io.values import choice, size_bytes
+
+TEARS = ("none", "prefix", "any")
+
+FORMS = ("journal", "dm-log-writes")
+
+
+Told = Callable[[int, float, int], object]
+"""Is told of progress: states, the share of the budget, findings."""
+
+
+class Recorded:
+    """What a device was sent, open for reading. ``Recording`` explores the states that a crash may leave."""
+
+    def __init__(self, path: str, base: str | None = None) -> None:
+        self.path = path
+        self.base = base
+        """What the device held when it began; None for zeros."""
+        self.native = _native.CrashRecording(path, base)
+        """As the compiled part has it."""
+        self.described: dict[str, Any] = self.native.described()
+        """What it is: capacity, counts, how it ends."""
+
+    def over(self, base: str | os.PathLike[str] | None) -> Self:
+        """The same over what the device held when it began: the image that the recording names where none is given."""
+        image = self.described["image"]
+        if base is not None:
+            return type(self)(self.path, os.fspath(base))
+        if image is None:
+            return self
+        beside = Path(self.path).parent / image
+        if not beside.exists():
+            raise InputError(f"{self.path}: the device began with the image {image}, which is not there; give base")
+        return type(self)(self.path, os.fspath(beside))
+
+    def asked(self, tear: str, atom: str | None, start: str, regions: Iterable[str], seed: int) -> dict[str, Any]:
+        """What is searched, as the compiled part understands it. Raises ``InputError``."""
+        rules = {
+            "tear": choice("tear", tear, TEARS),
+            "atom_bytes": 0 if atom is None else size_bytes("atom", atom),
+            "regions": sorted(size_bytes("regions", region) for region in regions),
+        }
+        begins: object = {"mark": "first-mark", "begin": "beginning"}.get(start, {"mark": start})
+        return {"rules": rules, "from": begins, "seed": seed}
+
+    def moments(self, tear: str = "none", atom: str | None = None, start: str = "begin") -> list[dict[str, Any]]:
+        """The windows: moments at which crashes are tried, with what is open and how many states that makes."""
+        search = _native.CrashSearch(self.native, self.base, self.asked(tear, atom, start, (), 0))
+        found: list[dict[str, Any]] = search.moments()
+        return found
+
+    def convert(self, path: str | os.PathLike[str], to: str = "journal") -> int:
+        """Writes it as a ``"journal"`` or as ``"dm-log-writes"``; how many changes are left out, since they failed."""
+        if choice("to", to, FORMS) == "journal":
+            self.native.write_journal(os.fspath(path))
+            return 0
+        return self.native.write_dm_log(os.fspath(path))
+
+    def digest(self) -> str:
+        """What two recordings of the same requests have in common: a hash of all that happened, in order, with the data
+        and the marks. Times are left out, and the name of the image that the device began with."""
+        return self.native.digest()
+
+    @property
+    def reproduced(self) -> dict[str, Any] | None:
+        """The state of which this is a reproducer; None for other recordings."""
+        return self.native.reproduced()

@@ -1,0 +1,1 @@
+"""What devices say of themselves, and which of them are slow."""

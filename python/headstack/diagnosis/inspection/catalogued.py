@@ -1,0 +1,89 @@
+"""Which drive of the catalogue a device is, and whether its tracks are shingled."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+
+from headstack import _native
+from headstack.diagnosis.inspection.model import Identity, Inspection
+
+PART_NUMBER_LEAST = 6
+"""Characters of a part number, such as WD40EFAX: shorter words, such as 4TB, name no model."""
+
+SHINGLED_FAMILY = re.compile(r"\bSMR\b")
+"""How smartctl's database marks families with shingled tracks: "Western Digital Red (SMR)"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A drive of the catalogue."""
+
+    id: str
+    name: str
+    part_numbers: frozenset[str]
+    is_shingled: bool
+
+
+@cache
+def entries() -> tuple[Entry, ...]:
+    """All drives of the catalogue."""
+    found = []
+    for name in _native.drive_ids():
+        described = tomllib.loads(_native.drive_toml(name))
+        words = f"{described['name']} {described.get('model', '')}".split()
+        numbers = frozenset(word.upper() for word in words if is_part_number(word))
+        found.append(Entry(name, described["name"], numbers, "shingles" in described))
+    return tuple(found)
+
+
+def is_part_number(word: str) -> bool:
+    """Whether a word names a model: letters and digits, and enough of them."""
+    plain = re.sub(r"[^A-Za-z0-9]", "", word)
+    return (
+        len(plain) >= PART_NUMBER_LEAST
+        and re.search(r"[A-Za-z]", plain) is not None
+        and re.search(r"\d\d", plain) is not None
+    )
+
+
+def entry_of(identity: Identity) -> Entry | None:
+    """The drive of the catalogue that a device is, by its part number or its whole name; ``None`` where none is, or
+    several are."""
+    if not identity.model:
+        return None
+    words = [word.upper() for word in identity.model.split()]
+    # Behind a part number stand the maker's own letters and digits: WD40EFAX-68JH4N0.
+    by_number = [
+        one for one in entries() if any(_begins(word, number) for word in words for number in one.part_numbers)
+    ]
+    if by_number:
+        return by_number[0] if len(by_number) == 1 else None
+    name = _plain(identity.model)
+    by_name = [one for one in entries() if _plain(one.name) == name]
+    return by_name[0] if len(by_name) == 1 else None
+
+
+def _begins(word: str, number: str) -> bool:
+    behind = word.removeprefix(number)
+    return behind != word and not behind[:1].isalnum()
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def shingled(inspection: Inspection) -> str | None:
+    """Why a device's tracks are known to be shingled (SMR); ``None`` where nothing says so."""
+    identity = inspection.identity
+    if identity.family and SHINGLED_FAMILY.search(identity.family):
+        return f"smartctl's database calls the family {identity.family}"
+    entry = entry_of(identity)
+    if entry is not None and entry.is_shingled:
+        return f"the catalogue describes it so ({entry.id})"
+    zoned = inspection.capabilities.get("zoned")
+    if zoned is not None and not inspection.is_solid_state and re.search(r"(?i)device.managed|host", str(zoned.value)):
+        return f"it states its zones: {zoned.value}"
+    return None

@@ -1,0 +1,232 @@
+"""From targets to inspections: devices are asked, saved outputs are recognised by their content and joined."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from headstack._native import InputError
+from headstack.diagnosis.inspection import hdparm, nvme, smartctl_text, stored, sysfs
+from headstack.diagnosis.inspection.fields import Fields
+from headstack.diagnosis.inspection.joining import assembled
+from headstack.diagnosis.inspection.model import Inspection, joined
+from headstack.diagnosis.inspection.smartctl import BRIDGE_TYPES, read_smartctl
+from headstack.io.atomic_files import write_all
+from headstack.io.encodings import decoded
+
+LARGEST_OUTPUT_BYTES = 4 << 20
+"""No program prints as much of one device: a larger file is data, and stands for the device that it lies on."""
+
+PROGRAM_LIMIT_S = 90
+"""A disk that has to spin up first, or retries bad sectors, takes tens of seconds to answer."""
+
+PROGRAM_FOLDERS = "/usr/sbin:/sbin:/usr/local/sbin"
+"""Where programs for administrators are, which is not always in the path."""
+
+LIVE = "devices"
+"""Of the reports on all devices of a live export (``headstack ctl SOCKET smart``)."""
+
+ALLOWED = "smartctl -a or -x (text or JSON), hdparm -I, nvme id-ctrl, id-ns or smart-log, or headstack inspect --json"
+
+COMMANDS = {
+    "smartctl.json": ("smartctl", "-j", "-x"),
+    "hdparm.txt": ("hdparm", "-I"),
+    "nvme-id-ctrl.json": ("nvme", "id-ctrl", "-o", "json"),
+    "nvme-id-ns.json": ("nvme", "id-ns", "-o", "json"),
+    "nvme-smart-log.json": ("nvme", "smart-log", "-o", "json"),
+}
+"""What is run for a device, by the name that ``--save`` gives the output."""
+
+TELLS = {
+    "smartctl": "SMART attributes, health and self-tests",
+    "hdparm": "the identify data of the drive",
+    "nvme": "the controller's own description",
+}
+
+
+def collect(targets: list[str], save: str | None, device_type: str | None) -> list[Inspection]:
+    """Everything that the targets say, a device and a point in time each. Raises ``InputError``."""
+    parts: list[Inspection] = []
+    whole: list[Inspection] = []
+    for target in targets:
+        if (files := saved_files(target)) is not None:
+            parts.extend(_saved(target, files))
+        else:
+            whole.append(_asked(sysfs.block_device(target), target, save, device_type))
+    return sorted(assembled(parts) + whole, key=lambda inspection: inspection.taken_unix_s or 0)
+
+
+def saved_files(target: str) -> list[str] | None:
+    """The saved outputs that a target means; ``None`` where it means a device."""
+    try:
+        status = os.stat(target)
+    except OSError as error:
+        raise InputError(f"{target}: {(error.strerror or str(error)).lower()}") from None
+    if stat.S_ISDIR(status.st_mode):
+        files = sorted(str(path) for path in Path(target).iterdir() if path.is_file() and not path.name.startswith("."))
+        if not files:
+            raise InputError(f"{target}: a folder without files; allowed: saved outputs of {ALLOWED}")
+        return files
+    if stat.S_ISREG(status.st_mode):
+        return None if status.st_size > LARGEST_OUTPUT_BYTES else [target]
+    if stat.S_ISFIFO(status.st_mode):
+        return [target]
+    return None
+
+
+def _saved(target: str, files: list[str]) -> list[Inspection]:
+    """What the saved outputs of a target say; what else lies in a folder is noted."""
+    found: list[Inspection] = []
+    strange: list[str] = []
+    for file in files:
+        parts = _recognised(file, _read(file))
+        found.extend(parts)
+        if not parts:
+            strange.append(os.path.basename(file))
+    if not found and strange:
+        what = "no saved outputs in it" if os.path.isdir(target) else "not a saved output"
+        raise InputError(f"{target}: {what}; allowed: {ALLOWED}; for a device, name its node in /dev")
+    note = f"{target}: not saved outputs, left out: {', '.join(strange)}"
+    return [replace(part, notes=(*part.notes, note)) for part in found] if strange else found
+
+
+def _read(file: str) -> str:
+    try:
+        with open(file, "rb") as source:
+            data = source.read(LARGEST_OUTPUT_BYTES + 1)
+    except OSError as error:
+        raise InputError(f"{file}: {(error.strerror or str(error)).lower()}") from None
+    if len(data) > LARGEST_OUTPUT_BYTES:
+        raise InputError(f"{file}: more than {LARGEST_OUTPUT_BYTES >> 20} MiB; allowed: {ALLOWED}")
+    return decoded(data)
+
+
+def _recognised(file: str, text: str) -> list[Inspection]:
+    """What a saved output says, none where it is none; its format is told by its content."""
+    found = _parsed(file, text)
+    if os.path.exists(file) and any(part.taken_unix_s is None for part in found):
+        # Programs that do not print the time: the file's own.
+        written = max(int(os.stat(file).st_mtime), 0)
+        found = [part if part.taken_unix_s is not None else replace(part, taken_unix_s=written) for part in found]
+    return found
+
+
+def _parsed(file: str, text: str) -> list[Inspection]:
+    if text.lstrip()[:1] == "[":
+        try:
+            documents = json.loads(text)
+        except (ValueError, RecursionError):
+            return []
+        # jq -s makes one list of documents.
+        objects = [(number, one) for number, one in enumerate(documents) if isinstance(one, dict)]
+        return [part for number, one in objects for part in _parsed_object(Fields(f"{file}: [{number}]", one))]
+    if text.lstrip()[:1] == "{":
+        return _parsed_object(Fields.parse(file, text))
+    if smartctl_text.is_smartctl_text(text):
+        return [read_smartctl(fields) for fields in smartctl_text.read_text(file, text)]
+    if hdparm.is_listing(text):
+        return hdparm.read_hdparm(file, text)
+    if (kind := nvme.text_kind(text)) is not None:
+        return [nvme.read_nvme(kind, nvme.read_text(file, text))]
+    return []
+
+
+def _parsed_object(data: Fields) -> list[Inspection]:
+    """What an object of JSON says, none where it is no saved output."""
+    if stored.MARK in data.data:
+        return stored.read(data)
+    if "smartctl" in data.data:
+        return [read_smartctl(data)]
+    if LIVE in data.data:
+        reports = [one for one in data.data[LIVE] if isinstance(one, dict) and "smartctl" in one]
+        return [read_smartctl(Fields(f"{data.file}: {LIVE}[{number}]", one)) for number, one in enumerate(reports)]
+    if sysfs.MARK in data.data:
+        return [sysfs.read_sysfs(data)]
+    if (kind := nvme.json_kind(data.data)) is not None:
+        return [nvme.read_nvme(kind, data)]
+    return []
+
+
+def _asked(name: str, target: str, save: str | None, device_type: str | None) -> Inspection:
+    """A device's own account, from the kernel and from the programs that are there."""
+    raw = sysfs.record(name)
+    parts = [sysfs.read_sysfs(Fields(f"/sys/class/block/{name}", raw))]
+    notes: list[str] = []
+    if os.path.realpath(target) != f"/dev/{name}":
+        notes.append(f"{target}: on /dev/{name}, which is what was inspected")
+    outputs = {"sysfs.json": json.dumps(raw, indent=1) + "\n"}
+    missing: set[str] = set()
+    for file, command in _commands(name, parts[0].identity.protocol or "", device_type).items():
+        program = shutil.which(command[0], path=f"{os.environ.get('PATH', '')}:{PROGRAM_FOLDERS}")
+        if program is None:
+            if command[0] not in missing:
+                notes.append(f"{command[0]} is not installed: {TELLS[command[0]]} are missing")
+            missing.add(command[0])
+            continue
+        _run(file, [program, *command[1:], f"/dev/{name}"], f"/dev/{name}", outputs, parts, notes)
+    if not raw.get("driver") or parts[0].identity.protocol not in ("ATA", "NVMe", "SCSI"):
+        below = " ".join(raw.get("slaves", [])) or raw["files"].get("loop/backing_file")
+        notes.append(
+            f"{name}: not a drive of its own, so that no health is known" + (f"; below it: {below}" if below else "")
+        )
+    if save is not None:
+        _save(save, name, outputs)
+    whole = joined(parts)
+    if device_type is None and sysfs.is_behind_usb(name) and not (whole.attributes or whole.nvme):
+        notes.append(f"{name}: behind a USB bridge, whose drive said nothing; try --smartctl-type: {BRIDGE_TYPES}")
+    return replace(whole, name=f"/dev/{name}", taken_unix_s=raw["taken_unix_s"], notes=(*notes, *whole.notes))
+
+
+def _commands(name: str, protocol: str, device_type: str | None) -> dict[str, tuple[str, ...]]:
+    """What can be asked of a device of this kind."""
+    programs = {"ATA": ("smartctl", "hdparm"), "SCSI": ("smartctl",), "NVMe": ("smartctl", "nvme")}
+    chosen = programs.get(protocol, ("smartctl",) if device_type else ())
+    commands = {file: command for file, command in COMMANDS.items() if command[0] in chosen}
+    if device_type and "smartctl.json" in commands:
+        commands["smartctl.json"] = (*COMMANDS["smartctl.json"], "-d", device_type)
+    return commands
+
+
+def _run(
+    file: str, command: list[str], device: str, outputs: dict[str, str], parts: list[Inspection], notes: list[str]
+) -> None:
+    """Runs a program, keeps what it printed, and says in one line why nothing came of it."""
+    program = os.path.basename(command[0])
+    try:
+        done = subprocess.run(
+            command, capture_output=True, stdin=subprocess.DEVNULL, timeout=PROGRAM_LIMIT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        notes.append(f"{program}: {' '.join(str(error).split())}")
+        return
+    text = done.stdout.decode("utf-8", errors="replace")
+    if text.strip():
+        outputs[file] = text
+    try:
+        found = _parsed(device, text)
+    except InputError as error:
+        said = done.stderr.decode("utf-8", errors="replace").strip().splitlines()
+        notes.append(f"{program}: {said[-1].strip() if said else error}")
+        return
+    parts.extend(found)
+    if not found:
+        said = done.stderr.decode("utf-8", errors="replace").strip().splitlines()
+        notes.append(f"{program}: {said[-1].strip() if said else f'nothing said, exit code {done.returncode}'}")
+
+
+def _save(folder: str, name: str, outputs: dict[str, str]) -> None:
+    """The raw outputs, each whole or not at all."""
+    try:
+        os.makedirs(folder, exist_ok=True)
+        write_all(
+            (Path(folder) / f"{name}.{file}", partial(Path.write_text, data=text, encoding="utf-8"))
+            for file, text in outputs.items()
+        )
+    except OSError as error:
+        raise InputError(f"{error.filename or folder}: {(error.strerror or str(error)).lower()}") from None

@@ -1,0 +1,246 @@
+"""Devices side by side, and which features divide the good from the bad: what listings can show, and what not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from headstack.diagnosis.inspection.hdparm import KEYS
+from headstack.diagnosis.inspection.model import Capability, Inspection
+
+NOT_KNOWN = "not known"
+
+MEANINGS = {
+    "tcq": "tagged queueing of parallel ATA; hdparm lists it as READ/WRITE_DMA_QUEUED; passes PATA-SATA bridges",
+    "ncq": "native queueing of Serial ATA; a PATA-SATA bridge cannot pass it",
+    "dipm": "the drive may put the link to sleep by itself; it acts only where host and drive have it enabled",
+    "hipm": "the host may put the link to sleep",
+    "sct_erc": "bounds the time of retries on a bad sector",
+    "write_cache": "writes complete before they are on the medium",
+    "write_read_verify": "each write is read back, which costs a revolution",
+}
+"""What a feature has to do with speed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A feature, with its state in every device."""
+
+    key: str
+    name: str
+    states: tuple[str, ...]
+
+    @property
+    def differs(self) -> bool:
+        """Whether devices that say something say different things."""
+        return len({state for state in self.states if state != NOT_KNOWN}) > 1
+
+
+@dataclass(frozen=True, slots=True)
+class Divider:
+    """A feature that divides good from bad devices, or nearly."""
+
+    key: str
+    name: str
+    how: str
+    exceptions: tuple[str, ...] = ()
+    """Devices that do not fit, or of which it is not known."""
+
+    @property
+    def meaning(self) -> str:
+        """What the feature has to do with speed, where that is known."""
+        return MEANINGS.get(self.key, "")
+
+
+@dataclass(frozen=True, slots=True)
+class OneSided:
+    """What can still be said where only good or only bad devices are listed."""
+
+    side: str
+    """The side that is listed: ``good`` or ``bad``."""
+    ruled_out: tuple[str, ...]
+    """The devices of this side differ in it: alone it cannot be what they have in common."""
+    if_missing_elsewhere: tuple[str, ...]
+    """All have it: it would divide if no device of the other side had it."""
+    off: tuple[str, ...]
+    """Of these, what none of them had enabled when it was listed."""
+    if_present_elsewhere: tuple[str, ...]
+    """None has it, of the features that their source knows: it would divide if all of the other side had it."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A comparison of devices."""
+
+    good: list[Inspection] = field(default_factory=list)
+    bad: list[Inspection] = field(default_factory=list)
+    others: list[Inspection] = field(default_factory=list)
+    """Compared, but on neither side."""
+
+    @property
+    def devices(self) -> list[Inspection]:
+        """All of them: the good, the bad, the others."""
+        return [*self.good, *self.bad, *self.others]
+
+    def rows(self) -> list[Row]:
+        """Every feature that any of them names, identity first."""
+        identity = [self._identity_row(key) for key in ("model", "firmware", *IDENTITY)]
+        return identity + [
+            Row(key, name, tuple(self.state(device, key) for device in self.devices))
+            for key, name in self._names().items()
+        ]
+
+    def _identity_row(self, key: str) -> Row:
+        values = (getattr(device.identity, key) for device in self.devices)
+        return Row(key, key.replace("_", " "), tuple(NOT_KNOWN if v is None else str(v) for v in values))
+
+    def _names(self) -> dict[str, str]:
+        names: dict[str, str] = {}
+        for device in self.devices:
+            for key, capability in device.capabilities.items():
+                names.setdefault(key, capability.name)
+        return names
+
+    def state(self, device: Inspection, key: str) -> str:
+        """What a device says of a feature, in a word."""
+        capability = device.capabilities.get(key)
+        if capability is not None:
+            return capability.state
+        return "absent" if self.has(device, key) is False else NOT_KNOWN
+
+    def has(self, device: Inspection, key: str) -> bool | None:
+        """Whether a device has a feature; ``None`` where it does not say, or that is not a question."""
+        capability = device.capabilities.get(key)
+        if capability is not None:
+            return capability.supported
+        listed_by = {c.source for d in self.devices if (c := d.capabilities.get(key)) is not None and c.listed}
+        if key in LISTED_BY_HDPARM:
+            listed_by.add("hdparm")
+        return False if listed_by & set(device.listings) else None
+
+    def _is_on(self, device: Inspection, key: str) -> bool | None:
+        """Whether a feature is at work: had and enabled."""
+        capability = device.capabilities.get(key)
+        if self.has(device, key) is False:
+            return False
+        return None if capability is None else capability.enabled
+
+    def dividers(self) -> tuple[list[Divider], list[Divider]]:
+        """Features that divide the good from the bad, and those that would but for one device."""
+        exact: list[Divider] = []
+        nearly: list[Divider] = []
+        if not (self.good and self.bad):
+            return exact, nearly
+        for key, name in self._names().items():
+            by_presence = self._divides(key, name, self.has, "have it")
+            found = by_presence or self._divides(key, name, self._is_on, "have it enabled")
+            if found is not None:
+                (nearly if found.exceptions else exact).append(found)
+            elif (by_value := self._divides_by_value(key, name)) is not None:
+                exact.append(by_value)
+        return exact, nearly
+
+    def _divides(
+        self, key: str, name: str, asked: Callable[[Inspection, str], bool | None], what: str
+    ) -> Divider | None:
+        """Whether the answers divide, with at most one exception that leaves both sides somebody."""
+        for wanted, side in ((True, "good"), (False, "bad")):
+            odd_good = [device.label for device in self.good if asked(device, key) is not wanted]
+            odd_bad = [
+                device.label for device in self.bad if asked(device, key) is wanted or asked(device, key) is None
+            ]
+            exceptions = (*odd_good, *odd_bad)
+            somebody = len(odd_good) < len(self.good) and len(odd_bad) < len(self.bad)
+            if len(exceptions) <= 1 and somebody:
+                return Divider(key, name, f"only the {side} devices {what}", exceptions)
+        return None
+
+    def _divides_by_value(self, key: str, name: str) -> Divider | None:
+        """A setting that is one value in all good devices and another in all bad ones."""
+        good = {_value(device.capabilities.get(key)) for device in self.good}
+        bad = {_value(device.capabilities.get(key)) for device in self.bad}
+        if len(good) == len(bad) == 1 and good != bad and None not in good | bad:
+            return Divider(key, name, f"{good.pop()} in the good devices, {bad.pop()} in the bad ones")
+        return None
+
+    def one_sided(self) -> OneSided | None:
+        """What can be said where one side has no device; ``None`` where both or neither have."""
+        if bool(self.good) == bool(self.bad):
+            return None
+        listed = self.good or self.bad
+        keys = dict.fromkeys([*self._names(), *LISTED_BY_HDPARM])
+        answers = {key: {self.has(device, key) for device in listed} for key in keys}
+        return OneSided(
+            "good" if self.good else "bad",
+            tuple(key for key, said in answers.items() if said == {True, False}),
+            tuple(key for key, said in answers.items() if said == {True}),
+            tuple(
+                key
+                for key, said in answers.items()
+                if said == {True}
+                and not any(self._is_on(d, key) for d in listed)
+                and any(self._is_on(d, key) is False for d in listed)
+            ),
+            tuple(key for key, said in answers.items() if said == {False}),
+        )
+
+    def caveats(self) -> list[str]:
+        """What limits the conclusions, a line each."""
+        found: list[str] = []
+        for side, devices in (("good", self.good), ("bad", self.bad)):
+            if len(devices) == 1 and (self.good and self.bad):
+                found.append(f"one {side} device: whatever is peculiar to {devices[0].label} divides too")
+            elif len(devices) > 1 and len({device.identity.model for device in devices}) == 1:
+                found.append(f"all {side} devices are of one model: they are one observation, not {len(devices)}")
+        for device in self.devices:
+            if not device.listings and device.identity.protocol in (None, "ATA"):
+                found.append(
+                    f"{device.label}: no whole listing of features (hdparm -I): what it does not name is not known"
+                )
+            unnamed = [c.name for key, c in device.capabilities.items() if key.startswith("unknown_")]
+            if unnamed:
+                found.append(f"{device.label}: its hdparm had no name for {', '.join(unnamed)} (word[bit])")
+        if self.good and self.bad:
+            found.append("a feature that divides goes with the difference; that it is the cause, a test has to show")
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON holds it."""
+        exact, nearly = self.dividers()
+        one_sided = self.one_sided()
+        shown = {"good": self.good, "bad": self.bad, "others": self.others}
+        return {
+            "headstack_difference": 1,
+            **{side: [device.label for device in devices] for side, devices in shown.items()},
+            "rows": [
+                {"key": row.key, "name": row.name, "states": list(row.states), "differs": row.differs}
+                for row in self.rows()
+            ],
+            "divides": [_divider(divider) for divider in exact],
+            "nearly_divides": [_divider(divider) for divider in nearly],
+            "one_sided": None
+            if one_sided is None
+            else {name: getattr(one_sided, name) for name in OneSided.__dataclass_fields__},
+            "caveats": self.caveats(),
+        }
+
+
+IDENTITY = ("capacity_bytes", "rpm", "form_factor", "interface_max_gbps", "interface_now_gbps", "physical_block_bytes")
+
+LISTED_BY_HDPARM = tuple(dict.fromkeys(KEYS.values()))
+"""Features that hdparm names: a whole listing without one says that the device does not have it."""
+
+
+def _value(capability: Capability | None) -> int | float | str | None:
+    return None if capability is None else capability.value
+
+
+def _divider(divider: Divider) -> dict[str, Any]:
+    return {
+        "key": divider.key,
+        "name": divider.name,
+        "how": divider.how,
+        "exceptions": list(divider.exceptions),
+        "meaning": divider.meaning,
+    }

@@ -1,0 +1,210 @@
+"""Which outputs are of one device, and of one moment of it.
+
+A device is told by its serial number, with model, WWN and protocol that do not contradict it. What programs, bridges
+and people print where there is no serial number joins nothing: two failing drives must not vanish among good ones.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+
+from headstack.diagnosis.inspection.model import PROTOCOLS, SOURCES, Identity, Inspection, joined, program_of, same_text
+
+SAME_SNAPSHOT_S = 600
+"""Two outputs of one program that are further apart in time are two snapshots."""
+
+NO_NAME = re.compile(
+    r"\W*(redacted|removed|hidden|masked|censored|anonymi[sz]ed|unknown|none|null|nil|n/?a|empty|(default )?string"
+    r"|not (specified|available|applicable|set)|no serial( number)?|unspecified|undefined|invalid"
+    r"|serial ?(number|no\.?)?|s/?n|to be filled( by o\.?e\.?m\.?)?)\W*",
+    re.IGNORECASE,
+)
+"""What people and firmware write in place of a serial number or a WWN."""
+
+REPEATED = re.compile(
+    r"dd5641988\w*|db98765432\w*|152d\w{8}|0{6,}\w{0,3}|0+123ada|20150331\w{4,5}|50{8,}\w?|50{6}123456789"
+)
+"""Serial numbers and WWNs that USB bridges (JMicron, ASMedia, Sabrent) and cheap drives give to all of their kind."""
+
+COUNTED_UP = (
+    "0123456789abcdef0123456789abcdef",
+    "1234567890abcdef1234567890",
+    "12345678901234567890",
+    "abcdefghijklmnopqrst",
+)
+COUNTED_UP_LEAST = 5
+"""A serial number of so many characters that is part of one of these was counted up by whoever had none."""
+
+
+def names_a_device(text: str | None) -> bool:
+    """Whether a serial number or WWN tells a device from others of its kind."""
+    plain = re.sub(r"[\s_:.-]", "", text or "").lower()
+    if len(set(plain)) < 2 or NO_NAME.fullmatch((text or "").strip()) or REPEATED.fullmatch(plain):
+        return False
+    return len(plain) < COUNTED_UP_LEAST or not any(plain in run for run in COUNTED_UP)
+
+
+def contradicts(one: Inspection, other: Inspection) -> bool:
+    """Whether two outputs cannot be of one device: different models, serial numbers, WWNs or protocols."""
+    first, second = one.identity, other.identity
+    cut = "sysfs" in {program_of(text) for text in (*one.read_from, *other.read_from)}
+    for key in ("serial", "wwn"):
+        name, stranger = getattr(first, key), getattr(second, key)
+        if names_a_device(name) and names_a_device(stranger) and not same_text(name, stranger):
+            return True
+    if first.model and second.model and not same_text(first.model, second.model, cut):
+        return True
+    protocols = {identity.protocol for identity in (first, second)}
+    # The kernel calls every drive behind a bridge or a host adapter SCSI.
+    return len(protocols & set(PROTOCOLS)) > 1 and not (cut and "SCSI" in protocols)
+
+
+def same_device(one: Inspection, other: Inspection) -> bool:
+    """Whether two outputs are of one device, as far as they say themselves."""
+    serial = one.identity.serial
+    return names_a_device(serial) and same_text(serial, other.identity.serial) and not contradicts(one, other)
+
+
+def by_device(found: Iterable[Inspection]) -> list[list[Inspection]]:
+    """The snapshots of each device, in their order."""
+    devices: list[list[Inspection]] = []
+    of_serial: dict[str, list[list[Inspection]]] = {}
+    for one in found:
+        homes = of_serial.setdefault((one.identity.serial or "").lower(), [])
+        home = next((device for device in homes if all(same_device(one, other) for other in device)), None)
+        if home is None:
+            home = []
+            devices.append(home)
+            homes.append(home)
+        home.append(one)
+    return devices
+
+
+def assembled(parts: Iterable[Inspection]) -> list[Inspection]:
+    """Parts of one device and one time joined; what could not be told to be of one device stays apart, and says so.
+
+    An output without a serial number of its own belongs to the device of its file's name up to the first dot, or to the
+    only one there is.
+    """
+    parts = list(parts)
+    named = [part for part in parts if names_a_device(part.identity.serial)]
+    devices = by_device(named)
+    for part in parts:
+        if not names_a_device(part.identity.serial):
+            home = _home(part, devices)
+            if home is None:
+                devices.append([part])
+            else:
+                home.append(part)
+    whole = []
+    for device in devices:
+        notes = tuple(_said_of(device, devices))
+        for snapshot in _snapshots(device):
+            one = joined(snapshot)
+            whole.append(replace(one, notes=(*one.notes, *notes)))
+    return whole
+
+
+def _home(part: Inspection, devices: list[list[Inspection]]) -> list[Inspection] | None:
+    """The device that an output without a serial number belongs to, where there is exactly one."""
+    fitting = [device for device in devices if not any(contradicts(part, other) for other in device)]
+    beside = [device for device in fitting if any(_stem(part) == _stem(other) for other in device)]
+    if beside:
+        [*others, last] = beside
+        return last if not others and _may_be_beside(part, last) else None
+    identity = part.identity
+    says_who = any((identity.model, identity.serial, identity.wwn))
+    return fitting[0] if not says_who and len(devices) == 1 and fitting else None
+
+
+def _may_be_beside(part: Inspection, device: list[Inspection]) -> bool:
+    """Whether the name of its file is enough. One program twice may be two devices, unless it never prints a serial
+    number and each is in a file of its own."""
+    alike = [other for other in device if _kinds([other]) & _kinds([part])]
+    if any(names_a_device(other.identity.serial) for other in device) and not alike:
+        return True
+    return all(
+        part.identity.serial is None and other.identity.serial is None and _file(part) != _file(other)
+        for other in alike
+    )
+
+
+def _said_of(device: list[Inspection], devices: list[list[Inspection]]) -> Iterable[str]:
+    """What was not joined, and why."""
+    serial = device[0].identity.serial
+    dummies = {part.identity.serial for part in device if part.identity.serial} if not names_a_device(serial) else set()
+    for dummy in sorted(dummies):
+        yield f"serial number {dummy!r} names no device: nothing was joined by it"
+    if names_a_device(serial):
+        for other in devices:
+            if other is not device and same_text(serial, other[0].identity.serial):
+                yield f"serial number {serial} is also that of {_described(other[0].identity)}: two devices, not joined"
+
+
+def _described(identity: Identity) -> str:
+    wwn = f"WWN {identity.wwn}" if identity.wwn else None
+    return ", ".join(text for text in (identity.model or "an unnamed model", wwn, identity.protocol) if text)
+
+
+def _file(part: Inspection) -> str:
+    return part.read_from[0].partition(": ")[2] if part.read_from else part.name
+
+
+def _stem(part: Inspection) -> str:
+    folder, name = os.path.split(_file(part))
+    return os.path.join(folder, name.partition(".")[0])
+
+
+def _snapshots(parts: list[Inspection]) -> list[list[Inspection]]:
+    """Parts of one device, apart by the time they were taken: the same program twice makes two snapshots, also at once
+    where it says something else of the device's health."""
+    found: list[list[Inspection]] = []
+    for part in sorted(parts, key=_order):
+        near = [group for group in found if _is_near(group, part)]
+        if near:
+            min(near, key=lambda group: _distance_s(group, part)).append(part)
+        else:
+            found.append([part])
+    return found
+
+
+def _is_near(group: list[Inspection], part: Inspection) -> bool:
+    alike = [other for other in group if _kinds([other]) & _kinds([part])]
+    return not alike or (_distance_s(group, part) <= SAME_SNAPSHOT_S and all(_agree(part, other) for other in alike))
+
+
+def _agree(one: Inspection, other: Inspection) -> bool:
+    """Whether two outputs say the same of the device's health, as far as both say it."""
+    first, second = _health(one), _health(other)
+    return all(first[key] == second[key] for key in first.keys() & second.keys())
+
+
+def _health(part: Inspection) -> dict[str, object]:
+    """What a verdict rests on."""
+    said: dict[str, object] = {"passed": part.passed, "self-tests": part.self_tests}
+    for attribute in part.attributes:
+        said[f"attribute {attribute.id} failed"] = attribute.when_failed
+        if attribute.id in (5, 187, 188, 197, 198):
+            said[f"attribute {attribute.id}"] = attribute.raw
+    if part.nvme is not None:
+        said |= {key: getattr(part.nvme, key) for key in ("critical_warning", "media_errors")}
+    if part.sas is not None:
+        said |= {key: getattr(part.sas, key) for key in ("grown_defects", "read", "write", "verify")}
+    return {key: value for key, value in said.items() if value is not None}
+
+
+def _order(part: Inspection) -> tuple[int, int]:
+    """smartctl first, which knows the time: the others find their place beside it."""
+    program = program_of(part.read_from[0]) if part.read_from else ""
+    return (SOURCES.index(program) if program in SOURCES else 0, part.taken_unix_s or 0)
+
+
+def _kinds(parts: Iterable[Inspection]) -> set[str]:
+    return {text.partition(": ")[0] for part in parts for text in part.read_from}
+
+
+def _distance_s(group: list[Inspection], part: Inspection) -> int:
+    return abs((group[0].taken_unix_s or 0) - (part.taken_unix_s or 0))

@@ -1,0 +1,301 @@
+"""What is known of a device, whichever program said it."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, TypeVar
+
+from headstack.io.stored import Stored
+
+STORED = Stored("inspection")
+"""An inspection as JSON, in files and in the history."""
+
+SOURCES = ("smartctl", "hdparm", "nvme", "sysfs")
+"""Who says it, in the order in which they are believed: sysfs cuts models and knows the kernel's view only."""
+
+PROTOCOLS = ("ATA", "NVMe", "SCSI")
+"""What drives speak; of other devices the kernel's driver stands in its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capability:
+    """A feature of a device, or one of its settings."""
+
+    name: str
+    """What the source calls it."""
+    supported: bool | None = None
+    """Whether the device has it; ``None`` where that is not a question, or not said."""
+    enabled: bool | None = None
+    """Whether it is switched on."""
+    value: int | float | str | None = None
+    """Its figure or setting, in the unit that its key ends on."""
+    source: str = ""
+    """Who said it: one of ``SOURCES``."""
+    listed: bool = False
+    """Its source names it only where a device has it: a whole listing without it says that it is absent."""
+
+    @property
+    def state(self) -> str:
+        """In a word: absent, supported (and off), enabled, or the value."""
+        if self.supported is False:
+            return "absent"
+        word = {True: "enabled", False: "supported" if self.supported else "off", None: ""}[self.enabled]
+        if self.value is None:
+            return word or ("supported" if self.supported else "not known")
+        return f"{word}, {self.value}" if word else str(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """A row of the ATA SMART table."""
+
+    id: int
+    name: str
+    value: int | None
+    """Normalised: falls from 100, 200 or 253; ``None`` where the drive has none."""
+    worst: int | None
+    threshold: int | None
+    """At or below it the drive announces failure; 0 never does."""
+    raw: int
+    """Six bytes of the vendor's own encoding."""
+    raw_text: str
+    """As smartctl prints it, which knows many of the encodings."""
+    prefailure: bool
+    """A threshold crossed announces failure, not the end of the designed life."""
+    when_failed: str = ""
+    """``now``, ``past``, or empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class NvmeHealth:
+    """The NVMe SMART / health log (log page 02h)."""
+
+    critical_warning: int | None = None
+    available_spare_percent: int | None = None
+    available_spare_threshold_percent: int | None = None
+    percentage_used: int | None = None
+    data_units_read: int | None = None
+    """Of 1,000 blocks of 512 bytes."""
+    data_units_written: int | None = None
+    unsafe_shutdowns: int | None = None
+    media_errors: int | None = None
+    error_log_entries: int | None = None
+    warning_temperature_minutes: int | None = None
+    critical_temperature_minutes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorCounter:
+    """A row of a SAS drive's error counter log."""
+
+    corrected: int | None = None
+    uncorrected: int | None = None
+    processed_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SasHealth:
+    """What a SAS or SCSI drive counts."""
+
+    grown_defects: int | None = None
+    """Blocks reassigned since the drive left the factory."""
+    read: ErrorCounter | None = None
+    write: ErrorCounter | None = None
+    verify: ErrorCounter | None = None
+    non_medium_errors: int | None = None
+    trip_celsius: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SelfTest:
+    """An entry of the self-test log."""
+
+    kind: str
+    status: str
+    passed: bool | None
+    """``None`` where it was aborted, interrupted or is running: that says nothing of the drive."""
+    hours: int | None = None
+    """Power-on hours at its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Which device it is."""
+
+    model: str | None = None
+    family: str | None = None
+    serial: str | None = None
+    firmware: str | None = None
+    wwn: str | None = None
+    capacity_bytes: int | None = None
+    rpm: int | None = None
+    """0 for a solid-state device."""
+    form_factor: str | None = None
+    protocol: str | None = None
+    """``ATA``, ``NVMe`` or ``SCSI``; of other devices the kernel's driver."""
+    interface: str | None = None
+    """The generation of the interface as the device states it."""
+    interface_max_gbps: float | None = None
+    interface_now_gbps: float | None = None
+    """As negotiated: below the maximum the link, cable or port limits."""
+    logical_block_bytes: int | None = None
+    physical_block_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """Everything that a device said of itself at one time."""
+
+    name: str
+    """The device or file it was read from."""
+    identity: Identity = field(default_factory=Identity)
+    capabilities: dict[str, Capability] = field(default_factory=dict)
+    """By stable key, in the order of the sources."""
+    attributes: tuple[Attribute, ...] = ()
+    nvme: NvmeHealth | None = None
+    sas: SasHealth | None = None
+    self_tests: tuple[SelfTest, ...] | None = None
+    """Newest first; ``None`` where the log was not read."""
+    passed: bool | None = None
+    """The device's own verdict on its health."""
+    power_on_hours: int | None = None
+    power_cycles: int | None = None
+    start_stop_cycles: int | None = None
+    load_cycles: int | None = None
+    temperature_celsius: int | None = None
+    written_bytes: int | None = None
+    endurance_used_percent: int | None = None
+    logged_errors: int | None = None
+    """Entries ever made in the ATA error log."""
+    taken_unix_s: int | None = None
+    """When it was read."""
+    listings: tuple[str, ...] = ()
+    """Sources that listed every feature they know: what they did not name, the device does not have."""
+    read_from: tuple[str, ...] = ()
+    """``PROGRAM: FILE``, or ``PROGRAM DOCUMENT: FILE``."""
+    notes: tuple[str, ...] = ()
+    """What is missing or contradicts itself, a line each."""
+
+    @property
+    def label(self) -> str:
+        """Its model and serial number, or what it was read from."""
+        known = [text for text in (self.identity.model, self.identity.serial) if text]
+        return " ".join(known) or self.name
+
+    @property
+    def is_solid_state(self) -> bool:
+        """No moving parts: as the device says, or as it is called where it does not say how fast it turns."""
+        named = f"{self.identity.model or ''} {self.identity.family or ''}"
+        unstated = self.identity.rpm is None and re.search(r"(?i)\bSSDs?\b|solid[ -]state", named) is not None
+        return self.identity.rpm == 0 or self.nvme is not None or unstated
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON holds it."""
+        return {"schema": STORED.version, **dataclasses.asdict(self)}
+
+    def content(self) -> dict[str, Any]:
+        """What the device said, without when and by which way: equal for equal snapshots."""
+        held = dataclasses.asdict(self)
+        for key in ("name", "taken_unix_s", "read_from", "notes"):
+            del held[key]
+        return held
+
+
+T = TypeVar("T", Identity, Capability, NvmeHealth, Inspection)
+
+
+def slug(text: str) -> str:
+    """A key from a name."""
+    return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
+
+
+def joined(parts: Iterable[Inspection]) -> Inspection:
+    """One inspection of what several sources said of one device; contradictions become notes.
+
+    ``parts`` must not be empty.
+    """
+    ordered = sorted(parts, key=_rank)
+    whole = ordered[0]
+    for part in ordered[1:]:
+        whole = _join(whole, part)
+    return whole
+
+
+def _rank(part: Inspection) -> int:
+    sources = {program_of(text) for text in part.read_from}
+    return min((SOURCES.index(source) for source in sources if source in SOURCES), default=len(SOURCES))
+
+
+def program_of(read_from: str) -> str:
+    """The program of an entry of ``read_from``: one of ``SOURCES``."""
+    return read_from.partition(": ")[0].partition(" ")[0]
+
+
+def _join(first: Inspection, second: Inspection) -> Inspection:
+    notes = [*first.notes, *(note for note in second.notes if note not in first.notes)]
+    capabilities = dict(first.capabilities)
+    for key, other in second.capabilities.items():
+        capabilities[key] = _join_capability(key, capabilities[key], other, notes) if key in capabilities else other
+    changed: dict[str, Any] = {
+        "identity": _join_identity(first, second, notes),
+        # Whoever says that the drive fails is believed.
+        "passed": _join_passed(first.passed, second.passed, notes),
+        "capabilities": capabilities,
+        "listings": tuple(dict.fromkeys(first.listings + second.listings)),
+        "read_from": tuple(dict.fromkeys(first.read_from + second.read_from)),
+        "notes": tuple(notes),
+        "attributes": first.attributes or second.attributes,
+        "nvme": _filled(first.nvme, second.nvme) if first.nvme and second.nvme else first.nvme or second.nvme,
+    }
+    return replace(_filled(first, second), **changed)
+
+
+IDENTIFYING = ("model", "serial", "firmware", "wwn", "capacity_bytes", "rpm", "protocol", "logical_block_bytes")
+"""What one device cannot state in two ways."""
+
+
+def _join_identity(first: Inspection, second: Inspection, notes: list[str]) -> Identity:
+    programs = [program_of(text) for text in (*first.read_from, *second.read_from)]
+    for key in IDENTIFYING:
+        one, other = getattr(first.identity, key), getattr(second.identity, key)
+        if one is None or other is None or same_text(str(one), str(other), "sysfs" in programs):
+            continue
+        # The kernel calls every drive behind a bridge or a host adapter SCSI.
+        if key != "protocol" or "sysfs" not in programs:
+            notes.append(f"{key}: {one} is stated, and {other} too ({', '.join(dict.fromkeys(programs))})")
+    return _filled(first.identity, second.identity)
+
+
+def _join_passed(first: bool | None, second: bool | None, notes: list[str]) -> bool | None:
+    if first is not None and second is not None and first is not second:
+        notes.append("the drive's own health self-assessment is stated as passed and as FAILED")
+    return False if False in (first, second) else first if second is None else second
+
+
+def same_text(one: str | None, other: str | None, cut: bool = False) -> bool:
+    """Whether two statements are the same but for blanks and case; ``cut`` where one may be cut at its end."""
+    first, second = ("".join((text or "").lower().split()).removeprefix("0x") for text in (one, other))
+    shorter, longer = sorted((first, second), key=len)
+    return first == second or (cut and shorter != "" and longer.startswith(shorter))
+
+
+def _join_capability(key: str, first: Capability, second: Capability, notes: list[str]) -> Capability:
+    for what in ("supported", "enabled", "value"):
+        one, other = getattr(first, what), getattr(second, what)
+        if one is not None and other is not None and one != other:
+            notes.append(f"{key}: {first.source} says {first.state}, {second.source} says {second.state}")
+            break
+    return _filled(first, second)
+
+
+def _filled(first: T, second: T) -> T:
+    """The first, with what only the second knows."""
+    missing = {
+        f.name: getattr(second, f.name)
+        for f in fields(first)
+        if getattr(first, f.name) is None and getattr(second, f.name) is not None
+    }
+    return replace(first, **missing)

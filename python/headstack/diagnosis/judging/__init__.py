@@ -1,0 +1,1 @@
+"""Whether disks are slow without saying so: monitoring held against what was to be expected."""

@@ -1,0 +1,110 @@
+"""What Python asks: verdicts on the disks of files or of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from headstack._native import InputError
+from headstack.diagnosis.judging.sources.times import zone_of
+from headstack.diagnosis.judging.verdict import SLOW, Verdict
+from headstack.io.values import duration_ns
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from headstack.diagnosis.judging.judge import PeersMode
+    from headstack.diagnosis.judging.observations import Observations
+    from headstack.diagnosis.judging.sources.files import How
+
+Inputs: TypeAlias = "str | Path | Sequence[str | Path] | pl.DataFrame | pl.LazyFrame"
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Verdicts on disks, and what the next judgement goes on from."""
+
+    verdicts: tuple[Verdict, ...]
+    """The slow first, of these the slowest; then those of which nothing can be told."""
+    caveats: tuple[str, ...]
+    """What has to be known of what was read."""
+    state: dict[str, Any]
+    """Plain data, as JSON has it and as ``--state`` keeps it."""
+    document: dict[str, Any]
+    """Everything that is said, as ``--json`` writes it."""
+
+    @property
+    def slow(self) -> tuple[Verdict, ...]:
+        """Verdicts on the slow disks."""
+        return tuple(one for one in self.verdicts if one.kind == SLOW)
+
+
+def judge(
+    inputs: Inputs,
+    *,
+    columns: str | Mapping[str, str] | None = None,
+    peers: PeersMode = "auto",
+    twins: Sequence[str] = (),
+    false_alarms: float = 0.001,
+    state: Mapping[str, Any] | None = None,
+    every: str | None = None,
+    timezone: str | None = None,
+    host: str | None = None,
+) -> Judged:
+    """Judge whether disks are quietly slow, as ``headstack judge`` does: since when, by how much, and why.
+
+    ``inputs`` are files and folders of monitoring, or a table of polars whose columns ``columns`` declares, as the
+    command's ``--columns`` or a mapping of its keys; a table that has the columns ``host``, ``disk``, ``start_s`` and
+    ``length_s`` (seconds) and names such as ``reads``, ``read_bytes`` and ``read_latency_s`` needs none. ``peers``,
+    ``twins`` (texts ``MODEL=SYSTEM``), ``every``, ``timezone`` and ``host`` are as in the command, ``false_alarms``
+    how many healthy disks may be called slow in a disk-year. ``state`` is that of an earlier judgement: what it has
+    judged is left out, and the verdicts are those of the whole. Raises ``InputError`` for what cannot be read.
+
+    >>> import polars as pl
+    >>> import headstack as hs
+    >>> quarter_s = pl.Series("at", range(0, 30 * 900, 900))
+    >>> disks = [
+    ...     pl.DataFrame({"at": quarter_s}).with_columns(disk=pl.lit(name), ios=pl.lit(9000), ms=pl.lit(ms))
+    ...     for name, ms in (("sda", 8.0), ("sdb", 8.1), ("sdc", 7.9), ("sdd", 20.0), ("sde", 8.05))
+    ... ]
+    >>> declared = "disk=disk,time=at:s,every=15min,requests=ios,latency=ms:ms"
+    >>> [(one.disk, one.method) for one in hs.judge(pl.concat(disks), columns=declared).slow]
+    [('sdd', 'peers')]
+    """
+    try:
+        import numpy  # noqa: F401  # start-up time
+        import polars  # noqa: F401  # start-up time
+    except ImportError:
+        raise InputError("judging needs numpy and polars: pip install 'headstack[judge]'") from None
+    from headstack.diagnosis.judging.judge import judge as by_statistics  # start-up time
+    from headstack.diagnosis.judging.session import Session  # start-up time
+    from headstack.diagnosis.judging.sources.files import How  # start-up time
+    from headstack.diagnosis.judging.twins import twins_of  # start-up time
+
+    every_s = None if every is None else duration_ns("every", every) / 1e9
+    how = How(None if timezone is None else zone_of(timezone), every_s, host)
+    settings = {"peers": peers, "twin": twins_of(twins) or None, "false_alarms_per_drive_year": false_alarms}
+    session = Session(by_statistics, how, settings)
+    if state is not None:
+        session.go_on_from(state, "state")
+    for part in _parts(inputs, columns, how):
+        session.take(part)
+    return Judged(session.verdicts, tuple(session.caveats), session.kept(), session.document())
+
+
+def _parts(inputs: Inputs, columns: str | Mapping[str, str] | None, how: How) -> Iterator[Observations]:
+    import polars as pl  # start-up time
+
+    from headstack.diagnosis.judging.sources.kinds import parts  # start-up time
+    from headstack.diagnosis.judging.sources.table import checked, declaration, parts_of  # start-up time
+
+    said = declaration(columns) if isinstance(columns, str) else columns and checked(columns, "columns")
+    if isinstance(inputs, pl.DataFrame | pl.LazyFrame):
+        return parts_of(inputs.lazy(), "table", said, how)
+    named = [inputs] if isinstance(inputs, str | Path) else inputs
+    for name in named:
+        if not Path(name).exists():
+            raise InputError("there is no such file or folder", file=str(name))
+    return parts([str(name) for name in named], how, said)

@@ -1,0 +1,270 @@
+"""Why a disk is slow: what each cause would do to latencies under the loads that it had since, and which fits best.
+
+A cause adds a time to each request, in a pattern over loads: the same for all, with what is in flight, with the
+size; to reads or to writes; always, at times, or regularly. Its one or two amounts are fitted to the logarithms of
+latencies. Causes are compared by their likelihoods, each penalised for its amounts (Schwarz, Annals of Statistics,
+1978). One that leaves much more than the noise of health is none: the cause is then unknown.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from headstack.diagnosis.judging.evidence import Array
+from headstack.diagnosis.judging.verdict import Cause
+
+STEPS_NEEDED = 4
+AMOUNTS_S = np.geomspace(1e-6, 2.0, 140)
+"""Tried for each cause; neighbours are 11 % apart, as far as latencies tell them."""
+NOISE_MIN = 0.06
+"""Of logarithms of latencies: patterns over load are not known better."""
+PAGE_BYTES, PAGES_MAX = 4096.0, 8.0
+"""What each slow access reads, and after how many the others run beside: seen of one simulated drive, pm883-480gb."""
+UNEVEN = math.log(2.0)
+"""How much more uneven intervals are at least where some reads take much longer than the rest."""
+HIDDEN = 0.5
+"""The deviation of logarithms of writes behind a cache."""
+OUTLIER = 36.0
+"""The most that one latency adds to a sum of squares: one that fits no cause decides between none."""
+WORTH = 40.0
+"""Observations that all together count as, at most: errors of a pattern repeat themselves."""
+NEVER = 1e6
+"""The cost of what did not happen."""
+UNKNOWN = "unknown"
+SHARE_MIN = 0.5
+
+
+class Seen(NamedTuple):
+    """Reads or writes (or all) over the steps since a disk is slow. What was not seen is NaN."""
+
+    step: Array
+    log_latency: Array
+    expected_s: Array
+    size_bytes: Array
+    depth: Array
+    """In flight while it is busy, at least 1."""
+    spread: Array
+    usual_spread: Array
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """What a cause does: parts of a time for reads and for writes, which are the same amount where they are tied."""
+
+    name: str
+    evidence: str
+    """With ``reads``, ``writes`` as amounts in words, and ``worse``, how much more uneven it is."""
+    reads: Callable[[Seen], Array] | None
+    writes: Callable[[Seen], Array] | None
+    tied: bool = False
+    hidden: bool = False
+    """What of it a write cache hides depends on how full it is, so that writes tell little."""
+    at_times: bool = False
+    """Of a quarter of an hour, so that intervals in it differ more than in health."""
+    states: Callable[[Array, Array], tuple[Array, float]] | None = None
+    """Of steps, from how much slower each was: what share of the time is added in each, and what that costs."""
+
+
+def _constant(seen: Seen) -> Array:
+    return np.ones_like(seen.depth)
+
+
+def _waiting(seen: Seen) -> Array:
+    return seen.depth
+
+
+def _transfer(seen: Seen) -> Array:
+    return seen.depth * seen.size_bytes / np.nanmean(seen.size_bytes)
+
+
+def _pages(seen: Seen) -> Array:
+    # A solid-state drive reads a request in pages, at first one after another; the rest come in parallel.
+    return seen.depth * np.minimum(seen.size_bytes / PAGE_BYTES, PAGES_MAX)
+
+
+def _queue(seen: Seen) -> Array:
+    # One after the other each takes as long as it does alone: nothing more while nobody waits.
+    return seen.depth - 1.0
+
+
+def _levels(slower: Array, _step: Array) -> tuple[Array, float]:
+    """How much of the load falls on a part of the disk: from how much slower a step was, in fifths."""
+    top = max(float(np.quantile(slower, 0.9)), 1e-9)
+    if (slower < top / 5.0).mean() < 0.2:
+        return np.ones(len(slower)), NEVER
+    return np.round(5.0 * np.clip(slower / top, 0.0, 1.0)) / 5.0, 0.5 * len(slower) * math.log(3.0)
+
+
+def _periods(slower: Array, step: Array) -> tuple[Array, float]:
+    """On and off in a fixed rhythm: the period and duty that tell most of the steps."""
+    top = max(float(np.quantile(slower, 0.9)), 1e-9)
+    on = slower > top / 3.0
+    best, cost = np.ones(len(slower)), math.inf
+    for period in range(2, max(3, len(step) // 3 + 1)):
+        phase = step.astype(int) % period
+        majority = np.array([on[phase == at].mean() > 0.5 if (phase == at).any() else False for at in range(period)])
+        told = majority[phase]
+        if not 0 < majority.sum() < period:
+            continue
+        wrong = int((told != on).sum())
+        price = math.log(len(step)) * (1.0 + 0.5 * min(period, 4)) + 4.0 * wrong
+        if price < cost:
+            best, cost = told.astype(float), price
+    return best, cost if math.isfinite(cost) else NEVER
+
+
+PATTERNS = (
+    Pattern(
+        "mechanism",
+        "each access holds the disk {reads} longer, and whoever waits behind it",
+        _waiting,
+        _waiting,
+        hidden=True,
+    ),
+    Pattern("mechanism", "each page takes {reads} longer, and whoever waits for it", _pages, _pages, hidden=True),
+    Pattern(
+        "late answers", "every answer comes {reads} later, however many are waiting", _constant, _constant, tied=True
+    ),
+    Pattern("write cache off", "writes take {writes} more, reads take what they did", None, _waiting),
+    Pattern(
+        "link", "the time grows with the size of requests: {reads} more at the mean size", _transfer, _transfer, True
+    ),
+    Pattern(
+        "queue cut", "alone, requests take what they did; {reads} more for each that waits", _queue, _queue, hidden=True
+    ),
+    Pattern(
+        "reads of the medium",
+        "some reads take much longer: {reads} on average, and intervals are {worse:.1f} times as uneven",
+        _waiting,
+        _waiting,
+        hidden=True,
+        at_times=True,
+    ),
+    Pattern(
+        "one zone",
+        "up to {reads} more in some quarters of an hour, nothing in others, in no rhythm",
+        _waiting,
+        _waiting,
+        states=_levels,
+    ),
+    Pattern(
+        "background work", "{reads} more in a fixed rhythm, and nothing in between", _waiting, _waiting, states=_periods
+    ),
+)
+CAUSES = tuple(dict.fromkeys(pattern.name for pattern in PATTERNS))
+
+
+def cause_of(recent: Sequence[Sequence[float]], since_step: float | None, noise: float) -> Cause | None:
+    """The cause of what was seen since a step, of the rows of ``fleet.Disk.recent``; ``None`` where that is too little.
+    ``noise`` is the deviation of residuals in health."""
+    rows = np.array(recent)
+    after = rows[:, 0] > since_step if since_step is not None else np.ones(len(rows), dtype=bool)
+    if after.sum() < STEPS_NEEDED:
+        return None
+    reads, writes, both = (_seen(rows[after], stream) for stream in range(3))
+    worse = _unevenness((reads, writes, both))
+    if not (np.isfinite(reads.log_latency).any() or np.isfinite(writes.log_latency).any()):
+        reads = both
+    sigma = max(noise, NOISE_MIN)
+    fits = sorted((_fit(pattern, reads, writes, sigma, worse) for pattern in PATTERNS), key=lambda fit: fit.cost)
+    costs = np.array([fit.cost for fit in fits])
+    shares = np.exp(costs[0] - costs)
+    shares /= shares.sum()
+    best = fits[0]
+    second = next(fit for fit in fits if fit.pattern.name != best.pattern.name)
+    share = float(sum(of for of, fit in zip(shares, fits, strict=True) if fit.pattern.name == best.pattern.name))
+    if best.left > 3.0 or share < SHARE_MIN:
+        why = (
+            f"{best.pattern.name} explains it best, and leaves {best.left:.1f} times the noise of health"
+            if best.left > 3.0
+            else f"{best.pattern.name} and {second.pattern.name} explain it alike"
+        )
+        return Cause(UNKNOWN, why, share, best.pattern.name)
+    evidence = best.pattern.evidence.format(reads=_time(best.reads_s), writes=_time(best.writes_s), worse=worse)
+    return Cause(best.pattern.name, evidence, share, second.pattern.name)
+
+
+class Fit(NamedTuple):
+    """How well a cause explains what was seen."""
+
+    cost: float
+    """Minus its logarithmic likelihood, with penalties."""
+    left: float
+    """What is unexplained, in noises."""
+    reads_s: float
+    writes_s: float
+    pattern: Pattern
+
+
+def _fit(pattern: Pattern, reads: Seen, writes: Seen, sigma: float, worse: float) -> Fit:
+    slower = np.fmax(
+        np.nan_to_num(reads.log_latency - np.log(reads.expected_s), nan=-9.0),
+        np.nan_to_num(writes.log_latency - np.log(writes.expected_s), nan=-9.0),
+    )
+    share, cost = (np.ones(len(slower)), 0.0) if pattern.states is None else pattern.states(slower, reads.step)
+    of_reads = _errors(reads, pattern.reads, share, sigma)
+    of_writes = _errors(writes, pattern.writes, share, sigma)
+    if pattern.hidden:
+        loosely = _errors(writes, pattern.writes, share, HIDDEN)
+        loosely += 2.0 * math.log(HIDDEN / sigma) * np.isfinite(writes.log_latency).sum()
+        of_writes = np.minimum(of_writes, loosely)
+    seen = sum(int(np.isfinite(kind.log_latency).sum()) for kind in (reads, writes))
+    if pattern.tied:
+        at = int((of_reads + of_writes).argmin())
+        places, amounts = (at, at), 1
+    else:
+        places = int(of_reads.argmin()), int(of_writes.argmin())
+        amounts = max(sum(place > 0 for place in places), 1)
+    squares = float(of_reads[places[0]] + of_writes[places[1]])
+    weight = min(1.0, WORTH / max(seen, 1))
+    cost = weight * (squares / 2 + cost) + amounts / 2 * math.log(max(seen, 2))
+    # What waits longer is more uneven, too: by the root of it, as far as simulated disks tell. A third is chance.
+    expected = max(float(np.median(slower)), 0.0) / 2 + (UNEVEN if pattern.at_times else 0.0)
+    far = math.log(worse) - expected
+    cost += 0.5 * (far / 0.3) ** 2 if not pattern.at_times or far < 0 else 0.0
+    reads_s, writes_s = (float(AMOUNTS_S[place]) for place in places)
+    return Fit(cost, math.sqrt(squares / max(seen, 1)), reads_s, writes_s, pattern)
+
+
+def _errors(seen: Seen, part: Callable[[Seen], Array] | None, share: Array, sigma: float) -> Array:
+    """The sum of squares of what every amount leaves unexplained, in noises."""
+    here = np.isfinite(seen.log_latency) & np.isfinite(seen.expected_s)
+    if not here.any():
+        return np.zeros(len(AMOUNTS_S))
+    added = np.zeros(len(share)) if part is None else part(seen) * share
+    expected = np.log(seen.expected_s[here, None] + added[here, None] * AMOUNTS_S[None, :])
+    squares = ((seen.log_latency[here, None] - expected) / sigma) ** 2
+    return np.asarray(np.minimum(squares, OUTLIER).sum(axis=0))
+
+
+def _seen(rows: Array, stream: int) -> Seen:
+    latency, residual, size, _, depth, spread, usual = (rows[:, 1 + 7 * stream + at] for at in range(7))
+    with np.errstate(all="ignore"):
+        return Seen(
+            rows[:, 0],
+            np.where(np.isfinite(residual), latency, math.nan),
+            np.exp(latency - residual),
+            np.exp(size),
+            np.maximum(np.exp(depth), 1.0),
+            spread,
+            usual,
+        )
+
+
+def _unevenness(kinds: Sequence[Seen]) -> float:
+    """How much more intervals of a step differ than in health; 1 where that is not known."""
+    found = []
+    for seen in kinds:
+        known = np.isfinite(seen.spread) & np.isfinite(seen.usual_spread)
+        if known.sum() >= STEPS_NEEDED:
+            found.append(float(np.median((seen.spread[known] + 0.02) / (seen.usual_spread[known] + 0.02))))
+    return max(found, default=1.0)
+
+
+def _time(seconds: float) -> str:
+    return f"{1e3 * seconds:.2g} ms" if seconds >= 1e-3 else f"{1e6 * seconds:.2g} us"

@@ -1,0 +1,434 @@
+"""All disks: what is known of each, and the tests of all their lanes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import polars as pl
+
+from headstack.diagnosis.judging.evidence import (
+    E_DETECTOR,
+    RATES,
+    STEPS_A_YEAR,
+    Array,
+    Days,
+    Evidence,
+    Scores,
+    deviates,
+)
+from headstack.diagnosis.judging.expectation import PEERS_MIN, SICK, Compared, Health, Peers
+from headstack.diagnosis.judging.levels import DAY_STEPS, LEVEL_STEPS, chance
+from headstack.diagnosis.judging.past import STEPS_NEEDED, Past
+from headstack.diagnosis.judging.steps import STEP_S, STREAMS, Step
+from headstack.diagnosis.judging.verdict import Method
+
+METHODS: tuple[Method, ...] = ("peers", "own past", "twin")
+TOLERANCES = np.log([1.15, 1.15, 1.5])
+"""By how much a disk may be slower and be fine: disks of a batch differ by a few parts in a hundred, loads move in
+ways that no column shows, and twins of sheets are off by tens."""
+SEVERE = np.maximum(TOLERANCES, math.log(1.3))
+"""The same for the test of the far tail, which is for disks at half their speed: of 300 drive-years of a surrogate in
+which whole hours are three times as noisy, two had an alarm at 1.15."""
+LANES_A_DRIVE = 2.0
+"""Reads and writes, each held against what its verdict is by."""
+RECENT = 64
+"""Steps that causes are told from."""
+SPREADS = slice(6, None, 7)
+"""The columns of ``Disk.recent`` that have the spread of a stream."""
+SPREAD_WEIGHT = 0.05
+COURSE = 240
+PEER_STEPS_JUDGED = 8
+JUDGED_AFTER: tuple[tuple[Method, int], ...] = (("peers", PEER_STEPS_JUDGED), ("twin", 1), ("own past", 1))
+"""What a verdict rests on, the first that has seen so many steps."""
+LATELY = 8
+"""The last steps, two hours: in which a disk at half its speed is to be found."""
+FRESH = 4
+"""In how many of them a disk has to be compared to be called fine: half."""
+UNSTEADY = math.log(1.5)
+"""Of a disk whose intervals take on average so much longer than its best tenth within the same quarter of an hour."""
+DOUBT = 0.5
+"""A disk that has so much of the evidence for an alarm is not called fine."""
+BOUNDS_MAX = 0.1
+"""Where more of the quarters of an hour than this give lower bounds, their mean is a lower bound, too."""
+SLOW_A_YEAR = 0.01
+"""Of 39,000 nodes 1.02 in a hundred slowed down in a year (IASO, USENIX ATC 2019)."""
+
+Key: TypeAlias = tuple[str, str]
+
+
+def grouped(frame: pl.DataFrame, peers: str) -> list[tuple[str, str, str | None, str | None]]:
+    """Disks of a table, by host and name: host, disk, model, and whom they are held against."""
+    disks = frame.group_by("host", "disk").agg(pl.col("model").drop_nulls().first()).sort("host", "disk").rows()
+    with_host = [(host, disk, model, f"{host}/{model or ''}") for host, disk, model in disks]
+    count: dict[str, int] = {}
+    for *_, group in with_host:
+        count[group] = count.get(group, 0) + 1
+    found: list[tuple[str, str, str | None, str | None]] = []
+    for host, disk, model, group in with_host:
+        by_model = peers == "model" or (peers == "auto" and count[group] <= PEERS_MIN and model is not None)
+        found.append((host, disk, model, None if peers == "none" else f"*/{model or ''}" if by_model else group))
+    return found
+
+
+@dataclass
+class Disk:
+    """What is known of a disk."""
+
+    host: str
+    disk: str
+    model: str | None
+    group: str | None
+    pasts: dict[int, Past] = field(default_factory=dict)
+    """By stream."""
+    recent: list[list[float]] = field(default_factory=list)
+    """Step, then for reads, writes and all the logarithm of latency, its residual, the logarithm of size, the share
+    of reads, the logarithm of what is in flight, the spread, and what it would be in health; NaN where nothing was
+    seen."""
+    course: list[tuple[float, float]] = field(default_factory=list)
+    every: int = 1
+    """Of how many steps ``course`` has one."""
+    steps: int = 0
+    """In which enough was asked of it."""
+    first_s: float = 0.0
+    last_s: float = 0.0
+    usual_spread: list[float] = field(default_factory=lambda: [math.nan] * len(STREAMS))
+    """Of streams, a slow mean over the steps in which it was not slow."""
+    unsteady: float = 0.0
+    """A slow mean of how far intervals are above the best of their step."""
+    seen: list[int] = field(default_factory=list)
+    """The last ``LATELY`` steps in which it had enough requests."""
+    compared: list[list[int]] = field(default_factory=lambda: [[] for _ in METHODS])
+    """By method, the last ``LATELY`` steps in which a comparison could have proved it healthy."""
+
+    def past(self, stream: int) -> Past:
+        """What it has shown of a kind of request."""
+        return self.pasts.setdefault(stream, Past())
+
+    def note(self, step: Step, place: int, residuals: Array, method: int | None, of_peers: Array) -> None:
+        """Keeps what a step was like. ``residuals`` are of streams and ``METHODS``, ``of_peers`` the spread of
+        peers."""
+        of = residuals[:, method] if method is not None else np.full(len(STREAMS), math.nan)
+        features = step.features[place]
+        spreads = step.spread[place]
+        usual = np.where(np.isfinite(of_peers), of_peers, self.usual_spread)
+        columns = np.column_stack(
+            [step.log_latency[place], of, features[:, 1], features[:, 2], features[:, 3], spreads, usual]
+        )
+        self.seen = [*self.seen[-LATELY + 1 :], step.number]
+        self.recent = [*self.recent[-RECENT + 1 :], [float(step.number), *columns.ravel().tolist()]]
+        if self.steps == 0:
+            self.first_s = step.start_s
+        self.last_s = step.start_s + STEP_S
+        if np.isfinite(of).any() and self.steps % self.every == 0:
+            self.course.append((step.start_s, float(np.exp(np.nanmean(of)))))
+            if len(self.course) > COURSE:
+                self.course, self.every = self.course[::2], 2 * self.every
+        for stream, (spread, residual) in enumerate(zip(spreads.tolist(), of.tolist(), strict=True)):
+            if math.isfinite(spread) and residual <= SICK:
+                before = self.usual_spread[stream]
+                self.usual_spread[stream] = spread if math.isnan(before) else before + SPREAD_WEIGHT * (spread - before)
+        spread = spreads[np.isfinite(step.log_latency[place])]
+        if np.isfinite(spread).any():
+            weight = 1.0 / min(self.steps + 1, STEPS_NEEDED // 4)
+            self.unsteady += weight * (float(np.nanmax(spread)) - self.unsteady)
+        self.steps += 1
+
+    def unsteady_error(self) -> float:
+        """Half of the 90 % interval of ``unsteady``, by how much it differs between recent steps."""
+        spreads = np.array(self.recent)[:, SPREADS]
+        spreads = spreads[np.isfinite(spreads)]
+        return 1.645 * float(np.std(spreads)) / math.sqrt(max(len(spreads), 1))
+
+    def plain(self) -> dict[str, Any]:
+        told = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in ("pasts", "recent")}
+        recent = [[None if math.isnan(value) else value for value in row] for row in self.recent]
+        told["usual_spread"] = [None if math.isnan(value) else value for value in self.usual_spread]
+        return told | {"pasts": {str(of): past.plain() for of, past in self.pasts.items()}, "recent": recent}
+
+    @staticmethod
+    def of(plain: Mapping[str, Any]) -> Disk:
+        told = dict(plain)
+        told["pasts"] = {int(of): Past.of(past) for of, past in plain["pasts"].items()}
+        told["recent"] = [[math.nan if value is None else value for value in row] for row in plain["recent"]]
+        told["usual_spread"] = [math.nan if value is None else value for value in plain["usual_spread"]]
+        told["course"] = [(start, factor) for start, factor in plain["course"]]
+        return Disk(**told)
+
+
+class Facts(NamedTuple):
+    """What a verdict says in words."""
+
+    slow: bool
+    method: Method | None
+    missing: str | None
+    """Why nothing can be told."""
+    stream: int
+    since_step: float | None
+    size: tuple[float, float, float] | None
+    """Of the logarithm of how much slower: mean, low, high."""
+    share: float
+    confidence: float | None
+    noise: float
+    """The deviation of residuals in health."""
+    from_start: bool
+    unsteady: float | None
+    is_lower_bound: bool = False
+    """Whether the disk is at least so much slower: it was compared under less load than what it is compared with."""
+
+
+def level_tolerance(method: Method, health: Health, trust: float, budget: float) -> float:
+    """How far the level of a healthy disk goes above what is expected: the test of levels starts from there. A twin's
+    error at a load is not known from a past, so that test is silent."""
+    if method == "twin":
+        return math.inf
+    bound = health.hours.bound(chance(budget, LANES_A_DRIVE, LEVEL_STEPS))
+    if method == "own past" and bound < math.inf:
+        # Away from known loads the curve itself may be off, for as long as the load stays.
+        of_curve = health.deviation * math.sqrt(max(trust**-2.0 - 1.0, 0.0))
+        bound *= math.hypot(health.hours.deviation, of_curve) / health.hours.deviation
+    return max(float(TOLERANCES[METHODS.index(method)]), bound)
+
+
+def day_bound(health: Health, budget: float) -> float:
+    """What the mean of a day has to be above to be an alarm: slower than may be fine, and than healthy days are."""
+    return max(float(TOLERANCES[0]), health.days.bound(chance(budget, LANES_A_DRIVE, DAY_STEPS)))
+
+
+def _moment(step: int) -> str:
+    return datetime.fromtimestamp(step * STEP_S, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+@dataclass
+class Fleet:
+    """All disks. Lanes are of disks, ``STREAMS`` and ``METHODS``, the last varying fastest."""
+
+    disks: list[Disk] = field(default_factory=list)
+    places: dict[Key, int] = field(default_factory=dict)
+    peers: dict[tuple[str, int], Peers] = field(default_factory=dict)
+    """By group and stream."""
+    evidence: Evidence = field(default_factory=lambda: Evidence.none(0))
+    judged_s: float = 0.0
+    clock: list[int] = field(default_factory=list)
+    """The last ``LATELY`` steps of which there are rows, of any disk."""
+    late: int = 0
+    """Rows that came when their step had been judged."""
+
+    def add(self, disks: list[tuple[str, str, str | None, str | None]]) -> None:
+        """Takes disks in that were not seen before."""
+        for host, disk, model, group in disks:
+            if (host, disk) not in self.places:
+                self.places[host, disk] = len(self.disks)
+                self.disks.append(Disk(host, disk, model, group))
+        lanes = len(self.disks) * len(STREAMS) * len(METHODS)
+        more = Evidence.none(lanes)
+        for name, array in vars(self.evidence).items():
+            getattr(more, name)[: len(array)] = array
+        self.evidence = more
+
+    def peers_of_all(self) -> Iterator[tuple[tuple[str, int], Peers, list[int]]]:
+        """Groups and their members, by stream."""
+        members: dict[str, list[int]] = {}
+        for place, disk in enumerate(self.disks):
+            if disk.group is not None:
+                members.setdefault(disk.group, []).append(place)
+        for group, of in members.items():
+            if len(of) > PEERS_MIN:
+                for stream in range(len(STREAMS)):
+                    yield (group, stream), self.peers.setdefault((group, stream), Peers()), of
+
+    def lane(self, place: int, stream: int, method: Method) -> int:
+        """Where a lane is."""
+        return (place * len(STREAMS) + stream) * len(METHODS) + METHODS.index(method)
+
+    def health(self, place: int, stream: int, method: Method) -> Health:
+        """The residuals of health that a lane is compared with."""
+        disk = self.disks[place]
+        of = self.peers.get((disk.group or "", stream)) if method == "peers" else disk.pasts.get(stream)
+        return Health() if of is None else of.health
+
+    def test(self, step: int, found: Compared, budget: float) -> None:
+        """Takes a comparison of disks, streams and methods in."""
+        flat = found.residuals.reshape(-1)
+        for place, method in np.argwhere(found.two_sided.any(axis=1)).tolist():
+            compared = self.disks[place].compared
+            if step not in compared[method]:
+                compared[method] = [*compared[method][-LATELY + 1 :], step]
+        lanes = np.flatnonzero(np.isfinite(flat))
+        if not len(lanes):
+            return
+        per_disk = len(STREAMS) * len(METHODS)
+        of = [
+            self.health(lane // per_disk, lane // len(METHODS) % len(STREAMS), METHODS[lane % len(METHODS)])
+            for lane in map(int, lanes)
+        ]
+        pools = np.full((len(lanes), max(len(health.pool) for health in of)), math.nan)
+        for row, health in zip(pools, of, strict=True):
+            row[: len(health.pool)] = health.pool
+        times = np.ones(len(flat))
+        times[lanes] = [health.time for health in of]
+        scores, trust = Scores.none(len(flat)), found.trust.reshape(-1)[lanes]
+        methods = lanes % len(METHODS)
+        levels = [
+            level_tolerance(METHODS[method], health, trusted, budget)
+            for method, health, trusted in zip(methods.tolist(), of, trust.tolist(), strict=True)
+        ]
+        usual = np.zeros(len(flat))
+        usual[lanes] = [health.change for health in of]
+        raised = self.evidence.note_changes(flat, usual)[lanes]
+        limits = TOLERANCES[methods], SEVERE[methods], np.array(levels) * raised
+        above = ((flat[lanes] - limit) * trust for limit in limits)
+        beyond, severe, level = above
+        for whole, part in zip(scores, deviates(beyond, pools, times[lanes], severe, level / raised), strict=True):
+            whole[lanes] = part
+        days = Days(np.zeros(len(flat)), np.full(len(flat), math.inf))
+        days.residuals[lanes] = flat[lanes] * trust
+        days.bounds[lanes] = np.array([day_bound(health, budget) for health in of]) * raised
+        thresholds, bounds = self.evidence.thresholds(budget, LANES_A_DRIVE), ~found.two_sided.reshape(-1)
+        self.evidence.take(step, flat, *scores, times, thresholds, bounds, days)
+
+    def judged_by(self, place: int) -> Method | None:
+        """The method that the verdict on a disk rests on: the first that raised an alarm or could compare it lately;
+        none where no method could."""
+        for method, needed in JUDGED_AFTER:
+            is_known = self.seen_by(place, method) >= needed
+            if is_known and (self.alarmed(place, method) or self.compared_lately(place, method) >= FRESH):
+                return method
+        return None
+
+    def seen_by(self, place: int, method: Method) -> float:
+        """In how many steps a method had something to say on a disk."""
+        lanes = [self.lane(place, stream, method) for stream in range(len(STREAMS))]
+        return float(self.evidence.seen[lanes].max())
+
+    def compared_lately(self, place: int, method: Method) -> int:
+        """In how many of the last ``LATELY`` steps a method compared a disk so that it may be called fine."""
+        return len(set(self.disks[place].compared[METHODS.index(method)]) & set(self.clock))
+
+    def alarmed(self, place: int, method: Method) -> bool:
+        """Whether an alarm is on."""
+        return any(self.evidence.alarmed[self.lane(place, stream, method)] > 0 for stream in range(len(STREAMS)))
+
+    def facts(self, place: int, budget: float) -> Facts:
+        """What there is to say of a disk."""
+        disk = self.disks[place]
+        method = self.judged_by(place)
+        unsteady = self._unsteady(place)
+        if method is None and unsteady is None:
+            return Facts(False, None, self._missing(place), 0, None, None, 0.0, None, 0.0, False, None)
+        by: Method = method or "own past"
+        thresholds = self.evidence.thresholds(budget, LANES_A_DRIVE)
+        lanes = [self.lane(place, stream, by) for stream in range(len(STREAMS))]
+        strength = self.evidence.share(thresholds)[lanes] + 10.0 * (self.evidence.alarmed[lanes] > 0)
+        stream = int(np.argmax(strength + 1e-6 * self.evidence.seen[lanes].clip(max=1)))
+        lane = lanes[stream]
+        slow = bool(self.evidence.alarmed[lane] > 0)
+        test = self.evidence.test_of(lane, thresholds)
+        health = self.health(place, stream, by)
+        size = self.evidence.size(lane, test, health.time)
+        begun = float(self.evidence.begun[lane, test])
+        noise = health.deviation or 0.1
+        if not slow and unsteady is not None:
+            half = disk.unsteady_error()
+            size = (unsteady, unsteady - half, unsteady + half)
+            return Facts(True, "own past", None, stream, disk.first_s / STEP_S, size, 1.0, None, noise, True, unsteady)
+        missing = self._together(place) if not slow and by == "peers" else None
+        share = float(self.evidence.share(thresholds)[lane])
+        if not slow and missing is None and share >= DOUBT:
+            missing = f"{share:.0%} of the evidence for an alarm has come together, compared with its {by}"
+        confidence = self._confidence(lane, thresholds, budget) if slow else max(0.0, 1.0 - min(share, 1.0))
+        start = begun <= disk.first_s / STEP_S + 1
+        at_least = self.evidence.bounds[lane, test] > BOUNDS_MAX * self.evidence.count[lane, test]
+        return Facts(slow, by, missing, stream, begun, size, share, confidence, noise, start, None, bool(at_least))
+
+    def log_e_value(self, place: int) -> float:
+        """The logarithm of a disk's e-value against health, now: of its lanes the mean. Minus infinity of one that is
+        held against nothing.
+
+        What the e-detector has come to is at most the sum of what bets begun at each step have, so over the steps
+        that were seen it is on average at most 1 in health."""
+        by = self.judged_by(place)
+        if by is None:
+            return -math.inf
+        lanes = np.array([self.lane(place, stream, by) for stream in range(len(STREAMS))])
+        lanes = lanes[self.evidence.seen[lanes] > 0]
+        of_lanes = self.evidence.level[lanes, E_DETECTOR] - np.log(self.evidence.seen[lanes] + 1.0)
+        return float(np.logaddexp.reduce(of_lanes) - math.log(len(lanes)))
+
+    def _confidence(self, lane: int, thresholds: Array, budget: float) -> float:
+        """Of an alarm: what became slow in the time that was watched, against what is called so by chance. Evidence
+        beyond the threshold makes chance rarer by e^(2 k) for each unit of a CUSUM."""
+        test = int(self.evidence.alarmed[lane]) - 1
+        beyond = max(float(self.evidence.level[lane, test] - thresholds[test]), 0.0)
+        years = float(self.evidence.seen[lane]) / STEPS_A_YEAR
+        false, true = budget * years * math.exp(-RATES[test] * beyond), SLOW_A_YEAR * years
+        return true / (true + false)
+
+    def _unsteady(self, place: int) -> float | None:
+        """How much slower than a moment ago a disk is again and again, where no peers and no twin ever judged it."""
+        disk = self.disks[place]
+        others = [(method, needed) for method, needed in JUDGED_AFTER if method != "own past"]
+        if any(self.seen_by(place, method) >= needed for method, needed in others):
+            return None
+        return disk.unsteady if disk.steps >= PEER_STEPS_JUDGED and disk.unsteady >= UNSTEADY else None
+
+    def _missing(self, place: int) -> str:
+        """Why a disk cannot be called fine."""
+        disk = self.disks[place]
+        if disk.steps == 0:
+            return "in no quarter of an hour were 30 requests of a kind answered"
+        known = max(past.learnt for past in disk.pasts.values())
+        last = max((step for steps in disk.compared for step in steps), default=None)
+        if last is None and known < STEPS_NEEDED:
+            hours = (STEPS_NEEDED - known) * STEP_S / 3600.0
+            return (
+                f"it has too few peers under a like load, and its own past is {known} quarters of an hour with enough "
+                f"requests; {STEPS_NEEDED} are needed, {hours:.0f} h more"
+            )
+        of, lately = len(self.clock), set(self.clock)
+        silent = of - len(set(disk.seen) & lately)
+        compared = max(self.compared_lately(place, method) for method in METHODS)
+        found = f"{compared} of the last {of} quarters of an hour could be compared"
+        if silent:
+            found += f"; in {silent} it answered fewer than 30 requests of a kind"
+        if of - silent > compared:
+            others = of - silent - compared
+            found += f"; in {others} its load was none that its own past has seen, nor one of its peers"
+        since = "" if last is None else f", and none since {_moment(last)}" if last not in lately else ""
+        return found + since
+
+    def _together(self, place: int) -> str | None:
+        """Where most disks of a group have left their own past together."""
+        group = self.disks[place].group
+        members = [at for at, disk in enumerate(self.disks) if disk.group == group]
+        left = [at for at in members if self.alarmed(at, "own past") and not self.alarmed(at, "peers")]
+        if place not in left or 2 * len(left) <= len(members):
+            return None
+        return f"{len(left)} of {len(members)} disks that should be alike became slower than they were, all together"
+
+    def plain(self) -> dict[str, Any]:
+        lanes = len(STREAMS) * len(METHODS)
+        disks = [
+            disk.plain() | {"tests": [self.evidence.plain(place * lanes + lane) for lane in range(lanes)]}
+            for place, disk in enumerate(self.disks)
+        ]
+        peers = [[group, stream, of.plain()] for (group, stream), of in self.peers.items() if of.steps or of.known]
+        return {"disks": disks, "peers": peers, "judged_s": self.judged_s, "late": self.late, "clock": self.clock}
+
+    @staticmethod
+    def of(plain: Mapping[str, Any]) -> Fleet:
+        fleet = Fleet(judged_s=plain["judged_s"], late=plain["late"], clock=plain["clock"])
+        fleet.peers = {(group, stream): Peers.of(of) for group, stream, of in plain["peers"]}
+        fleet.disks = [Disk.of({key: of for key, of in told.items() if key != "tests"}) for told in plain["disks"]]
+        fleet.places = {(disk.host, disk.disk): place for place, disk in enumerate(fleet.disks)}
+        fleet.add([])
+        lane = 0
+        for told in plain["disks"]:
+            for test in told["tests"]:
+                fleet.evidence.set(lane, test)
+                lane += 1
+        return fleet

@@ -1,0 +1,137 @@
+"""Whether disks are slow: observations in, verdicts and a state out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from headstack._native import InputError
+from headstack.diagnosis.judging.causes import cause_of
+from headstack.diagnosis.judging.evidence import Array, discoveries
+from headstack.diagnosis.judging.expectation import Compared, Peers, Twin, expected_of_twin, leave_one_out_median
+from headstack.diagnosis.judging.fleet import LATELY, METHODS, Disk, Fleet, grouped
+from headstack.diagnosis.judging.observations import Observations
+from headstack.diagnosis.judging.saying import verdict_of
+from headstack.diagnosis.judging.steps import STREAMS, Step, plain_rows, rows_of, split, steps_of
+from headstack.diagnosis.judging.verdict import FALSE_SHARE, Judgement, Verdict
+
+PeersMode: TypeAlias = Literal["auto", "host", "model", "none"]
+PEERS_MODES: tuple[PeersMode, ...] = ("auto", "host", "model", "none")
+FALSE_ALARMS = 0.001
+"""In a drive-year."""
+VERSION = 4
+
+
+def judge(
+    observations: Observations,
+    peers: PeersMode = "auto",
+    twin: Mapping[str, Twin] | None = None,
+    state: Mapping[str, Any] | None = None,
+    false_alarms_per_drive_year: float = FALSE_ALARMS,
+) -> Judgement:
+    """Verdicts on all disks that were seen, now or before.
+
+    ``peers`` says whom a disk is held against: disks of its host and model (``host``), of its model anywhere
+    (``model``), those of its host where there are four and else of its model (``auto``), or nobody. ``twin`` has
+    twins by model. ``state`` is what an earlier judgement left; a log in parts, each with the state of the one
+    before, is judged as it would be in one. The last quarter of an hour is judged when something later is seen.
+    """
+    if peers not in PEERS_MODES:
+        raise InputError(f"{peers} is unknown; allowed: {', '.join(PEERS_MODES)}", key="peers")
+    if not 0 < false_alarms_per_drive_year <= 1:
+        raise InputError(f"false alarms in a drive-year: {false_alarms_per_drive_year:g}; allowed: above 0, up to 1")
+    if state is not None and state.get("version") != VERSION:
+        raise InputError(f"version {state.get('version')} is not known; this build reads {VERSION}", key="state")
+    fleet = Fleet.of(state) if state else Fleet()
+    fleet.add(grouped(observations.frame, peers))
+    waiting = rows_of(state["waiting"] if state else None)
+    over, last = split(observations.frame, waiting)
+    late = over.filter(over["start_s"] < fleet.judged_s) if fleet.judged_s else over.clear()
+    fleet.late += late.height
+    twins = dict(twin or {})
+    for step in steps_of(over.filter(over["start_s"] >= fleet.judged_s), fleet.places):
+        take(fleet, step, twins, false_alarms_per_drive_year)
+    told = {"version": VERSION, "waiting": plain_rows(last)} | fleet.plain()
+    return Judgement(tuple(verdicts(fleet, false_alarms_per_drive_year)), told)
+
+
+def take(fleet: Fleet, step: Step, twins: Mapping[str, Twin], budget: float) -> None:
+    """Judges a step of all disks."""
+    fleet.clock = [*fleet.clock[-LATELY + 1 :], step.number]
+    latency, features = step.log_latency, step.features
+    # All requests together are judged where a source does not tell reads from writes.
+    latency[np.isfinite(latency[:, :2]).any(axis=1), 2] = math.nan
+    found = Compared.none((len(fleet.disks), len(STREAMS), len(METHODS)))
+    of_peers = np.full(latency.shape, math.nan)
+    for (_, stream), group, members in fleet.peers_of_all():
+        of_peers[members, stream] = leave_one_out_median(step.spread[members, stream][None, :])[0]
+        for array, values in zip(found, _of_peers(fleet, group, members, stream, step, budget), strict=True):
+            array[members, stream, 0] = values
+    for place, disk in enumerate(fleet.disks):
+        for seen_stream in map(int, np.flatnonzero(np.isfinite(latency[place]))):
+            _compare_alone(found, place, disk, seen_stream, latency[place], features[place], twins)
+    fleet.test(step.number, found, budget)
+    for place, disk in enumerate(fleet.disks):
+        seen = [int(stream) for stream in np.flatnonzero(np.isfinite(latency[place]))]
+        if not seen:
+            continue
+        judged = fleet.judged_by(place)
+        healthy = not (judged and fleet.alarmed(place, judged))
+        for stream in seen:
+            disk.past(stream).learn(step.number, float(latency[place, stream]), features[place, stream], healthy)
+        method = None if judged is None else METHODS.index(judged)
+        disk.note(step, place, found.residuals[place], method, of_peers[place])
+    fleet.judged_s = step.start_s + 1.0
+
+
+def _of_peers(fleet: Fleet, group: Peers, members: list[int], stream: int, step: Step, budget: float) -> Compared:
+    """A comparison with peers, when what they are in health is known."""
+    latency, features = step.log_latency[members, stream], step.features[members, stream]
+    if not np.isfinite(latency).any():
+        return Compared.none(len(members))
+    if group.learn(step.number, latency, features, stream):
+        for number, before, loads in group.first()[:-1]:
+            found = Compared.none((len(fleet.disks), len(STREAMS), len(METHODS)))
+            for array, values in zip(found, group.compare(before, loads, stream), strict=True):
+                array[members, stream, 0] = values
+            fleet.test(number, found, budget)
+    group.forget()
+    return group.compare(latency, features, stream) if group.known else Compared.none(len(members))
+
+
+def _compare_alone(
+    found: Compared,
+    place: int,
+    disk: Disk,
+    stream: int,
+    latency: Array,
+    features: Array,
+    twins: Mapping[str, Twin],
+) -> None:
+    """Compares a disk with its own past and its twin."""
+    past = disk.past(stream)
+    if not past.known:
+        return
+    at = place, stream, METHODS.index("own past")
+    found.residuals[at], found.trust[at], found.two_sided[at] = past.residual(float(latency[stream]), features[stream])
+    twin = twins.get(disk.model or "")
+    if twin is not None:
+        expected = expected_of_twin(twin, STREAMS[stream], features[stream])
+        at = place, stream, METHODS.index("twin")
+        found.residuals[at], found.two_sided[at] = float(latency[stream] - expected), math.isfinite(expected)
+
+
+def verdicts(fleet: Fleet, budget: float) -> list[Verdict]:
+    """Of all disks, in order of host and disk."""
+    found = []
+    stands = discoveries(np.array([fleet.log_e_value(place) for place in range(len(fleet.disks))]), FALSE_SHARE)
+    for place in sorted(range(len(fleet.disks)), key=lambda at: (fleet.disks[at].host, fleet.disks[at].disk)):
+        facts = fleet.facts(place, budget)
+        disk = fleet.disks[place]
+        cause = cause_of(disk.recent, facts.since_step, facts.noise) if facts.slow else None
+        found.append(replace(verdict_of(disk, facts, cause), stands=facts.slow and bool(stands[place])))
+    return found

@@ -1,0 +1,69 @@
+"""The disks of this machine, looked at again and again."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from headstack._native import InputError
+from headstack.diagnosis.judging.observations import Observations, observed
+from headstack.diagnosis.judging.sources.counters import Differences, is_disk
+from headstack.diagnosis.judging.sources.diskstats import counted
+from headstack.diagnosis.judging.sources.files import How
+
+DISKSTATS = Path("/proc/diskstats")
+SYSFS = Path("/sys/block")
+CAVEATS = ("latency counts from the kernel's queue",)
+LEAST_S = 1.0
+
+
+def disks_of(named: Sequence[str]) -> list[str]:
+    """Names of disks as the kernel has them; all where none is named. Raises ``InputError`` for what is none."""
+    known = {name for name, _ in counted(DISKSTATS.read_text().splitlines())}
+    if not named:
+        return sorted(name for name in known if is_disk(name))
+    found = [os.path.basename(os.path.realpath(f"/dev/{name}" if "/" not in name else name)) for name in named]
+    for given, name in zip(named, found, strict=True):
+        if name not in known:
+            raise InputError(f"{given}: no disk of this machine; allowed: {', '.join(sorted(filter(is_disk, known)))}")
+    return found
+
+
+def looks(named: Sequence[str], every_s: float, how: How) -> Iterator[Observations]:
+    """What the disks did from look to look, without end."""
+    if every_s < LEAST_S:
+        raise InputError(f"--live: {every_s:g}s is too short; allowed: {LEAST_S:g}s or more")
+    disks = disks_of(named)
+    differences = Differences(how, wraps=True)
+    host = how.host or platform.node()
+    called = {disk: _stated(disk, "serial", "wwid") or disk for disk in disks}
+    models = {disk: _stated(disk, "model") for disk in disks}
+    due_s = time.monotonic()
+    while True:
+        counts = dict(counted(DISKSTATS.read_text().splitlines()))
+        now_s = time.time()
+        rows = [
+            row | {"model": models[disk]}
+            for disk in disks
+            if disk in counts and (row := differences.row(host, called[disk], now_s, counts[disk]))
+        ]
+        if rows:
+            yield observed(rows, "live", (*CAVEATS, *how.caveats()))
+        # Looks that a suspended or busy machine missed are not made up for.
+        due_s = max(due_s + every_s, time.monotonic())
+        time.sleep(due_s - time.monotonic())
+
+
+def _stated(disk: str, *names: str) -> str | None:
+    """What a disk says of itself; a serial number is its name, since the kernel's may be another's tomorrow."""
+    for name in names:
+        try:
+            text = (SYSFS / disk / "device" / name).read_text(errors="replace").strip()
+        except OSError:
+            continue
+        if text:
+            return " ".join(text.split())
+    return None

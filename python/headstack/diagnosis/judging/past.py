@@ -1,0 +1,262 @@
+"""What a disk has shown itself: latency over load, with how far that is known.
+
+Quarters of an hour under a like load are a *spell*. What the curve misses at a load it misses in all of them, so a
+spell is one observation, however long: its variance is that of the misfit, and of the noise over its quarters. The
+curve is a Bayesian regression whose priors are the physics of a queue, not data; where a load lies far from those that
+were seen, its own variance says so, and the disk is not judged there.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from headstack.diagnosis.judging.evidence import POOL_MAX, Array, normal_quantile
+from headstack.diagnosis.judging.expectation import SICK, Health, health_of, plain_health
+from headstack.diagnosis.judging.levels import Slow
+
+STEPS_NEEDED = 96
+"""A day, so that day and night are in it."""
+LIKE = np.array([math.log(1.1), math.log(1.1), 0.05])
+"""How far rate, size and share of reads of a step may be from those of its spell."""
+SPELL = 16
+"""Steps, at most: a load that never changes is to be seen more than once in a day."""
+PRIOR = np.array([10.0, 0.5, 0.5, 0.5, 0.1, 0.1, 0.1])
+"""Deviations of the weights of ``_basis``, about 0. The slope over the rate is that of waiting, u / (1 - u) at a
+utilisation u of a third; that over size is between 0 (all setup) and 1 (all transfer), and bends by at most 1/8 of
+its square; the share of reads changes latency by some half. The rest is of second order."""
+RATE = (1, 4, 6)
+"""The weights of ``_basis`` that belong to the rate."""
+MISFIT, NOISE = 0.06, 0.04
+"""Deviations that are supposed before much was seen: the median over loads of five simulated drives (0.03 to 0.14),
+and of quarters of an hour under one load."""
+SUPPOSED = 4.0
+"""How many spells or quarters these are worth."""
+MISFITS = np.geomspace(0.01, 1.0, 17)
+BY_BUSY = 1.5
+"""Where latency varies so many times as much as busy time for each request at the same load, the latter is judged."""
+DEEPER = SICK
+"""How much more than ever may be in flight without explaining anything: a slow disk has more in flight, too."""
+BOUNDS = 13
+"""Rates between the one that is judged and the farthest that was seen, at which a bound is looked for."""
+ARRAYS = ("weights", "busy_weights", "covariance", "centre", "rates", "middle")
+KEPT_EVERY = 8
+WEEK = 672
+"""Steps. What is younger is not learnt from: a disk that slowly fails would teach that it is well."""
+DRIFT = math.log(1.1)
+"""How far all that is learnt later may move what was expected of the first day."""
+
+
+@dataclass
+class Past:
+    """What a disk has shown of one kind of request, learnt in its first day, and later from health that is a week
+    old."""
+
+    spells: list[list[float]] = field(default_factory=list)
+    """First step, steps, means of the logarithm of latency and of features, and mean squares of the logarithms of
+    latency and of busy time."""
+    young: list[list[float]] = field(default_factory=list)
+    """Single steps of the last week, of which one in ``KEPT_EVERY`` is kept."""
+    weights: Array = field(default_factory=lambda: np.zeros(len(PRIOR)))
+    covariance: Array = field(default_factory=lambda: np.diag(PRIOR**2))
+    busy_weights: Array = field(default_factory=lambda: np.zeros(len(PRIOR)))
+    """Weights of the curve of busy time for each request."""
+    centre: Array = field(default_factory=lambda: np.zeros(3))
+    rates: Array = field(default_factory=lambda: np.zeros(2))
+    """The logarithms of the lowest and the highest rate that were learnt from."""
+    deepest: float = 0.0
+    """The logarithm of most that was in flight while busy."""
+    by_busy: bool = False
+    """Whether busy time for each request is judged, not latency: by Little's law that is latency over what is in
+    flight. So it is where that changes for other reasons than the load."""
+    deviation: float = NOISE
+    """Of steps at a load that is known."""
+    health: Health = field(default_factory=Health)
+    anchor: float = 0.0
+    """What the first day expects in the middle of its load."""
+    middle: Array = field(default_factory=lambda: np.zeros(3))
+    known: bool = False
+
+    @property
+    def learnt(self) -> int:
+        """Steps that were learnt from."""
+        return int(sum(spell[1] for spell in self.spells))
+
+    def residual(self, latency: float, features: Array) -> tuple[float, float, bool]:
+        """The logarithm of a latency over what is expected; how far it can be trusted, as the deviation at known loads
+        over that at this one; and whether it also proves health. NaN where nothing follows.
+
+        Under a rate too far from all that were seen, the nearest known rate bounds what a healthy disk takes: less at a
+        lower rate, more at a higher one. Above the first bound a disk is slow, and below the second it is fine."""
+        load = features[:3]
+        busy_s = latency - float(features[3])
+        # No healthy disk takes more than in proportion to what is in flight.
+        deeper = float(features[3]) if self.by_busy else max(float(features[3]) - self.deepest - DEEPER, 0.0)
+        if math.sqrt(self._variance(load)) <= SICK:
+            expected = min(self._expected(load), self._expected(np.array([max(load[0], self.rates[0]), *load[1:]])))
+            residual, trust = latency - deeper - expected, self._trust(load)
+            if deeper > 0.0 and not self.by_busy:
+                # The queue may have grown since each request takes longer; then it is busy longer for each.
+                return max(residual, busy_s - float(self._terms(load) @ self.busy_weights)), trust, False
+            return residual, trust, True
+        for rate in np.linspace(load[0], self.rates[1], BOUNDS)[1:]:
+            bound = np.array([rate, *load[1:]])
+            if rate > load[0] and math.sqrt(self._variance(bound)) <= SICK:
+                residual = latency - deeper - self._expected(bound)
+                return residual, self._trust(bound) * math.exp((load[0] - rate) / 2.0), False
+        for rate in np.linspace(load[0], self.rates[0], BOUNDS)[1:]:
+            bound = np.array([rate, *load[1:]])
+            if rate < load[0] and math.sqrt(self._variance(bound)) <= SICK:
+                residual = latency - self._expected(bound)
+                return (residual, self._trust(bound), True) if residual <= 0.0 else (math.nan, 1.0, False)
+        return math.nan, 1.0, False
+
+    def learn(self, step: int, latency: float, features: Array, healthy: bool) -> None:
+        """Takes a step in. What is not healthy teaches nothing."""
+        if not self.known:
+            self._join(step, latency, features)
+            if self.learnt == STEPS_NEEDED:
+                self._fit()
+                self.middle = np.median(np.array(self.spells)[:, 3:6], axis=0)
+                self.anchor = self._expected(self.middle)
+                self.known = True
+        elif not healthy:
+            # It may have begun before it was seen.
+            self.young = []
+        elif step % KEPT_EVERY == 0:
+            self.young.append(_spell(step, latency, features))
+            if step - self.young[0][0] >= 2 * WEEK:
+                old = [spell for spell in self.young if step - spell[0] >= WEEK]
+                self.young = self.young[len(old) :]
+                self.spells = (self.spells + old)[-POOL_MAX:]
+                self._fit()
+                moved = self._expected(self.middle) - self.anchor
+                self.weights[0] -= moved - min(max(moved, -DRIFT), DRIFT)
+
+    def _join(self, step: int, latency: float, features: Array) -> None:
+        """Adds a step to the spell that lasts, or begins one."""
+        new = np.array(_spell(step, latency, features))
+        if self.spells:
+            last = np.array(self.spells[-1])
+            count = last[1]
+            if count < SPELL and (np.abs(new[3:6] - last[3:6]) <= LIKE).all():
+                last[2:] += (new[2:] - last[2:]) / (count + 1)
+                last[1] = count + 1
+                self.spells[-1] = last.tolist()
+                return
+        self.spells.append(new.tolist())
+
+    def _terms(self, load: Array) -> Array:
+        return np.asarray(_basis(load[None, :] - self.centre)[0])
+
+    def _expected(self, load: Array) -> float:
+        return float(self._terms(load) @ self.weights)
+
+    def _variance(self, load: Array) -> float:
+        """The variance of the curve at a load. Where the rate was left out, it is that of any slope over the rate
+        beyond the rates that were seen."""
+        basis = self._terms(load)
+        beyond = 0.0
+        if not self.covariance[RATE[0], RATE[0]] > 0.0:
+            beyond = max(float(self.rates[0] - load[0]), float(load[0] - self.rates[1]), 0.0)
+        return float(basis @ self.covariance @ basis + (PRIOR[RATE[0]] * beyond) ** 2)
+
+    def _trust(self, load: Array) -> float:
+        return self.deviation / math.sqrt(self.deviation**2 + self._variance(load))
+
+    def _fit(self) -> None:
+        rows = np.array(self.spells)
+        count, load = rows[:, 1], rows[:, 3:6]
+        self.centre = np.average(load, axis=0, weights=count)
+        self.rates = np.array([rows[:, 3].min(), rows[:, 3].max()])
+        self.deepest = float(rows[:, 6].max())
+        basis = _basis(load - self.centre)
+        of_latency = _regression(basis, rows[:, 2], rows[:, 7], count)
+        of_busy = _regression(basis, rows[:, 2] - rows[:, 6], rows[:, 8], count)
+        if not self.known:
+            self.by_busy = of_latency.deviation > BY_BUSY * of_busy.deviation
+        curve = of_busy if self.by_busy else of_latency
+        self.weights, self.covariance, self.deviation = curve.weights, curve.covariance, curve.deviation
+        self.busy_weights = of_busy.weights
+        freedom = max(len(rows) - basis.shape[1], 0) + SUPPOSED
+        # Kish's design effect: steps of a spell share the misfit.
+        together = float((count**2).sum() / count.sum()) - 1.0
+        time = 1.0 + together * curve.misfit**2 / curve.deviation**2
+        self.health = Health(self.deviation * _student(freedom), time, Slow(curve.misfit, freedom))
+
+    def plain(self) -> dict[str, Any]:
+        arrays = {name: getattr(self, name).tolist() for name in ARRAYS}
+        plain = ("spells", "young", "deepest", "by_busy", "deviation", "anchor", "known")
+        return arrays | {name: getattr(self, name) for name in plain} | plain_health(self.health)
+
+    @staticmethod
+    def of(plain: dict[str, Any]) -> Past:
+        told = {name: value for name, value in plain.items() if name not in plain_health(Health())}
+        arrays = {name: np.array(told[name]) for name in ARRAYS}
+        return Past(**(told | arrays), health=health_of(plain))
+
+
+def _spell(step: int, latency: float, features: Array) -> list[float]:
+    return [float(step), 1.0, latency, *features.tolist(), latency**2, (latency - features[3]) ** 2]
+
+
+def _basis(load: Array) -> Array:
+    rate, size, share = load.T
+    return np.column_stack([np.ones(len(load)), rate, size, share, rate**2, size**2, rate * size])
+
+
+class Curve(NamedTuple):
+    weights: Array
+    covariance: Array
+    misfit: float
+    """Of loads; a deviation."""
+    deviation: float
+    """Of steps, at any load."""
+
+
+def _regression(basis: Array, mean: Array, square: Array, count: Array) -> Curve:
+    """The curve through means of spells. Latency grows with the rate: where it falls on average, the rate follows from
+    the latency (a closed loop), explains nothing, and is left out."""
+    curve = _fitted(basis, PRIOR, mean, square, count)
+    slopes = curve.weights[1] + 2.0 * curve.weights[4] * basis[:, 1] + curve.weights[6] * basis[:, 2]
+    if float(np.average(slopes, weights=count)) >= 0.0:
+        return curve
+    kept = np.delete(np.arange(len(PRIOR)), RATE)
+    left = _fitted(basis[:, kept], PRIOR[kept], mean, square, count)
+    weights, covariance = np.zeros(len(PRIOR)), np.zeros((len(PRIOR), len(PRIOR)))
+    weights[kept] = left.weights
+    covariance[np.ix_(kept, kept)] = left.covariance
+    return left._replace(weights=weights, covariance=covariance)
+
+
+def _fitted(basis: Array, prior: Array, mean: Array, square: Array, count: Array) -> Curve:
+    """A curve with the misfit that makes the means of spells likeliest. ``square`` are mean squares."""
+    within = float((count * np.maximum(square - mean**2, 0.0)).sum())
+    noise = math.sqrt((within + SUPPOSED * NOISE**2) / ((count - 1).sum() + SUPPOSED))
+    level = float(np.average(mean, weights=count))
+    best, found = -math.inf, None
+    for misfit in MISFITS.tolist():
+        each = 1.0 / (misfit**2 + noise**2 / count)
+        weighted = basis * each[:, None]
+        precision = weighted.T @ basis + np.diag(prior**-2.0)
+        weights = np.linalg.solve(precision, weighted.T @ (mean - level))
+        left = float((each * (mean - level - basis @ weights) ** 2).sum() + ((weights / prior) ** 2).sum())
+        likelihood = 0.5 * (float(np.log(each).sum()) - np.linalg.slogdet(precision)[1] - left)
+        likelihood -= SUPPOSED / 2 * (2 * math.log(misfit) + (MISFIT / misfit) ** 2)
+        if likelihood > best:
+            weights[0] += level
+            best, found = likelihood, Curve(weights, np.linalg.inv(precision), misfit, math.hypot(misfit, noise))
+    assert found is not None
+    return found
+
+
+def _student(freedom: float) -> Array:
+    """Quantiles of Student's distribution, by Cornish and Fisher (Abramowitz and Stegun 26.7.5)."""
+    z = normal_quantile((np.arange(POOL_MAX) + 0.5) / POOL_MAX)
+    third = 3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z
+    return np.asarray(
+        z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2) + third / (384 * freedom**3)
+    )

@@ -1,0 +1,184 @@
+"""The page of a fleet: a row for each disk, the slow on top."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from itertools import groupby, pairwise
+from statistics import median
+from typing import TYPE_CHECKING
+
+from headstack._native import version
+from headstack.diagnosis.judging.verdict import CANNOT_TELL, FINE, SLOW
+from headstack.report.figures import Axis, Cell, Figure, Limit, Lines, Report, Section, Series, Table
+
+if TYPE_CHECKING:
+    from headstack.diagnosis.judging.session import Session
+    from headstack.diagnosis.judging.verdict import Verdict
+
+LEVELS = (1.05, 1.15, 1.3, 1.6, 2.0, 3.0, 5.0)
+BLOCKS = "▁▂▃▄▅▆▇█"
+"""What a row's small curve is made of: up to the first level, between the first and the second, and so on."""
+NOT_SEEN = "·"
+SPARK_PARTS = 24
+DRAWN_MAX = 8
+"""Slow disks whose course is drawn: of more, lines cannot be told apart."""
+BREAK = 4
+"""So many times as long as usual nothing was seen, where a line is broken."""
+HOUR_S, DAY_S = 3600.0, 86_400.0
+
+COLUMNS = [
+    "host",
+    "disk",
+    "verdict",
+    "over time",
+    "since (UTC)",
+    "times as slow",
+    "sure %",
+    "held against",
+    "evidence %",
+    "why",
+    "cause",
+    "next step",
+]
+
+
+def report_of(session: Session) -> Report:
+    """The verdicts of a session."""
+    from headstack.diagnosis.judging.session import headline  # start-up time
+
+    found = headline(session)
+    sections = [Section("Slow now", "", figures)] if (figures := _courses(session)) else []
+    sections.append(Section("Every disk", "", [_table(session)]))
+    question = "Which disks take longer than they should under their load, since when, and why?"
+    return Report(
+        "Disks, judged",
+        question,
+        "\n\n".join([f"{found[:1].upper()}{found[1:]}.", *_groups(session.verdicts)]),
+        sections,
+        version=version(),
+        remarks=_remarks(session),
+    )
+
+
+def spark(course: Sequence[tuple[float, float]], span_s: tuple[float, float]) -> str:
+    """How slow a disk was over time, in a few characters that any table holds; all rows have the same scale."""
+    begin_s, end_s = span_s
+    part_s = max(end_s - begin_s, 1.0) / SPARK_PARTS
+
+    def place(point: tuple[float, float]) -> int:
+        return min(SPARK_PARTS - 1, max(0, int((point[0] - begin_s) / part_s)))
+
+    shown = [NOT_SEEN] * SPARK_PARTS
+    for at, points in groupby(course, key=place):
+        factors = sorted(factor for _, factor in points)
+        # At a level itself it has not gone beyond it.
+        shown[at] = BLOCKS[bisect_left(LEVELS, factors[len(factors) // 2])]
+    return "".join(shown)
+
+
+def span_of(verdicts: Sequence[Verdict]) -> tuple[float, float]:
+    """From when to when anything is known of how slow disks were."""
+    times = [at_s for one in verdicts for at_s, _ in one.course] or [0.0]
+    return min(times), max(times)
+
+
+def _table(session: Session) -> Table:
+    span_s = span_of(session.verdicts)
+    rows: list[list[Cell]] = [
+        [
+            one.host or None,
+            one.disk,
+            one.kind,
+            spark(one.course, span_s) if one.course else None,
+            None if one.since_s is None else _moment(one.since_s),
+            _times(one),
+            None if one.confidence is None else round(100 * one.confidence, 1),
+            one.method,
+            None if one.evidence is None else round(100 * one.evidence, 1),
+            # Of hundreds of fine disks the same is to be said.
+            None if one.kind == FINE else one.why,
+            None if one.cause is None else f"{one.cause.name}: {one.cause.evidence}",
+            None if one.kind == FINE else one.next_step,
+        ]
+        for one in session.verdicts
+    ]
+    kept = [n for n in range(len(COLUMNS)) if any(row[n] is not None for row in rows)] or [0]
+    begin, end = map(_moment, span_s)
+    scale = ", ".join(f"{block} up to {level:g}" for block, level in zip(BLOCKS, LEVELS, strict=False))
+    note = (
+        f"Over time, from {begin} to {end}: how many times as long requests took as they should. {scale}, {BLOCKS[-1]} "
+        f"more; {NOT_SEEN} not known. Evidence is a share of what an alarm takes."
+    )
+    return Table(
+        "disks", "Disks, slow ones first", [COLUMNS[n] for n in kept], [[row[n] for n in kept] for row in rows], note
+    )
+
+
+def _times(one: Verdict) -> str | None:
+    """How many times as slow a disk is, as a cell."""
+    if one.slower is None:
+        return None
+    low, high = _short(one.slower.low), _short(one.slower.high)
+    return f"at least {low}" if one.slower.is_lower_bound else f"{low} to {high}"
+
+
+def _courses(session: Session) -> list[Figure]:
+    """How the slow ones became so."""
+    slow = [one for one in session.verdicts if one.kind == SLOW and one.course][:DRAWN_MAX]
+    if not slow:
+        return []
+    begin_s, end_s = span_of(slow)
+    unit, unit_s = ("Days", DAY_S) if end_s - begin_s > 3 * DAY_S else ("Hours", HOUR_S)
+    series = [
+        Series(
+            f"{one.host} {one.disk}".strip(),
+            [(at_s - begin_s) / unit_s for at_s, _ in _broken(one.course)],
+            [factor for _, factor in _broken(one.course)],
+        )
+        for one in slow
+    ]
+    axes = Axis(f"{unit} since {_moment(begin_s)} UTC", log=False), Axis("Times as slow as expected")
+    worst = slow[0]
+    says = f"{worst.host} {worst.disk}: {worst.why}".strip()
+    limits = [Limit(1.0, "as expected")]
+    return [Lines("course", "How slow, over time", *axes, series, limits=limits, says=says)]
+
+
+def _broken(course: Sequence[tuple[float, float]]) -> list[tuple[float, float | None]]:
+    """A course with a break wherever nothing was seen for much longer than usual."""
+    usual_s = median([after - before for (before, _), (after, _) in pairwise(course)] or [0.0])
+    points: list[tuple[float, float | None]] = []
+    for at_s, factor in course:
+        if points and at_s - points[-1][0] > BREAK * usual_s:
+            points.append((at_s, None))
+        points.append((at_s, factor))
+    return points
+
+
+def _groups(verdicts: Sequence[Verdict]) -> list[str]:
+    """What to do, in the order in which it matters."""
+    said = [f"{one.host} {one.disk}: {one.next_step}".strip() for one in verdicts if one.kind == SLOW][:DRAWN_MAX]
+    untold = sum(one.kind == CANNOT_TELL for one in verdicts)
+    if untold:
+        said.append(
+            f"Of {untold:,} {'disk' if untold == 1 else 'disks'} it cannot be told; the table says what is missing."
+        )
+    return said
+
+
+def _remarks(session: Session) -> str:
+    if session.span_s is None:
+        return "Nothing new was judged; these are the verdicts that were kept."
+    begin, end = map(_moment, session.span_s)
+    read = f"{session.rows:,} intervals of {', '.join(session.sources)}, from {begin} to {end} UTC."
+    return "\n\n".join([read, *(f"{caveat[:1].upper()}{caveat[1:]}." for caveat in session.caveats)])
+
+
+def _moment(time_s: float) -> str:
+    return datetime.fromtimestamp(time_s, UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def _short(value: float) -> str:
+    return f"{value:#.3g}".rstrip(".")

@@ -1,0 +1,184 @@
+"""Judging that goes on: part after part, and from one run of the command to the next."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import polars as pl
+
+from headstack._native import InputError
+from headstack.diagnosis.judging.observations import Observations
+from headstack.diagnosis.judging.sources.files import How
+from headstack.diagnosis.judging.verdict import CANNOT_TELL, FALSE_SHARE, KINDS, SLOW, Cause, Judgement, Slower, Verdict
+from headstack.io.atomic_files import write_text
+from headstack.io.counts import agreed, counted
+from headstack.io.json_text import read_json
+
+Judge: TypeAlias = Callable[..., Judgement]
+
+MARK = "headstack_judge"
+"""The key that tells a state file of ours; its value is the version."""
+VERSION = 1
+
+ALL_FINE, SOME_SLOW, NOTHING_TOLD = 0, 1, 4
+"""Exit codes."""
+
+
+@dataclass
+class Session:
+    """Verdicts so far, and what the next observations go on from."""
+
+    judge: Judge
+    how: How
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """What ``judge`` is told beside observations and state."""
+    state: dict[str, Any] | None = None
+    judged_s: dict[str, float] = field(default_factory=dict)
+    """Until when each disk was judged, host and disk joined by a tab: what is read twice counts once."""
+    verdicts: tuple[Verdict, ...] = ()
+    sources: list[str] = field(default_factory=list)
+    unsaid: set[str] | None = None
+    """Columns that no part has said anything of."""
+    span_s: tuple[float, float] | None = None
+    """Of what was judged in this run."""
+    rows: int = 0
+
+    def take(self, observed: Observations) -> bool:
+        """Judges what was observed, as far as it was not judged before; whether anything was new."""
+        fresh = replace(observed, frame=self._fresh(observed.frame))
+        if fresh.frame.is_empty():
+            return False
+        judgement = self.judge(fresh, state=self.state, **self.settings)
+        self.state, self.verdicts = judgement.state, in_order(judgement.verdicts)
+        frame = fresh.frame.select("host", "disk", "start_s", end_s=pl.col("start_s") + pl.col("length_s"))
+        for host, disk, end_s in frame.group_by("host", "disk").agg(pl.col("end_s").max()).iter_rows():
+            self.judged_s[f"{host}\t{disk}"] = end_s
+        (begin_s, end_s) = frame.select(pl.col("start_s").min(), pl.col("end_s").max()).row(0)
+        self.span_s = (self.span_s[0] if self.span_s else begin_s, end_s)
+        self.rows += frame.height
+        if observed.source not in self.sources:
+            self.sources.append(observed.source)
+        unsaid = set(observed.unsaid)
+        self.unsaid = unsaid if self.unsaid is None else self.unsaid & unsaid
+        return True
+
+    def _fresh(self, frame: pl.DataFrame) -> pl.DataFrame:
+        if not self.judged_s:
+            return frame
+        keys = [key.split("\t") for key in self.judged_s]
+        known = pl.DataFrame(
+            {"host": [key[0] for key in keys], "disk": [key[1] for key in keys], "judged_s": [*self.judged_s.values()]}
+        )
+        # Ends are sums of floats: what begins a millisecond before the last end begins there.
+        is_new = pl.col("judged_s").is_null() | (pl.col("start_s") >= pl.col("judged_s") - 1e-3)
+        fresh = frame.join(known, on=["host", "disk"], how="left", maintain_order="left").filter(is_new)
+        if fresh.height < frame.height:
+            self.how.remarks["intervals left out: they were judged before"] += frame.height - fresh.height
+        return fresh.drop("judged_s")
+
+    @property
+    def caveats(self) -> list[str]:
+        """What has to be known of the sources."""
+        unsaid = {"reads", "writes", "requests"} & (self.unsaid or set())
+        missing = ["requests are not counted: load is known by bytes alone"] if "requests" in unsaid else []
+        return [*missing, *self.how.caveats()]
+
+    @property
+    def exit_code(self) -> int:
+        """That of the command."""
+        kinds = {one.kind for one in self.verdicts}
+        if SLOW in kinds:
+            return SOME_SLOW
+        return NOTHING_TOLD if kinds in ({CANNOT_TELL}, set()) else ALL_FINE
+
+    def document(self) -> dict[str, Any]:
+        """Everything that is said, as JSON has it."""
+        return {
+            "headstack_verdicts": VERSION,
+            "sources": self.sources,
+            "from_s": self.span_s[0] if self.span_s else None,
+            "to_s": self.span_s[1] if self.span_s else None,
+            "intervals": self.rows,
+            "caveats": self.caveats,
+            "disks": [asdict(one) for one in self.verdicts],
+        }
+
+    def kept(self) -> dict[str, Any]:
+        """What the next run goes on from, as JSON has it."""
+        return {
+            MARK: VERSION,
+            "state": self.state,
+            "judged_s": self.judged_s,
+            "readings": self.how.readings,
+            "verdicts": [asdict(one) for one in self.verdicts],
+        }
+
+    def keep(self, path: Path) -> None:
+        """Writes the state file, whole or not at all."""
+        write_text(path, json.dumps(self.kept(), allow_nan=False) + "\n")
+
+    def go_on(self, path: Path) -> None:
+        """Goes on from a state file, where there is one. Raises ``InputError`` where it is not ours."""
+        if not path.exists():
+            return
+        try:
+            document = read_json(path)
+        except (OSError, ValueError) as error:
+            raise InputError(f"{path}: no readable state of judge: {error}") from None
+        self.go_on_from(document, str(path))
+
+    def go_on_from(self, document: Any, where: str) -> None:
+        """Goes on from what ``kept`` gave; messages call it ``where``."""
+        if not isinstance(document, dict) or MARK not in document:
+            raise InputError(f"{where}: no state of judge; allowed: what an earlier judgement has kept, or a new name")
+        if document[MARK] != VERSION:
+            raise InputError(f"{where}: version {document[MARK]} of the state; allowed: {VERSION}")
+        self.state, self.judged_s = document["state"], document["judged_s"]
+        self.how.readings.update(document["readings"])
+        self.verdicts = tuple(verdict_of(one) for one in document["verdicts"])
+
+
+def headline(session: Session) -> str:
+    """The answer in a sentence."""
+    count = {kind: sum(one.kind == kind for one in session.verdicts) for kind in KINDS}
+    disks = len(session.verdicts)
+    if not disks:
+        return "no disk was seen for a whole interval: nothing can be told"
+    slow = f"{count[SLOW]} of {counted(disks, 'disk')} {agreed(count[SLOW], 'is', 'are')} slow"
+    if not count[SLOW]:
+        slow = f"no disk of {disks:,} is found slow"
+    elif disks > 1:
+        stand = sum(one.stands for one in session.verdicts)
+        slow += f" ({stand:,} also where at most {FALSE_SHARE:.0%} of those that are named over all disks may be false)"
+    untold = f"; of {count[CANNOT_TELL]:,} it cannot be told" if count[CANNOT_TELL] else ""
+    return f"{slow}{untold}"
+
+
+def in_order(verdicts: tuple[Verdict, ...]) -> tuple[Verdict, ...]:
+    """The slow first, of these the slowest; then those of which nothing can be told."""
+
+    def place(one: Verdict) -> tuple[int, float, list[tuple[int, str]]]:
+        numbered = re.findall(r"(\d{1,9})|(\D+|\d+)", f"{one.host}\t{one.disk}")
+        name = [(int(number or 0), word) for number, word in numbered]
+        return KINDS.index(one.kind), -(one.slower.factor if one.slower else 0.0), name
+
+    return tuple(sorted(verdicts, key=place))
+
+
+def verdict_of(data: Mapping[str, Any]) -> Verdict:
+    """A verdict from its JSON form."""
+    slower, cause = data["slower"], data["cause"]
+    course = tuple((at_s, factor) for at_s, factor in data["course"])
+    return Verdict(
+        **dict(data)
+        | {
+            "slower": None if slower is None else Slower(**slower),
+            "cause": None if cause is None else Cause(**cause),
+            "course": course,
+        }
+    )

@@ -1,0 +1,164 @@
+"""What collectl writes of each disk: ``collectl -sD``, as it shows it or for plotting (``-P``)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from headstack._native import InputError
+from headstack.diagnosis.judging.sources.counters import judged
+from headstack.diagnosis.judging.sources.files import Clock, How, Row, opened, stem
+from headstack.diagnosis.judging.sources.times import Times
+
+HEADER = re.compile(r"^#.*(\[DSK:[^\]]+\]Reads|\bName\s+KBytes\s+Merged\s+IOs\b)", re.MULTILINE)
+DROPPED = "the first block of collectl is dropped: nothing says when its interval began"
+NO_DATE = "no dates in it: times of the day count from 1970"
+COLUMN = re.compile(r"\[DSK:([^\]]+)\](\w+)")
+TIME_OF_DAY = re.compile(r"(\d\d):(\d\d):(\d\d(?:\.\d+)?)")
+DATE = re.compile(r"\d{8}")
+KIB, MS = 1024.0, 1e-3
+DAY_S = 86400.0
+
+RATES: tuple[tuple[str, str, float], ...] = (
+    ("Reads", "reads", 1),
+    ("Writes", "writes", 1),
+    ("RKBytes", "read_bytes", KIB),
+    ("WKBytes", "write_bytes", KIB),
+)
+"""Columns a second."""
+MEANS: tuple[tuple[str, str, float], ...] = (
+    ("WaitR", "read_latency_s", MS),
+    ("WaitW", "write_latency_s", MS),
+    ("Wait", "latency_s", MS),
+    ("QueLen", "in_flight", 1),
+    ("Util", "busy", 1e-2),
+)
+SHOWN = {
+    13: ("RKBytes", "", "Reads", "", "WKBytes", "", "Writes", "", "", "QueLen", "Wait", "", "Util"),
+    15: ("RKBytes", "", "Reads", "", "WaitR", "WKBytes", "", "Writes", "", "WaitW", "", "QueLen", "Wait", "", "Util"),
+}
+"""What stands behind a disk's name on a terminal, by the number of figures: before release 4.0.5, and since."""
+
+
+def rows(paths: list[Path], how: How) -> Iterator[Row]:
+    """What disks did, from one time to the next."""
+    (path,) = paths
+    clock, host, times = Clock(path, how), how.host or stem(path), Times(how.zone)
+    how.remarks[DROPPED] = 1
+    held: dict[str, Mapping[str, float]] = {}
+    held_s: float | None = None
+    with opened(path) as stream:
+        for line in stream:
+            if found := re.match(r"# Host:\s+(\S+)", line):
+                host = how.host or found[1]
+        stream.seek(0)
+        for time_s, disk, fields in _lines(stream, path, how, times):
+            # A disk that comes again, or another time, begins the next block.
+            if held and (disk in held or time_s != held_s):
+                yield from _block(host, held, held_s, clock, how)
+                held = {}
+            held_s = time_s
+            held[disk] = fields
+    yield from _block(host, held, held_s, clock, how)
+    times.note_zone(how.remarks)
+
+
+def _block(
+    host: str, disks: Mapping[str, Mapping[str, float]], time_s: float | None, clock: Clock, how: How
+) -> Iterator[Row]:
+    if not disks:
+        return
+    interval = clock.interval(time_s)
+    if interval is None:
+        return
+    start_s, length_s = interval
+    for disk in judged(disks, how):
+        fields = disks[disk]
+        row: Row = {"host": host, "disk": disk, "start_s": start_s, "length_s": length_s}
+        row |= {column: fields[key] * unit * length_s for key, column, unit in RATES if key in fields}
+        row |= {column: fields[key] * unit for key, column, unit in MEANS if key in fields}
+        if "busy" in row:
+            row["busy"] = min(1.0, row["busy"])
+        yield row
+
+
+def _lines(
+    stream: Iterator[str], path: Path, how: How, times: Times
+) -> Iterator[tuple[float | None, str, dict[str, float]]]:
+    """Times, disks and their figures, in the order of the file."""
+    header: list[str] | None = None
+    day = _Day()
+    for line in stream:
+        if line.startswith("#"):
+            words = line.lstrip("#").replace(",", " ").split()
+            if any(map(COLUMN.match, words)):
+                header = words
+            continue
+        words = line.replace(",", " ").split()
+        if header is not None and len(words) == len(header):
+            yield from _plotted(dict(zip(header, words, strict=True)), path, times)
+        elif header is None and words:
+            yield from _shown(words, path, how, times, day)
+
+
+def _plotted(
+    fields: Mapping[str, str], path: Path, times: Times
+) -> Iterator[tuple[float | None, str, dict[str, float]]]:
+    text = fields["UTC"] if "UTC" in fields else _dated(fields.get("Date", ""), fields.get("Time", ""))
+    time_s = times.read(text)
+    if time_s is None:
+        raise InputError(f"{path}: {text!r} is no time; allowed: Date and Time as collectl -P writes them, or UTC")
+    disks: dict[str, dict[str, float]] = {}
+    for column, text in fields.items():
+        found = COLUMN.fullmatch(column)
+        if found and found[2] != "Name":
+            disks.setdefault(found[1], {})[found[2]] = _number(text, path)
+    for disk, figures in disks.items():
+        yield time_s, disk, figures
+
+
+def _shown(
+    words: list[str], path: Path, how: How, times: Times, day: _Day
+) -> Iterator[tuple[float | None, str, dict[str, float]]]:
+    date = words.pop(0) if DATE.fullmatch(words[0]) else None
+    clock = TIME_OF_DAY.fullmatch(words[0]) if words else None
+    time_s: float | None = None
+    if clock is not None:
+        time = words.pop(0)
+        if date is None:
+            how.remarks[NO_DATE] = 1
+            time_s = day.of(int(clock[1]) * 3600 + int(clock[2]) * 60 + float(clock[3]))
+        else:
+            time_s = times.read(_dated(date, time))
+    names = SHOWN.get(len(words) - 1)
+    if names is None:
+        return
+    disk, *figures = words
+    yield time_s, disk, {name: _number(text, path) for name, text in zip(names, figures, strict=True) if name}
+
+
+class _Day:
+    """Times of the day, of which the next is less than a day away."""
+
+    def __init__(self) -> None:
+        self.days, self.last_s = 0, 0.0
+
+    def of(self, time_s: float) -> float:
+        """Seconds since the first midnight."""
+        self.days += time_s < self.last_s
+        self.last_s = time_s
+        return self.days * DAY_S + time_s
+
+
+def _dated(date: str, time: str) -> str:
+    return f"{date[:4]}-{date[4:6]}-{date[6:]} {time}"
+
+
+def _number(text: str, path: Path) -> float:
+    """A figure; collectl shortens large ones."""
+    unit = {"K": 1e3, "M": 1e6, "G": 1e9}.get(text[-1:], 1.0)
+    try:
+        return float(text[:-1] if unit > 1 else text) * unit
+    except ValueError:
+        raise InputError(f"{path}: {text!r} is no figure of collectl; allowed: a number") from None

@@ -1,0 +1,98 @@
+"""Counters that only ever grow, as Linux keeps them for each disk: what an interval saw is a difference."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from headstack.diagnosis.judging.sources.files import How, Row
+
+SECTOR_BYTES = 512
+"""Of the kernel's counters, whatever the disk's own are."""
+
+COUNTS = ("reads", "read_bytes", "writes", "write_bytes", "flushes")
+TIMES = ("read_s", "write_s", "busy_s", "waited_s", "flush_s")
+"""Sums of time: reading, writing, with something in flight, that times what was in flight, flushing."""
+
+WRAP_S = 2**32 / 1000
+"""The kernel's sums of milliseconds have 32 bits: they begin anew after 49.7 days of summed time."""
+
+LONGEST_S = 3600.0
+"""Over a longer time than this a mean hides what it is of."""
+
+NO_DISKS = re.compile(
+    r"(z?ram|loop|fd|sr|md|dm-|bcache|drbd|zd)\d+.*|(h|s|v|xv)d[a-z]+\d+|(nvme\d+n|mmcblk|nbd|rbd)\d+p\d+|nvme\d+c\d+n\d+"
+    r"|mmcblk\d+(boot\d|rpmb)"
+)
+"""Partitions, memory, and what is made of other disks, which are seen by themselves."""
+
+
+def is_disk(name: str) -> bool:
+    """Whether a block device is a disk by itself, by its name."""
+    return NO_DISKS.fullmatch(name) is None
+
+
+NO_DEVICES = re.compile(r"(z?ram|loop|fd|sr)\d+.*")
+"""Memory, files and drives of removable media."""
+STACKED = "devices that are made of others are judged: no disk by itself is in it"
+
+
+def judged(names: Iterable[str], how: How) -> list[str]:
+    """The devices that are judged of those seen together: disks, or what is made of disks that are not seen."""
+    seen = list(dict.fromkeys(names))
+    if disks := [name for name in seen if is_disk(name)]:
+        return disks
+    stacked = [name for name in seen if NO_DEVICES.fullmatch(name) is None]
+    if stacked:
+        how.remarks[STACKED] = 1
+    return stacked
+
+
+class Differences:
+    """What disks did between one reading of their counters and the next."""
+
+    def __init__(self, how: How, wraps: bool) -> None:
+        self.how, self.wraps = how, wraps
+
+    def row(self, host: str, disk: str, time_s: float, counts: Mapping[str, float]) -> Row | None:
+        """The row of an interval that ends here; ``None`` for the first of a disk, or where counters began anew."""
+        key = f"{host}\t{disk}"
+        before = self.how.readings.get(key)
+        if before is not None and time_s < before[0]:
+            self.how.remarks["readings left out: they are older than what was read before"] += 1
+            return None
+        self.how.readings[key] = [time_s, dict(counts)]
+        if before is None or time_s - before[0] > LONGEST_S:
+            return None
+        length_s = time_s - before[0]
+        if length_s <= 0:
+            self.how.remarks["intervals dropped: time did not go on"] += 1
+            return None
+        grown = {}
+        for name, count in counts.items():
+            if name not in before[1]:
+                continue
+            was = before[1][name]
+            # A sum that has just begun anew was large and is small; else the machine, or the disk, has begun anew.
+            is_wrapped = self.wraps and name in TIMES and was > WRAP_S / 2 > count
+            grown[name] = count - was + (WRAP_S if is_wrapped else 0.0)
+        if any(by < 0 for by in grown.values()):
+            self.how.remarks["intervals dropped: counters began anew"] += 1
+            return None
+        return {"host": host, "disk": disk, "start_s": before[0], "length_s": length_s} | _row(grown, length_s)
+
+
+def _row(grown: Mapping[str, float], length_s: float) -> Row:
+    row: Row = {name: grown[name] for name in COUNTS if name in grown}
+    for count, spent, latency in (
+        ("reads", "read_s", "read_latency_s"),
+        ("writes", "write_s", "write_latency_s"),
+        ("flushes", "flush_s", "flush_latency_s"),
+    ):
+        if grown.get(count) and spent in grown:
+            row[latency] = grown[spent] / grown[count]
+    if "waited_s" in grown:
+        row["in_flight"] = grown["waited_s"] / length_s
+    if "busy_s" in grown:
+        row["busy"] = min(1.0, grown["busy_s"] / length_s)
+    return row

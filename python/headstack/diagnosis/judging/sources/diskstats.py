@@ -1,0 +1,48 @@
+"""``/proc/diskstats``: dumps of it, one after another."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from headstack.diagnosis.judging.sources.counters import SECTOR_BYTES, Differences, judged
+from headstack.diagnosis.judging.sources.files import Clock, How, Row, blocks, stem
+
+LINE = re.compile(r"^\s*\d+\s+\d+\s+\S+(\s+\d+){11,17}\s*$", re.MULTILINE)
+CAVEATS = ("disks go by the kernel's names, which may change when it starts", "latency counts from the kernel's queue")
+
+FIELDS: tuple[tuple[str, int, float], ...] = (
+    ("reads", 3, 1),
+    ("read_bytes", 5, SECTOR_BYTES),
+    ("read_s", 6, 1e-3),
+    ("writes", 7, 1),
+    ("write_bytes", 9, SECTOR_BYTES),
+    ("write_s", 10, 1e-3),
+    ("busy_s", 12, 1e-3),
+    ("waited_s", 13, 1e-3),
+    ("flushes", 18, 1),
+    ("flush_s", 19, 1e-3),
+)
+"""Names, places in a line from 0, units (the kernel's iostats.rst); flushes since Linux 5.5."""
+
+
+def counted(lines: Iterator[str] | list[str]) -> Iterator[tuple[str, dict[str, float]]]:
+    """The counters of each device of a dump."""
+    for line in lines:
+        fields = line.split()
+        if len(fields) >= 14 and LINE.fullmatch(line):
+            yield fields[2], {name: int(fields[at]) * unit for name, at, unit in FIELDS if at < len(fields)}
+
+
+def rows(paths: list[Path], how: How) -> Iterator[Row]:
+    """What disks did between dumps."""
+    clock, differences = Clock(paths[0], how), Differences(how, wraps=True)
+    host = how.host or stem(paths[0] if len(paths) == 1 else paths[0].parent)
+    for block in blocks(paths, how):
+        clock.interval(block.time_s)
+        assert clock.now_s is not None
+        dump = dict(counted(block.lines))
+        for disk in judged(dump, how):
+            if row := differences.row(host, disk, clock.now_s, dump[disk]):
+                yield row

@@ -1,0 +1,179 @@
+"""Files of monitoring, read from the beginning to the end in little memory."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import lzma
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import tzinfo
+from pathlib import Path
+from typing import IO, Any, TypeAlias, cast
+
+from headstack._native import InputError
+from headstack.diagnosis.judging.sources.times import Times
+from headstack.io.encodings import encoding_of
+
+Row: TypeAlias = dict[str, Any]
+"""A row of observations, by the columns that it has."""
+
+HEAD_BYTES = 1 << 16
+"""So much of a file tells what it is."""
+PIECE = 1 << 20
+LARGEST = 1 << 26
+"""Characters of one element of JSON; one of 36 disks has some ten thousand."""
+COMPRESSED: dict[bytes, Callable[..., Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
+
+
+@dataclass
+class How:
+    """What is told of files that they do not say themselves, and what is found out about them on the way."""
+
+    zone: tzinfo | None = None
+    """Of local times."""
+    every_s: float | None = None
+    """Between blocks without times."""
+    host: str | None = None
+    """Whose disks they are."""
+    readings: dict[str, list[Any]] = field(default_factory=dict)
+    """The last of the counters of each disk, host and disk joined by a tab: time and counts. From run to run these are
+    kept, so that the time between is an interval, too."""
+    remarks: Counter[str] = field(default_factory=Counter)
+    """What has to be known of what was read, and how often it was so."""
+
+    def caveats(self) -> list[str]:
+        """The remarks as sentences."""
+        return [what if count == 1 else f"{what} ({count} times)" for what, count in sorted(self.remarks.items())]
+
+
+@dataclass(frozen=True)
+class Block:
+    """What was written at one time."""
+
+    time_s: float | None
+    lines: list[str]
+
+
+def opened(path: Path) -> IO[str]:
+    """A text, compressed or not."""
+    with open(path, "rb") as raw:
+        begin = raw.read(6)
+    opener: Callable[..., Any] = next((of for magic, of in COMPRESSED.items() if begin.startswith(magic)), open)
+    with opener(path, "rb") as plain:
+        encoding = encoding_of(plain.read(4))
+    return cast("IO[str]", opener(path, "rt", encoding=encoding, errors="replace"))
+
+
+def head(path: Path) -> str:
+    """The beginning of a file; of one that is no text, its first bytes."""
+    with open(path, "rb") as raw:
+        if raw.read(4) == b"PAR1":
+            return "PAR1"
+    try:
+        with opened(path) as stream:
+            return stream.read(HEAD_BYTES)
+    except (EOFError, OSError, lzma.LZMAError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from None
+
+
+def stem(path: Path) -> str:
+    """What a file is called without its endings, which is what its host is called where nobody says otherwise."""
+    return path.name.split(".")[0] or path.name
+
+
+def blocks(paths: list[Path], how: How) -> Iterator[Block]:
+    """What was written at one time after another: under lines with a time, or in a file each, named by its time."""
+    times = Times(how.zone)
+    if len(paths) > 1:
+        named = [(times.of_name(path), path) for path in paths]
+        if all(time_s is not None for time_s, _ in named):
+            named.sort(key=lambda one: one[0] or 0.0)
+        for time_s, path in named:
+            with opened(path) as stream:
+                yield from _timed(stream, times, time_s)
+    else:
+        with opened(paths[0]) as stream:
+            yield from _timed(stream, times, None)
+    times.note_zone(how.remarks)
+
+
+def _timed(stream: IO[str], times: Times, time_s: float | None) -> Iterator[Block]:
+    lines: list[str] = []
+    for line in stream:
+        # Data lines are long or begin with what no time begins with; only short ones are tried.
+        found_s = times.of_line(line) if len(line) < 80 and "\t" not in line and "{" not in line else None
+        if found_s is None:
+            lines.append(line)
+            continue
+        if any(map(str.strip, lines)):
+            yield Block(time_s, lines)
+        time_s, lines = found_s, []
+    if any(map(str.strip, lines)):
+        yield Block(time_s, lines)
+
+
+class Clock:
+    """The intervals that blocks are of, by their times, or by what is known to lie between them."""
+
+    def __init__(self, path: Path, how: How, start_s: float | None = None) -> None:
+        self.path, self.how = path, how
+        self.now_s: float | None = None
+        self._next_s = start_s or 0.0
+
+    def interval(self, time_s: float | None) -> tuple[float, float] | None:
+        """Start and length of the interval that ends at a time; ``None`` for the first, and where time stands."""
+        if time_s is None:
+            if self.how.every_s is None:
+                raise InputError(
+                    f"{self.path}: says no times; --every TIME tells what lies between (iostat -t and zpool iostat "
+                    "-T u write them, and a line with the time may stand before each block)"
+                )
+            self.how.remarks["no times in it: they are counted from the date that it states, or from 1970"] = 1
+            time_s = self._next_s = self._next_s + self.how.every_s
+        before_s, self.now_s = self.now_s, time_s
+        if before_s is None:
+            return None
+        if time_s <= before_s:
+            self.how.remarks["intervals dropped: time did not go on"] += 1
+            return None
+        return before_s, time_s - before_s
+
+
+def elements(path: Path, how: How) -> Iterator[tuple[str, Any]]:
+    """The elements of the lists ``statistics`` of a JSON file, one at a time, each with what stood before its list."""
+    decoder = json.JSONDecoder()
+    with opened(path) as stream:
+        held, before, is_inside, at_end = "", "", False, False
+        while True:
+            if not is_inside:
+                key = held.find('"statistics"')
+                begin = held.find("[", key) if key >= 0 else -1
+                if begin >= 0:
+                    before, held, is_inside = held[:begin], held[begin + 1 :], True
+                    continue
+            else:
+                held = held.lstrip(" \t\r\n,")
+                if held.startswith("]"):
+                    held, is_inside = held[1:], False
+                    continue
+                try:
+                    found, end = decoder.raw_decode(held)
+                except json.JSONDecodeError as error:
+                    if at_end and held:
+                        # iostat ends its JSON when it ends by itself, not when it is killed.
+                        how.remarks["the file ends in the middle of a block, which is dropped"] += 1
+                        return
+                    if len(held) > LARGEST:
+                        raise InputError(f"{path}: is not JSON: {error.msg}") from None
+                else:
+                    held = held[end:]
+                    yield before, found
+                    continue
+            if at_end:
+                return
+            # Twice as much each time: a long element is not begun a thousand times.
+            piece = stream.read(max(PIECE, len(held)))
+            at_end, held = not piece, held + piece

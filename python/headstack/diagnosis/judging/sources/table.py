@@ -1,0 +1,192 @@
+"""Tables, CSV and Parquet, whose columns are declared: read lazily, a stretch of time at a time."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import polars as pl
+from polars.exceptions import PolarsError
+
+from headstack._native import InputError, parse_duration_ns
+from headstack.diagnosis.judging.observations import ALWAYS, SCHEMA, Observations, completed
+from headstack.diagnosis.judging.sources.files import How
+from headstack.diagnosis.judging.sources.times import Times
+
+PART_ROWS = 2_000_000
+"""Rows that are held at once, of the table's own; 130 bytes each where every column is known."""
+
+SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+BYTES = {"B": 1.0, "kB": 1e3, "KiB": 1024.0, "MB": 1e6, "MiB": 1048576.0, "sectors": 512.0}
+WORDS = ("host", "disk", "model")
+LATENCIES = {
+    "latency": "latency_s",
+    "read_latency": "read_latency_s",
+    "write_latency": "write_latency_s",
+    "flush_latency": "flush_latency_s",
+}
+COUNTS = ("reads", "writes", "requests", "flushes")
+SIZES = ("read_bytes", "write_bytes", "bytes")
+KEYS = ("time", "every", "length", *WORDS, *LATENCIES, *COUNTS, *SIZES, "in_flight", "busy")
+
+
+def declaration(text: str) -> dict[str, str]:
+    """What ``--columns`` says: ``KEY=COLUMN:UNIT,...``, or a file of the same keys."""
+    if text.endswith(".toml"):
+        try:
+            with open(text, "rb") as file:
+                found = tomllib.load(file)
+        except tomllib.TOMLDecodeError as error:
+            raise InputError(f"{text}: {error}") from None
+        where = text
+    else:
+        pairs = [pair.partition("=") for pair in text.split(",")]
+        if any(not equals for _, equals, _ in pairs):
+            raise InputError(f"--columns: {text!r}; allowed: KEY=COLUMN:UNIT,..., or a file NAME.toml of such keys")
+        found, where = {key.strip(): value.strip() for key, _, value in pairs}, "--columns"
+    return checked(found, where)
+
+
+def checked(found: Mapping[str, str], where: str) -> dict[str, str]:
+    """A declaration whose keys are known and enough. Raises ``InputError`` otherwise."""
+    for key, value in found.items():
+        if key not in KEYS:
+            raise InputError(f"{where}: {key} is unknown; allowed: {', '.join(KEYS)}")
+        if not isinstance(value, str):
+            raise InputError(f"{where}: {key}: {value!r} is no text; allowed: COLUMN:UNIT")
+    for key in ("disk", "time"):
+        if key not in found:
+            raise InputError(f"{where}: {key} is missing; allowed: {', '.join(KEYS)}")
+    if "every" not in found and "length" not in found:
+        raise InputError(f"{where}: how long intervals are is missing; allowed: every=15s, or length=COLUMN:UNIT")
+    return dict(found)
+
+
+def is_own(columns: list[str]) -> bool:
+    """Whether a table has the columns that observations have, and needs no declaration."""
+    return set(ALWAYS) <= set(columns)
+
+
+def scanned(paths: list[Path]) -> pl.LazyFrame:
+    """Files of one table, of which nothing is read yet."""
+    with open(paths[0], "rb") as file:
+        is_parquet = file.read(4) == b"PAR1"
+    try:
+        return pl.scan_parquet(paths) if is_parquet else pl.scan_csv(paths, infer_schema_length=10_000)
+    except PolarsError as error:
+        raise InputError(f"{paths[0]}: {error}") from None
+
+
+def parts(paths: list[Path], columns: Mapping[str, str] | None, how: How) -> Iterator[Observations]:
+    """Observations in order of time, some at once. Each part is a pass over the column of times."""
+    yield from parts_of(scanned(paths), str(paths[0]), columns, how)
+
+
+def parts_of(frame: pl.LazyFrame, where: str, columns: Mapping[str, str] | None, how: How) -> Iterator[Observations]:
+    """Observations of a table that messages call ``where``."""
+    try:
+        names = frame.collect_schema().names()
+        if columns is not None:
+            frame = declared(frame, columns, names, how)
+        elif is_own(names):
+            frame = frame.with_columns(pl.lit(None, kind).alias(n) for n, kind in SCHEMA.items() if n not in names)
+        else:
+            raise InputError(
+                f"{where}: a table with the columns {', '.join(names)}; --columns tells which of them says what, "
+                "such as disk=dev,time=ts:s,every=15s,latency=lat:ms"
+            )
+        for begin_s, end_s in _stretches(frame):
+            part = frame.filter((pl.col("start_s") >= begin_s) & (pl.col("start_s") < end_s))
+            found = completed(part).collect(engine="streaming")
+            yield Observations(found, "table", tuple(how.caveats()))
+    except PolarsError as error:
+        raise InputError(f"{where}: {error}") from None
+
+
+STRETCH_S = 600.0
+"""Parts are cut at multiples of it: what peers did at the same time stays together."""
+
+
+def _stretches(frame: pl.LazyFrame) -> Iterator[tuple[float, float]]:
+    """From when to when parts are, each with about so many rows."""
+    place = (pl.col("start_s") / STRETCH_S).floor().alias("place")
+    counted = frame.group_by(place).agg(rows=pl.len()).sort("place").collect(engine="streaming")
+    begin: float | None = None
+    held = 0
+    for at, rows in counted.drop_nulls().iter_rows():
+        if begin is not None and held + rows > PART_ROWS:
+            yield begin * STRETCH_S, at * STRETCH_S
+            begin, held = None, 0
+        begin = at if begin is None else begin
+        held += rows
+    if begin is not None:
+        yield begin * STRETCH_S, float("inf")
+
+
+class _Columns:
+    """The columns of a table as they are declared."""
+
+    def __init__(self, declared: Mapping[str, str], names: list[str]) -> None:
+        self.declared, self.names = declared, names
+
+    def of(self, key: str, units: Mapping[str, float], usual: str) -> tuple[pl.Expr, float, bool]:
+        """A column, its unit, and whether it is a rate."""
+        column, colon, unit = self.declared[key].rpartition(":")
+        if not colon:
+            column, unit = self.declared[key], usual
+        if column not in self.names:
+            has = ", ".join(self.names)
+            raise InputError(f"--columns: {key}: no column is called {column!r}; the table has {has}")
+        plain = unit.removesuffix("/s")
+        if plain not in units or (unit != plain and key not in (*COUNTS, *SIZES)):
+            allowed = ", ".join(filter(None, units)) or "none"
+            raise InputError(f"--columns: {key}: unit {unit!r} is unknown; allowed: {allowed}")
+        return pl.col(column), units[plain], unit != plain
+
+    def figure(self, key: str, units: Mapping[str, float], usual: str) -> pl.Expr:
+        """A column in seconds, bytes or as it is."""
+        column, unit, _ = self.of(key, units, usual)
+        return column.cast(pl.Float64) * unit
+
+    def start_s(self, how: How) -> pl.Expr:
+        """When intervals begin: a number with its unit, or a text such as ISO 8601 has."""
+        column = self.declared["time"].removesuffix(":iso")
+        if column == self.declared["time"]:
+            return self.figure("time", SECONDS, "s")
+        if column not in self.names:
+            raise InputError(f"--columns: time: no column is called {column!r}; the table has {', '.join(self.names)}")
+        times = Times(how.zone)
+
+        def read(text: str) -> float | None:
+            found_s = times.read(text)
+            times.note_zone(how.remarks)
+            return found_s
+
+        return pl.col(column).map_elements(read, return_dtype=pl.Float64)
+
+
+def declared(frame: pl.LazyFrame, declaration: Mapping[str, str], names: list[str], how: How) -> pl.LazyFrame:
+    """The columns of observations from those of a table."""
+    columns = _Columns(declaration, names)
+    plain = {"": 1.0}
+    length_s = (
+        columns.figure("length", SECONDS, "s")
+        if "length" in declaration
+        else pl.lit(parse_duration_ns(declaration["every"]) / 1e9)
+    )
+    found = {"host": pl.lit(how.host or ""), "length_s": length_s, "start_s": columns.start_s(how)}
+    for key in declaration:
+        if key in WORDS:
+            found[key] = columns.of(key, plain, "")[0].cast(pl.String)
+        elif key in LATENCIES:
+            found[LATENCIES[key]] = columns.figure(key, SECONDS, "s")
+        elif key in COUNTS or key in SIZES:
+            units, usual = (BYTES, "B") if key in SIZES else (plain, "")
+            is_rate = columns.of(key, units, usual)[2]
+            found[key] = columns.figure(key, units, usual) * (length_s if is_rate else 1.0)
+        elif key == "in_flight":
+            found[key] = columns.figure(key, plain, "")
+        elif key == "busy":
+            found[key] = columns.figure(key, plain | {"%": 0.01}, "")
+    return frame.select(found.get(name, pl.lit(None)).cast(kind).alias(name) for name, kind in SCHEMA.items())

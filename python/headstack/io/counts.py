@@ -1,0 +1,21 @@
+"""Counts in sentences: nouns and verbs agree with a count of 1."""
+
+from __future__ import annotations
+
+
+def counted(count: int, noun: str) -> str:
+    """A count and its noun, which takes an ``s`` in the plural.
+
+    >>> counted(1, "run"), counted(2_000, "run")
+    ('1 run', '2,000 runs')
+    """
+    return f"{count:,} {agreed(count, noun, noun + 's')}"
+
+
+def agreed(count: int, one: str, several: str) -> str:
+    """The word that goes with a count.
+
+    >>> agreed(1, "is", "are"), agreed(0, "is", "are")
+    ('is', 'are')
+    """
+    return one if count == 1 else several

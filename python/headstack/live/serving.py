@@ -1,0 +1,343 @@
+"""Live exports: the simulated system as a block device of this machine.
+
+with hs.serve("cheetah-x15-36lp", unix=["/tmp/s"]) as live:
+    ...                                 # nbd+unix:///?socket=/tmp/s
+print(live.fidelity["verdict"])
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+
+from headstack import _native
+from headstack._native import InputError
+from headstack.catalogue.options import OPTIONS, applied
+from headstack.io.atomic_files import failing, opened_pipe
+from headstack.io.values import duration_ns, size_bytes
+from headstack.simulation.runs import changed, first_spec
+
+CONSTANT = "constant:"
+"""A device on which every request takes the same time: ``constant:10ms``."""
+CONSTANT_SIZE = "1GiB"
+CONSTANT_BLOCK_BYTES = 512
+MEMORY_BYTES_MIN = 128 << 20
+
+SYSTEM_OPTIONS = tuple(o for o in OPTIONS if (o.group in ("Array", "Drive") and o.name != "lun") or o.name == "seed")
+"""What can be varied of the system, as in a run."""
+
+
+@dataclass(frozen=True)
+class Serving:
+    """How a system is exported: where clients come from, where the bytes are, how time goes.
+
+    ``data`` is ``memory``, ``discard`` or a file's path; ``keep`` are ranges (``0..64MiB``) whose bytes are kept all
+    the same. ``tcp`` are ``[HOST:]PORT``, on loopback (IPv4 and IPv6) where no host is said. ``fuse`` is a directory
+    with a file for each LUN, of which ``loop`` makes block devices; ``ublk`` has block devices of the kernel's own.
+    ``socket_mode`` says who may connect to ``unix`` sockets, in octal; ``faults`` is a file that says what goes wrong,
+    and when.
+    """
+
+    unix: tuple[str, ...] = ()
+    socket_mode: str = "600"
+    tcp: tuple[str, ...] = ()
+    stdio: bool = False
+    activated: bool = False
+    fuse: str | None = None
+    loop: bool = False
+    ublk: bool = False
+    data: str = "memory"
+    adopt: bool = False
+    """The file of ``data`` is served though no server has left it."""
+    keep: tuple[str, ...] = ()
+    memory: str | None = None
+    """For requests and connections; a quarter of what is free, at most 1 GiB, where nothing is said."""
+    speed: float = 1.0
+    realtime: bool = True
+    floor: str | None = None
+    faults: str | None = None
+    journal: str | None = None
+    """A file for every write, flush and trim with its data and its end, and for marks."""
+    control: str | None = None
+    metrics: str | None = None
+    record: str | None = None
+    size: str | None = None
+    tls_certificate: str | None = None
+    """PEM files: the server's certificate and key, and an authority of which clients have to show a certificate."""
+    tls_key: str | None = None
+    tls_client_ca: str | None = None
+    tls_required: bool = False
+    """Nobody is served in the clear."""
+    options: Mapping[str, str] = field(default_factory=dict)
+    """Options of the system as in a run, by name: ``{"write_cache": "off"}``."""
+
+
+class Live:
+    """A running export; leaving it as a context ends it."""
+
+    def __init__(self, name: str, service: _native.LiveService, record: str | None, notes: Iterable[str] = ()) -> None:
+        self.name = name
+        self.notes = [*notes, *service.notes]
+        """What differs from what was asked for, and faults that can have no effect, a line each."""
+        self._service, self._record = service, record
+        self.fidelity: dict[str, Any] | None = None
+        """How true the session was, once it is over."""
+
+    @property
+    def exports(self) -> list[tuple[str, int]]:
+        """Name and bytes of each LUN."""
+        return self._service.exports
+
+    @property
+    def addresses(self) -> list[str]:
+        """Ports as the system gave them: ``127.0.0.1:10809``."""
+        return self._service.addresses
+
+    @property
+    def metrics(self) -> str | None:
+        """Where Prometheus finds the metrics, as the system gave it."""
+        return self._service.metrics
+
+    @property
+    def files(self) -> list[str]:
+        """Files of the mount, one a LUN."""
+        return self._service.files
+
+    @property
+    def devices(self) -> list[str]:
+        """Block devices: ``/dev/ublkb0``, or ``/dev/loop0`` of a file of the mount."""
+        return self._service.devices
+
+    @property
+    def was_unmounted(self) -> bool:
+        """Somebody unmounted the directory from outside."""
+        return self._service.was_unmounted()
+
+    def order(self, order: Mapping[str, Any]) -> Any:
+        """Gives an order, as the control socket takes it, and returns its answer.
+
+        >>> with hs.serve("constant:0s", size="1MiB", unix=("live.sock",)) as live:
+        ...     status = live.order({"do": "status"})
+        >>> isinstance(status, dict)
+        True
+        """
+        return self._service.order(order)
+
+    def wait(self) -> None:
+        """Waits until somebody asks for the end.
+
+        >>> import threading
+        >>> live = hs.serve("constant:0s", size="1MiB", unix=("live.sock",))
+        >>> waiting = threading.Thread(target=live.wait)
+        >>> waiting.start()
+        >>> _ = live.stop()
+        >>> waiting.join()
+        """
+        self._service.wait()
+
+    def stop(self) -> dict[str, Any]:
+        """Ends the export and returns how true it was.
+
+        >>> live = hs.serve("constant:0s", size="1MiB", unix=("live.sock",))
+        >>> fidelity = live.stop()
+        >>> isinstance(fidelity, dict)
+        True
+        """
+        if self.fidelity is None:
+            with failing(self._record or ""):
+                self.fidelity = self._service.stop()
+        return self.fidelity
+
+    def __enter__(self) -> Live:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+def serve(
+    system: str | os.PathLike[str],
+    serving: Serving | None = None,
+    progress: Callable[[float], object] | None = None,
+    **settings: Any,
+) -> Live:
+    """Exports a system by name, file or part (``NAME@RANGE``), or ``constant:TIME``.
+
+    ``settings`` are the fields of :class:`Serving`. ``progress`` is called with the share done (0 to 1) while SSDs are
+    preconditioned, which takes about two minutes for each TB. Raises ``InputError`` for what cannot be, ``RunError``
+    where the machine refuses.
+
+    >>> with hs.serve("constant:0s", size="1MiB", unix=("live.sock",)) as live:
+    ...     live.exports[0][1]
+    1048576
+    """
+    serving = serving if serving is not None else Serving(**settings)
+    name = os.fspath(system)
+    asked = constant_device(name, serving) if name.startswith(CONSTANT) else simulated(name, serving)
+    notes = asked.pop("notes", ())
+    with nullcontext() if serving.record is None else opened_pipe(serving.record) as place:
+        service = _native.LiveService({**asked, "record": place}, progress)
+        return Live(asked["name"], service, serving.record, notes)
+
+
+def constant_device(name: str, serving: Serving) -> dict[str, Any]:
+    """A device without mechanics, as the extension takes it."""
+    if serving.options:
+        raise InputError(f"{next(iter(serving.options))}: a device of constant latency has no such thing")
+    latency_ns = duration_ns("constant", name.removeprefix(CONSTANT) or "0s")
+    if latency_ns < 0:
+        raise InputError(f"{name.removeprefix(CONSTANT)} is less than nothing", key="constant")
+    size = size_bytes("size", serving.size if serving.size is not None else CONSTANT_SIZE)
+    if size < CONSTANT_BLOCK_BYTES:
+        raise InputError(f"{serving.size} is less than a block of {CONSTANT_BLOCK_BYTES} bytes", key="size")
+    rest = size % CONSTANT_BLOCK_BYTES
+    size -= rest
+    notes = [f"size: {serving.size} is {size:,} bytes, in whole blocks of {CONSTANT_BLOCK_BYTES}"] if rest else []
+    options = {**options_of(serving, size), "part": None, "seed": 0}
+    return {"name": name, "system": None, "constant": [latency_ns, size], "options": options, "notes": notes}
+
+
+def simulated(name: str, serving: Serving) -> dict[str, Any]:
+    """A simulated system, as the extension takes it."""
+    if serving.size is not None:
+        raise InputError("a system has its own; write NAME@RANGE for a part of it", key="size")
+    known = {option.name for option in SYSTEM_OPTIONS}
+    for option in serving.options:
+        if option not in known:
+            raise InputError("no such option of systems", key=option)
+    spec = applied(first_spec(changed(name, serving.options), None), serving.options)
+    size = _native.system_size(spec["system"])
+    options = {**options_of(serving, size.capacity_bytes), "part": spec["span"], "seed": spec["seed"]}
+    return {
+        "name": spec["system_name"],
+        "system": spec["system"],
+        "constant": None,
+        "options": options,
+    }
+
+
+def options_of(serving: Serving, capacity: int) -> dict[str, Any]:
+    """What does not depend on the system."""
+    if serving.loop and serving.fuse is None:
+        raise InputError("a block device is made of a file of a mount: give --fuse DIR too", key="loop")
+    if not (serving.speed > 0 and serving.speed < 1e6):
+        raise InputError(f"{serving.speed} is not possible; 1 is real time, 0.1 ten times slower", key="speed")
+    return {
+        "unix": list(serving.unix),
+        "socket_mode": mode(serving.socket_mode),
+        "tcp": [address("tcp", text) for text in serving.tcp if loopback_port(text) is None],
+        "loopback": [port for text in serving.tcp if (port := loopback_port(text)) is not None],
+        "stdio": serving.stdio,
+        "activated": serving.activated,
+        "fuse": serving.fuse,
+        "loops": serving.loop,
+        "ublk": serving.ublk,
+        "tls": tls(serving),
+        "keeping": keeping(serving, capacity),
+        "speed": serving.speed,
+        "realtime": serving.realtime,
+        "memory_bytes": memory_bytes(serving),
+        "floor_ns": None if serving.floor is None else duration_ns("floor", serving.floor),
+        "faults": serving.faults,
+        "journal": serving.journal,
+        "control": serving.control,
+        "metrics": None if serving.metrics is None else address("metrics", serving.metrics),
+    }
+
+
+def memory_bytes(serving: Serving) -> int | None:
+    """What requests and connections may take."""
+    if serving.memory is None:
+        return None
+    size = size_bytes("memory", serving.memory)
+    if size < MEMORY_BYTES_MIN:
+        raise InputError(
+            f"{serving.memory} is too little for the longest requests; 128MiB or more is allowed", key="memory"
+        )
+    return size
+
+
+def tls(serving: Serving) -> dict[str, Any] | None:
+    """How connections are encrypted, as the extension takes it."""
+    if serving.tls_certificate is not None and serving.tls_key is not None:
+        return {
+            "certificate": serving.tls_certificate,
+            "key": serving.tls_key,
+            "client_ca": serving.tls_client_ca,
+            "required": serving.tls_required,
+        }
+    if serving.tls_certificate is not None or serving.tls_key is not None:
+        raise InputError("a certificate and its key belong together: --tls-certificate FILE --tls-key FILE", key="tls")
+    if serving.tls_client_ca is not None or serving.tls_required:
+        raise InputError("there is no certificate; give --tls-certificate FILE and --tls-key FILE", key="tls")
+    return None
+
+
+def keeping(serving: Serving, capacity: int) -> Any:
+    """Where the bytes are, as the extension takes it."""
+    if serving.adopt and serving.data in ("memory", "discard"):
+        raise InputError("there is no file: --data FILE", key="adopt")
+    if serving.data == "discard":
+        return {"discard": [kept_range(text, capacity) for text in serving.keep]}
+    if serving.keep:
+        raise InputError("only what is discarded can be kept in part: --data discard", key="keep")
+    if serving.data == "memory":
+        return "memory"
+    return {"adopted" if serving.adopt else "file": serving.data}
+
+
+def kept_range(text: str, capacity: int) -> tuple[int, int]:
+    """First byte and length of a range, which must lie on the system."""
+    first, separator, last = text.partition("..")
+    start, end = (size_bytes("keep", first), size_bytes("keep", last)) if separator else (0, size_bytes("keep", first))
+    if not 0 <= start < end <= capacity:
+        raise InputError(f"{text} is not a range of the system's {capacity} bytes; write 0..64MiB", key="keep")
+    return start, end - start
+
+
+def loopback_port(text: str) -> int | None:
+    """The port of ``PORT`` or ``localhost:PORT``, which is one of loopback, of IPv4 and IPv6; ``None`` of a host's."""
+    host, _, port = text.rpartition(":")
+    if host not in ("", "localhost") or text.startswith(":"):
+        return None
+    return int(address("tcp", port).rpartition(":")[2])
+
+
+def address(name: str, text: str) -> str:
+    """``HOST:PORT``, on loopback where no host is said."""
+    host, separator, port = text.rpartition(":")
+    if not (port.isascii() and port.isdecimal() and int(port) < 2**16):
+        raise InputError(f"{text!r} has no port; write 10809, 127.0.0.1:10809 or [::1]:10809", key=name)
+    host = (host if separator else "") or "127.0.0.1"
+    return f"{'127.0.0.1' if host == 'localhost' else host}:{port}"
+
+
+def mode(text: str) -> int:
+    """Permissions of a socket, in octal."""
+    if not (len(text) in (3, 4) and text.isascii() and set(text) <= set("01234567")) or int(text, 8) > 0o777:
+        raise InputError(f"socket-mode: {text!r} is not a mode; write 600 for the owner alone, 660 for his group too")
+    return int(text, 8)
+
+
+def endpoints(texts: Iterable[str]) -> dict[str, Any]:
+    """What ``--nbd`` says: ``unix:PATH``, ``tcp:[HOST:]PORT``, ``stdio`` or ``systemd``."""
+    unix, tcp, stdio, activated = [], [], False, False
+    for text in texts:
+        kind, _, place = text.partition(":")
+        if kind == "unix" and place:
+            unix.append(place)
+        elif kind == "tcp" and place:
+            tcp.append(place)
+        elif text == "stdio":
+            stdio = True
+        elif text == "systemd":
+            activated = True
+        else:
+            raise InputError(f"--nbd: {text!r} is unknown; allowed: unix:PATH, tcp:[HOST:]PORT, stdio, systemd")
+    return {"unix": tuple(unix), "tcp": tuple(tcp), "stdio": stdio, "activated": activated}

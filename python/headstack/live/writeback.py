@@ -1,0 +1,75 @@
+"""Writeback of a file system while a program works: what the kernel does within half a minute, again and again."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def sync_file_system(folder: Path) -> None:
+    """Syncs the file system of a folder, and no other."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        if LIBC.syncfs(descriptor) != 0:
+            raise OSError(ctypes.get_errno(), "syncfs")
+    finally:
+        os.close(descriptor)
+
+
+class Writeback:
+    """Syncs that run beside a program."""
+
+    def __init__(self, folder: Path, every_s: float) -> None:
+        self._folder, self._every_s = folder, every_s
+        self._took_s = 0.0
+        self._error: OSError | None = None
+
+    def pause(self) -> None:
+        """Waits for half of the time between two syncs, so that one comes after about every second transaction."""
+        time.sleep((self._every_s + self._took_s) / 2)
+
+    def repeat(self, over: threading.Event) -> None:
+        """Syncs until it is over, or a sync fails."""
+        while not over.wait(self._every_s):
+            began_s = time.monotonic()
+            try:
+                sync_file_system(self._folder)
+            except OSError as error:
+                self._error = error
+                return
+            self._took_s = time.monotonic() - began_s
+
+    def check(self) -> None:
+        """Raises ``OSError`` where a sync failed."""
+        if self._error is not None:
+            raise self._error
+
+
+@contextmanager
+def synced_in_the_background(folder: Path, every_s: float) -> Iterator[Writeback]:
+    """Syncs the file system every ``every_s`` seconds: unsynced data reach the device at any time and in any order, as
+    by the kernel's writeback. Without it, a program that forgets to sync is recorded with nothing to lose."""
+    writeback = Writeback(folder, every_s)
+    with meanwhile(writeback.repeat):
+        yield writeback
+    writeback.check()
+
+
+@contextmanager
+def meanwhile(work: Callable[[threading.Event], None]) -> Iterator[None]:
+    """Has a thread work until it is told that it is over."""
+    over = threading.Event()
+    thread = threading.Thread(target=work, args=[over])
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()

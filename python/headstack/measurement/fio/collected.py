@@ -1,0 +1,72 @@
+"""Everything of fio's that files and folders hold: results, logs, and what could not be read."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headstack._native import InputError
+from headstack.measurement.fio.loads import Load, folder_of, loads_of
+from headstack.measurement.fio.logs import Log, is_log
+from headstack.measurement.fio.logs import read as read_log
+from headstack.measurement.fio.report import report_of
+from headstack.report.figures import Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from headstack.report.figures import Report
+from headstack.measurement.fio.collection import Collection
+
+
+class Collected(Collection):
+    """What fio measured, as anybody's files have it."""
+
+    def report(self) -> Report:
+        """Everything as a report."""
+        return report_of(self)
+
+    def pictures(self, folder: str | os.PathLike[str]) -> list[Figure]:
+        """A picture of each figure of the report, in a folder. Needs the extra ``headstack[plot]``."""
+        from headstack.report.draw import draw  # start-up time
+
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        figures = [figure for section in self.report().sections for figure in section.figures]
+        drawn = [figure for figure in figures if not isinstance(figure, Table)]
+        return [draw(figure, Path(folder) / f"{figure.name}.png") for figure in drawn]
+
+
+def fio_results(*sources: str | os.PathLike[str]) -> Collected:
+    """What fio printed and logged, of any version from 2.0 on: files of its JSON, its logs, folders of both.
+
+    A file that is named must be readable; of a folder, what cannot be read is named and left out. Raises
+    ``InputError`` where nothing is left.
+
+    >>> _ = open("w_bw.1.log", "w").write("500, 2000, 0, 0, 0\\n1000, 1000, 0, 0, 0\\n")
+    >>> [log.unit for log in hs.fio_results("w_bw.1.log").logs]
+    ['MB/s']
+    """
+    loads: list[Load] = []
+    logs: list[Log] = []
+    bad: list[str] = []
+    for source in sources:
+        if os.path.isdir(source):
+            found, not_read = folder_of(source)
+            loads += found
+            bad += not_read
+            for path in sorted(path for path in Path(source).rglob("*.log") if is_log(path)):
+                try:
+                    logs.append(read_log(path))
+                except InputError as error:
+                    bad.append(str(error))
+        elif is_log(source):
+            logs.append(read_log(source))
+        else:
+            loads += loads_of(source)
+    name = ", ".join(os.fspath(source) for source in sources[:3]) + ("…" if len(sources) > 3 else "")
+    if not loads and not logs:
+        why = f": {'; '.join(bad[:3])}" if bad else ""
+        raise InputError(f"no results or logs of fio are in there{why}", file=name)
+    # Engines that wait leave empty logs of submission.
+    return Collected(name, tuple(loads), tuple(log for log in logs if log.entries), tuple(bad))

@@ -1,0 +1,126 @@
+"""The JSON objects in what fio printed: with notes round them, and numbers that JSON does not have."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from headstack._native import InputError
+
+Fields = dict[str, Any]
+
+NO_NUMBER = re.compile(r"(:\s*)-?(?:nan|inf)\b", re.IGNORECASE)
+"""What C prints of 0/0 and 1/0: figures that are not known."""
+OPENING = re.compile(r"^[ \t]*(\{)", re.MULTILINE)
+CLIENT = ("hostname", "port")
+"""What tells a client from others."""
+HOW = "fio --output-format=json writes one"
+STEP_S = 1.5
+"""fio tells how long it has been running in whole seconds."""
+
+
+def read(path: str | os.PathLike[str]) -> list[Fields]:
+    """The documents of a file, each of a run: of those that ``--status-interval`` prints of one run, the last.
+
+    Raises ``InputError`` where it holds none, or one is cut off.
+    """
+    name = os.fspath(path)
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return documents(file.read())
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=name) from None
+    except InputError as error:
+        raise InputError(f"{error}", file=name) from None
+
+
+def documents(text: str) -> list[Fields]:
+    """The same of a text.
+
+    >>> [one["jobs"] for one in documents('fio: a note\\n{"jobs": []}\\nmore {text}\\n')]
+    [[]]
+    """
+    found: list[Fields] = []
+    for document in _objects(NO_NUMBER.sub(r"\1null", text)):
+        if jobs_of(document) is None:
+            continue
+        if found and _is_later(document, found[-1]):
+            found.pop()
+        found.append(document)
+    if not found:
+        raise InputError(f"no JSON of fio is in there; {HOW}")
+    return found
+
+
+def jobs_of(document: Mapping[str, Any]) -> list[Fields] | None:
+    """The jobs of a document; those of a server's clients stand under another name, with their sum at the end."""
+    jobs = document.get("jobs")
+    if jobs is None and isinstance(document.get("client_stats"), list):
+        jobs = [job for job in document["client_stats"] if job.get("jobname") != "All clients"]
+    return jobs if isinstance(jobs, list) else None
+
+
+def shared_of(document: Mapping[str, Any], job: Mapping[str, Any]) -> Fields:
+    """The options that stand once for all jobs; of several clients, later versions have a list of them by client."""
+    shared = document.get("global options") or {}
+    if isinstance(shared, list):
+        own = [one for one in shared if all(one.get(name) == job.get(name) for name in CLIENT)]
+        shared = own[0] if own else {}
+    return {name: value for name, value in shared.items() if name not in CLIENT}
+
+
+def _objects(text: str) -> Iterator[Fields]:
+    # Names of files may hold anything.
+    decoder = json.JSONDecoder(strict=False)
+    at = 0
+    while opening := OPENING.search(text, at):
+        start = opening.start(1)
+        try:
+            found, at = decoder.raw_decode(text, start)
+        except json.JSONDecodeError as error:
+            if not re.match(r"\{\s*(\"|\})", text[start:]):
+                # A brace of somebody's note.
+                at = start + 1
+                continue
+            raise InputError(f"line {error.lineno}: the JSON is cut off or damaged: {error.msg}") from None
+        if isinstance(found, dict):
+            yield found
+
+
+def _is_later(document: Fields, before: Fields) -> bool:
+    """Whether a document tells of the run that the one before told of, a while later.
+
+    Another run begins after the one before was told of; and of one run, as much time has passed as it says.
+    """
+    jobs, jobs_before = jobs_of(document) or [], jobs_of(before) or []
+    told = [[(job.get("jobname"), *(job.get(name) for name in CLIENT)) for job in one] for one in (jobs, jobs_before)]
+    if told[0] != told[1]:
+        return False
+    times, lasted = [ended_s(one) for one in (before, document)], [_elapsed_s(one) for one in (jobs_before, jobs)]
+    if times[0] is None or times[1] is None:
+        return False
+    grown_s = lasted[1] - lasted[0]
+    runtimes = [float(_of(job, kind).get("runtime") or 0) for job in jobs for kind in ("read", "write")]
+    # Without milliseconds, as of clients, a time may be a second early.
+    coarse_s = 1e-3 if "timestamp_ms" in document else 1.0
+    has_begun_before = times[1] - max(runtimes, default=0.0) / 1e3 < times[0] - coarse_s
+    return has_begun_before or (grown_s >= 1 and abs(times[1] - times[0] - grown_s) <= STEP_S)
+
+
+def ended_s(document: Mapping[str, Any]) -> float | None:
+    """When it was printed, in seconds of the epoch."""
+    if isinstance(document.get("timestamp_ms"), int | float):
+        return float(document["timestamp_ms"]) / 1e3
+    return float(document["timestamp"]) if isinstance(document.get("timestamp"), int | float) else None
+
+
+def _elapsed_s(jobs: Sequence[Fields]) -> float:
+    return max((float(job.get("elapsed") or 0) for job in jobs), default=0.0)
+
+
+def _of(job: Mapping[str, Any], kind: str) -> Fields:
+    found = job.get(kind)
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,195 @@
+"""The far side of ``headstack measure --hosts``: measures what it is told to, when it is told to.
+
+It speaks lines of JSON on stdin and stdout, and listens on no port. When stdin ends, or nobody has said anything for a
+while, whoever asked is gone: it ends what it measures and itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import select
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+from headstack import _native
+from headstack._native import InputError, RunError
+from headstack.catalogue.scenario import Scenario
+from headstack.catalogue.workload import Workload
+from headstack.io.json_text import line_of
+from headstack.measurement.access import Access
+from headstack.measurement.jobfiles.job_file import JobFile
+from headstack.measurement.jobfiles.jobs import measure_file
+from headstack.measurement.measurement import prepared, scenario_measured
+from headstack.results.results import Results
+
+PROTOCOL = 2
+"""Of what is said between the two sides; both have the same, or do not begin."""
+TELL_EVERY_S = 0.2
+SILENCE_S = 30.0
+"""Whoever asked says something every few seconds; so long without a word is as good as an end."""
+LEAVE_S = 5.0
+"""So long may what is under way take to end when whoever asked is gone."""
+EXIT_GONE = 3
+"""What was under way did not end: a run that failed, as in docs/results.md."""
+
+Said = dict[str, Any]
+
+
+def hello() -> Said:
+    """What an agent says of itself first."""
+    return {"protocol": PROTOCOL, "schema": _native.RESULT_SCHEMA, "version": _native.version()}
+
+
+class Agent:
+    """One session, on two descriptors."""
+
+    def __init__(self, source: int, sink: int) -> None:
+        self._source, self._sink = source, sink
+        self._one_line = threading.Lock()
+        self._asked: queue.SimpleQueue[Said | None] = queue.SimpleQueue()
+        self._starts: queue.SimpleQueue[int | None] = queue.SimpleQueue()
+        self._is_ending = False
+        self._is_alone = False
+        self._began: deque[int] = deque()
+        self._told_s = 0.0
+
+    def serve(self) -> None:
+        """Carries out one measurement, and returns when whoever asked has said goodbye."""
+        _native.begin_together(self._ready, self._began.append)
+        threading.Thread(target=self._listen, daemon=True).start()
+        self._tell({"hello": hello()})
+        asked = self._asked.get()
+        if asked is None:
+            return
+        try:
+            self._tell({"over": self._carry_out(asked)})
+        except KeyboardInterrupt:
+            self._tell({"failed": {"kind": "run", "message": "stopped by hand"}})
+        except InputError as error:
+            self._tell({"failed": {"kind": "input", "message": str(error)}})
+        except (RunError, OSError) as error:
+            self._tell({"failed": {"kind": "run", "message": str(error)}})
+        # Its clock is asked once more.
+        self._asked.get()
+
+    def _tell(self, said: Said) -> None:
+        line = line_of(said)
+        with self._one_line:
+            try:
+                while line:
+                    line = line[os.write(self._sink, line) :]
+            except OSError:
+                # Nobody reads any more; that stdin ends as well is seen in a moment.
+                self._is_alone = True
+
+    # What is heard.
+
+    def _listen(self) -> None:
+        rest = b""
+        while True:
+            if not select.select([self._source], [], [], SILENCE_S)[0]:
+                break
+            try:
+                heard = os.read(self._source, 1 << 16)
+            except OSError:
+                break
+            came = (_native.clock_ns(), time.time_ns(), _native.clock_ns())
+            if not heard:
+                break
+            *lines, rest = (rest + heard).split(b"\n")
+            for line in lines:
+                self._hear(json.loads(line), came)
+        self._leave()
+
+    def _hear(self, said: Said, came: tuple[int, int, int]) -> None:
+        if "clock" in said:
+            self._tell({"clock": [said["clock"], came, _native.clock_ns()]})
+        elif "measure" in said:
+            self._asked.put(said["measure"])
+        elif "start" in said:
+            self._starts.put(said["start"])
+        elif "end" in said:
+            self._end()
+        elif "alive" in said:
+            self._tell({"alive": True})
+
+    def _end(self) -> None:
+        self._is_ending = True
+        _native.ask_to_end()
+        self._starts.put(None)
+
+    def _leave(self) -> None:
+        """Nobody is there any more."""
+        self._is_alone = True
+        self._end()
+        self._asked.put(None)
+        self._asked.put(None)
+        time.sleep(LEAVE_S / 2)
+        # What does not come back is left.
+        _native.ask_to_end()
+        time.sleep(LEAVE_S / 2)
+        os._exit(EXIT_GONE)
+
+    # What is done.
+
+    def _ready(self) -> int | None:
+        if self._is_ending:
+            return None
+        self._tell({"ready": True})
+        return self._starts.get()
+
+    def _progress(self, now: dict[str, Any]) -> None:
+        at_s = time.monotonic()
+        if at_s - self._told_s >= TELL_EVERY_S or now["ending"]:
+            self._told_s = at_s
+            self._tell({"progress": now})
+
+    def _keep(self, results: Results) -> None:
+        """Tells what is measured, as soon as it is."""
+        columns = _columns()
+        for index in range(len(results)):
+            row = results[index]
+            labels = {name: text for name, text in row.items() if name not in columns}
+            whole = results._native.to_json(index)
+            self._tell({"result": {"began_ns": self._began.popleft(), "labels": labels, "whole": whole}})
+
+    def _carry_out(self, asked: Mapping[str, Any]) -> Said:
+        given: dict[str, Any] = asked["access"]
+        access = Access(**given | {"destroy": tuple(given["destroy"]), "over": tuple(given["over"])})
+        options: dict[str, list[str]] = asked["options"]
+        places: list[str] = asked["targets"]
+        if asked["file"] is not None:
+            read = asked["file"]
+            file = JobFile(**{**read, "phases": tuple(read["phases"]), "remarks": tuple(read["remarks"])})
+            chosen = {name: value for name, [value] in options.items()}
+            done = measure_file(file, places, access, chosen, self._progress, keep=self._keep)
+            return {"remarks": done.remarks[len(file.remarks) :], "stopped": done.stopped, "disks": done.disks}
+        [path] = places
+        if asked["scenario"] is not None:
+            scenario = Scenario(asked["scenario"])
+            self._keep(scenario_measured(path, scenario, asked["luns"], access, options, self._progress))
+            return {"remarks": [], "stopped": None, "disks": []}
+        demands = None if asked["workloads"] is None else [Workload(one) for one in asked["workloads"]]
+        opened, steps = prepared(path, demands, access, options)
+        for results in opened.each(steps, self._progress):
+            self._keep(results)
+        return {"remarks": [], "stopped": None, "disks": []}
+
+
+def _columns() -> set[str]:
+    """Columns of any result; others are labels of a sweep."""
+    return {field.name for table, fields in _native.result_fields() if table == "results" for field in fields}
+
+
+def serve() -> None:
+    """Serves on stdin and stdout; what anybody else prints goes to stderr."""
+    sink = os.dup(1)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    Agent(0, sink).serve()

@@ -1,0 +1,151 @@
+"""Hosts that are the workers of a Dask cluster: each runs one agent, and hands on what is said.
+
+Every line goes through the scheduler, which takes milliseconds; what that leaves unknown of the clocks is told as for
+any other way.
+"""
+
+from __future__ import annotations
+
+import json
+import queue
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from typing import Any
+
+from headstack.io.json_text import line_of
+from headstack.measurement.hosts.host import Host
+from headstack.measurement.hosts.link import AGENT, GOODBYE_S, Heard, Said
+from headstack.measurement.hosts.session import Open
+from headstack.simulation.chunks.cluster import client_of
+
+LOOK_S = 2.0
+"""How often it is looked whether a worker is there that says nothing."""
+
+
+def relay(session: str) -> str:
+    """On a worker: runs an agent until nobody wants it any more; returns its last word on stderr."""
+    distributed: Any = import_module("distributed")
+    client = distributed.get_client()
+    there, back = (distributed.Queue(f"{session}-{way}", client=client) for way in ("there", "back"))
+    agent = subprocess.Popen(
+        [sys.executable, "-m", "headstack", AGENT],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert agent.stdin is not None
+    said_last: list[str] = []
+
+    def hand_on() -> None:
+        for line in agent.stdout or ():
+            back.put(line.decode())
+        said_last.extend(line.decode(errors="replace").strip() for line in agent.stderr or ())
+        back.put(None)
+
+    handing_on = threading.Thread(target=hand_on, daemon=True)
+    handing_on.start()
+    while agent.poll() is None:
+        try:
+            # An agent that hears nothing for long ends itself, and this with it.
+            line = there.get(timeout=1)
+        except TimeoutError:
+            continue
+        if line is None:
+            break
+        try:
+            agent.stdin.write(line.encode())
+            agent.stdin.flush()
+        except OSError:
+            break
+    with suppress(OSError):
+        agent.stdin.close()
+    code = agent.wait()
+    handing_on.join(GOODBYE_S)
+    return f"the agent ended with {code}" + (f": {said_last[-1]}" if said_last else "")
+
+
+class WorkerLink:
+    """The way to the agent of one worker."""
+
+    def __init__(self, distributed: Any, client: Any, host: Host, heard: queue.SimpleQueue[Heard]) -> None:
+        self._distributed, self._client, self._host, self._heard = distributed, client, host, heard
+        session = uuid.uuid4().hex
+        self._there = distributed.Queue(f"{session}-there", client=client)
+        self._back = distributed.Queue(f"{session}-back", client=client)
+        self._future = client.submit(relay, session, workers=[host.address], allow_other_workers=False, pure=False)
+        self._is_closed = False
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        while not self._is_closed:
+            try:
+                line = self._back.get(timeout=LOOK_S)
+            except TimeoutError:
+                if self._is_there():
+                    continue
+                line = None
+            except Exception:
+                # The scheduler is gone, or the measurement over.
+                line = None
+            if line is None:
+                break
+            self._heard.put(Heard(self._host.name, time.monotonic_ns(), json.loads(line)))
+        self._heard.put(Heard(self._host.name, time.monotonic_ns(), None))
+
+    def _is_there(self) -> bool:
+        return (
+            self._future.status == "pending"
+            and self._host.address in self._client.scheduler_info(n_workers=-1)["workers"]
+        )
+
+    def say(self, said: Said) -> None:
+        """Sends a line."""
+        if not self._is_closed:
+            self._there.put(line_of(said).decode())
+
+    def why(self) -> str:
+        """How the agent ended, or its worker."""
+        try:
+            return str(self._future.result(timeout=GOODBYE_S))
+        except TimeoutError:
+            return "the worker is gone"
+        except Exception as error:
+            return f"the worker failed: {error}"
+
+    def hang_up(self) -> None:
+        """Has the relay close the agent's stdin."""
+        if not self._is_closed:
+            self._there.put(None)
+            self._is_closed = True
+
+    def close(self) -> None:
+        """Waits for the relay."""
+        try:
+            self._future.result(timeout=GOODBYE_S)
+        except Exception:
+            # It is gone already, or will hear nothing any more and end.
+            self._future.cancel()
+
+
+@contextmanager
+def workers(name: str) -> Iterator[tuple[list[Host], Open]]:
+    """The workers of ``dask://HOST:PORT``, each a host by its address, and what opens a way to one.
+
+    Raises ``InputError`` when nobody answers there, it has no worker, or one of another build than this process.
+    """
+    with client_of(name) as (distributed, client):
+        addresses = sorted(client.scheduler_info(n_workers=-1)["workers"])
+        hosts = [_host_of(address) for address in addresses]
+        yield hosts, lambda host, heard: WorkerLink(distributed, client, host, heard)
+
+
+def _host_of(address: str) -> Host:
+    place = address.partition("://")[2]
+    port = place.rpartition(":")[2]
+    return Host(place, address, int(port) if port.isdigit() else None)

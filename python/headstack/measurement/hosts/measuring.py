@@ -1,0 +1,174 @@
+"""One measurement from many hosts, as Python and the command line ask for it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TypeAlias, Unpack
+
+from headstack._native import InputError
+from headstack.io.values import duration_ns
+from headstack.measurement.access import SLOTS, Access, Progress
+from headstack.measurement.hosts.asked import Asked
+from headstack.measurement.hosts.host import Host, host_of, hosts_of, named_apart, with_targets
+from headstack.measurement.hosts.joined import HostResults
+from headstack.measurement.hosts.link import ssh_link
+from headstack.measurement.hosts.session import Open, Remark, Session
+from headstack.measurement.jobfiles.job_file import JobFile
+from headstack.simulation.runs import Demand, Options, several, swept, texts
+
+DASK = "dask://"
+SSH, REMOTE, READY_WITHIN = "ssh", "headstack", "10min"
+
+Job: TypeAlias = "str | os.PathLike[str] | JobFile"
+
+
+@dataclass(frozen=True)
+class Ways:
+    """How hosts are reached."""
+
+    ssh: str = SSH
+    """What leads to a host."""
+    remote: str = REMOTE
+    """What headstack is called there."""
+    ready_within: str = READY_WITHIN
+    """A host that is not ready by then stays out."""
+
+    @property
+    def ready_within_s(self) -> float:
+        """The same in seconds. Raises ``InputError`` where it is no time."""
+        return duration_ns("--ready-within", self.ready_within) / 1e9
+
+    @contextmanager
+    def to(self, hosts: Sequence[Host] | str, own_targets: Iterable[str]) -> Iterator[tuple[Sequence[Host], Open]]:
+        """The hosts, or the workers of a cluster, and what opens a way to one."""
+        if not isinstance(hosts, str):
+            yield hosts, lambda host, heard: ssh_link(host, self.ssh, self.remote, heard)
+            return
+        from headstack.measurement.hosts.cluster import workers  # start-up time
+
+        with workers(hosts) as (found, open_link):
+            yield with_targets(found, own_targets), open_link
+
+
+def measured_from(
+    hosts: Sequence[Host] | str,
+    own_targets: Iterable[str],
+    asked: Asked,
+    ways: Ways,
+    progress: Progress | None,
+    tell: Remark,
+) -> HostResults:
+    """Measures what is asked from hosts, or from the workers of a cluster (``dask://HOST:PORT``); ``tell`` is given
+    what happens meanwhile, a line each."""
+    with ways.to(hosts, own_targets) as (found, open_link):
+        told = asked.of_each(found)
+        session = Session(found, open_link, tell)
+        try:
+            results = session.measure(told, progress, ways.ready_within_s, swept(asked.options))
+        finally:
+            session.close()
+    files = {host.name: asked.file_of(host) for host in found}
+    results.files = {name: file for name, file in files.items() if file is not None}
+    of_files = (remark for file in results.files.values() for remark in file.remarks)
+    results.remarks = [*dict.fromkeys(of_files), *results.remarks]
+    return results
+
+
+def measure_hosts(
+    hosts: str | Iterable[str],
+    target: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (),
+    workload: Demand | Iterable[Demand] | None = None,
+    *,
+    targets: Mapping[str, str | os.PathLike[str]] = MappingProxyType({}),
+    file: Job | Mapping[str, Job] | None = None,
+    ssh_command: str = SSH,
+    remote_command: str = REMOTE,
+    ready_within: str = READY_WITHIN,
+    destroy: Iterable[str] = (),
+    over: Iterable[str] = (),
+    create: str | None = None,
+    overwrite: bool = False,
+    buffered: bool = False,
+    engine: str = "auto",
+    threads: int = 1,
+    slots: int = SLOTS,
+    connections: int = 1,
+    luns: Mapping[str, str] = MappingProxyType({}),
+    progress: Progress | None = None,
+    tell: Remark = lambda remark: None,
+    **options: Unpack[Options],
+) -> HostResults:
+    """Measures from many hosts at the same time, each of them on its own ``target``, or the one that ``targets`` gives
+    it by its name; the rest as in ``measure``. Every host needs headstack of the same version.
+
+    ``hosts`` are names as ``ssh`` has them (``["a", "root@b:2222"]``, ``"a,b"``, or ``"@LIST"``, a file with one a
+    line), or the workers of a Dask cluster (``"dask://10.0.0.1:8786"``). ``file`` is a job file that all of them carry
+    out, or one of each host's own by its name, in place of a workload.
+
+    Runs begin on all hosts at one moment. Of each there is a row of all together and one for each host;
+    ``HostResults.hosts()`` has what is known of their clocks. A host that fails is left behind and named in ``missing``
+    and in the notes, and ``tell`` hears of it at once. An interruption ends all of them.
+
+    Raises ``InputError`` or ``RunError`` where no host could measure anything, with the reason of the first.
+
+    >>> shell = "sh -c 'exec headstack measure-agent' ssh"
+    >>> results = hs.measure_hosts(["a", "b"], "null:1ms", depth=4, time="200ms", ssh_command=shell)
+    >>> [row["system"] for row in results]
+    ['a, b', 'a:null:1ms', 'b:null:1ms']
+    """
+    own_targets = [f"{name}={os.fspath(place)}" for name, place in targets.items()]
+    named = _named(hosts)
+    if not isinstance(named, str):
+        named = with_targets(named, own_targets)
+    files = file if isinstance(file, Mapping) else {}
+    _check(named, files, file is not None and workload is not None)
+    asked = Asked(
+        targets=[os.fspath(target)] if isinstance(target, str | os.PathLike) else [os.fspath(one) for one in target],
+        demands=None if workload is None else several(workload),
+        access=Access(
+            destroy=tuple(destroy),
+            over=tuple(over),
+            create=create,
+            overwrite=overwrite,
+            buffered=buffered,
+            engine=engine,
+            threads=threads,
+            slots=slots,
+            connections=connections,
+        ),
+        options={name: texts(value) for name, value in options.items()},  # type: ignore[arg-type]
+        luns=luns,
+        file=None if file is None or isinstance(file, Mapping) else _read(file),
+        files={name: _read(one) for name, one in files.items()},
+    )
+    return measured_from(named, own_targets, asked, Ways(ssh_command, remote_command, ready_within), progress, tell)
+
+
+def _named(hosts: str | Iterable[str]) -> Sequence[Host] | str:
+    if isinstance(hosts, str):
+        return hosts if hosts.startswith(DASK) else hosts_of(hosts)
+    return named_apart([host_of(one) for one in hosts])
+
+
+def _check(hosts: Sequence[Host] | str, files: Mapping[str, Job], has_both: bool) -> None:
+    if has_both:
+        raise InputError("a job file states its own workload; leave the workload out", key="file")
+    if isinstance(hosts, str):
+        return
+    names = [host.name for host in hosts]
+    for host in hosts:
+        if host.job_file is not None:
+            raise InputError(f"{host.name}={host.job_file}: job files of their own are given by file=", key="hosts")
+        if files and host.name not in files:
+            raise InputError(f"{host.name} has no job file; give it one", key="file")
+    for name in files:
+        if name not in names:
+            raise InputError(f"there is no host {name!r}; allowed: {', '.join(names)}", key="file")
+
+
+def _read(job: Job) -> JobFile:
+    return job if isinstance(job, JobFile) else JobFile.load(job)

@@ -1,0 +1,473 @@
+"""Results of job files in the form of ``fio --output-format=json``, for the programs that read that.
+
+Field for field as fio 3.33 prints them (``stat.c``, ``show_thread_status_json``). What fio counts and headstack does
+not is said where it is left out.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from headstack import _native
+from headstack._native import InputError
+
+if TYPE_CHECKING:
+    from headstack.measurement.jobfiles.job_file import JobFile
+    from headstack.measurement.jobfiles.phase_results import PhaseResults
+
+Fields = dict[str, Any]
+
+PERCENTILES = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5, 99.9, 99.95, 99.99)
+"""Those of fio where a job names none."""
+ETA_UNKNOWN = 2**31 - 1
+"""What fio prints of a job that is over."""
+
+NS_BUCKETS = (2, 4, 10, 20, 50, 100, 250, 500, 750, 1000)
+MS_BUCKETS = (*NS_BUCKETS, 2000)
+DEPTHS = (1, 2, 4, 8, 16, 32, 64)
+
+FLAGS = frozenset(
+    {"bs_unaligned", "exitall", "exitall_on_error", "fixedbufs", "group_reporting", "hipri", "new_group"}
+    | {"norandommap", "refill_buffers", "registerfiles", "sqthread_poll", "stonewall", "thread", "time_based"}
+    | {"listen", "pingpong", "userspace_reap", "verify_only", "zero_buffers"}
+)
+"""Options that fio does not print where they are written without a value (``FIO_OPT_STR_SET``)."""
+
+TRANSFERS = ("read", "write", "trim")
+UNIFIED = {"1": "mixed", "mixed": "mixed", "2": "both", "both": "both"}
+"""Values of ``unified_rw_reporting`` that report kinds of requests together."""
+EIO = 5
+"""The error number of failed requests; the notes of the result name each error."""
+
+VERIFYING = " (verify)"
+"""What stands behind a job's name in that of the stream of the reads which verified what it wrote."""
+
+GROUP_BITS = 6
+"""fio's histogram has 2^6 bins for each power of two (``FIO_IO_U_PLAT_BITS``),"""
+GROUPS = 29
+"""and so many powers; the last bin takes everything from 17.05 s on."""
+
+
+def fio_json(results: PhaseResults, plus: bool) -> Fields:
+    """The whole document."""
+    systems = {row["system"] for row in results}
+    # Phases of a measurement may have files of their own; several simulated systems are several answers.
+    if len(systems) > 1 and len(results) > len(results.file.phases):
+        raise InputError(f"fio's JSON tells of one system, and {len(systems)} were run: name one")
+    document = head(results.file)
+    firsts = [run for run in range(len(results)) if not is_loop(results.outcomes[run].phase)]
+    document["jobs"] = [entry for run in firsts for entry in entries(results, run, plus)]
+    document["disk_util"] = results.disks
+    return document
+
+
+def head(file: JobFile) -> Fields:
+    """What stands before the jobs."""
+    now = time.time()
+    document: Fields = {
+        "fio version": f"fio-3.33 (headstack {_native.version()})",
+        "timestamp": int(now),
+        "timestamp_ms": int(now * 1000),
+        "time": time.strftime("%a %b %e %H:%M:%S %Y", time.localtime(now)),
+    }
+    if file.options:
+        document["global options"] = _stated(file.options.items())
+    return document
+
+
+def bin_index(ns: int) -> int:
+    """The bin of fio's histogram that a latency falls into."""
+    if ns < 2 << GROUP_BITS:
+        return ns
+    error_bits = ns.bit_length() - 1 - GROUP_BITS
+    return min(
+        ((error_bits + 1) << GROUP_BITS) + ((ns >> error_bits) & ((1 << GROUP_BITS) - 1)), (GROUPS << GROUP_BITS) - 1
+    )
+
+
+def bin_middle_ns(index: int) -> int:
+    """What fio prints for a bin: its middle."""
+    if index < 2 << GROUP_BITS:
+        return index
+    error_bits = (index >> GROUP_BITS) - 1
+    base = 1 << (error_bits + GROUP_BITS)
+    return base + ((index % (1 << GROUP_BITS)) << error_bits) + (1 << error_bits >> 1)
+
+
+def _stated(options: Iterable[tuple[str, str]]) -> Fields:
+    """Options as fio prints them."""
+    return {name: value for name, value in options if value or name not in FLAGS}
+
+
+def is_loop(phase: Mapping[str, Any]) -> bool:
+    """Whether a phase is one more loop of the phase before it, whose jobs fio reports as one."""
+    return bool(phase.get("loops_previous"))
+
+
+def entries(results: PhaseResults, run: int, plus: bool) -> Iterator[Fields]:
+    """The jobs of a phase that is over, with those of its further loops."""
+    made: list[Entry] = []
+    for number in range(run, len(results)):
+        outcome = results.outcomes[number]
+        if number > run and not is_loop(outcome.phase):
+            break
+        result = results._native.whole(number)
+        loop = made_of(results.file, outcome.phase, streams_of(outcome.phase, result), result, plus)
+        for entry, further in zip(made, loop, strict=False):
+            entry.add_loop(further)
+        made = made or loop
+        elapsed_s = outcome.elapsed_s
+    return printed(results.file, run - loops_before(results, run), elapsed_s, made)
+
+
+def loops_before(results: PhaseResults, run: int) -> int:
+    """How many of the phases before a run are further loops of others."""
+    return sum(is_loop(outcome.phase) for outcome in results.outcomes[:run])
+
+
+def streams_of(phase: Mapping[str, Any], result: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """The streams of a phase; of one job alone, a result has none."""
+    names = _native.phase_stream_names(phase)
+    return result["streams"] or [{"name": names[0][0], "kinds": result["kinds"], "facts": []}]
+
+
+def entries_of(
+    file: JobFile,
+    phase: Mapping[str, Any],
+    run: int,
+    elapsed_s: float,
+    streams: Sequence[Mapping[str, Any]],
+    result: Mapping[str, Any],
+    plus: bool,
+) -> Iterator[Fields]:
+    """The jobs of a phase: an entry for each of its streams."""
+    return printed(file, run, elapsed_s, made_of(file, phase, streams, result, plus))
+
+
+def printed(file: JobFile, run: int, elapsed_s: float, made: Sequence[Entry]) -> Iterator[Fields]:
+    """Jobs of a phase as fio prints them."""
+    total_bytes = {kind: sum(entry.kinds[kind]["bytes"] for entry in made) for kind in TRANSFERS}
+    groups = groups_of(file, run)
+    for entry in made:
+        fields = entry.fields(groups.get(entry.job["name"], run), elapsed_s, total_bytes)
+        if file.source == "fio":
+            # The names of jobs on the command line are options, those of a file are sections.
+            fields["job options"] = {"name": fields["jobname"]} | fields["job options"]
+        elif not fields["job options"]:
+            del fields["job options"]
+        yield fields
+
+
+def groups_of(file: JobFile, run: int) -> dict[str, int]:
+    """The group numbers of a phase's jobs by their names: fio begins a group at each ``stonewall`` and ``new_group``,
+    and none at a ``wait_for``."""
+    groups: dict[str, int] = {}
+    if file.program != "fio":
+        return groups
+    number, is_first = 0, True
+    for phase in [phase for phase in file.phases if not is_loop(phase)][: run + 1]:
+        groups = {}
+        for job in phase["jobs"]:
+            stated = file.options | dict(job["as_written"])
+            begins = any(stated.get(option, "0") != "0" for option in ("stonewall", "new_group"))
+            # Copies that have files of their own are jobs of their own.
+            number += begins and not is_first and job["first_copy"] == 0
+            groups[job["name"]] = number
+            is_first = False
+    return groups
+
+
+def made_of(
+    file: JobFile,
+    phase: Mapping[str, Any],
+    streams: Sequence[Mapping[str, Any]],
+    result: Mapping[str, Any],
+    plus: bool,
+) -> list[Entry]:
+    """The jobs of a phase."""
+    jobs = phase["jobs"]
+    names = _native.phase_stream_names(phase)
+    verified = {s["name"].removesuffix(VERIFYING): s for s in streams if s["name"].endswith(VERIFYING)}
+    made = []
+    for stream in streams:
+        if stream["name"].endswith(VERIFYING):
+            continue
+        # Copies that a simulation joins bear the name of the job.
+        own = [j for j, copies in zip(jobs, names, strict=True) if stream["name"] in (*copies, j["name"])]
+        entry = Entry(own[0] if own else jobs[0], file.options, stream, result, plus)
+        if stream["name"] in verified:
+            entry.add_verifying(verified[stream["name"]])
+        made.append(entry)
+    return made
+
+
+class Entry:
+    """One entry of ``jobs``."""
+
+    def __init__(
+        self,
+        job: Mapping[str, Any],
+        shared: Mapping[str, str],
+        stream: Mapping[str, Any],
+        result: Mapping[str, Any],
+        plus: bool,
+    ) -> None:
+        self.job = job
+        self.kinds = stream["kinds"]
+        self.facts = {fact["name"]: fact["value"] for fact in stream["facts"]}
+        self.result = result
+        self.plus = plus
+        self.options = dict(job["as_written"])
+        self.holding = {**shared, **self.options}
+        self.duration_s = self.facts.get("duration_s", result["duration_ns"] / 1e9)
+        self.threads_s = self.facts.get("threads_s", self.duration_s * job["copies"])
+        self.count = sum(kind["count"] for kind in self.kinds.values())
+        self.read_s = self.duration_s
+
+    def add_verifying(self, stream: Mapping[str, Any]) -> None:
+        """Takes the reads that verified what the job wrote for its own, as fio does."""
+        duration_s = next(fact["value"] for fact in stream["facts"] if fact["name"] == "duration_s")
+        own, verifying = self.kinds["read"], stream["kinds"]["read"]
+        self.read_s = (self.read_s if own["count"] else 0.0) + duration_s
+        self.kinds = {**self.kinds, "read": _both(own, verifying)}
+        self.count += verifying["count"]
+
+    def add_loop(self, other: Entry) -> None:
+        """Takes one more loop of the job, which came after the others."""
+        self.add(other)
+        own, further = self.depths_s(), other.depths_s()
+        self.facts |= {f"depth_{depth}_s": own[f"depth_{depth}_s"] + further[f"depth_{depth}_s"] for depth in DEPTHS}
+        counted = ("cpu_user_ns", "cpu_system_ns", "voluntary_switches", "involuntary_switches")
+        for name in (*counted, "major_faults", "minor_faults"):
+            self.facts[name] = self.facts.get(name, 0.0) + other.facts.get(name, 0.0)
+        self.duration_s += other.duration_s
+        self.threads_s += other.threads_s
+        self.read_s += other.read_s
+
+    def add(self, other: Entry) -> None:
+        """Takes what another job did for its own."""
+        self.kinds = {name: _both(kind, other.kinds[name]) for name, kind in self.kinds.items()}
+        self.count += other.count
+
+    def fields(self, run: int, elapsed_s: float, total_bytes: Mapping[str, int]) -> Fields:
+        """As fio prints them."""
+        errors = sum(kind["errors"] for kind in self.kinds.values())
+        fields: Fields = {
+            "jobname": self.job["name"],
+            "groupid": run if self.job["group"] is None else self.job["group"],
+            "error": int(self.facts.get("errno", EIO if errors else 0)),
+            "eta": ETA_UNKNOWN,
+            "elapsed": math.floor(elapsed_s or self.duration_s) + 1,
+            "job options": _stated(self.options.items()),
+        }
+        if "description" in self.holding:
+            fields["desc"] = self.holding["description"]
+        if self.holding.get("continue_on_error", "none") not in ("none", "0"):
+            fields |= {
+                "error": int(self.facts.get("errno", 0)),
+                "total_err": errors,
+                "first_error": EIO if errors else 0,
+            }
+        fields |= self._kinds(total_bytes)
+        fields["job_runtime"] = round(self.threads_s * 1000)
+        fields |= self._usage()
+        fields |= self._depths()
+        fields |= self._latencies()
+        arrivals = self.job["workload"]["arrivals"]
+        return fields | {
+            "latency_depth": arrivals["closed"]["outstanding"] if "closed" in arrivals else self.job["slots"],
+            "latency_target": 0,
+            "latency_percentile": 100.0,
+            "latency_window": 0,
+        }
+
+    def _kinds(self, total_bytes: Mapping[str, int]) -> Fields:
+        """Kinds of requests apart, together, or both: ``unified_rw_reporting``."""
+        unified = UNIFIED.get(self.holding.get("unified_rw_reporting", ""), "none")
+        fields: Fields = {}
+        if unified != "mixed":
+            for kind in TRANSFERS:
+                fields[kind] = self._kind(kind, self.kinds[kind], total_bytes[kind])
+            flush = self.kinds["flush"]
+            fields["sync"] = {
+                "total_ios": flush["count"],
+                "lat_ns": self._latency(flush["service"], self._wants("clat", True)),
+            }
+        if unified != "none":
+            present = [self.kinds[kind] for kind in TRANSFERS if self.kinds[kind]["count"]]
+            mixed = reduce(_both, present or [self.kinds["read"]])
+            fields["mixed"] = self._kind("mixed", mixed, sum(total_bytes.values()))
+        return fields
+
+    def _wants(self, latency: str, usual: bool) -> bool:
+        """Whether percentiles and bins of a latency are printed: ``clat_percentiles`` and so on, unless the latency is
+        disabled, which ``gtod_reduce`` does to all."""
+        if any(self.holding.get(option, "0") != "0" for option in (f"disable_{latency}", "gtod_reduce")):
+            return False
+        stated = self.holding.get(f"{latency}_percentiles")
+        return usual if stated is None else stated == "1"
+
+    def _kind(self, name: str, kind: Mapping[str, Any], total_bytes: int) -> Fields:
+        duration_s = (self.read_s if name == "read" else self.duration_s) if kind["count"] else 0.0
+        if name == "mixed" and f"{name}_iops_samples" not in self.facts:
+            name = next((one for one in TRANSFERS if self.kinds[one]["count"]), name)
+        per_s = (lambda amount: amount / duration_s) if duration_s > 0 else (lambda _: 0.0)
+        fields: Fields = {
+            "io_bytes": kind["bytes"],
+            "io_kbytes": kind["bytes"] >> 10,
+            "bw_bytes": int(per_s(kind["bytes"])),
+            "bw": int(per_s(kind["bytes"])) >> 10,
+            "iops": round(per_s(kind["count"]), 6),
+            "runtime": round(duration_s * 1000),
+            "total_ios": kind["count"],
+            "short_ios": 0,
+            "drop_ios": 0,
+            # Of synchronous engines, as in fio, nothing is timed until they return.
+            "slat_ns": self._latency(kind.get("handing_over"), self._wants("slat", False)),
+            "clat_ns": self._latency(kind["service"], self._wants("clat", True)),
+            "lat_ns": self._latency(kind["response"], self._wants("lat", False)),
+        }
+        rate = {f: self.facts.get(f"{name}_bytes_per_s_{f}", 0.0) / 1024 for f in ("min", "max", "mean", "stddev")}
+        return fields | {
+            "bw_min": int(rate["min"]),
+            "bw_max": int(rate["max"]),
+            "bw_agg": round(100.0 * kind["bytes"] / total_bytes, 6) if total_bytes else 0.0,
+            "bw_mean": round(rate["mean"], 6),
+            "bw_dev": round(rate["stddev"], 6),
+            "bw_samples": int(self.facts.get(f"{name}_bytes_per_s_samples", 0)),
+            "iops_min": int(self.facts.get(f"{name}_iops_min", 0)),
+            "iops_max": int(self.facts.get(f"{name}_iops_max", 0)),
+            "iops_mean": round(self.facts.get(f"{name}_iops_mean", 0.0), 6),
+            "iops_stddev": round(self.facts.get(f"{name}_iops_stddev", 0.0), 6),
+            "iops_samples": int(self.facts.get(f"{name}_iops_samples", 0)),
+        }
+
+    def _latency(self, stored: Mapping[str, Any] | None, detailed: bool) -> Fields:
+        if stored is None or stored["count"] == 0:
+            return {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0}
+        count, total = stored["count"], stored["sum_ns"]
+        deviations = count * int(stored["sum_squares_ns2"]) - total * total
+        # fio divides by n - 1.
+        variance = deviations / count / (count - 1) if count > 1 else 0.0
+        fields: Fields = {
+            "min": stored["min_ns"],
+            "max": stored["max_ns"],
+            "mean": round(total / count, 6),
+            "stddev": round(math.sqrt(max(0.0, variance)), 6),
+            "N": count,
+        }
+        if detailed:
+            percentiles = self.job["percentiles"] or PERCENTILES
+            fields["percentile"] = {f"{percent:.6f}": _quantile(stored, percent / 100) for percent in percentiles}
+            if self.plus:
+                fields["bins"] = _bins(stored)
+        return fields
+
+    def _usage(self) -> Fields:
+        spent_ns = max(self.threads_s * 1e9, 1.0)
+        switches = ("voluntary_switches", "involuntary_switches")
+        return {
+            "usr_cpu": round(100 * self.facts.get("cpu_user_ns", 0.0) / spent_ns, 6),
+            "sys_cpu": round(100 * self.facts.get("cpu_system_ns", 0.0) / spent_ns, 6),
+            "ctx": int(sum(self.facts.get(name, 0) for name in switches)),
+            "majf": int(self.facts.get("major_faults", 0)),
+            "minf": int(self.facts.get("minor_faults", 0)),
+        }
+
+    def depths_s(self) -> dict[str, float]:
+        """The time at each depth and above, up to the next, as facts of the job have it."""
+        spent = {f"depth_{depth}_s": self.facts.get(f"depth_{depth}_s", 0.0) for depth in DEPTHS}
+        if not any(spent.values()):
+            for depth, time_ns in enumerate(self.result["depth"]["time_at_depth_ns"]):
+                if depth > 0:
+                    spent[f"depth_{max(least for least in DEPTHS if least <= depth)}_s"] += time_ns / 1e9
+        return spent
+
+    def _depths(self) -> Fields:
+        """Shares of time, where fio counts requests; each request is handed over, and taken, by itself."""
+        spent = self.depths_s()
+        total = sum(spent.values())
+        level = {(str(d) if d < 64 else ">=64"): _share(spent[f"depth_{d}_s"], total) for d in DEPTHS}
+        one = dict.fromkeys(("0", "4", "8", "16", "32", "64", ">=64"), 0.0)
+        if self.count:
+            one["4"] = 100.0
+        return {"iodepth_level": level, "iodepth_submit": dict(one), "iodepth_complete": dict(one)}
+
+    def _latencies(self) -> Fields:
+        """Shares of requests by latency: of nanoseconds, of microseconds from 1 on, of milliseconds from 1 on."""
+        counts = [0] * (2 * len(NS_BUCKETS) + len(MS_BUCKETS) + 1)
+        bounds = [bound * unit for unit in (1, 1_000) for bound in NS_BUCKETS] + [b * 1_000_000 for b in MS_BUCKETS]
+        for kind in ("read", "write", "trim"):
+            stored = self.kinds[kind]["service"]
+            for middle_ns, count in stored["bins"]:
+                # A bucket holds what is less than its name.
+                counts[bisect_left(bounds, middle_ns + 1)] += count
+            counts[-1] += stored["overflow"]
+        total = sum(counts)
+        shares = [_share(count, total) for count in counts]
+        keys = [str(bound) for bound in NS_BUCKETS]
+        end = len(keys)
+        return {
+            "latency_ns": dict(zip(keys, shares, strict=False)),
+            "latency_us": dict(zip(keys, shares[end:], strict=False)),
+            "latency_ms": dict(zip([*map(str, MS_BUCKETS), ">=2000"], shares[2 * end :], strict=True)),
+        }
+
+
+def _both(one: Mapping[str, Any], other: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Two kinds of requests as one; what only one of them has timed is left out."""
+    joined = {name: one[name] + other[name] for name in ("count", "bytes", "errors")}
+    timed = [name for name in ("response", "service", "handing_over") if one.get(name) and other.get(name)]
+    return joined | {name: _merged(one[name], other[name]) for name in timed}
+
+
+def _merged(one: Mapping[str, Any], other: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Two stored histograms as one."""
+    if one["count"] == 0 or other["count"] == 0:
+        return other if one["count"] == 0 else one
+    bins: dict[int, int] = dict(one["bins"])
+    for middle_ns, count in other["bins"]:
+        bins[middle_ns] = bins.get(middle_ns, 0) + count
+    return {
+        "count": one["count"] + other["count"],
+        "sum_ns": one["sum_ns"] + other["sum_ns"],
+        "sum_squares_ns2": int(one["sum_squares_ns2"]) + int(other["sum_squares_ns2"]),
+        "min_ns": min(one["min_ns"], other["min_ns"]),
+        "max_ns": max(one["max_ns"], other["max_ns"]),
+        "overflow": one["overflow"] + other["overflow"],
+        "bins": sorted(bins.items()),
+    }
+
+
+def _share(amount: float, total: float) -> float:
+    """A percentage; one that rounds to nothing is 0.01, as fio prints it."""
+    if amount <= 0 or total <= 0:
+        return 0.0
+    return round(max(0.01, 100 * amount / total), 6)
+
+
+def _quantile(stored: Mapping[str, Any], q: float) -> int:
+    rank = min(max(math.ceil(q * stored["count"] * (1 - 1e-15)), 1), stored["count"])
+    below = 0
+    for middle_ns, count in stored["bins"]:
+        below += count
+        if below >= rank:
+            return int(min(max(middle_ns, stored["min_ns"]), stored["max_ns"]))
+    return int(stored["max_ns"])
+
+
+def _bins(stored: Mapping[str, Any]) -> dict[str, int]:
+    """The histogram in fio's bins, by their middles. Where the last holds anything, it is of 17.05 s and all above."""
+    counts: dict[int, int] = {}
+    for middle_ns, count in stored["bins"]:
+        index = bin_index(middle_ns)
+        counts[index] = counts.get(index, 0) + count
+    if stored["overflow"]:
+        last = (GROUPS << GROUP_BITS) - 1
+        counts[last] = counts.get(last, 0) + stored["overflow"]
+    return {str(bin_middle_ns(index)): count for index, count in sorted(counts.items())}

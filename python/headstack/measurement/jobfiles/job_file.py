@@ -1,0 +1,134 @@
+"""Job files of fio, Iometer and vdbench, read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from headstack import _native
+from headstack._native import InputError
+from headstack.measurement.jobfiles.phases import writes
+
+Phase = dict[str, Any]
+"""A phase of a job file, as the compiled part knows it."""
+
+
+@dataclass(frozen=True)
+class JobFile:
+    """What a job file asks for: phases one after another, each of them jobs at the same time."""
+
+    source: str
+    """The file, or ``fio`` for arguments of its command line."""
+    program: str
+    """``fio``, ``icf`` (Iometer) or ``vdbench``."""
+    phases: tuple[Phase, ...]
+    remarks: tuple[str, ...]
+    """What is not done as the file asks, a line each, with the file's line and the option's name."""
+    options: dict[str, str] = field(default_factory=dict)
+    """What the file states for all of its jobs, as written."""
+    tree_phases: tuple[Phase, ...] = ()
+    """Loads on files in folders, one after another: a file has these or ``phases``."""
+
+    @classmethod
+    def fio(cls, path: str | os.PathLike[str], sections: Iterable[str] = ()) -> JobFile:
+        """Reads a job file of fio; only the jobs of ``sections``, all of them where none is named.
+
+        Raises ``InputError`` with file and line for an option that fio does not know, a value that is not allowed, or
+        an engine for neither files nor block devices.
+
+        >>> _ = Path("job.fio").write_text("[reads]\\nrw=randread\\nsize=64M\\nnumber_ios=100\\n")
+        >>> hs.JobFile.fio("job.fio").program
+        'fio'
+        """
+        name = os.fspath(path)
+        return cls._of(name, "fio", _native.read_fio(name, list(sections)))
+
+    @classmethod
+    def fio_arguments(cls, arguments: Sequence[str]) -> JobFile:
+        """Reads the arguments of fio's command line: ``["--name=x", "--rw=randread", ...]``.
+
+        >>> hs.JobFile.fio_arguments(["--name=reads", "--rw=randread", "--size=64M"]).phases[0]["jobs"][0]["name"]
+        'reads'
+        """
+        file = cls._of("fio", "fio", _native.read_fio_arguments(list(arguments)))
+        if "--readonly" in arguments:
+            file.refuse_writes()
+        return file
+
+    @classmethod
+    def icf(cls, path: str | os.PathLike[str]) -> JobFile:
+        """Reads a configuration file of Iometer.
+
+        >>> hs.JobFile.icf("missing.icf")
+        Traceback (most recent call last):
+        headstack.InputError: missing.icf: No such file or directory (os error 2)
+        """
+        name = os.fspath(path)
+        return cls._of(name, "icf", _native.read_icf(name))
+
+    @classmethod
+    def vdbench(cls, path: str | os.PathLike[str], **substitutes: str) -> JobFile:
+        """Reads a parameter file of vdbench; ``size="10g"`` is what ``$size`` stands for in it.
+
+        >>> hs.JobFile.vdbench("missing.vdbench")
+        Traceback (most recent call last):
+        headstack.InputError: missing.vdbench: No such file or directory (os error 2)
+        """
+        name = os.fspath(path)
+        return cls._of(name, "vdbench", _native.read_vdbench(name, list(substitutes.items())))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> JobFile:
+        """Reads a file by its ending: ``.fio``, ``.icf`` or ``.vdbench``.
+
+        >>> _ = Path("job.fio").write_text("[reads]\\nrw=randread\\nsize=64M\\nnumber_ios=100\\n")
+        >>> len(hs.JobFile.load("job.fio").phases)
+        1
+        """
+        readers = {".fio": cls.fio, ".icf": cls.icf, ".vdbench": cls.vdbench}
+        ending = os.path.splitext(os.fspath(path))[1].lower()
+        if ending not in readers:
+            raise InputError(
+                f"{os.fspath(path)}: what program it is for does not show: use JobFile.fio, .icf or .vdbench"
+            )
+        return readers[ending](path)
+
+    def refuse_writes(self) -> None:
+        """Raises ``InputError`` where a job writes or trims: fio's ``--readonly``.
+
+        >>> hs.JobFile.fio_arguments(["--name=a", "--rw=write", "--size=1M"]).refuse_writes()
+        Traceback (most recent call last):
+        headstack.InputError: ...: readonly: job a writes or trims; reads are allowed
+        """
+        for phase in self.phases:
+            for job in phase["jobs"]:
+                if writes(job):
+                    raise InputError(f"{self.source}: readonly: job {job['name']} writes or trims; reads are allowed")
+        for phase in self.tree_phases:
+            raise InputError(f"{self.source}: readonly: {phase['name']} uses a tree of files, which is made and marked")
+
+    def going_on(self) -> JobFile:
+        """The same, whose jobs all go on after errors.
+
+        >>> _ = Path("job.fio").write_text("[reads]\\nrw=randread\\nsize=64M\\nnumber_ios=100\\n")
+        >>> hs.JobFile.load("job.fio").going_on().phases[0]["jobs"][0]["errors"]["reads_go_on"]
+        True
+        """
+        rule = {"reads_go_on": True, "writes_go_on": True, "end_all": False}
+        phases = (phase | {"jobs": [job | {"errors": rule} for job in phase["jobs"]]} for phase in self.phases)
+        return replace(self, phases=tuple(phases))
+
+    @classmethod
+    def _of(cls, source: str, program: str, read: Mapping[str, Any]) -> JobFile:
+        remarks = tuple(_remark(source, remark) for remark in read["remarks"])
+        trees = tuple(read.get("tree_phases", ()))
+        if not read["phases"] and not trees:
+            raise InputError(f"{source}: there is no job in it")
+        return cls(source, program, tuple(read["phases"]), remarks, dict(read["global"]), trees)
+
+
+def _remark(source: str, remark: dict[str, Any]) -> str:
+    place = f"{source}:{remark['line']}" if remark["line"] else source
+    return f"{place}: {remark['option']}: {remark['message']}"

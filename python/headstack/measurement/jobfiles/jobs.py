@@ -1,0 +1,335 @@
+"""Job files of fio, Iometer and vdbench: measured on real targets, simulated, and answered in fio's own JSON."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Unpack
+
+from headstack import _native
+from headstack._native import InputError, RunError
+from headstack.catalogue.options import OPTIONS, applied
+from headstack.io.atomic_files import write_text
+from headstack.io.json_text import page_of
+from headstack.measurement.access import Access
+from headstack.measurement.jobfiles import fio_json as documents
+from headstack.measurement.jobfiles.fio_logs import Logs
+from headstack.measurement.jobfiles.fio_status import Status
+from headstack.measurement.jobfiles.job_file import JobFile, Phase, _remark
+from headstack.measurement.jobfiles.outcome import Outcome
+from headstack.measurement.jobfiles.phase_results import PhaseResults
+from headstack.measurement.jobfiles.targets import Disks, Places, called, names_of, on_targets
+from headstack.measurement.measurement import BY_HAND
+from headstack.results.results import Results
+from headstack.simulation.runs import Options, Progress, System, changed, check, first_spec, labels_of, loaded, texts
+
+SIMULATED = ("Workload", "Load", "Length")
+"""Groups of options that a job file states itself."""
+
+
+@contextmanager
+def told_of(file: JobFile) -> Iterator[None]:
+    """Lets errors about a phase name the file."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{file.source}: {error}") from None
+
+
+class JobResults(PhaseResults):
+    """Results of job files: a run for each phase, whose streams are the jobs, or their groups."""
+
+    def fio_json(self, plus: bool = False) -> dict[str, Any]:
+        """The document that ``fio --output-format=json`` prints; with ``plus`` that of ``json+``.
+
+        >>> _ = Path("job.fio").write_text("[reads]\\nrw=randread\\nsize=64M\\nnumber_ios=100\\n")
+        >>> results = hs.run_jobs("job.fio", "cheetah-x15-36lp")
+        >>> results.fio_json()["jobs"][0]["jobname"]
+        'reads'
+        """
+        return documents.fio_json(self, plus)
+
+    def to_fio_json(self, path: str | os.PathLike[str] | None = None, plus: bool = False) -> str:
+        """The results as ``fio --output-format=json`` prints them; with ``plus`` the histograms of ``json+``.
+
+        >>> _ = Path("job.fio").write_text("[reads]\\nrw=randread\\nsize=64M\\nnumber_ios=100\\n")
+        >>> results = hs.run_jobs("job.fio", "cheetah-x15-36lp")
+        >>> results.to_fio_json("fio.json").startswith("{")
+        True
+        """
+        text = page_of(self.fio_json(plus))
+        if path is not None:
+            write_text(path, text)
+        return text
+
+
+def measure_jobs(
+    file: str | os.PathLike[str] | JobFile,
+    targets: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (),
+    *,
+    destroy: Iterable[str] = (),
+    over: Iterable[str] = (),
+    create: str | None = None,
+    overwrite: bool = False,
+    seed: int = 1,
+    interval: str | None = None,
+    progress: Callable[[dict[str, Any]], object] | None = None,
+) -> JobResults:
+    """Carries out a job file on files and block devices, phase after phase.
+
+    ``targets``, where given, replace those that the file names: the first of its names stands for the first target, and
+    so on in turn. Files that do not exist are created, of the size that the file gives them (else ``create``), written
+    through before anything is measured, and belong to this call: they may be written. What exists is read freely, and
+    written as ``measure`` allows it: files with ``overwrite``, devices with ``destroy``.
+
+    An interruption, or an error in mid-run, keeps what was measured: ``stopped`` and ``ended_early``.
+
+    >>> _ = Path("job.fio").write_text("[reads]\\nrw=randread\\nsize=1M\\nnumber_ios=50\\n")
+    >>> hs.measure_jobs("job.fio", "null:100us")[0]["requests"]
+    50
+    """
+    jobs = file if isinstance(file, JobFile) else JobFile.load(file)
+    if jobs.tree_phases:
+        raise InputError(f"{jobs.source}: its loads are on files in folders; use measure_files")
+    access = Access(destroy=tuple(destroy), over=tuple(over), create=create, overwrite=overwrite)
+    given = [targets] if isinstance(targets, str | os.PathLike) else list(targets)
+    options = {"seed": str(seed)} | ({} if interval is None else {"interval": interval})
+    return measure_file(jobs, [os.fspath(target) for target in given], access, options, progress)
+
+
+def measure_file(
+    file: JobFile,
+    targets: Sequence[str],
+    access: Access,
+    options: dict[str, str],
+    progress: Callable[[dict[str, Any]], object] | None,
+    status: Status | None = None,
+    keep: Callable[[Results], object] | None = None,
+) -> JobResults:
+    """As ``measure_jobs``, of a file that is read; ``status`` hears of what there is so far, and ``keep`` is given what
+    each phase has come to as soon as it is over."""
+    for option in OPTIONS:
+        if option.name in options and option.name not in ("seed", "interval"):
+            raise InputError(f"{option.name}: {file.source} states its own; leave the option out")
+    varied = applied({"seed": 1, "interval_ns": None}, options)
+    places = Places(on_targets(file, targets), access)
+    opened = _native.Targets(places.asked)
+    described = opened.described()
+    asked = [
+        {
+            "system_name": called(names_of([phase])),
+            "phase": phase,
+            "targets": places.of_phase(phase),
+            "null_service_ns": places.null_service_ns,
+            **varied,
+            "times_handing_over": file.program == "fio",
+            "labels": [],
+        }
+        for phase in places.phases
+    ]
+    for phase in asked:
+        if phase["phase"].get("curve_point") is None:
+            with told_of(file):
+                opened.check_phase(phase)
+    disks = Disks(described)
+    course = Course(file)
+    logs = Logs(file, places.phases)
+    log = _native.RequestLog() if logs.are_wanted or status is not None else None
+
+    def heard(index: int, phase: Phase) -> None:
+        if log is None:
+            return
+        rows = log.take()
+        if logs.are_wanted:
+            logs.take(index, rows)
+        if status is not None:
+            status.take(file, phase, rows, course.results() if course.native is not None else None)
+
+    def carry_out(index: int, phase: Phase) -> _native.Results:
+        # Jobs of a curve's point that have no share of its rate are left out, and their targets with them.
+        changed = asked[index] | {"phase": phase, "targets": places.of_phase(phase)}
+
+        def tell(now: dict[str, Any]) -> object:
+            heard(index, phase)
+            return progress(now | {"run": index, "runs": len(asked)}) if progress is not None else None
+
+        if status is not None:
+            status.begin()
+        try:
+            results = opened.measure_phase(changed, tell, log)
+        finally:
+            heard(index, phase)
+            logs.end(index)
+        if keep is not None:
+            keep(Results(results))
+        return results
+
+    try:
+        course.follow(places.phases, carry_out)
+    finally:
+        places.unlink()
+        logs.write()
+    results = course.results()
+    results.disks = disks.since(results.outcomes[-1].elapsed_s)
+    failed = results.failed_checks()
+    if failed:
+        raise RunError(f"a measurement failed its own check, its figures cannot be trusted: {failed[0]}")
+    return results
+
+
+@dataclass
+class Course:
+    """Phases being carried out, one after another."""
+
+    file: JobFile
+    native: _native.Results | None = None
+    outcomes: list[Outcome] = field(default_factory=list)
+    stopped: str | None = None
+    reached: dict[int, list[float]] = field(default_factory=dict)
+    """What each job of a phase has reached, in requests a second, by the phase's place in the file."""
+
+    def follow(self, phases: Sequence[Phase], carry_out: Callable[[int, Phase], _native.Results]) -> None:
+        """Carries out phases; what an error or an interruption finds done is kept."""
+        began_s = time.monotonic()
+        for index, phase in enumerate(phases):
+            try:
+                phase = self._with_rates(phase)
+                if not phase["jobs"]:
+                    continue
+                results = carry_out(index, phase)
+            except KeyboardInterrupt:
+                if self.native is None:
+                    raise
+                self.stopped = BY_HAND
+                return
+            except (InputError, RunError) as error:
+                if self.native is None:
+                    raise
+                self.stopped = str(error)
+                return
+            self.native = results if self.native is None else self.native.and_(results)
+            self.outcomes.append(Outcome(phase, time.monotonic() - began_s))
+            self.reached[index] = _rates(phase, results)
+            row = results[0]
+            if row["ended_early"] is not None:
+                return
+            limit_ns = (phases[index].get("curve_point") or {}).get("stop_response_ns")
+            if limit_ns is not None and row["mean_ms"] > limit_ns / 1e6:
+                return
+
+    def _with_rates(self, phase: Phase) -> Phase:
+        """A point of a curve, with rates by what the phase without a limit has reached."""
+        point = phase.get("curve_point")
+        if point is None:
+            return phase
+        reached = self.reached.get(point["max_phase"], [])
+        with_rates: Phase = _native.phase_at_observed(phase, reached)
+        return with_rates
+
+    def results(self) -> JobResults:
+        """What was carried out."""
+        if self.native is None:
+            raise InputError(f"{self.file.source}: there is nothing in it that could be carried out")
+        results = JobResults(self.native, (), self.file, self.outcomes)
+        results.stopped = self.stopped
+        return results
+
+
+def _rates(phase: Phase, results: _native.Results) -> list[float]:
+    """What each job of a phase has reached, in requests a second; jobs that are one stream share evenly."""
+    names = _native.phase_stream_names(phase)
+    streams = {stream["stream"]: stream["iops"] or 0.0 for stream in results.streams_of(0)}
+    if not streams:
+        return [results[0]["iops"]]
+    bearers = [name for copies in names for name in copies]
+    return [sum(streams.get(name, 0.0) / bearers.count(name) for name in copies) for copies in names]
+
+
+def run_jobs(
+    file: str | os.PathLike[str] | JobFile,
+    systems: System | Iterable[System],
+    *,
+    progress: Progress | None = None,
+    **options: Unpack[Options],
+) -> JobResults:
+    """Simulates a job file on systems, phase after phase; the options are those of ``run`` that change the system, the
+    ``seed`` and the ``interval``, with one value each.
+
+    The file's targets lie one after another in the system. ``remarks`` says what a measurement would do and the
+    simulation does not.
+
+    >>> _ = Path("job.fio").write_text("[reads]\\nrw=randread\\nsize=64M\\nnumber_ios=100\\n")
+    >>> results = hs.run_jobs("job.fio", "cheetah-x15-36lp")
+    >>> results[0]["requests"]
+    100
+    """
+    jobs = file if isinstance(file, JobFile) else JobFile.load(file)
+    return run_file(jobs, systems, options, progress)
+
+
+def run_file(
+    file: JobFile, systems: System | Iterable[System], options: Any, progress: Progress | None = None
+) -> JobResults:
+    """As ``run_jobs``, of a file that is read."""
+    if file.tree_phases:
+        raise InputError(f"{file.source}: loads on files in folders are measured, not simulated; use headstack measure")
+    values = {name: texts(options[name]) for name in options}
+    check(values, [])
+    refuse(values, file)
+    chosen = {name: value for name, [value] in values.items()}
+    joined: JobResults | None = None
+    for system in loaded(systems, values):
+        results = _simulated(file, changed(system, chosen), chosen, progress)
+        if joined is None:
+            joined = results
+        else:
+            remarks = list(dict.fromkeys([*joined.remarks, *results.remarks]))
+            joined = JobResults(joined._native.and_(results._native), (), file, [*joined.outcomes, *results.outcomes])
+            joined.remarks = remarks
+    if joined is None:
+        raise InputError("no system is named")
+    failed = joined.failed_checks()
+    if failed:
+        raise RunError(f"a run failed its own check, its figures cannot be trusted: {failed[0]}")
+    return joined
+
+
+def _simulated(file: JobFile, system: Any, chosen: dict[str, str], progress: Progress | None) -> JobResults:
+    """The phases on one system: all at once, unless some depend on what others reach."""
+    remarks: list[str] = []
+
+    def specify(phase: Phase) -> dict[str, Any]:
+        spec = first_spec(system, None)
+        spec = applied(spec, chosen)
+        capacity_bytes = spec["span"][1] if spec["span"] else system.capacity_bytes
+        with told_of(file):
+            demand = _native.phase_demand(phase, capacity_bytes)
+        remarks.extend(_remark(file.source, remark) for remark in demand.pop("remarks"))
+        spec["stream_names"] = demand.pop("streams")
+        spec["labels"] = labels_of(spec["system"], chosen)
+        return {**spec, **demand}
+
+    if any(phase.get("curve_point") for phase in file.phases):
+        course = Course(file)
+        course.follow(file.phases, lambda _, phase: _native.run([specify(phase)], progress))
+        results = course.results()
+        if results.stopped is not None:
+            raise RunError(results.stopped)
+    else:
+        native = _native.run([specify(phase) for phase in file.phases], progress)
+        results = JobResults(native, (), file, [Outcome(phase, 0.0) for phase in file.phases])
+    results.remarks += dict.fromkeys(remarks)
+    return results
+
+
+def refuse(values: dict[str, list[str]], file: JobFile) -> None:
+    """Refuses options for what a job file states itself, and lists of values."""
+    groups = {option.name: option.group for option in OPTIONS}
+    for name, texts_of in values.items():
+        if groups[name] in SIMULATED and name not in ("seed", "interval", "range", "lun"):
+            raise InputError(f"{file.source} states its own; leave the option out", key=name)
+        if len(texts_of) > 1:
+            raise InputError(f"{len(texts_of)} values; a job file is simulated with one", key=name)

@@ -1,0 +1,91 @@
+"""Loads on files in folders, as vdbench's ``fsd`` and ``fwd`` ask for them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from headstack import _native
+from headstack._native import InputError, RunError
+from headstack.measurement.jobfiles.job_file import JobFile
+from headstack.results.results import Results
+
+
+class TreeResults(Results):
+    """Results of loads on files in folders: a run for each phase."""
+
+    def __init__(self, native: _native.Results, file: JobFile) -> None:
+        super().__init__(native)
+        self.file = file
+        self.remarks: list[str] = list(file.remarks)
+        """What was not done as the file asks, one line each."""
+
+
+def measure_files(
+    file: str | os.PathLike[str] | JobFile,
+    anchors: Sequence[str | os.PathLike[str]] = (),
+    *,
+    seed: int = 1,
+    ledger: str | os.PathLike[str] | None = None,
+    progress: Callable[[dict[str, Any]], object] | None = None,
+) -> TreeResults:
+    """Puts the loads of a parameter file of vdbench on trees of files, phase after phase.
+
+    ``anchors``, where given, replace those that the file names: the first of its folders stands for the first anchor,
+    and so on. A tree grows in a folder of its own: one that is empty or not there yet, or that an earlier run has made.
+    Nothing outside of it is touched. An interruption keeps what was measured. Where the file says ``validate=yes``,
+    ``ledger`` keeps what was written, for ``verify_files`` after a crash.
+
+    >>> text = "fsd=t,anchor=tree,depth=1,width=2,files=5,size=4k\\nfwd=w,fsd=t,operation=getattr,fileselect=once\\n"
+    >>> _ = Path("stat.vdbench").write_text(text + "rd=r,fwd=w,fwdrate=max,format=yes,elapsed=5,interval=1\\n")
+    >>> results = hs.measure_files("stat.vdbench")
+    >>> [(row["operation"], row["count"]) for row in results.operations_of(0)]
+    [('getattr', 10)]
+    """
+    read = file if isinstance(file, JobFile) else JobFile.vdbench(file)
+    if not read.tree_phases:
+        raise InputError(f"{read.source}: it has no loads on files in folders (fsd, fwd); use measure_jobs")
+    if ledger is not None and not any(phase["verify"] for phase in read.tree_phases):
+        raise InputError(f"{read.source} has nothing verified; validate=yes in it does", key="ledger")
+    phases = _placed(read, [os.fspath(anchor) for anchor in anchors])
+    native = _native.measure_trees(phases, seed, ledger, progress)
+    results = TreeResults(native, read)
+    failed = results.failed_checks()
+    if failed:
+        raise RunError(f"a measurement failed its own check, its figures cannot be trusted: {failed[0]}")
+    return results
+
+
+def verify_files(
+    anchor: str | os.PathLike[str],
+    ledger: str | os.PathLike[str],
+    *,
+    power_loss: bool = False,
+    progress: Callable[[dict[str, Any]], object] | None = None,
+) -> Results:
+    """Judges what ``measure_files`` has left in a folder by the ledger that it kept, whether it ended by itself or was
+    killed; with ``power_loss``, what was flushed alone has to be there.
+
+    >>> text = "validate=yes\\nfsd=t,anchor=kept,depth=0,files=5,size=4k\\nfwd=w,fsd=t,operation=write"
+    >>> text += ",fileselect=once\\n"
+    >>> _ = Path("write.vdbench").write_text(text + "rd=r,fwd=w,fwdrate=max,format=yes,elapsed=5,interval=1\\n")
+    >>> _ = hs.measure_files("write.vdbench", ledger="kept.ledger")
+    >>> hs.verify_files("kept", "kept.ledger").integrity(0)["intact"]
+    40
+    """
+    return Results(_native.verify_tree(os.fspath(anchor), ledger, power_loss, progress))
+
+
+def _placed(file: JobFile, anchors: Sequence[str]) -> list[dict[str, Any]]:
+    """The phases, with these anchors in the order in which the file first names its own."""
+    if not anchors:
+        return list(file.tree_phases)
+    names = list(dict.fromkeys(tree["name"] for phase in file.tree_phases for tree in phase["trees"]))
+    if len(anchors) != len(names):
+        raise InputError(f"{len(anchors)} folders for {len(names)} trees of {file.source}: {', '.join(names)}")
+    places = dict(zip(names, anchors, strict=True))
+    return [
+        phase | {"trees": [tree | {"anchor": places[tree["name"]]} for tree in phase["trees"]]}
+        for phase in file.tree_phases
+    ]

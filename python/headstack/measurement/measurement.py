@@ -1,0 +1,422 @@
+"""Measuring files, block devices and exports of NBD servers: workloads, options and results are those of simulation."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import stat
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, Unpack
+
+from headstack import _native
+from headstack._native import InputError, RunError
+from headstack.catalogue.demand import load_demand
+from headstack.catalogue.options import IN_RESULTS, OPTIONS, Spec, applied
+from headstack.catalogue.scenario import Scenario
+from headstack.catalogue.workload import Workload
+from headstack.io import signals
+from headstack.io.values import choice, whole
+from headstack.measurement.access import ENGINES, SLOTS, Access, Progress, is_null
+from headstack.measurement.scenarios import measure_scenario
+from headstack.measurement.verifying import Verifying
+from headstack.results.results import Results
+from headstack.simulation.runs import CURVE_DEPTHS, Demand, Options, check, one_size, several, swept, texts
+
+NOTHING = Verifying()
+
+TIME = "10s"
+"""How long is measured where nothing says so: what a length in requests takes, nobody knows beforehand."""
+
+EXPORT = re.compile(r"nbds?(\+[a-z]+)?://", re.IGNORECASE)
+"""How addresses of exports begin."""
+
+BY_HAND = "stopped by hand"
+"""How results call an interruption."""
+
+NO_LIMITS: dict[str, int | None] = {"requests": None, "bytes": None, "time_ns": None}
+
+MEASURED_OPTIONS = tuple(
+    option
+    for option in OPTIONS
+    if option.group in ("Workload", "Load", "Length") and option.name not in ("preload", "lun")
+)
+"""What can be varied of a measurement, as in a run."""
+
+
+def is_export(path: str) -> bool:
+    """Whether this is the address of an export: ``nbd://host:port/name``, ``nbd+unix:///name?socket=PATH``."""
+    return EXPORT.match(path) is not None
+
+
+def is_target(system: object) -> bool:
+    """Whether a system is a real file, device or export rather than one of the catalogue or a description."""
+    if not isinstance(system, str | os.PathLike):
+        return False
+    path = os.fspath(system)
+    if is_null(path) or is_export(path) or path.startswith("/dev/"):
+        return True
+    if path.endswith(".toml"):
+        return False
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        # A file that is yet to be created.
+        return os.sep in path and ".toml" not in path
+    return stat.S_ISBLK(mode) or stat.S_ISREG(mode)
+
+
+def measure(
+    target: str | os.PathLike[str],
+    workload: Demand | Iterable[Demand] | None = None,
+    *,
+    destroy: Iterable[str] = (),
+    over: Iterable[str] = (),
+    create: str | None = None,
+    overwrite: bool = False,
+    buffered: bool = False,
+    engine: str = "auto",
+    threads: int = 1,
+    slots: int = SLOTS,
+    connections: int = 1,
+    zoned: str | None = None,
+    open_zones: int = 0,
+    verify: str = "no",
+    ledger: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    luns: Mapping[str, str] = MappingProxyType({}),
+    progress: Progress | None = None,
+    **options: Unpack[Options],
+) -> Results:
+    """Measures a file, block device or export (``nbd://host:port/name``) under every workload and combination of
+    options, one after the other.
+
+    Workloads and options are those of ``run``; 10 seconds are measured unless ``requests``, ``time`` or ``confidence``
+    says otherwise. Reading asks for nothing. A workload that writes takes ``destroy`` with the device's name or serial
+    number or an export's address, or for a file that exists ``overwrite``. With ``zoned`` writes go to the write
+    pointers of zones: those of the ``device``, or of a size. ``verify`` is ``stamp``, ``stamp_and_read`` or ``check``,
+    with a ``ledger`` that outlives the process where a file is named (see ``Verifying``). ``progress`` hears of the
+    course as a dictionary. An interruption (Ctrl-C) ends it and keeps what was measured: ``ended_early`` in the table
+    of results.
+
+    A scenario may stand in place of a workload, with its own length. Of the LUNs that it names, ``luns`` says by name
+    which files or devices they are, all but the one that is ``target``.
+
+    >>> [row["depth"] for row in hs.measure("null:100us", "file-server", depth=[1, 4], requests=50)]
+    [1, 4]
+    """
+    access = Access(
+        destroy=tuple(destroy),
+        over=tuple(over),
+        create=create,
+        overwrite=overwrite,
+        buffered=buffered,
+        engine=engine,
+        threads=threads,
+        slots=slots,
+        connections=connections,
+        zoned=zoned,
+        open_zones=open_zones,
+    )
+    verifying = Verifying(verify, None if ledger is None else os.fspath(ledger), resume)
+    return measure_target(os.fspath(target), workload, access, options, progress, verifying, luns)
+
+
+def verify(
+    target: str | os.PathLike[str],
+    *,
+    ledger: str | os.PathLike[str] | None = None,
+    buffered: bool = False,
+    engine: str = "auto",
+    progress: Progress | None = None,
+) -> Results:
+    """Reads what a run that verifies has written to a target, also after a crash, and judges it.
+
+    ``ledger`` is the file that the run has left; without it the stamps alone are judged, which tells damage and
+    misplaced data, but not whether something newer was lost. ``integrity`` of the results is what was found. An
+    interruption (Ctrl-C) ends it and keeps what was found until then.
+
+    >>> writing = hs.Workload.uniform(read="0")
+    >>> _ = hs.measure("data.bin", writing, create="1MiB", buffered=True, requests=50, verify="stamp")
+    >>> hs.verify("data.bin", buffered=True).integrity(0)["damaged"]
+    0
+    """
+    asked = {"path": os.fspath(target), "direct": not buffered, "write": False}
+    targets = _native.Targets([asked])
+    how = choice("engine", engine, ENGINES)
+    return Results(targets.verify(how, None if ledger is None else os.fspath(ledger), progress))
+
+
+def measure_curve(
+    target: str | os.PathLike[str],
+    workload: Demand | Iterable[Demand] | None,
+    access: Access,
+    options: Mapping[str, Any],
+    progress: Progress | None = None,
+) -> Results:
+    """As ``measure``, at 1 to 256 requests outstanding unless depths or rates are given."""
+    loads = dict(options)
+    if "depth" not in loads and "rate" not in loads:
+        loads["depth"] = CURVE_DEPTHS
+    return measure_target(os.fspath(target), workload, access, loads, progress)
+
+
+def measure_target(
+    path: str,
+    workload: Demand | Iterable[Demand] | None,
+    access: Access,
+    options: Mapping[str, Any],
+    progress: Progress | None,
+    verifying: Verifying = NOTHING,
+    luns: Mapping[str, str] = MappingProxyType({}),
+) -> Results:
+    """Opens a target and measures it; ``luns`` as in ``measure``."""
+    scenario = scenario_of(several(workload))
+    if scenario is not None:
+        if verifying != NOTHING:
+            raise InputError(f"{scenario.name} is a scenario; name a workload", key="verify")
+        return scenario_measured(path, scenario, luns, access, options, progress)
+    if luns:
+        raise InputError("only scenarios name LUNs; leave the option out", key="lun")
+    opened, steps = prepared(path, workload, access, options, verifying)
+    return opened.measure(steps, progress, swept(options))
+
+
+def scenario_measured(
+    path: str,
+    scenario: Scenario,
+    luns: Mapping[str, str],
+    access: Access,
+    options: Mapping[str, Any],
+    progress: Progress | None,
+) -> Results:
+    """Plays a scenario; the rest as in ``measure``."""
+    values = {name: texts(options[name]) for name in options}
+    check(values, [scenario])
+    return measure_scenario(path, scenario, luns, access, values, progress)
+
+
+def prepared(
+    path: str,
+    workload: Demand | Iterable[Demand] | None,
+    access: Access,
+    options: Mapping[str, Any],
+    verifying: Verifying = NOTHING,
+) -> tuple[Opened, list[Step]]:
+    """Opens a target, and says what is to be measured on it."""
+    values = {name: texts(options[name]) for name in options}
+    demands = workloads_of(workload)
+    refuse_others(values, demands)
+    writing = any(writes(demand or one_size_of(values)) for demand in demands)
+    opened = Opened([path], access, writing, verifying.checked(writing))
+    ordered = [option for option in MEASURED_OPTIONS if option.name in values]
+    steps = []
+    for demand in demands:
+        for point in itertools.product(*(values[option.name] for option in ordered)):
+            chosen = {option.name: text for option, text in zip(ordered, point, strict=True)}
+            steps.append(_step(path, opened.described[0], demand or one_size(chosen), chosen))
+    return opened, steps
+
+
+def scenario_of(given: Iterable[Demand | None]) -> Scenario | None:
+    """The scenario, where it is one; it stands alone."""
+    demands = [load_demand(one) if isinstance(one, str | os.PathLike) else one for one in given]
+    scenarios = [demand for demand in demands if isinstance(demand, Scenario)]
+    if scenarios and len(demands) > 1:
+        raise InputError(f"{scenarios[0].name}: a scenario is measured alone; name no other workload beside it")
+    return scenarios[0] if scenarios else None
+
+
+def workloads_of(workload: Demand | Iterable[Demand] | None) -> list[Workload | None]:
+    """The workloads; ``None`` for that of the options for access."""
+    demands: list[Workload | None] = []
+    for one in several(workload):
+        demand = load_demand(one) if isinstance(one, str | os.PathLike) else one
+        if isinstance(demand, Scenario):
+            raise InputError(f"{demand.name}: this is a scenario; name a workload")
+        demands.append(demand)
+    return demands
+
+
+def refuse_others(values: Mapping[str, list[str]], demands: list[Workload | None]) -> None:
+    """Refuses options that contradict each other, or that only simulations know."""
+    check(values, demands)
+    measured = {option.name for option in MEASURED_OPTIONS}
+    for name in values:
+        if name not in measured:
+            raise InputError("a real target has its own; leave the option out", key=name)
+
+
+def one_size_of(values: Mapping[str, list[str]]) -> Workload:
+    """A workload of the first values, to see whether it writes: every value of ``read`` is looked at."""
+    reads = values.get("read", ["100"])
+    least = min(
+        reads, key=lambda text: float(text.rstrip("%")) if text.rstrip("%").replace(".", "", 1).isdigit() else 0
+    )
+    return Workload.uniform(read=least)
+
+
+def writes(workload: Workload) -> bool:
+    """Whether it does anything but read."""
+    return any(float(line["read_percent"]) < 100 for line in workload.description["lines"])
+
+
+def _step(path: str, described: Mapping[str, Any], demand: Workload, chosen: Mapping[str, str]) -> Step:
+    """One measurement with the options that were chosen."""
+    spec: Spec = {
+        "system_name": path,
+        "target": {"capacity_bytes": described["capacity_bytes"], "block_bytes": described["block_bytes"]},
+        **demand.demand,
+        "span": None,
+        "seed": 1,
+        "interval_ns": None,
+    }
+    if not {"requests", "time", "confidence"} & chosen.keys():
+        spec["workload"]["run_length"] = {"time": TIME}
+    spec = applied(spec, chosen)
+    return Step(
+        spec["workload"],
+        spec["span"],
+        labels={name: text for name, text in chosen.items() if name not in IN_RESULTS},
+        seed=spec["seed"],
+        interval_ns=spec["interval_ns"],
+        name=spec["system_name"],
+    )
+
+
+def _numbered(progress: Progress, run: int, runs: int) -> Progress:
+    """The progress of one run among several."""
+    return lambda now: progress(now | {"run": run, "runs": runs})
+
+
+@dataclass(frozen=True)
+class Step:
+    """One measurement on a target that is open."""
+
+    workload: dict[str, Any]
+    """The description of a ``Workload``."""
+    span: tuple[int, int] | None = None
+    """First byte and length in bytes of the part that is used; all of the target where absent."""
+    limits: Mapping[str, int] = field(default_factory=dict)
+    """What ends it, whichever comes first: ``requests``, ``bytes``, ``time_ns``; else the workload's run length."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Columns of its own in the table of results."""
+    seed: int = 1
+    interval_ns: int | None = None
+    name: str | None = None
+    """What results call the system; the target's path where absent."""
+    target: int = 0
+    """Which of the targets, by its number."""
+    threads: int | None = None
+    """As ``Access`` says where absent."""
+
+
+class Opened:
+    """Targets that are open, as somebody permits, for several measurements one after the other."""
+
+    def __init__(self, paths: Sequence[str], access: Access, writing: bool, verifying: Verifying = NOTHING) -> None:
+        """Raises ``InputError`` when one of them cannot be opened, or not as ``access`` says."""
+        self.paths, self.access, self.writing, self._verifying = list(paths), access, writing, verifying
+        self._engines = [access.engine_of(path) for path in paths]
+        asked = replace(access, write=writing)
+        self._targets = _native.Targets([asked.asked(path) for path in paths])
+        self.described: list[dict[str, Any]] = self._targets.described()
+        """What each of them is: ``kind``, ``capacity_bytes``, ``block_bytes``, ``rotational`` and ``description``."""
+        self.ended: str | None = None
+        """Why a measurement ended before its time, and what is left to do is better left."""
+
+    def measure(
+        self,
+        steps: Sequence[Step],
+        progress: Progress | None = None,
+        swept: Sequence[str] = (),
+        log: _native.RequestLog | None = None,
+    ) -> Results:
+        """One step after the other; ``log`` keeps their requests one by one."""
+        return self._carry_out([self._run([step]) for step in steps], progress, swept, log)
+
+    def each(self, steps: Sequence[Step], progress: Progress | None = None) -> Iterator[Results]:
+        """As ``measure``, with what each step has come to as soon as it is over."""
+        for number, step in enumerate(steps):
+            tell = None if progress is None else _numbered(progress, number, len(steps))
+            yield self._carry_out([self._run([step])], tell, (), None)
+            if self.ended is not None:
+                return
+
+    def measure_together(
+        self, steps: Sequence[Step], progress: Progress | None = None, log: _native.RequestLog | None = None
+    ) -> Results:
+        """All steps at the same time as one run, with a stream for each name of a workload.
+
+        The jobs of ``log`` are the steps where each has one thread.
+        """
+        return self._carry_out([self._run(steps)], progress, (), log)
+
+    def stream(
+        self, asked: Mapping[str, Any], keep: Callable[[dict[str, Any]], object], progress: Callable[[int], object]
+    ) -> dict[str, Any]:
+        """One pass over all targets as one striped stream; ``keep`` is given each interval, ``progress`` the position.
+
+        What both raise ends the pass, and is raised when all that was measured is kept.
+        """
+        return self._targets.stream({**asked, "engines": self._engines}, keep, progress)
+
+    def discard(self, target: int = 0) -> None:
+        """Discards all that is on a block device. Raises ``InputError`` where it cannot."""
+        self._targets.discard(target)
+
+    def pause(self, seconds: float) -> None:
+        """Waits; an interruption is told by ``ended``."""
+        try:
+            with signals.raising():
+                time.sleep(seconds)
+        except KeyboardInterrupt:
+            self.ended = BY_HAND
+
+    def _carry_out(
+        self,
+        runs: list[dict[str, Any]],
+        progress: Progress | None,
+        swept: Sequence[str],
+        log: _native.RequestLog | None,
+    ) -> Results:
+        ledger, resume = self._verifying.ledger, self._verifying.resume
+        results = Results(self._targets.measure(runs, progress, log, ledger, resume), swept)
+        # The next measurements go on with it.
+        self._verifying = replace(self._verifying, resume=ledger is not None)
+        failed = results.failed_checks()
+        if failed:
+            raise RunError(f"a measurement failed its own check, its figures cannot be trusted: {failed[0]}")
+        self.ended = next((row["ended_early"] for row in results if row["ended_early"] is not None), self.ended)
+        return results
+
+    def _run(self, steps: Sequence[Step]) -> dict[str, Any]:
+        first = steps[0]
+        return {
+            "system_name": first.name or self.paths[first.target],
+            "workload": first.workload,
+            "jobs": [self._job(step) for step in steps],
+            "seed": first.seed,
+            "interval_ns": first.interval_ns,
+            "labels": list(first.labels.items()),
+        }
+
+    def _job(self, step: Step) -> dict[str, Any]:
+        """The work of a step, whose load its threads share."""
+        return {
+            "name": step.workload["name"],
+            "targets": [step.target],
+            "span": step.span,
+            "workload": step.workload,
+            "threads": self.access.threads if step.threads is None else step.threads,
+            "limits": {**NO_LIMITS, **step.limits},
+            "engine": self._engines[step.target],
+            "slots": whole("slots", str(self.access.slots)),
+            "start_delay_ns": 0,
+            "seed": step.seed,
+            "verify": self._verifying.kind,
+            "zones": self.access.zones(),
+        }

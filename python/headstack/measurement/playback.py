@@ -1,0 +1,126 @@
+"""Replaying a trace on real files and devices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from headstack import _native
+from headstack._native import InputError
+from headstack.io.values import choice
+from headstack.measurement.access import Access, Progress, is_null
+from headstack.traces.traces import Trace
+
+WRITES = ("as-recorded", "skip", "as-reads")
+"""What becomes of recorded writes: they write, are left out, or read what they wrote."""
+
+
+@dataclass(frozen=True)
+class Playback:
+    """How a trace is played on real targets, and what may be done to them."""
+
+    access: Access
+    writes: str
+    """One of ``WRITES``."""
+    realtime: bool
+    """The thread that plays goes before all others of the machine."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Replays whose targets are open."""
+
+    targets: _native.Targets
+    specs: list[dict[str, Any]]
+    expected: int | None
+    """Requests of each replay, where they are known."""
+
+    def carry_out(self, course: Progress | None) -> _native.Results:
+        """Replays them one after the other."""
+        return self.targets.replay(self.specs, None if course is None else self._told(course))
+
+    def _told(self, course: Progress) -> Progress:
+        """A replay is as far as requests are complete of those that are expected."""
+
+        def tell(now: dict[str, Any]) -> object:
+            return course(now | {"share": min(1.0, now["completed"] / self.expected)} if self.expected else now)
+
+        return tell
+
+
+def prepare(
+    trace: Trace,
+    paths: Sequence[str],
+    replays: Sequence[dict[str, Any]],
+    given: Mapping[str, list[str]],
+    playback: Playback,
+) -> Prepared:
+    """Opens the targets for ``replays``, each as the compiled part takes it; all of them on each target.
+
+    The trace is read once beforehand: what cannot be read, writes that nobody permits, and addresses beyond a target
+    are known before the first request.
+    """
+    for name in given:
+        if name != "interval":
+            raise InputError("a real target has its own; leave the option out", key=name)
+    choice("writes", playback.writes, WRITES)
+    access = playback.access
+    if access.threads != 1:
+        raise InputError(f"{access.threads} is not allowed; one thread plays a replay", key="threads")
+    total = _looked_through(trace, playback.writes, replays[0]["requests_max"])
+    counted: dict[str, int] = total["requests"]
+    writes = counted.get("write", 0) + counted.get("trim", 0) if playback.writes == "as-recorded" else 0
+    permitted = access.destroy or access.overwrite or access.create is not None
+    refused = [path for path in paths if writes and not permitted and not is_null(path)]
+    if refused:
+        raise InputError(
+            f"{refused[0]}: {trace.name} has {writes:,} writes and trims: --destroy lets a device be written, "
+            "--overwrite a file; --writes skip leaves writes out, as-reads reads instead"
+        )
+    specs = [
+        {
+            "target": number,
+            "system_name": path,
+            "source": trace.source,
+            "replay": played,
+            "writes": playback.writes,
+            "engine": access.engine_of(path),
+            "slots": access.slots,
+            "realtime": playback.realtime,
+            "interval_ns": None if interval is None else _native.interval_ns(interval),
+            "labels": [] if interval is None else [("interval", interval)],
+            "record": None,
+        }
+        for number, path in enumerate(paths)
+        for played in replays
+        for interval in given.get("interval", [None])
+    ]
+    asked = [replace(access, write=writes > 0).asked(path) for path in paths]
+    targets = _native.Targets(asked)
+    is_part = replays[0]["time_max_ns"] is not None
+    if replays[0]["outside"] == "refuse" and not is_part:
+        _check_addresses(trace, total.get("highest_end_byte") or 0, targets.described())
+    return Prepared(targets, specs, None if is_part else sum(counted.values()))
+
+
+def _looked_through(trace: Trace, writes: str, requests_max: int | None) -> dict[str, Any]:
+    """Counts of the requests that are replayed, and of some more where only a part of the recording's time is."""
+    source = trace.source
+    if writes != "as-recorded":
+        source["steps"].append("kind=read,flush" if writes == "skip" else "kind=read,write,flush")
+    if requests_max is not None:
+        source["steps"].append(f"first={requests_max}")
+    total: dict[str, Any] = _native.trace_info(source)["summary"]["total"]
+    return total
+
+
+def _check_addresses(trace: Trace, highest_end_byte: int, described: Sequence[Mapping[str, Any]]) -> None:
+    """Refuses a trace that reaches beyond a target."""
+    for target in described:
+        capacity_bytes, block_bytes = target["capacity_bytes"], target["block_bytes"]
+        if highest_end_byte > capacity_bytes // block_bytes * block_bytes:
+            raise InputError(
+                f"{trace.name}: its requests reach to byte {highest_end_byte:,}, {target['name']} has "
+                f"{capacity_bytes:,}; outside: fold moves such requests into it, drop leaves them out"
+            )

@@ -1,0 +1,1 @@
+"""Tests of drives and modules with a set procedure."""

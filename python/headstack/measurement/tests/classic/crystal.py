@@ -1,0 +1,207 @@
+"""CrystalDiskMark's tests by their names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from headstack._native import Field, InputError, format_bytes
+from headstack.io.values import choice, duration_ns, percent, size_bytes
+from headstack.measurement.access import Access, Progress, is_null
+from headstack.measurement.measurement import Opened, Step, is_export
+from headstack.measurement.tests.classic.outcome import (
+    NOTHING_ALLOWED,
+    Outcome,
+    at_least,
+    joined,
+    own_file,
+    part_of,
+    requests,
+)
+from headstack.results.results import Results
+from headstack.results.words import number
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+from headstack.measurement.tests.classic.figures import Score, Test
+
+RUNS, TIME, PAUSE, SIZE = 5, "5s", "5s", "1GiB"
+
+MIX_READ = "70%"
+"""What CrystalDiskMark's mixed tests read where nobody says otherwise."""
+
+KIB = 1 << 10
+
+SEQ1M_Q8T1 = Test("SEQ1M Q8T1", 1024 * KIB, False, 8, 1)
+
+SEQ1M_Q1T1 = Test("SEQ1M Q1T1", 1024 * KIB, False, 1, 1)
+
+SEQ128K_Q32T1 = Test("SEQ128K Q32T1", 128 * KIB, False, 32, 1)
+
+RND4K_Q32T16 = Test("RND4K Q32T16", 4 * KIB, True, 32, 16)
+
+RND4K_Q32T1 = Test("RND4K Q32T1", 4 * KIB, True, 32, 1)
+
+RND4K_Q1T1 = Test("RND4K Q1T1", 4 * KIB, True, 1, 1)
+
+PROFILES = {
+    "default": (SEQ1M_Q8T1, SEQ1M_Q1T1, RND4K_Q32T1, RND4K_Q1T1),
+    "nvme": (SEQ1M_Q8T1, SEQ128K_Q32T1, RND4K_Q32T16, RND4K_Q1T1),
+}
+"""The sets of version 8."""
+
+
+@dataclass(frozen=True)
+class Crystal(Outcome):
+    """The scores of a target."""
+
+    FIELDS = (
+        Field("test", "text", "", "the test of the profile"),
+        Field("kind", "text", "", "read, write or mix"),
+        Field("mb_per_s", "figure", "10^6 bytes/s", "bytes moved a second in the best run"),
+        Field("iops", "figure", "1/s", "requests a second in the best run"),
+        Field("latency_us", "figure", "us", "shortest mean response time of a run"),
+        Field("runs", "count", "", "runs of the test"),
+        Field("worst_mb_per_s", "figure", "10^6 bytes/s", "bytes moved a second in the worst run"),
+    )
+
+    target: str
+    profile: str
+    used_bytes: int
+    scores: list[Score]
+    left_out: str | None
+    """Why there are no tests that write."""
+
+    @property
+    def test(self) -> str:
+        """Its name."""
+        return "crystal"
+
+    def figures(self) -> dict[str, Any]:
+        """``target``, ``profile``, ``used_bytes``, ``left_out``, and the ``scores``, with all runs in MB/s."""
+        scores = [score.figures() | {"all_mb_per_s": score.mb_per_s} for score in self.scores]
+        head = {"target": self.target, "profile": self.profile, "used_bytes": self.used_bytes}
+        return head | {"left_out": self.left_out, "scores": scores}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each test and kind."""
+        return [score.figures() for score in self.scores]
+
+    def answer(self) -> str:
+        """The best and the slowest of its tests."""
+        scores = sorted(self.scores, key=lambda score: -score.best_mb_per_s)
+        ends = scores if len(scores) < 2 else (scores[0], scores[-1])
+        told = [f"{score.test.name} {score.kind} {number(score.best_mb_per_s)} MB/s" for score in ends]
+        return f"{self.target}: {' down to '.join(told)}." if told else f"{self.target}: no test was carried out."
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """A bar for each score."""
+        from headstack.measurement.tests.classic import pictures  # start-up time
+
+        return pictures.drawn(
+            pictures.crystal(self.target, self.used_bytes, self.scores, self.results[0]["seed"]), path
+        )
+
+
+def crystal(
+    target: str | os.PathLike[str],
+    access: Access = NOTHING_ALLOWED,
+    *,
+    profile: str = "default",
+    size: str = SIZE,
+    runs: int = RUNS,
+    time: str = TIME,
+    pause: str = PAUSE,
+    mix: str | None = None,
+    progress: Progress | None = None,
+) -> Crystal:
+    """The four tests of CrystalDiskMark 8, reading and, where ``access`` allows it, writing.
+
+    They use the first ``size`` of the target; in a folder, a file of that size is made and removed again. Each test has
+    ``runs`` of ``time``, of which the best counts, after one that does not; between tests there is a ``pause``. ``mix``
+    adds tests that read so many percent and write the rest. Raises ``InputError`` when the target is too small.
+
+    >>> permission = hs.Access(create="4MiB", buffered=True)
+    >>> hs.crystal("c.bin", permission, size="4MiB", runs=1, time="5ms", pause="0s").profile
+    'default'
+    """
+    path = os.fspath(target)
+    tests = PROFILES[choice("profile", profile, tuple(PROFILES))]
+    at_least("runs", runs, 1)
+    time_ns, pause_ns = duration_ns("time", time), duration_ns("pause", pause)
+    if time_ns <= 0 or pause_ns < 0:
+        raise InputError(f"time, pause: {time} and {pause} are not allowed; more than 0s, and 0s or more are")
+    with own_file(path, access, size) as (file, allowed):
+        left_out = _not_writing(file, allowed)
+        if mix is not None and left_out is not None:
+            raise InputError(f"{left_out}", key="mix")
+        opened = Opened([file], allowed, writing=left_out is None)
+        span = _first_part(opened, size)
+        kinds = {"read": 100.0}
+        if left_out is None:
+            kinds["write"] = 0.0
+        if mix is not None:
+            kinds["mix"] = percent("mix", mix)
+        scores: list[Score] = []
+        made: list[Results] = []
+        for kind, test in product(kinds, tests):
+            if made and opened.ended is None:
+                opened.pause(pause_ns / 1e9)
+            if opened.ended is None:
+                made.append(opened.measure(_steps(test, kind, kinds[kind], span, runs, time_ns), progress))
+                scores.append(_score(test, kind, made[-1]))
+        return Crystal(joined(made), opened.ended, path, profile, span[1], scores, left_out)
+
+
+def _not_writing(path: str, access: Access) -> str | None:
+    """Why tests that write are left out; ``None`` where they are allowed."""
+    if is_null(path) or access.destroy or access.overwrite or (access.create is not None and not os.path.exists(path)):
+        return None
+    if is_export(path):
+        return "an export is written only with --destroy and its address"
+    if path.startswith("/dev/"):
+        return "a device is written only with --destroy and its name"
+    return "a file that exists is written only with --overwrite"
+
+
+def _first_part(opened: Opened, size: str) -> tuple[int, int]:
+    """The part that the tests use, whole requests of the largest size; less than was asked for on a small target."""
+    largest = max(test.size_bytes for tests in PROFILES.values() for test in tests)
+    _, length = part_of(opened, None)
+    used = min(length, size_bytes("size", size)) // largest * largest
+    if not used:
+        raise InputError(f"{opened.paths[0]}: at least {format_bytes(largest)} are needed, of the target and of --size")
+    return 0, used
+
+
+def _steps(
+    test: Test, kind: str, read_percent: float, span: tuple[int, int], runs: int, time_ns: int
+) -> Sequence[Step]:
+    """The runs of a test; the first of them has one more before it that does not count."""
+    described = requests(
+        f"{test.name} {kind}",
+        test.size_bytes,
+        read_percent=read_percent,
+        random_percent=100 if test.is_random else 0,
+        depth=test.queue * test.threads,
+    )
+    prepared = described | {"warm_up": {"requests": 0, "time": f"{time_ns}ns"}}
+    return [
+        Step(
+            described if run else prepared,
+            span,
+            {"time_ns": time_ns},
+            {"test": test.name, "kind": kind, "run": str(run + 1)},
+            seed=run + 1,
+            threads=test.threads,
+        )
+        for run in range(runs)
+    ]
+
+
+def _score(test: Test, kind: str, results: Results) -> Score:
+    rows = [row for row in results if row["requests"]]
+    return Score(test, kind, [row["mb_per_s"] for row in rows], [row["mean_ms"] for row in rows])

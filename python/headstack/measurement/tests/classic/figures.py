@@ -1,0 +1,223 @@
+"""What the classic tests count and time: profiles of zones, samples of latency, writes with flushes, scores, LUNs."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import Any
+
+from headstack.measurement.tests.classic.logged import Logged
+from headstack.measurement.tests.classic.plateaus import Plateau, plateaus
+
+
+@dataclass(frozen=True)
+class Test:
+    """A test of the set."""
+
+    name: str
+    size_bytes: int
+    is_random: bool
+    queue: int
+    """Requests outstanding of each thread."""
+    threads: int
+
+
+@dataclass(frozen=True)
+class Score:
+    """What a test came to."""
+
+    test: Test
+    kind: str
+    """``read``, ``write`` or ``mix``."""
+    mb_per_s: list[float]
+    """Of each run, in order."""
+    mean_ms: list[float]
+
+    @property
+    def best_mb_per_s(self) -> float:
+        """The score: the best run, as CrystalDiskMark has it."""
+        return max(self.mb_per_s, default=0.0)
+
+    def figures(self) -> dict[str, Any]:
+        """The best run's rate, and the shortest mean latency, which may be another run's."""
+        return {
+            "test": self.test.name,
+            "kind": self.kind,
+            "mb_per_s": self.best_mb_per_s,
+            "iops": self.best_mb_per_s * 1e6 / self.test.size_bytes,
+            "latency_us": min(self.mean_ms) * 1e3 if self.mean_ms else None,
+            "runs": len(self.mb_per_s),
+            "worst_mb_per_s": min(self.mb_per_s, default=0.0),
+        }
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Writes of one size, each followed by a flush."""
+
+    size_bytes: int
+    asked: tuple[str, ...]
+    """The sizes that were asked for; past the page cache they are rounded up to whole blocks."""
+    response_ns: list[int]
+    """From the beginning of each write to the end of its flush, in order."""
+    flush_p99_ms: float | None
+    failed: int
+
+    def percentile_ms(self, percent: float) -> float | None:
+        """What so many percent of the pairs do not exceed."""
+        ordered = sorted(self.response_ns)
+        return ordered[max(0, math.ceil(percent / 100 * len(ordered)) - 1)] / 1e6 if ordered else None
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One request."""
+
+    number: int
+    """From 1."""
+    at_s: float
+    """When it was made, after the first one."""
+    position_bytes: int
+    ms: float
+    failed: bool
+
+
+POINTS_MAX = 4096
+"""Of the course of a LUN; when there are more, every second one is left out."""
+
+POINTS_AT_ONCE = 16
+"""Of what comes back between two looks."""
+
+SECTIONS, SECTION_REQUESTS = 100, 16
+"""Sections of a LUN for which rates are given; fewer where they had less requests than that, several of which
+come back at once."""
+
+
+@dataclass
+class Lun:
+    """One of the parts that are filled, and the course of it."""
+
+    name: str
+    target: int
+    start_bytes: int
+    length_bytes: int
+    written_bytes: int = 0
+    requests: int = 0
+    failed: int = 0
+    points: list[tuple[int, int]] = field(default_factory=list)
+    """When (nanoseconds of the monotonic clock) so many bytes were written; begins with the first request and 0."""
+
+    def add(self, logged: Sequence[Logged]) -> None:
+        """Takes what came back since the last time."""
+        step = max(1, len(logged) // POINTS_AT_ONCE)
+        for number, (_, _, _, length, intended_ns, response_ns, failed, _) in enumerate(logged, 1):
+            if not self.points:
+                self.points.append((intended_ns, 0))
+            if failed:
+                self.failed += 1
+                continue
+            self.written_bytes += length
+            self.requests += 1
+            if number % step == 0 or number == len(logged):
+                self.points.append((intended_ns + response_ns, self.written_bytes))
+        if len(self.points) > POINTS_MAX:
+            # The first and the last one stay.
+            self.points = [*self.points[:-1:2], self.points[-1]]
+
+    @property
+    def begun_ns(self) -> int | None:
+        """When its first request was made."""
+        return self.points[0][0] if self.points else None
+
+    @property
+    def ended_ns(self) -> int | None:
+        """When its last request came back."""
+        return self.points[-1][0] if self.points else None
+
+    @property
+    def mb_per_s(self) -> float | None:
+        """Over all of its time."""
+        if not self.written_bytes or self.points[-1][0] == self.points[0][0]:
+            return None
+        return self.written_bytes * 1e3 / (self.points[-1][0] - self.points[0][0])
+
+    def sections(self) -> list[tuple[int, int, int, float]]:
+        """Equal sections of what was written: first byte in the target, begin and end in nanoseconds, and MB/s."""
+        count = max(1, min(SECTIONS, self.requests // SECTION_REQUESTS))
+        edges = [self.written_bytes * number // count for number in range(count + 1)]
+        times = [self._time_at(edge) for edge in edges] if self.written_bytes else []
+        return [
+            (self.start_bytes + edges[at], times[at], times[at + 1], (edges[at + 1] - edges[at]) * 1e3 / passed)
+            for at in range(len(times) - 1)
+            if (passed := times[at + 1] - times[at]) > 0
+        ]
+
+    def _time_at(self, written_bytes: int) -> int:
+        """When so much was written, between two points in proportion."""
+        after = min(bisect_right(self.points, written_bytes, key=lambda point: point[1]), len(self.points) - 1)
+        (early_ns, less), (late_ns, more) = self.points[max(0, after - 1)], self.points[after]
+        share = (written_bytes - less) / (more - less) if more > less else 1.0
+        return round(early_ns + min(1.0, share) * (late_ns - early_ns))
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One system from its outer to its inner edge."""
+
+    system: str
+    mode: str
+    """``measured`` or ``simulated``."""
+    kind: str
+    """``read`` or ``write``."""
+    start_bytes: int
+    length_bytes: int
+    rates: list[tuple[int, float]]
+    """Positions in bytes, and MB/s there."""
+    accesses: list[tuple[int, float]]
+    """Positions of random requests in bytes, and how long each took in milliseconds."""
+
+    @property
+    def _mb_per_s(self) -> list[float]:
+        return [rate for _, rate in self.rates]
+
+    @property
+    def plateaus(self) -> list[Plateau]:
+        """Zones, where their steps stand out clearly from the noise; none otherwise."""
+        return plateaus(self._mb_per_s)
+
+    def figures(self) -> dict[str, Any]:
+        """Rates in MB/s (10^6 bytes) and Mb/s (10^6 bits), access times in milliseconds."""
+        rates, times = self._mb_per_s, sorted(ms for _, ms in self.accesses)
+        named = {
+            "outer": rates[0] if rates else None,
+            "inner": rates[-1] if rates else None,
+            "minimum": min(rates, default=None),
+            "mean": fmean(rates) if rates else None,
+            "maximum": max(rates, default=None),
+        }
+        access = {
+            "mean_ms": fmean(times) if times else None,
+            **{f"p{p}_ms": times[math.ceil(p / 100 * len(times)) - 1] if times else None for p in (1, 50, 99)},
+            "max_ms": times[-1] if times else None,
+        }
+        return {
+            "system": self.system,
+            "mode": self.mode,
+            "kind": self.kind,
+            "start_bytes": self.start_bytes,
+            "length_bytes": self.length_bytes,
+            "mb_per_s": named,
+            "megabits_per_s": {name: None if rate is None else 8 * rate for name, rate in named.items()},
+            "access": access,
+            "zones": [
+                {
+                    "start_bytes": self.rates[zone.first][0],
+                    "positions": zone.last - zone.first + 1,
+                    "mb_per_s": zone.level,
+                }
+                for zone in self.plateaus
+            ],
+        }

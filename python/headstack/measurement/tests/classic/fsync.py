@@ -1,0 +1,253 @@
+"""Whether a file or device is fit for a log: how long a write takes until it is on stable storage."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from headstack import _native
+from headstack._native import Field, InputError, format_bytes
+from headstack.io.values import duration_ns, size_bytes
+from headstack.measurement.access import Access, Progress
+from headstack.measurement.measurement import Opened, Step
+from headstack.measurement.tests.classic.logged import Logged
+from headstack.measurement.tests.classic.outcome import (
+    NOTHING_ALLOWED,
+    Outcome,
+    at_least,
+    joined,
+    own_file,
+    part_of,
+    requests,
+    whole_blocks,
+)
+from headstack.results import words
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+from headstack.measurement.tests.classic.figures import Pairs
+
+SIZES = ("2300B", "4KiB", "8KiB")
+"""2300 bytes is the mean record of etcd's log, which its documentation has fio write; databases log pages."""
+
+COUNT, TIME = 10_000, "30s"
+"""As many writes as those of 2300 bytes that fit 22 MiB, as there."""
+
+LIMIT = "10ms"
+"""For the 99th percentile: etcd's documentation, "Tuning" and the alerts of its mixin (wal_fsync_duration_seconds)."""
+
+SPEED_TOLERANCE = 0.05
+"""Of a turn; spindles keep their speed within 1 %, and stamps of time have noise."""
+
+FASTEST_RPM = 15_000
+"""No disk was ever sold that turns faster; where the speed is not known, it is taken for this."""
+
+FILE = "22MiB"
+
+PERCENTILES = (50.0, 90.0, 99.0, 99.9)
+
+
+@dataclass(frozen=True)
+class Fsync(Outcome):
+    """Writes with flushes, and whether they keep the limit."""
+
+    FIELDS = (
+        Field("size_bytes", "count", "bytes", "length of a write"),
+        Field("asked", "text", "", "how the write and its flush were asked for"),
+        Field("pairs", "count", "", "pairs of a write and a flush that completed"),
+        Field("failed", "count", "", "pairs that failed"),
+        Field("pairs_per_s", "figure", "1/s", "pairs a second, one at a time"),
+        Field("mean_ms", "figure", "ms", "mean time of a pair"),
+        Field("p50_ms", "figure", "ms", "median of the times of pairs"),
+        Field("p90_ms", "figure", "ms", "90th percentile of the times of pairs"),
+        Field("p99_ms", "figure", "ms", "99th percentile of the times of pairs"),
+        Field("p999_ms", "figure", "ms", "99.9th percentile of the times of pairs"),
+        Field("max_ms", "figure", "ms", "longest time of a pair"),
+        Field("flush_p99_ms", "figure", "ms", "99th percentile of the times of flushes alone"),
+        Field("kept", "flag", "", "whether the 99th percentile keeps the limit and nothing failed"),
+    )
+
+    target: str
+    limit_ms: float
+    pairs: list[Pairs]
+    warnings: list[str]
+    """Why the figures may be too good to be true."""
+
+    @property
+    def test(self) -> str:
+        """Its name."""
+        return "fsync"
+
+    @property
+    def kept(self) -> bool:
+        """Whether the 99th percentile of every size keeps the limit, and nothing failed."""
+        return bool(self.pairs) and all(self._keeps(pairs) for pairs in self.pairs)
+
+    def _keeps(self, pairs: Pairs) -> bool:
+        p99_ms = pairs.percentile_ms(99)
+        return p99_ms is not None and p99_ms <= self.limit_ms and not pairs.failed
+
+    def figures(self) -> dict[str, Any]:
+        """``limit_ms``, ``kept``, ``warnings``, and for each of the ``sizes`` what ``rows`` has."""
+        head = {"target": self.target, "limit_ms": self.limit_ms, "kept": self.kept, "warnings": self.warnings}
+        return head | {"sizes": self.rows()}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each size: percentiles of write and flush together, and what flushes alone take."""
+        return [
+            {
+                "size_bytes": pairs.size_bytes,
+                "asked": " ".join(pairs.asked),
+                "pairs": len(pairs.response_ns),
+                "failed": pairs.failed,
+                "pairs_per_s": len(pairs.response_ns) * 1e9 / sum(pairs.response_ns) if pairs.response_ns else None,
+                "mean_ms": sum(pairs.response_ns) / len(pairs.response_ns) / 1e6 if pairs.response_ns else None,
+                **{f"p{percent:g}_ms".replace(".", ""): pairs.percentile_ms(percent) for percent in PERCENTILES},
+                "max_ms": max(pairs.response_ns, default=0) / 1e6 if pairs.response_ns else None,
+                "flush_p99_ms": pairs.flush_p99_ms,
+                "kept": self._keeps(pairs),
+            }
+            for pairs in self.pairs
+        ]
+
+    def answer(self) -> str:
+        """How long a write and its flush take, against the limit."""
+        told = [
+            f"{format_bytes(pairs.size_bytes)}: half within {words.time(half)}, 99 of 100 within {words.time(most)}"
+            for pairs in self.pairs
+            if (half := pairs.percentile_ms(50)) is not None and (most := pairs.percentile_ms(99)) is not None
+        ]
+        kept = "kept" if self.kept else "not kept"
+        return (
+            f"A write with its flush on {self.target}: {'; '.join(told)}; the limit of {self.limit_ms:g} ms is {kept}."
+        )
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """The share of pairs that took longer than a time, and the limit."""
+        from headstack.measurement.tests.classic import pictures  # start-up time
+
+        return pictures.drawn(
+            pictures.fsync(self.target, self.pairs, self.limit_ms, self.kept, self.results[0]["seed"]), path
+        )
+
+
+def fsync(
+    target: str | os.PathLike[str],
+    access: Access = NOTHING_ALLOWED,
+    *,
+    sizes: Sequence[str] = SIZES,
+    count: int = COUNT,
+    time: str = TIME,
+    limit: str = LIMIT,
+    rpm: int | None = None,
+    range: str | None = None,
+    progress: Progress | None = None,
+) -> Fsync:
+    """Writes one after the other, each followed by a flush (fdatasync) before the next.
+
+    Of each size ``count`` writes, or as many as ``time`` allows; ``limit`` is for the 99th percentile of a write and
+    its flush together. In a folder, a file of 22 MiB is made and removed again. ``rpm`` is the speed of a rotating
+    disk, to judge whether the figures are possible. It writes, which takes the permission that ``access`` holds.
+
+    >>> _ = Path("data.bin").write_bytes(bytes(16 << 20))
+    >>> permission = hs.Access(overwrite=True, buffered=True)
+    >>> hs.fsync("data.bin", permission, sizes=["4KiB"], count=5).rows()[0]["pairs"]
+    5
+    """
+    path = os.fspath(target)
+    limit_ms = duration_ns("limit", limit) / 1e6
+    time_ns = duration_ns("time", time)
+    if time_ns <= 0:
+        raise InputError(f"{time} is not allowed; more than 0s is", key="time")
+    at_least("count", count, 1)
+    at_least("rpm", FASTEST_RPM if rpm is None else rpm, 1)
+    at_least("sizes", len(sizes), 1)
+    with own_file(path, access, FILE) as (file, allowed):
+        return _measured(
+            path, Opened([file], allowed, writing=True), sizes, count, time_ns, range, rpm, limit_ms, progress
+        )
+
+
+def _measured(
+    path: str,
+    opened: Opened,
+    sizes: Sequence[str],
+    count: int,
+    time_ns: int,
+    part: str | None,
+    rpm: int | None,
+    limit_ms: float,
+    progress: Progress | None,
+) -> Fsync:
+    asked: dict[int, list[str]] = {}
+    for size in sizes:
+        asked.setdefault(whole_blocks(opened, size_bytes("sizes", size)), []).append(size)
+    made, found = [], []
+    for bytes_, names in asked.items():
+        described = requests("writes with flushes", bytes_, read_percent=0, flush_every=1, warm_up=2)
+        step = Step(described, part_of(opened, part), {"requests": 2 * count, "time_ns": time_ns})
+        log = _native.RequestLog()
+        results = opened.measure([step], progress, log=log)
+        response_ns, failed = paired(log.take())
+        run = results.whole(0)
+        found.append(Pairs(bytes_, tuple(names), response_ns, _p99_ms(run), failed))
+        made.append(results)
+        if opened.ended is not None:
+            break
+    return Fsync(joined(made), opened.ended, path, limit_ms, found, _doubts(opened.described[0], found, rpm))
+
+
+def paired(logged: Iterable[Logged]) -> tuple[list[int], int]:
+    """How long each write and the flush that follows it took together, in nanoseconds, and how many pairs failed."""
+    response_ns, failed = [], 0
+    begun: tuple[int, bool] | None = None
+    for _, kind, _, _, intended_ns, took_ns, has_failed, _ in logged:
+        if kind == "write":
+            begun = intended_ns, has_failed
+        elif begun is not None:
+            if begun[1] or has_failed:
+                failed += 1
+            else:
+                response_ns.append(intended_ns + took_ns - begun[0])
+            begun = None
+    return response_ns, failed
+
+
+def _p99_ms(run: dict[str, Any]) -> float | None:
+    """Of the flushes alone, which is what monitoring of databases shows."""
+    count, seen = run["kinds"]["flush"]["count"], 0
+    for middle_ns, in_bin in run["kinds"]["flush"]["response"]["bins"]:
+        seen += in_bin
+        if seen >= 0.99 * count:
+            return float(middle_ns) / 1e6
+    return None
+
+
+def _doubts(described: dict[str, Any], found: list[Pairs], rpm: int | None) -> list[str]:
+    """What speaks against the figures."""
+    doubts = []
+    medians = [median for pairs in found if (median := pairs.percentile_ms(50)) is not None]
+    # A write that follows the last one passes the head only after a whole revolution.
+    turn_ms = 60e3 / (rpm or FASTEST_RPM)
+    median_ms = min(medians, default=turn_ms)
+    if (described["rotational"] or rpm is not None) and median_ms < (1 - SPEED_TOLERANCE) * turn_ms:
+        speed = f"at {rpm:,} rpm" if rpm is not None else f"even at {FASTEST_RPM:,} rpm"
+        doubts.append(
+            f"half of the writes took at most {median_ms:.3g} ms, but a turn of a rotating disk takes "
+            f"{turn_ms:.3g} ms {speed}: they were not on the platters when the flush came back, and are lost with the "
+            "power unless a cache is protected (virtual disks often only claim to rotate)"
+        )
+    device = described["description"].get("device", {})
+    if device.get("write_cache") == "write through":
+        doubts.append(
+            "the device says that it has no volatile write cache, so the kernel sends it no flushes: "
+            "the figures are those of the writes alone"
+        )
+    file_system = described["description"].get("file_system", {}).get("type")
+    if file_system in ("tmpfs", "ramfs"):
+        doubts.append(f"{file_system} is memory: nothing of it outlives the power")
+    if described["kind"] == "null":
+        doubts.append("nothing was stored")
+    return doubts

@@ -1,0 +1,237 @@
+"""The latency of single requests, one at a time, as ioping shows it."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from headstack import _native
+from headstack._native import Field, InputError, format_bytes
+from headstack.io.values import duration_ns, size_bytes
+from headstack.measurement.access import Access
+from headstack.measurement.measurement import Opened, Step
+from headstack.measurement.tests.classic.outcome import (
+    NOTHING_ALLOWED,
+    Outcome,
+    at_least,
+    own_file,
+    part_of,
+    requests,
+    whole_blocks,
+)
+from headstack.results import words
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+from headstack.measurement.tests.classic.figures import Sample
+from headstack.measurement.tests.classic.logged import Logged
+
+COUNT, INTERVAL, SIZE, SEQUENTIAL_SIZE = 20, "1s", "4KiB", "256KiB"
+
+FILE = "64MiB"
+
+NO_END = 1 << 62
+"""Requests of a test that nobody limits."""
+
+SAMPLES_MAX = 1 << 20
+"""More requests than this are kept every second one, then every fourth; the statistics are of all."""
+
+
+class Samples:
+    """Requests of any number in bounded memory."""
+
+    def __init__(self, each: Callable[[Sample], object] | None) -> None:
+        self.kept: list[Sample] = []
+        self._each, self._seen, self._stride = each, 0, 1
+        self._first_ns: int | None = None
+
+    def add(self, logged: Iterable[Logged]) -> None:
+        """Takes what came back since the last time."""
+        for _, _, position_bytes, _, intended_ns, response_ns, failed, _ in logged:
+            if self._first_ns is None:
+                self._first_ns = intended_ns
+            self._seen += 1
+            at_s = (intended_ns - self._first_ns) / 1e9
+            sample = Sample(self._seen, at_s, position_bytes, response_ns / 1e6, failed)
+            if self._each is not None:
+                self._each(sample)
+            if self._seen % self._stride == 0:
+                self.kept.append(sample)
+                if len(self.kept) == SAMPLES_MAX:
+                    self.kept, self._stride = self.kept[1::2], 2 * self._stride
+
+
+@dataclass(frozen=True)
+class Latency(Outcome):
+    """Requests one after the other, and their distribution."""
+
+    FIELDS = (
+        Field("number", "count", "", "number of the request, from 1"),
+        Field("at_s", "figure", "s", "when it was issued, after the start"),
+        Field("position_bytes", "count", "bytes", "where it went"),
+        Field("ms", "figure", "ms", "how long it took"),
+        Field("failed", "flag", "", "whether it failed"),
+    )
+
+    target: str
+    kind: str
+    size_bytes: int
+    interval_s: float
+    samples: list[Sample]
+
+    @property
+    def test(self) -> str:
+        """Its name."""
+        return "latency"
+
+    def figures(self) -> dict[str, Any]:
+        """``statistics`` of all requests, their ``histogram``, and the requests one by one as ``samples``."""
+        samples = [
+            {"number": s.number, "at_s": s.at_s, "position_bytes": s.position_bytes, "ms": s.ms, "failed": s.failed}
+            for s in self.samples
+        ]
+        return {
+            "target": self.target,
+            "kind": self.kind,
+            "size_bytes": self.size_bytes,
+            "interval_s": self.interval_s,
+            "statistics": self.statistics(),
+            "histogram": [{"from_ms": low, "to_ms": high, "requests": count} for low, high, count in self.histogram()],
+            "samples": samples,
+        }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each request."""
+        rows: list[dict[str, Any]] = self.figures()["samples"]
+        return rows
+
+    def statistics(self) -> dict[str, Any]:
+        """Requests, how long they took in milliseconds (``mdev_ms`` is the standard deviation, as ping calls it), and
+        rates: of the whole test, pauses with it, and of the time in which there was a request."""
+        row, histogram = self.results[0], self._response()
+        count, busy_s = int(histogram["count"]), int(histogram["sum_ns"]) / 1e9
+        mean_ns = int(histogram["sum_ns"]) / count if count else 0.0
+        variance = int(histogram["sum_squares_ns2"]) / count - mean_ns**2 if count else 0.0
+        named = {"p50_ms": "p50_ms", "p90_ms": "p90_ms", "p99_ms": "p99_ms", "p999_ms": "p999_ms"}
+        return {
+            "requests": count,
+            "failed": row["errors"],
+            "duration_s": row["duration_s"],
+            "busy_s": busy_s,
+            "min_ms": int(histogram["min_ns"]) / 1e6 if count else None,
+            "mean_ms": mean_ns / 1e6 if count else None,
+            "max_ms": int(histogram["max_ns"]) / 1e6 if count else None,
+            "mdev_ms": math.sqrt(max(0.0, variance)) / 1e6 if count else None,
+            **{name: row[column] for name, column in named.items()},
+            "iops": row["iops"],
+            "mb_per_s": row["mb_per_s"],
+            "busy_iops": count / busy_s if busy_s else None,
+            "busy_mb_per_s": count * self.size_bytes / busy_s / 1e6 if busy_s else None,
+        }
+
+    def histogram(self) -> list[tuple[float, float, int]]:
+        """Requests between each power of two of a microsecond and the next, in milliseconds; none left out between."""
+        counts: dict[int, int] = {}
+        for middle_ns, count in self._response()["bins"]:
+            power = max(0, math.floor(math.log2(max(1, middle_ns) / 1e3)) + 1)
+            counts[power] = counts.get(power, 0) + count
+        if not counts:
+            return []
+        edges = [0.0, *(2.0**power / 1e3 for power in range(max(counts) + 1))]
+        return [(edges[p], edges[p + 1], counts.get(p, 0)) for p in range(min(counts), max(counts) + 1)]
+
+    def answer(self) -> str:
+        """How long requests take."""
+        found = self.statistics()
+        told = f"{self.target}: {found['requests']:,} {self.kind}s of {format_bytes(self.size_bytes)}"
+        times = [
+            f"{what} {words.time(found[name])}"
+            for what, name in (("half within", "p50_ms"), ("99 of 100 within", "p99_ms"), ("the longest", "max_ms"))
+            # A percentile takes ten requests beyond it, lest it is the longest by another name.
+            if found[name] is not None and (name != "p99_ms" or found["requests"] >= 1000)
+        ]
+        return f"{told}, {', '.join(times)}." if times else f"{told}."
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """Latency over time, and its distribution."""
+        from headstack.measurement.tests.classic import pictures  # start-up time
+
+        return pictures.drawn(
+            pictures.latency(
+                self.target, self.kind, self.size_bytes, self.samples, self.statistics(), self.results[0]["seed"]
+            ),
+            path,
+        )
+
+    def _response(self) -> dict[str, Any]:
+        run = self.results.whole(0)
+        response: dict[str, Any] = run["kinds"][self.kind]["response"]
+        return response
+
+
+def latency(
+    target: str | os.PathLike[str],
+    access: Access = NOTHING_ALLOWED,
+    *,
+    count: int = COUNT,
+    interval: str = INTERVAL,
+    size: str | None = None,
+    range: str | None = None,
+    sequential: bool = False,
+    write: bool = False,
+    time: str | None = None,
+    seed: int = 1,
+    each: Callable[[Sample], object] | None = None,
+) -> Latency:
+    """Single requests to random places of a file or device, the next one ``interval`` after the last has come back.
+
+    It ends after ``count`` requests (0 for any number) or after ``time``. A first request is made and not counted: many
+    devices have to wake up. ``size`` is 4 KiB, or 256 KiB where the requests are ``sequential``. ``each`` hears of
+    every request as it comes back. In a folder, a file of 64 MiB is made and removed again. Writing takes the
+    permission that ``access`` holds.
+
+    >>> hs.latency("null:100us", count=5, interval="0s").statistics()["requests"]
+    5
+    """
+    path = os.fspath(target)
+    interval_ns = duration_ns("interval", interval)
+    if interval_ns < 0:
+        raise InputError(f"{interval} is negative; 0s or longer is allowed", key="interval")
+    limits = {"requests": at_least("count", count, 0) or NO_END}
+    if time is not None:
+        limits["time_ns"] = duration_ns("time", time)
+        if limits["time_ns"] <= 0:
+            raise InputError(f"{time} is not allowed; more than 0s is", key="time")
+    elif not count:
+        raise InputError("any number of requests have no end; give time as well", key="count")
+    with own_file(path, access, FILE) as (file, allowed):
+        return _measured(path, Opened([file], allowed, write), size, interval_ns, range, sequential, limits, seed, each)
+
+
+def _measured(
+    path: str,
+    opened: Opened,
+    size: str | None,
+    interval_ns: int,
+    part: str | None,
+    sequential: bool,
+    limits: dict[str, int],
+    seed: int,
+    each: Callable[[Sample], object] | None,
+) -> Latency:
+    write = opened.writing
+    bytes_ = whole_blocks(opened, size_bytes("size", size or (SEQUENTIAL_SIZE if sequential else SIZE)))
+    kind = "write" if write else "read"
+    form = {"read_percent": 0 if write else 100, "random_percent": 0 if sequential else 100}
+    name, span = f"single {kind}s", part_of(opened, part)
+    first = opened.measure([Step(requests(name, bytes_, **form), span, seed=seed + 1)])
+    made, samples = first, Samples(each)
+    if opened.ended is None:
+        log = _native.RequestLog()
+        described = requests(name, bytes_, **form, think_ns=interval_ns)
+        made = opened.measure([Step(described, span, limits, seed=seed)], lambda _: samples.add(log.take()), log=log)
+        samples.add(log.take())
+    return Latency(made, opened.ended, path, kind, bytes_, interval_ns / 1e9, samples.kept)

@@ -1,0 +1,181 @@
+"""What the classic tests have in common: the requests they make, and what they hand back."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from headstack import _native
+from headstack._native import Field, InputError, version
+from headstack.io import tables
+from headstack.io.stored import Stored
+from headstack.measurement.access import Access
+from headstack.measurement.measurement import Opened
+from headstack.report.figures import Figure, Report, Section, Table
+from headstack.results.report import asked_for, provenance, runs_table
+from headstack.results.results import Results
+from headstack.results.words import words_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Picture
+
+
+Workloads = dict[str, Any]
+STORED = Stored("test")
+NOTHING_ALLOWED = Access()
+"""Reading, past the page cache."""
+
+
+def requests(
+    name: str,
+    size_bytes: int,
+    *,
+    read_percent: float = 100,
+    random_percent: float = 0,
+    depth: int = 1,
+    think_ns: int = 0,
+    flush_every: int = 0,
+    warm_up: int = 0,
+    count: int | None = None,
+) -> Workloads:
+    """The description of a closed loop of requests of one size; ``count`` of them unless limits say otherwise."""
+    line = {"size": f"{size_bytes}B", "read_percent": read_percent, "random_percent": random_percent}
+    think = {"fixed": f"{think_ns}ns"} if think_ns else "none"
+    form = {
+        "name": name,
+        "lines": [line],
+        "flush_every": flush_every,
+        "arrivals": {"closed": {"outstanding": depth, "think": think}},
+        "warm_up": {"requests": warm_up},
+        "run_length": {"requests": depth if count is None else count},
+    }
+    described: Workloads = _native.complete_workload(form)
+    return described
+
+
+def part_of(opened: Opened, text: str | None, target: int = 0) -> tuple[int, int]:
+    """First byte and length in bytes of a range of an open target; all of its whole blocks where no range is given."""
+    described = opened.described[target]
+    capacity_bytes, block_bytes = described["capacity_bytes"], max(512, described["block_bytes"])
+    if text is not None:
+        return _native.parse_range(text, capacity_bytes, block_bytes)
+    return 0, capacity_bytes // block_bytes * block_bytes
+
+
+def whole_blocks(opened: Opened, size_bytes: int, target: int = 0) -> int:
+    """A size in whole blocks of a target, rounded up: past the page cache nothing else can be transferred."""
+    block_bytes = max(512, int(opened.described[target]["block_bytes"]))
+    return -(-size_bytes // block_bytes) * block_bytes
+
+
+@contextmanager
+def own_file(path: str, access: Access, size: str) -> Iterator[tuple[str, Access]]:
+    """The target and what is allowed; of a folder a file of that size in it, which is removed in the end."""
+    if not os.path.isdir(path):
+        yield path, access
+        return
+    file = os.path.join(path, f".headstack-{os.getpid()}.tmp")
+    try:
+        yield file, replace(access, create=access.create or size)
+    finally:
+        if os.path.exists(file):
+            os.unlink(file)
+
+
+def joined(parts: Iterable[Results]) -> Results:
+    """Results of several measurements, in their order."""
+    return reduce(Results.and_others, parts)
+
+
+def at_least(name: str, value: int, least: int) -> int:
+    """A number that is not below the least allowed."""
+    if value < least:
+        raise InputError(f"{value} is not allowed; {least} or more is", key=name)
+    return value
+
+
+@dataclass(frozen=True)
+class Outcome(ABC):
+    """What a test came to: its figures, and the results of the runs that they are made of."""
+
+    FIELDS: ClassVar[tuple[Field, ...]]
+    """The columns of the table of the figures."""
+
+    results: Results
+    ended_early: str | None
+    """Why it ended before its time, in a measurement or between two."""
+
+    @property
+    @abstractmethod
+    def test(self) -> str:
+        """The name of the test."""
+
+    @abstractmethod
+    def figures(self) -> dict[str, Any]:
+        """What the test is about, with units in the names."""
+
+    @abstractmethod
+    def rows(self) -> list[dict[str, Any]]:
+        """The figures as a table."""
+
+    @abstractmethod
+    def answer(self) -> str:
+        """What came out, in a sentence with its figures."""
+
+    @abstractmethod
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Picture:
+        """The picture, written to ``path`` where one is given. Needs the extra ``headstack[plot]``."""
+
+    def main_figures(self) -> list[Figure]:
+        """Figures of a report that are this test's own, beside its table and its runs."""
+        return []
+
+    def report(self) -> Report:
+        """The figures of the test and its runs as a report, which notebooks show."""
+        return report_of(self)
+
+    def to_html(self, path: str | os.PathLike[str]) -> None:
+        """Writes ``report`` as one HTML file. Needs the page, which a build of the package holds."""
+        from headstack.report.html import write_html  # start-up time
+
+        write_html(self.report(), path)
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """An object: ``test``, ``version``, ``ended_early``, the figures of the test, ``runs`` (whole results)."""
+        runs = [self.results.whole(run) for run in range(len(self.results))]
+        head = STORED.head | {"test": self.test, "version": _native.version(), "ended_early": self.ended_early}
+        return tables.to_json(head | self.figures() | {"runs": runs}, path)
+
+    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
+        """The table of the figures as CSV."""
+        return tables.to_csv([field.name for field in self.FIELDS], self.rows(), path)
+
+
+def report_of(test: Outcome) -> Report:
+    """What a test has found, as a report."""
+    rows = test.rows()
+    columns = [_words(name) for name in rows[0]] if rows else []
+    table = Table("figures", "Figures", columns, [list(row.values()) for row in rows])
+    own = test.main_figures()
+    sections = [
+        # What is drawn has its values behind it.
+        Section("Figures", "", own or [table]),
+        Section("Runs", "", [runs_table(test.results)]),
+    ]
+    systems = dict.fromkeys(row["system"] for row in test.results)
+    said = [test.answer(), *([f"Ended early: {test.ended_early}."] if test.ended_early else [])]
+    remarks = "\n\n".join(f"{note[:1].upper()}{note[1:]}." for note in test.results.notes)
+    title = f"{test.test.capitalize()}: {', '.join(systems)}"
+    asked = partial(asked_for, test.results)
+    return Report(
+        title, "", "\n\n".join(said), sections, (), provenance(test.results), version(), remarks=remarks, asked=asked
+    )
+
+
+def _words(name: str) -> str:
+    return " ".join(words_of(name)).rstrip()

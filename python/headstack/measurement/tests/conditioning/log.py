@@ -1,0 +1,269 @@
+"""The log of a conditioning: JSON lines that survive interruptions, from which every report is made.
+
+The first line describes the module; then come a line an interval, a line at the end of each pass, and a line wherever
+somebody resumed. A line is on stable storage before the next is begun.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from headstack import _native
+from headstack._native import InputError
+from headstack.io.stored import Stored
+
+STORED = Stored("conditioning log")
+PASSES = ("write", "read")
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a module is streamed over; what is resumed goes on with the same."""
+
+    block_bytes: int = 64 << 10
+    """What goes to a device before the next has its turn."""
+    ahead: int = 4
+    """Blocks that a device may be ahead of the slowest: the recorder's memory."""
+    interval_ns: int = 10_000_000_000
+    """Length of the intervals whose rates are told one by one."""
+    passes: tuple[str, ...] = PASSES
+    """``write`` and ``read``, in the order in which they are made."""
+    device_bytes: int | None = None
+    """At most so much of each device, in bytes; all of it where absent."""
+
+
+def identity(described: Mapping[str, Any]) -> dict[str, Any]:
+    """What tells a target from all others and stays the same when it is attached elsewhere: serial number, or what the
+    kernel knows instead; of files the place."""
+    description = described["description"]
+    known: dict[str, Any] = {"kind": described["kind"], "capacity_bytes": described["capacity_bytes"]}
+    if described["kind"] == "file":
+        known["path"] = os.path.abspath(description.get("resolved", description["path"]))
+        known["inode"] = os.stat(known["path"]).st_ino
+    elif described["kind"] in ("block device", "NVMe namespace"):
+        device = description.get("device", {})
+        telling = next((key for key in ("serial", "backing_file", "name") if device.get(key)), "name")
+        known |= {key: device[key] for key in (telling, "model", "start_bytes") if device.get(key) is not None}
+    elif described["kind"] == "NBD export":
+        known |= {key: description["export"][key] for key in ("server", "name")}
+    return known
+
+
+def module_of(paths: list[str], described: list[dict[str, Any]], settings: Settings, began: str) -> Record:
+    """The first line: what is streamed over, and how."""
+    smallest = min(one["capacity_bytes"] for one in described)
+    used = min(smallest, settings.device_bytes or smallest) // settings.block_bytes * settings.block_bytes
+    targets = [
+        {"path": path, "identity": identity(one), "description": one["description"], "notes": one["notes"]}
+        for path, one in zip(paths, described, strict=True)
+    ]
+    return {
+        "record": "module",
+        "schema": STORED.version,
+        "headstack": _native.version(),
+        "began": began,
+        "targets": targets,
+        "module_bytes": used * len(targets),
+        "block_bytes": settings.block_bytes,
+        "ahead": settings.ahead,
+        "interval_ns": settings.interval_ns,
+        "passes": list(settings.passes),
+        "device_bytes": settings.device_bytes,
+        "class_limits_ns": list(_native.CLASS_LIMITS_NS),
+    }
+
+
+def settings_of(module: Record) -> Settings:
+    """The settings that a log was begun with."""
+    return Settings(
+        block_bytes=module["block_bytes"],
+        ahead=module["ahead"],
+        interval_ns=module["interval_ns"],
+        passes=tuple(module["passes"]),
+        device_bytes=module["device_bytes"],
+    )
+
+
+def refuse_others(path: str, module: Record, now: Record) -> None:
+    """Raises ``InputError`` unless the targets are those of the log, in the same order."""
+    before, after = module["targets"], now["targets"]
+    if len(before) != len(after):
+        raise InputError(f"{path}: was begun on {len(before)} targets, and {len(after)} are named")
+    for number, (was, is_) in enumerate(zip(before, after, strict=True), 1):
+        differing = [
+            key
+            for key in {**was["identity"], **is_["identity"]}
+            if was["identity"].get(key) != is_["identity"].get(key)
+        ]
+        if differing:
+            key = differing[0]
+            raise InputError(
+                f"{path}: target {number} was {was['path']} with {key} {was['identity'].get(key)}; "
+                f"{is_['path']} has {is_['identity'].get(key)}: the same devices in the same order are needed"
+            )
+
+
+@dataclass
+class LogFile:
+    """A log that is being written."""
+
+    path: str
+    descriptor: int
+    failed: OSError | None = None
+    """Why nothing is written any more."""
+
+    @classmethod
+    def create(cls, path: str) -> LogFile:
+        """Begins a log. Raises ``InputError`` where there is a file already."""
+        try:
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o666)
+        except FileExistsError:
+            raise InputError(f"{path}: exists; go on with it by --resume, or name another file") from None
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror}") from None
+        folder = os.open(os.path.dirname(os.path.abspath(path)), os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+        return cls(path, descriptor)
+
+    @classmethod
+    def resume(cls, path: str, whole_bytes: int) -> LogFile:
+        """Goes on with a log behind its last whole line."""
+        try:
+            descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror}") from None
+        os.ftruncate(descriptor, whole_bytes)
+        return cls(path, descriptor)
+
+    def append(self, record: Record) -> None:
+        """Writes a line and waits until it is on stable storage. Raises ``OSError`` once; then nothing is written."""
+        if self.failed is not None:
+            return
+        line = json.dumps(record, separators=(",", ":")).encode() + b"\n"
+        try:
+            while line:
+                line = line[os.write(self.descriptor, line) :]
+            os.fsync(self.descriptor)
+        except OSError as error:
+            self.failed = error
+            raise
+
+    def close(self) -> None:
+        """Closes the file."""
+        os.close(self.descriptor)
+
+
+def read_log(path: str) -> tuple[list[Record], int]:
+    """The records of a log, and the length of its whole lines in bytes.
+
+    A last line that is not whole is what an interruption has left, and no error. Raises ``InputError`` for what is
+    no such log.
+    """
+    try:
+        with open(path, "rb") as file:
+            lines = file.read().split(b"\n")
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    del lines[-1]
+    records: list[Record] = []
+    whole_bytes, course = 0, Course()
+    for number, line in enumerate(lines, 1):
+        try:
+            record = json.loads(line, parse_constant=_refuse)
+            if records:
+                course.follow(records[0], record)
+            else:
+                record = STORED.upgraded(path, record)
+                _check_module(record)
+        except InputError:
+            raise
+        except (ValueError, KeyError, TypeError, IndexError, AttributeError, ZeroDivisionError):
+            # A crash may leave blocks of the file that were never written.
+            if number == len(lines) and number > 1:
+                break
+            raise InputError(f"{path}: line {number}: is not a line of a conditioning log") from None
+        records.append(record)
+        whole_bytes += len(line) + 1
+    if not records:
+        raise InputError(f"{path}: is empty; a conditioning log begins with the description of its module")
+    return records, whole_bytes
+
+
+def _refuse(word: str) -> NoReturn:
+    """Refuses ``Infinity`` and ``NaN``, which Python reads as numbers and no log holds."""
+    raise ValueError(word)
+
+
+def _check_module(record: Record) -> None:
+    """Raises where this is not a first line."""
+    if record["record"] != "module":
+        raise ValueError
+    settings = settings_of(record)
+    if not (settings.block_bytes > 0 and settings.interval_ns > 0 and record["module_bytes"] > 0):
+        raise ValueError
+    if not settings.passes or not set(settings.passes) <= set(PASSES) or not record["targets"]:
+        raise ValueError
+    if not record["class_limits_ns"] or min(record["class_limits_ns"]) <= 0:
+        raise ValueError
+    for target in record["targets"]:
+        str.upper(target["path"]), dict.keys(target["identity"]), dict.keys(target["description"])
+
+
+@dataclass
+class Course:
+    """Where in its course a conditioning is."""
+
+    number: int = 0
+    """Which of the passes goes on."""
+    position_bytes: int = 0
+    """How far it is."""
+
+    def follow(self, module: Record, record: Record) -> None:
+        """Goes on by a record. Raises ``ValueError`` and the like where it cannot be the next."""
+        match record["record"]:
+            case "stretch":
+                self._follow_stretch(module, record)
+            case "pass":
+                if (record["pass"], record["end_bytes"]) != (self.number, self.position_bytes):
+                    raise ValueError
+                if record["is_whole"]:
+                    self.number, self.position_bytes = self.number + 1, 0
+            case "resumed":
+                str.upper(record["at"])
+            case _:
+                raise ValueError
+
+    def _follow_stretch(self, module: Record, record: Record) -> None:
+        if (record["pass"], record["position_bytes"]) != (self.number, self.position_bytes):
+            raise ValueError
+        left_bytes = module["module_bytes"] - self.position_bytes
+        if self.number >= len(module["passes"]) or not (
+            record["duration_ns"] > 0 and 0 <= record["bytes"] <= left_bytes
+        ):
+            raise ValueError
+        if len(record["devices"]) != len(module["targets"]):
+            raise ValueError
+        for device in record["devices"]:
+            counts = [device[key] for key in ("blocks", "errors", "busy_ns", "held_ns", "sum_ns", "max_ns")]
+            if min(*counts, *device["classes"]) < 0 or len(device["classes"]) != len(module["class_limits_ns"]) + 1:
+                raise ValueError
+            if any(ns < 0 or count < 0 for ns, count in device["responses"]):
+                raise ValueError
+        self.position_bytes += record["bytes"]
+
+
+def course_of(records: list[Record]) -> Course:
+    """Where a conditioning is after these records."""
+    course = Course()
+    for record in records[1:]:
+        course.follow(records[0], record)
+    return course

@@ -1,0 +1,206 @@
+"""The data of a conditioning as its log has them: passes, figures of devices, verdicts."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+from headstack._native import Field
+from headstack.io import tables
+from headstack.io.stored import Stored
+from headstack.measurement.tests.conditioning.log import (
+    Record,
+    read_log,
+)
+from headstack.measurement.tests.conditioning.report import Pass, judgement, passes_of, verdict
+
+STORED = Stored("conditioning")
+
+FIELDS = (
+    Field("pass", "text", "", "what the pass does: write or read"),
+    Field("position_bytes", "count", "bytes", "where on the module the interval begins"),
+    Field("bytes", "count", "bytes", "what was streamed over the module in it"),
+    Field("elapsed_s", "figure", "s", "from the start of the pass to the end of the interval, interruptions apart"),
+    Field("duration_s", "figure", "s", "how long the interval lasted"),
+    Field("mbit_per_s", "figure", "10^6 bit/s", "rate of the module"),
+    Field("device", "text", "", "the device that the row is about"),
+    Field("blocks", "count", "blocks", "blocks that the device was given"),
+    Field("errors", "count", "blocks", "of these, blocks that failed"),
+    Field("mean_ms", "figure", "ms", "mean time of a block that did not fail"),
+    Field("max_ms", "figure", "ms", "longest time of a block"),
+    Field("busy_share", "figure", "", "share of the interval in which the device had a block, 0 to 1"),
+    Field("held_share", "figure", "", "share of the interval in which the others waited for this device, 0 to 1"),
+)
+"""The columns of the rows, before those that count the blocks of each class of times."""
+
+FIGURES = (0.5, 0.99, 0.999)
+"""Quantiles that are told."""
+
+
+@dataclass
+class Logged:
+    """The passes in the log of a conditioning, with figures and verdicts. ``Conditioning`` draws and writes them."""
+
+    records: list[Record]
+    """The lines of the log."""
+    require_mbit_per_s: float | None = None
+    """The rate that is to be kept everywhere, in 10^6 bits per second."""
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Self:
+        """Reads a log. Raises ``InputError`` where it is none."""
+        return cls(read_log(os.fspath(path))[0])
+
+    @property
+    def module(self) -> Record:
+        """The targets and how they were streamed over."""
+        return self.records[0]
+
+    @cached_property
+    def passes(self) -> list[Pass]:
+        """Each pass with its intervals and devices."""
+        return passes_of(self.records)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all passes came to the end of the module."""
+        return [one.kind for one in self.passes if one.is_whole] == list(self.module["passes"])
+
+    @property
+    def ended_early(self) -> str | None:
+        """Why it ended before that; ``None`` where it did not, or was killed."""
+        last = self.records[-1]
+        return str(last["ended_early"]) if last["record"] == "pass" and last["ended_early"] is not None else None
+
+    @property
+    def sessions(self) -> int:
+        """How many times it was begun or resumed."""
+        return 1 + [record["record"] for record in self.records].count("resumed")
+
+    @property
+    def failures(self) -> list[str]:
+        """The first failures of each session, in words."""
+        return [words for record in self.records if record["record"] == "pass" for words in record["failures"]]
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether no interval of any pass is below the required rate and no block failed."""
+        limit = self.require_mbit_per_s
+        slow = limit is not None and any(one.below(limit) for one in self.passes)
+        return not slow and not any(device.errors for one in self.passes for device in one.devices)
+
+    def judgements(self) -> list[str]:
+        """Each pass in one line."""
+        return [judgement(one, self.require_mbit_per_s) for one in self.passes]
+
+    def verdict(self, lane: int) -> str:
+        """What is wrong with the device of this number, or ``ok``."""
+        return verdict(lane, self.passes, self.module["block_bytes"], self.require_mbit_per_s)
+
+    @property
+    def fields(self) -> list[Field]:
+        """The columns of the rows."""
+        counts = [
+            Field(f"blocks {name}", "count", "blocks", "blocks whose time is in this class")
+            for name in class_names(self.module)
+        ]
+        return [*FIELDS, *counts]
+
+    @property
+    def columns(self) -> list[str]:
+        """Their names."""
+        return [field.name for field in self.fields]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each interval and device."""
+        rows, columns = [], self.columns
+        for one in self.passes:
+            for interval in one.intervals:
+                for device, share in zip(one.devices, interval.devices, strict=True):
+                    good = share["blocks"] - share["errors"]
+                    cells = (
+                        one.kind,
+                        interval.position_bytes,
+                        interval.bytes,
+                        round(interval.elapsed_s, 6),
+                        round(interval.duration_s, 6),
+                        round(interval.mbit_per_s, 3),
+                        device.path,
+                        share["blocks"],
+                        share["errors"],
+                        round(share["sum_ns"] / good / 1e6, 6) if good else None,
+                        share["max_ns"] / 1e6,
+                        round(share["busy_ns"] / 1e9 / interval.duration_s, 6),
+                        round(interval.held_share(device.number), 6),
+                        *share["classes"],
+                    )
+                    rows.append(dict(zip(columns, cells, strict=True)))
+        return rows
+
+    def figures(self) -> dict[str, Any]:
+        """Everything that is computed from the log, as JSON values."""
+        return {
+            **STORED.head,
+            "module": self.module,
+            "sessions": self.sessions,
+            "is_whole": self.is_whole,
+            "ended_early": self.ended_early,
+            "require_mbit_per_s": self.require_mbit_per_s,
+            "is_kept": self.is_kept,
+            "failures": self.failures,
+            "verdicts": {target["path"]: self.verdict(number) for number, target in enumerate(self.module["targets"])},
+            "passes": [self._figures_of(one) for one in self.passes],
+        }
+
+    def _figures_of(self, one: Pass) -> dict[str, Any]:
+        lowest, holder = one.lowest, one.devices[one.lowest.holder]
+        devices = [
+            {
+                "path": device.path,
+                "blocks": device.blocks,
+                "errors": device.errors,
+                "mean_ms": device.mean_ms,
+                "max_ms": device.max_ms,
+                **{f"p{100 * q:g}_ms": device.quantile_ms(q) for q in FIGURES},
+                "own_mb_per_s": device.own_mb_per_s(self.module["block_bytes"]),
+                "held_share": device.held_share,
+                "classes": device.classes,
+            }
+            for device in one.devices
+        ]
+        return {
+            "kind": one.kind,
+            "bytes": one.bytes,
+            "duration_s": one.duration_s,
+            "flush_s": one.flush_s,
+            "mean_mbit_per_s": one.mean_mbit_per_s,
+            "lowest_mbit_per_s": lowest.mbit_per_s,
+            "lowest_at_bytes": lowest.position_bytes,
+            "lowest_held_up_by": holder.path,
+            "judgement": judgement(one, self.require_mbit_per_s),
+            "devices": devices,
+            "intervals": [
+                {"position_bytes": i.position_bytes, "elapsed_s": i.elapsed_s, "mbit_per_s": i.mbit_per_s}
+                for i in one.intervals
+            ],
+        }
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Everything that is computed from the log."""
+        return tables.to_json(self.figures(), path)
+
+    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
+        """A row for each interval and device."""
+        return tables.to_csv(self.columns, self.rows(), path)
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+        """The same as Parquet."""
+        tables.to_parquet(self.fields, self.rows(), path)
+
+
+def class_names(module: Record) -> list[str]:
+    """The classes of block times: ``<1.125ms`` and so on."""
+    limits = [limit / 1e6 for limit in module["class_limits_ns"]]
+    return [f"<{limit:g}ms" for limit in limits] + [f">={limits[-1]:g}ms"]

@@ -1,0 +1,308 @@
+"""What the log of a conditioning says: rates over the module, who held it up, and each device's block times."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from statistics import median
+
+from headstack._native import format_bytes
+from headstack.io.counts import counted
+from headstack.measurement.tests.conditioning.log import Record
+
+JUDGED_SHARE = 0.5
+"""An interval of less than this share of its length is judged together with the one before: the last of a pass, or of a
+session, may be of milliseconds, in which a few blocks more or less make any rate."""
+SLOWER = 1.2
+"""A device is said to hold its module up when the others could go on faster by this factor without it."""
+SLOW_NS = 36_000_000
+"""Block times from here on are no matter of rotation or of one seek: the drive has tried again, or slept."""
+SLOW_MIN, SLOW_TIMES = 10, 10
+"""So many slow blocks, and so many times those of the other devices' median, make a device suspect."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A stretch of the module, streamed over without a break."""
+
+    position_bytes: int
+    """Where in the module it begins."""
+    bytes: int
+    elapsed_s: float
+    """Of the pass, up to its end; breaks between sessions are not counted."""
+    duration_s: float
+    devices: list[Record]
+    """Each device's share, as the log has it."""
+
+    @property
+    def mbit_per_s(self) -> float:
+        """Rate of the whole module, in 10^6 bits per second."""
+        return self.bytes * 8 / self.duration_s / 1e6
+
+    @property
+    def holder(self) -> int:
+        """Number of the device that had the stream's oldest block for the longest time."""
+        return max(range(len(self.devices)), key=lambda number: self.devices[number]["held_ns"])
+
+    def held_share(self, number: int) -> float:
+        """Share of the time for which a device held up the others."""
+        return float(self.devices[number]["held_ns"] / (self.duration_s * 1e9))
+
+
+def _joined(first: Interval, second: Interval) -> Interval:
+    """Two intervals as one, of whose devices only the sums that rates and places need are kept."""
+    devices = [
+        {"held_ns": one["held_ns"] + other["held_ns"]} for one, other in zip(first.devices, second.devices, strict=True)
+    ]
+    duration_s, count = first.duration_s + second.duration_s, first.bytes + second.bytes
+    return Interval(first.position_bytes, count, second.elapsed_s, duration_s, devices)
+
+
+@dataclass(frozen=True)
+class Device:
+    """A device in one pass."""
+
+    number: int
+    """Its place in the stripe, from 0."""
+    path: str
+    """By which it was opened."""
+    shares: Sequence[Record]
+    duration_s: float
+    limits_ns: Sequence[int]
+
+    @property
+    def name(self) -> str:
+        """Its place in the stripe, from 1, and its path."""
+        return f"{self.number + 1} {self.path}"
+
+    def _sum(self, key: str) -> int:
+        return int(sum(share[key] for share in self.shares))
+
+    @cached_property
+    def blocks(self) -> int:
+        """Blocks passed, failed ones too."""
+        return self._sum("blocks")
+
+    @cached_property
+    def errors(self) -> int:
+        """Blocks that failed."""
+        return self._sum("errors")
+
+    @cached_property
+    def classes(self) -> list[int]:
+        """Block times in each class."""
+        return [sum(column) for column in zip(*(share["classes"] for share in self.shares), strict=True)]
+
+    @cached_property
+    def mean_ms(self) -> float | None:
+        """Mean block time; ``None`` where no block was complete."""
+        good = self.blocks - self.errors
+        return self._sum("sum_ns") / good / 1e6 if good else None
+
+    @cached_property
+    def max_ms(self) -> float:
+        """The longest block time."""
+        return float(max(share["max_ns"] for share in self.shares) / 1e6)
+
+    @cached_property
+    def _responses(self) -> tuple[list[int], list[int]]:
+        counts: Counter[int] = Counter()
+        for share in self.shares:
+            for ns, count in share["responses"]:
+                counts[ns] += count
+        times = sorted(counts)
+        return times, list(accumulate(counts[ns] for ns in times))
+
+    def quantile_ms(self, q: float) -> float | None:
+        """A quantile of the block times, to 3 %; ``None`` where no block was complete."""
+        times, below = self._responses
+        if not times:
+            return None
+        rank = max(1.0, q * below[-1])
+        index = next(index for index, count in enumerate(below) if count >= rank - 1e-9)
+        return min(times[index] / 1e6, self.max_ms)
+
+    @cached_property
+    def held_share(self) -> float:
+        """Share of the time for which the stream's oldest block was on it."""
+        return float(self._sum("held_ns") / (self.duration_s * 1e9))
+
+    def own_mb_per_s(self, block_bytes: int) -> float | None:
+        """Its rate while it had something to do, in 10^6 bytes per second: what it can do, or less than that for a
+        device that waited for others between blocks."""
+        busy_ns = self._sum("busy_ns")
+        return (self.blocks - self.errors) * block_bytes / busy_ns * 1e3 if busy_ns else None
+
+    @cached_property
+    def slow(self) -> int:
+        """Blocks that took ``SLOW_NS`` or longer."""
+        first = next((index for index, limit in enumerate(self.limits_ns, 1) if limit >= SLOW_NS), len(self.limits_ns))
+        return sum(self.classes[first:])
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One pass over the module, in all sessions."""
+
+    number: int
+    kind: str
+    intervals: list[Interval]
+    devices: list[Device]
+    interval_s: float
+    module_bytes: int
+    flush_s: float | None
+    """How long the devices took at the end to bring their caches to the medium."""
+
+    @property
+    def bytes(self) -> int:
+        """How far it came."""
+        return sum(interval.bytes for interval in self.intervals)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether that is the whole module."""
+        return self.bytes == self.module_bytes
+
+    @property
+    def duration_s(self) -> float:
+        """Without breaks."""
+        return sum(interval.duration_s for interval in self.intervals)
+
+    @property
+    def mean_mbit_per_s(self) -> float:
+        """Mean rate of the module, in 10^6 bits per second."""
+        return self.bytes * 8 / self.duration_s / 1e6
+
+    @cached_property
+    def judged(self) -> list[Interval]:
+        """The intervals, short ones joined to their neighbours."""
+        joined: list[Interval] = []
+        for one in self.intervals:
+            short = JUDGED_SHARE * self.interval_s
+            if joined and (one.duration_s < short or joined[-1].duration_s < short):
+                joined[-1] = _joined(joined[-1], one)
+            else:
+                joined.append(one)
+        return joined
+
+    @property
+    def lowest(self) -> Interval:
+        """The slowest of them."""
+        return min(self.judged, key=lambda interval: interval.mbit_per_s)
+
+    def below(self, mbit_per_s: float) -> list[Interval]:
+        """Those that are slower than that."""
+        return [interval for interval in self.judged if interval.mbit_per_s < mbit_per_s]
+
+
+def passes_of(records: Sequence[Record]) -> list[Pass]:
+    """The passes of a log that have an interval at least."""
+    module, limits_ns = records[0], records[0]["class_limits_ns"]
+    passes = []
+    for number, kind in enumerate(module["passes"]):
+        stretches = [record for record in records if record["record"] == "stretch" and record["pass"] == number]
+        if not stretches:
+            continue
+        ends = list(accumulate(stretch["duration_ns"] / 1e9 for stretch in stretches))
+        intervals = [
+            Interval(stretch["position_bytes"], stretch["bytes"], end, stretch["duration_ns"] / 1e9, stretch["devices"])
+            for stretch, end in zip(stretches, ends, strict=True)
+        ]
+        devices = [
+            Device(lane, target["path"], [stretch["devices"][lane] for stretch in stretches], ends[-1], limits_ns)
+            for lane, target in enumerate(module["targets"])
+        ]
+        flushes = [r["flush_ns"] for r in records if r["record"] == "pass" and r["pass"] == number and r["flush_ns"]]
+        flush_s = flushes[-1] / 1e9 if flushes else None
+        interval_s, module_bytes = module["interval_ns"] / 1e9, module["module_bytes"]
+        passes.append(Pass(number, kind, intervals, devices, interval_s, module_bytes, flush_s))
+    return passes
+
+
+def verdict(lane: int, passes: Iterable[Pass], block_bytes: int, require_mbit_per_s: float | None) -> str:
+    """What is wrong with a device, or ``ok``."""
+    faults = [
+        f"{one.kind}: {fault}"
+        for one in passes
+        for fault in (
+            _failing(one, lane),
+            _holding_up(one, lane, block_bytes),
+            _slow_blocks(one, lane),
+            None if require_mbit_per_s is None else _too_slow(one, lane, require_mbit_per_s),
+        )
+        if fault is not None
+    ]
+    return "; ".join(faults) or "ok"
+
+
+def _failing(one: Pass, lane: int) -> str | None:
+    errors = one.devices[lane].errors
+    return f"{counted(errors, 'block')} failed" if errors else None
+
+
+def _holding_up(one: Pass, lane: int, block_bytes: int) -> str | None:
+    """Whether the others could go on faster without it. What they can do is at least what they did while busy."""
+    own, *others = (one.devices[number].own_mb_per_s(block_bytes) for number in _first(lane, len(one.devices)))
+    next_slowest = min((rate for rate in others if rate is not None), default=None)
+    if own is None or next_slowest is None or next_slowest < SLOWER * own or one.devices[lane].held_share < 0.5:
+        return None
+    return f"holds the module up: {own:,.1f} MB/s by itself, all others {next_slowest:,.1f} or more"
+
+
+def _first(lane: int, count: int) -> list[int]:
+    return [lane, *(number for number in range(count) if number != lane)]
+
+
+def _slow_blocks(one: Pass, lane: int) -> str | None:
+    """Whether it has many more blocks than others that took longer than a healthy drive ever takes."""
+    own, *others = (one.devices[number].slow for number in _first(lane, len(one.devices)))
+    if not others or own < max(SLOW_MIN, SLOW_TIMES * median(others)):
+        return None
+    return f"{own:,} blocks of {SLOW_NS / 1e6:g} ms or longer, others {median(others):,.0f}"
+
+
+def _too_slow(one: Pass, lane: int, require_mbit_per_s: float) -> str | None:
+    """Whether it, and not all of them in turn, holds the module below the required rate."""
+    below = one.below(require_mbit_per_s)
+    held = sum(interval.holder == lane and interval.held_share(lane) >= 0.5 for interval in below)
+    # Halfway between a fair share and all of them.
+    if len(one.devices) == 1 or held < max(2, (1 + 1 / len(one.devices)) / 2 * len(below)):
+        return None
+    return f"holds it below {require_mbit_per_s:,.0f} Mb/s in {held} of {len(below)} such intervals"
+
+
+def judgement(one: Pass, require_mbit_per_s: float | None) -> str:
+    """A pass in one line: rates, the lowest with its place and who held it up there, and whether that is enough."""
+    lowest = one.lowest
+    at = f"{format_decimal(lowest.position_bytes)} ({100 * lowest.position_bytes / one.module_bytes:.0f} %)"
+    holder = one.devices[lowest.holder]
+    words = [
+        f"{one.kind}: mean {one.mean_mbit_per_s:,.0f} Mb/s, lowest {lowest.mbit_per_s:,.0f} Mb/s at {at}, "
+        f"held up by device {holder.name} for {100 * lowest.held_share(holder.number):.0f} % of the time"
+    ]
+    if require_mbit_per_s is not None:
+        below = one.below(require_mbit_per_s)
+        if below:
+            first = format_decimal(below[0].position_bytes)
+            words.append(
+                f"below the required {require_mbit_per_s:,.0f} Mb/s in {len(below)} of {len(one.judged)} intervals, "
+                f"first at {first}"
+            )
+        else:
+            words.append(f"the required {require_mbit_per_s:,.0f} Mb/s is kept throughout")
+    if not one.is_whole:
+        words.append(f"it ends at {format_decimal(one.bytes)} of {format_decimal(one.module_bytes)}")
+    if one.flush_s is not None:
+        words.append(f"caches were empty after {one.flush_s:,.2f} s more")
+    return "; ".join(words)
+
+
+def format_decimal(count: int) -> str:
+    """A place in the module, in powers of 1000, as drives' capacities are told."""
+    for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):
+        if count >= size:
+            return f"{count / size:,.2f} {unit}"
+    return format_bytes(count)

@@ -1,0 +1,188 @@
+"""Conditioning of a module: all of its devices written and read as one stream, which the slowest holds up."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from headstack._native import InputError
+from headstack.measurement.access import Access, is_null
+from headstack.measurement.measurement import BY_HAND, Opened
+from headstack.measurement.tests.conditioning.log import (
+    PASSES,
+    LogFile,
+    Record,
+    Settings,
+    course_of,
+    module_of,
+    read_log,
+    refuse_others,
+    settings_of,
+)
+from headstack.measurement.tests.conditioning.report import Device, Interval, Pass
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+from headstack.measurement.tests.conditioning.logged import Logged
+
+__all__ = ["PASSES", "Conditioning", "Device", "Interval", "Pass", "Settings", "condition"]
+
+
+class Conditioning(Logged):
+    """A module that was streamed over, wholly or in part: what its log says."""
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """Rates over the module, who held it up, and the block times of each device. Written to ``path`` where one is
+        given. Needs the extra ``headstack[plot]``."""
+        from headstack.measurement.tests.conditioning.picture import overview  # start-up time
+        from headstack.report import plots  # start-up time
+
+        figure = overview(self)
+        if path is not None:
+            plots.save(figure, path)
+        return figure
+
+
+@dataclass(frozen=True)
+class Now:
+    """How far a conditioning is."""
+
+    kind: str
+    position_bytes: int
+    module_bytes: int
+    last: Record | None
+    """The last interval since this process began, as in the log."""
+
+
+def condition(
+    targets: Sequence[str | os.PathLike[str]],
+    settings: Settings | None = None,
+    access: Access | None = None,
+    *,
+    log: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    progress: Callable[[Now], object] | None = None,
+) -> Conditioning:
+    """Streams over a module of devices or files, in 64 KiB blocks round robin, to the end of each pass.
+
+    Writing takes ``access`` with the devices' names or serial numbers, or the word to overwrite files. Each interval is
+    appended to ``log``; with ``resume`` a log that was interrupted is gone on with, by its own settings, after a look
+    at whether the targets are the same. Ctrl-C, a device that vanishes, or a log that cannot be written end it, and
+    what was measured is kept: ``ended_early``.
+    """
+    paths = [os.fspath(target) for target in targets]
+    if resume and log is None:
+        raise InputError("there is no log to go on with; name one", key="resume")
+    old, whole_bytes = read_log(os.fspath(log)) if resume and log is not None else ([], 0)
+    if old:
+        stated = settings_of(old[0])
+        if settings is not None and settings != stated:
+            raise InputError(f"{log}: was begun with other settings ({stated}); what is resumed goes on with the same")
+        settings = stated
+    settings, access = settings or Settings(), access or Access()
+    _check(paths, settings)
+    left = settings.passes[course_of(old).number :]
+    if not left:
+        return Conditioning(old)
+    # What is resumed exists, or is not the same.
+    access = replace(access, create=None if old else access.create)
+    opened = Opened(paths, access, writing="write" in left)
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    module = module_of(paths, opened.described, settings, now)
+    if module["module_bytes"] == 0:
+        raise InputError(f"{settings.block_bytes} bytes have no room on the smallest target", key="block")
+    first = {"record": "resumed", "at": now} if old else module
+    if old:
+        refuse_others(os.fspath(log or ""), old[0], module)
+    file = None
+    if log is not None:
+        file = LogFile.resume(os.fspath(log), whole_bytes) if old else LogFile.create(os.fspath(log))
+    session = _Session(opened, settings, file, old, progress)
+    try:
+        session.keep(first)
+        session.run()
+    except OSError as error:
+        session.end(f"{log}: {error.strerror}")
+    except KeyboardInterrupt:
+        session.end(BY_HAND)
+    finally:
+        if file is not None:
+            file.close()
+    return Conditioning(session.records)
+
+
+def _check(paths: list[str], settings: Settings) -> None:
+    if not paths:
+        raise InputError("name the targets of the module")
+    if not settings.passes or not set(settings.passes) <= set(PASSES):
+        raise InputError(f"{','.join(settings.passes)!r} is unknown; allowed: {', '.join(PASSES)}", key="pass")
+    if settings.block_bytes <= 0 or settings.interval_ns <= 0:
+        raise InputError("block, interval: values above 0 are allowed")
+    seen: dict[tuple[int, int], str] = {}
+    for path in paths:
+        if is_null(path) or not os.path.exists(path):
+            continue
+        status = os.stat(path)
+        place = (status.st_rdev, 0) if status.st_rdev else (status.st_dev, status.st_ino)
+        if place in seen:
+            raise InputError(f"{path}: is {seen[place]} once more; a module has each device once")
+        seen[place] = path
+
+
+@dataclass
+class _Session:
+    """A conditioning from where it is to its end."""
+
+    opened: Opened
+    settings: Settings
+    file: LogFile | None
+    records: list[Record]
+    progress: Callable[[Now], object] | None
+
+    def keep(self, record: Record) -> None:
+        """Keeps a record, in the log too. Raises ``OSError`` where that cannot be written, once."""
+        self.records.append(record)
+        if self.file is not None:
+            self.file.append(record)
+
+    def end(self, why: str) -> None:
+        """Says why it ended before its time."""
+        course = course_of(self.records)
+        ended = {"record": "pass", "pass": course.number, "end_bytes": course.position_bytes, "is_whole": False}
+        self.records.append(ended | {"flush_ns": None, "ended_early": why, "failures": [], "engine": ""})
+
+    def run(self) -> None:
+        """Carries out what is left of the passes."""
+        course = course_of(self.records)
+        for number in range(course.number, len(self.settings.passes)):
+            start_bytes = course.position_bytes if number == course.number else 0
+            passed = self._pass(number, start_bytes)
+            self.keep({"record": "pass", "pass": number, **passed})
+            if passed["ended_early"] is not None:
+                return
+
+    def _pass(self, number: int, start_bytes: int) -> Record:
+        kind, module_bytes = self.settings.passes[number], self.records[0]["module_bytes"]
+        last: Record | None = None
+
+        def keep(stretch: Record) -> None:
+            nonlocal last
+            last = {"record": "stretch", "pass": number, **stretch}
+            self.keep(last)
+
+        def tell(position_bytes: int) -> None:
+            if self.progress is not None:
+                self.progress(Now(kind, position_bytes, module_bytes, last))
+
+        asked = {
+            "write": kind == "write",
+            "block_bytes": self.settings.block_bytes,
+            "ahead": self.settings.ahead,
+            "device_bytes": self.settings.device_bytes,
+            "start_bytes": start_bytes,
+            "interval_ns": self.settings.interval_ns,
+        }
+        return self.opened.stream(asked, keep, tell)

@@ -1,0 +1,1 @@
+"""Tests of solid-state drives by SNIA's Solid State Storage Performance Test Specification (PTS)."""

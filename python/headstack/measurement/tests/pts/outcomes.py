@@ -1,0 +1,227 @@
+"""The data of tests of the PTS: outcomes and their figures."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+from headstack._native import Field
+from headstack.io import tables
+from headstack.io.stored import Stored
+from headstack.measurement.tests.pts.plans import PLANS, ROUNDS, Plan, Point
+from headstack.measurement.tests.pts.steady import Window, last_window, steady_state
+
+STORED = Stored("test report")
+
+ROUND_NS = 60_000_000_000
+"""What the specification gives a measurement."""
+
+ACTIVE_RANGES = (100.0, 75.0)
+"""Of the specification: drives of enterprises, and of clients."""
+
+DEPTH = 32
+
+FIGURES = ("iops", "mb_per_s", "mean_ms", "p50_ms", "p99_ms", "p999_ms", "max_ms", "requests", "errors")
+"""What is kept of each measurement."""
+
+FIELDS = (
+    Field("test", "text", "", "the test of the specification"),
+    Field("round", "count", "", "round of the test, from 1"),
+    Field("in_window", "flag", "", "whether the round belongs to the measurement window"),
+    Field("block_bytes", "count", "bytes", "length of the requests"),
+    Field("read_percent", "count", "%", "share of reads"),
+    Field("random", "flag", "", "whether requests go to random places"),
+    Field("iops", "figure", "1/s", "requests completed a second"),
+    Field("mb_per_s", "figure", "10^6 bytes/s", "bytes moved a second"),
+    Field("mean_ms", "figure", "ms", "mean response time"),
+    Field("p50_ms", "figure", "ms", "median of the response times"),
+    Field("p99_ms", "figure", "ms", "99th percentile of the response times"),
+    Field("p999_ms", "figure", "ms", "99.9th percentile of the response times"),
+    Field("max_ms", "figure", "ms", "longest response time"),
+    Field("requests", "count", "requests", "requests that completed without error"),
+    Field("errors", "count", "requests", "requests that failed"),
+)
+"""The columns of the rows; those of a measurement are named as in ``FIGURES``."""
+
+COLUMNS = tuple(field.name for field in FIELDS)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the tests are carried out; the defaults are the specification's."""
+
+    tests: tuple[str, ...] = tuple(PLANS)
+    purge: str = "blkdiscard"
+    """How all data are taken away before each test."""
+    active_range_percent: float = 100.0
+    """The share of the capacity, from its start, that rounds go to."""
+    capacity_percent: float = 100.0
+    """The share of the device that counts as its capacity."""
+    round_ns: int = ROUND_NS
+    """Length of each measurement of a round."""
+    rounds_max: int | None = None
+    """At most so many rounds of each test; the specification's number where absent."""
+    depth: int = DEPTH
+    """Requests outstanding, where the test does not state them."""
+
+    def deviations(self) -> list[str]:
+        """In what they are not the specification's."""
+        told = []
+        if self.purge == "none":
+            told.append("the device was not purged")
+        if self.capacity_percent < 100:
+            told.append(f"only {self.capacity_percent:g} % of the capacity are used")
+        if self.active_range_percent not in ACTIVE_RANGES:
+            told.append(f"an active range of {self.active_range_percent:g} %, not 100 % or 75 %")
+        if self.round_ns != ROUND_NS:
+            told.append(f"measurements of {self.round_ns / 1e9:g} s, not 60 s")
+        if self.rounds_max is not None and self.rounds_max != ROUNDS:
+            told.append(f"at most {self.rounds_max} rounds")
+        return told
+
+
+@dataclass
+class Outcome:
+    """What a test came to."""
+
+    plan: Plan
+    rounds: list[list[dict[str, Any]]] = field(default_factory=list)
+    """The figures of each point of each whole round."""
+    preconditioning_s: float | None = None
+    """How long the writing before it took."""
+    written_bytes: int = 0
+    """In its rounds."""
+
+    @property
+    def values(self) -> list[float]:
+        """The tracked variable."""
+        return self.plan.tracked_values(self.rounds)
+
+    @property
+    def steady(self) -> Window | None:
+        """The first window that is steady."""
+        return steady_state(self.values)
+
+    @property
+    def window(self) -> Window | None:
+        """That one, or else the last."""
+        return self.steady or last_window(self.values)
+
+    def window_rounds(self) -> list[list[dict[str, Any]]]:
+        """The rounds whose average is told: those of the window, or all where there are too few for one."""
+        window, group = self.window, self.plan.group
+        if window is None:
+            return self.rounds
+        return self.rounds[(window.first - 1) * group : window.last * group]
+
+    def mean(self, point: Point, column: str) -> float | None:
+        """The average of a point's figure over these rounds."""
+        index = self.plan.points.index(point)
+        values = [points[index][column] for points in self.window_rounds()]
+        known = [float(value) for value in values if value is not None]
+        return sum(known) / len(known) if known else None
+
+    def largest(self, point: Point, column: str) -> float | None:
+        """The largest value of a point's figure in these rounds."""
+        index = self.plan.points.index(point)
+        return max((float(points[index][column] or 0) for points in self.window_rounds()), default=None)
+
+
+@dataclass
+class Outcomes:
+    """The outcomes of tests of the PTS, with their figures. ``Report`` draws and writes them."""
+
+    target: str
+    description: dict[str, Any]
+    settings: Settings
+    capacity_bytes: int
+    """What counts as the capacity."""
+    outcomes: list[Outcome] = field(default_factory=list)
+    deviations: list[str] = field(default_factory=list)
+    """Why the run is none that conforms to the specification."""
+    notes: list[str] = field(default_factory=list)
+    ended_early: str | None = None
+
+    def figures(self) -> dict[str, Any]:
+        """All of it as JSON values."""
+        return {
+            **STORED.head,
+            "target": self.target,
+            "description": self.description,
+            "capacity_bytes": self.capacity_bytes,
+            "conforms": not self.deviations,
+            "deviations": self.deviations,
+            "notes": self.notes,
+            "ended_early": self.ended_early,
+            "settings": {
+                "purge": self.settings.purge,
+                "active_range_percent": self.settings.active_range_percent,
+                "capacity_percent": self.settings.capacity_percent,
+                "round_s": self.settings.round_ns / 1e9,
+                "depth": self.settings.depth,
+            },
+            "tests": [_figures_of(outcome) for outcome in self.outcomes],
+        }
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """All of it."""
+        return tables.to_json(self.figures(), path)
+
+    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
+        """A row for each measurement of each round."""
+        return tables.to_csv(COLUMNS, self.rows(), path)
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+        """The same as Parquet."""
+        tables.to_parquet(FIELDS, self.rows(), path)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each measurement of each round."""
+        rows = []
+        for outcome in self.outcomes:
+            used = {id(points) for points in outcome.window_rounds()}
+            for number, points in enumerate(outcome.rounds, 1):
+                for point, figures in zip(outcome.plan.points, points, strict=True):
+                    place = (number, id(points) in used, point.block_bytes, point.read_percent, point.is_random)
+                    rows.append(dict(zip(COLUMNS, (outcome.plan.name, *place), strict=False)) | figures)
+        return rows
+
+
+def _figures_of(outcome: Outcome) -> dict[str, Any]:
+    plan, window = outcome.plan, outcome.window
+    judged = None
+    if window is not None:
+        judged = {
+            "first": window.first,
+            "last": window.last,
+            "mean": window.mean,
+            "range_share": window.range_share,
+            "slope_share": window.slope_share,
+            "slope": window.slope,
+            "intercept": window.intercept,
+        }
+    averages = [
+        _place(point)
+        | {name: outcome.mean(point, name) for name in FIGURES if name != "max_ms"}
+        | {"max_ms": outcome.largest(point, "max_ms")}
+        for point in plan.points
+    ]
+    return {
+        "name": plan.name,
+        "variable": plan.variable.column,
+        "tracked": _place(plan.tracked),
+        "is_steady": outcome.steady is not None,
+        "window": judged,
+        "values": outcome.values,
+        "preconditioning_s": outcome.preconditioning_s,
+        "written_bytes": outcome.written_bytes,
+        "averages": averages,
+        "rounds": [
+            [_place(point) | row for point, row in zip(plan.points, points, strict=True)] for points in outcome.rounds
+        ],
+    }
+
+
+def _place(point: Point) -> dict[str, Any]:
+    return {"block_bytes": point.block_bytes, "read_percent": point.read_percent, "random": point.is_random}

@@ -1,0 +1,88 @@
+"""Steady state as the Solid State Storage Performance Test Specification of SNIA has it (version 2.0.2).
+
+Over a window of five rounds, of the variable that is tracked: the difference of the largest and the smallest value is
+at most 20 % of the average; and the straight line that fits best rises or falls by at most 10 % of the average from the
+first round of the window to the last.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+WINDOW = 5
+"""Rounds of a window."""
+RANGE_MAX, SLOPE_MAX = 0.20, 0.10
+"""The largest range of the values, and the largest excursion of the line, as shares of the average."""
+ROUNDING = 1e-12
+"""A share that is at the limit by its figures must not fail by their last bit."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """Five rounds that follow on each other, judged."""
+
+    first: int
+    """Number of the first round, from 1."""
+    values: tuple[float, ...]
+
+    @property
+    def last(self) -> int:
+        """Number of the last round."""
+        return self.first + len(self.values) - 1
+
+    @property
+    def mean(self) -> float:
+        """The average; NaN where a value is not finite."""
+        return math.fsum(self.values) / len(self.values) if all(map(math.isfinite, self.values)) else math.nan
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether its average is a figure above 0: a device that completes no request has none."""
+        return 0 < self.mean < math.inf
+
+    @property
+    def slope(self) -> float:
+        """What the best line rises by from one round to the next (least squares)."""
+        middle, mean = (len(self.values) - 1) / 2, self.mean
+        if math.isnan(mean):
+            return mean
+        square = math.fsum((place - middle) ** 2 for place in range(len(self.values)))
+        return math.fsum((place - middle) * (value - mean) for place, value in enumerate(self.values)) / square
+
+    @property
+    def intercept(self) -> float:
+        """Where that line is at round 0."""
+        return self.mean - self.slope * (self.first + self.last) / 2
+
+    @property
+    def range_share(self) -> float:
+        """Range of the values as a share of their average; infinite where that is 0."""
+        return (max(self.values) - min(self.values)) / self.mean if self.is_measured else math.inf
+
+    @property
+    def slope_share(self) -> float:
+        """Excursion of the line over the window as a share of the average; infinite where that is 0."""
+        return abs(self.slope) * (len(self.values) - 1) / self.mean if self.is_measured else math.inf
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether both shares are within their limits."""
+        return self.range_share <= RANGE_MAX + ROUNDING and self.slope_share <= SLOPE_MAX + ROUNDING
+
+
+def last_window(values: Sequence[float]) -> Window | None:
+    """The last five rounds; ``None`` where there are fewer."""
+    if len(values) < WINDOW:
+        return None
+    return Window(len(values) - WINDOW + 1, tuple(values[-WINDOW:]))
+
+
+def steady_state(values: Sequence[float]) -> Window | None:
+    """The first window that is steady, of a value for each round; ``None`` where none is.
+
+    Values are those of the tracked variable and above 0; a window of zeros is never steady.
+    """
+    windows = (last_window(values[:end]) for end in range(WINDOW, len(values) + 1))
+    return next((window for window in windows if window is not None and window.is_steady), None)

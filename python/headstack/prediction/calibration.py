@@ -1,0 +1,175 @@
+"""How far off the predictor is: environments drawn at random from the range of the tests, predicted and simulated.
+
+Nothing is fitted to them, and none of them is a workload, a scenario or a trace that anybody uses: what is learned is
+the distance that 90 % of such predictions keep (split conformal prediction; Vovk, Gammerman and Shafer, 2005).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from copy import deepcopy
+from dataclasses import replace
+from random import Random
+from typing import Any, TypeAlias
+
+from headstack._native import InputError
+from headstack.catalogue.options import Spec
+from headstack.prediction.environment import Environment, completed, of_workload
+from headstack.prediction.grid import (
+    INTERLEAVED,
+    MIXED,
+    PAGE,
+    RANDOM,
+    SEQUENTIAL,
+    SKEWED,
+    Axes,
+    Bench,
+    Ran,
+    as_run,
+    axes_of,
+    hot_part,
+    ranges_of,
+    with_arrivals,
+)
+from headstack.prediction.loops import Reached, reached
+from headstack.prediction.model import Model
+from headstack.prediction.percentiles import FIGURES, Percentile
+from headstack.results.intervals import conformal
+
+MEAN = "mean"
+Residuals: TypeAlias = dict[str, dict[str, list[float]]]
+"""By figure, the mean or a percentile, and kind of environment."""
+KINDS = (RANDOM, MIXED, INTERLEAVED, SEQUENTIAL, SKEWED)
+COVERAGE = 0.9
+RANGE_MIN = 0.001
+SIZE_MAX = 256 << 10
+
+
+def drawn(bench: Bench, axes: Axes) -> list[tuple[Environment, Spec]]:
+    """The environments, as predictions and as runs; each kind as often."""
+    random = Random(1998)
+    return [_one(random, KINDS[n % len(KINDS)], bench, axes) for n in range(axes.environments)]
+
+
+def _one(random: Random, kind: str, bench: Bench, axes: Axes) -> tuple[Environment, Spec]:
+    block = max(bench.block_bytes, min(axes.sizes_bytes))
+    align = max(round(min(bench.alignments)), block) if random.random() < 0.5 else max(PAGE, block)
+
+    def logarithmic(low: float, high: float) -> float:
+        return low * math.exp(random.random() * math.log(high / low))
+
+    def size() -> int:
+        return round(logarithmic(align, min(SIZE_MAX, axes.sizes_bytes[-1])) / align) * align
+
+    lines: list[dict[str, Any]] = []
+    several: dict[str, Any] = {}
+    if kind == INTERLEAVED or (kind == SEQUENTIAL and random.random() < 0.75):
+        several = {
+            "streams": round(logarithmic(2, axes.streams[-1])),
+            "stream_turn": round(logarithmic(1, 1 / axes.switches[1])),
+        }
+    if kind == SEQUENTIAL:
+        read = 100.0 if random.random() < 0.5 or not bench.writes else 0.0
+        lines = [_line(size(), 1.0, read, 0.0, align)]
+    else:
+        share = 1.0 if kind in (RANDOM, SKEWED) else 0.05 + 0.9 * random.random()
+        counts = [random.random() + 0.05 for _ in range(1 + int(3 * random.random()))]
+        reads = _read_percent(random, bench.writes)
+        if kind not in (RANDOM, SKEWED) and random.random() < 0.5:
+            # A stream of its own beside random requests, as a log has.
+            lines = [_line(size(), count / sum(counts) * share, reads, 100.0, align) for count in counts]
+            lines.append(_line(size(), 1 - share, _read_percent(random, bench.writes), 0.0, align))
+        else:
+            lines = [_line(size(), count / sum(counts), reads, 100 * share, align) for count in counts]
+    if kind == SKEWED:
+        low, high = axes.hot_shares[0] / 2, axes.hot_shares[-1]
+        parts = axes_of(SKEWED, axes, bench)[2].knots
+        several = {"addresses": hot_part(low + (high - low) * random.random(), logarithmic(parts[0], parts[-1]))}
+    least = max(RANGE_MIN, ranges_of(axes, bench.capacity_bytes)[0])
+    range_share = 1.0 if kind == SKEWED or random.random() < 0.5 else logarithmic(least, 1.0)
+    depth = round(logarithmic(1, axes.depths[-1]))
+    spec = as_run(bench, axes, lines, depth, range_share, several)
+    spec["seed"] = 1 + int(random.random() * 2**31)
+    environment = of_workload(completed(spec["workload"]), spec["span"][1])
+    return environment, spec
+
+
+def _read_percent(random: Random, writes: bool) -> float:
+    """Reads alone, writes alone, or both."""
+    kind = random.random()
+    return 100.0 if kind < 0.25 or not writes else 0.0 if kind < 0.4 else 100 * random.random()
+
+
+def _line(size: int, share: float, read: float, random: float, align: int) -> dict[str, Any]:
+    return {
+        "size": f"{size}B",
+        "share_percent": 100 * share,
+        "read_percent": read,
+        "random_percent": random,
+        "align": f"{align}B",
+    }
+
+
+def residuals(model: Model, drawn: Iterable[tuple[Environment, Ran]]) -> Residuals:
+    """Of each environment the logarithm of the time it took over that predicted, by kind; of percentiles, over how
+    unsure they are."""
+    found: Residuals = {figure: {kind: [] for kind in KINDS} for figure in (MEAN, *FIGURES)}
+    for environment, ran in drawn:
+        blend = model.blend(environment)
+        depth = environment.load.outstanding  # type: ignore[union-attr]
+        service_ns = model.service_at_ns(blend, depth)
+        reached = Reached(1e9 / service_ns, depth * service_ns)
+        found[MEAN][blend.kind].append(math.log(ran.time_ns / service_ns))
+        for figure, one in model.percentiles(environment, blend, reached, 0.0, 0.0).items():
+            found[figure][blend.kind].append(_off(ran, figure, reached.mean_ns, one))
+    return found
+
+
+def with_loads(
+    model: Model, drawn: Iterable[tuple[Environment, Spec]], axes: Axes
+) -> list[tuple[Environment, Spec, float]]:
+    """Those with random requests in open loops: as predictions, as runs, and what is left of the most they do."""
+    random = Random(1961)
+    found = []
+    for environment, spec in drawn:
+        blend = model.blend(environment)
+        if blend.kind == SEQUENTIAL:
+            continue
+        load = axes.loads[0] + (axes.loads[-1] - axes.loads[0]) * random.random()
+        rate = load * model.rates(blend).most
+        found.append((environment.at_rate(rate), with_arrivals(deepcopy(spec), axes, rate, load), 1 - load))
+    return found
+
+
+def response_residuals(
+    model: Model, environments: Iterable[tuple[Environment, Spec, float]], simulated: Iterable[Ran]
+) -> dict[str, list[float]]:
+    """Of each the logarithm of the response time simulated over that predicted, times what is left of the load: near
+    saturation a small error of the rate is a large one of the response time."""
+    found: dict[str, list[float]] = {figure: [] for figure in (MEAN, *FIGURES)}
+    for (environment, _, left), ran in zip(environments, simulated, strict=False):
+        blend = model.blend(environment)
+        point = reached(environment.load, model.rates(blend))
+        point = replace(point, mean_ns=point.mean_ns * model.patience(environment, 1 - left))
+        found[MEAN].append(left * math.log(ran.mean_ns / point.mean_ns))
+        for figure, one in model.percentiles(environment, blend, point, 1.0, 1 - left).items():
+            found[figure].append(left * _off(ran, figure, point.mean_ns, one))
+    return found
+
+
+def _off(ran: Ran, figure: str, mean_ns: float, predicted: Percentile) -> float:
+    """The logarithm of a percentile simulated over that predicted, over how unsure it is."""
+    return (math.log(ran.percentile_ns(FIGURES[figure]) / mean_ns) - predicted.ratio) / predicted.unsure
+
+
+def quantile(errors: Iterable[float], coverage: float = COVERAGE) -> float:
+    """The distance that this share keeps, of these and one more. Raises ``InputError`` with too few for that."""
+    sizes = [[abs(error)] for error in errors]
+    found = conformal.quantile(sizes, coverage)
+    if found is None:
+        needed = conformal.devices_needed(coverage)
+        raise InputError(
+            f"{len(sizes)} environments of a kind are too few for {100 * coverage:.0f} %: {needed} are needed"
+        )
+    return found

@@ -1,0 +1,129 @@
+"""Where devices lie of which predictions are: by the error of the predictor and that of the model together."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from headstack import _native
+from headstack.catalogue.array import Array
+from headstack.catalogue.drive import Drive
+from headstack.catalogue.system import load_system
+from headstack.catalogue.workload import Workload
+from headstack.prediction.characterization import Characterization
+from headstack.prediction.environment import Closed, Environment
+from headstack.prediction.prediction import Prediction
+from headstack.prediction.predictions import Predictions
+from headstack.results.intervals.calibration import FIGURES, Learnt, Load, Refusal
+from headstack.results.intervals.described import Described, described
+from headstack.results.intervals.of_runs import SAMPLE_REQUESTS, in_words, learnt, spread_of
+from headstack.results.intervals.workloads import MOSTLY, kind_of
+from headstack.simulation.runs import first_spec
+
+Named = str | os.PathLike[str] | Drive | Array | Characterization
+"""What predictions are asked of."""
+
+
+def with_devices(
+    environments: Sequence[Environment], systems: Sequence[Named], predictions: Sequence[Prediction]
+) -> Predictions:
+    """The predictions, environments outermost, each with where nine of ten devices lie, or why that is not known. Some
+    of a twin's sample are run in each environment for that."""
+    known = [_known(system) for system in systems]
+    return Predictions(
+        _with_device(environments[number // len(systems)], known[number % len(systems)], prediction)
+        for number, prediction in enumerate(predictions)
+    )
+
+
+def load_of(environment: Environment, mostly: float = MOSTLY) -> Load | Refusal:
+    """What devices are under in an environment; from ``mostly`` percent on, reads or writes are taken for all.
+
+    >>> from headstack.prediction.devices import load_of
+    >>> load_of(hs.load_environment("file-server").at_depth(4)).depth
+    4
+    """
+    load = environment.load
+    if not isinstance(load, Closed) or load.think_ns > 0 or load.processors is not None:
+        return Refusal("models were scored with a number of requests outstanding and no think times")
+    if len(environment.spread) > 1 or environment.hot is not None:
+        return Refusal("models were scored with uniform addresses, not with skewed ones")
+    kind = kind_of(100 * environment.read_share, 100 * environment.random_share, mostly)
+    if isinstance(kind, Refusal):
+        return kind
+    return Load(kind, max(1, round(load.outstanding)), environment.mean_bytes)
+
+
+@dataclass(frozen=True)
+class _System:
+    """A system that predictions are of, and how it is described."""
+
+    system: Drive | Array
+    described: Described
+
+    def spread(self, environment: Environment) -> dict[str, float]:
+        """How far other descriptions of a twin are apart in an environment."""
+        sample = self.described.sample
+        if not sample:
+            return spread_of([])
+        spec = first_spec(self.system, Workload(_as_workload(environment)))
+        if environment.spread:
+            spec["span"] = (0, round(environment.spread[0].range_bytes) // 4096 * 4096)
+        ran = _native.run([spec | {"system": one, "labels": []} for one in sample], None, None)
+        return spread_of([ran[number] for number in range(len(sample))])
+
+
+def _known(system: Named) -> _System | Refusal:
+    if isinstance(system, Characterization) or (isinstance(system, str) and system.endswith(".json")):
+        return Refusal("a file of tests does not say how its system is described; name the system")
+    found = system if isinstance(system, Drive | Array) else load_system(system)
+    return _System(found, described(found))
+
+
+def _as_workload(environment: Environment) -> dict[str, Any]:
+    """The closed loop of an environment that ``load_of`` admits."""
+    assert isinstance(environment.load, Closed)
+    lines = [
+        {
+            "size": f"{one.size_bytes}B",
+            "share_percent": 100 * one.share,
+            "read_percent": 100.0 * one.is_read,
+            "random_percent": 100.0 * one.is_random,
+            "align": f"{environment.align_bytes}B",
+        }
+        for one in environment.classes
+    ]
+    outstanding = max(1, round(environment.load.outstanding))
+    return {
+        "name": environment.name,
+        "lines": lines,
+        "arrivals": {"closed": {"outstanding": outstanding}},
+        "run_length": {"requests": SAMPLE_REQUESTS},
+    }
+
+
+def _with_device(environment: Environment, system: _System | Refusal, prediction: Prediction) -> Prediction:
+    if isinstance(system, Refusal):
+        return replace(prediction, model_error=f"not known: {system.why}")
+    load = load_of(environment, system.described.mostly)
+    found = {figure: learnt(system.described, load, figure) for figure in FIGURES}
+    spread = system.spread(environment) if any(isinstance(one, Learnt) for one in found.values()) else spread_of([])
+    figures = {
+        "rate": ("iops", prediction.iops_low, prediction.iops_high),
+        "mean": ("mean", prediction.mean_ms_low, prediction.mean_ms_high),
+        "p50": ("p50", prediction.p50_ms_low, prediction.p50_ms_high),
+        "p99": ("p99", prediction.p99_ms_low, prediction.p99_ms_high),
+    }
+    ends: dict[str, Any] = {}
+    for figure, (name, low, high) in figures.items():
+        one = found[figure]
+        if isinstance(one, Refusal) or low is None or high is None:
+            continue
+        # Both errors at once: it holds where both of them do.
+        apart = math.exp(one.half_width(spread[figure]))
+        unit = "" if name == "iops" else "_ms"
+        ends |= {f"{name}_model_low{unit}": low / apart, f"{name}_model_high{unit}": high * apart}
+    return replace(prediction, model_error=in_words(system.described, found), **ends)

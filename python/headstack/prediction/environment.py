@@ -1,0 +1,366 @@
+"""The environment of a prediction: what a system is put under, in terms that low-level tests have too."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from headstack import _native
+from headstack._native import InputError
+from headstack.catalogue.scenario import Scenario, kind_of
+from headstack.catalogue.workload import Workload
+from headstack.io.values import duration_ns, size_bytes
+from headstack.prediction.recorded import Piece, pieces_of
+from headstack.prediction.request_class import RequestClass
+from headstack.traces.analysis import Analysis
+from headstack.traces.traces import Trace
+
+SCENARIOS = "one stream of access, transactions or video without a frame rate"
+
+RANGE_MIN_BYTES = 2 << 20
+"""What lies closer together than at random over this lies in the buffer, or on a track or two."""
+
+FARTHER_THAN_A_QUARTER = 0.75**2
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A share of the requests that are so far apart as if at random over a range."""
+
+    share: float
+    """From 0 to 1."""
+    range_bytes: float
+
+
+@dataclass(frozen=True)
+class Hot:
+    """A part of what random requests spread over that most of them go to, again and again."""
+
+    share: float
+    """Of the random requests, from 0 to 1."""
+    part: float
+    """Of what they spread over, above 0 and up to 1."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What a recording says of caches, which environments that are made up do not."""
+
+    moved_bytes: int
+    returns: tuple[tuple[float, float], ...]
+    """By the bytes of a cache, the share of the blocks that come back while it still holds them (least recently used
+    leaves first)."""
+
+    def returning(self, held_bytes: float) -> float:
+        """The share at the greatest cache of the curve that is no larger."""
+        return max((share for cache, share in self.returns if cache <= held_bytes), default=0.0)
+
+
+@dataclass(frozen=True)
+class Processors:
+    """Processors that requests queue for before they are issued."""
+
+    count: int
+    demand_ns: float
+    """For each request, in the mean."""
+
+
+@dataclass(frozen=True)
+class Closed:
+    """So many requests at a time, or clients that wait for their answers."""
+
+    outstanding: float
+    think_ns: float = 0.0
+    """Of a client between an answer and its next request, in the mean."""
+    processors: Processors | None = None
+    in_a_row: int = 1
+    """Requests between two thoughts."""
+
+
+@dataclass(frozen=True)
+class Open:
+    """Requests that come whether or not those before them are answered (Poisson)."""
+
+    rate_per_s: float
+
+
+@dataclass(frozen=True)
+class AsRecorded(Open):
+    """Requests that come when those of a recording did."""
+
+    pieces: tuple[Piece, ...] = field(default=(), compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Staged:
+    """Stages of requests with so many at a time, the next when all of the last are answered, as frames of video are."""
+
+    outstanding: int
+    stages: tuple[int, ...]
+    """Requests of each stage of a round."""
+    pause_ns: float
+    """In each round, with nothing outstanding."""
+
+
+Load: TypeAlias = Closed | Open | Staged
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A mix of requests, where they go, and how they come."""
+
+    name: str
+    classes: tuple[RequestClass, ...]
+    """Their shares sum to 1."""
+    load: Load
+    spread: tuple[Spread, ...] = ()
+    """What requests that continue nothing spread over; empty for the whole system."""
+    streams: int = 1
+    """Sequential streams at a time."""
+    switch_share: float = 0.0
+    """Of the requests that continue a stream, those that come after a request elsewhere, from 0 to 1."""
+    align_bytes: int = 512
+    """Places of random requests are multiples of this."""
+    hot: Hot | None = None
+    recorded: Recorded | None = None
+
+    def __post_init__(self) -> None:
+        if not math.isclose(sum(one.share for one in self.classes), 1.0, abs_tol=1e-6):
+            raise InputError(f"{self.name}: shares of classes sum to {sum(c.share for c in self.classes):g}, not to 1")
+        if not 0 <= self.switch_share <= 1:
+            raise InputError(f"{self.name}: switch_share: {self.switch_share:g} is not a share; 0 to 1 is allowed")
+        if self.hot is not None and not (0 <= self.hot.share <= 1 and 0 < self.hot.part <= 1):
+            raise InputError(f"{self.name}: hot: {self.hot} is out of range; shares of 0 to 1 are allowed")
+        if self.streams < 1:
+            raise InputError(f"{self.name}: streams: {self.streams} is out of range; 1 or more is allowed")
+
+    @cached_property
+    def random_share(self) -> float:
+        """Random requests over all."""
+        return min(1.0, sum(one.share for one in self.classes if one.is_random))
+
+    @cached_property
+    def read_share(self) -> float:
+        """Reads over all."""
+        return min(1.0, sum(one.share for one in self.classes if one.is_read))
+
+    @cached_property
+    def mean_bytes(self) -> float:
+        """Mean length of a request."""
+        return sum(one.share * one.size_bytes for one in self.classes)
+
+    def at_depth(self, outstanding: float) -> Environment:
+        """The same in a closed loop of so many requests, or clients where it has clients that think.
+
+        >>> hs.load_environment("file-server").at_depth(8).load.outstanding
+        8
+        """
+        if isinstance(self.load, Staged):
+            raise InputError(f"{self.name}: depth: its stages have one of their own")
+        load = replace(self.load, outstanding=outstanding) if isinstance(self.load, Closed) else Closed(outstanding)
+        return replace(self, load=load)
+
+    def at_rate(self, rate_per_s: float) -> Environment:
+        """The same in an open loop of so many arrivals a second.
+
+        >>> hs.load_environment("file-server").at_rate(100).load.rate_per_s
+        100
+        """
+        return replace(self, load=Open(rate_per_s))
+
+
+def classes_of(name: str, lines: Iterable[dict[str, Any]]) -> tuple[RequestClass, ...]:
+    """The classes of the lines of an access specification."""
+    shares: dict[tuple[int, bool, bool], float] = {}
+    for number, line in enumerate(lines):
+        if line.get("trim_percent", 0) > 0 and line["read_percent"] < 100:
+            raise InputError(f"lines[{number}].trim_percent: trims have no low-level test; 0 is allowed", file=name)
+        if duration_ns("delay", line.get("delay", "0ns")) > 0:
+            raise InputError(f"lines[{number}].delay: no low-level test has pauses; 0 is allowed", file=name)
+        size = size_bytes("size", line["size"])
+        for is_read in (True, False):
+            for is_random in (True, False):
+                read = line["read_percent"] if is_read else 100 - line["read_percent"]
+                random = line["random_percent"] if is_random else 100 - line["random_percent"]
+                key = (size, is_read, is_random)
+                shares[key] = shares.get(key, 0.0) + line["share_percent"] * read * random / 1e6
+    total = sum(shares.values())
+    return tuple(RequestClass(share / total, *key) for key, share in sorted(shares.items()) if share > 0)
+
+
+def of_workload(workload: Workload, span_bytes: int | None = None) -> Environment:
+    """The environment of an access specification; ``span_bytes`` is what its addresses lie in, where that is stated."""
+    told = workload.description
+    name = workload.name
+    if told["flush_every"]:
+        raise InputError("flush_every: flushes have no low-level test; 0 is allowed", file=name)
+    turn = told.get("stream_turn", 1)
+    aligns = [size_bytes("align", line["align"]) if "align" in line else 512 for line in told["lines"]]
+    return Environment(
+        name,
+        classes_of(name, told["lines"]),
+        load_of(name, told["arrivals"]),
+        spread=() if span_bytes is None else (Spread(1.0, float(span_bytes)),),
+        hot=hot_of(name, told["addresses"]),
+        streams=told["streams"],
+        switch_share=0.0 if told["streams"] == 1 else 1 / turn,
+        align_bytes=math.gcd(*aligns),
+    )
+
+
+def load_of(name: str, arrivals: dict[str, Any]) -> Load:
+    """How requests come."""
+    if "open" in arrivals:
+        if arrivals["open"]["process"] not in ("poisson", "fixed"):
+            raise InputError("arrivals.process: bursts have no low-level test; poisson or fixed is allowed", file=name)
+        return Open(arrivals["open"]["rate_per_s"])
+    return Closed(arrivals["closed"]["outstanding"], think_ns=mean_think_ns(arrivals["closed"]["think"]))
+
+
+def mean_think_ns(think: str | dict[str, str]) -> float:
+    """Mean think time."""
+    return 0.0 if isinstance(think, str) else float(duration_ns("think", next(iter(think.values()))))
+
+
+def hot_of(name: str, addresses: str | dict[str, Any]) -> Hot | None:
+    """Where random requests come back to: the densest of the bands; the others are as one over all."""
+    if addresses == "uniform":
+        return None
+    if not isinstance(addresses, dict) or "hot_bands" not in addresses:
+        raise InputError("addresses: no low-level test has these; uniform and hot_bands are allowed", file=name)
+    bands = [
+        Hot(band["share_percent"] / 100, (band["to_percent"] - band["from_percent"]) / 100)
+        for band in addresses["hot_bands"]
+    ]
+    hottest = max(bands, key=lambda band: band.share / band.part)
+    return hottest
+
+
+def spread_of_seeks(seeks: Sequence[dict[str, Any]], span_bytes: int) -> tuple[Spread, ...]:
+    """The ranges over which random requests would lie as far apart as these, from histograms in powers of two.
+
+    Places at random over a range are farther apart than a quarter of it in (3/4)^2 of the cases: the widest range gets
+    the share that explains the farthest, the next explains what is left of the nearer ones, and so on.
+    """
+    bins = sorted((int(one["from"]), float(one["count"])) for one in seeks if one["from"] > 0)
+    total = sum(count for _, count in bins)
+    if total == 0:
+        return ()
+
+    def beyond(distance: float) -> float:
+        """Share of the seeks that are longer; within a bin their logarithms are spread evenly."""
+        found = (count * min(1.0, max(0.0, math.log2(2 * low / distance))) for low, count in bins)
+        return sum(found) / total
+
+    spread: list[Spread] = []
+    width, left = float(span_bytes), 1.0
+    while width > 4 * RANGE_MIN_BYTES and left > 0:
+        far = beyond(width / 4)
+        explained = sum(one.share * (1 - min(1.0, width / 4 / one.range_bytes)) ** 2 for one in spread)
+        share = min(left, max(0.0, (far - explained) / FARTHER_THAN_A_QUARTER))
+        if share > 0:
+            spread.append(Spread(share, width))
+            left -= share
+        width /= 4
+    if left > 0:
+        spread.append(Spread(left, width))
+    return tuple(spread)
+
+
+def of_trace(trace: Trace) -> Environment:
+    """The environment of a trace: mix, streams and spread by its analysis, and its own arrivals."""
+    analysis = trace.analyze()
+    environment = of_analysis(analysis)
+    assert isinstance(environment.load, Open)
+    pieces = pieces_of(trace, int(analysis.report["requests"]))
+    return replace(environment, load=AsRecorded(environment.load.rate_per_s, pieces))
+
+
+def of_analysis(analysis: Analysis) -> Environment:
+    """The environment that an analysis found. Raises ``InputError`` where the trace does not say enough."""
+    told = _native.complete_workload(tomllib.loads(analysis.workload_toml))
+    report = analysis.report
+    seeks = report["sequence"]["forward_seeks_bytes"] + report["sequence"]["backward_seeks_bytes"]
+    environment = replace(of_workload(Workload(told | {"addresses": "uniform"})), name=analysis.name)
+    strict = report["sequence"]["strict"]["share"] or 0.0
+    continuing = 1 - environment.random_share
+    # What continues a stream, yet not the request before it, comes back to the stream.
+    back = max(0.0, continuing - strict)
+    return replace(
+        environment,
+        spread=spread_of_seeks(seeks, int(report["highest_end_bytes"] or 0)),
+        streams=max(told["streams"], 1),
+        switch_share=min(1.0, back / continuing) if continuing > 0 else 0.0,
+        align_bytes=report["alignment"]["common_bytes"] or 512,
+        recorded=Recorded(int(report["bytes"]), returns_of(report["reuse"])),
+    )
+
+
+def returns_of(reuse: dict[str, Any] | None) -> tuple[tuple[float, float], ...]:
+    """By the size of a cache, the share of blocks that come back to it."""
+    curve = reuse["lru_curve"] if reuse is not None else []
+    return tuple((float(one["cache_bytes"]), 1 - one["miss_ratio"]) for one in curve if one["cache_bytes"] is not None)
+
+
+def of_scenario(scenario: Scenario) -> Environment:
+    """The environment of a scenario with one kind of clients."""
+    told, name = scenario.description, scenario.name
+    streams = told["streams"]
+    kind = kind_of(streams[0])
+    stream = streams[0][kind]
+    plain = len(streams) == 1 and "pool" not in told and "network" not in told
+    if not plain or kind not in ("access", "transactions", "video") or "lun" in streams[0]:
+        raise InputError(f"{SCENARIOS} is allowed; record others (run --record), and predict the trace", file=name)
+    if kind == "video":
+        return of_video(name, stream)
+    workload = {"name": name, "lines": stream["lines"], "addresses": stream["addresses"]}
+    if kind == "access":
+        workload |= {"arrivals": stream["arrivals"], "streams": stream.get("pointers", 1)}
+        return of_workload(completed(workload))
+    requests = stream["requests"]
+    load = Closed(
+        stream["clients"],
+        mean_think_ns(stream["think"]) / requests,
+        Processors(told["cpus"], duration_ns("cpu", stream["cpu"]) / requests),
+        in_a_row=requests,
+    )
+    return replace(of_workload(completed(workload)), load=load)
+
+
+def completed(workload: dict[str, Any]) -> Workload:
+    """With every default filled in."""
+    return Workload(_native.complete_workload(workload))
+
+
+def of_video(name: str, video: dict[str, Any]) -> Environment:
+    """Tracks in turn, a frame at a time: reads, then a processor, then writes."""
+    if video.get("frames_per_s") is not None or video["buffer_frames"] != 1:
+        raise InputError(
+            f"video: frames at a rate or in a buffer; {SCENARIOS}, one frame at a time, is allowed", key=name
+        )
+    frame, request = size_bytes("frame", video["frame"]), size_bytes("request", video["request"])
+    whole, rest = divmod(-(-frame // 512) * 512, request)
+    sizes = [(request, whole)] + ([(rest, 1)] if rest else [])
+    in_frame = sum(count for _, count in sizes)
+    tracks = {True: video["reads"], False: video["writes"]}
+    total = in_frame * sum(tracks.values())
+    classes = [
+        RequestClass(count * tracks[is_read] / total, size, is_read, is_random=False)
+        for is_read in (True, False)
+        for size, count in sizes
+        if tracks[is_read] * count
+    ]
+    several = sum(tracks.values())
+    return Environment(
+        name,
+        tuple(classes),
+        Staged(
+            video["outstanding"], tuple(t * in_frame for t in tracks.values() if t), duration_ns("cpu", video["cpu"])
+        ),
+        streams=several,
+        switch_share=0.0 if several == 1 else 1 / in_frame,
+    )

@@ -1,0 +1,148 @@
+"""What of characterizations is finished, and kept: whatever ends one, the same command goes on from there.
+
+A build of headstack has a folder, in it a file for each characterization that is whole, and for each that is not a
+folder of its tests. Others may be deleted at any time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import logging
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import takewhile
+from pathlib import Path
+
+from headstack.catalogue.options import Spec
+from headstack.io.atomic_files import cache_folder, write_text
+from headstack.io.json_text import key_of
+from headstack.prediction.grid import Bench, Progress, Ran, StoppedError
+from headstack.simulation.chunks.chunk import engine
+
+log = logging.getLogger("headstack")
+
+BATCH = 96
+"""Tests of a simulated system that are handed over at once: progress is told between them."""
+EVERY_S = 1.0
+"""Tests are written down this often, and at the end: so much is lost where a process is killed."""
+
+_MAKING = tuple(
+    f"prediction/{name}.py"
+    for name in (
+        "calibration",
+        "characterization",
+        "composed",
+        "environment",
+        "grid",
+        "loops",
+        "model",
+        "percentiles",
+        "responses",
+    )
+)
+"""What a characterization depends on beside the runs."""
+
+
+def folder_of(store: str | os.PathLike[str] | None) -> Path:
+    """Where characterizations of this build are kept: in a store, or the user's cache."""
+    return (cache_folder() if store is None else Path(store)) / "characterizations" / engine(_MAKING)
+
+
+class KeptTests:
+    """The finished tests of one characterization: files in a folder, each of which is there as a whole or not at all.
+
+    Several processes may make the same characterization at a time.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._found: dict[str, Ran] = {}
+        self._new: dict[str, Ran] = {}
+        self._written_s = time.monotonic()
+        # Drafts that a killed process has left begin with a dot.
+        for path in sorted(folder.glob("[0-9a-f]*.json")):
+            try:
+                self._found |= {key: Ran(*values) for key, values in json.loads(path.read_bytes()).items()}
+            except (ValueError, TypeError, AttributeError):
+                log.warning("%s is damaged, and its tests are made again", path)
+                path.unlink(missing_ok=True)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def found(self, specs: Sequence[Spec]) -> list[Ran]:
+        """What tests came to, up to the first that is not finished."""
+        known = (self._found.get(_key(spec)) for spec in specs)
+        return [ran for ran in takewhile(bool, known) if ran]
+
+    def missing(self, specs: Sequence[Spec]) -> list[Spec]:
+        """Those that are not finished."""
+        return [spec for spec in specs if _key(spec) not in self._found]
+
+    def add(self, specs: Sequence[Spec], found: Sequence[Ran]) -> None:
+        """Keeps what tests came to, the first of these where ``found`` is of fewer."""
+        new = {_key(spec): ran for spec, ran in zip(specs, found, strict=False)}
+        self._found |= new
+        self._new |= new
+        if time.monotonic() - self._written_s >= EVERY_S:
+            self.write()
+
+    def write(self) -> None:
+        """Writes down what is not yet."""
+        self._written_s = time.monotonic()
+        if not self._new:
+            return
+        text = json.dumps(self._new, separators=(",", ":"))
+        self._folder.mkdir(parents=True, exist_ok=True)
+        write_text(self._folder / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.json", text)
+        self._new = {}
+
+    def remove(self) -> None:
+        """Forgets them: what they were made for is whole."""
+        self._new = {}
+        for path in self._folder.glob("*.json"):
+            path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            self._folder.rmdir()
+
+
+@contextmanager
+def kept_tests(folder: Path) -> Iterator[KeptTests]:
+    """The tests of a characterization that is made within it: written down whatever ends that."""
+    tests = KeptTests(folder)
+    try:
+        yield tests
+    finally:
+        tests.write()
+
+
+def resumed(bench: Bench, tests: KeptTests, at_once: int | None = None) -> Bench:
+    """The same, where finished tests are not made again; so many, or ``BATCH``, are handed over at once."""
+    at_once = at_once or BATCH
+
+    def run(specs: Sequence[Spec], progress: Progress | None) -> list[Ran]:
+        missing = tests.missing(specs)
+        for first in range(0, len(missing), at_once):
+            some = missing[first : first + at_once]
+            try:
+                tests.add(some, bench.run(some, None))
+            except StoppedError as stopped:
+                tests.add(some, stopped.found)
+                stopped.found = tests.found(specs)
+                raise
+            if progress is not None:
+                progress(1 - max(0, len(missing) - first - at_once) / len(specs))
+        return tests.found(specs)
+
+    return replace(bench, run=run)
+
+
+def _key(spec: Spec) -> str:
+    """What tells a test of a characterization from its others."""
+    told = key_of([spec["workload"], spec["span"], spec["seed"]])
+    return hashlib.sha256(told.encode()).hexdigest()[:32]

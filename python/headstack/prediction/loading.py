@@ -1,0 +1,42 @@
+"""Environments by name, from files, workloads, scenarios and traces."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from headstack.catalogue.demand import load_demand
+from headstack.catalogue.scenario import Scenario
+from headstack.catalogue.workload import Workload
+from headstack.prediction.environment import (
+    Environment,
+    of_scenario,
+    of_trace,
+    of_workload,
+)
+from headstack.prediction.written import written
+from headstack.traces.traces import Trace
+
+
+def load_environment(source: str | os.PathLike[str] | Environment | Workload | Scenario | Trace) -> Environment:
+    """The environment of a workload or scenario, of the catalogue or a TOML file, or of a trace, which is analysed.
+
+    Raises ``InputError`` when there is none of that name, or it has something that no low-level test has.
+
+    >>> hs.load_environment("file-server").name
+    'file-server'
+    """
+    if isinstance(source, Environment):
+        return source
+    if isinstance(source, Trace):
+        return of_trace(source)
+    if isinstance(source, str | os.PathLike):
+        path = Path(source)
+        if path.is_file():
+            if path.suffix != ".toml":
+                return of_trace(Trace(path))
+            found = written(path)
+            if found is not None:
+                return found
+        source = load_demand(source)
+    return of_workload(source) if isinstance(source, Workload) else of_scenario(source)

@@ -1,0 +1,419 @@
+"""How the times of low-level tests combine.
+
+The time of a request of a mix is the mean of the times of its classes, random and sequential, reads and writes, each of
+which is a straight line over the size between two tests. What they do to each other is a factor, found on tests of
+mixes: reads between writes, random requests that break sequential runs. Streams that take turns are tests of their
+own, by the requests between two turns: a drive's time for a switch is spread over them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, chain, product
+from math import exp, inf, log
+
+from headstack._native import InputError, format_bytes
+from headstack.prediction.environment import Environment, Open, Spread
+from headstack.prediction.grid import INTERLEAVED, MIXED, OPEN, RANDOM, SEQUENTIAL, SKEWED, Axis, Table, between
+from headstack.prediction.loops import Rates, Reached, opened
+from headstack.prediction.percentiles import FIGURES, Percentile, Percentiles
+from headstack.prediction.request_class import RequestClass
+from headstack.prediction.responses import Alike, Responses, Terms
+
+WHOLE = (Spread(1.0, inf),)
+HELD_TIMES = 8
+MIXED_FROM = 0.02
+"""A share below this is too small for what it does to the others to be found on tests."""
+
+
+@dataclass(frozen=True)
+class Blend:
+    """An environment in the terms of one system's tables."""
+
+    random: Terms
+    sequential: Terms
+    """Of requests that follow their stream, at the mean of their switches between streams over the whole system, or
+    with ``excess`` without any."""
+    excess: Terms
+    """What switches add over the whole system."""
+    near: Terms
+    """Random requests like those of the streams, over the spread of the environment."""
+    far: Terms
+    """The same over the whole system."""
+    factor: Terms
+    skew: Terms
+    """Tests with a hot part around it."""
+    kind: str
+    """Random, skewed, sequential, mixed or interleaved: errors differ between them."""
+    alike: list[Alike]
+    """Which tests the answers are like, by shares of the requests."""
+
+
+class Model:
+    """The tables of one system, ready to predict from."""
+
+    def __init__(self, tables: dict[str, Table], capacity_bytes: int, held_bytes: int) -> None:
+        self._random, self._sequential, self._mixed = (tables[name] for name in (RANDOM, SEQUENTIAL, MIXED))
+        self.capacity_bytes = capacity_bytes
+        self._read_least = self._least_read(held_bytes)
+        self.depths = tables[RANDOM].knots("depth")
+        self.sizes_bytes = tables[RANDOM].knots("size")
+        self.least_range_bytes = capacity_bytes * tables[RANDOM].knots("range")[0]
+        self._log_depths = [log(depth) for depth in self.depths]
+        whole: Terms = [(len(self._random.axes[3].knots) - 1, 1.0)]
+        self._whole = {True: whole, False: whole}
+        self._open = tables[OPEN]
+        self._skewed = tables[SKEWED]
+        aligned = [size for size in self.sizes_bytes if size >= self._random.axes[0].knots[-1]]
+        self.skewed_bytes = aligned[0]
+        self._skews = self._skew()
+        self._factors = self._interference()
+        self._waits = self._patience()
+        self._responses = Responses(tables)
+        self._kinds = {name: kinds_of(table) for name, table in tables.items()}
+
+    def blend(self, environment: Environment) -> Blend:
+        """Where the environment lies in the tables. Raises ``InputError`` outside their range."""
+        aligned, spreads = self._aligned(environment), self._spreads(environment)
+        random = [
+            self._random_terms(environment, [one], aligned, spreads) for one in environment.classes if one.is_random
+        ]
+        others = [one for one in environment.classes if not one.is_random]
+        streams = [self._sequential_terms(environment, [one], environment.switch_share) for one in others]
+        sequential = joined(chain(*streams))
+        excess: Terms = []
+        near: Terms = []
+        far: Terms = []
+        if environment.spread and sequential and environment.switch_share > 0:
+            still = self._sequential_terms(environment, others, 0.0)
+            excess = joined([*sequential, *((place, -weight) for place, weight in still)])
+            sequential = still
+            near = self._random_terms(environment, others, aligned, spreads)
+            far = self._random_terms(environment, others, aligned, self._whole)
+        share = environment.random_share
+        together = INTERLEAVED if environment.switch_share > 0 else MIXED
+        kind = (
+            SKEWED
+            if environment.hot is not None and share > 0
+            else RANDOM
+            if share > 1 - MIXED_FROM
+            else SEQUENTIAL
+            if share < MIXED_FROM
+            else together
+        )
+        factor = [] if kind == SEQUENTIAL else self._factor_terms(environment)
+        return Blend(
+            joined(chain(*random)),
+            sequential,
+            excess,
+            near,
+            far,
+            factor,
+            self._skew_terms(environment),
+            kind,
+            self._alike(kind, random, streams, factor),
+        )
+
+    def _alike(self, kind: str, random: list[Terms], streams: list[Terms], factor: Terms) -> list[Alike]:
+        """Which tests the answers of an environment are like."""
+        if kind in (RANDOM, SKEWED):
+            alone = [one for terms in streams for one in self._apart(SEQUENTIAL, terms)]
+            return alone + [one for terms in random for one in self._apart(RANDOM, terms)]
+        fade = sum([weight for _, weight in factor])
+        if fade > 1 - 1e-9:
+            return self._apart(MIXED, factor)
+        alone = [one for terms in streams for one in self._apart(SEQUENTIAL, terms)]
+        if kind == SEQUENTIAL:
+            return alone
+        rest = [Alike(one.table, [(at, (1 - fade) * weight) for at, weight in one.terms]) for one in alone]
+        return [*self._apart(MIXED, factor), *rest]
+
+    def _apart(self, table: str, terms: Terms) -> list[Alike]:
+        """The tests by all but size and load: a share of the requests is near or follows its stream, is a read or
+        random, and the rest is not, while all are of some size."""
+        kinds, depths = self._kinds[table], 1 if table == OPEN else len(self.depths)
+        found: dict[int, Terms] = {}
+        for place, weight in terms:
+            if weight > 0:
+                found.setdefault(kinds[place // depths], []).append((place, weight))
+        return [Alike(table, of) for of in found.values()]
+
+    def rates(self, blend: Blend) -> Rates:
+        """The saturation curve: requests a second at each depth of the tests."""
+        return Rates(self.depths, [self.service_ns(blend, index) for index in range(len(self.depths))])
+
+    def rates_of_classes(self, environment: Environment) -> dict[RequestClass, list[float]]:
+        """What the station does in a ns, by how many it holds, where requests of one class are served next, among
+        those of all others. A queue that grows is not served slower, as with random arrivals."""
+        whole = self.blend(environment)
+        found = {}
+        for one in environment.classes:
+            alone = self.blend(replace(environment, classes=(replace(one, share=1.0),)))
+            rates = self.rates(replace(alone, factor=whole.factor))
+            served = accumulate((rates.at(depth) / 1e9 for depth in range(1, int(rates.depth_max) + 1)), max)
+            found[one] = [0.0, *served]
+        return found
+
+    def service_at_ns(self, blend: Blend, depth: float) -> float:
+        """Time over requests at any depth of the tests' range; below one request, those that are there take as long."""
+        if depth <= 1:
+            return self.service_ns(blend, 0) / depth
+        upper = min(bisect_left(self.depths, depth), len(self.depths) - 1)
+        x0, x1 = self._log_depths[upper - 1], self._log_depths[upper]
+        low, high = self.service_ns(blend, upper - 1), self.service_ns(blend, upper)
+        return float(low * (high / low) ** ((log(depth) - x0) / (x1 - x0)))
+
+    def service_ns(self, blend: Blend, depth: int) -> float:
+        """Time over requests at one depth of the tests."""
+        random, sequential, factors = self._random.time_ns, self._sequential.time_ns, self._factors
+        time = sum([weight * random[place + depth] for place, weight in blend.random])
+        if blend.skew:
+            time *= exp(sum([weight * self._skews[place + depth] for place, weight in blend.skew]))
+        time += sum([weight * sequential[place + depth] for place, weight in blend.sequential])
+        if blend.excess:
+            # A switch is a seek: what it takes goes with the distance as that of a random request does.
+            nearness = sum([weight * random[place + depth] for place, weight in blend.near])
+            nearness /= sum([weight * random[place + depth] for place, weight in blend.far])
+            # Less than nothing is the scatter of two tests.
+            time += nearness * max(0.0, sum([weight * sequential[place + depth] for place, weight in blend.excess]))
+        return time * exp(sum([weight * factors[place + depth] for place, weight in blend.factor]))
+
+    def patience(self, environment: Environment, load: float) -> float:
+        """The response time of arrivals over that of closed loops' rates; ``load`` is over the most that these do."""
+        return exp(sum([weight * self._waits[place] for place, weight in self._open_terms(environment, load)]))
+
+    def percentiles(
+        self, environment: Environment, blend: Blend, found: Reached, alone: float, load: float
+    ) -> Percentiles:
+        """The percentiles of what was found. ``alone`` is the share of the requests that come as arrivals do, 0 in
+        loops without thought, and ``load`` is over the most that closed loops do."""
+        told: Percentiles = dict.fromkeys(FIGURES, Percentile(0.0, 0.0))
+        if alone > 0:
+            told = self._responses.of_arrivals(self._apart(OPEN, self._open_terms(environment, load)))
+        if alone < 1:
+            waiting = self._responses.at_depth(blend.alike, blend.factor, found.iops * found.mean_ns / 1e9)
+            told = {name: one.between(waiting[name], alone) for name, one in told.items()}
+        return told
+
+    def percentiles_in_course(self, blend: Blend, depths: Sequence[tuple[int, float]]) -> Percentiles:
+        """The percentiles of requests that find so many, each of them a share of all."""
+        return self._responses.in_course(blend.alike, blend.factor, depths)
+
+    def _open_terms(self, environment: Environment, load: float) -> Terms:
+        """The tests with arrivals around an environment."""
+        _, random, read, size, loads = self._open.axes
+        aligned, name = self._aligned(environment), environment.name
+        around = [
+            between(random, max(environment.random_share, random.knots[0]), False, name),
+            between(read, environment.read_share, False, name),
+            between(size, min(max(environment.mean_bytes, size.knots[0]), size.knots[-1]), True, name),
+            between(loads, min(max(load, loads.knots[0]), loads.knots[-1]), False, name),
+        ]
+        terms = []
+        for (f, by_share), (r, by_read), (s, by_size), (load_place, by_load) in product(*around):
+            place = ((aligned * len(random.knots) + f) * len(read.knots) + r) * len(size.knots) + s
+            terms.append((place * len(loads.knots) + load_place, by_share * by_read * by_size * by_load))
+        return terms
+
+    def bottleneck(self, blend: Blend, depth: float) -> str:
+        """The component that is busiest in the tests with most of the time."""
+        index = min(range(len(self.depths)), key=lambda i: abs(self.depths[i] - depth))
+        spent: dict[str, float] = {}
+        for table, terms in ((self._random, blend.random), (self._sequential, blend.sequential)):
+            for place, weight in terms:
+                name = table.bottleneck[place + index]
+                spent[name] = spent.get(name, 0.0) + weight * table.time_ns[place + index]
+        return max(sorted(spent), key=lambda name: spent[name])
+
+    def _random_terms(
+        self, environment: Environment, classes: Iterable[RequestClass], aligned: int, spreads: dict[bool, Terms]
+    ) -> Terms:
+        _, read, size, range_, depth = self._random.axes
+        terms: Terms = []
+        for one in classes:
+            base = (aligned * len(read.knots) + operation(read, environment, one)) * len(size.knots)
+            for s, by_size in between(size, one.size_bytes, False, size_text(environment, one.size_bytes)):
+                for r, by_range in spreads[one.is_read]:
+                    place = ((base + s) * len(range_.knots) + r) * len(depth.knots)
+                    terms.append((place, one.share * by_size * by_range))
+        return joined(terms)
+
+    def _sequential_terms(self, environment: Environment, classes: Iterable[RequestClass], back: float) -> Terms:
+        read, size, streams, switch, depth = self._sequential.axes
+        switches = between(switch, back, False, f"{environment.name}: switch_share: {back:g}")
+        # Requests that return to the only stream come back from random places, as from another stream.
+        several = max(streams.knots[0], environment.streams)
+        if back == 0:
+            several = streams.knots[0]
+        counts = between(streams, several, True, f"{environment.name}: streams: {environment.streams}")
+        terms: Terms = []
+        for one in classes:
+            base = operation(read, environment, one) * len(size.knots)
+            for s, by_size in between(size, one.size_bytes, False, size_text(environment, one.size_bytes)):
+                for k, by_count in counts:
+                    for w, by_switch in switches:
+                        place = (((base + s) * len(streams.knots) + k) * len(switch.knots) + w) * len(depth.knots)
+                        terms.append((place, one.share * by_size * by_count * by_switch))
+        return joined(terms)
+
+    def _factor_terms(self, environment: Environment) -> Terms:
+        _, random, read, size, range_, depth = self._mixed.axes
+        aligned = self._aligned(environment)
+        name = environment.name
+        # What returns to its stream disturbs others, and is disturbed, as random requests are.
+        share = environment.random_share + (1 - environment.random_share) * environment.switch_share
+        # Towards no random requests at all the factor goes to 1, which is a logarithm of 0.
+        fade = min(1.0, share / random.knots[0])
+        shares = between(random, max(share, random.knots[0]), False, f"{name}: random share: {share:g}")
+        reads = between(read, environment.read_share, False, f"{name}: read share: {environment.read_share:g}")
+        clamped = min(max(environment.mean_bytes, size.knots[0]), size.knots[-1])
+        sizes = between(size, clamped, True, name)
+        ranges = [
+            (place, one.share * weight)
+            for one in environment.spread or WHOLE
+            for place, weight in between(range_, max(self._share(one), range_.knots[0]), True, name)
+        ]
+        terms: Terms = []
+        for f, by_share in shares:
+            for r, by_read in reads:
+                for s, by_size in sizes:
+                    base = ((aligned * len(random.knots) + f) * len(read.knots) + r) * len(size.knots) + s
+                    for g, by_range in ranges:
+                        place = (base * len(range_.knots) + g) * len(depth.knots)
+                        terms.append((place, fade * by_share * by_read * by_size * by_range))
+        return terms
+
+    def _aligned(self, environment: Environment) -> int:
+        align = self._random.axes[0]
+        return max([i for i, knot in enumerate(align.knots) if environment.align_bytes % knot == 0], default=0)
+
+    def _share(self, spread: Spread) -> float:
+        return min(1.0, spread.range_bytes / self.capacity_bytes)
+
+    def _least_read(self, held_bytes: int) -> float:
+        """The least range, as a share of the capacity, of which buffers and caches hold a small part only."""
+        ranges = self._random.knots("range")
+        return next((share for share in ranges if share * self.capacity_bytes >= HELD_TIMES * held_bytes), ranges[-1])
+
+    def _spreads(self, environment: Environment) -> dict[bool, Terms]:
+        """The ranges around those of the environment, for reads and for writes. Raises ``InputError`` where they are
+        beyond the system, or less than any test has."""
+        axis = self._random.axes[3]
+        terms: dict[bool, Terms] = {True: [], False: []}
+        for one in self._with_hot(environment):
+            text = format_bytes(round(min(one.range_bytes, 2**62)))
+            if self.capacity_bytes * (1 + 1e-6) < one.range_bytes < inf:
+                held = format_bytes(self.capacity_bytes)
+                raise InputError(f"{environment.name}: range: {text} is more than the {held} there are")
+            share = self._share(one)
+            what = f"{environment.name}: range: {text} is a share of {share:g} of the system, which"
+            for is_read, least in ((True, self._read_least), (False, axis.knots[0])):
+                # In a range that all requests are in, reads find what buffers hold. Those of a trace that are near each
+                # other are not the same again; writes are sorted, whether they are or not.
+                near = max(share, least) if one.share < 1 and environment.hot is None else share
+                terms[is_read] += [(place, one.share * weight) for place, weight in between(axis, near, True, what)]
+        return {is_read: joined(of) for is_read, of in terms.items()}
+
+    def _with_hot(self, environment: Environment) -> Sequence[Spread]:
+        """The spreads, each with its hot part."""
+        spread, hot = environment.spread or WHOLE, environment.hot
+        if hot is None:
+            return spread
+        least = self.least_range_bytes
+        return [
+            part
+            for one in spread
+            for part in (
+                Spread(one.share * (1 - hot.share), one.range_bytes),
+                Spread(one.share * hot.share, max(least, hot.part * min(one.range_bytes, self.capacity_bytes))),
+            )
+        ]
+
+    def _skew_terms(self, environment: Environment) -> Terms:
+        """The tests with a hot part around an environment; with less and less or almost all in it, it matters less."""
+        if environment.hot is None:
+            return []
+        read, hot, range_, depth = self._skewed.axes
+        share, part = environment.hot.share, environment.hot.part
+        fade = min(1.0, share / hot.knots[0], (1 - share) / (1 - hot.knots[-1]))
+        shares = between(hot, min(max(share, hot.knots[0]), hot.knots[-1]), False, environment.name)
+        parts = between(range_, min(max(part, range_.knots[0]), range_.knots[-1]), True, environment.name)
+        reads = between(read, environment.read_share if len(read.knots) > 1 else read.knots[0], False, environment.name)
+        terms = []
+        for (r, by_read), (h, by_hot), (g, by_part) in product(reads, shares, parts):
+            place = ((r * len(hot.knots) + h) * len(range_.knots) + g) * len(depth.knots)
+            terms.append((place, fade * by_read * by_hot * by_part))
+        return terms
+
+    def _skew(self) -> list[float]:
+        """Of each test with a hot part, the logarithm of its time over that of both parts by themselves."""
+        align, size = self._random.axes[0].knots[-1], self.skewed_bytes
+        whole = self._random.knots("range")[-1]
+        found = []
+        for place, (read, hot, range_, depth) in enumerate(product(*(axis.knots for axis in self._skewed.axes))):
+            index = self.depths.index(depth)
+            cold_ns, hot_ns = (self._random.curve(align, read, size, of)[index] for of in (whole, range_))
+            found.append(log(self._skewed.time_ns[place] / ((1 - hot) * cold_ns + hot * hot_ns)))
+        return found
+
+    def _interference(self) -> list[float]:
+        """Of each test of a mix, the logarithm of its time over that of its classes by themselves."""
+        factors = []
+        for place, (*at, depth) in enumerate(product(*(axis.knots for axis in self._mixed.axes))):
+            additive_ns = self._additive_ns(at, self.depths.index(depth))
+            factors.append(log(self._mixed.time_ns[place] / additive_ns))
+        return factors
+
+    def _patience(self) -> list[float]:
+        """Of each test with arrivals, the logarithm of its response time over that of the closed loops' rates."""
+        whole = self._mixed.knots("range")[-1]
+        factors = []
+        for place, (*at, load) in enumerate(product(*(axis.knots for axis in self._open.axes))):
+            rates = Rates(self.depths, self._mixed.curve(*at, whole))
+            expected_ns = opened(Open(load * rates.most), rates).mean_ns
+            factors.append(log(self._open.time_ns[place] / expected_ns))
+        return factors
+
+    def _additive_ns(self, at: Sequence[float], depth: int) -> float:
+        """The mean of the times of the classes of a test of a mix."""
+        align, random, read, size, range_ = at
+        time = 0.0
+        for is_read, share in ((1.0, read), (0.0, 1 - read)):
+            if share * random > 0:
+                time += share * random * self._random.curve(align, is_read, size, range_)[depth]
+            if share * (1 - random) > 0:
+                streams = self._sequential.knots("streams")[0]
+                time += share * (1 - random) * self._sequential.curve(is_read, size, streams, 0.0)[depth]
+        return time
+
+
+def operation(read: Axis, environment: Environment, one: RequestClass) -> int:
+    """Where tests of the reads or of the writes are. Raises ``InputError`` where there are none."""
+    if float(one.is_read) not in read.knots:
+        raise InputError(f"{environment.name}: it writes, and the tests are of reads alone")
+    return read.knots.index(float(one.is_read))
+
+
+def size_text(environment: Environment, size_bytes: int) -> str:
+    """What is said of a size that is outside."""
+    return f"{environment.name}: size: {size_bytes} bytes"
+
+
+def kinds_of(table: Table) -> list[int]:
+    """Of each test but for its depth a number, the same of those that differ in size or load alone."""
+    axes = [axis for axis in table.axes if axis.name != "depth"]
+    numbers: dict[tuple[float, ...], int] = {}
+    apart = [n for n, axis in enumerate(axes) if axis.name not in ("size", "load")]
+    return [
+        numbers.setdefault(tuple(at[n] for n in apart), len(numbers)) for at in product(*(axis.knots for axis in axes))
+    ]
+
+
+def joined(terms: Iterable[tuple[int, float]]) -> Terms:
+    """Each place once."""
+    weights: dict[int, float] = {}
+    for place, weight in terms:
+        weights[place] = weights.get(place, 0.0) + weight
+    return list(weights.items())

@@ -1,0 +1,350 @@
+"""Predictions: environments on systems, from the tables of low-level tests."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from typing import Any, TypeAlias
+
+from headstack._native import Field, InputError, format_bytes
+from headstack.io.columns import Column, told
+from headstack.io.tables import to_csv, written
+from headstack.prediction.calibration import MEAN
+from headstack.prediction.characterization import ENOUGH, Characterization
+from headstack.prediction.environment import AsRecorded, Closed, Environment, Open, Staged
+from headstack.prediction.grid import OPEN
+from headstack.prediction.loops import SATURATED_SHARE, Rates, Reached, reached
+from headstack.prediction.model import Blend
+from headstack.prediction.prediction import Prediction
+from headstack.prediction.recorded import in_course
+from headstack.prediction.shown import shown
+
+STEADY_TIMES = 2
+"""A recording that moves less than this over what caches hold is their filling, and no steady state."""
+
+RETURNS_MAX = 0.05
+"""Of the blocks of a recording. A choice: what comes back costs next to nothing, and predictions are off by as much."""
+
+Found: TypeAlias = tuple[Reached, Reached, Reached]
+"""What is reached, and what with the rates at the low and the high end of the interval."""
+
+Ends: TypeAlias = tuple[float | None, float | None, float | None]
+
+Told: TypeAlias = tuple[Ends, Ends]
+"""Of the median and the 99th percentile, each with its interval."""
+
+Gain: TypeAlias = tuple[float | None, float | None, float | None]
+
+FIELDS = (
+    Field("system", "text", "", "the system"),
+    Field("environment", "text", "", "the environment: a workload, or a trace"),
+    Field("load", "text", "", "the load in words: depth 16, 600/s, as recorded, or as stated"),
+    Field("iops", "figure", "1/s", "requests completed a second"),
+    Field("iops_low", "figure", "1/s", "low end of the interval that holds nine of ten simulations"),
+    Field("iops_high", "figure", "1/s", "high end of it"),
+    Field("mb_per_s", "figure", "10^6 bytes/s", "bytes moved a second"),
+    Field("mean_ms", "figure", "ms", "mean response time; empty where arrivals saturate the system"),
+    Field("mean_ms_low", "figure", "ms", "low end of the interval that holds nine of ten simulations"),
+    Field("mean_ms_high", "figure", "ms", "high end of it; empty where the system may be saturated"),
+    Field("p50_ms", "figure", "ms", "median of the response times; empty where the mean is, and of stages"),
+    Field("p50_ms_low", "figure", "ms", "low end of the interval that holds nine of ten simulations"),
+    Field("p50_ms_high", "figure", "ms", "high end of it; empty where the system may be saturated"),
+    Field("p99_ms", "figure", "ms", "99th percentile of the response times; empty where the mean is, and of stages"),
+    Field("p99_ms_low", "figure", "ms", "low end of the interval that holds nine of ten simulations"),
+    Field("p99_ms_high", "figure", "ms", "high end of it; empty where the system may be saturated"),
+    Field("bottleneck", "text", "", "the component that takes most of the time"),
+    Field("saturated", "flag", "", "whether the system cannot keep up with what is offered"),
+    Field("gain_percent", "figure", "%", "gain over the first system: of throughput, or of the speed of responses"),
+    Field("gain_percent_low", "figure", "%", "low end of its interval"),
+    Field("gain_percent_high", "figure", "%", "high end of it"),
+    Field("iops_model_low", "figure", "1/s", "low end of where nine of ten devices lie; empty where it is not known"),
+    Field("iops_model_high", "figure", "1/s", "high end of it"),
+    Field("mean_model_low_ms", "figure", "ms", "low end of where the means of nine of ten devices lie"),
+    Field("mean_model_high_ms", "figure", "ms", "high end of it"),
+    Field("p50_model_low_ms", "figure", "ms", "low end of where the medians of nine of ten devices lie"),
+    Field("p50_model_high_ms", "figure", "ms", "high end of it"),
+    Field("p99_model_low_ms", "figure", "ms", "low end of where the 99th percentiles of nine of ten devices lie"),
+    Field("p99_model_high_ms", "figure", "ms", "high end of it"),
+    Field("model_error", "text", "", "from how many devices that is learnt, or why it is not known"),
+)
+"""The columns of the table of predictions."""
+
+
+class Predictions(Sequence[Prediction]):
+    """Predictions in order: environments, loads, then systems, the last varying fastest."""
+
+    def __init__(self, predictions: Iterable[Prediction]) -> None:
+        self._all = list(predictions)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._all[index]
+
+    def __iter__(self) -> Iterator[Prediction]:
+        return iter(self._all)
+
+    def __repr__(self) -> str:
+        return told(*self.shown(), f"predictions: {len(self)}", "to_csv has them")
+
+    @property
+    def column_names(self) -> list[str]:
+        """Names of the columns, with their units."""
+        return [field.name for field in FIELDS]
+
+    def shown(self) -> tuple[list[Column], list[list[str]]]:
+        """The columns worth printing, and the cells as text."""
+        return shown(self)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A dict for each."""
+        return [asdict(one) for one in self._all]
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """All of them as a JSON list, one a line."""
+        return written("[\n" + ",\n".join(json.dumps(row) for row in self.rows()) + "\n]\n", path)
+
+    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
+        """The table as CSV."""
+        return to_csv(self.column_names, self.rows(), path)
+
+
+def predicted(environments: Sequence[Environment], systems: Sequence[Characterization]) -> Predictions:
+    """Every environment on every system. Raises ``InputError`` outside the range of the tests."""
+    return Predictions(one for environment in environments for one in _on_all(environment, systems))
+
+
+def _on_all(environment: Environment, systems: Sequence[Characterization]) -> Iterator[Prediction]:
+    first: Found | None = None
+    for system in systems:
+        blend = system.model.blend(environment)
+        error = error_of(environment, system, blend.kind)
+        check_depth(environment, system)
+        check_recorded(environment, system)
+        found = _with_interval(environment, system, blend, error)
+        gains = (None, None, None) if first is None else gain(environment, first, found)
+        first = first or found
+        yield _told(environment, system, blend, found, gains)
+
+
+def _with_interval(environment: Environment, system: Characterization, blend: Blend, error: float) -> Found:
+    """What is reached, and with all rates so much lower and higher as errors go."""
+    load, model = environment.load, system.model
+    down, up = math.exp(-error), math.exp(error)
+    if isinstance(load, Closed) and load.think_ns == 0 and load.processors is None:
+        # Nobody thinks: one point of the curve is all that is needed, and errors are those of its throughput.
+        iops = 1e9 / model.service_at_ns(blend, load.outstanding)
+        mean_ns = load.outstanding / iops * 1e9
+        return Reached(iops, mean_ns), Reached(iops * down, mean_ns / down), Reached(iops * up, mean_ns / up)
+    rates: Rates = model.rates(blend)
+    if isinstance(load, Open):
+        return _with_arrivals(environment, system, rates, error)
+    if isinstance(load, Closed):
+        return tuple(  # type: ignore[return-value]
+            _with_thinkers(environment, load, system, rates.scaled(factor)) for factor in (1.0, down, up)
+        )
+    return reached(load, rates), reached(load, rates.scaled(down)), reached(load, rates.scaled(up))
+
+
+def _with_thinkers(environment: Environment, load: Closed, system: Characterization, rates: Rates) -> Reached:
+    """Clients that think leave the system be as arrivals do, the less the nearer it is to its most; of requests in a
+    row the first alone finds it so."""
+    found = reached(load, rates)
+    share = min(1.0, found.iops / rates.most)
+    mean_ns = found.mean_ns * system.model.patience(environment, share) ** ((1 - share) / load.in_a_row)
+    elsewhere_ns = load.outstanding / found.iops * 1e9 - found.mean_ns
+    return Reached(load.outstanding / (elsewhere_ns + mean_ns) * 1e9, mean_ns)
+
+
+def _with_arrivals(environment: Environment, system: Characterization, rates: Rates, error: float) -> Found:
+    """An open loop: the closed loops' rates, and what the tests with arrivals say of response times beside them. What
+    is wrong about a rate is so much more about a response time as the load leaves less room."""
+    load = environment.load
+    assert isinstance(load, Open)
+    point = reached(load, rates)
+    most = rates.most
+    share = load.rate_per_s / most
+    apart = math.exp(error)
+    late = Reached(min(load.rate_per_s, most / apart), math.inf, saturated=True)
+    if isinstance(load, AsRecorded) and not point.saturated:
+        return _as_recorded(environment, system, error, share)
+    if point.saturated:
+        return point, late, Reached(min(load.rate_per_s, most * apart), math.inf, saturated=True)
+    mean_ns = point.mean_ns * system.model.patience(environment, share)
+    spread = math.exp(error_of(environment, system, OPEN) / (1 - share))
+    if share * apart < SATURATED_SHARE:
+        late = Reached(point.iops, mean_ns * spread)
+    return Reached(point.iops, mean_ns), late, Reached(point.iops, mean_ns / spread)
+
+
+def _as_recorded(environment: Environment, system: Characterization, error: float, share: float) -> Found:
+    """The arrivals of a recording. How much an error of the rates does to response times is seen by going through it
+    with these rates; what the tests with arrivals are off by comes on top, as with random arrivals."""
+    patience = system.model.patience(environment, share)
+    assert isinstance(environment.load, AsRecorded)
+    classes, pieces = system.model.rates_of_classes(environment), environment.load.pieces
+    course, slow, fast = (in_course(pieces, classes, math.exp(by)) for by in (0.0, -error, error))
+    spread = math.exp(error_of(environment, system, OPEN) / (1 - share) + course.unsure)
+    rate = environment.load.rate_per_s
+    return (
+        Reached(rate, course.mean_ns * patience),
+        Reached(rate, slow.mean_ns * patience * spread),
+        Reached(rate, fast.mean_ns * patience / spread),
+    )
+
+
+def error_of(environment: Environment, system: Characterization, kind: str) -> float:
+    """How far off predictions of a kind are. Raises ``InputError`` where too few were tested to say."""
+    if kind not in system.errors[MEAN]:
+        few = len(system.residuals[MEAN].get(kind, ()))
+        raise InputError(
+            f"{environment.name}: {few} environments like it ({kind}) were tested on {system.system}, too few for a "
+            f"90 % interval, which takes {ENOUGH}; characterize it to its end"
+        )
+    return system.errors[MEAN][kind]
+
+
+def check_depth(environment: Environment, system: Characterization) -> None:
+    """Raises ``InputError`` for loops deeper than the tests."""
+    load, depths = environment.load, system.model.depths
+    if isinstance(load, Open):
+        if load.rate_per_s <= 0:
+            raise InputError(f"{environment.name}: rate: {load.rate_per_s:g} is out of range; above 0 is allowed")
+        return
+    # Thinkers are not outstanding all at once.
+    thinks = isinstance(load, Closed) and load.think_ns > 0
+    if load.outstanding <= 0 or not (thinks or load.outstanding <= depths[-1]):
+        raise InputError(
+            f"{environment.name}: depth: {load.outstanding:g} is outside the tests of {system.system}, "
+            f"which have {depths[0]:g} to {depths[-1]:g}"
+        )
+
+
+def check_recorded(environment: Environment, system: Characterization) -> None:
+    """Raises ``InputError`` for a recording whose course caches decide: low-level tests are of steady states, and
+    none of them comes back to the blocks of a recording."""
+    recorded, held = environment.recorded, system.held_bytes
+    if recorded is None or held == 0:
+        return
+    caches = f"what caches of {system.system} hold, {format_bytes(held)}"
+    if recorded.moved_bytes < STEADY_TIMES * held:
+        raise InputError(
+            f"{environment.name}: moves {format_bytes(recorded.moved_bytes)}, less than twice {caches}: it is over "
+            "before the steady state that tests are of; replay it (headstack replay)"
+        )
+    share = recorded.returning(held)
+    if share > RETURNS_MAX:
+        raise InputError(
+            f"{environment.name}: {100 * share:.0f} % of its blocks come back within {caches}, and in tests "
+            f"{100 * RETURNS_MAX:.0f} % at most; replay it (headstack replay)"
+        )
+
+
+def gain(environment: Environment, reference: Found, other: Found) -> Gain:
+    """Gain of one system over another in percent, with its interval: errors of systems are taken to be independent."""
+    if reference[0].saturated or other[0].saturated:
+        return None, None, None
+    before, after = _logarithms(environment, reference), _logarithms(environment, other)
+    apart = after[0] - before[0]
+    down = math.hypot(after[0] - after[1], before[2] - before[0])
+    up = math.hypot(after[2] - after[0], before[0] - before[1])
+    high = None if math.isinf(up) else 100 * math.expm1(apart + up)
+    return 100 * math.expm1(apart), 100 * math.expm1(apart - down), high
+
+
+def _logarithms(environment: Environment, found: Found) -> list[float]:
+    """Logarithms of what gains are of: throughput, or the speed of responses where arrivals set the throughput."""
+    if isinstance(environment.load, Open):
+        return [-math.inf if one.saturated else -math.log(one.mean_ns) for one in found]
+    return [math.log(one.iops) for one in found]
+
+
+def _told(
+    environment: Environment,
+    system: Characterization,
+    blend: Blend,
+    found: Found,
+    gains: Gain,
+) -> Prediction:
+    point, slow, fast = found
+    median, p99 = _percentiles(environment, system, blend, found)
+    return Prediction(
+        system.system,
+        environment.name,
+        load_text(environment),
+        point.iops,
+        slow.iops,
+        fast.iops,
+        point.iops * environment.mean_bytes / 1e6,
+        _ms(point),
+        _ms(fast),
+        _ms(slow),
+        *median,
+        *p99,
+        system.model.bottleneck(blend, min(point.iops * point.mean_ns / 1e9, system.model.depths[-1])),
+        point.saturated,
+        *gains,
+    )
+
+
+def _percentiles(environment: Environment, system: Characterization, blend: Blend, found: Found) -> Told:
+    """The median and the 99th percentile, each with the ends of its interval, in ms."""
+    point, slow, _ = found
+    load, model = environment.load, system.model
+    if isinstance(load, Staged) or point.saturated:
+        return (None, None, None), (None, None, None)
+    alone, share = 0.0, 0.0
+    if isinstance(load, Open) or load.think_ns > 0 or load.processors is not None:
+        share = min(1.0, point.iops / model.rates(blend).most)
+        alone = 1.0 if isinstance(load, Open) else (1 - share) / load.in_a_row
+    told: dict[str, Ends] = {}
+    for figure, one in model.percentiles(environment, blend, point, alone, share).items():
+        error = one.unsure * (
+            system.errors[figure][OPEN] / (1 - share) if isinstance(load, Open) else system.errors[figure][blend.kind]
+        )
+        time_ms, spread = point.mean_ns * math.exp(one.ratio) / 1e6, math.exp(error)
+        told[figure] = (time_ms, time_ms / spread, None if slow.saturated else time_ms * spread)
+    if isinstance(load, AsRecorded):
+        return _percentiles_as_recorded(environment, system, blend, point, told)
+    return told["p50"], told["p99"]
+
+
+def _percentiles_as_recorded(
+    environment: Environment, system: Characterization, blend: Blend, point: Reached, at_random: dict[str, Ends]
+) -> Told:
+    """A recording's, by how many its requests find. Tests with random arrivals know what depths do not, such as what a
+    scheduler leaves waiting where more come: intervals hold what both say."""
+    load = environment.load
+    assert isinstance(load, AsRecorded)
+    left = 1 - load.rate_per_s / system.model.rates(blend).most
+    course = in_course(load.pieces, system.model.rates_of_classes(environment))
+    told = {}
+    for figure, one in system.model.percentiles_in_course(blend, course.depths).items():
+        spread = math.exp(one.unsure * system.errors[figure][OPEN] / left + course.unsure)
+        time_ms = point.mean_ns * math.exp(one.ratio) / 1e6
+        _, low_ms, high_ms = at_random[figure]
+        assert low_ms is not None
+        assert high_ms is not None
+        told[figure] = (time_ms, min(low_ms, time_ms / spread), max(high_ms, time_ms * spread))
+    return told["p50"], told["p99"]
+
+
+def _ms(reached: Reached) -> float | None:
+    return None if reached.saturated else reached.mean_ns / 1e6
+
+
+def load_text(environment: Environment) -> str:
+    """The load, for people."""
+    match environment.load:
+        case AsRecorded(rate_per_s):
+            return f"as recorded, {rate_per_s:.4g}/s"
+        case Closed(outstanding, think_ns):
+            return f"{outstanding:g} clients" if think_ns > 0 else f"depth {outstanding:g}"
+        case Open(rate_per_s):
+            return f"{rate_per_s:g}/s"
+        case Staged():
+            return "as stated"

@@ -1,0 +1,231 @@
+"""The predictor: low-level tests of systems, once; then what any environment comes to on them, without a simulation.
+
+tested = characterize("cheetah-x15-36lp")
+predict("file-server", ["cheetah-9lp", tested], depth=[1, 4, 16])
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from headstack._native import InputError
+from headstack.catalogue.array import Array
+from headstack.catalogue.drive import Drive
+from headstack.catalogue.options import CHANGEABLE, applied
+from headstack.catalogue.scenario import Scenario
+from headstack.catalogue.system import load_system
+from headstack.catalogue.workload import Workload
+from headstack.io.atomic_files import write_all
+from headstack.io.values import number
+from headstack.measurement.access import Access
+from headstack.measurement.measurement import is_target
+from headstack.prediction import characterization
+from headstack.prediction.characterization import Characterization, hash_of
+from headstack.prediction.composed import Layout, member_of
+from headstack.prediction.devices import with_devices
+from headstack.prediction.environment import Environment, Open
+from headstack.prediction.grid import FULL, Axes, Progress
+from headstack.prediction.kept import folder_of, kept_tests
+from headstack.prediction.loading import load_environment
+from headstack.prediction.measured import MEASURED, TIME, measured
+from headstack.prediction.prediction import Prediction
+from headstack.prediction.predictions import Predictions, predicted
+from headstack.simulation.runs import Swept, changed, first_spec, loaded, several, texts
+from headstack.traces.traces import Trace
+
+__all__ = [
+    "Axes",
+    "Characterization",
+    "Environment",
+    "Prediction",
+    "Predictions",
+    "characterize",
+    "load_environment",
+    "predict",
+    "predicted_rows",
+]
+
+Demand: TypeAlias = str | os.PathLike[str] | Environment | Workload | Scenario | Trace
+Store: TypeAlias = str | os.PathLike[str] | None
+Characterized: TypeAlias = str | os.PathLike[str] | Drive | Array | Characterization
+
+
+def characterize(
+    system: str | os.PathLike[str] | Drive | Array,
+    *,
+    axes: Axes = FULL,
+    direct: bool = False,
+    access: Access | None = None,
+    time: str | None = None,
+    progress: Progress | None = None,
+    **options: Swept,
+) -> Characterization:
+    """Runs the low-level tests of a system on all cores. ``options`` change it as in a run (``write_cache="off"``,
+    ``drives=4``), one value each. An array of drives of one kind is composed from the tests of its member, which are
+    kept, and few of its own, unless all are to be ``direct``. What was tested once is kept in the user's cache, and
+    what is interrupted goes on there.
+
+    A file or block device is measured instead, with fewer tests that take ``time`` (5 minutes) in all. Reads ask for
+    nothing; tests write where ``access`` permits it, and what is there is lost.
+
+    Raises ``InputError`` for a system or an option that is not acceptable.
+
+    >>> hs.characterize("no-such-drive")
+    Traceback (most recent call last):
+    headstack.InputError: ...
+    """
+    if not is_target(system):
+        if access is not None or time is not None:
+            raise InputError(f"{system}: is simulated; access and time are of real files and devices")
+        return _kept(_changed(system, options), axes, direct, None, progress)
+    for name in options:
+        raise InputError("a real target has its own; leave the option out", key=name)
+    if direct:
+        raise InputError("is of arrays that are simulated; leave the option out", key="direct")
+    tests = MEASURED if axes == FULL else axes
+    return measured(os.fspath(system), access or Access(), time or TIME, tests, progress)  # type: ignore[arg-type]
+
+
+def _kept(system: Drive | Array, axes: Axes, direct: bool, store: Store, progress: Progress | None) -> Characterization:
+    """What was made before, or is made now and kept."""
+    kept = folder_of(store) / f"{hash_of(system, axes, direct)}.json"
+    if kept.is_file():
+        return replace(Characterization.load(kept), system=system.name)
+    make = partial(characterization.characterize, system)
+    layout = Layout.of(system) if isinstance(system, Array) and not direct else None
+    if isinstance(system, Array) and layout is not None:
+        make = partial(characterization.compose, system, layout, _kept(member_of(system), axes, False, store, None))
+    with kept_tests(kept.with_suffix("")) as tests:
+        made = make(axes, tests, progress)
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        write_all([(kept, made.to_json)])
+        tests.remove()
+    return made
+
+
+def _changed(system: str | os.PathLike[str] | Drive | Array, options: Mapping[str, Swept]) -> Drive | Array:
+    """The system with some of its values changed, which its name tells."""
+    allowed = {option.name: option for option in CHANGEABLE}
+    chosen: dict[str, str] = {}
+    for name, value in options.items():
+        if name not in allowed:
+            raise InputError(f"is not an option of a system; allowed: {', '.join(sorted(allowed))}", key=name)
+        if len(texts(value)) != 1:
+            raise InputError("several values; a characterization is of one system", key=name)
+        chosen[name] = texts(value)[0]
+    found = changed(loaded(system, {name: [text] for name, text in chosen.items()})[0], chosen)
+    if not chosen:
+        return found
+    spec = first_spec(found, None)
+    spec = applied(spec, chosen)
+    called = ",".join([found.name, *(f"{name}={text}" for name, text in chosen.items())])
+    if isinstance(found, Drive):
+        return Drive(called, spec["system"]["drive"][found.kind], span=found.span, kind=found.kind)
+    return Array(called, spec["system"]["array"], span=found.span)
+
+
+def predict(
+    environments: Demand | Iterable[Demand],
+    systems: Characterized | Iterable[Characterized],
+    *,
+    depth: float | Iterable[float] | None = None,
+    rate: float | Iterable[float] | None = None,
+    progress: Progress | None = None,
+) -> Predictions:
+    """Predicts throughput, mean, median and 99th percentile of the response time of every environment on every system,
+    with 90 % intervals.
+
+    Environments are workloads and scenarios of the catalogue or of TOML files, traces, or ``Environment``; systems are
+    characterizations, their files, or systems, which are characterized first unless that was done before. ``depth``
+    replaces the requests outstanding, or the clients, ``rate`` the arrivals a second.
+
+    Raises ``InputError`` outside the range of the tests, naming what is outside.
+
+    >>> hs.predict("file-server", "missing.json")
+    Traceback (most recent call last):
+    ...
+    FileNotFoundError: ...
+    """
+    asked = _each(systems, Characterization)
+    tested = [characterization_of(system, progress) for system in asked]
+    loaded = at_loads([load_environment(one) for one in _each(environments, Environment, Trace)], depth, rate)
+    return with_devices(loaded, asked, predicted(loaded, tested))
+
+
+def at_loads(
+    environments: Sequence[Environment],
+    depth: float | Iterable[float] | None,
+    rate: float | Iterable[float] | None,
+) -> list[Environment]:
+    """The environments at each of the loads, or as they state themselves."""
+    if depth is not None and rate is not None:
+        raise InputError("depth, rate: only one of them can be given")
+    if depth is not None:
+        return [one.at_depth(value) for one in environments for value in _numbers(depth)]
+    if rate is not None:
+        return [one.at_rate(value) for one in environments for value in _numbers(rate)]
+    return list(environments)
+
+
+def _numbers(values: float | Iterable[float]) -> list[float]:
+    return [float(values)] if isinstance(values, int | float) else [float(value) for value in values]
+
+
+def _each(given: Any, *single: type) -> list[Any]:
+    return [given] if isinstance(given, single) else several(given)
+
+
+def characterization_of(
+    system: Characterized, progress: Progress | None = None, axes: Axes = FULL, store: Store = None
+) -> Characterization:
+    """The characterization of a system: itself, of a file, kept from before in ``store``, or made now and kept."""
+    if isinstance(system, Characterization):
+        return system
+    if isinstance(system, str | os.PathLike) and Path(system).suffix == ".json":
+        return Characterization.load(system)
+    if is_target(system):
+        raise InputError(f"{system}: is a real file or device; headstack characterize {system} tests it first")
+    loaded_system = system if isinstance(system, Drive | Array) else load_system(system)
+    return _kept(loaded_system, axes, False, store, progress)
+
+
+def predicted_rows(
+    environments: Iterable[Demand],
+    systems: Iterable[Characterized],
+    settings: Mapping[str, Any] | None = None,
+    store: Store = None,
+    progress: Progress | None = None,
+) -> list[dict[str, Any]]:
+    """The rows of a grid of predictions: for each environment, load and system the columns of ``Prediction``, and
+    ``workload``, ``depth`` and ``rate_per_s`` as in the results of runs. ``settings`` are ``depth`` or ``rate``, with
+    one value or several. Characterizations are kept in ``store``."""
+    given = dict(settings or {})
+    for name in given:
+        if name not in ("depth", "rate"):
+            raise InputError(f"settings.{name}: is not a setting of predictions; depth or rate is allowed")
+    loads = {name: [number(name, text) for text in texts(value)] for name, value in given.items()}
+    named = list(systems)
+    tested = []
+    for place, system in enumerate(named):
+        told = None if progress is None else partial(_tell, progress, place, len(named))
+        tested.append(characterization_of(system, told, store=store))
+    asked = at_loads([load_environment(one) for one in environments], loads.get("depth"), loads.get("rate"))
+    rows = []
+    for environment in asked:
+        load = environment.load
+        keys = {
+            "workload": environment.name,
+            "depth": None if isinstance(load, Open) else load.outstanding,
+            "rate_per_s": load.rate_per_s if isinstance(load, Open) else None,
+        }
+        rows += [keys | row for row in predicted([environment], tested).rows()]
+    return rows
+
+
+def _tell(progress: Progress, place: int, of: int, share: float) -> None:
+    progress((place + share) / of)

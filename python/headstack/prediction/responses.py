@@ -1,0 +1,166 @@
+"""How the response times of an environment are distributed, from those of the tests.
+
+Reads and writes at random are a mixture of the tests of either. The more wait, the less they differ: how much that is,
+is a factor for each percentile, found on tests of both. What is between random and sequential is a mixture of the mixes
+that were tested around it, and so are open loops of the tests with arrivals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import exp, log
+from typing import TypeAlias
+
+from headstack.prediction.grid import MIXED, OPEN, RANDOM, SEQUENTIAL, Table
+from headstack.prediction.percentiles import (
+    ALL_AROUND,
+    AROUND,
+    FIGURES,
+    LEVELS,
+    SURE,
+    Part,
+    Percentile,
+    Percentiles,
+    of_mixture,
+    part,
+)
+
+Terms: TypeAlias = list[tuple[int, float]]
+"""Places in a table at its first depth, and the weight of each."""
+
+FIRST = [(0, 1.0)]
+"""The only depth of a table that has none."""
+
+
+@dataclass(frozen=True)
+class Alike:
+    """Requests whose answers are as in one kind of test: the table, and places whose weights sum to their share."""
+
+    table: str
+    terms: Terms
+
+
+class Responses:
+    """The distributions of one system's tests, ready to predict from."""
+
+    def __init__(self, tables: dict[str, Table]) -> None:
+        self._random, self._mixed = tables[RANDOM], tables[MIXED]
+        self._depths = self._random.knots("depth")
+        self._log_depths = [log(depth) for depth in self._depths]
+        self._tables = {name: tables[name] for name in (RANDOM, SEQUENTIAL, MIXED, OPEN)}
+        self._times = {name: _by_level(table) for name, table in self._tables.items()}
+        self.factors = self._factors()
+        """Of each percentile, and each test of random reads and writes, the logarithm of it over the mixture's."""
+
+    def ratios(self, alike: Sequence[Alike], depths: Sequence[tuple[int, float]]) -> Percentiles:
+        """The percentiles between two depths of the tests, or at one."""
+        depth = self._depths[depths[-1][0]]
+        parts: list[Part] = []
+        mean = 0.0
+        for one in alike:
+            share = sum([weight for _, weight in one.terms])
+            # Times over requests, of all that are outstanding: where nothing else is, responses go with both.
+            terms = [
+                (at + index, mass * weight * self._depths[index] / depth)
+                for index, mass in depths
+                for at, weight in one.terms
+            ]
+            times = [sum([weight * level[at] for at, weight in terms]) / share for level in self._times[one.table]]
+            parts.append(part(share, times))
+            time_ns = self._tables[one.table].time_ns
+            mean += sum([weight * time_ns[at] for at, weight in terms])
+        # One pass finds all; they are taken apart again.
+        logs = of_mixture(parts, ALL_AROUND)
+        return {name: self._percentile(logs, around, mean) for name, around in AROUND.items()}
+
+    @staticmethod
+    def _percentile(logs: Sequence[float], around: Sequence[float], mean: float) -> Percentile:
+        below, at_level, above = (logs[ALL_AROUND.index(level)] for level in around)
+        return Percentile(at_level - log(mean), max(SURE, (above - below) / 2))
+
+    def at_depth(self, alike: Sequence[Alike], factor: Terms, depth: float) -> Percentiles:
+        """The percentiles of a closed loop."""
+        around = self._around(depth)
+        return {
+            name: one._replace(
+                ratio=one.ratio + sum([mass * self._factor(name, factor, index) for index, mass in around])
+            )
+            for name, one in self.ratios(alike, around).items()
+        }
+
+    def in_course(self, alike: Sequence[Alike], factor: Terms, depths: Sequence[tuple[int, float]]) -> Percentiles:
+        """The percentiles of requests that find so many, each depth with its share: a mixture of the closed loops that
+        were tested at these depths. Beyond the deepest test they are as much slower as there are more."""
+        masses: dict[tuple[int, int], float] = {}
+        deepest = self._depths[-1]
+        for depth, mass in depths:
+            over = max(0, round(2 * log(depth / deepest, 2)))
+            for index, weight in self._around(depth):
+                masses[index, over] = masses.get((index, over), 0.0) + mass * weight
+        parts: list[Part] = []
+        mean = 0.0
+        for (index, over), mass in masses.items():
+            slower = self._depths[index] * 2 ** (over / 2)
+            for one in alike:
+                share = sum([weight for _, weight in one.terms])
+                terms = [(at + index, weight * slower) for at, weight in one.terms]
+                times = [sum([weight * level[at] for at, weight in terms]) / share for level in self._times[one.table]]
+                parts.append(part(share * mass, times))
+                time_ns = self._tables[one.table].time_ns
+                mean += mass * sum([weight * time_ns[at] for at, weight in terms])
+        logs = of_mixture(parts, ALL_AROUND)
+        return {name: self._percentile(logs, around, mean) for name, around in AROUND.items()}
+
+    def of_arrivals(self, alike: Sequence[Alike]) -> Percentiles:
+        """The percentiles of an open loop."""
+        return self.ratios(alike, FIRST)
+
+    def _factor(self, name: str, factor: Terms, index: int) -> float:
+        values = self.factors[name]
+        return sum([weight * values[place + index] for place, weight in factor])
+
+    def _around(self, depth: float) -> list[tuple[int, float]]:
+        """The depths of the tests around one, with their weights."""
+        at = log(max(depth, 1.0))
+        for index, upper in enumerate(self._log_depths):
+            if at <= upper:
+                if index == 0 or at == upper:
+                    return [(index, 1.0)]
+                lower = self._log_depths[index - 1]
+                share = (at - lower) / (upper - lower)
+                return [(index - 1, 1 - share), (index, share)]
+        return [(len(self._depths) - 1, 1.0)]
+
+    def _factors(self) -> dict[str, list[float]]:
+        found = {name: [0.0] * len(self._mixed.time_ns) for name in FIGURES}
+        for place, (*at, depth) in enumerate(product(*(axis.knots for axis in self._mixed.axes))):
+            align, random, read, size, range_ = at
+            if random < 1:
+                continue
+            ratios = self.ratios(self._classes(align, read, size, range_), [(self._depths.index(depth), 1.0)])
+            for name, level in FIGURES.items():
+                found[name][place] = _shape(self._mixed, place, level) - ratios[name].ratio
+        return found
+
+    def _classes(self, align: float, read: float, size: float, range_: float) -> list[Alike]:
+        """Reads and writes at random, as in a test of both."""
+        shares = [(is_read, share) for is_read, share in ((1.0, read), (0.0, 1 - read)) if share > 0]
+        first = self._depths[0]
+        return [
+            Alike(RANDOM, [(self._random.place(align, is_read, size, range_, first), share)])
+            for is_read, share in shares
+        ]
+
+
+def _by_level(table: Table) -> list[list[float]]:
+    """At each level, the time of each test over that of the loop: response times over their depth."""
+    return [
+        [time * shape[n] for time, shape in zip(table.time_ns, table.shape, strict=True)] for n in range(len(LEVELS))
+    ]
+
+
+def _shape(table: Table, place: int, level: float) -> float:
+    """The logarithm of a percentile over the mean of one test."""
+    return log(max(table.shape[place][LEVELS.index(level)], exp(-10)))

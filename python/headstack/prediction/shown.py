@@ -1,0 +1,78 @@
+"""Predictions as people see them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from headstack.io.columns import Column, Figures, Names, Words
+
+if TYPE_CHECKING:
+    from headstack.prediction.prediction import Prediction
+
+COLUMNS = (
+    Names("system"),
+    Names("load"),
+    Figures("IO/s", 0),
+    Figures("IO/s\n90 %", 1),
+    Figures("MB/s", 7),
+    Figures("mean\nms", 0),
+    Figures("mean\n90 %", 2),
+    Figures("p50\nms", 3),
+    Figures("p50\n90 %", 6),
+    Figures("p99\nms", 1),
+    Figures("p99\n90 %", 4),
+    Figures("gain\n%", 0),
+    Figures("gain\n90 %", 5),
+    Words("bottleneck", 8),
+)
+GAINS = (11, 12)
+
+
+def shown(predictions: Sequence[Prediction]) -> tuple[list[Column], list[list[str]]]:
+    """The columns worth printing, and the cells as text."""
+    has_gains = any(one.gain_percent is not None for one in predictions)
+    keep = [number for number in range(len(COLUMNS)) if has_gains or number not in GAINS]
+    rows = [cells(one) for one in predictions]
+    return [COLUMNS[number] for number in keep], [[row[number] for number in keep] for row in rows]
+
+
+def cells(one: Prediction) -> list[str]:
+    """A prediction's row."""
+    return [
+        one.system,
+        one.load + (", saturated" if one.saturated else ""),
+        per_s(one.iops),
+        f"{per_s(one.iops_low)} to {per_s(one.iops_high)}",
+        f"{one.mb_per_s:.2f}",
+        ms(one.mean_ms),
+        interval(one.mean_ms_low, one.mean_ms_high),
+        ms(one.p50_ms),
+        interval(one.p50_ms_low, one.p50_ms_high),
+        ms(one.p99_ms),
+        interval(one.p99_ms_low, one.p99_ms_high),
+        "" if one.gain_percent is None else f"{one.gain_percent:+.0f}",
+        "" if one.gain_percent is None else gain_interval(one),
+        one.bottleneck,
+    ]
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """The interval of a response time, which has no end where the system may be saturated."""
+    return "" if low is None else f"{ms(low)} to {ms(high) or 'saturated'}"
+
+
+def gain_interval(one: Prediction) -> str:
+    """The interval of a gain, which has no end where the first system may be saturated."""
+    high = "any" if one.gain_percent_high is None else f"{one.gain_percent_high:+.0f}"
+    return f"{one.gain_percent_low:+.0f} to {high}"
+
+
+def per_s(value: float) -> str:
+    """A rate."""
+    return f"{value:,.1f}" if value < 1000 else f"{value:,.0f}"
+
+
+def ms(value: float | None) -> str:
+    """A time."""
+    return "" if value is None else f"{value:.2f}" if value < 1000 else f"{value:,.0f}"

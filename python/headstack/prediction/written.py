@@ -1,0 +1,117 @@
+"""An environment that somebody writes by hand: a TOML file with a table ``[environment]``.
+
+[environment]
+depth   = 8                # or rate = 200, arrivals a second; with depth, think = "10ms"
+range   = "20GB"           # what random requests spread over; the whole system where it is left out
+streams = 2                # sequential streams at a time
+switch_percent = 25        # of the sequential requests, those that come after a request elsewhere
+align   = "4KiB"
+hot_percent = 80           # of the random requests, those that come back to a part
+hot_part_percent = 10      # how large that is, of what they spread over
+
+[[environment.lines]]      # as those of a workload
+size = "8KiB"
+share_percent = 100
+read_percent = 67
+random_percent = 80
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from headstack._native import InputError
+from headstack.io.values import duration_ns, size_bytes
+from headstack.prediction.environment import Closed, Environment, Hot, Open, Spread, classes_of
+
+KEYS = (
+    "depth",
+    "rate",
+    "think",
+    "range",
+    "streams",
+    "switch_percent",
+    "align",
+    "hot_percent",
+    "hot_part_percent",
+    "lines",
+)
+LINE_KEYS = ("size", "share_percent", "read_percent", "random_percent")
+
+
+def written(path: Path) -> Environment | None:
+    """The environment of a file that has one; ``None`` for other TOML. Raises ``InputError`` naming file and key."""
+    try:
+        told = tomllib.loads(path.read_text(encoding="utf-8")).get("environment")
+    except ValueError:
+        return None  # Who reads workloads says what is wrong with it, and where.
+    if told is None:
+        return None
+    file = str(path)
+    if not isinstance(told, dict):
+        raise InputError(f"{file}: environment: is not a table; write [environment]")
+    _check_keys(f"{file}: environment", told, KEYS)
+    lines = told.get("lines")
+    if not isinstance(lines, list) or not lines or not all(isinstance(line, dict) for line in lines):
+        raise InputError(f"{file}: environment.lines: at least one [[environment.lines]] is needed")
+    for number, line in enumerate(lines):
+        where = f"{file}: environment.lines[{number}]"
+        _check_keys(where, line, LINE_KEYS)
+        _text(where, line, "size", None)
+        for key, default in (("share_percent", 100.0), ("read_percent", None), ("random_percent", None)):
+            line[key] = _number(where, line, key, default, 0, 100)
+    shares = sum(line["share_percent"] for line in lines)
+    if abs(shares - 100) > 1e-6:
+        raise InputError(f"{file}: environment.lines: share_percent sums to {shares:g}; it must sum to 100")
+    where = f"{file}: environment"
+    range_ = _text(where, told, "range", "")
+    return Environment(
+        path.stem,
+        classes_of(file, lines),
+        _load(where, told),
+        spread=(Spread(1.0, size_bytes(f"{where}.range", range_)),) if range_ else (),
+        streams=int(_number(where, told, "streams", 1, 1, 65_536)),
+        switch_share=_number(where, told, "switch_percent", 0, 0, 100) / 100,
+        hot=_hot(where, told),
+        align_bytes=size_bytes(f"{where}.align", _text(where, told, "align", "512B")),
+    )
+
+
+def _hot(where: str, told: dict[str, Any]) -> Hot | None:
+    if "hot_percent" not in told:
+        return None
+    share = _number(where, told, "hot_percent", None, 0, 100) / 100
+    return Hot(share, _number(where, told, "hot_part_percent", None, 1e-6, 100) / 100)
+
+
+def _load(where: str, told: dict[str, Any]) -> Closed | Open:
+    if ("depth" in told) == ("rate" in told):
+        raise InputError(f"{where}: one of depth and rate is needed, and only one")
+    if "rate" in told:
+        if "think" in told:
+            raise InputError(f"{where}.think: arrivals do not wait; think needs depth")
+        return Open(_number(where, told, "rate", None, 1e-9, 1e9))
+    think = _text(where, told, "think", "0ns")
+    return Closed(_number(where, told, "depth", None, 1e-9, 65_536), float(duration_ns(f"{where}.think", think)))
+
+
+def _check_keys(where: str, told: dict[str, Any], allowed: tuple[str, ...]) -> None:
+    for key in told:
+        if key not in allowed:
+            raise InputError(f"{where}.{key}: unknown key; allowed: {', '.join(allowed)}")
+
+
+def _number(where: str, told: dict[str, Any], key: str, default: float | None, low: float, high: float) -> float:
+    value = told.get(key, default)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+        raise InputError(f"{where}.{key}: {value!r} is not allowed; a number from {low:g} to {high:g} is")
+    return float(value)
+
+
+def _text(where: str, told: dict[str, Any], key: str, default: str | None) -> str:
+    value = told.get(key, default)
+    if not isinstance(value, str):
+        raise InputError(f"{where}.{key}: {value!r} is not allowed; text with a unit is")
+    return value

@@ -1,0 +1,116 @@
+"""Figures as far as they can be drawn: numbers that are not finite are left out, and what a logarithmic axis has no
+place for. The note of a figure says how many values it lacks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from headstack.report.figures import Axis, Bars, Cell, Figure, Grid, Heat, Lines, Series, Table
+
+Some = TypeVar("Some", Lines, Bars, Grid, Heat, Table)
+
+PARALLEL = ("x", "y", "labels", "low", "high", "low_x", "high_x", "p99", "marks", "names")
+"""What a series has one of for each point, or nothing."""
+ALONG = ("x", "low_x", "high_x")
+UP = ("y", "low", "high", "p99")
+
+
+def finite(figure: Figure) -> Figure:
+    """The figure without values that are not finite."""
+    match figure:
+        case Lines():
+            limits = [limit for limit in figure.limits if math.isfinite(limit.value)]
+            missing = sum(map(_missing, figure.series)) + len(figure.limits) - len(limits)
+            series = [_finite_series(one) for one in figure.series]
+            return _noted(replace(figure, series=series, limits=limits), missing)
+        case Bars():
+            series = [_finite_series(one) for one in figure.series]
+            return _noted(replace(figure, series=series), sum(map(_missing, figure.series)))
+        case Grid():
+            missing = sum(_is_wrong(value) for row in (*figure.values, *figure.published) for value in row)
+            values, published = ([[_known(v) for v in row] for row in of] for of in (figure.values, figure.published))
+            return _noted(replace(figure, values=values, published=published), missing)
+        case Heat():
+            missing = sum(_is_wrong(value) for row in figure.values for value in row)
+            cells = [[0.0 if _is_wrong(value) else value for value in row] for row in figure.values]
+            x, y = _range(figure.x_range), _range(figure.y_range)
+            cells = cells if cells and cells[0] else [[0.0]]
+            return _noted(replace(figure, values=cells, x_range=x, y_range=y), missing)
+        case Table():
+            missing = sum(_is_wrong(cell) for row in figure.rows for cell in row)
+            return _noted(replace(figure, rows=[[_cell(cell) for cell in row] for row in figure.rows]), missing)
+
+
+def _noted(figure: Some, missing: int) -> Some:
+    if not missing:
+        return figure
+    said = f"{missing:,} {'value is' if missing == 1 else 'values are'} not finite, and left out."
+    return replace(figure, note=f"{figure.note} {said}".strip())
+
+
+def _is_wrong(value: Cell) -> bool:
+    return isinstance(value, float) and not math.isfinite(value)
+
+
+def _known(value: float | None) -> float | None:
+    return None if _is_wrong(value) else value
+
+
+def _cell(value: Cell) -> Cell:
+    return None if _is_wrong(value) else value
+
+
+def _missing(one: Series) -> int:
+    values = [value for name in (*ALONG, *UP) for value in getattr(one, name)]
+    return sum(map(_is_wrong, values)) + sum(map(_is_wrong, one.mark or ()))
+
+
+def _finite_series(one: Series) -> Series:
+    # A published point with one of x and y is a rule across the figure: that it is not.
+    dropped = {n for n, x in enumerate(one.x) if _is_wrong(x)}
+    dropped |= {n for n, y in enumerate(one.y) if one.published and one.x and _is_wrong(y)}
+    mark = None if one.mark is not None and any(map(_is_wrong, one.mark)) else one.mark
+    one = without(replace(one, mark=mark), dropped)
+    kept = {name: [_known(value) for value in getattr(one, name)] for name in (*ALONG, *UP)}
+    return replace(one, **kept)  # type: ignore[arg-type]
+
+
+def without(one: Series, points: set[int]) -> Series:
+    """The series without some of its points."""
+    if not points:
+        return one
+    kept = {name: [of for n, of in enumerate(getattr(one, name)) if n not in points] for name in PARALLEL}
+    return replace(one, **kept)  # type: ignore[arg-type]
+
+
+def _range(ends: tuple[float, float]) -> tuple[float, float]:
+    """Ends that are apart."""
+    low, high = ends
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return 0.0, 1.0
+    return (low, high) if high > low else (low, low + 1.0)
+
+
+def positive_axis(axis: Axis, values: Sequence[float]) -> Axis:
+    """The axis, linear where nothing could be drawn on a logarithmic one."""
+    return replace(axis, log=False, switch=False) if axis.log and not any(value > 0 for value in values) else axis
+
+
+def on_log_axes(one: Series, *, x: bool, y: bool) -> Series:
+    """The series without what logarithmic axes have no place for."""
+    if x:
+        one = without(one, {n for n, value in enumerate(one.x) if value is not None and value <= 0})
+        one = replace(one, **{name: _positive(getattr(one, name)) for name in ("low_x", "high_x")})  # type: ignore[arg-type]
+    if y:
+        if one.published and one.x:
+            one = without(one, {n for n, value in enumerate(one.y) if value is not None and value <= 0})
+        one = replace(one, **{name: _positive(getattr(one, name)) for name in UP})  # type: ignore[arg-type]
+    is_off = one.mark is not None and ((x and one.mark[0] <= 0) or (y and one.mark[1] <= 0))
+    return replace(one, mark=None) if is_off else one
+
+
+def _positive(values: Sequence[float | None]) -> list[float | None]:
+    return [None if value is not None and value <= 0 else value for value in values]

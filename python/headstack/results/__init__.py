@@ -1,0 +1,1 @@
+"""Results of runs as a table: knees, intervals, exports, the report, and questions for the explorer."""

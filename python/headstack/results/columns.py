@@ -1,0 +1,113 @@
+"""The columns of the tables that results print, and how their cells are written: `Shown`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from headstack.io.columns import Column
+
+
+def format_ms(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}" if value < 1000 else f"{value:,.0f}"
+
+
+def _short_ms(value: float | None) -> str:
+    """Operations on files may take less than a microsecond: three digits."""
+    return format_ms(value) if value is None or value >= 1 else f"{value:.3g}"
+
+
+def _nonzero(value: float | None) -> str:
+    return format_ms(value or None)
+
+
+def _half_width(value: float | None) -> str:
+    return "too short" if value is None else format_ms(value)
+
+
+def format_per_s(value: float | None) -> str:
+    return "" if value is None else f"{value:,.1f}" if value < 1000 else f"{value:,.0f}"
+
+
+def _percent(value: float | None) -> str:
+    return "" if value is None else f"{value:.0f}"
+
+
+def format_value(value: Any) -> str:
+    return "" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _state(value: bool) -> str:
+    return "saturated" if value else ""
+
+
+def format_capacity(value_gb: float | None) -> str:
+    if value_gb is None:
+        return ""
+    return f"{value_gb / 1000:.4g}TB" if value_gb >= 1000 else f"{value_gb:.4g}GB"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown(Column):
+    """A column of results as people see it."""
+
+    name: str
+    format: Callable[[Any], str]
+    optional: bool = False
+    """Left out where all its cells are empty."""
+
+
+def _some(value: Any) -> str:
+    return f"{value:,}" if value else ""
+
+
+SHOWN = (
+    Shown("mode", name="mode", format=format_value, optional=True, is_text=True, rank=0),
+    Shown("capacity", name="capacity_gb", format=format_capacity, optional=True, rank=4),
+    Shown("depth", name="depth", format=format_value, optional=True, rank=0),
+    Shown("offered\nIO/s", name="rate_per_s", format=format_per_s, optional=True, rank=0),
+    Shown("IO/s", name="iops", format=format_per_s, rank=0),
+    Shown("IO/s\n90 %", name="iops_model", format=format_value, optional=True, rank=1),
+    Shown("gain\ntimes", name="gain", format=format_value, optional=True, rank=1),
+    Shown("MB/s", name="mb_per_s", format=format_ms, rank=3),
+    Shown("mean\nms", name="mean_ms", format=format_ms, rank=0),
+    Shown("mean\n90 %", name="mean_model", format=format_value, optional=True, rank=2),
+    Shown("within\nlimit", name="within", format=format_value, optional=True, is_text=True, rank=0),
+    Shown("± by\nsampling", name="half_width_ms", format=_half_width, optional=True, rank=5),
+    Shown("p50\nms", name="p50_ms", format=format_ms, rank=6),
+    Shown("p50\n90 %", name="p50_model", format=format_value, optional=True, rank=6),
+    Shown("p99\nms", name="p99_ms", format=format_ms, rank=1),
+    Shown("p99\n90 %", name="p99_model", format=format_value, optional=True, rank=2),
+    Shown("p99.9\nms", name="p999_ms", format=format_ms, rank=7),
+    Shown("errors", name="errors", format=_some, optional=True, rank=0),
+    Shown("busy\n%", name="utilisation_percent", format=_percent, rank=3),
+    Shown("bottleneck", name="bottleneck", format=format_value, is_text=True, rank=3),
+    # A line below the table says how many are.
+    Shown("", name="saturated", format=_state, optional=True, is_text=True, rank=8),
+)
+
+SHOWN_OPERATIONS = (
+    Shown("run", name="workload", format=format_value, is_text=True, rank=0),
+    Shown("operation", name="operation", format=format_value, is_text=True, rank=0),
+    Shown("count", name="count", format=format_value, rank=3),
+    Shown("errors", name="errors", format=format_value, rank=4),
+    Shown("per s", name="count_per_s", format=format_per_s, rank=0),
+    Shown("MB/s", name="mb_per_s", format=_nonzero, rank=3),
+    Shown("mean\nms", name="mean_ms", format=_short_ms, rank=0),
+    Shown("p50\nms", name="p50_ms", format=_short_ms, rank=2),
+    Shown("p99\nms", name="p99_ms", format=_short_ms, rank=1),
+    Shown("max\nms", name="max_ms", format=_short_ms, rank=4),
+)
+"""Operations on files and folders."""
+
+SHOWN_STREAMS = (
+    Shown("run", name="run", format=format_value, rank=0),
+    Shown("system", name="system", format=format_value, is_text=True, rank=2),
+    Shown("stream", name="stream", format=format_value, is_text=True, rank=0),
+    Shown("IO/s", name="iops", format=format_per_s, rank=0),
+    Shown("MB/s", name="mb_per_s", format=format_ms, rank=3),
+    Shown("mean\nms", name="mean_ms", format=format_ms, rank=0),
+    Shown("p99\nms", name="p99_ms", format=format_ms, rank=4),
+    Shown("", name="facts", format=format_value, is_text=True, least=24),
+)

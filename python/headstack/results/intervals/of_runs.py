@@ -1,0 +1,158 @@
+"""Intervals of runs: what a device would do where a model says so much, as often as the level says."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from headstack import _native
+from headstack.results.intervals import conformal
+from headstack.results.intervals.calibration import CLASSES, FIGURES, Learnt, Load, Refusal
+from headstack.results.intervals.described import Described
+from headstack.results.intervals.workloads import load_of
+
+COLUMNS = {"rate": "iops", "mean": "mean_ms", "p50": "p50_ms", "p99": "p99_ms"}
+"""The columns of results that figures stand in."""
+
+FIELDS = {
+    "rate": ("throughput_per_s", 1.0),
+    "mean": ("mean_response_ns", 1e6),
+    "p50": ("p50_response_ns", 1e6),
+    "p99": ("p99_response_ns", 1e6),
+}
+"""What a whole result calls them, and how many of its units are one of the column's."""
+
+SAMPLE_REQUESTS = 10_000
+"""Requests that each description of a twin's sample is run for, at most: their means then stray by half a percent."""
+
+DESCRIBED = "described"
+"""The key of a specification that has a ``Described``; the compiled part is not told."""
+
+Runs = Callable[[list[dict[str, Any]]], _native.Results]
+"""Carries out specifications."""
+
+
+def bare(spec: dict[str, Any]) -> dict[str, Any]:
+    """A specification as the compiled part takes it."""
+    return {key: value for key, value in spec.items() if key != DESCRIBED}
+
+
+def with_model_errors(results: _native.Results, specs: Sequence[dict[str, Any]], run: Runs) -> _native.Results:
+    """The results, each with how far its model may be from the device, where its specification says how the system is
+    described. Where that matters, some of a twin's sample are ``run`` as well."""
+    if not any(DESCRIBED in spec for spec in specs):
+        return results
+    told = model_errors(specs, [results[index] for index in range(len(results))], run)
+    return results.with_model_errors(told)
+
+
+def model_errors(
+    specs: Sequence[dict[str, Any]], rows: Sequence[dict[str, Any]], run: Runs
+) -> list[dict[str, Any] | None]:
+    """Of each run, whose result has this row, what is known of its model's error, as a whole result has it."""
+    known = [_known(spec, row) for spec, row in zip(specs, rows, strict=True)]
+    members = [
+        spec[DESCRIBED].sample if found and any(isinstance(one, Learnt) for one in found.values()) else ()
+        for spec, found in zip(specs, known, strict=True)
+    ]
+    sampled = [shortened(bare(spec) | {"system": one}) for spec, own in zip(specs, members, strict=True) for one in own]
+    ran = run(sampled) if sampled else None
+    at = 0
+    told: list[dict[str, Any] | None] = []
+    for spec, row, found, own in zip(specs, rows, known, members, strict=True):
+        spread = spread_of([ran[number] for number in range(at, at + len(own))] if ran is not None else [])
+        at += len(own)
+        told.append(None if found is None else _told(spec[DESCRIBED], row, found, spread))
+    return told
+
+
+def columns_of(told: dict[str, Any]) -> dict[str, Any]:
+    """The columns of results that a model's error fills."""
+    columns: dict[str, Any] = {"model_error": told["learnt_from"]}
+    for figure, (field, units) in FIELDS.items():
+        name, _, unit = COLUMNS[figure].partition("_")
+        for end in ("low", "high"):
+            value = told[field] and told[field][end] / units
+            columns["_".join(filter(None, (name, "model", end, unit)))] = value
+    return columns
+
+
+def _known(spec: dict[str, Any], row: dict[str, Any]) -> dict[str, Learnt | Refusal] | None:
+    """What is known of the error of each figure of a run."""
+    one: Described | None = spec.get(DESCRIBED)
+    if one is None:
+        return None
+    load = load_of(spec, row, one.mostly)
+    return {figure: learnt(one, load, figure) for figure in FIGURES}
+
+
+def shortened(spec: dict[str, Any]) -> dict[str, Any]:
+    """A run that ends after enough requests to see how far descriptions are apart."""
+    short = copy.deepcopy(spec) | {"interval_ns": None}
+    if "workload" in short:
+        requests = short["workload"].get("run_length", {}).get("requests", SAMPLE_REQUESTS)
+        short["workload"]["run_length"] = {"requests": min(requests, SAMPLE_REQUESTS)}
+    if "replay" in short:
+        short["replay"]["requests_max"] = min(short["replay"]["requests_max"] or SAMPLE_REQUESTS, SAMPLE_REQUESTS)
+        short["record"] = None
+    return short
+
+
+def spread_of(rows: Sequence[dict[str, Any]]) -> dict[str, float]:
+    """Of each figure the deviation of its logarithm over the descriptions of a sample; 0 for fewer than two of them.
+
+    >>> from headstack.results.intervals.of_runs import spread_of
+    >>> spread_of([])["mean"]
+    0.0
+    """
+    found = {}
+    for figure, column in COLUMNS.items():
+        logarithms = [math.log(row[column]) for row in rows if row[column]]
+        mean = sum(logarithms) / max(1, len(logarithms))
+        squares = sum((one - mean) ** 2 for one in logarithms)
+        found[figure] = math.sqrt(squares / max(1, len(logarithms)))
+    return found
+
+
+def _told(
+    described: Described, row: dict[str, Any], found: dict[str, Learnt | Refusal], spread: dict[str, float]
+) -> dict[str, Any]:
+    """What a whole result says of its model's error."""
+    told: dict[str, Any] = {"level": conformal.LEVEL, "learnt_from": in_words(described, found)}
+    for figure, (field, units) in FIELDS.items():
+        value, of_figure = row[COLUMNS[figure]], found[figure]
+        if isinstance(of_figure, Refusal) or not value:
+            told[field] = None
+        else:
+            apart = math.exp(of_figure.half_width(spread[figure]))
+            told[field] = {"low": value / apart * units, "high": value * apart * units}
+    return told
+
+
+def learnt(described: Described, load: Load | Refusal, figure: str) -> Learnt | Refusal:
+    """What is known of the error of a figure."""
+    if isinstance(load, Refusal):
+        return load
+    if described.is_twin and len(described.sample) < 2:
+        return Refusal("no other descriptions are known that explain its answers as well")
+    share = None if described.is_twin else described.stated_share
+    return described.scores.learnt(load, figure, share)
+
+
+def in_words(described: Described, found: dict[str, Learnt | Refusal]) -> str:
+    """From how many devices the intervals are learnt, and why some figures have none."""
+    known = [one for one in found.values() if isinstance(one, Learnt)]
+    refused = {figure: one.why for figure, one in found.items() if isinstance(one, Refusal)}
+    if not known:
+        return f"not known: {'of twins, ' * described.is_twin}{next(iter(refused.values()))}"
+    fewest = min(known, key=lambda one: one.devices)
+    when = "" if fewest.years is None else f" of {fewest.years[0]} to {fewest.years[1]}"
+    devices = CLASSES[described.of_class][fewest.devices != 1]
+    how = " and their twins" if described.is_twin else ""
+    said = f"nine of ten devices lie within the intervals, by {fewest.devices} {devices}{when}{how}"
+    reasons: dict[str, list[str]] = {}
+    for figure, why in refused.items():
+        reasons.setdefault(why, []).append(figure)
+    return "; ".join([said, *(f"{', '.join(figures)} not known: {why}" for why, figures in reasons.items())])

@@ -1,0 +1,405 @@
+"""The report of results: saturation curves, percentiles, what was busy, the course of the runs, streams, provenance."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from headstack._native import version
+from headstack.catalogue.scenario import Scenario
+from headstack.io.counts import agreed, counted
+from headstack.report.figures import (
+    Asked,
+    Axis,
+    Bars,
+    Cell,
+    Figure,
+    Grid,
+    Lines,
+    Provenance,
+    Report,
+    Section,
+    Series,
+    Table,
+)
+from headstack.report.looks import DASHES
+from headstack.results.explorer_queries import asked_of
+from headstack.results.words import headline, of_course, of_curves, of_most, of_percentiles, unit_of
+
+if TYPE_CHECKING:
+    from headstack.results.columns import Shown
+    from headstack.results.table import ResultTable, Row
+
+THROUGHPUT, RESPONSE = Axis("Throughput (IO/s)"), Axis("Response time (ms)")
+MEANS = "Lines: means; thin lines: the 99th percentile."
+KNEE = "Ring: the knee; from there on, 1 % more IO/s costs more than 1 % more response time."
+BAND = "Bands: nine of ten devices lie within, by the model's error."
+WHISKERS = "Strokes: nine of ten devices lie within, by the model's error."
+PERCENTS = (0, 10, 25, 50, 75, 90, 95, 99, 99.5, 99.9, 99.95, 99.99, 99.995, 99.999)
+RUNS_MAX = 8
+"""More runs than this are not drawn over each other: one of each curve stands for it."""
+BARS_MAX = 64
+"""Figures that streams count one by one, such as the boots of guests: more than this are not drawn."""
+
+
+def report_of(results: ResultTable) -> Report:
+    """Everything that results say, as a report."""
+    sections = [
+        Section("Throughput and response time", "", [*_curves(results), runs_table(results)]),
+        Section("Distribution of response times", "", list(_percentiles(results))),
+        Section("What was busy", "", list(_components(results))),
+        Section("Over time", "", list(_intervals(results))),
+        Section("Streams", "", list(_streams(results))),
+        Section("Fidelity of the replays", "", list(_fidelity(results))),
+    ]
+    shown = [section for section in sections if section.figures]
+    said = [*results.flash_states, *results.notes]
+    remarks = "\n\n".join([*(f"{note[:1].upper()}{note[1:]}." for note in said), origin(results)])
+    runs = provenance(results)
+    asked = partial(asked_for, results)
+    return Report(_title(results), "", _summary(results), shown, (), runs, version(), remarks=remarks, asked=asked)
+
+
+def asked_for(results: ResultTable) -> list[Asked]:
+    """How each run is asked for again."""
+    return [asked_of(row, results.whole(index)) for index, row in enumerate(results)]
+
+
+def provenance(results: ResultTable) -> list[Provenance]:
+    """What each run needs to be made again."""
+    return [provenance_of(results.whole(index)) for index in range(len(results))]
+
+
+def provenance_of(whole: Row) -> Provenance:
+    """What a run needs to be made again, from its whole result."""
+    described = {"system": whole["system"]["description"], "workload": whole["workload"]}
+    return Provenance(
+        system=whole["system"]["name"],
+        workload=whole["workload"]["name"],
+        seed=whole["seed"],
+        version=whole["version"],
+        description_hash=whole["system"]["hash"],
+        description=json.dumps(described, ensure_ascii=False, separators=(",", ":")),
+    )
+
+
+def _title(results: ResultTable) -> str:
+    """What all runs have in common."""
+    alike = [results[0][key] for key in ("system", "workload") if len({row[key] for row in results}) == 1]
+    return ", ".join(alike) or f"{len(results)} runs"
+
+
+def _summary(results: ResultTable) -> str:
+    """The answer, and what has to be said of it: failed checks, lost data, saturated runs."""
+    said = [headline(results), *(f"Failed check: {check}." for check in results.failed_checks())]
+    said += [f"Run {n} lost data: {row['data_loss']}." for n, row in enumerate(results, 1) if row["data_loss"]]
+    said += [f"Run {n} ended early: {row['ended_early']}." for n, row in enumerate(results, 1) if row["ended_early"]]
+    saturated = sum(row["saturated"] for row in results)
+    if saturated:
+        said.append(
+            f"{saturated} of {counted(len(results), 'run')} could not keep up with the rate offered: their response "
+            "times grow with the length of the run."
+        )
+    return "\n\n".join(said)
+
+
+# Saturation curves.
+
+
+def saturation(results: ResultTable) -> Lines:
+    """Mean response time over throughput, one curve for all runs that differ in load alone, in the order of load.
+
+    Points of a closed loop carry their load; a ring marks the knee. Runs of a saturated open loop are left out: their
+    response time is that of the queue at the end, however long the run.
+    """
+    knees = {knee.curve: knee for knee in results.knees()}
+    curves = _drawn(results)
+    things = _things(results, {name: runs[0] for name, runs in curves.items()})
+    series = [
+        Series(
+            name,
+            [results[run]["iops"] for run in runs],
+            [results[run]["mean_ms"] for run in runs],
+            low=_ends(results, runs, "low"),
+            high=_ends(results, runs, "high"),
+            p99=[results[run]["p99_ms"] for run in runs],
+            thing=things[name],
+            labels=[f"{results.load(run):.4g}" for run in runs] if _is_closed(results) else (),
+            mark=(knees[name].iops, knees[name].mean_ms) if name in knees else None,
+            mark_at_most=name in knees and knees[name].at_first_point,
+        )
+        for name, runs in curves.items()
+    ]
+    load = "clients" if _has_clients(results, 0) else "requests outstanding"
+    said = [MEANS, *([f"Numbers at points: {load}."] if _is_closed(results) else [])]
+    said += [KNEE] if knees else []
+    at_first = " and ".join(knee.curve for knee in knees.values() if knee.at_first_point)
+    said += [f"Of {at_first}, the first step already costs more than it gains: the knee is there or before."] * bool(
+        at_first
+    )
+    left_out = len(results) - sum(map(len, curves.values()))
+    said += [f"{left_out} saturated {agreed(left_out, 'run is', 'runs are')} not shown."] if left_out else []
+    said += [BAND] if any(one.low for one in series) else []
+    title = f"Response time over throughput{_common(results)}"
+    note = " ".join([*said, origin(results)])
+    return Lines("saturation", title, THROUGHPUT, RESPONSE, series, note, says=of_curves(results, curves))
+
+
+def _ends(results: ResultTable, runs: Iterable[int], end: str) -> list[float | None]:
+    """The low or the high ends of where devices lie round the points of a curve; empty where that is known of none."""
+    ends = [results[run][f"mean_model_{end}_ms"] for run in runs]
+    return ends if any(value is not None for value in ends) else []
+
+
+def _things(results: ResultTable, runs: Mapping[str, int]) -> dict[str, str]:
+    """What has the colour of each run or curve: its system, where there are several of no more variants than dashes."""
+    systems = {name: str(results[run]["system"]) for name, run in runs.items()}
+    counts = Counter(systems.values())
+    is_told = len(counts) > 1 and max(counts.values()) <= DASHES
+    return systems if is_told else {name: name for name in runs}
+
+
+def _drawn(results: ResultTable) -> dict[str, list[int]]:
+    """The curves without their saturated runs, unless they have no others."""
+    curves = results.curves()
+    unsaturated = {name: [run for run in runs if not results[run]["saturated"]] for name, runs in curves.items()}
+    return {name: unsaturated[name] or runs for name, runs in curves.items()}
+
+
+def _is_closed(results: ResultTable) -> bool:
+    return results[0]["depth"] is not None
+
+
+def _common(results: ResultTable) -> str:
+    common = [results[0][key] for key in ("system", "workload") if len({row[key] for row in results}) == 1]
+    return bool(common) * ": " + ", ".join(common)
+
+
+def origin(results: ResultTable) -> str:
+    """How figures were come by: what is needed to come by them again."""
+    modes = {results.whole(index)["mode"] for index in range(len(results))}
+    seeds = ", ".join(dict.fromkeys(str(row["seed"]) for row in results))
+    requests = min(row["requests"] for row in results)
+    how = " and ".join(sorted(modes)).capitalize()
+    first = results[0]
+    return (
+        f"{how} by headstack {first['version']}; at least {requests:,} requests a point; "
+        f"seed {seeds} ({first['generator']})."
+    )
+
+
+def _curves(results: ResultTable) -> list[Figure]:
+    curves = results.curves()
+    if any(len(runs) > 1 for runs in curves.values()):
+        return [saturation(results)]
+    if len(curves) < 2:
+        return []
+    rows = {name: results[runs[0]] for name, runs in curves.items()}
+    things = _things(results, {name: runs[0] for name, runs in curves.items()})
+    return [
+        Bars(name, title, axis, list(curves), _bars_of(rows, things, key, ends), note, says=says)
+        for name, title, axis, key, ends in (
+            ("throughput", "Throughput", THROUGHPUT, "iops", ("iops_model_low", "iops_model_high")),
+            ("response", "Mean response time", RESPONSE, "mean_ms", ("mean_model_low_ms", "mean_model_high_ms")),
+        )
+        for says in [of_most({curve: row[key] for curve, row in rows.items()}, unit_of(axis))]
+        for note in ([WHISKERS if any(row[ends[0]] is not None for row in rows.values()) else ""])
+    ]
+
+
+def _bars_of(rows: Mapping[str, Row], things: Mapping[str, str], key: str, ends: tuple[str, str]) -> list[Series]:
+    """A bar for each run, in the colour of its system: a series has the bars of one thing alone."""
+
+    def only(thing: str, column: str) -> list[float | None]:
+        return [row[column] if things[name] == thing else None for name, row in rows.items()]
+
+    return [
+        Series(thing, (), only(thing, key), low=only(thing, ends[0]), high=only(thing, ends[1]))
+        for thing in dict.fromkeys(things.values())
+    ]
+
+
+def runs_table(results: ResultTable) -> Table:
+    """The table that people see of results, with the figures themselves."""
+    columns, texts = results.shown()
+    rows = [[_cell(row[column.name]) for column in columns] for row in results.compared()]
+    return Table("runs", "Runs", [_heading(column) for column in columns], rows, texts=texts)
+
+
+def _heading(column: Shown) -> str:
+    return " ".join(column.heading.split()) or column.name
+
+
+def _cell(value: Any) -> Cell:
+    return value if value is None or isinstance(value, str | bool | int | float) else str(value)
+
+
+# Runs one by one.
+
+
+def _chosen(results: ResultTable) -> tuple[dict[str, int], str]:
+    """The runs that are drawn one by one, by their names, and which these are."""
+    curves = results.curves()
+    if len(results) <= RUNS_MAX:
+        named = {_named(results, name, run, len(curves)): run for name, runs in curves.items() for run in runs}
+        if len(named) == len(results):
+            return named, ""
+    knees = {knee.curve: knee.load for knee in results.knees()}
+    at_knee = {
+        name: min(runs, key=lambda run: abs(results.load(run) - knees[name])) if name in knees else runs[-1]
+        for name, runs in curves.items()
+    }
+    named = {_named(results, name, run, len(curves)): run for name, run in list(at_knee.items())[:RUNS_MAX]}
+    left_out = len(curves) - len(named)
+    rest = f" {left_out} further curves are not shown." * bool(left_out)
+    return named, f"Of each curve the run nearest to its knee, or else under the heaviest load.{rest}"
+
+
+def _has_clients(results: ResultTable, run: int) -> bool:
+    """Whether streams are those of a scenario; those of job files are jobs, and hosts may be streams too."""
+    return bool(results.streams_of(run)) and isinstance(results.workload(run), Scenario)
+
+
+def _named(results: ResultTable, curve: str, run: int, curves: int) -> str:
+    row = results[run]
+    unit = "clients" if _has_clients(results, run) else "outstanding"
+    load = f"{row['depth']} {unit}" if row["depth"] is not None else ""
+    if row["rate_per_s"] is not None:
+        load = f"{row['rate_per_s']:.4g} IO/s offered"
+    return ", ".join(part for part in (curve if curves > 1 or not load else "", load) if part)
+
+
+def _percentiles(results: ResultTable) -> Iterable[Figure]:
+    chosen, note = _chosen(results)
+    things = _things(results, chosen)
+    series = []
+    for name, run in chosen.items():
+        count = results[run]["requests"]
+        # A percentile takes ten requests beyond it, lest it is the largest by another name.
+        known = [p for p in PERCENTS if count * (1 - p / 100) >= 10]
+        points = [(p, results.percentile_ms(run, p)) for p in (*known, 100)]
+        if points[-1][1] is not None:
+            series.append(Series(name, [p for p, _ in points], [ms for _, ms in points], thing=things[name]))
+    if series:
+        axes = Axis("Percentile (%)"), RESPONSE
+        title = f"Response times by percentile{_common(results)}"
+        told = {one.name: {x: y for x, y in zip(one.x, one.y, strict=True) if x and y} for one in series}
+        says = of_percentiles(told)
+        yield Lines("percentiles", title, *axes, series, note, x_is_percentile=True, says=says)
+
+
+def _components(results: ResultTable) -> Iterable[Figure]:
+    """How busy each component was; of drives that do the same, the busiest."""
+    chosen, note = _chosen(results)
+    busy = {name: _busy_percent(results.whole(run)) for name, run in chosen.items()}
+    rows = list(dict.fromkeys(component for shares in busy.values() for component in shares))
+    if not rows:
+        return
+    values = [[shares.get(row) for shares in busy.values()] for row in rows]
+    bottlenecks = [
+        f"{name}: {results[run]['bottleneck']}" for name, run in chosen.items() if results[run]["bottleneck"]
+    ]
+    said = [note, f"Bottleneck of {'; '.join(bottlenecks)}." if bottlenecks else ""]
+    text = " ".join(part for part in said if part)
+    name, row, share = max(
+        ((name, row, share) for name, shares in busy.items() for row, share in shares.items()), key=lambda one: one[2]
+    )
+    says = f"Busiest: {row}, {share:.0f} % of the time ({name})."
+    title = "Share of the time in use"
+    yield Grid("busy", title, rows, "component", list(busy), "run", values, "% busy", note=text, says=says)
+
+
+def _busy_percent(whole: Row) -> dict[str, float]:
+    """Percent of the time by component. ``d0 mechanism`` to ``d14 mechanism`` are one row: the busiest limits."""
+    alike: dict[str, dict[str, float]] = {}
+    for component in whole["components"]:
+        name, time_ns = component["name"], component["servers"] * whole["duration_ns"]
+        general = re.sub(r"\d+( |$)", r"\1", name)
+        alike.setdefault(general, {})[name] = 100 * component["busy_ns"] / time_ns if time_ns else 0.0
+    return {
+        next(iter(shares)) + f" and {len(shares) - 1} alike: the busiest" * (len(shares) > 1): max(shares.values())
+        for shares in alike.values()
+    }
+
+
+def _intervals(results: ResultTable) -> Iterable[Figure]:
+    chosen, note = _chosen(results)
+    kept = {name: results.intervals_of(run) for name, run in chosen.items()}
+    kept = {name: intervals for name, intervals in kept.items() if intervals}
+    if not kept:
+        return
+    time, things = Axis("Time (s)", log=False), _things(results, {name: chosen[name] for name in kept})
+    for figure, title, axis, key in (
+        ("rate-over-time", "Throughput over time", THROUGHPUT, "iops"),
+        ("response-over-time", "Mean response time over time", RESPONSE, "mean_ms"),
+    ):
+        series = [
+            Series(
+                name,
+                [part["start_s"] - intervals[0]["start_s"] + part["duration_s"] / 2 for part in intervals],
+                [part[key] for part in intervals],
+                thing=things[name],
+            )
+            for name, intervals in kept.items()
+        ]
+        says = of_course([y for one in series for y in one.y if y is not None], unit_of(axis))
+        yield Lines(figure, title, time, axis, series, note, says=says)
+
+
+# Scenarios and replays.
+
+
+def _streams(results: ResultTable) -> Iterable[Figure]:
+    columns, texts = results.shown_streams()
+    if not texts:
+        return
+    rows: list[list[Cell]] = []
+    for text in texts:
+        run, system, *figures, facts = text
+        # What is a figure is told as one.
+        rows.append([int(run), system, figures[0], *(_number(figure) for figure in figures[1:]), facts])
+    yield Table("streams", "Streams", [_heading(column) for column in columns], rows)
+    yield from _counted(results)
+
+
+def _number(text: str) -> float | None:
+    return float(text.replace(",", "")) if text else None
+
+
+def _counted(results: ResultTable) -> Iterable[Figure]:
+    """What streams count for each of their members, such as the seconds to boot of each guest."""
+    alike: dict[str, dict[str, dict[int, float]]] = {}
+    chosen, note = _chosen(results)
+    for name, run in chosen.items():
+        for stream in results.streams_of(run):
+            for fact, value in stream["facts"].items():
+                numbered = re.fullmatch(r"(.*)_(\d+)_(.*)", fact)
+                if numbered:
+                    member, number, what = numbered.groups()
+                    alike.setdefault(f"{member} {what}", {}).setdefault(name, {})[int(number)] = value
+    for fact, runs in alike.items():
+        numbers = sorted({number for values in runs.values() for number in values})
+        if 1 < len(numbers) <= BARS_MAX:
+            member, what = fact.split(" ", 1)
+            words = what.removesuffix("_s").replace("_", " ")
+            series = [Series(name, (), [values.get(number) for number in numbers]) for name, values in runs.items()]
+            axis = Axis(f"{words.capitalize()} (s)" if what.endswith("_s") else what.replace("_", " ").capitalize())
+            title = f"{axis.label.split(' (')[0]} of each {member}"
+            name = f"{member}-{what}".replace("_", "-")
+            yield Bars(name, title, axis, [str(number) for number in numbers], series, note)
+
+
+FIDELITY_TIMES = ("recorded_per_s", "rate_ratio", "lateness_p50_ms", "lateness_p99_ms", "lateness_max_ms")
+FIDELITY = (*FIDELITY_TIMES, "causality_violations", "reordered", "folded", "dropped", "rounded", "without_completion")
+
+
+def _fidelity(results: ResultTable) -> Iterable[Figure]:
+    rows = [row for row in results if row["causality_violations"] is not None]
+    if rows:
+        columns = ["system", "mode", *(name.replace("_", " ") for name in FIDELITY)]
+        cells = [[row["system"], row["mode"], *(row[name] for name in FIDELITY)] for row in rows]
+        yield Table("fidelity", "How well each replay repeats what was recorded", columns, cells)

@@ -1,0 +1,609 @@
+"""Results of runs as a table: rows, curves, knees and what limits what."""
+
+from __future__ import annotations
+
+import html
+import math
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self, overload
+
+from headstack import _native
+from headstack._native import InputError
+from headstack.catalogue.demand import stated
+from headstack.catalogue.flash_state import NOT_STEADY, flash_states
+from headstack.io.columns import told
+from headstack.io.counts import agreed, counted
+from headstack.io.values import duration_ns
+from headstack.results import answers
+from headstack.results.answers import Drives, Gain
+
+if TYPE_CHECKING:
+    from headstack.catalogue.demand import Stated
+from headstack.results.columns import (
+    SHOWN,
+    SHOWN_OPERATIONS,
+    SHOWN_STREAMS,
+    Shown,
+    format_capacity,
+    format_ms,
+    format_per_s,
+    format_value,
+)
+
+Row = dict[str, Any]
+
+WARM_UPS_MAX = 4
+"""Runs whose warm-up is told in words."""
+
+
+def _unsteady(row: Row) -> str:
+    """In place of a sampling error, of a run whose writes used up the erased flash of an SSD."""
+    return NOT_STEADY if (row["sampling"] or "").startswith(NOT_STEADY) else ""
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if value == round(value) else format_ms(value)
+
+
+def _between(low: float | None, high: float | None) -> str | None:
+    """From where to where a device may be."""
+    return None if low is None or high is None else f"{low:,.4g} to {high:,.4g}"
+
+
+def _duration_ns(stall: dict[str, int]) -> int:
+    return stall["duration_ns"]
+
+
+def described(facts: dict[str, float]) -> str:
+    """Named figures for people. Of those that are numbered (``guest_1_boot_s``, ``guest_2_boot_s``), the mean."""
+    alike: dict[str, list[float]] = {}
+    for name, value in facts.items():
+        alike.setdefault(re.sub(r"_\d+_", "_", name), []).append(value)
+    return ", ".join(_fact(name, sum(values) / len(values), len(values)) for name, values in alike.items())
+
+
+def between(row: Row) -> Row:
+    """Of each figure the interval by the model's error, as text."""
+    found = {"iops_model": _between(row["iops_model_low"], row["iops_model_high"])}
+    for figure in ("mean", "p50", "p99"):
+        found[f"{figure}_model"] = _between(row[f"{figure}_model_low_ms"], row[f"{figure}_model_high_ms"])
+    return found
+
+
+def _fact(name: str, value: float, count: int) -> str:
+    words = name.replace("_", " ")
+    mean = f" (mean of {count})" if count > 1 else ""
+    if words.endswith(" per s"):
+        return f"{format_per_s(value)} {words.removesuffix(' per s')}/s{mean}"
+    if words.endswith(" bytes"):
+        return f"{words} {_native.format_bytes(round(value))}{mean}"
+    for unit in ("s", "ms", "us"):
+        if words.endswith(f" {unit}"):
+            return f"{words.removesuffix(unit)}{_figure(value)} {unit}{mean}"
+    return f"{words} {_figure(value)}{mean}"
+
+
+@dataclass(frozen=True)
+class Knee:
+    """Where a percentage gained in throughput costs the same percentage in response time."""
+
+    curve: str
+    load: float
+    """Requests outstanding or clients, or requests a second in an open loop."""
+    iops: float
+    mean_ms: float
+    at_first_point: bool
+    """The first step already cost more than it gained."""
+
+
+@dataclass(frozen=True)
+class WithinLimit:
+    """The most that a curve carries within a response time."""
+
+    iops: float
+    is_at_least: bool
+    """The heaviest load of the curve is within the limit too: more may be carried by more."""
+
+
+def response_limit(name: str, text: str) -> tuple[float | None, int]:
+    """A limit on response times: of their mean (``"20ms"``, ``"mean=20ms"``), or of a percentile (``"p99=20ms"``).
+
+    Returns the quantile from 0 to 1, or ``None`` for the mean, and the limit in ns. Raises ``InputError``, which names
+    ``name``, for anything else.
+    """
+    figure, equals, time = text.partition("=")
+    if not equals:
+        return None, duration_ns(name, text)
+    if figure == "mean":
+        return None, duration_ns(name, time)
+    try:
+        percentile = float(figure.removeprefix("p")) if figure.startswith("p") else math.nan
+    except ValueError:
+        percentile = math.nan
+    if not 0 < percentile < 100:
+        raise InputError(
+            f"{text!r} is not a limit; write 20ms for the mean, or p99=20ms, p99.9=50ms, mean=20ms", key=name
+        )
+    return percentile / 100, duration_ns(name, time)
+
+
+class ResultTable:
+    """Results as a table: rows, curves, knees and what limits them. ``Results`` draws and writes them.
+
+    duckdb, polars, pyarrow and pandas read the object itself as a table, without a copy.
+    """
+
+    def __init__(self, native: _native.Results, swept: Sequence[str] = ()) -> None:
+        self._native = native
+        self.volumes: list[Row] = []
+        """Of a replay with a map: a row for each run and volume."""
+        self._swept = [name for name in swept if name not in ("depth", "rate", "seed")]
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Self:
+        """The results of a file that ``to_json`` has written. Raises ``InputError`` when it cannot be read.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> _ = results.to_json("results.json")
+        >>> len(hs.Results.read("results.json"))
+        2
+        """
+        try:
+            with open(path, encoding="utf-8") as file:
+                return cls(_native.Results.from_json(file.read()))
+        except (InputError, UnicodeDecodeError) as error:
+            raise InputError(f"{os.fspath(path)}: {error}") from None
+
+    def __len__(self) -> int:
+        return len(self._native)
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Row]: ...
+
+    def __getitem__(self, index: int | slice) -> Row | list[Row]:
+        if isinstance(index, slice):
+            return [self._native[i] for i in range(*index.indices(len(self)))]
+        return self._native[index]
+
+    def __iter__(self) -> Iterator[Row]:
+        return (self._native[index] for index in range(len(self)))
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._native.__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        return told(*self.shown(), f"runs: {len(self)}", "to_csv has them")
+
+    @property
+    def column_names(self) -> list[str]:
+        """Names of the columns, with their units."""
+        return self._native.table().column_names
+
+    def histograms(self) -> _native.Table:
+        """Response and service times: a row for each run, kind of request, figure and bin in use.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> results.histograms().column_names
+        ['run', 'system', 'kind', 'figure', 'middle_ms', 'count']
+        """
+        return self._native.histograms()
+
+    def intervals(self) -> _native.Table:
+        """The runs over time, where an interval was asked for.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, interval="500ms")
+        >>> len(results.intervals()) > 1
+        True
+        """
+        return self._native.intervals()
+
+    def streams(self) -> _native.Table:
+        """The streams of scenarios: a row for each run and stream.
+
+        >>> results = hs.run("cheetah-x15-36lp", "neds-record", time="2s", warm_up="0s")
+        >>> len(results.streams()) == len(results.streams_of(0))
+        True
+        """
+        return self._native.streams()
+
+    def operations(self) -> _native.Table:
+        """Operations on files and folders: a row for each run and kind.
+
+        >>> results = hs.run("cheetah-x15-36lp", requests=100)
+        >>> len(results.operations())
+        0
+        """
+        return self._native.operations()
+
+    def operations_of(self, index: int) -> list[Row]:
+        """The operations on files and folders of one run, by kind.
+
+        >>> hs.run("cheetah-x15-36lp", requests=100).operations_of(0)
+        []
+        """
+        return self._native.operations_of(index)
+
+    def facts(self) -> _native.Table:
+        """What streams keep of their own, such as frames dropped: a row for each run, stream and figure.
+
+        >>> results = hs.run("cheetah-x15-36lp", "neds-record", time="2s", warm_up="0s")
+        >>> results.facts().column_names
+        ['run', 'system', 'stream', 'name', 'value']
+        """
+        return self._native.facts()
+
+    def streams_of(self, index: int) -> list[Row]:
+        """The streams of one run, with the figures of their own by name under ``facts``.
+
+        >>> results = hs.run("cheetah-x15-36lp", "neds-record", time="2s", warm_up="0s")
+        >>> {type(stream["facts"]) for stream in results.streams_of(0)}
+        {<class 'dict'>}
+        """
+        return self._native.streams_of(index)
+
+    def percentile_ms(self, index: int, percent: float) -> float | None:
+        """A percentile of one run's response times.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> results.percentile_ms(0, 50) <= results.percentile_ms(0, 99.9)
+        True
+        """
+        return self._native.quantile_ms(index, percent / 100)
+
+    @property
+    def flash_states(self) -> list[str]:
+        """The state in which the SSDs of each simulated system began: fresh, filled or steady.
+
+        >>> hs.run("980-1tb", requests=100, warm_up=0).flash_states[0][:21]
+        'state: 980-1tb: fille'
+        """
+        states: dict[str, None] = {}
+        seen: set[tuple[Any, ...]] = set()
+        for index, row in enumerate(self):
+            key = (row["system"], row.get("preconditioned"), row.get("drive"))
+            if key in seen:
+                continue
+            seen.add(key)
+            whole = self.whole(index)
+            found = flash_states(whole["system"]["description"]) if whole["mode"] == "simulated" else []
+            states |= dict.fromkeys(f"state: {row['system']}: {state}" for state in found)
+        return list(states)
+
+    @property
+    def notes(self) -> list[str]:
+        """What the runs remark on themselves, each remark once, what their ± is, and how far models may be off."""
+        return [*self._native.notes(), *self._stall_notes(), *self._sampling_notes(), *self._model_notes()]
+
+    def _first_system(self) -> str:
+        """What gains are over, in words."""
+        first = self[0]
+        ours = [name for name in self._swept if name in answers.OF_SYSTEMS and len({row[name] for row in self}) > 1]
+        several = len({row["system"] for row in self}) > 1 or not ours
+        named = [f"{name.replace('_', ' ')} {first[name]}" for name in ours if name != "range"]
+        return ", ".join([*([first["system"]] if several else []), *named])
+
+    def _stall_notes(self) -> list[str]:
+        """Stalls of measured devices, and percentiles with and without them."""
+        notes = []
+        for number, row in enumerate(self, 1):
+            if not row["stalls"]:
+                continue
+            longest = max(self._native.whole(number - 1)["stalls"]["longest"], key=_duration_ns)
+            times = "once" if row["stalls"] == 1 else f"{row['stalls']} times"
+            calm = [(name, row[f"{name}_ms"], row[f"{name}_calm_ms"]) for name in ("mean", "p99", "p999")]
+            compared = "; ".join(
+                f"{name.replace('p999', 'p99.9')} {format_ms(value)} ms, {format_ms(other)} ms without"
+                for name, value, other in calm
+                if value is not None and other is not None
+            )
+            notes.append(
+                f"run {number}: the device stalled {times}, for {row['stalled_s']:.3g} s in all; the longest stall "
+                f"began at {longest['start_ns'] / 1e9:.3g} s and lasted {longest['duration_ns'] / 1e9:.3g} s with "
+                f"{longest['outstanding']:,} outstanding; {compared}"
+            )
+        return notes
+
+    def _sampling_notes(self) -> list[str]:
+        """How far the means are known: by sampling, which is all that a run can know of itself."""
+        rows = list(self)
+        notes = []
+        capacities = {row["capacity_gb"] for row in rows}
+        if "usable" in rows[0] and len(capacities) == 1:
+            notes.append(f"capacity: {format_capacity(capacities.pop())} is usable in every run")
+        if any(gain is not None for gain in self.gains()):
+            what = "times the mean response is shorter" if answers.is_of_arrivals(rows[0]) else "times as many IO/s"
+            notes.append(f"gain: {what}, over {self._first_system()} at the same load; ± is sampling error alone")
+        if any(row["half_width_ms"] is not None for row in rows):
+            notes.append("± is the sampling error of the mean alone, at 95 %: not how far a model is from its device")
+        reasons = Counter(row["sampling"] for row in rows if row["sampling"] is not None)
+        notes += [
+            f"{count} of {counted(len(rows), 'run')} {agreed(count, 'is', 'are')} {words}"
+            if words.startswith(NOT_STEADY)
+            else f"sampling error of {count} of {counted(len(rows), 'mean')}: {words}"
+            for words, count in reasons.items()
+        ]
+        warm = [(number, row) for number, row in enumerate(rows, 1) if row["warm_up_requests"]]
+        notes += [
+            f"run {number}: the first {row['warm_up_requests']:,} of {row['requests']:,} requests were warm-up still; "
+            f"in the long run the mean is {format_ms(row['mean_low_ms'])} to {format_ms(row['mean_high_ms'])} ms"
+            for number, row in warm[:WARM_UPS_MAX]
+            if row["mean_low_ms"] is not None
+        ]
+        if len(warm) > WARM_UPS_MAX:
+            more = len(warm) - WARM_UPS_MAX
+            runs = f"{more} more {agreed(more, 'run was', 'runs were')}"
+            notes.append(f"{runs} warming up still: see warm_up_requests")
+        return notes
+
+    def _model_notes(self) -> list[str]:
+        """How far models may be from their devices, and which systems that leaves apart."""
+        rows = list(self)
+        reasons = Counter(row["model_error"] for row in rows if row["model_error"] is not None)
+        whose = {
+            words: "" if count == len(rows) else f" of {count} of {len(rows)} runs" for words, count in reasons.items()
+        }
+        said = [f"model error{whose[words]}: {words}" for words in reasons]
+        return said + answers.indistinguishable(rows, self._swept)
+
+    def integrity(self, index: int) -> dict[str, Any] | None:
+        """What the data read in one run were found to be: blocks by class, and the first findings.
+
+        ``None`` where nothing was verified.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> results.integrity(0) is None
+        True
+        """
+        found: dict[str, Any] | None = self._native.whole(index)["integrity"]
+        return found
+
+    def failed_checks(self) -> list[str]:
+        """Checks that runs made of themselves and that did not hold; none when all is well.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> results.failed_checks()
+        []
+        """
+        return [
+            f"run {index + 1} ({self[index]['system']}): {check}"
+            for index in range(len(self))
+            for check in self._native.failed_checks(index)
+        ]
+
+    def whole(self, index: int) -> Row:
+        """The whole result of one run, in the schema of the project.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> results.whole(0)["workload"]["name"]
+        'file-server'
+        """
+        whole: Row = self._native.whole(index)
+        return whole
+
+    def workload(self, index: int) -> Stated:
+        """What one run put its system under: a ``Workload``, a ``Scenario``, what was ``Replayed``, or a ``Phase`` of a
+        job file.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0)
+        >>> results.workload(0).name
+        'file-server'
+        """
+        return stated(self.whole(index)["workload"])
+
+    def intervals_of(self, index: int) -> list[Row]:
+        """One run over time.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, interval="500ms")
+        >>> results.intervals_of(0)[0]["duration_s"]
+        0.5
+        """
+        return self._native.intervals_of(index)
+
+    def demerit_ms(self, index: int, measured: ResultTable, measured_index: int) -> float | None:
+        """The demerit figure of one run as a prediction of another: the root mean square horizontal distance of their
+        distributions of response times (Ruemmler and Wilkes, 1994). ``None`` where there are none.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> results.demerit_ms(0, results, 0)
+        0.0
+        """
+        return self._native.demerit_ms(index, measured._native, measured_index)
+
+    def curves(self) -> dict[str, list[int]]:
+        """The runs that differ in load alone, by the name of their curve, lightest load first.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> results.curves()
+        {'cheetah-x15-36lp': [0, 1]}
+        """
+        varying = ["system", "workload", *self._swept]
+        several = [name for name in varying if len({row[name] for row in self}) > 1] or ["system"]
+        named: dict[str, list[int]] = {}
+        for index, row in enumerate(self):
+            parts = [str(row[n]) if n in ("system", "workload") else f"{n} {row[n]}" for n in several]
+            named.setdefault(", ".join(parts), []).append(index)
+        return {name: sorted(runs, key=self.load) for name, runs in named.items()}
+
+    def load(self, index: int) -> float:
+        """What a run was put under: requests outstanding or clients, or requests a second in an open loop; 0 for a
+        scenario as it stands.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> results.load(1)
+        4.0
+        """
+        row = self[index]
+        return float(row["depth"] or row["rate_per_s"] or 0)
+
+    def knees(self) -> list[Knee]:
+        """The knee of each curve that reaches it.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> [knee.curve for knee in results.knees()] in ([], ["cheetah-x15-36lp"])
+        True
+        """
+        found = ((name, self._native.knee(runs)) for name, runs in self.curves().items())
+        return [Knee(name, **figures) for name, figures in found if figures is not None]
+
+    def iops_at(self, response: str) -> dict[str, WithinLimit | None]:
+        """Per curve the largest throughput at a response time of at most ``response``: ``"25ms"`` of the mean,
+        ``"p99=25ms"`` of a percentile; ``None`` where the lightest load is above it.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> results.iops_at("1us")
+        {'cheetah-x15-36lp': None}
+        """
+        quantile, limit_ns = response_limit("response", response)
+        found = {name: self._native.iops_at_response(runs, limit_ns, quantile) for name, runs in self.curves().items()}
+        return {name: None if within is None else WithinLimit(*within) for name, within in found.items()}
+
+    def overloaded(self) -> list[str]:
+        """The runs that could not keep up with the rate offered, in words.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> results.overloaded()
+        []
+        """
+        return [
+            f"{answers.named(row, self._swept)} {answers.load_of(row)}: it carries {row['iops']:,.0f}"
+            for row in self
+            if row["saturated"]
+        ]
+
+    def most_within(self, response: str) -> str:
+        """Which curve carries most within ``response``, in words; no sampling error is known of it.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> results.most_within("1us")
+        'no system keeps the mean within 1us'
+        """
+        found = self.iops_at(response).items()
+        carried = {name: None if one is None else (one.iops, one.is_at_least) for name, one in found}
+        return answers.most_within(carried, response)
+
+    def gains(self) -> list[Gain | None]:
+        """Of each run, what its system gains over the first one at the same load: IO/s in a closed loop, speed of the
+        mean response where arrivals set the rate. ``None`` of the first system, and where nothing can be said.
+
+        Systems differ in name or in any option of arrays and drives. The ± is sampling error alone.
+
+        >>> results = hs.run(["atlas-10k-iii-73", "cheetah-x15-36lp"], "file-server", requests=300, warm_up=0)
+        >>> results.gains()[0] is None
+        True
+        """
+        return answers.gains(list(self), self._swept)
+
+    def within(self, response: str) -> list[str]:
+        """Of each run whether it keeps within ``"5ms"`` (of the mean) or ``"p99=20ms"``: ``yes``, ``no``, or ``close``
+        where the limit lies within the sampling error. A run that is saturated does not.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> results.within("10s")
+        ['yes', 'yes']
+        """
+        quantile, limit_ns = response_limit("response", response)
+        values = self._held(quantile)
+        return [answers.within(row, quantile, ms, limit_ns / 1e6) for row, ms in zip(self, values, strict=True)]
+
+    def fewest_drives(self, response: str) -> list[Drives]:
+        """For each system and load how many drives keep within ``response``, where ``drives`` was varied.
+
+        >>> results = hs.run("va-7100", drives=[6, 8], requests=100, warm_up=0)
+        >>> [found.tried for found in results.fewest_drives("10s")]
+        [(6, 8)]
+        """
+        quantile, _ = response_limit("response", response)
+        return answers.fewest_drives(list(self), self._swept, self._held(quantile), self.within(response))
+
+    def _held(self, quantile: float | None) -> list[float]:
+        """What is held against a limit of the mean or of a quantile."""
+        if quantile is None:
+            return [row["mean_ms"] for row in self]
+        return [self._native.quantile_ms(index, quantile) or math.nan for index in range(len(self))]
+
+    def compared(self, limit: str | None = None) -> list[Row]:
+        """The rows, each with its ``gain`` and whether it is ``within`` a limit; no capacities where all are one.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> [row["within"] for row in results.compared("10s")]
+        ['yes', 'yes']
+        """
+        verdicts = [None] * len(self) if limit is None else self.within(limit)
+        rows = [
+            row | between(row) | {"gain": gain and str(gain), "within": verdict}
+            for row, gain, verdict in zip(self, self.gains(), verdicts, strict=True)
+        ]
+        if len({row["capacity_gb"] for row in rows}) > 1:
+            return rows
+        return [row | {"capacity_gb": None} for row in rows]
+
+    def shown(self, limit: str | None = None) -> tuple[list[Shown], list[list[str]]]:
+        """The columns worth printing, and the cells as text; ``limit`` is one of response times, as of ``within``.
+
+        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
+        >>> columns, cells = results.shown()
+        >>> [column.heading for column in columns][:2], len(cells)
+        (['system', 'depth'], 2)
+        """
+        # What part of a system is used, its name says.
+        swept = [name for name in self._swept if name not in ("range", "lun")]
+        varying = ["system", *(["workload"] if len({row["workload"] for row in self}) > 1 else []), *swept]
+        named = [Shown(n.replace("_", " "), name=n, format=format_value, is_text=True, rank=0) for n in varying]
+        if len({row["seed"] for row in self}) > 1:
+            named.append(Shown("seed", name="seed", format=format_value, rank=0))
+        rows = self.compared(limit)
+        cells = {c: [c.format(row[c.name]) for row in rows] for c in (*named, *SHOWN)}
+        for column in (one for one in SHOWN if one.name == "half_width_ms"):
+            cells[column] = [_unsteady(row) or cell for row, cell in zip(rows, cells[column], strict=True)]
+        columns = [column for column in cells if not column.optional or any(cells[column])]
+        return columns, [list(row) for row in zip(*(cells[c] for c in columns), strict=True)]
+
+    def shown_streams(self) -> tuple[list[Shown], list[list[str]]]:
+        """As ``shown``, a row for each stream, of the runs whose streams say more than the run does.
+
+        >>> results = hs.run("cheetah-x15-36lp", "neds-record", time="2s", warm_up="0s")
+        >>> columns, cells = results.shown_streams()
+        >>> [column.heading for column in columns][:3]
+        ['run', 'system', 'stream']
+        """
+        rows = []
+        for run in range(len(self)):
+            streams = self.streams_of(run)
+            if len(streams) > 1 or any(stream["facts"] for stream in streams):
+                rows += [stream | {"run": run + 1, "facts": described(stream["facts"])} for stream in streams]
+        return list(SHOWN_STREAMS), [[column.format(row[column.name]) for column in SHOWN_STREAMS] for row in rows]
+
+    def shown_operations(self) -> tuple[list[Shown], list[list[str]]]:
+        """As ``shown``, a row for each kind of operation on files and folders.
+
+        >>> hs.run("cheetah-x15-36lp", requests=100).shown_operations()[1]
+        []
+        """
+        rows = [row for run in range(len(self)) for row in self.operations_of(run)]
+        return list(SHOWN_OPERATIONS), [
+            [column.format(row[column.name]) for column in SHOWN_OPERATIONS] for row in rows
+        ]
+
+    def _repr_html_(self) -> str:
+        columns, rows = self.shown()
+
+        def cell(tag: str, column: Shown, text: str) -> str:
+            side = "left" if column.is_text else "right"
+            style = f"text-align:{side};padding:2px 10px;font-variant-numeric:tabular-nums"
+            return f'<{tag} style="{style}">{html.escape(text)}</{tag}>'
+
+        head = "".join(cell("th", column, column.heading) for column in columns)
+        body = "".join(
+            "<tr>" + "".join(cell("td", *pair) for pair in zip(columns, row, strict=True)) + "</tr>" for row in rows
+        )
+        return (
+            '<table style="border-collapse:collapse"><thead style="border-bottom:1px solid currentColor">'
+            f"<tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        )

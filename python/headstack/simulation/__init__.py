@@ -1,0 +1,1 @@
+"""Runs and sweeps of simulated systems, here or on a cluster."""

@@ -1,0 +1,58 @@
+"""Where finished chunks are kept: a file each, which is there as a whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+from functools import partial
+from pathlib import Path
+
+from headstack._native import InputError
+from headstack.io.atomic_files import cache_folder, write_all
+from headstack.simulation.chunks.chunk import Chunk, engine
+
+log = logging.getLogger("headstack")
+
+
+class Store:
+    """A folder of answers, with a folder in it for each build of headstack: others may be deleted at any time.
+
+    A file is called ``CHUNK-HASH``, with ``.parquet`` where it is a table: what is asked for, and the hash of its own
+    bytes, by which a damaged file is known. Several processes may use a store at a time.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
+        """Raises ``InputError`` where nothing can be kept."""
+        self._folder = (Path(folder) if folder is not None else cache_folder() / "chunks") / engine()
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{error.filename}: {error.strerror}", key="store") from None
+        if not os.access(self._folder, os.W_OK):
+            raise InputError(f"{self._folder}: no permission to write", key="store")
+        self._found = {path.name.partition("-")[0]: path for path in self._folder.glob("[!.]*-*")}
+
+    def find(self, chunk: Chunk) -> Path | None:
+        """The answer to a chunk; what is damaged is removed, with a note."""
+        path = self._found.get(chunk.id)
+        if path is None:
+            return None
+        try:
+            if path.name == _name(chunk, path.read_bytes()):
+                return path
+        except FileNotFoundError:
+            return None
+        log.warning("%s is damaged and computed again", path)
+        path.unlink(missing_ok=True)
+        return None
+
+    def keep(self, chunk: Chunk, answer: bytes) -> Path:
+        """Keeps the answer to a chunk."""
+        path = self._folder / _name(chunk, answer)
+        write_all([(path, partial(Path.write_bytes, data=answer))])
+        return path
+
+
+def _name(chunk: Chunk, answer: bytes) -> str:
+    return f"{chunk.id}-{hashlib.sha256(answer).hexdigest()[:16]}{'' if chunk.is_part else '.parquet'}"

@@ -1,0 +1,292 @@
+"""The reports of sweeps: a column of theirs over what was varied, and the configurations."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from headstack._native import InputError, version
+from headstack.io.columns import Column, Figures, Words
+from headstack.report.figures import Axis, Bars, Figure, Grid, Lines, Report, Section, Series, Table
+from headstack.report.looks import DASHES
+from headstack.results.table import between
+from headstack.results.words import DEVICES, known, number, with_error, with_says, words_of
+
+if TYPE_CHECKING:
+    from headstack.simulation.swept import SweptRuns
+
+LINES_MAX = 24
+"""More lines than this tell nothing."""
+CELLS_MAX = 40
+"""Rows, or columns, of a map."""
+LABELS = {
+    "iops": "Throughput (IO/s)",
+    "mb_per_s": "Throughput (MB/s)",
+    "mean_ms": "Mean response time (ms)",
+    "p50_ms": "Median response time (ms)",
+    "p99_ms": "99th percentile (ms)",
+    "depth": "Requests outstanding",
+}
+ROWS_MAX = 1000
+"""Of the table in a report."""
+TOLD_MAX = 40
+"""The first rows are told with the model's error: of a twin it takes runs of its own."""
+
+
+def figure(swept: SweptRuns, column: str, where: str | None = None) -> Lines | Bars:
+    """A column over the numbers that were varied at most places, a line for each of the rest; bars where none was."""
+    if not swept.is_grid:
+        raise InputError("points of a sample lie on no lines; sweep a grid, or take the table", key="plot")
+    rows, over, lines = _lines_of(swept, column, where)
+    if len(lines) > LINES_MAX:
+        raise InputError(f"{_too_many(lines)}; vary less, or state where", key="plot")
+    varied = swept.varied
+    y = axis_of(column)
+    title = f"{_what(column)} over {_what(over).lower()}"
+    most, least = max(rows, key=lambda row: row[column]), min(rows, key=lambda row: row[column])
+    told = [f"{_value(row, column)} ({_place(row, varied)})" for row in (least, most)]
+    says = f"{_what(column)} from {' to '.join(told)}." if most is not least else ""
+    note = f"Predicted by the model of headstack {version()}" + (f", where {where}." if where else ".")
+    if isinstance(rows[0][over], int | float):
+        counts = Counter(str(found[0]["system"]) for found in lines.values())
+        # A system has one colour where there are several, each with no more lines than there are dashes.
+        has_colours = len(counts) > 1 and max(counts.values()) <= DASHES
+        series = [
+            _line(name, sorted(found, key=lambda row: row[over]), over, column, str(found[0]["system"]) * has_colours)
+            for name, found in lines.items()
+        ]
+        return Lines("sweep", title, axis_of(over), y, series, note, says=says)
+    groups = list(dict.fromkeys(str(row[over]) for row in rows))
+    bars = [
+        Series(name, (), [next((row[column] for row in found if str(row[over]) == group), None) for group in groups])
+        for name, found in lines.items()
+    ]
+    return Bars("sweep", title, y, groups, bars, note, says=says)
+
+
+Configurations = list[dict[str, Any]]
+
+
+def _lines_of(
+    swept: SweptRuns, column: str, where: str | None
+) -> tuple[Configurations, str, dict[str, Configurations]]:
+    """The configurations with a figure, what is varied at most places, and the lines over it by their names."""
+    rows = [row for row in swept.rows(where=where) if row[column] is not None]
+    if not rows:
+        raise InputError(f"no configuration has a {column}" + (f" where {where}" if where else ""), key="plot")
+    if not all(isinstance(row[column], int | float) for row in rows):
+        raise InputError(f"{column} is not a figure; name one with --best or --min, such as mean_ms", key="plot")
+    varied = swept.varied
+    numbers = [name for name in varied if isinstance(rows[0][name], int | float)]
+    over = max(numbers, key=lambda name: len({row[name] for row in rows}), default=None)
+    over = over or (varied[-1] if varied else "system")
+    others = [name for name in varied if name != over]
+    lines: dict[str, Configurations] = {}
+    for row in rows:
+        lines.setdefault(", ".join(_told(name, row[name]) for name in others) or column, []).append(row)
+    return rows, over, lines
+
+
+def _too_many(lines: Mapping[str, Configurations]) -> str:
+    return f"{len(lines)} lines are too many, {LINES_MAX} at most"
+
+
+def axis_of(column: str) -> Axis:
+    """The axis of a column, with its unit."""
+    if column in LABELS:
+        return Axis(LABELS[column])
+    words, unit = words_of(column)
+    return Axis(f"{words[:1].upper()}{words[1:]} ({unit})" if unit else f"{words[:1].upper()}{words[1:]}")
+
+
+def _what(column: str) -> str:
+    return axis_of(column).label.partition(" (")[0]
+
+
+def _value(row: Mapping[str, Any], column: str) -> str:
+    """A figure with its unit."""
+    unit = axis_of(column).label.partition(" (")[2].removesuffix(")")
+    return f"{number(row[column])} {unit}".rstrip()
+
+
+def _place(row: Mapping[str, Any], varied: Sequence[str]) -> str:
+    return ", ".join(_told(name, row[name]) for name in varied)
+
+
+def heat_map(swept: SweptRuns, column: str, where: str | None = None) -> Figure | None:
+    """A column over the two things that were varied, where two were; ``None`` where there were more, or too many
+    cells to read."""
+    rows = swept.rows(where=where)
+    if len(swept.varied) != 2 or not all(isinstance(row[column], int | float | None) for row in rows):
+        return None
+    down, across = swept.varied
+    downs, acrosses = (list(dict.fromkeys(row[name] for row in rows)) for name in (down, across))
+    if not 1 < len(downs) <= CELLS_MAX or not 1 < len(acrosses) <= CELLS_MAX:
+        return None
+    values = {(row[down], row[across]): row[column] for row in rows}
+    cells = [[values.get((one, other)) for other in acrosses] for one in downs]
+    names = [[value if isinstance(value, str) else f"{value:,g}" for value in of] for of in (downs, acrosses)]
+    unit = axis_of(column).label
+    return with_says(
+        Grid("map", f"{unit} of each pair", names[0], axis_of(down).label, names[1], axis_of(across).label, cells, unit)
+    )
+
+
+def _told(name: str, value: Any) -> str:
+    if name == "system":
+        return str(value)
+    words, unit = words_of(name)
+    return f"{words} {value if isinstance(value, str) else f'{value:,g}'} {unit}".rstrip()
+
+
+def _line(name: str, rows: Sequence[Mapping[str, Any]], over: str, column: str, thing: str) -> Series:
+    widths = [row["half_width_ms"] if column == "mean_ms" else None for row in rows]
+    ends: list[list[float | None]] = [
+        [None if width is None else row[column] + sign * width for row, width in zip(rows, widths, strict=True)]
+        for sign in (-1, 1)
+    ]
+    is_known = any(width is not None for width in widths)
+    low, high = ends if is_known else ((), ())
+    return Series(name, [row[over] for row in rows], [row[column] for row in rows], low=low, high=high, thing=thing)
+
+
+def report_of(swept: SweptRuns, column: str, descending: bool, where: str | None = None) -> Report:
+    """The figure, where the points lie on lines, and the configurations, those first that have most or least."""
+    drawn: list[Figure] = []
+    remark = "Points of a sample lie on no lines: nothing is drawn."
+    _, _, lines = _lines_of(swept, column, where)
+    if swept.is_grid:
+        is_drawn = len(lines) <= LINES_MAX
+        drawn, remark = ([figure(swept, column, where)], "") if is_drawn else ([], f"Not drawn: {_too_many(lines)}.")
+    grid = heat_map(swept, column, where) if swept.is_grid else None
+    drawn += [grid] if grid is not None else []
+    first = [row | between(row) for row in swept.rows_with_model_errors(column, descending, TOLD_MAX, where)]
+    rows = [*first, *swept.rows(column, descending, ROWS_MAX, where)[TOLD_MAX:]]
+    said = [_headline(swept, rows[0], column, descending, where)] if rows else []
+    said += [f"{len(swept):,} configurations, {swept.impossible:,} of them impossible."]
+    said += [f"Shown: where {where}."] if where else []
+    said += [f"{note[:1].upper()}{note[1:]}." for note in swept.notes]
+    said += [f"Impossible: {count:,}: {why}." for why, count in swept.reasons()]
+    title = f"Sweep of {', '.join(swept.systems)}"
+    sections = [Section("Configurations", "", [*drawn, _table(swept, rows, column)])]
+    return Report(
+        title, "", "\n\n".join(said), sections, version=version(), remarks=remark, asked=partial(swept.asked, where)
+    )
+
+
+def _headline(swept: SweptRuns, first: Mapping[str, Any], column: str, descending: bool, where: str | None) -> str:
+    """Which configuration has most or least, with its interval, and what it gains over the other end."""
+    (last,) = swept.rows(column, not descending, 1, where)
+    low, high = (first.get(name) for name in _model(column))
+    unit = axis_of(column).label.partition(" (")[2].removesuffix(")")
+    width = _half_width(first, column)
+    value = with_error(first[column], width) if width and low is None else number(first[column])
+    between = "" if low is None or high is None else f" ({number(low)} to {number(high)}{DEVICES})"
+    said = f"{'Most' if descending else 'Least'} {_what(column).lower()}: {f'{value} {unit}'.rstrip()}{between}"
+    said += f" at {_place(first, swept.varied)}"
+    more, less = (first, last) if first[column] >= last[column] else (last, first)
+    if not less[column] or not more[column] > less[column]:
+        return f"{said}."
+    times, widths = more[column] / less[column], [_half_width(row, column) for row in (more, less)]
+    # Both errors are of sampling, and independent.
+    error = times * math.hypot(*((of or 0) / row[column] for of, row in zip(widths, (more, less), strict=True)))
+    gain = with_error(times, error) if all(widths) else number(times)
+    other = f"{_value(last, column)} at {_place(last, swept.varied)}"
+    return (
+        f"{said}: {gain} times the least, {other}." if descending else f"{said}; the most, {other}, is {gain} times it."
+    )
+
+
+def _error(row: Mapping[str, Any], column: str) -> float | None:
+    """Half of the interval that says how many digits are known: that of the model where there is one."""
+    low, high = (row.get(name) for name in _model(column))
+    return (high - low) / 2 if low is not None and high is not None else _half_width(row, column)
+
+
+def _model(column: str) -> tuple[str, str]:
+    """The columns of the ends of the interval by the model's error."""
+    unit = "_ms" * column.endswith("_ms")
+    low, high = (f"{column.removesuffix('_ms')}_model_{end}{unit}" for end in ("low", "high"))
+    return low, high
+
+
+def _half_width(row: Mapping[str, Any], column: str) -> float | None:
+    """By sampling, half of the interval of 95 %: of a mean, and of the throughput that follows from it."""
+    width = row["half_width_ms"]
+    if width is None or column not in ("mean_ms", "iops", "mb_per_s") or not row["mean_ms"]:
+        return None
+    return float(width if column == "mean_ms" else width * row[column] / row["mean_ms"])
+
+
+# The table, on the page and on a terminal.
+
+
+def shown(
+    swept: SweptRuns, rows: Sequence[Mapping[str, Any]], column: str
+) -> tuple[dict[str, Column], list[list[str]]]:
+    """The columns of configurations by their names, as people see them, and the cells as text, with the digits that
+    are known. What no row has is left out."""
+    varied = {
+        name: Column(_heading(name), is_text=not isinstance(rows[0][name], int | float), rank=0)
+        for name in swept.varied
+    }
+    others = {column: Figures(_heading(column), 0), **COLUMNS}
+    found = {
+        name: heading
+        for name, heading in {**others, **varied}.items()
+        if name in varied or any(row.get(name) is not None for row in rows)
+    }
+    is_one = len({row["capacity_gb"] for row in rows}) == 1 and "capacity_gb" not in (*varied, column)
+    order = [*varied, *(name for name in COLUMNS if name in found and name not in varied)]
+    order += [column] * (column in found and column not in order)
+    kept = {name: found[name] for name in order if not (is_one and name == "capacity_gb")}
+    return kept, [[_text(row, name) for name in kept] for row in rows]
+
+
+def _heading(column: str) -> str:
+    """Of a column of a table, with its unit on a line of its own."""
+    if column in COLUMNS:
+        return COLUMNS[column].heading
+    words, unit = words_of(column)
+    return f"{words}\n{unit}".rstrip()
+
+
+def _text(row: Mapping[str, Any], name: str) -> str:
+    value, width = row.get(name), _error(row, name)
+    if value is None or isinstance(value, str):
+        return value or ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if name == "half_width_ms":
+        return f"± {value:.1g}" if value < 10 else f"± {value:,.0f}"
+    if name == "utilisation_percent":
+        return f"{value:.0f}"
+    return known(value, width) if width else f"{value:,}" if isinstance(value, int) else number(value)
+
+
+def _table(swept: SweptRuns, rows: Sequence[Mapping[str, Any]], column: str) -> Table:
+    if not rows:
+        return Table("configurations", "Configurations", [axis_of(name).label for name in swept.varied], [])
+    columns, texts = shown(swept, rows, column)
+    cells = [[row.get(name) for name in columns] for row in rows]
+    heads = [heading.title for heading in columns.values()]
+    return Table("configurations", "Configurations", heads, cells, texts=texts)
+
+
+COLUMNS: dict[str, Column] = {
+    "capacity_gb": Figures("capacity\nGB", 4),
+    "iops": Figures("IO/s", 0),
+    "iops_model": Figures("IO/s\n90 %", 1),
+    "mb_per_s": Figures("MB/s", 3),
+    "mean_ms": Figures("mean\nms", 0),
+    "mean_model": Figures("mean\n90 %", 2),
+    "half_width_ms": Figures("± by\nsampling", 5),
+    "p50_ms": Figures("p50\nms", 6),
+    "p99_ms": Figures("p99\nms", 1),
+    "utilisation_percent": Figures("busy\n%", 4),
+    "bottleneck": Words("bottleneck", 3),
+}
+"""Beside what was varied, as in the table of runs."""

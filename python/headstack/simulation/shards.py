@@ -1,0 +1,121 @@
+"""Shards: a sweep in parts, each carried out on a machine of its own, and the parts put together again.
+
+A shard is a share of the configurations, in order: the rows of all shards, one after the other, are those of the sweep.
+Its table is Parquet that says of which sweep it is, and which part, so that nothing else is put together.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from headstack._native import InputError
+from headstack.io.atomic_files import write_all
+from headstack.io.tables import CSV, PARQUET, copy_to
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+KEY = "headstack_shard"
+"""Under which a table says what it is a part of."""
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A part of a sweep: ``number`` of ``count``, from 1 on."""
+
+    number: int = 1
+    count: int = 1
+
+    @classmethod
+    def parse(cls, text: str) -> Shard:
+        """What ``2/8`` names. Raises ``InputError``."""
+        found = re.fullmatch(r"([0-9]+)/([0-9]+)", text.strip())
+        shard = cls(int(found[1]), int(found[2])) if found else None
+        if shard is None or not 1 <= shard.number <= shard.count:
+            raise InputError(f"{text!r}: write NUMBER/COUNT, from 1/8 to 8/8", key="shard")
+        return shard
+
+    def part(self, configurations: int) -> range:
+        """The configurations that are its own. Raises ``InputError`` where there are fewer than shards."""
+        if configurations < self.count:
+            raise InputError(
+                f"{self}: the sweep has {configurations} configurations; at most as many shards", key="shard"
+            )
+        return range(configurations * (self.number - 1) // self.count, configurations * self.number // self.count)
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.count}"
+
+
+def copy_shard(
+    connection: DuckDBPyConnection, table: str, path: str | os.PathLike[str], sweep: str, shard: Shard
+) -> None:
+    """Writes a table as a shard of the sweep of that hash."""
+    told = json.dumps({"sweep": sweep, "shard": str(shard)})
+    copy_to(connection, table, path, f"{PARQUET}, kv_metadata {{{KEY}: '{told}'}}")
+
+
+def merge(paths: Iterable[str | os.PathLike[str]], output: str | os.PathLike[str]) -> int:
+    """Writes the table of a sweep from those of all its shards, in any order, as CSV where ``output`` ends in ``.csv``,
+    else as Parquet: the bytes that one machine would have written. Returns how many configurations it has.
+
+    Raises ``InputError`` naming the shards that are missing, that are there twice, or that belong to something else."""
+    import duckdb  # start-up time
+
+    with duckdb.connect(config={"threads": 1}) as connection:
+        ordered = _in_order(connection, [os.fspath(path) for path in paths])
+        connection.execute(f"create temp table whole as select * from read_parquet([{', '.join(map(_text, ordered))}])")
+        how = CSV if os.fspath(output).endswith(".csv") else PARQUET
+        write_all([(output, lambda draft: copy_to(connection, "whole", draft, how))])
+        (count,) = connection.sql("select count(*) from whole").fetchall()[0]
+    return int(count)
+
+
+def _in_order(connection: DuckDBPyConnection, paths: Sequence[str]) -> list[str]:
+    """The files of all shards of one sweep, from the first to the last."""
+    if not paths:
+        raise InputError("no shard is named; give the files of all of them")
+    told = {path: _told(connection, path) for path in paths}
+    first = told[paths[0]]
+    found: dict[int, str] = {}
+    for path, (sweep, shard) in told.items():
+        if sweep != first[0]:
+            raise InputError(f"{path}: of another sweep than {paths[0]}, or by another build of headstack")
+        if shard.count != first[1].count:
+            raise InputError(f"{path}: shard {shard} overlaps {paths[0]}, which is shard {first[1]}")
+        if shard.number in found:
+            raise InputError(f"{path}: shard {shard} is there twice, in {found[shard.number]} too")
+        found[shard.number] = path
+    missing = [str(Shard(number, first[1].count)) for number in range(1, first[1].count + 1) if number not in found]
+    if missing:
+        raise InputError(f"shards are missing: {', '.join(missing)}")
+    return [found[number] for number in sorted(found)]
+
+
+def _told(connection: DuckDBPyConnection, path: str) -> tuple[str, Shard]:
+    """Of which sweep a file is, and which part."""
+    import duckdb  # start-up time
+
+    try:
+        with open(path, "rb"):
+            pass
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    query = f"select value from parquet_kv_metadata({_text(path)}) where key = '{KEY}'"
+    try:
+        rows: list[Any] = connection.sql(query).fetchall()
+    except duckdb.Error:
+        rows = []
+    if not rows:
+        raise InputError(f"{path}: this is no shard of a sweep; headstack sweep --shard 1/8 -o FILE.parquet writes one")
+    told = json.loads(bytes(rows[0][0]).decode())
+    return told["sweep"], Shard.parse(told["shard"])
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"

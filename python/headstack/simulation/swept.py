@@ -1,0 +1,492 @@
+"""The data of a sweep: rows in files, which DuckDB reads, and the runs that they stand for."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import os
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from headstack import _native
+from headstack._native import InputError
+from headstack.catalogue.demand import load_demand
+from headstack.catalogue.options import CHANGES, OPTIONS
+from headstack.catalogue.system import load_system
+from headstack.io.atomic_files import write_all
+from headstack.io.json_text import key_of
+from headstack.io.tables import CSV, PARQUET, copy_to
+from headstack.report.figures import Asked
+from headstack.results.explorer_queries import described_of, figures_of
+from headstack.results.intervals.described import described
+from headstack.results.intervals.of_runs import DESCRIBED, columns_of, model_errors
+from headstack.simulation.chunks.chunk import POINTS_MAX, Chunk, cost_s, cut, engine
+from headstack.simulation.designs import Axis, Design, Listed, axis
+from headstack.simulation.runs import changing, check, several
+from headstack.simulation.shards import Shard, copy_shard
+
+if TYPE_CHECKING:
+    from headstack.report.figures import Asked
+
+SYSTEM, DEMAND, OPTION = "system", "demand", "option"
+"""What a field is one of."""
+
+DRIVES = "drives"
+"""A column of arrays that were asked for by their capacity."""
+
+FAULTS = "faults"
+"""The option whose files go with the chunk: who carries it out need not have them."""
+
+MARK = "="
+"""Begins the columns of what was varied, some of which are called as columns of results are."""
+
+DESCRIBING_S = 2e-4
+"""What it takes to complete a description, roughly."""
+
+JUST_BELOW_ONE = 1 - 2**-20
+"""The share of an axis at which its last value is."""
+
+ASKED_MAX = 1000
+"""Configurations of which a report can let the curves be varied."""
+
+Named: TypeAlias = str | os.PathLike[str]
+
+
+class Plan:
+    """A sweep that is possible: what is varied in what, and the points."""
+
+    def __init__(
+        self,
+        systems: Named | Iterable[Named],
+        workload: Named | None,
+        vary: Mapping[str, str],
+        sample: str = "grid",
+        points: int | None = None,
+        shard: Shard | None = None,
+    ) -> None:
+        """``vary`` gives each field its values, as ``designs.axis`` reads them; ``shard`` is the part that is carried
+        out, not the whole. Raises ``InputError``."""
+        self.systems = [os.fspath(one) for one in several(systems)]
+        """Each has all points of the design, one after the other."""
+        fields = {field: axis(field, text) for field, text in vary.items()}
+        values = [value for each in fields.values() if isinstance(each, Listed) for value in each.values]
+        files = [value for value in values if value.endswith(".toml")]
+        self.workload = None if workload is None else os.fspath(workload)
+        """What they are put under; ``None`` where options say so."""
+        demand = {} if workload is None else {DEMAND: _native.demand_blueprint(os.fspath(workload))}
+        _check_options(fields, workload)
+        units = [each.unit for each in fields.values()]
+        faults = fields.get(FAULTS)
+        schedules = {
+            value: _native.load_faults(value)
+            for value in (faults.values if isinstance(faults, Listed) else ())
+            if value != "none"
+        }
+        seeds = fields.get("seed")
+        seed = int(seeds.values[0]) if isinstance(seeds, Listed) and seeds.values[0].isdecimal() else None
+        self.design = Design(tuple(fields), tuple(fields.values()), sample, points, seed)
+        self.shard = shard
+        self.part = (shard or Shard()).part(len(self.design) * len(self.systems))
+        """Places of its configurations among those of the sweep."""
+        self.columns = [
+            f"{field}_{unit.replace('/', '_per_').replace('%', 'percent')}" if unit else field
+            for field, unit in zip(fields, units, strict=True)
+        ]
+        """What was varied, as columns of the table; quantities of one unit are numbers, whose unit the column names."""
+        self.types = [each.sql_type for each in fields.values()]
+        """The types in SQL of these columns."""
+        self.is_counted = "usable" in fields
+        """Whether drives are counted, as many as have the capacity."""
+        self._asked: list[dict[str, Any]] = []
+        for system in self.systems:
+            name, separator, part = system.partition("@")
+            if separator and "range" in fields:
+                raise InputError(f"{system} states a range of its own", key="range")
+            blueprints = {SYSTEM: _native.system_blueprint(name, files), **demand}
+            self._asked.append(
+                {
+                    "system": {
+                        "name": os.path.basename(name).removesuffix(".toml"),
+                        "part": part if separator else None,
+                        "blueprint": blueprints[SYSTEM],
+                    },
+                    "demand": {"blueprint": blueprints[DEMAND]} if demand else None,
+                    "fields": list(fields),
+                    "kinds": self._kinds(system, fields, blueprints),
+                    "columns": self.columns,
+                    "units": units,
+                    "whole": False,
+                    **({FAULTS: schedules} if schedules else {}),
+                }
+            )
+
+    def _kinds(self, system: str, fields: Mapping[str, Axis], blueprints: Mapping[str, Mapping[str, Any]]) -> list[str]:
+        try:
+            return [_kind(field, each.at(0.0), blueprints) for field, each in fields.items()]
+        except InputError as error:
+            raise InputError(f"{system}: {error}" if len(self.systems) > 1 else str(error)) from None
+
+    def __len__(self) -> int:
+        return len(self.part)
+
+    @property
+    def hash(self) -> str:
+        """Of all that is asked for, by whatever shards, and of the build that answers."""
+        digest = hashlib.sha256(key_of([engine(), self._asked]).encode())
+        for point in self.design:
+            digest.update(json.dumps(point).encode())
+        return digest.hexdigest()[:32]
+
+    @property
+    def column_names(self) -> list[str]:
+        """Those of the table: what was varied, the columns of results, and why there is none."""
+        results = [name for name in _result_columns() if name not in self.columns]
+        return [*self.columns, *([DRIVES] if self.is_counted else []), *results, "impossible", "failed"]
+
+    def check_column(self, column: str) -> None:
+        """Raises ``InputError`` where the table will have no such column."""
+        if column not in self.column_names:
+            close = difflib.get_close_matches(column, self.column_names, 1)
+            meant = f"; did you mean {close[0]}?" if close else ""
+            raise InputError(f"{column}: there is no such column{meant}")
+
+    def chunks(self) -> Iterator[Chunk]:
+        """The configurations, in portions whose ends follow from the first point of each system alone."""
+        for number, asked in enumerate(self._asked):
+            first = number * len(self.design)
+            begin, end = (min(max(at - first, 0), len(self.design)) for at in (self.part.start, self.part.stop))
+            each_s = _cost_s(asked, next(iter(self.design)))
+            for points in cut(islice(self.design, begin, end), partial(_same, each_s), POINTS_MAX):
+                yield Chunk.of(asked | {"points": points}, first + begin)
+                begin += len(points)
+
+    def asked(self, place: int) -> tuple[dict[str, Any], dict[str, str]]:
+        """What is asked of a configuration, the first being 0, and its values."""
+        number, index = divmod(self.part.start + place, len(self.design))
+        (point,) = islice(self.design, index, index + 1)
+        return self._asked[number], dict(zip(self.design.fields, point, strict=True))
+
+    def specified(self, place: int) -> dict[str, Any]:
+        """The run of a configuration, the first being 0, and how its system is described."""
+        asked, values = self.asked(place)
+        (spec,) = _native.specifications(asked | {"points": [list(values.values())]})
+        number = (self.part.start + place) // len(self.design)
+        how = described(load_system(self.systems[number]), changing(spec, values))
+        if SYSTEM in asked["kinds"]:
+            # Another system than the one that was learnt; the others of the sample are not described by keys.
+            how = how._replace(sample=())
+        return spec | {DESCRIBED: how}
+
+    @property
+    def notes(self) -> list[str]:
+        """Which stated figures of each system its varied keys drop, in one line a system."""
+        told = []
+        for asked in self._asked:
+            blueprint = asked["system"]["blueprint"]
+            figures: dict[str, None] = {}
+            varied = []
+            fields = zip(self.design.fields, self.design.axes, asked["kinds"], strict=True)
+            for field, axis_of, kind in fields:
+                if kind != SYSTEM:
+                    continue
+                ends = [axis_of.at(share) for share in (0.0, JUST_BELOW_ONE)]
+                values = axis_of.values if isinstance(axis_of, Listed) else ends
+                dropped = [_dropped(blueprint, field, value) for value in values]
+                if any(dropped):
+                    varied.append(field)
+                    figures |= dict.fromkeys(figure for some in dropped for figure in some)
+            if varied:
+                told.append(_native.note_of_dropped(asked["system"]["name"], varied, list(figures)))
+        return told
+
+    def check_where(self, condition: str) -> None:
+        """Raises ``InputError`` where the table cannot be asked for this condition."""
+        import duckdb  # start-up time
+
+        with duckdb.connect() as connection:
+            connection.register("results", _native.results_of_kept([], []).table())
+            varied = [
+                f"cast(null as {kind}) as {_quoted(column)}"
+                for column, kind in zip(self.columns, self.types, strict=True)
+            ]
+            others = [_quoted(name) for name in connection.table("results").columns if name not in self.columns]
+            reasons = ["cast(null as varchar) as impossible", "cast(null as varchar) as failed"]
+            reasons += ["cast(null as bigint) as drives"] if self.is_counted else []
+            empty = connection.sql(f"select {', '.join([*varied, *others, *reasons])} from results")
+            try:
+                kind = str(empty.project(f"({condition}) as kept").types[0])
+            except duckdb.Error as error:
+                unknown = re.search(r'column "([^"]*)" not found', str(error))
+                if unknown:
+                    self.check_column(unknown[1].rpartition(".")[2] or unknown[1])
+                raise _no_condition(condition, _reason(error)) from None
+            if kind != "BOOLEAN":
+                raise _no_condition(condition, "this is not a condition")
+
+
+def _dropped(blueprint: Mapping[str, Any], field: str, value: str) -> list[str]:
+    """The stated figures that a value drops; none of a value that a system cannot have, whose row says why."""
+    try:
+        return _native.dropped_figures(blueprint, [(field, value)])
+    except InputError:
+        return []
+
+
+def _no_condition(condition: str, why: str) -> InputError:
+    example = "write a condition on columns, such as p99_ms < 20 and mean_ms < 5"
+    return InputError(f"{condition}: {why}; {example}", key="where")
+
+
+def _reason(error: Exception) -> str:
+    """What DuckDB says of a mistake, without its kind and the line it is in."""
+    return str(error).partition("\n")[0].partition(": ")[2]
+
+
+def _same(cost_s: float, _point: object) -> float:
+    return cost_s
+
+
+def _cost_s(asked: dict[str, Any], point: Sequence[str]) -> float:
+    (spec,) = _native.specifications(asked | {"points": [list(point)]})
+    return DESCRIBING_S + (cost_s(spec) if "system" in spec else 0.0)
+
+
+def _result_columns() -> list[str]:
+    """Those of results, but for the model's error: that is for those configurations alone that are looked at."""
+    return [name for name in _native.results_of_kept([], []).table().column_names if "model_" not in name]
+
+
+def _check_options(fields: Mapping[str, Axis], workload: str | os.PathLike[str] | None) -> None:
+    names = {option.name for option in OPTIONS}
+    given = {field: list(each.values) if isinstance(each, Listed) else [""] for field, each in fields.items()}
+    check(
+        {name: values for name, values in given.items() if name in names},
+        [None if workload is None else load_demand(workload)],
+    )
+
+
+def _kind(field: str, value: str, blueprints: Mapping[str, Mapping[str, Any]]) -> str:
+    """What a field is one of. Raises ``InputError`` naming what was probably meant where it is nothing."""
+    names = [option.name for option in OPTIONS]
+    if field in CHANGES:
+        return SYSTEM
+    if field in names:
+        return OPTION
+    top = field.replace("[", ".").partition(".")[0]
+    # The file that has its table, where one has; it need not state the key itself.
+    stating = [kind for kind, one in blueprints.items() if top in tomllib.loads(one["text"])]
+    asked = stating or list(blueprints)
+    found = {kind: _native.describe_points(blueprints[kind], [[(field, value)]])[0] for kind in asked}
+    for answer in ("described", "impossible"):
+        for kind in asked:
+            if found[kind][0] == answer:
+                return kind
+    close = difflib.get_close_matches(field, names, 1)
+    if close:
+        raise InputError(f"unknown field; did you mean the option {close[0]}?", key=field)
+    complaints = [text for _, text in found.values()]
+    raise InputError(next((text for text in complaints if "did you mean" in text), complaints[0]))
+
+
+class SweptRuns:
+    """The rows of a sweep, in files that are read as they are needed. ``Sweep`` draws and writes them."""
+
+    def __init__(self, plan: Plan, paths: Sequence[Path]) -> None:
+        self._plan, self._paths = plan, [str(path) for path in paths]
+        with self._opened() as connection:
+            counts = "count(*), count(impossible), count(failed), any_value(impossible)"
+            (figures,) = connection.sql(f"select {counts} from swept").fetchall()
+        self.configurations, self.impossible, self.failed, reason = figures
+        """How many there are; of these, how many cannot be, and how many runs failed or failed their own check."""
+        if self.impossible == self.configurations and plan.shard is None:
+            raise InputError(f"no configuration of the sweep is possible: {reason}")
+
+    def _opened(self) -> Any:
+        import duckdb  # start-up time
+
+        # One thread keeps the order of rows, and with it the bytes of what is written.
+        connection = duckdb.connect(config={"threads": 1})
+        varied = [
+            f"cast({_quoted(MARK + column)} as {kind}) as {_quoted(column)}"
+            for column, kind in zip(self._plan.columns, self._plan.types, strict=True)
+        ]
+        files = "[" + ", ".join("'" + path.replace("'", "''") + "'" for path in self._paths) + "]"
+        # Where nothing came of a configuration, its system is that which was asked for.
+        system = f"coalesce(system, {_quoted(MARK + SYSTEM)}) as system"
+        told = {SYSTEM: system}
+        if self._plan.is_counted:
+            told[DRIVES] = f"cast(nullif({_quoted(MARK + DRIVES)}, '') as bigint) as drives"
+        others = [told.get(name, _quoted(name)) for name in self._plan.column_names if name not in self._plan.columns]
+        connection.execute(
+            f"create view placed as select row_number() over () as place, {', '.join([*varied, *others])} "
+            f"from read_parquet({files})"
+        )
+        connection.execute("create view swept as select * exclude (place) from placed order by place")
+        return connection
+
+    @property
+    def notes(self) -> list[str]:
+        """Which stated figures the varied keys drop, in one line a system.
+
+        >>> swept = hs.sweep("cheetah-x15-36lp", vary={"depth": [1, 4], "requests": [100], "warm_up": [0]})
+        >>> swept.notes
+        []
+        """
+        return self._plan.notes
+
+    @property
+    def systems(self) -> list[str]:
+        """Those that were swept."""
+        return self._plan.systems
+
+    @property
+    def varied(self) -> list[str]:
+        """The columns of what has several values: the system, the fields of the sweep, the drives of a capacity."""
+        axes = zip(self._plan.columns, self._plan.design.axes, strict=True)
+        several = [column for column, axis in axes if not isinstance(axis, Listed) or len(axis.values) > 1]
+        named = [SYSTEM, *several] if len(self.systems) > 1 else several
+        return [*named, DRIVES] if self._plan.is_counted else named
+
+    @property
+    def is_grid(self) -> bool:
+        """Whether its points lie on lines: not those of a sample."""
+        return self._plan.design.sample == "grid"
+
+    @property
+    def column_names(self) -> list[str]:
+        """What was varied, then the columns of results, then why a configuration is ``impossible`` or ``failed``."""
+        return self._plan.column_names
+
+    def rows(
+        self, order: str | None = None, descending: bool = False, limit: int | None = None, where: str | None = None
+    ) -> list[dict[str, Any]]:
+        """Rows as dicts, in the order of the design, or by a column; those without a value in it are left out.
+
+        ``where`` is a condition on columns, in DuckDB's SQL: ``"p99_ms < 20 and bottleneck != 'bus'"``. Names with dots
+        or brackets stand in quotation marks. Raises ``InputError`` for what is not a condition.
+
+        >>> swept = hs.sweep("cheetah-x15-36lp", vary={"depth": [1, 4], "requests": [100], "warm_up": [0]})
+        >>> [row["depth"] for row in swept.rows(order="iops", descending=True)]
+        [4, 1]
+        """
+        return self._asked_rows(order, descending, limit, where, "* exclude (place)")
+
+    def _asked_rows(
+        self, order: str | None, descending: bool, limit: int | None, where: str | None, columns: str
+    ) -> list[dict[str, Any]]:
+        import duckdb  # start-up time
+
+        conditions, by = [], "place"
+        if where is not None:
+            self._plan.check_where(where)
+            conditions.append(f"({where})")
+        if order is not None:
+            self._plan.check_column(order)
+            conditions.append(f"{_quoted(order)} is not null")
+            # Equals stay in the order of the design.
+            by = f"{_quoted(order)} {'desc' if descending else ''}, place"
+        query = f"select {columns} from placed where {' and '.join(conditions or ['true'])} order by {by}"
+        with self._opened() as connection:
+            found = connection.sql(query + (f" limit {limit}" if limit is not None else ""))
+            try:
+                return [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
+            except duckdb.ConversionException as error:
+                # Seen by values alone: text that is compared with numbers.
+                raise _no_condition(str(where), _reason(error)) from None
+
+    def asked(self, where: str | None = None) -> list[Asked]:
+        """How the first of the configurations, as many as a report lists, are asked for again.
+
+        >>> swept = hs.sweep("cheetah-x15-36lp", vary={"depth": [1, 4], "requests": [100], "warm_up": [0]})
+        >>> [one.values["depth"] for one in swept.asked()]
+        ['1', '4']
+        """
+        found = []
+        for row in self._asked_rows(None, False, ASKED_MAX, where, "*"):
+            asked, values = self._plan.asked(row["place"] - 1)
+            (spec,) = _native.specifications(asked | {"points": [list(values.values())]})
+            if "system" not in spec:
+                continue
+            described = described_of(spec)
+            name, part = asked["system"]["name"], asked["system"]["part"]
+            of_system, of_demand = (asked[of]["blueprint"] if asked[of] else None for of in (SYSTEM, DEMAND))
+            system = f"{name}@{part}" if part else name
+            why = "the page does not have its schedule of faults" if values.get(FAULTS, "none") != "none" else ""
+            figures = figures_of(row)
+            demand = self._plan.workload or ""
+            found.append(Asked(system, demand, values, figures, described, of_system, of_demand, why))
+        return found
+
+    def rows_with_model_errors(
+        self, order: str, descending: bool, limit: int, where: str | None = None
+    ) -> list[dict[str, Any]]:
+        """As ``rows``, each with how far its model may be from its device, as results have it. Of a twin, some of its
+        sample are run for that, each for 10,000 requests at most.
+
+        >>> swept = hs.sweep("cheetah-x15-36lp", vary={"depth": [1, 4], "requests": [100], "warm_up": [0]})
+        >>> [row["iops_model_low"] < row["iops"] for row in swept.rows_with_model_errors("iops", True, 1)]
+        [True]
+        """
+        places = self._asked_rows(order, descending, limit, where, "place")
+        rows = self.rows(order, descending, limit, where)
+        specs = [self._plan.specified(place["place"] - 1) for place in places]
+        told = model_errors(specs, rows, lambda sampled: _native.run(sampled))
+        return [row | columns_of(one) for row, one in zip(rows, told, strict=True) if one is not None]
+
+    def reasons(self, of: str = "impossible", limit: int = 3) -> list[tuple[str, int]]:
+        """Why configurations are ``impossible`` or ``failed``, and how many for each reason, the commonest first.
+
+        >>> swept = hs.sweep("cheetah-x15-36lp", vary={"depth": [1, 4], "requests": [100], "warm_up": [0]})
+        >>> swept.reasons()
+        []
+        """
+        with self._opened() as connection:
+            column = _quoted(of)
+            query = f"select {column}, count(*) from swept where {column} is not null group by 1 order by 2 desc, 1"
+            return [(why, count) for why, count in connection.sql(f"{query} limit {limit}").fetchall()]
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+        """The table as Parquet: the same bytes for the same sweep, however it was carried out.
+
+        >>> swept = hs.sweep("cheetah-x15-36lp", vary={"depth": [1, 4], "requests": [100], "warm_up": [0]})
+        >>> swept.to_parquet("sweep.parquet")
+        """
+        self._copy(path, PARQUET)
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """The table as CSV.
+
+        >>> swept = hs.sweep("cheetah-x15-36lp", vary={"depth": [1, 4], "requests": [100], "warm_up": [0]})
+        >>> swept.to_csv("sweep.csv")
+        """
+        self._copy(path, CSV)
+
+    def _copy(self, path: str | os.PathLike[str], how: str) -> None:
+        with self._opened() as connection:
+            # A table of its own, since what Parquet looks like shows how the rows came to its writer.
+            connection.execute("create temp table whole as select * from swept")
+            write_all([(path, lambda draft: copy_to(connection, "whole", draft, how))])
+
+    def to_shard(self, path: str | os.PathLike[str]) -> None:
+        """The table of a shard, which says of itself what it is: ``shards.merge`` puts all of them together.
+
+        >>> vary = {"depth": [1, 4], "requests": [100], "warm_up": [0]}
+        >>> hs.sweep("cheetah-x15-36lp", vary=vary, shard="2/2").to_shard("second.parquet")
+        """
+        shard = self._plan.shard or Shard()
+        with self._opened() as connection:
+            connection.execute("create temp table whole as select * from swept")
+            write_all([(path, lambda draft: copy_shard(connection, "whole", draft, self._plan.hash, shard))])
+
+    def __len__(self) -> int:
+        return int(self.configurations)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,360 @@
+"""The data of a fit: settings that were tried, those that are left, and what they say of the unknowns."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from itertools import combinations
+from pathlib import Path
+from typing import Self
+
+from headstack import _native
+from headstack._native import InputError
+from headstack.io.json_text import read_json
+from headstack.io.stored import Stored
+from headstack.results.table import Row
+from headstack.simulation.designs import Axis, Listed, Range
+from headstack.studies.fits.files import Fit, Unknown
+from headstack.studies.fits.search import Point
+from headstack.studies.power import Tolerance, amount
+
+STORED = Stored("inverse study")
+
+BAND = (0.05, 0.95)
+"""Of settings that reproduce the figures, nine of ten lie between."""
+
+PARTS = 8
+"""Equal parts of a prior, to draw what is left of it."""
+
+EVEN = 1 + 1e-9
+"""A figure at its tolerance is within it, whichever way it was rounded."""
+
+WIDER = (1.0, 1.25, 1.5, 2.0, 3.0)
+"""Times the tolerance: how many settings would do if the figures were not held so closely."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A published figure: one, or a range."""
+
+    name: str
+    low: float
+    high: float
+    held_out: bool
+
+    def error(self, found: float | None, tolerance: Tolerance) -> float:
+        """How far it is off, in tolerances: from -1 to 1 it is reproduced."""
+        if found is None:
+            return math.inf
+        return tolerance.error({"low": self.low, "high": self.high, "found": found}) / tolerance.amount
+
+    @property
+    def published(self) -> str:
+        """In words."""
+        return amount(self.low) if self.low == self.high else f"{amount(self.low)} to {amount(self.high)}"
+
+
+def figures_of(fit: Fit, rows: Sequence[Row]) -> list[Figure]:
+    """The figures in the order of the query. Raises ``InputError`` where they are none, or cannot be held out."""
+    if not rows:
+        raise fit.error("sql", "the query gives no rows")
+    missing = {"figure", "found", *(("published",) if "published" in rows[0] else ("low", "high"))} - {*rows[0]}
+    if missing:
+        raise fit.error("sql", f"gives {', '.join(rows[0])}; figure, found, and published or low and high, are needed")
+    figures = [_figure(fit, row) for row in rows]
+    names = [figure.name for figure in figures]
+    for name in names:
+        if names.count(name) > 1:
+            raise fit.error("sql", f"there are {names.count(name)} rows of the figure {name!r}; one is needed")
+    for place, name in enumerate(fit.held_out):
+        if name not in names:
+            raise fit.error(f"held_out[{place}]", f"no figure is called {name!r}; there are {', '.join(names)}")
+    if all(figure.held_out for figure in figures):
+        raise fit.error("held_out", "all figures are held out, so that settings are chosen by none")
+    return figures
+
+
+def _figure(fit: Fit, row: Row) -> Figure:
+    name = str(row["figure"])
+    low, high = (row["published"],) * 2 if "published" in row else (row["low"], row["high"])
+    if low is None or high is None:
+        raise fit.error("sql", f"the figure {name!r} has nothing published")
+    if fit.tolerance.unit == "%" and 0 in (low, high):
+        raise fit.error("tolerance", f"a percentage of the published 0 of {name!r} is 0; state an amount")
+    return Figure(name, float(low), float(high), name in fit.held_out)
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A setting and its figures."""
+
+    point: Point
+    setting: Mapping[str, str]
+    rows: tuple[Row, ...]
+    tolerance: Tolerance
+
+    def found(self, figure: Figure) -> float | None:
+        """What its runs come to; ``None`` where they have no such figure."""
+        found = next((row["found"] for row in self.rows if str(row["figure"]) == figure.name), None)
+        return None if found is None else float(found)
+
+    def error(self, figure: Figure) -> float:
+        """How far a figure is off, in tolerances: from -1 to 1 it is reproduced."""
+        return figure.error(self.found(figure), self.tolerance)
+
+    def distance(self, figures: Iterable[Figure]) -> float:
+        """That of the fitted figure that is off the farthest."""
+        return max(abs(self.error(figure)) for figure in figures if not figure.held_out) / EVEN
+
+
+@dataclass(frozen=True)
+class Left:
+    """What is left of an unknown: of settings that reproduce the figures."""
+
+    name: str
+    what: str
+    why: str
+    prior: str
+    is_told: bool
+    """The figures tell something of it: what is left differs from the prior by more than chance."""
+    median: str | None
+    """Of a range; with where nine of ten lie."""
+    low: str | None
+    high: str | None
+    shares: Mapping[str, float]
+    """Of listed values."""
+    parts: tuple[str, ...]
+    """The listed values, or where each of eight equal parts of the prior begins."""
+    steps: tuple[float, ...]
+    """What share of the settings lies in each of these parts."""
+
+
+@dataclass(frozen=True)
+class RowFound:
+    """A figure, and what the settings made of it."""
+
+    figure: str
+    published: str
+    low: float
+    high: float
+    held_out: bool
+    alone: float | None
+    """How near any setting came to it, in the tolerance's unit."""
+    nearest: float | None
+    """What the setting that is nearest to all fitted figures gives."""
+    median: float | None
+    """Of the settings that reproduce the fitted figures; with where nine of ten lie."""
+    band_low: float | None
+    band_high: float | None
+    is_within: bool
+    """The median, else what the nearest setting gives, is within the tolerance."""
+    share_within: float
+    """Of settings that reproduce the fitted figures."""
+
+
+@dataclass(frozen=True)
+class FitData:
+    """The settings that a fit tried and left, and what they say of the unknowns. ``Fitted`` draws and writes them."""
+
+    fit: str
+    title: str
+    question: str
+    summary: str
+    tolerance: Tolerance
+    settings: int
+    """That were to be tried at most."""
+    seed: int
+    tried: int
+    """Different settings."""
+    is_whole: bool
+    """There are no others."""
+    reproducing: int
+    """All fitted figures."""
+    equal_weight: float
+    """As many settings of equal weight would tell as much as these."""
+    distance: float | None
+    """Of the nearest setting, in tolerances; ``None`` where no setting has all figures."""
+    nearest: Mapping[str, str]
+    wider: tuple[tuple[float, int], ...]
+    """How many settings would reproduce them with a tolerance so many times as wide."""
+    unknowns: tuple[Left, ...]
+    rows: tuple[RowFound, ...]
+    exclude: tuple[tuple[str, str], ...]
+    """Pairs of fitted figures that settings reach one by one, and none reaches together."""
+    each: tuple[Row, ...]
+    """Of the settings: its figures, its distance and its weight. None, and no summary, where it was read again."""
+    version: str
+
+    @classmethod
+    def of(
+        cls, fit: Fit, tried: Sequence[Tried], weights: Sequence[float], settings: int, seed: int, is_whole: bool
+    ) -> Self:
+        """What came of settings that were tried, each with the share of the prior that it stands for."""
+        figures = figures_of(fit, tried[0].rows)
+        distances = [one.distance(figures) for one in tried]
+        different = {tuple(one.setting.values()): distance for one, distance in zip(tried, distances, strict=True)}
+        nearest = min(range(len(tried)), key=distances.__getitem__)
+        equal_weight = _equal_weight(weights)
+        lefts = [
+            _left(unknown, [one.point[place] for one in tried], weights, equal_weight)
+            for place, unknown in enumerate(fit.unknowns)
+        ]
+        return cls(
+            fit=fit.name,
+            title=fit.title,
+            question=" ".join(fit.question.split()),
+            summary=" ".join(fit.summary.split()),
+            tolerance=fit.tolerance,
+            settings=settings,
+            seed=seed,
+            tried=len(different),
+            is_whole=is_whole,
+            reproducing=sum(distance <= 1 for distance in different.values()),
+            equal_weight=equal_weight,
+            distance=distances[nearest] if math.isfinite(distances[nearest]) else None,
+            nearest=dict(tried[nearest].setting),
+            wider=tuple((times, sum(distance <= times for distance in different.values())) for times in WIDER),
+            unknowns=tuple(lefts),
+            rows=tuple(_row(figure, tried, weights, tried[nearest]) for figure in figures),
+            exclude=tuple(_exclude(figures, tried)),
+            each=tuple(_settings(figures, tried, distances, weights)),
+            version=_native.version(),
+        )
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Self:
+        """Reads what ``to_json`` gave. Raises ``InputError`` where it is something else."""
+        file = Path(path)
+        told = STORED.upgraded(str(file), read_json(file))
+        tolerance = Tolerance.parse(told["tolerance"])
+        if tolerance is None:
+            raise InputError(f"{file}: tolerance: {told['tolerance']!r} is none")
+        of_lists = {
+            "tolerance": tolerance,
+            "wider": tuple((times, count) for times, count in told["wider"]),
+            "unknowns": tuple(
+                Left(**one | {"parts": tuple(one["parts"]), "steps": tuple(one["steps"])}) for one in told["unknowns"]
+            ),
+            "rows": tuple(RowFound(**one) for one in told["rows"]),
+            "exclude": tuple((one, other) for one, other in told["exclude"]),
+            "each": (),
+            "summary": "",
+        }
+        return cls(**{field.name: told[field.name] for field in fields(cls) if field.name not in of_lists} | of_lists)
+
+
+def _equal_weight(weights: Sequence[float]) -> float:
+    squares = math.fsum(weight * weight for weight in weights)
+    return 1 / squares if squares else 0.0
+
+
+def _left(unknown: Unknown, points: Sequence[float], weights: Sequence[float], equal_weight: float) -> Left:
+    axis = unknown.axis
+    parts = len(axis.values) if isinstance(axis, Listed) else PARTS
+    steps = [0.0] * parts
+    for share, weight in zip(points, weights, strict=True):
+        steps[int(share * parts)] += weight
+    is_told = equal_weight > 0 and _is_told(axis, points, weights, steps, equal_weight)
+    quantiles: list[str | None] = [None] * 3
+    if isinstance(axis, Range) and equal_weight:
+        quantiles = [axis.at(quantile(points, weights, at)) for at in (BAND[0], 0.5, BAND[1])]
+    return Left(
+        name=unknown.name,
+        what=unknown.what,
+        why=unknown.why,
+        prior=unknown.prior,
+        is_told=is_told,
+        median=quantiles[1],
+        low=quantiles[0],
+        high=quantiles[2],
+        shares=dict(zip(axis.values, steps, strict=True)) if isinstance(axis, Listed) and equal_weight else {},
+        parts=tuple(axis.at(part / parts) for part in range(parts)),
+        steps=tuple(steps),
+    )
+
+
+def _is_told(
+    axis: Axis, points: Sequence[float], weights: Sequence[float], steps: Sequence[float], count: float
+) -> bool:
+    """Whether ``count`` settings of the prior alone would be as uneven once in twenty at most: of listed values by the
+    sum of squares (Pearson), of a range by how far the shares run ahead of and behind even ones (Kuiper)."""
+    if isinstance(axis, Listed):
+        free = len(steps) - 1
+        squares = count * len(steps) * math.fsum((step - 1 / len(steps)) ** 2 for step in steps)
+        # The 95th percentile of chi-squared (Wilson and Hilferty).
+        return squares > free * (1 - 2 / (9 * free) + 1.645 * math.sqrt(2 / (9 * free))) ** 3
+    below, ahead, behind = 0.0, 0.0, 0.0
+    for share, weight in sorted(zip(points, weights, strict=True)):
+        if weight:
+            behind = max(behind, share - below)
+            below += weight
+            ahead = max(ahead, below - share)
+    root = math.sqrt(count)
+    return (ahead + behind) * (root + 0.155 + 0.24 / root) > 1.747
+
+
+def quantile(values: Sequence[float], weights: Sequence[float], at: float) -> float:
+    """The value that so much of the weight is at or below."""
+    pairs = sorted((value, weight) for value, weight in zip(values, weights, strict=True) if weight)
+    whole, below = math.fsum(weight for _, weight in pairs), 0.0
+    for value, weight in pairs:
+        below += weight
+        if below >= at * whole * (1 - 1e-12):
+            return value
+    raise AssertionError("nothing has any weight")
+
+
+def _row(figure: Figure, tried: Sequence[Tried], weights: Sequence[float], nearest: Tried) -> RowFound:
+    errors = [abs(one.error(figure)) for one in tried]
+    told = nearest.found(figure)
+    # A figure that is held out may be missing from settings that reproduce the others.
+    having = [
+        (one.found(figure) or 0.0, weight)
+        for one, weight, error in zip(tried, weights, errors, strict=True)
+        if weight and math.isfinite(error)
+    ]
+    low = median = high = None
+    if having:
+        values, shares = [value for value, _ in having], [share for _, share in having]
+        low, median, high = (quantile(values, shares, at) for at in (BAND[0], 0.5, BAND[1]))
+        told = median
+    tolerance = nearest.tolerance
+    return RowFound(
+        figure=figure.name,
+        published=figure.published,
+        low=figure.low,
+        high=figure.high,
+        held_out=figure.held_out,
+        alone=min(errors) * tolerance.amount if math.isfinite(min(errors)) else None,
+        nearest=nearest.found(figure),
+        median=median,
+        band_low=low,
+        band_high=high,
+        is_within=abs(figure.error(told, tolerance)) <= EVEN,
+        share_within=math.fsum(weight for weight, error in zip(weights, errors, strict=True) if error <= EVEN),
+    )
+
+
+def _exclude(figures: Sequence[Figure], tried: Sequence[Tried]) -> Iterator[tuple[str, str]]:
+    fitted = [figure for figure in figures if not figure.held_out]
+    reached = {
+        figure.name: {place for place, one in enumerate(tried) if abs(one.error(figure)) <= EVEN} for figure in fitted
+    }
+    for one, other in combinations(reached, 2):
+        if reached[one] and reached[other] and not reached[one] & reached[other]:
+            yield one, other
+
+
+def _settings(
+    figures: Sequence[Figure], tried: Sequence[Tried], distances: Sequence[float], weights: Sequence[float]
+) -> Iterator[Row]:
+    for number, (one, distance, weight) in enumerate(zip(tried, distances, weights, strict=True), 1):
+        yield {
+            "setting": number,
+            **one.setting,
+            **{figure.name: one.found(figure) for figure in figures},
+            "distance": distance if math.isfinite(distance) else None,
+            "weight": weight,
+        }

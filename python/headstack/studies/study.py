@@ -1,0 +1,62 @@
+"""A study as its file states it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headstack._native import InputError
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study as its file states it: see ``shipped/README.md``."""
+
+    name: str
+    """Of its folder."""
+    file: Path
+    """That states it."""
+    folder: Path
+    """Where the files lie that it names."""
+    csv: tuple[Path, ...]
+    """Files that are tables of it."""
+    title: str
+    question: str
+    sources: tuple[str, ...]
+    summary: str
+    grids: tuple[dict[str, Any], ...]
+    published: tuple[dict[str, Any], ...]
+    tables: tuple[dict[str, Any], ...]
+    chosen: tuple[dict[str, Any], ...]
+    open: tuple[dict[str, Any], ...]
+    tolerances: Mapping[str, str]
+    claims: tuple[dict[str, Any], ...]
+    pictures: tuple[dict[str, Any], ...]
+    lines: Mapping[str, int]
+    """The line of each key, by its path."""
+    choices: tuple[dict[str, Any], ...] = ()
+    """What is asked of ``headstack choose``, as the file states it."""
+
+    def error(self, path: str, message: str) -> InputError:
+        """What is wrong with the key at ``path``, such as ``claims[3].tolerance``, with its line."""
+        return wrong(self.file, self.lines, path, message)
+
+    def table_names(self) -> dict[str, Path]:
+        """The tables that lie beside the study, by name."""
+        return {table_name(path): path for path in self.csv}
+
+
+def table_name(path: Path) -> str:
+    """What a CSV file is called in queries."""
+    return path.stem.replace("-", "_")
+
+
+def wrong(file: Path, lines: Mapping[str, int], path: str, message: str) -> InputError:
+    """What is wrong with the key at ``path`` of a file, with its line or that of what it is in."""
+    known = path
+    while known and known not in lines:
+        known = known[: max(known.rfind("."), known.rfind("["), 0)]
+    place = f"{file}:{lines[known]}" if known else f"{file}"
+    return InputError(f"{place}: {path}: {message}")

@@ -1,0 +1,86 @@
+"""The data of the analysis of a trace."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from headstack._native import InputError, version
+from headstack.io.atomic_files import write_text
+from headstack.io.json_text import read_json
+from headstack.io.stored import Stored
+
+
+def _without_time_axis(told: dict[str, Any]) -> dict[str, Any]:
+    """Nothing was said of the course of figures, nor whose requests take how long."""
+    timeline: dict[str, Any] = {"bin_ns": 1, "block_bytes": None, "sampled_rate": None, "not_followed": 0, "bins": []}
+    return told | {"report": told["report"] | {"timeline": timeline, "latency": None, "phases": None}}
+
+
+STORED = Stored("analysis", steps=(_without_time_axis,))
+
+
+@dataclass(frozen=True)
+class Analysed:
+    """The report of one pass over a trace. ``Analysis`` draws and writes them."""
+
+    name: str
+    """The trace's."""
+    meta: dict[str, Any]
+    """What the trace says of itself, as ``Trace.info`` has it."""
+    report: dict[str, Any]
+    """Every figure: times in ns, places and lengths in bytes, shares from 0 to 1."""
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Everything as JSON text; written to ``path`` if one is given."""
+        told = STORED.head | {"trace": self.name, "version": version(), "meta": self.meta, "report": self.report}
+        # On one line: the map alone has up to 131,072 figures.
+        text = json.dumps(told, ensure_ascii=False, separators=(",", ":")) + "\n"
+        if path is not None:
+            write_text(path, text)
+        return text
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """What ``to_json`` wrote."""
+        try:
+            told = read_json(Path(path))
+            told = STORED.upgraded(os.fspath(path), dict(told))
+            return cls(told["trace"], told["meta"], told["report"])
+        except InputError:
+            raise
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(f"{os.fspath(path)}: is not an analysis of a trace: {error!r}") from None
+
+    @property
+    def workload_toml(self) -> str:
+        """A workload with the same mix, as a TOML file of the catalogue.
+
+        Raises ``InputError`` where the trace does not say enough.
+        """
+        text: str | None = self.report["environment"]["workload_toml"]
+        if text is None:
+            reason = next((n for n in self.report["notes"] if n.startswith("no workload")), "no workload")
+            raise InputError(f"{self.name}: {reason}")
+        return text
+
+    def to_workload(self, path: str | os.PathLike[str]) -> None:
+        """Writes ``workload_toml``."""
+        write_text(path, self.workload_toml)
+
+    def miss_ratio(self, cache: int) -> float:
+        """Misses over references in an LRU cache of that size, in bytes, or in requests where these were counted.
+
+        Between the points of the curve, eight an octave, it is that of the next smaller; raises ``InputError`` where
+        re-use is not counted.
+        """
+        reuse = self.report["reuse"]
+        if reuse is None:
+            raise InputError(f"{self.name}: re-use is not counted")
+        within = [
+            p for p in reuse["lru_curve"] if (p["cache"] if p["cache_bytes"] is None else p["cache_bytes"]) <= cache
+        ]
+        return float(within[-1]["miss_ratio"]) if within else 1.0

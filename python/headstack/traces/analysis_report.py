@@ -1,0 +1,326 @@
+"""The report of a trace's analysis: where, when, how large, how often again, how long."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from headstack._native import format_bytes, format_duration_ns, version
+from headstack.report.figures import Axis, Bars, Figure, Grid, Heat, Lines, Report, Section, Series
+from headstack.results.words import of_course, of_percentiles
+from headstack.traces.analysis_time import distribution, over_time, phases, whose
+
+if TYPE_CHECKING:
+    from headstack.traces.analysed import Analysed
+
+Found = dict[str, Any]
+
+RATES_MAX = 300
+"""Points of a rate over time: more would be a smear."""
+SIZES_MAX = 14
+"""More sizes than this are drawn by powers of two."""
+DEPTH_MAX = 1_024
+"""The report counts greater depths as this one."""
+DURATIONS = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1, "ns"))
+SPANS = ((86_400e9, "days"), (3_600e9, "h"), (60e9, "min"), *DURATIONS)
+BYTES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1, "B"))
+
+
+def report_of(found: Analysed) -> Report:
+    """Everything that pictures of the analysis show, as a report."""
+    told = found.report
+    sections = [
+        Section("Addresses over time", "", list(_maps(told))),
+        Section("Arrivals", "", [*_rate(told), *_gaps(told)]),
+        Section("Over time", "", list(over_time(told, unit(told["duration_ns"], SPANS)))),
+        Section("Sizes and operations", "", [*_sizes(told), *_mix(told)]),
+        Section("Re-use", "", list(_reuse(told))),
+        Section(
+            "Requests in flight and response times",
+            "",
+            [*_depth(told), *_response(told), *distribution(told), *phases(told), *whose(told)],
+        ),
+    ]
+    remarks = [*(f"{note[:1].upper()}{note[1:]}." for note in told["notes"]), f"{caption(found)}."]
+    shown = [section for section in sections if section.figures]
+    return Report(found.name, "", f"{summary(told)}.", shown, version=version(), remarks="\n\n".join(remarks))
+
+
+# Figures.
+
+
+def _maps(report: Found) -> Iterable[Figure]:
+    for kind in ("reads", "writes"):
+        if report["heat"] is None or not report["heat"][kind]:
+            continue
+        cells, cell_ns, cell_bytes = map_of(report, kind)
+        time_ns, time_unit = unit(report["duration_ns"], SPANS)
+        place_bytes, place_unit = unit(report["highest_end_bytes"], BYTES)
+        several = ", devices over each other" * (len(report["devices"]) > 1)
+        yield Heat(
+            f"map-{kind}",
+            f"Addresses over time: {map_title(report, kind)}",
+            Axis(f"Time ({time_unit})"),
+            (0, len(cells[0]) * cell_ns / time_ns),
+            Axis(f"Address ({place_unit}){several}"),
+            (0, len(cells) * cell_bytes / place_bytes),
+            cells,
+            f"requests in {format_duration_ns(cell_ns)} × {format_bytes(cell_bytes)}",
+            says=_of_map(cells, map_title(report, kind)),
+        )
+
+
+def _of_map(cells: Sequence[Sequence[int]], what: str) -> str:
+    """How much of all goes to the few places that are busiest."""
+    counts = sorted(map(sum, cells), reverse=True)
+    busiest = sum(counts[: max(1, round(len(counts) / 10))])
+    never = sum(count == 0 for count in counts)
+    idle = f", and {100 * never / len(counts):.0f} % get none" if never else ""
+    return f"The busiest tenth of the addresses gets {100 * busiest / (sum(counts) or 1):.0f} % of the {what}{idle}."
+
+
+def _rate(report: Found) -> Iterable[Figure]:
+    bins, width_ns = report["rate"]["bins"], report["rate"]["bin_ns"]
+    # The last one ends early, unless it is all there is.
+    complete = bins[: report["duration_ns"] // width_ns] or bins
+    if not complete:
+        return
+    time_ns, time_unit = unit(report["duration_ns"], SPANS)
+    fold = -(-len(complete) // RATES_MAX)
+    parts = [complete[start : start + fold] for start in range(0, len(complete) - len(complete) % fold, fold)]
+    width_ns *= fold
+    middles = [(index + 0.5) * width_ns / time_ns for index in range(len(parts))]
+    series = [
+        Series(name, middles, [sum(map(count, part)) * 1e9 / width_ns for part in parts])
+        for name, count in kinds(report)
+    ]
+    series = [one for one in series if any(one.y)]
+    width = format_duration_ns(width_ns)
+    totals = [sum(entry["requests"] for entry in part) * 1e9 / width_ns for part in parts]
+    axes, note = (Axis(f"Time ({time_unit})", log=False), Axis("Rate (IO/s)")), f"In bins of {width}."
+    yield Lines("rate", "Rate", *axes, series, note, says=of_course(totals, "IO/s in all"))
+
+
+def _gaps(report: Found) -> Iterable[Figure]:
+    bins = report["arrivals"]["gap_histogram_ns"]
+    if not bins:
+        return
+    total = sum(entry["count"] for entry in bins)
+    groups = [f"from {format_duration_ns(entry['from'])}" for entry in bins]
+    shares = Series("gaps", (), [100 * entry["count"] / total for entry in bins])
+    gaps, variation = report["arrivals"]["gaps_ns"], report["arrivals"]["gap_variation"]
+    note = f"Mean {format_duration_ns(round(gaps['mean']))}, coefficient of variation {figures(variation)}."
+    axis = Axis("Share of the gaps (%)", log=False)
+    half, nearly_all = (format_duration_ns(gaps[key]) for key in ("p50", "p99"))
+    says = f"Half of the requests follow within {half}, 99 of 100 within {nearly_all}."
+    yield Bars("gaps", "Time from a request to the next", axis, groups, [shares], note, says=says)
+
+
+def _sizes(report: Found) -> Iterable[Figure]:
+    classes = size_classes(report)
+    if not classes:
+        return
+    total = sum(entry["requests"] for entries in classes.values() for entry in entries)
+    groups = [format_bytes(length) for length in classes]
+    series = [
+        Series(name, (), [100 * sum(map(count, entries)) / total for entries in classes.values()])
+        for name, count in kinds(report)
+    ]
+    exact = is_exact(report)
+    note = f"Mean {format_bytes(round(report['sizes']['mean_bytes'] or 0))}."
+    note += "" if exact else " Sizes from each one up to twice as much."
+    shown = [one for one in series if any(one.y)]
+    axis = Axis("Share of the requests (%)", log=False)
+    counts = [sum(entry["requests"] for entry in entries) for entries in classes.values()]
+    at_least = "" if exact else "from "
+    says = f"Most are {at_least}{groups[counts.index(max(counts))]}: {100 * max(counts) / total:.0f} % of the requests."
+    yield Bars("sizes", "Sizes", axis, groups, shown, note, says=says)
+
+
+def _mix(report: Found) -> Iterable[Figure]:
+    found = report["environment"]
+    if found["read_share"] is None:
+        return
+    shares = ((found["read_share"], found["read_random_share"]), (1 - found["read_share"], found["write_random_share"]))
+    if found["random_share"] is None:
+        reads, writes = 100 * found["read_share"], 100 * (1 - found["read_share"])
+        says = f"{reads:.0f} % reads; {writes:.0f} % writes."
+        yield Grid(
+            "mix", "Reads and writes", ("reads", "writes"), "", ("requests",), "", [[reads], [writes]], "%", says=says
+        )
+        return
+    values = [[100 * share * (1 - (random or 0)), 100 * share * (random or 0)] for share, random in shares]
+    rows, columns = ("reads", "writes"), ("sequential", "random")
+    told = [
+        f"{100 * share:.0f} % {what}" + (f", {100 * random:.0f} % of them random" if random is not None else "")
+        for what, (share, random) in zip(rows, shares, strict=True)
+    ]
+    title, unit_of_all, says = "Sequential and random", "% of the reads and writes", f"{'; '.join(told)}."
+    yield Grid("mix", title, rows, "", columns, "", values, unit_of_all, says=says)
+
+
+def _reuse(report: Found) -> Iterable[Figure]:
+    reuse = report["reuse"]
+    if reuse is None or not reuse["references"]:
+        return
+    curve, by_block = reuse["lru_curve"], reuse["block_bytes"] is not None
+    bounds: dict[str, Any] = {}
+    note = "Exact."
+    if reuse["sampled_rate"] < 1:
+        bounds = {end: [100 * point[end] for point in curve] for end in ("low", "high")}
+        note = f"From 1 in {1 / reuse['sampled_rate']:,.0f} blocks, with a band of 95 %."
+    factor, name = unit(max(point["cache_bytes"] for point in curve), BYTES) if by_block else (1, "requests")
+    caches = [point["cache_bytes"] / factor if by_block else point["cache"] for point in curve]
+    misses = Series("misses", caches, [100 * point["miss_ratio"] for point in curve], **bounds)
+    axes = Axis(f"Cache ({name})", log=True), Axis("Misses (%)", log=False)
+    yield Lines("misses", "Misses of an LRU cache", *axes, [misses], note, says=_of_misses(misses, name))
+
+
+def _of_misses(misses: Series, unit_of_caches: str) -> str:
+    """What the largest cache spares, with its interval, and with how little of it half of that is had."""
+
+    def spared(n: int) -> float:
+        return 100 - (misses.y[n] or 0.0)
+
+    last = len(misses.x) - 1
+    if spared(last) < 0.05:
+        return f"No cache of up to {figures(misses.x[last] or 0.0)} {unit_of_caches} spares an access."
+    half = next(n for n in range(len(misses.x)) if spared(n) >= spared(last) / 2)
+    caches = [f"{figures(misses.x[n] or 0.0)} {unit_of_caches}" for n in (last, half)]
+    low, high = (100 - (ends[last] or 0.0) if ends else None for ends in (misses.high, misses.low))
+    between = f" ({low:.1f} to {high:.1f})" if low is not None and high is not None else ""
+    return (
+        f"A cache of {caches[0]} spares {spared(last):.1f} %{between} of the accesses, one of {caches[1]} half of that."
+    )
+
+
+def _depth(report: Found) -> Iterable[Figure]:
+    depth = report["depth"]
+    if depth is None:
+        return
+    groups, shares = zip(*depth_classes(depth), strict=True)
+    note = f"Mean {figures(depth['mean'])}, most {depth['max']:,}."
+    axis, most = Axis("Share of the time (%)", log=False), shares.index(max(shares))
+    says = f"Most of the time {groups[most]} in flight: {shares[most]:.0f} % of it."
+    yield Bars("depth", "Requests in flight", axis, groups, [Series("time", (), shares)], note, says=says)
+
+
+def _response(report: Found) -> Iterable[Figure]:
+    if report["depth"] is None:
+        return
+    percents = {"p50": 50, "p90": 90, "p95": 95, "p99": 99, "p999": 99.9, "max": 100}
+    # Reads have one colour in all figures.
+    series = [
+        Series(name, list(percents.values()), [entry[key] / 1e6 for key in percents], thing=f"{name}s")
+        for name, entry in report["response"]["by_operation_ns"].items()
+    ]
+    axes = Axis("Percentile (%)"), Axis("Response time (ms)")
+    told: dict[str, dict[float, float]] = {
+        name: {50: entry["p50"] / 1e6, 99: entry["p99"] / 1e6}
+        for name, entry in report["response"]["by_operation_ns"].items()
+    }
+    title, says = "Response times by percentile", of_percentiles(told)
+    yield Lines("response", title, *axes, series, x_is_percentile=True, says=says)
+
+
+# What pictures and reports say alike.
+
+
+def summary(report: Found) -> str:
+    """The trace in one line."""
+    long = "" if report["first_arrival_ns"] is None else f" in {format_duration_ns(report['duration_ns'])}"
+    parts = [f"{report['requests']:,} requests{long}"]
+    if report["requests_per_s"] is not None:
+        parts.append(f"{figures(report['requests_per_s'])} IO/s, {figures(report['bytes_per_s'] / 1e6)} MB/s")
+    parts.append(f"{format_bytes(report['bytes'])} moved")
+    if report["highest_end_bytes"] is not None:
+        parts.append(f"addresses up to {format_bytes(report['highest_end_bytes'])}")
+    devices = len(report["devices"])
+    parts.append(f"{devices} device{'s' * (devices != 1)}")
+    return "; ".join(parts)
+
+
+def caption(found: Analysed) -> str:
+    """What the figure needs to be made again."""
+    origin = ", ".join(dict.fromkeys(entry["format"] for entry in found.meta["origin"]))
+    steps = "; ".join(found.meta.get("steps", []))
+    return f"Analysed by headstack {version()}; format {origin}" + bool(steps) * f"; steps: {steps}"
+
+
+def map_title(report: Found, kind: str) -> str:
+    """What a map shows: of reads also requests of which the trace does not say what they did."""
+    known = report["operations"].get("read", {"requests": 0})["requests"]
+    unknown = report["operations"].get("unknown", {"requests": 0})["requests"]
+    return kind if kind == "writes" or not unknown else "reads and requests of unknown kind" if known else "requests"
+
+
+def map_of(report: Found, kind: str) -> tuple[list[list[int]], int, int]:
+    """Requests by address, the lowest first, and by time; what a cell is of time in ns, and of addresses in bytes."""
+    heat = report["heat"]
+    columns = max(len(heat["reads"]), len(heat["writes"]))
+    rows = max(len(column) for column in (*heat["reads"], *heat["writes"]))
+    fold = coarseness(heat, columns * rows)
+    columns, rows = -(-columns // fold), -(-rows // fold)
+    cells = [[0] * columns for _ in range(rows)]
+    for place, column in enumerate(heat[kind]):
+        for row, count in enumerate(column):
+            cells[row // fold][place // fold] += count
+    return cells, fold * heat["column_ns"], fold * heat["row_bytes"]
+
+
+def coarseness(heat: Found, cells: int) -> int:
+    """Cells along each axis that are drawn as one, so that the few requests of a sparse map are seen."""
+    touched = max(sum(count > 0 for column in heat[kind] for count in column) for kind in ("reads", "writes"))
+    return 1 if touched > 0.08 * cells else 2 if touched > 0.01 * cells else 4
+
+
+def is_exact(report: Found) -> bool:
+    """Whether each size stands for itself."""
+    return len(report["sizes"]["sizes"]) <= SIZES_MAX
+
+
+def size_classes(report: Found) -> dict[int, list[Found]]:
+    """Entries by size in bytes: exact where they are few, else by powers of two."""
+    classes: dict[int, list[Found]] = {}
+    for entry in report["sizes"]["sizes"]:
+        length = entry["length_bytes"]
+        lowest = length if is_exact(report) or not length else 1 << (length.bit_length() - 1)
+        classes.setdefault(lowest, []).append(entry)
+    return classes
+
+
+def depth_classes(depth: Found) -> list[tuple[str, float]]:
+    """Percent of the time by requests in flight, from each power of two up to the next."""
+    shares = depth["time_shares"]
+    lows = [0, *(1 << power for power in range(11) if 1 << power < max(2, len(shares)))]
+    return [(depths(low, depth["max"]), 100 * sum(shares[low : max(1, 2 * low)])) for low in lows]
+
+
+def depths(low: int, most: int) -> str:
+    """The depths from a power of two up to the next, or to the greatest."""
+    high = min(2 * low - 1, most)
+    if low == DEPTH_MAX < most:
+        return f"≥{low:,}"
+    return str(low) if high <= low else f"{low}–{high}"
+
+
+def kinds(report: Found) -> list[tuple[str, Callable[[Found], int]]]:
+    """What requests are made up of: name, how many of an entry's."""
+    return [
+        ("reads", lambda entry: entry["reads"]),
+        ("writes", lambda entry: entry["writes"]),
+        (
+            "kind not recorded" if "unknown" in report["operations"] else "others",
+            lambda entry: entry["requests"] - entry["reads"] - entry["writes"],
+        ),
+    ]
+
+
+def figures(value: float) -> str:
+    """A number with about three digits that count."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def unit(value: float, units: tuple[tuple[float, str], ...]) -> tuple[float, str]:
+    """The greatest unit of which the value has two or more."""
+    return next((entry for entry in units if value >= 2 * entry[0]), units[-1])

@@ -1,0 +1,55 @@
+"""The analysis of a stored trace in parts, here or on a cluster: the report is that of one pass."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from headstack import _native
+from headstack.simulation.chunks.chunk import Chunk
+from headstack.simulation.chunks.chunked import finish
+from headstack.simulation.chunks.parts import identity
+
+PART_REQUESTS = 1 << 21
+"""Requests of a part, at least: it ends with a row group. Analysed in a second or two, and sent as some megabytes."""
+
+
+def analyzed_in_parts(
+    source: dict[str, Any],
+    options: Mapping[str, Any],
+    name: str,
+    *,
+    store: str | os.PathLike[str] | None,
+    executor: str,
+    progress: Callable[[int], object] | None,
+) -> dict[str, Any]:
+    """Carries out the parts of ``source``, but for those that are stored, and merges them: metadata and report.
+
+    ``progress`` hears the requests. Where a trace is cut follows from its files, so that neither executor nor number of
+    workers changes a byte.
+    """
+    # Workers may have started in another folder: they find the files by their absolute paths.
+    there = source | {"paths": [os.path.abspath(path) for path in source["paths"]]}
+    planned = _native.trace_parts(there, PART_REQUESTS)
+    asked = {"name": name, "trace": there, "files": identity(there["paths"]), "options": options}
+    parts = planned["parts"]
+    chunks = (Chunk.of(asked | {"parts": [part]}, first) for first, part in enumerate(parts))
+
+    def tell(share: float) -> None:
+        if progress is not None:
+            progress(round(share * planned["requests"]))
+
+    paths = finish(chunks, len(parts), store=store, executor=executor, progress=tell)
+    return _native.trace_merge_parts(source, options, reading(iter(paths)))
+
+
+def reading(paths: Iterator[Path]) -> Callable[[], bytes | None]:
+    """What gives the bytes of one file after the other, and nothing at the end."""
+
+    def read() -> bytes | None:
+        path = next(paths, None)
+        return None if path is None else path.read_bytes()
+
+    return read

@@ -1,0 +1,231 @@
+"""What caches would make of a trace: misses of many policies at many sizes, what goes to the back end, and response
+times before a system of the catalogue."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from headstack import _native
+from headstack._native import InputError
+from headstack.io.values import choice, duration_ns, number, percent, size_bytes, whole
+from headstack.simulation.runs import System, loaded
+from headstack.traces.cache_report import misses_of, report_of
+from headstack.traces.traces import Progress, Trace
+
+if TYPE_CHECKING:
+    from headstack.report.figures import Report
+from headstack.traces.cache_runs import CacheRuns, policies_of
+
+USUAL = "lru,arc,s3-fifo,belady"
+
+UNITS = ("blocks", "objects", "bytes")
+
+WRITES = ("through", "back", "around", "read-only")
+
+OUTSIDE = ("refuse", "fold", "drop")
+
+POINTS = 8
+"""Sizes of a range, where nobody says how many."""
+
+SMALLEST = 0.01
+"""Of what a trace touches: the smallest cache, where nobody says which."""
+
+
+def caches(
+    trace: Trace | str | os.PathLike[str],
+    policies: str | Iterable[str] = USUAL,
+    sizes: str | int | Iterable[str | int] | None = None,
+    *,
+    points: int = POINTS,
+    block: str = "4KiB",
+    holds: str = "blocks",
+    writes: str = "through",
+    dirty: str = "100%",
+    destage: str = "64KiB",
+    admit: str = "all",
+    sample: float | None = None,
+    samples: int = 8,
+    seed: int = 0,
+    memory: str = "1GiB",
+    behind: System | None = None,
+    hit_time: str = "100us",
+    outside: str = "refuse",
+    progress: Progress | None = None,
+) -> CacheLab:
+    """What caches of these policies and sizes would make of a trace, in one reading of it.
+
+    A size is one of bytes (``"1GiB"``), a number of blocks or objects, or a range with ``points`` sizes, each as many
+    times the one before (``"1GiB..1TiB"``); where none is given, they reach from a hundredth of what the trace touches
+    to all of it. A cache ``holds`` ``"blocks"`` of ``block`` bytes, ``"objects"``, whole requests known by their first
+    byte, or ``"bytes"`` of such. ``writes`` are taken in and go ``"through"`` at once or ``"back"`` when they leave or
+    more than ``dirty`` of the cache is dirty, in runs of up to ``destage``; they go ``"around"`` and update what is
+    held, or the cache is ``"read-only"``, and they throw it out. ``admit`` takes in ``"all"`` that misses, what misses
+    for the ``"second"`` time, requests up to a size (``"64KiB"``), or a share by chance (``"50%"``).
+
+    With ``sample``, such as 0.01, ``samples`` independent samples of so many of the blocks stand for all, and figures
+    have a band. What misses is replayed in virtual time on a system ``behind`` the cache, where one is named; a hit
+    takes ``hit_time``.
+
+    >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
+    >>> lab = hs.caches("t.parquet", "lru,belady", "1MiB")
+    >>> lab.miss_ratio("belady", lab.rows[1]["cache"]) <= lab.miss_ratio("lru", lab.rows[0]["cache"])
+    True
+    """
+    traced = trace if isinstance(trace, Trace) else Trace(trace)
+    asked: dict[str, Any] = {
+        "policies": policies_of(policies),
+        "sizes": [],
+        "unit": unit_of(holds, block),
+        "writes": choice("writes", writes, WRITES),
+        "dirty_share": percent("dirty", dirty) / 100,
+        "destage_bytes": size_bytes("destage", destage),
+        "admission": admission_of(admit),
+        "rate": 1.0 if sample is None else sample,
+        "samples": samples,
+        "seed": seed,
+        "memory_bytes": size_bytes("memory", memory),
+    }
+    if behind is not None and sample is not None:
+        raise InputError("a system behind a cache has to see all that misses; leave one of them out", key="sample")
+    before = None
+    if behind is not None:
+        (system,) = loaded(behind, {})
+        if isinstance(system, str | os.PathLike) or system.span is not None:
+            raise InputError(f"a whole system stands behind a cache, not {behind}", key="behind")
+        before = {
+            "system_name": system.name,
+            "system": system.system,
+            "hit_ns": duration_ns("hit_time", hit_time),
+            "outside": choice("outside", outside, OUTSIDE),
+            "seed": 1,
+        }
+    asked["sizes"] = sizes_of(sizes, points, asked["unit"]) or usual_sizes(traced, points, asked, progress)
+    report = _native.trace_cache(traced.source, asked, progress)
+    times = named = None
+    if before is not None:
+        found = _native.trace_cache_behind(traced.source, asked, before, progress)
+        times = found["times"]
+        named = {"system": before["system_name"], "hit_ns": before["hit_ns"], "notes": found["notes"]}
+    return CacheLab(traced.name, asked, report, named, times)
+
+
+def unit_of(holds: str, block: str) -> Any:
+    """What a cache holds, as the compiled part takes it."""
+    match choice("holds", holds, UNITS):
+        case "blocks":
+            return {"blocks": {"bytes": size_bytes("block", block)}}
+        case "objects":
+            return "objects"
+        case _:
+            return "object_bytes"
+
+
+def admission_of(text: str) -> Any:
+    """What is taken in, as the compiled part takes it."""
+    if text in ("all", "second"):
+        return text
+    if text.endswith("%"):
+        return {"share": {"share": percent("admit", text) / 100}}
+    try:
+        return {"up_to": {"length_bytes": size_bytes("admit", text)}}
+    except InputError:
+        raise InputError(
+            f"{text!r} is unknown; allowed: all, second, a size such as 64KiB, a share such as 50%", key="admit"
+        ) from None
+
+
+def sizes_of(given: str | int | Iterable[str | int] | None, points: int, unit: Any) -> list[int]:
+    """Sizes of caches, in order, each once; empty where none is given."""
+    if given is None:
+        return []
+    if points < 2:
+        raise InputError(f"must be at least 2, not {points}", key="points")
+    parts: Sequence[str | int] = (
+        given.split(",") if isinstance(given, str) else [given] if isinstance(given, int) else list(given)
+    )
+    sizes: list[int] = []
+    for part in parts:
+        low, separator, high = (end.strip() for end in str(part).partition(".."))
+        if separator:
+            sizes += between(size_of(low, unit), size_of(high, unit), points, str(part))
+        else:
+            sizes.append(size_of(low, unit))
+    return sorted(set(sizes))
+
+
+def size_of(text: str, unit: Any) -> int:
+    """A size in what the cache is measured by: a bare number counts blocks, objects or bytes."""
+    if text.isdigit():
+        size = whole("size", text)
+    elif unit == "objects":
+        raise InputError(
+            f"caches of so many objects have no size in bytes, such as {text}; --holds bytes has", key="size"
+        )
+    else:
+        size = size_bytes("size", text) // (unit["blocks"]["bytes"] if isinstance(unit, dict) else 1)
+    if size < 1:
+        raise InputError(f"{text} is less than one block or object", key="size")
+    return size
+
+
+def between(low: int, high: int, points: int, text: str) -> list[int]:
+    """So many sizes, each as many times the one before."""
+    if low >= high:
+        raise InputError(f"the range {text} is empty; the lower end comes first", key="size")
+    return [round(low * (high / low) ** (step / (points - 1))) for step in range(points)]
+
+
+def usual_sizes(trace: Trace, points: int, asked: dict[str, Any], progress: Progress | None) -> list[int]:
+    """Sizes up to all that the trace touches, of which one more reading tells how much it is."""
+    if asked["unit"] == "object_bytes":
+        raise InputError("say how many bytes of whole requests caches hold", key="size")
+    told = _native.trace_cache(trace.source, asked | {"policies": ["fifo"], "sizes": [1]}, progress)
+    touched = math.ceil(told["distinct"])
+    if touched < 1:
+        raise InputError(f"{trace.name}: none of its requests transfers data")
+    low = max(1, round(touched * SMALLEST))
+    return sorted(set(between(low, touched, max(2, points), ""))) if low < touched else [touched]
+
+
+class CacheLab(CacheRuns):
+    """What caches made of a trace."""
+
+    def plot(self, path: str | os.PathLike[str]) -> None:
+        """Draws misses over sizes; the suffix is png, svg or pdf.
+
+        >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
+        >>> lab = hs.caches("t.parquet", "lru", "1MiB,4MiB")
+        >>> lab.plot("lab.png")
+        """
+        from headstack.report.draw import draw  # start-up time
+
+        draw(misses_of(self), path)
+
+    def to_report(self) -> Report:
+        """Misses, response times and the table as a report, which notebooks show.
+
+        >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
+        >>> lab = hs.caches("t.parquet", "lru", "1MiB,4MiB")
+        >>> lab.to_report().title
+        't.parquet'
+        """
+        return report_of(self)
+
+    def to_html(self, path: str | os.PathLike[str]) -> None:
+        """Writes ``to_report`` as one HTML file. Needs the page, which a build of the package holds.
+
+        >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
+        >>> lab = hs.caches("t.parquet", "lru", "1MiB,4MiB")
+        >>> lab.to_html("lab.html")
+        """
+        from headstack.report.html import write_html  # start-up time
+
+        write_html(self.to_report(), path)
+
+
+def sample_of(text: str | None) -> float | None:
+    """A share of the blocks, as typed."""
+    return None if text is None else number("--sample", text)

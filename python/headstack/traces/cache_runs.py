@@ -1,0 +1,200 @@
+"""The data of a cache laboratory: misses of policies at sizes."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from headstack import _native
+from headstack._native import Field, InputError, version
+from headstack.io.atomic_files import write_text
+from headstack.io.json_text import read_json
+from headstack.io.stored import Stored
+from headstack.io.tables import to_csv, to_parquet
+from headstack.io.values import choice
+
+STORED = Stored("cache-lab")
+
+POLICIES = (
+    "lru",
+    "fifo",
+    "clock",
+    "arc",
+    "s3-fifo",
+    "sieve",
+    "lirs",
+    "twoq",
+    "slru",
+    "lfu",
+    "wtinylfu",
+    "belady",
+)
+
+SPELLINGS = {"s3fifo": "s3-fifo", "2q": "twoq", "w-tinylfu": "wtinylfu", "opt": "belady"}
+"""Other names of policies."""
+
+FIELDS = (
+    Field("policy", "text", "", "which of what is held gives way"),
+    Field("cache", "count", "", "size of the cache: blocks, objects, or bytes of objects"),
+    Field("cache_bytes", "count", "bytes", "the same in bytes; empty where objects are counted"),
+    Field("miss_ratio", "figure", "", "references that miss, over all"),
+    Field("miss_ratio_low", "figure", "", "low end of its band of 95 %; empty where it is exact"),
+    Field("miss_ratio_high", "figure", "", "high end of its band of 95 %; empty where it is exact"),
+    Field("read_miss_ratio", "figure", "", "the same of reads"),
+    Field("write_miss_ratio", "figure", "", "the same of writes"),
+    Field("back_reads", "count", "", "reads of the back end, those of neighbours as one; empty of samples"),
+    Field("back_read_bytes", "figure", "bytes", "read from the back end"),
+    Field("back_writes", "count", "", "writes to the back end, destages among them; empty of samples"),
+    Field("back_write_bytes", "figure", "bytes", "written to the back end"),
+    Field("dirty_bytes", "figure", "bytes", "what the back end lacks in the end"),
+    Field("mean_ms", "figure", "ms", "mean response time before the cache, simulated; empty without a system behind"),
+    Field("p99_ms", "figure", "ms", "its 99th percentile"),
+    Field("read_mean_ms", "figure", "ms", "mean response time of reads"),
+    Field("read_p99_ms", "figure", "ms", "its 99th percentile"),
+    Field("write_mean_ms", "figure", "ms", "mean response time of writes"),
+    Field("write_p99_ms", "figure", "ms", "its 99th percentile"),
+)
+
+TIMES = tuple(field.name for field in FIELDS[-6:])
+
+
+def policies_of(given: str | Iterable[str]) -> list[str]:
+    """Names of policies, each once, as the compiled part takes them."""
+    names = given.split(",") if isinstance(given, str) else list(given)
+    known = [SPELLINGS.get(name.strip().lower(), name.strip().lower()) for name in names]
+    return list(dict.fromkeys(choice("policy", name, POLICIES) for name in known))
+
+
+@dataclass(frozen=True)
+class CacheRuns:
+    """Misses of cache policies at sizes, and times before a system. ``CacheLab`` draws and writes them."""
+
+    name: str
+    """The trace's."""
+    asked: dict[str, Any]
+    """What was asked for."""
+    report: dict[str, Any]
+    """What was counted: shares from 0 to 1, sizes in bytes."""
+    behind: dict[str, Any] | None
+    """The ``system`` behind, ``hit_ns``, and ``notes`` on the trace's clock and addresses; ``None`` without one."""
+    times: list[dict[str, Any]] | None
+    """Response times before each cache, in ns; of those that know the future there are none."""
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each policy and size, with the columns of ``FIELDS``."""
+        times = {(entry["policy"], entry["cache"]): entry for entry in self.times or []}
+        rows = []
+        for entry in self.report["caches"]:
+            row: dict[str, Any] = {field.name: entry.get(field.name) for field in FIELDS}
+            row["miss_ratio_low"], row["miss_ratio_high"] = entry["miss_ratio"]["low"], entry["miss_ratio"]["high"]
+            for name in ("miss_ratio", "read_miss_ratio", "write_miss_ratio"):
+                row[name] = None if entry[name] is None else entry[name]["value"]
+            time = times.get((entry["policy"], entry["cache"]), {})
+            for name in TIMES:
+                ns = time.get(name.replace("_ms", "_ns"))
+                row[name] = None if ns is None else ns / 1e6
+            rows.append(row)
+        return rows
+
+    def miss_ratio(self, policy: str, cache: int) -> float:
+        """Misses over references of one of the caches, by its size in blocks, objects or bytes as ``rows`` has it.
+
+        >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
+        >>> lab = hs.caches("t.parquet", "lru", "1MiB,4MiB")
+        >>> 0 < lab.miss_ratio("lru", 256) <= 1
+        True
+        """
+        (name,) = policies_of(policy)
+        for row in self.rows:
+            if (row["policy"], row["cache"]) == (name, cache):
+                return float(row["miss_ratio"])
+        raise InputError(f"{self.name}: no {name} cache of {cache} was asked about")
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Everything as JSON text; written to ``path`` if one is given.
+
+        >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
+        >>> lab = hs.caches("t.parquet", "lru", "1MiB,4MiB")
+        >>> '"cache": 256' in lab.to_json("lab.json")
+        True
+        """
+        told = STORED.head | {
+            "trace": self.name,
+            "version": version(),
+            "asked": self.asked,
+            "report": self.report,
+            "behind": self.behind,
+            "times": self.times,
+        }
+        text = json.dumps(told, ensure_ascii=False, indent=1) + "\n"
+        if path is not None:
+            write_text(path, text)
+        return text
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """What ``to_json`` wrote.
+
+        >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
+        >>> lab = hs.caches("t.parquet", "lru", "1MiB,4MiB")
+        >>> _ = lab.to_json("lab.json")
+        >>> hs.CacheLab.load("lab.json") == lab
+        True
+        """
+        try:
+            told = read_json(Path(path))
+            told = STORED.upgraded(os.fspath(path), dict(told))
+            return cls(told["trace"], told["asked"], told["report"], told["behind"], told["times"])
+        except InputError:
+            raise
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(f"{os.fspath(path)}: is not what caches made of a trace: {error!r}") from None
+
+    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
+        """``rows`` as CSV.
+
+        >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
+        >>> lab = hs.caches("t.parquet", "lru", "1MiB,4MiB")
+        >>> lab.to_csv().splitlines()[1].split(",")[:3]
+        ['lru', '256', '1048576']
+        """
+        return to_csv([field.name for field in FIELDS], self.rows, path)
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+        """``rows`` as Parquet.
+
+        >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
+        >>> lab = hs.caches("t.parquet", "lru", "1MiB,4MiB")
+        >>> lab.to_parquet("lab.parquet")
+        """
+        to_parquet(FIELDS, self.rows, path)
+
+    @property
+    def remarks(self) -> list[str]:
+        """How figures came about, in sentences."""
+        report = self.report
+        reads, writes = report["references"]
+        what = "blocks" if report["unit"] == "blocks" else "whole requests"
+        told = [
+            f"{report['requests']:,} requests refer to {what} {reads + writes:,} times, {writes:,} of them to write."
+        ]
+        if report["samples"] > 1:
+            told.append(
+                f"Estimated from {report['samples']} independent samples of 1 in {1 / report['sampled_rate']:,.0f}; "
+                "the bands are of 95 %."
+            )
+        else:
+            told.append(f"Exact; {report['distinct']:,.0f} of them are different.")
+        if self.behind is not None:
+            hit = _native.format_duration_ns(self.behind["hit_ns"])
+            told.append(
+                "Response times are simulated: what misses is replayed at its recorded time on "
+                f"{self.behind['system']}, and a hit takes {hit}, which is stated."
+            )
+            told += [f"{note[0].upper()}{note[1:]}." for note in self.behind.get("notes", [])]
+        return told

@@ -1,0 +1,227 @@
+"""A trace as a scenario, which never ends: bursts of several lengths and blocks of several heats, fitted to the trace.
+
+A scenario's requests come by chance, each for itself, from streams that know nothing of each other. Two things of a
+trace can be had so:
+
+- Dispersion at many scales, from streams whose on and off phases are of as many lengths (Andersen and Nielsen, IEEE
+  JSAC 16(5), 1998). Of streams with rates of the variances V and the correlation times T, counts in bins of t have the
+  index of dispersion 1 + sum of 2 V T / m (1 - T / t (1 - exp(-t / T))), where m is the rate of all together.
+- Misses of LRU caches, from classes of blocks that are used again after T references on average (Che et al., IEEE JSAC
+  20(7), 2002). A class with the share q of the references holds q T blocks. A cache in which blocks stay for t
+  references misses exp(-t / T) of them, and one that misses M pushes each block on by a place every 1 / M references.
+
+Both are sums of known curves with weights that are not negative: least squares find them. Nothing else is fitted.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Sequence
+from itertools import pairwise
+from operator import mul
+from typing import Any
+
+from headstack._native import InputError
+from headstack.io.json_text import quoted
+from headstack.traces.analysis import Analysis
+
+CLOSED_SHARE = 0.9
+"""A closed loop has as many requests in flight on average, of the most: as in twins."""
+A_DECADE = 2
+"""Lengths of phases, and heats of blocks, that are tried: sums of exponentials do not tell nearer ones apart."""
+ROUNDS = 20_000
+"""Of the least squares: enough, and half a second of a processor."""
+LEAST_SHARE = 1e-4
+"""Streams and classes with less of the whole are left out."""
+SURELY = 10.0
+"""How much more than a point of the curve it counts that the classes' shares add up to the whole."""
+
+
+def scenario_of(found: Analysis) -> str:
+    """The scenario as TOML.
+
+    >>> _ = hs.run("cheetah-x15-36lp", "file-server", rate="60/s", requests=300, warm_up=0, record="t.parquet")
+    >>> scenario_of(hs.Trace("t.parquet").analyze()).splitlines()[0]
+    'name = "twin"'
+    """
+    workload, report = tomllib.loads(found.workload_toml), found.report
+    clients = clients_of(report)
+    if clients is None:
+        arrivals = [{"open": {"rate_per_s": rate_per_s, "process": process}} for rate_per_s, process in phases(report)]
+    else:
+        arrivals = [{"closed": {"outstanding": clients}}]
+    access = {
+        "pointers": workload["streams"],
+        "flush_every": workload["flush_every"],
+        "addresses": {"hot_bands": bands(report, places_of(report, workload))},
+        "lines": workload["lines"],
+    }
+    head = {
+        "name": "twin",
+        "source": "a trace: its mix; bursts by on and off phases, re-use by classes of blocks, fitted to its own",
+        "run_length": {"requests": report["requests"]},
+    }
+    reach = ["0B", f"{span_bytes_of(report)}B"]
+    streams = [
+        {"name": f"requests{number}", "range": reach, "access": {"arrivals": one, **access}}
+        for number, one in enumerate(arrivals, start=1)
+    ]
+    return "".join(f"{key} = {inline(value)}\n" for key, value in head.items()) + "".join(map(table, streams))
+
+
+def clients_of(report: dict[str, Any]) -> int | None:
+    """The clients of a trace that is a closed loop."""
+    depth = report["depth"]
+    is_closed = depth is not None and depth["mean"] >= CLOSED_SHARE * depth["max"]
+    return depth["max"] if is_closed else None
+
+
+def span_bytes_of(report: dict[str, Any]) -> int:
+    """Bytes of all devices, one behind the other."""
+    return sum(device["highest_end_bytes"] or 0 for device in report["devices"])
+
+
+def phases(report: dict[str, Any]) -> list[tuple[float, Any]]:
+    """The rate of each stream, and how its requests arrive."""
+    rate_per_s = report["requests_per_s"]
+    if rate_per_s is None:
+        raise InputError("a trace whose requests all come at once has no rate, and no scenario")
+    scales = [scale for scale in report["arrivals"]["scales"] if scale["index_of_dispersion"] > 0]
+    bins_s = [scale["bin_ns"] / 1e9 for scale in scales]
+    # How far off a scale is counts in its own terms: dispersion grows by orders of magnitude.
+    near = [1 / scale["index_of_dispersion"] for scale in scales]
+    steps = round(math.log10(bins_s[-1] / bins_s[0]) * A_DECADE) if scales else -1
+    times_s = [bins_s[0] * 10 ** (step / A_DECADE) for step in range(steps + 1)]
+    rows = [
+        [(1 + time_s / bin_s * math.expm1(-bin_s / time_s)) * weight for time_s in times_s]
+        for bin_s, weight in zip(bins_s, near, strict=True)
+    ]
+    found = zip(times_s, least_squares(rows, [1 - weight for weight in near]), strict=True)
+    # In proportion to the roots of their weights, all streams have as many on phases in a time: long ones would else be
+    # so rare that a run of the trace's length met none.
+    roots = {time_s: math.sqrt(weight) for time_s, weight in found if weight > 0}
+    whole = sum(roots.values())
+    roots = {time_s: root for time_s, root in roots.items() if root > LEAST_SHARE * whole}
+    if not roots:
+        return [(rate_per_s, "poisson")]
+    streams = []
+    for time_s, root in roots.items():
+        rate = rate_per_s * root / sum(roots.values())
+        off_over_on = rate_per_s * root**2 / (2 * time_s * rate**2)
+        on_s, off_s = time_s * (1 + 1 / off_over_on), time_s * (1 + off_over_on)
+        streams.append((rate, {"bursty": {"on": nanoseconds(on_s), "off": nanoseconds(off_s)}}))
+    return streams
+
+
+def nanoseconds(time_s: float) -> str:
+    """A time as TOML has it."""
+    return f"{max(1, round(time_s * 1e9))}ns"
+
+
+def places_of(report: dict[str, Any], workload: dict[str, Any]) -> list[dict[str, float]]:
+    """Parts of the span and their shares: of a device, the bands of its random accesses; of several, the devices."""
+    devices = [device for device in report["devices"] if device["highest_end_bytes"]]
+    addresses = workload["addresses"]
+    if len(devices) == 1:
+        whole = [{"from_percent": 0.0, "to_percent": 100.0, "share_percent": 100.0}]
+        return whole if addresses == "uniform" else addresses["hot_bands"]
+    requests = [sum(amount["requests"] for amount in device["operations"].values()) for device in devices]
+    places, start_bytes = [], 0
+    for device, share in zip(devices, requests, strict=True):
+        end_bytes = start_bytes + device["highest_end_bytes"]
+        start, end = (100 * at_bytes / span_bytes_of(report) for at_bytes in (start_bytes, end_bytes))
+        places.append({"from_percent": start, "to_percent": end, "share_percent": 100 * share / sum(requests)})
+        start_bytes = end_bytes
+    return places
+
+
+def bands(report: dict[str, Any], places: list[dict[str, float]]) -> list[dict[str, float]]:
+    """Each place's part of each class of blocks, with its share of the accesses."""
+    reuse = report["reuse"]
+    if reuse is None or reuse["block_bytes"] is None or not reuse["references"]:
+        return places
+    block_percent = 100 * reuse["block_bytes"] / span_bytes_of(report)
+    free = [place["from_percent"] for place in places]
+    busiest = max(places, key=lambda place: place["share_percent"])
+    made: list[dict[str, float]] = []
+    # The hottest first: they are small, and have to fit.
+    for share, blocks in classes(reuse):
+        has_block = [place for place in places if blocks * place["share_percent"] >= 100] or [busiest]
+        whole = sum(place["share_percent"] for place in has_block)
+        for number, place in enumerate(places):
+            if place not in has_block:
+                continue
+            part = place["share_percent"] / whole
+            start = free[number]
+            free[number] = min(start + max(blocks * part, 1) * block_percent, place["to_percent"])
+            # Where a place is full, the colder ones are what it has of it all.
+            start = start if start < free[number] else place["from_percent"]
+            made.append({"from_percent": start, "to_percent": free[number], "share_percent": 100 * share * part})
+    return made
+
+
+def classes(reuse: dict[str, Any]) -> list[tuple[float, float]]:
+    """The share of the references and the number of blocks of each class, the hottest first."""
+    references, curve = reuse["references"], [(0.0, 1.0)]
+    curve += [
+        (point["cache"], point["miss_ratio"]) for point in reuse["lru_curve"] if point["cache"] <= reuse["distinct"]
+    ]
+    stays, stay = [], 0.0
+    for (cache, misses), (larger, fewer) in pairwise(curve):
+        stay += 2 * (larger - cache) / max(misses + fewer, 1 / references)
+        stays.append(stay)
+    # From blocks that are used in a row to those of which the trace sees one use in a hundred.
+    means = [10 ** (step / A_DECADE) for step in range(math.ceil(A_DECADE * (math.log10(references) + 2)) + 1)]
+
+    def missed(stay: float, mean: float) -> float:
+        # Over the time of the trace, at whose beginning nothing stays for so long.
+        stay = min(stay, references)
+        gone = math.exp(-stay / mean)
+        return float((mean * (1 - gone) + (references - stay) * gone) / references)
+
+    rows = [[missed(stay, mean) for mean in means] for stay in stays] + [[SURELY] * len(means)]
+    shares = least_squares(rows, [misses for _, misses in curve[1:]] + [SURELY])
+    known = [(share, mean) for share, mean in zip(shares, means, strict=True) if share > LEAST_SHARE]
+    whole = sum(share for share, _ in known)
+    return [(share / whole, share / whole * mean) for share, mean in known]
+
+
+def least_squares(rows: list[list[float]], wanted: list[float]) -> list[float]:
+    """Weights from 0 with which the columns add up to what is wanted, as nearly as they can: each is made the best
+    beside the others, again and again."""
+    columns = list(zip(*rows, strict=True))
+    products = [[dot(one, other) for other in columns] for one in columns]
+    goals = [dot(column, wanted) for column in columns]
+    weights = [0.0] * len(columns)
+    for _ in range(ROUNDS):
+        for index, row in enumerate(products):
+            if row[index] > 0:
+                weights[index] = max(0.0, weights[index] + (goals[index] - dot(row, weights)) / row[index])
+    return weights
+
+
+def dot(one: Sequence[float], other: Sequence[float]) -> float:
+    """The sum of the products."""
+    return float(sum(map(mul, one, other)))
+
+
+def inline(value: Any) -> str:
+    """A value as TOML, without tables."""
+    match value:
+        case dict():
+            return "{ " + ", ".join(f"{key} = {inline(one)}" for key, one in value.items()) + " }"
+        case list():
+            return "[\n" + "".join(f"    {inline(one)},\n" for one in value) + "]"
+        case float():
+            # What machines' exponentials differ by is behind these digits.
+            return f"{value:.12g}"
+        case _:
+            return quoted(value)
+
+
+def table(stream: dict[str, Any]) -> str:
+    """A stream of a scenario as TOML."""
+    access = "".join(f"{key} = {inline(value)}\n" for key, value in stream["access"].items())
+    head = f"name = {inline(stream['name'])}\nrange = {inline(stream['range'])}\n"
+    return f"\n[[streams]]\n{head}\n[streams.access]\n{access}"

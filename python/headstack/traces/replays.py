@@ -1,0 +1,196 @@
+"""Traces replayed on simulated systems."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from headstack import _native
+from headstack._native import Field, InputError, RunError
+from headstack.catalogue.options import OPTIONS, applied
+from headstack.io.values import choice, duration_ns, number, whole
+from headstack.results.intervals.described import described
+from headstack.results.intervals.of_runs import DESCRIBED, bare
+from headstack.results.results import Results
+from headstack.simulation.runs import System, changed, changing, labels_of, loaded, swept
+from headstack.traces.traces import Trace
+from headstack.traces.volume_maps import extents, luns_of
+
+MODES = ("timed", "asap", "closed", "dependent")
+
+OUTSIDE = ("refuse", "fold", "drop")
+
+SYSTEM_OPTIONS = tuple(
+    option
+    for option in OPTIONS
+    if (option.group in ("Array", "Drive") and option.name != "lun") or option.name in ("interval", "seed", "faults")
+)
+"""What can be varied of the system, as in a run."""
+
+FIELDS = (
+    Field("run", "count", "", "number of the replay among the results, from 0"),
+    Field("system", "text", "", "its system"),
+    Field("mode", "text", "", "its mode"),
+    Field("volume", "text", "", "the volume's name in the trace"),
+    Field("start_bytes", "count", "bytes", "its first byte on the system"),
+    Field("length_bytes", "count", "bytes", "what it has there"),
+    Field("requests", "count", "requests", "requests replayed, without flushes, which are of the whole system"),
+    Field("bytes", "count", "bytes", "their bytes"),
+    Field("iops", "figure", "1/s", "requests a second from the first request of the replay to the last completion"),
+    Field("mean_ms", "figure", "ms", "mean response time"),
+    Field("p99_ms", "figure", "ms", "99th percentile of response times"),
+    Field("folded", "count", "requests", "requests behind the volume's end on the system that were moved into it"),
+    Field("dropped", "count", "requests", "requests behind it that were left out"),
+)
+"""What ``Results.volumes`` has of each volume."""
+
+
+NOTHING_SET: Mapping[str, Any] = {
+    "depth": None,
+    "time_scale": "1",
+    "within": None,
+    "outside": "refuse",
+    "requests": None,
+    "time": None,
+}
+"""The settings of a replay for which nothing is stated."""
+
+
+def replay_simulated(
+    specs: Sequence[dict[str, Any]], given: Mapping[str, list[str]], progress: Callable[[int], object] | None = None
+) -> tuple[Results, list[list[dict[str, Any]]]]:
+    """Replays on simulated systems, each as ``specify`` states it, and what became of the volumes of each.
+
+    ``progress`` hears the number of requests read. Raises ``RunError`` where a replay fails its own check.
+    """
+    found, volumes = _native.replay([bare(spec) for spec in specs], progress)
+    results = Results(found, swept(given))
+    results = results.with_model_errors(specs, lambda sampled: _native.replay(sampled)[0])
+    check_replays(results)
+    return results, volumes
+
+
+def check_replays(results: Results) -> None:
+    """Raises ``RunError`` where a replay fails its own check."""
+    failed = results.failed_checks()
+    if failed:
+        raise RunError(f"a replay failed its own check, its figures cannot be trusted: {failed[0]}")
+
+
+def volumes_of(results: Results, volumes: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """A row for each replay and volume, in the order of their places: times in ms as in the table of results."""
+    return [
+        {
+            "run": number,
+            "system": row["system"],
+            "mode": row["mode"],
+            "volume": volume["volume"],
+            "start_bytes": volume["start_bytes"],
+            "length_bytes": volume["length_bytes"],
+            "requests": volume["requests"],
+            "bytes": volume["bytes"],
+            "iops": volume["iops"],
+            "mean_ms": None if volume["mean_ns"] is None else volume["mean_ns"] / 1e6,
+            "p99_ms": None if volume["p99_ns"] is None else volume["p99_ns"] / 1e6,
+            "folded": volume["folded"],
+            "dropped": volume["dropped"],
+        }
+        for number, (row, own) in enumerate(zip(results, volumes, strict=True))
+        for volume in own
+    ]
+
+
+def specify(
+    trace: Trace,
+    systems: Sequence[System],
+    replays: Sequence[dict[str, Any]],
+    given: Mapping[str, list[str]],
+    volume_map: str | None = None,
+) -> list[dict[str, Any]]:
+    """The simulated replays: systems, then ``replays``, then the options of the system in their order."""
+    ends = None if volume_map is None else ends_of(trace)
+    known = {option.name for option in SYSTEM_OPTIONS}
+    for name in given:
+        if name not in known:
+            raise InputError(f"unknown option; allowed: {', '.join(sorted(known))}", key=name)
+    ordered = [option for option in SYSTEM_OPTIONS if option.name in given]
+    specs = []
+    for system, played in itertools.product(loaded(systems, dict(given)), replays):
+        for point in itertools.product(*(given[option.name] for option in ordered)):
+            chosen = {option.name: text for option, text in zip(ordered, point, strict=True)}
+            found = changed(system, chosen)
+            if found.span is not None:
+                raise InputError(f"{found.name}: a replay uses a whole system; --step clip or fold cuts the trace")
+            spec: dict[str, Any] = {
+                "system_name": found.name,
+                "system": found.system,
+                "span": None,
+                "seed": 1,
+                "interval_ns": None,
+            }
+            spec = applied(spec, chosen)
+            del spec["span"]
+            spec["source"] = trace.source
+            spec["replay"] = played
+            if volume_map is not None and ends is not None:
+                luns = luns_of(spec["system"], found.capacity_bytes)
+                spec["map"] = extents(volume_map, ends, luns, played["outside"] == "fold")
+            spec["labels"] = labels_of(spec["system"], chosen)
+            spec[DESCRIBED] = described(found, changing(spec, chosen))
+            specs.append(spec)
+    return specs
+
+
+def ends_of(trace: Trace) -> dict[str, int]:
+    """The volumes of a trace that have requests, and the bytes that each needs."""
+    told = trace.info()
+    counted = zip(told["meta"]["devices"], told["summary"]["devices"], strict=False)
+    return {device["name"]: counts["highest_end_byte"] for device, counts in counted if counts["requests"]}
+
+
+def replays_of(trace: Trace, modes: Sequence[str], settings: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """How the trace is replayed, by each mode and depth, as the compiled part takes it."""
+    return [
+        {
+            "name": trace.name,
+            "mode": way,
+            "outside": choice("outside", settings["outside"], OUTSIDE),
+            "requests_max": settings["requests"],
+            "time_max_ns": None if settings["time"] is None else duration_ns("time", settings["time"]),
+        }
+        for way in ways_of(trace, list(modes), settings)
+    ]
+
+
+def ways_of(trace: Trace, modes: list[str], settings: Mapping[str, Any]) -> list[Any]:
+    """Each mode with what it needs to know."""
+    ways: list[Any] = []
+    for mode in modes:
+        match choice("mode", mode, MODES):
+            case "timed":
+                ways.append({"timed": {"time_scale": number("time_scale", settings["time_scale"])}})
+            case "asap":
+                depths = settings["depth"] or [str(recorded_depth(trace))]
+                ways += [{"asap": {"depth": whole("depth", depth)}} for depth in depths]
+            case "closed":
+                ways.append("closed")
+            case "dependent":
+                within = settings["within"]
+                max_ns = None if within is None else duration_ns("within", within)
+                ways.append({"dependent": {"min_ns": 0, "max_ns": max_ns}})
+    if settings["depth"] is not None and "asap" not in modes:
+        raise InputError("only the mode asap has one", key="depth")
+    if settings["time_scale"] != "1" and "timed" not in modes:
+        raise InputError("only the mode timed has one; --step time-scale changes the trace", key="time_scale")
+    if settings["within"] is not None and "dependent" not in modes:
+        raise InputError("only the mode dependent looks back", key="within")
+    return ways
+
+
+def recorded_depth(trace: Trace) -> int:
+    """The most requests that were in flight."""
+    depth: int = trace.info()["summary"]["most_in_flight"]
+    if depth == 0:
+        raise InputError(f"{trace.name}: no completions are recorded that would tell the depth; state it")
+    return depth

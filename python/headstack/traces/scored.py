@@ -1,0 +1,84 @@
+"""The data of the twin of a trace: its scores beside the trace."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from headstack import _native
+from headstack._native import version
+from headstack.io.atomic_files import write_text
+from headstack.io.stored import Stored
+from headstack.io.tables import finite
+
+STORED = Stored("synthesis")
+
+MISSES_NEAR, DISPERSION_NEAR, MEAN_NEAR, P99_NEAR = 0.02, 0.2, 0.1, 0.2
+"""What is farther off is told as lost."""
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The scores of the twin of a trace beside the trace. ``Synthesis`` draws and writes them."""
+
+    name: str
+    """The trace's."""
+    made: dict[str, Any]
+    """What was learnt, and what was written: ``requests``, ``duration_ns``, ``clients`` of a closed loop, ``meta``."""
+    asked: dict[str, Any]
+    """``length``, ``rate``, ``footprint``, ``clients`` and ``seed``; nothing of a scenario, whose runs say it."""
+    scorecard: dict[str, Any] | None
+    """Each figure of trace and twin; ``None`` where it was not asked for."""
+    cannot: tuple[str, ...]
+    """What the method cannot keep, in words."""
+
+    @property
+    def lost(self) -> list[str]:
+        """What the twin does not have of its trace, in words."""
+        words = list(self.cannot)
+        card = self.scorecard
+        if card is None:
+            return words
+        if card["misses"] is not None and MISSES_NEAR < card["misses"]["max_error"] < math.inf:
+            words.append(f"miss ratios of caches: {card['misses']['max_error']:.3f} off at the worst size")
+        far = [row for row in card["dispersion"] if abs(_off(row["twin"], row["trace"]) or 0.0) > DISPERSION_NEAR]
+        if far:
+            sizes = ", ".join(_native.format_duration_ns(row["bin_ns"]) for row in far)
+            words.append(f"dispersion of counts: over {DISPERSION_NEAR:.0%} off in bins of {sizes}")
+        for row in card["replays"]:
+            for figure, near in (("mean", MEAN_NEAR), ("p99", P99_NEAR)):
+                error = _off(row[f"twin_{figure}_ms"], row[f"trace_{figure}_ms"])
+                if error is None:
+                    words.append(f"replayed on {row['system']}: {figure} is not known of both")
+                elif abs(error) > near:
+                    words.append(f"replayed on {row['system']}: {figure} is {error:+.0%} off")
+        return words
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Everything as JSON text; written to ``path`` if one is given.
+
+        >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
+        >>> twin = hs.synthesize("t.parquet", "twin.parquet", scorecard=False)
+        >>> _ = twin.to_json("twin.json")
+        """
+        told = STORED.head | {
+            "trace": self.name,
+            "version": version(),
+            "asked": self.asked,
+            "made": self.made,
+            "scorecard": self.scorecard,
+            "lost": self.lost,
+        }
+        text = json.dumps(finite(told), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+        if path is not None:
+            write_text(path, text)
+        return text
+
+
+def _off(twin: float | None, trace: float | None) -> float | None:
+    """By what share a twin's figure is off; ``None`` where one of both is not known, or the trace's is 0."""
+    share = twin / trace - 1 if twin is not None and trace else math.nan
+    return share if math.isfinite(share) else None

@@ -1,0 +1,282 @@
+"""A trace's twin: other requests that are to a system what the trace's are, and how near they come; as a trace, or as a
+scenario, which never ends."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headstack import _native
+from headstack._native import InputError
+from headstack.io.atomic_files import opened_pipe, write_text
+from headstack.io.values import duration_ns, number, whole
+from headstack.simulation.runs import run
+from headstack.traces.analysis import Analysis
+from headstack.traces.endless import clients_of, scenario_of, span_bytes_of
+from headstack.traces.replays import NOTHING_SET, replay_simulated, specify
+from headstack.traces.replays import replays_of as replays_on
+from headstack.traces.traces import Progress, Trace
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from headstack.report.figures import Report
+from headstack.traces.scored import Scored
+
+SYSTEMS = ("exos-7e8-8tb", "pm9a3-7680gb", "nearline-12-raid6")
+"""What both are replayed on: a disk, a solid-state drive, an array."""
+
+PLAYED_ON = ((7_680_000_000_000, "pm9a3-7680gb"), (80_000_000_000_000, "nearline-12-raid6"))
+"""What a scenario is played on for its scorecard, by the bytes that it goes over at most. Arrivals from outside are the
+same everywhere."""
+
+REPLAYED_MAX = 200_000
+"""Requests that are replayed of each."""
+
+SHORTEST_NS, LONGEST_NS = 10_000_000, 100_000_000_000
+"""Lengths of bins that dispersion is compared in."""
+
+
+class Synthesis(Scored):
+    """What a twin was made of, and its scorecard."""
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """Miss ratios and dispersion of both; written where a path is given. Needs the extra ``headstack[plot]``.
+
+        >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
+        >>> twin = hs.synthesize("t.parquet", "twin.parquet")
+        >>> _ = twin.plot("twin.png")
+        """
+        from headstack.report.plots import save  # start-up time
+        from headstack.traces.synthesis_picture import both  # start-up time
+
+        figure = both(self)
+        if path is not None:
+            save(figure, path)
+        return figure
+
+    def to_report(self) -> Report:
+        """The scorecard as a report, which notebooks show.
+
+        >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
+        >>> twin = hs.synthesize("t.parquet", "twin.parquet")
+        >>> type(twin.to_report()).__name__
+        'Report'
+        """
+        from headstack.traces.synthesis_report import report_of  # start-up time
+
+        return report_of(self)
+
+
+def synthesize(
+    trace: Trace | str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    *,
+    length: str = "1x",
+    rate: str | float = "1x",
+    footprint: str | float = "1x",
+    clients: int | None = None,
+    seed: int = 1,
+    scorecard: bool = True,
+    progress: Progress | None = None,
+) -> Synthesis:
+    """Writes a twin of ``trace`` to ``path``, in the stored form, and holds it against the trace.
+
+    ``length`` is so many times the trace's requests (``"10x"``), a time (``"10min"``) or a number of requests; ``rate``
+    and ``footprint`` are multiples of the trace's, the latter from 1. ``clients`` makes it a closed loop of so many; a
+    trace that is a closed loop stays one. Equal arguments give equal files. Without ``scorecard`` neither is analysed
+    nor replayed. ``progress`` hears the number of requests read and written.
+
+    >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
+    >>> twin = hs.synthesize("t.parquet", "twin.parquet", length="2x", scorecard=False)
+    >>> twin.made["requests"]
+    600
+    """
+    traced = trace if isinstance(trace, Trace) else Trace(trace)
+    asked: dict[str, Any] = {
+        "length": length_of(length),
+        "rate": times_of("rate", str(rate)),
+        "footprint": times_of("footprint", str(footprint)),
+        "clients": clients,
+        "seed": seed,
+    }
+    with opened_pipe(path) as place:
+        made = _native.trace_synthesize(traced.source, place, asked, progress)
+    card = scored(traced, Trace(path), made, asked["footprint"], progress) if scorecard else None
+    return Synthesis(traced.name, made, asked, card, cannot_keep(asked, made))
+
+
+def cannot_keep(asked: dict[str, Any], made: dict[str, Any]) -> tuple[str, ...]:
+    """What the method cannot keep, in words."""
+    words = [
+        "bursts, and requests within a burst's gaps, come in another order: what followed what farther apart than "
+        "a few requests, such as a read of what was written, may be the other way round"
+    ]
+    if asked["rate"] != 1 and made["clients"] is not None:
+        words.append("a closed loop has no rate: its clients and its device were made faster")
+    if asked["clients"] not in (None, made["learnt_clients"]):
+        words.append("response times are those recorded with the trace's own clients")
+    if asked["footprint"] > 1:
+        words.append(
+            "a larger footprint is several copies in turns: bursts are as long as they were, but what comes in one is "
+            "of several, and a course of more than 16,384 requests, such as a day's, takes so much longer"
+        )
+    return tuple(words)
+
+
+def synthesize_scenario(
+    trace: Trace | str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    *,
+    scorecard: bool = True,
+    progress: Progress | None = None,
+) -> Synthesis:
+    """Writes a scenario that is to a system what ``trace`` is, and never ends, to ``path``; holds what it plays against
+    the trace.
+
+    >>> _ = hs.run("cheetah-x15-36lp", "file-server", rate="60/s", requests=300, warm_up=0, record="t.parquet")
+    >>> twin = hs.synthesize_scenario("t.parquet", "t.toml", scorecard=False)
+    >>> twin.made["learnt_requests"]
+    300
+    """
+    traced = trace if isinstance(trace, Trace) else Trace(trace)
+    found = traced.analyze(progress=progress)
+    text, clients = scenario_of(found), clients_of(found.report)
+    made: dict[str, Any] = {
+        "learnt_requests": found.report["requests"],
+        "learnt_clients": clients,
+        "clients": clients,
+        "requests": None,
+        "duration_ns": None,
+    }
+    card = None
+    if scorecard:
+        with tempfile.TemporaryDirectory() as room:
+            card = played(traced, found, text, Path(room), made)
+    write_text(path, text)
+    words = [
+        "bursts are of no kind: sizes, reads and places are those of the whole trace in each",
+        "what is used again within a few requests, and runs that are, for each request is drawn by itself",
+    ]
+    if len(found.report["devices"]) > 1:
+        words.append("devices lie one behind the other and are busy together: nothing is replayed")
+    if clients is not None:
+        words.append("a closed loop is as fast as what it runs on: nothing is said of its rate, bursts and depth")
+    return Synthesis(traced.name, made, {}, card, tuple(words))
+
+
+def played(trace: Trace, found: Analysis, text: str, room: Path, made: dict[str, Any]) -> dict[str, Any]:
+    """The scorecard of a scenario, which is played for as many requests as the trace has."""
+    scenario, recording = room / "scenario.toml", room / "played.parquet"
+    write_text(scenario, text)
+    span_bytes = span_bytes_of(found.report)
+    system = next((name for most, name in PLAYED_ON if span_bytes <= most), None)
+    if system is None:
+        raise InputError(
+            f"{trace.name}: goes over {span_bytes} bytes, more than any system that a scorecard is made on"
+        )
+    run(system, str(scenario), record=recording)
+    twin = Trace(recording)
+    like = twin.analyze()
+    made |= {"requests": like.report["requests"], "duration_ns": like.report["duration_ns"]}
+    is_open, is_one = made["clients"] is None, len(found.report["devices"]) == 1
+    return {
+        "requests_per_s": {"trace": found.report["requests_per_s"], "twin": like.report["requests_per_s"]},
+        "in_flight": None,
+        "misses": misses_of(found, like, 1.0),
+        "dispersion": dispersion_of(found, like) if is_open else [],
+        "replays": replays_of(trace, twin, found, made) if is_one else [],
+    }
+
+
+def length_of(text: str) -> dict[str, Any]:
+    """A length, as the compiled part takes it: ``10x``, ``10min`` or ``1000000``."""
+    if text.endswith("x"):
+        return {"times": times_of("length", text)}
+    if text.replace("_", "").isdigit():
+        return {"requests": whole("length", text)}
+    return {"ns": duration_ns("length", text)}
+
+
+def times_of(name: str, text: str) -> float:
+    """A multiple, with or without its ``x``."""
+    return number(name, text.removesuffix("x"))
+
+
+def scored(
+    trace: Trace, twin: Trace, made: dict[str, Any], footprint: float, progress: Progress | None = None
+) -> dict[str, Any]:
+    """Each figure of both: misses of caches, which the twin has ``footprint`` times as large, dispersion of counts,
+    requests in flight, and response times when they are replayed."""
+    of, like = trace.analyze(progress=progress), twin.analyze(progress=progress)
+    flights = {
+        name: None if found.report["depth"] is None else found.report["depth"]["mean"]
+        for name, found in (("trace", of), ("twin", like))
+    }
+    return {
+        "requests_per_s": {"trace": of.report["requests_per_s"], "twin": like.report["requests_per_s"]},
+        "in_flight": None if None in flights.values() else flights,
+        "misses": misses_of(of, like, footprint),
+        "dispersion": dispersion_of(of, like),
+        "replays": replays_of(trace, twin, of, made),
+    }
+
+
+def misses_of(of: Analysis, like: Analysis, footprint: float) -> dict[str, Any] | None:
+    """Miss ratios of LRU caches of every size that holds less than the trace touches; the twin's are larger by its
+    ``footprint``. A longer twin uses again what the trace meets once, so that those that hold all are not compared."""
+    reuse = of.report["reuse"]
+    if reuse is None or not reuse["references"]:
+        return None
+    sizes = [point["cache_bytes"] for point in reuse["lru_curve"] if point["cache"] < reuse["distinct"]]
+    trace = [of.miss_ratio(size) for size in sizes]
+    twin = [like.miss_ratio(round(size * footprint)) for size in sizes]
+    errors = [abs(one - other) for one, other in zip(trace, twin, strict=True)] or [0.0]
+    return {
+        "cache_bytes": sizes,
+        "trace": trace,
+        "twin": twin,
+        "max_error": max(errors),
+        "mean_error": sum(errors) / len(errors),
+    }
+
+
+def dispersion_of(of: Analysis, like: Analysis) -> list[dict[str, Any]]:
+    """Variance over mean of the counts in bins of each length that both have."""
+    twin = {scale["bin_ns"]: scale["index_of_dispersion"] for scale in like.report["arrivals"]["scales"]}
+    return [
+        {"bin_ns": scale["bin_ns"], "trace": scale["index_of_dispersion"], "twin": twin[scale["bin_ns"]]}
+        for scale in of.report["arrivals"]["scales"]
+        if SHORTEST_NS <= scale["bin_ns"] <= LONGEST_NS and scale["bin_ns"] in twin and scale["index_of_dispersion"] > 0
+    ]
+
+
+def replays_of(trace: Trace, twin: Trace, of: Analysis, made: dict[str, Any]) -> list[dict[str, Any]]:
+    """Both replayed on each system: the busiest device of several, closed loops by their clients."""
+    requests = {
+        one["name"]: sum(amount["requests"] for amount in one["operations"].values()) for one in of.report["devices"]
+    }
+    busiest = max(requests, key=lambda name: requests[name])
+    if "," in busiest and len(requests) > 1:
+        raise InputError(f"{of.name}: the device `{busiest}` has a comma in its name, which no step can say")
+    steps = ["unknown=read", "kind=read,write,trim,flush"]
+    # Devices of a twin have numbers for names, in the order of the trace's.
+    number = [device["name"] for device in of.meta["devices"]].index(busiest)
+    of_twin = [f"device=device {number}", *steps] if len(requests) > 1 else steps
+    steps = [f"device={busiest}", *steps] if len(requests) > 1 else steps
+    rows = []
+    for system in SYSTEMS:
+        row: dict[str, Any] = {"system": system, "device": busiest}
+        for name, one, clients, chosen in (
+            ("trace", trace, made["learnt_clients"], steps),
+            ("twin", twin, made["clients"], of_twin),
+        ):
+            mode = "timed" if clients is None else "closed"
+            replayed = one.with_steps(*chosen)
+            replays = replays_on(replayed, [mode], {**NOTHING_SET, "outside": "fold", "requests": REPLAYED_MAX})
+            played = replay_simulated(specify(replayed, [system], replays, {}), {})[0][0]
+            row |= {f"{name}_mode": mode, f"{name}_mean_ms": played["mean_ms"], f"{name}_p99_ms": played["p99_ms"]}
+        rows.append(row)
+    return rows

@@ -1,0 +1,255 @@
+"""Recorded traces: files of any format, and what is done with their requests on the way."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from headstack import _native
+from headstack._native import InputError
+from headstack.io.atomic_files import opened_pipe
+from headstack.io.values import duration_ns, size_bytes
+from headstack.traces.analysis import Analysis
+from headstack.traces.analyzing import analyzed_in_parts
+from headstack.traces.volumes import Volume, chosen
+
+Progress: TypeAlias = Callable[[int], object]
+"""Hears the number of requests so far."""
+
+
+@dataclass(frozen=True, init=False)
+class Trace:
+    """A trace of one or several files, plain or compressed; its format is told by content. A folder stands for the
+    stored traces in it, as ``split`` wrote them.
+
+    ``steps`` transform its requests on the way, in their order: ``"kind=read"``, ``"fold=36GB"``, ``"time-scale=0.5"``;
+    see ``headstack trace steps``. A trace is never held in memory as a whole.
+    """
+
+    paths: tuple[str, ...]
+    format: str | None
+    skip_bad: bool
+    steps: tuple[str, ...]
+    devices: tuple[str, ...] | None
+    columns: str | None
+    sector_bytes: int | None
+    time_unit: str | None
+    at: str | None
+
+    def __init__(
+        self,
+        *paths: str | os.PathLike[str],
+        format: str | None = None,
+        skip_bad: bool = False,
+        steps: Iterable[str] = (),
+        devices: Iterable[str] | None = None,
+        columns: str | None = None,
+        sector_bytes: int | None = None,
+        time_unit: str | None = None,
+        at: str | None = None,
+    ) -> None:
+        """Names files; they are read by the methods.
+
+        ``format`` is one of ``formats()``, ``skip_bad`` counts lines that cannot be accepted instead of refusing them.
+        ``devices`` are the only ones that are read, before all steps. ``columns`` declares those of a table
+        (``"time=ts:us,offset=lba:512,length=size,op=rw"``), or names a TOML file that does, or a folder of such files;
+        ``sector_bytes`` and ``time_unit`` are for the formats that leave these open (SPC, lists, Mooncake; MQSim);
+        ``at`` is where requests of a Linux block trace are counted: ``"queue"`` as programs made them, or ``"issue"``
+        as the device got them.
+        """
+        if not paths:
+            raise InputError("a trace needs a file")
+        object.__setattr__(self, "paths", tuple(os.fspath(path) for path in paths))
+        object.__setattr__(self, "format", format)
+        object.__setattr__(self, "skip_bad", skip_bad)
+        object.__setattr__(self, "steps", tuple(steps))
+        object.__setattr__(self, "devices", None if devices is None else tuple(devices))
+        object.__setattr__(self, "columns", columns)
+        object.__setattr__(self, "sector_bytes", sector_bytes)
+        object.__setattr__(self, "time_unit", time_unit)
+        object.__setattr__(self, "at", at)
+
+    @property
+    def source(self) -> dict[str, Any]:
+        """What the compiled part is told."""
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}
+
+    @property
+    def name(self) -> str:
+        """The name of its first file, and how many others there are."""
+        first = Path(self.paths[0]).name
+        return first if len(self.paths) == 1 else f"{first} and {len(self.paths) - 1} others"
+
+    def info(self, progress: Progress | None = None) -> dict[str, Any]:
+        """What the trace says of itself (``meta``), and what one pass counts (``summary``), in all and per device.
+
+        Times are ns, places bytes.
+
+        >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
+        >>> trace = hs.Trace("t.parquet")
+        >>> sum(trace.info()["summary"]["total"]["requests"].values())
+        300
+        """
+        info: dict[str, Any] = _native.trace_info(self.source, progress)
+        return info
+
+    def analyze(
+        self,
+        block: str = "4KiB",
+        reuse: str | None = "block",
+        sample: float | None = None,
+        progress: Progress | None = None,
+        *,
+        executor: str | None = None,
+        store: str | os.PathLike[str] | None = None,
+    ) -> Analysis:
+        """What the trace is like, in one pass.
+
+        ``block`` is the size of the blocks of working set and re-use, a power of two. ``reuse`` is counted by
+        ``"block"``, by ``"request"`` (known by its first byte, as cache simulators know objects), or not at all;
+        ``sample`` is the share of them that is looked at (SHARDS), all where it is not given.
+
+        With an ``executor`` (``"local"``, or ``"dask://HOST:PORT"``, whose workers find the files where they are here)
+        or a ``store``, a stored trace is analysed in parts, and each that is finished is kept: the same again goes on
+        from there. Figures are those of one pass, but for estimates from samples, which are as sure.
+
+        >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
+        >>> trace = hs.Trace("t.parquet")
+        >>> trace.analyze().name
+        't.parquet'
+        """
+        if sample is not None and reuse is None:
+            raise InputError("re-use, of which a sample would be taken, is off", key="sample")
+        options = {"block_bytes": size_bytes("block", block), "reuse": reuse, "sample": sample}
+        if executor is None and store is None:
+            told = _native.trace_analyze(self.source, options, progress)
+        else:
+            where = executor or "local"
+            told = analyzed_in_parts(self.source, options, self.name, store=store, executor=where, progress=progress)
+        return Analysis(self.name, told["meta"], told["report"])
+
+    def to_parquet(self, path: str | os.PathLike[str], progress: Progress | None = None) -> dict[str, Any]:
+        """Writes the trace in the stored form, sorted by arrival; returns its ``meta`` and number of ``requests``.
+
+        >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
+        >>> trace = hs.Trace("t.parquet")
+        >>> trace.with_steps("time-scale=0.5").to_parquet("faster.parquet")["requests"]
+        300
+        """
+        with opened_pipe(path) as place:
+            written: dict[str, Any] = _native.trace_import(self.source, place, progress)
+        return written
+
+    def export(self, path: str | os.PathLike[str], format: str, progress: Progress | None = None) -> dict[str, Any]:
+        """Writes the trace in another program's format; ``losses`` counts what that could not hold, by name.
+
+        >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
+        >>> trace = hs.Trace("t.parquet")
+        >>> trace.export("t.trace", "disksim")["requests"]
+        300
+        """
+        with opened_pipe(path) as place:
+            written: dict[str, Any] = _native.trace_export(self.source, place, format, progress)
+        return written
+
+    def split(self, folder: str | os.PathLike[str], progress: Progress | None = None) -> dict[str, Path]:
+        """Writes a file of the stored form for each device into ``folder``, in one pass; returns them by device.
+
+        ``Trace(folder)`` reads all of them back as one trace. Nothing is left unless all are written.
+
+        >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
+        >>> trace = hs.Trace("t.parquet")
+        >>> len(trace.split("devices"))
+        1
+        """
+        told = _native.trace_split(self.source, os.fspath(folder), progress)
+        return {piece["device"]: Path(piece["path"]) for piece in told["pieces"]}
+
+    def volumes(self, progress: Progress | None = None) -> list[Volume]:
+        """What each device is like: a row with the ``headstack.traces.volumes.FIELDS`` for each that has requests.
+
+        >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
+        >>> [volume["requests"] for volume in hs.Trace("t.parquet").volumes()]
+        [300]
+        """
+        volumes: list[Volume] = _native.trace_volumes(self.source, progress)
+        return volumes
+
+    def select(self, where: str | None = None, *, top: int | None = None, by: str = "requests") -> Trace:
+        """The same of some devices alone, by what they are: those for which ``where`` holds
+        (``"requests>1e6 and read_share<0.2"``), and of these the ``top`` with most of ``by``. Reads the trace once.
+
+        >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
+        >>> len(hs.Trace("t.parquet").select("requests<1e6").devices)
+        1
+        """
+        names = [volume["volume"] for volume in chosen(self.volumes(), where, top, by)]
+        if not names:
+            raise InputError(f"{self.name}: no device is so: {where}")
+        options = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "paths"}
+        return Trace(*self.paths, **{**options, "devices": names})
+
+    def with_steps(self, *steps: str) -> Trace:
+        """The same with more steps behind its own.
+
+        >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
+        >>> trace = hs.Trace("t.parquet")
+        >>> trace.with_steps("first=10").steps
+        ('first=10',)
+        """
+        options = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "paths"}
+        return Trace(*self.paths, **{**options, "steps": (*self.steps, *steps)})
+
+
+def capture(
+    device: str,
+    path: str | os.PathLike[str],
+    *,
+    time: str | None = None,
+    requests: int | None = None,
+    at: str | None = None,
+    method: str | None = None,
+    buffer: str | None = None,
+    progress: Callable[[int, int, float, float, float], object] | None = None,
+) -> dict[str, Any]:
+    """Records the requests to a block device of this machine into ``path``, in the stored form, until ``time`` has
+    passed, ``requests`` were recorded, or Ctrl-C; what was recorded is kept in each case. Needs root.
+
+    ``at`` is ``"queue"`` (as programs made them; the default) or ``"issue"`` (as the device got them), ``method``
+    ``"tracepoints"`` or ``"tracer"`` where the first that works is not wanted, ``buffer`` what the kernel holds for a
+    processor. ``progress`` hears requests, lost events, requests and bytes a second, and seconds. Returns ``meta``,
+    ``method``, ``requests``, ``bytes``, ``lost`` events and ``seconds``.
+
+    >>> hs.capture("/dev/null", "t.parquet", requests=10)
+    Traceback (most recent call last):
+    headstack.InputError: ...
+    """
+    asked = {
+        "device": device,
+        "method": method,
+        "at": at,
+        "duration_ns": None if time is None else duration_ns("time", time),
+        "requests": requests,
+        "buffer_bytes": None if buffer is None else size_bytes("buffer", buffer),
+    }
+    with opened_pipe(path) as place:
+        told: dict[str, Any] = _native.trace_capture(asked, place, progress)
+    return told
+
+
+def formats() -> dict[str, str]:
+    """Formats that are read: names and titles."""
+    return dict(_native.trace_formats())
+
+
+def format_lines() -> dict[str, str]:
+    """A line of each format that is read, made by hand."""
+    return dict(_native.trace_format_lines())
+
+
+def export_formats() -> dict[str, str]:
+    """Formats that are written beside the stored form: names and titles."""
+    return dict(_native.trace_export_formats())

@@ -1,0 +1,141 @@
+"""Where the volumes of a trace lie on a system: LUNs, or the whole of a drive."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headstack._native import InputError, format_bytes
+from headstack.io.values import size_bytes
+
+WAYS = ("stacked", "round-robin", "hashed")
+"""Volumes one after the other over all LUNs; the first on the first LUN, the second on the second, and so on in turn;
+each on the LUN that a hash of its name says, wherever it stands in the trace."""
+
+ALIGNMENT = 1 << 20
+"""What a volume begins on: no stripe unit or page is larger where that matters."""
+
+
+@dataclass(frozen=True)
+class Lun:
+    """What a volume can lie on."""
+
+    name: str
+    start: int
+    length: int
+
+    @property
+    def end(self) -> int:
+        return self.start + self.length
+
+
+def luns_of(system: Mapping[str, Any], capacity: int) -> list[Lun]:
+    """The LUNs of an array, one after the other as a replay addresses them; a drive is one, ``drive``."""
+    if "array" not in system:
+        return [Lun("drive", 0, capacity)]
+    found: list[Lun] = []
+    for lun in system["array"]["luns"]:
+        found.append(Lun(lun["name"], found[-1].end if found else 0, lun["length_bytes"]))
+    return found
+
+
+def extents(text: str, ends: Mapping[str, int], luns: list[Lun], fold: bool) -> list[dict[str, Any]]:
+    """Where each volume lies: ``text`` is one of ``WAYS``, assignments (``hm.0=lun0,hm.1=lun1@100GB``), or a file of
+    such lines; ``ends`` are the bytes that each volume needs. With ``fold`` volumes may get less than that.
+
+    Raises ``InputError`` for what is unknown, has no place, or does not fit.
+    """
+    if not luns:
+        raise InputError("the system has no LUN", key="map")
+    is_rule = text in WAYS
+    places = placed_by(text, ends, luns, fold) if is_rule else assigned(assignments(text), ends, luns)
+    return [{"volume": name, "start_bytes": start, "length_bytes": length} for name, start, length in places]
+
+
+def placed_by(way: str, ends: Mapping[str, int], luns: list[Lun], fold: bool) -> Iterable[tuple[str, int, int]]:
+    """Volumes where a rule puts them, each from a multiple of ``ALIGNMENT`` on."""
+    places = [Lun("all", 0, luns[-1].end)] if way == "stacked" else luns
+    groups: list[list[str]] = [[] for _ in places]
+    for number, name in enumerate(ends):
+        hashed = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big")
+        groups[{"stacked": 0, "round-robin": number, "hashed": hashed}[way] % len(places)].append(name)
+    for lun, names in zip(places, groups, strict=True):
+        needed = {name: max(1, -(-ends[name] // ALIGNMENT)) * ALIGNMENT for name in names}
+        total = sum(needed.values())
+        if total > lun.length and not fold:
+            where = "the system" if way == "stacked" else f"LUN {lun.name!r}"
+            raise InputError(
+                f"{where} has {format_bytes(lun.length)}, and {len(names)} volumes need {format_bytes(total)}; "
+                "outside: fold gives each a part of what it needs",
+                key="map",
+            )
+        at = lun.start
+        for name, length in needed.items():
+            if total > lun.length:
+                length = lun.length * length // total // ALIGNMENT * ALIGNMENT
+                if not length:
+                    raise InputError(f"{len(names)} volumes are too many for {format_bytes(lun.length)}", key="map")
+            yield name, at, length
+            at += length
+
+
+def assignments(text: str) -> dict[str, str]:
+    """What is said of each volume: its name may hold commas in a file, and equals signs anywhere."""
+    if "=" in text and not Path(text).is_file():
+        lines, source = text.split(","), "map"
+    else:
+        try:
+            lines, source = Path(text).read_text(encoding="utf-8").splitlines(), text
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "is no text"
+            raise InputError(
+                f"{text}: {reason}; allowed: {', '.join(WAYS)}, VOLUME=LUN@SIZE,..., a file", key="map"
+            ) from None
+    found: dict[str, str] = {}
+    for line in lines:
+        volume, equals, place = (part.strip() for part in line.rpartition("="))
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        if not equals or not volume:
+            raise InputError(f"{source}: must be VOLUME=LUN or VOLUME=LUN@SIZE, not {line.strip()!r}")
+        if volume in found:
+            raise InputError(f"{source}: {volume!r} has two places")
+        found[volume] = place
+    return found
+
+
+def assigned(places: Mapping[str, str], ends: Mapping[str, int], luns: list[Lun]) -> Iterable[tuple[str, int, int]]:
+    """Volumes where somebody put them: each goes as far as it needs, or to the next or the end of its LUN."""
+    by_name = {lun.name: lun for lun in luns}
+    unknown = [name for name in places if name not in ends]
+    if unknown:
+        raise InputError(f"the trace has no volume {unknown[0]!r}; it has {listed(ends)}", key="map")
+    missing = [name for name in ends if name not in places]
+    if missing:
+        raise InputError(f"no place for {listed(missing)}; --select or --step device= leaves volumes out", key="map")
+    starts: dict[str, tuple[int, Lun]] = {}
+    for volume, place in places.items():
+        name, _, offset = place.partition("@")
+        lun = by_name.get(name)
+        if lun is None:
+            raise InputError(f"{volume}: there is no LUN {name!r}, but {listed(by_name)}", key="map")
+        at = size_bytes("map", offset) if offset else 0
+        if at >= lun.length:
+            raise InputError(f"{volume}: {name} ends at {format_bytes(lun.length)}, before {offset}", key="map")
+        starts[volume] = (lun.start + at, lun)
+    every = sorted(start for start, _ in starts.values())
+    for volume, (start, lun) in starts.items():
+        behind = next((other for other in every if other > start), lun.end)
+        if every.count(start) > 1:
+            raise InputError(f"{volume} and another volume begin at the same place", key="map")
+        yield volume, start, min(behind, lun.end) - start
+
+
+def listed(names: Iterable[str], most: int = 5) -> str:
+    """The first of them in words."""
+    known = list(names)
+    more = f" and {len(known) - most} others" if len(known) > most else ""
+    return ", ".join(known[:most]) + more

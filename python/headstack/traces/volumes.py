@@ -1,0 +1,110 @@
+"""Volumes of a trace: which there are, and choosing some by what they are."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+from headstack._native import Field, InputError
+
+Volume: TypeAlias = dict[str, Any]
+
+FIELDS = (
+    Field("volume", "text", "", "its name in the trace"),
+    Field("requests", "count", "requests", "all requests"),
+    Field("reads", "count", "requests", "reads"),
+    Field("writes", "count", "requests", "writes"),
+    Field("read_share", "figure", "", "reads over reads and writes"),
+    Field("bytes", "count", "bytes", "the sum of lengths"),
+    Field("read_bytes", "count", "bytes", "bytes of reads"),
+    Field("written_bytes", "count", "bytes", "bytes of writes"),
+    Field("footprint_bytes", "figure", "bytes", "4 KiB blocks touched"),
+    Field("working_set_bytes", "figure", "bytes", "4 KiB blocks touched in ten minutes, mean over the trace"),
+    Field("end_bytes", "count", "bytes", "first byte behind all that was touched"),
+    Field("requests_per_s", "figure", "1/s", "requests a second over the time of the trace"),
+    Field("busiest_per_s", "count", "1/s", "most requests in a second"),
+    Field("mean_response_ns", "figure", "ns", "mean response time as recorded"),
+    Field(
+        "sampled_rate", "figure", "", "share of the blocks that footprints are estimated from; 1 where they are exact"
+    ),
+)
+"""What is known of a volume."""
+
+NAMES = tuple(field.name for field in FIELDS)
+FIGURES = NAMES[1:]
+
+COMPARED: Mapping[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}
+REFUSED = "must be comparisons of fields, such as 'requests>1e6 and read_share<0.2'"
+
+
+def chosen(volumes: Iterable[Volume], where: str | None, top: int | None, by: str) -> list[Volume]:
+    """Those that ``where`` holds for, and of these the ``top`` with most of ``by``, most first.
+
+    Raises ``InputError`` for what is no field or comparison.
+    """
+    known = list(volumes)
+    if by not in FIGURES:
+        raise InputError(f"{by!r} is unknown; allowed: {', '.join(FIGURES)}", key="by")
+    if where is not None:
+        holds = condition(where)
+        known = [volume for volume in known if holds(volume)]
+    if top is not None:
+        if top < 1:
+            raise InputError(f"must be at least 1, not {top}", key="top")
+        # What is not known is least.
+        known = sorted(known, key=lambda volume: -1.0 if volume[by] is None else volume[by], reverse=True)[:top]
+    return known
+
+
+def condition(text: str) -> Callable[[Volume], bool]:
+    """What a text such as ``requests>1e6 and not read_share<0.2`` asks; a figure that is not known fulfils nothing."""
+    try:
+        parsed = ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError):
+        raise InputError(f"{REFUSED}, not {text!r}", key="select") from None
+    return _condition(parsed, text)
+
+
+def _condition(node: ast.expr, text: str) -> Callable[[Volume], bool]:
+    match node:
+        case ast.BoolOp(op=how, values=values):
+            parts = [_condition(value, text) for value in values]
+            every = all if isinstance(how, ast.And) else any
+            return lambda volume: every(part(volume) for part in parts)
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            inner = _condition(operand, text)
+            return lambda volume: not inner(volume)
+        case ast.Compare(left=left, ops=ops, comparators=comparators) if all(type(how) in COMPARED for how in ops):
+            sides = [_value(side, text) for side in (left, *comparators)]
+            return lambda volume: _holds([side(volume) for side in sides], [COMPARED[type(how)] for how in ops])
+    raise InputError(f"{REFUSED}, not {text!r}", key="select")
+
+
+def _holds(values: list[Any], ops: list[Callable[[Any, Any], bool]]) -> bool:
+    if any(value is None for value in values):
+        return False
+    try:
+        return all(how(*pair) for how, pair in zip(ops, pairwise(values), strict=True))
+    except TypeError:
+        raise InputError("names are compared with texts in quotes, figures with numbers", key="select") from None
+
+
+def _value(node: ast.expr, text: str) -> Callable[[Volume], Any]:
+    match node:
+        case ast.Name(id=name) if name in NAMES:
+            return lambda volume: volume[name]
+        case ast.Name(id=name):
+            raise InputError(f"{name!r} is unknown; allowed: {', '.join(NAMES)}", key="select")
+        case ast.Constant(value=int() | float() | str() as constant) if not isinstance(constant, bool):
+            return lambda _: constant
+    raise InputError(f"{REFUSED}, not {text!r}", key="select")

@@ -1,0 +1,251 @@
+"""The twin of an array: stripe unit, members and level from a crowd of reads, and a member as the twin of its family.
+
+A member is known by the probes of a disk or of a solid-state drive, through what of the array lies on it; what writes
+do to it can be seen where nothing is redundant, and is else found by what the whole array's writes come to.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+from typing import Any, Final
+
+import numpy as np
+
+from headstack._native import InputError
+from headstack.twin.device import READ, WRITE, Requests, SimulatedDevice
+from headstack.twin.families import disk, disk_draws, flash, flash_draw
+from headstack.twin.families.flash_draw import loaded
+from headstack.twin.hidden import HeldOut
+from headstack.twin.layout import UNITS, Layout
+from headstack.twin.learnt import Learnt, Residual, System, Value
+from headstack.twin.member import Member
+from headstack.twin.probes import stripes
+from headstack.twin.session import OutOfTimeError, Session, places
+
+__all__ = ["HELD_OUT", "draw", "learn", "marks", "probes"]
+
+HELD_OUT: Final = (
+    HeldOut("reads alone", "read", 1, 8192, 800),
+    HeldOut("reads", "read", 4, 8192, 1500),
+    HeldOut("reads", "read", 24, 8192, 3000),
+    HeldOut("reads", "read", 64, 16384, 4000),
+    HeldOut("long reads", "read", 8, 1 << 17, 1500),
+    HeldOut("long reads", "read", 2, 1 << 20, 600),
+    HeldOut("mix", "mix", 16, 8192, 4000, reads=0.7),
+    HeldOut("mix", "mix", 2, 4096, 1500, reads=0.8),
+    HeldOut("writes", "write", 4, 4096, 3000, reads=0.0),
+    HeldOut("writes", "write", 24, 16384, 4000, reads=0.0),
+)
+"""What no probe asks for."""
+
+LEVELS: Final = ("raid0", "raid10", "raid5", "raid6")
+FLASH_MOST: Final = 4 << 30
+"""Bytes of a hidden member of flash: sixteen of them fill in seconds of ours."""
+MISFIT: Final = 0.15
+"""Mean logarithm of the whole's rates: hidden arrays stay within half of it."""
+WHOLE: Final = {True: 300, False: 6_000}
+"""Requests of the whole array at each depth, of slow members and of fast ones."""
+DEPTHS: Final = (2, 8, 32)
+SAMPLES: Final = 20
+
+
+def draw(random: np.random.Generator) -> System:
+    """An array of every level, whose members are disks or solid-state drives that nobody has seen."""
+    level = LEVELS[random.integers(4)]
+    least, most, step = {"raid0": (2, 17, 1), "raid10": (2, 9, 2), "raid5": (3, 17, 1), "raid6": (4, 17, 1)}[level]
+    count = step * int(random.integers(least, most))
+    unit = UNITS[random.integers(len(UNITS))]
+    if random.random() < 0.6:
+        device = disk_draws.draw(random)["drive"]
+    else:
+        device = flash_draw.draw(random)["drive"]
+        while device["ssd"]["capacity"]["logical_bytes"] > FLASH_MOST:
+            device = flash_draw.draw(random)["drive"]
+        # Sixteen that were overwritten at random take minutes to bring there, each time one is made.
+        device["ssd"]["preconditioned"] = False
+    layout = Layout(level, count, unit)
+    return assembled(layout, device, SimulatedDevice({"drive": device}).capacity_bytes // unit)
+
+
+@functools.cache
+def _described(level: str, count: int, unit: int) -> System:
+    """An array of the catalogue's plainest controller; its member is a placeholder."""
+    text = f'name = "array"\n[[drives]]\ndrive = "cheetah-9lp"\ncount = {count}\n[[groups]]\nlevel = "{level}"\n'
+    return loaded(text + f'stripe_unit = "{unit // 1024}KiB"\n')
+
+
+def assembled(layout: Layout, device: dict[str, Any], rows: int) -> System:
+    """The array of such members, of which as many rows of stripe units are used."""
+    system = copy.deepcopy(_described(layout.level, layout.members, layout.unit_bytes))
+    array = system["array"]
+    array["devices"] = [device]
+    (group,), (lun,) = array["groups"], array["luns"]
+    group["member_bytes"] = rows * layout.unit_bytes
+    lun["length_bytes"] = rows * layout.data_units * layout.unit_bytes
+    return system
+
+
+def marks(hidden: System, learnt: Learnt) -> dict[str, tuple[float | None, float | None]]:
+    """Stripe unit, members and stripe units of data in a row, which tell the level."""
+
+    def told(system: System) -> tuple[float, ...]:
+        (group,) = system["array"]["groups"]
+        layout = Layout(group["level"], len(group["members"]), group["stripe_unit_bytes"])
+        return layout.unit_bytes, layout.members, layout.data_units
+
+    both = zip(told(hidden), told(learnt.best), strict=True)
+    return dict(zip(("stripe unit", "members", "data in a row"), both, strict=True))
+
+
+def probes(session: Session) -> None:
+    """Asks what tells the layout, then a member what tells one of its family, then the whole again."""
+    try:
+        layout = stripes.probe(session)
+        if layout is None:
+            return
+        member = Member(
+            layout,
+            session.device.capacity_bytes,
+            session.device.block_bytes,
+            lambda requests: session.ask("a member", requests),
+            session.rest,
+            session.device.may_write and layout.level == "raid0",
+        )
+        session.member = Session(member, session.seed, session.left_s, session.progress)
+        _family(session).probes(session.member)
+        _whole(session)
+    except OutOfTimeError:
+        # A member of which enough is known is one; its own family says whether it is.
+        if not _wholes(session):
+            session.member = None
+
+
+def _family(session: Session) -> Any:
+    return disk if stripes.is_slow(session) else flash
+
+
+def _whole(session: Session) -> None:
+    """Reads, writes and both, anywhere on the array."""
+    capacity, block = session.device.capacity_bytes, max(4096, session.device.block_bytes)
+    count = WHOLE[stripes.is_slow(session)]
+    for name, share in (("reads", 1.0), ("writes", 0.0), ("both", 0.5)):
+        for depth in DEPTHS if share == 1.0 or session.device.may_write else ():
+            kinds = np.where(session.random.random(2 * count) < share, READ, WRITE)
+            where = places(session.random, 2 * count, capacity, block)
+            session.ask(f"whole, {name}, {depth}", Requests.of(kinds, where, block, depth=depth))
+
+
+def learn(session: Session) -> Learnt:
+    """The description that explains the answers, and how sure each of its values is."""
+    if session.member is None or not isinstance(session.member.device, Member):
+        why = "the probes ended before its members were known"
+        if session.of("crowd") and not session.of("two at once"):
+            why = "how long reads take says nothing of what else is outstanding: it is not striped over several members"
+        return Learnt({}, {}, [], fits=False, why=why)
+    layout = session.member.device.layout
+    rows, values = layout.rows(session.device.capacity_bytes), _values(session, layout)
+    member = _family(session).learn(session.member)
+    if not member.fits:
+        return Learnt({}, values, [], fits=False, why=f"its members: {member.why}")
+    drives = [member.best["drive"], *(system["drive"] for system in member.sample[:SAMPLES])]
+    written = _written(session, layout, rows, drives[0])
+    systems = [assembled(layout, _changed(drive, written), rows) for drive in drives]
+    values |= {f"member.{key}": value for key, value in member.values.items()}
+    off = _off(systems[0], _wholes(session))
+    why = f"rates are off by {off:.0%} on average under the best description" if off > MISFIT else ""
+    return Learnt(systems[0], values, systems[1:], _residuals(session, systems[0]), not why, why)
+
+
+def _values(session: Session, layout: Layout) -> dict[str, Value]:
+    unit, count = f"{layout.unit_bytes // 1024}KiB", str(layout.members)
+    crowd = "what is outstanding on its member says most of how long each of a crowd of reads takes"
+    level = {
+        "raid10": "two reads at once of one member do not wait for each other",
+        "raid6": crowd,
+        "raid5": "reads wait for writes on other members",
+        "raid0": "reads wait for no writes on other members",
+    }[layout.level]
+    if layout.level == "raid0" and not session.of("without writes") and layout.members >= 3:
+        level = "not identifiable beside raid5: nothing was written"
+    return {
+        "groups[0].stripe_unit": Value(unit, unit, crowd),
+        "drives[0].count": Value(count, count, crowd),
+        "groups[0].level": Value(layout.level, layout.level, level),
+    }
+
+
+def _wholes(session: Session, share: tuple[str, ...] = ("reads", "writes", "both")) -> list[Any]:
+    return [one for one in session.asked if one.test.startswith(tuple(f"whole, {name}" for name in share))]
+
+
+Change = dict[str, Any]
+"""Values of a member by path, numbers as factors."""
+KNOBS: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
+    "disk": {
+        "buffer.write_cache": ("on", "off", "appending", "protected"),
+        "buffer.dirty_extents_max": (0.25, 0.5, 1.0, 2.0, 4.0),
+        "mechanics.write_settle_ns": (0.3, 0.6, 1.0, 1.6),
+    },
+    "ssd": {
+        "timing.program_ns": (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8),
+        "controller.write_command_ns": (0.1, 0.25, 0.5, 1.0, 2.0),
+        "controller.write_interval_ns": (0.5, 1.0, 2.0, 4.0),
+        "buffer.bytes": (0.25, 0.5, 1.0, 2.0, 4.0),
+    },
+}
+"""What of a member only its writes show, and what it may be."""
+
+
+def _changed(drive: dict[str, Any], change: Change) -> dict[str, Any]:
+    """The same drive with other values."""
+    other = copy.deepcopy(drive)
+    ((_, described),) = other.items()
+    for path, value in change.items():
+        *tables, key = path.split(".")
+        table = functools.reduce(lambda inner, name: inner[name], tables, described)
+        table[key] = type(table[key])(table[key] * value) if isinstance(value, float) else value
+    return other
+
+
+def _written(session: Session, layout: Layout, rows: int, drive: dict[str, Any]) -> Change:
+    """The change of a member under which the array writes as it did, one value after the other, twice; none where the
+    member was written by itself."""
+    asked = _wholes(session, ("writes", "both"))
+    if not asked or (session.member is not None and session.member.device.may_write):
+        return {}
+
+    @functools.cache
+    def off(items: tuple[tuple[str, Any], ...]) -> float:
+        try:
+            return _off(assembled(layout, _changed(drive, dict(items)), rows), asked)
+        except InputError:
+            # A drive that contradicts itself.
+            return float("inf")
+
+    best: Change = {}
+    ((kind, described),) = drive.items()
+    knobs = KNOBS[kind]
+    if described.get("preconditioned"):
+        # Members that have to be overwritten first cost a second each: what collection leaves is programs alone.
+        knobs = {path: values for path, values in knobs.items() if path == "timing.program_ns"}
+    for _ in range(min(2, len(knobs))):
+        for path, values in knobs.items():
+            best = min(({**best, path: value} for value in values), key=lambda one: off(tuple(sorted(one.items()))))
+    return best
+
+
+def _off(system: System, asked: list[Any]) -> float:
+    """Mean logarithm by which rates differ."""
+    device = SimulatedDevice(system)
+    rates = [device.ask(one.requests).per_s for one in asked]
+    return float(np.mean(np.abs(np.log([one.answers.per_s for one in asked]) - np.log(rates))))
+
+
+def _residuals(session: Session, system: System) -> dict[str, Residual]:
+    """The answers beside those of the description, of the whole array."""
+    device, residuals = SimulatedDevice(system), {}
+    for one in [*session.of("array, alone"), *session.of("crowd"), *_wholes(session)]:
+        answers = device.ask(one.requests)
+        residuals[one.test] = Residual.of(one.answers.response_ns, answers.response_ns)
+    return residuals

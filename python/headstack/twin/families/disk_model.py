@@ -1,0 +1,191 @@
+"""A disk as it is learnt: what is found of it, and the description that this makes."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from headstack.catalogue.system import of_text
+from headstack.twin.device import Floats
+from headstack.twin.probes.seeks import Distances
+from headstack.twin.probes.tracks import Tracks
+from headstack.twin.probes.zones import Rates
+
+SECTOR = 512
+ZONES = 16
+CYLINDERS = 500_000
+"""Today's disks have no more on a surface."""
+ERAS = ((13e6, 1995), (75e6, 2001), (150e6, 2007), (float("inf"), 2016))
+"""Outer rates below these are of such years: what is never seen from outside is as usual then."""
+USUAL = {
+    1995: ("scsi", "20MB/s", 512),
+    2001: ("scsi", "160MB/s", 4 << 10),
+    2007: ("sata", "300MB/s", 16 << 10),
+    2016: ("sata", "600MB/s", 128 << 10),
+}
+"""Interface and buffer of such years. Heads and the seek curve of a base are replaced by what is measured, or do not
+matter: cylinders are counted so that they hold what tracks hold, whatever their surfaces."""
+
+
+LosesTurn = Literal["nowhere", "at cylinders", "at tracks"]
+
+
+@dataclass(frozen=True)
+class Disk:
+    """What is known of a disk; ``system`` makes the description of it."""
+
+    base: dict[str, Any]
+    """A drive of its capacity, speed and rates, otherwise as usual in its years."""
+    capacity: int
+    tracks: Tracks
+    distances: Distances
+    seek_ns: Floats
+    """At each of them, with all that is done before the arm moves and cannot be told from it."""
+    command_ns: float
+    read_hit_ns: float
+    write_hit_ns: float
+    write_settle_ns: float
+    committed: float = 0.0
+    rotation_margin_ns: float = 0.0
+    age_weight: float = 0.0
+    strength: float = 1.0
+    read_ns_per_byte: float = 0.0
+    write_ns_per_byte: float = 0.0
+    queue: dict[str, Any] = field(default_factory=dict)
+    """Replaces keys of the base's queue: policy, depth."""
+    on_arrival: bool = False
+    """The arm begins with whichever wanted sector comes past first."""
+    loses_turn: LosesTurn = "nowhere"
+    """Where writes in order miss the beginning of the next track, since the skew is too small for them."""
+    host_elevator: str = "fcfs"
+    """The order of what waits in the host for the drive."""
+    buffer: dict[str, Any] = field(default_factory=dict)
+    """Replaces keys of the base's buffer."""
+
+    def with_(self, **changes: Any) -> Disk:
+        """The same with other values."""
+        return replace(self, **changes)
+
+    @property
+    def system(self) -> dict[str, Any]:
+        """The description, as runs are pointed at one."""
+        disk = copy.deepcopy(self.base)
+        mechanics = disk["mechanics"]
+        disk["geometry"]["zones"] = self._zones()
+        cylinders = disk["geometry"]["zones"][-1]["last_cylinder"] + 1
+        disk["geometry"]["cylinders"] = cylinders
+        mechanics["seek"] = {"points": self._points(cylinders)}
+        mechanics["write_settle_ns"] = round(self.write_settle_ns)
+        mechanics["read_on_arrival"] = mechanics["write_on_arrival"] = self.on_arrival
+        mechanics["head_switch_ns"] = self._next_track_ns(self.loses_turn == "at tracks")
+        overheads = disk["overheads"]
+        for key, value in (
+            ("read_miss_ns", self.command_ns),
+            ("write_miss_ns", self.command_ns),
+            ("read_hit_ns", self.read_hit_ns),
+            ("write_hit_ns", self.write_hit_ns),
+        ):
+            overheads[key] = {"after_read": round(value), "after_write": round(value)}
+        disk["interface"]["read_ns_per_byte"] = self.read_ns_per_byte
+        disk["interface"]["write_ns_per_byte"] = self.write_ns_per_byte
+        disk["queue"] |= {
+            "committed": float(np.clip(self.committed, 0, 16)),
+            "rotation_margin_ns": round(max(0.0, self.rotation_margin_ns)),
+            "age_weight": float(np.clip(self.age_weight, 0, 1)),
+            "reordering_strength": float(np.clip(self.strength, 0.02, 1)),
+            **self.queue,
+        }
+        disk["interface"]["host_elevator"] = self.host_elevator
+        if "depth" in self.queue:
+            disk["interface"]["host_tags"] = self.queue["depth"]
+        disk["buffer"] |= self.buffer
+        return {"drive": {"disk": disk}}
+
+    def _next_track_ns(self, loses_turn: bool) -> int:
+        """How long the arm takes to the next track: what the skew leaves, if neither reads nor writes in order are to
+        lose a turn, for which it is chosen; or a little more than writes have."""
+        turn_ns = 60e9 / float(self.base["mechanics"]["rpm"])
+        sector_ns = turn_ns * SECTOR / float(self.tracks.bytes.min())
+        skews = self.tracks.skew_turns
+        skew_ns = float(skews.max() if loses_turn else skews.min()) * turn_ns
+        covered_ns = skew_ns - max(0.0, self.write_settle_ns) + (2 if loses_turn else -2) * sector_ns
+        return max(1000, round(covered_ns))
+
+    def _zones(self) -> list[dict[str, Any]]:
+        """Zones as wide as the places lie apart, of tracks as they are there."""
+        pattern = self.base["geometry"]["zones"][0]
+        heads = self.base["geometry"]["heads"]
+        edges = np.linspace(0, self.capacity // SECTOR, ZONES + 1)
+        middles = (edges[1:] + edges[:-1]) / 2 * SECTOR
+        sizes = np.interp(middles, self.tracks.at_bytes, self.tracks.bytes)
+        skews = np.interp(middles, self.tracks.at_bytes, self.tracks.skew_turns)
+        zones, first = [], 0
+        for size, skew, low, high in zip(sizes, skews, edges[:-1], edges[1:], strict=True):
+            sectors = max(4, round(size / SECTOR))
+            cylinders = max(1, -(-round(high - low) // (sectors * heads)))
+            zones.append(
+                {
+                    **pattern,
+                    "first_cylinder": first,
+                    "last_cylinder": first + cylinders - 1,
+                    "sectors_per_track": sectors,
+                    "track_skew_turns": float(skew),
+                    "cylinder_skew_turns": float(skew),
+                }
+            )
+            first += cylinders
+        return zones
+
+    def _points(self, cylinders: int) -> list[list[int]]:
+        """The curve at its distances in cylinders. The next track is reached within the skew."""
+        times = rising(np.maximum(1000.0, self.seek_ns))
+        at = np.maximum(1, np.round(self.distances.shares * cylinders)).astype(int)
+        end = cylinders - 1
+        slope = (times[-1] - times[-2]) / max(1, at[-1] - at[-2])
+        points: list[list[int]] = []
+        next_ns = self._next_track_ns(self.loses_turn != "nowhere")
+        points.append([1, min(int(times[0]), next_ns)])
+        for cylinder, time in [*zip(at, times, strict=True), (end, times[-1] + slope * (end - at[-1]))]:
+            if cylinder > points[-1][0]:
+                points.append([int(cylinder), max(int(time), points[-1][1])])
+        return points
+
+
+def rising(times: Floats) -> Floats:
+    """The nearest times that never fall from one distance to the next (pool adjacent violators)."""
+    blocks: list[list[float]] = []
+    for time in times:
+        blocks.append([float(time), 1.0])
+        while len(blocks) > 1 and blocks[-2][0] > blocks[-1][0]:
+            (before, count), (after, more) = blocks[-2], blocks.pop()
+            blocks[-1] = [(before * count + after * more) / (count + more), count + more]
+    return np.concatenate([np.full(int(count), value) for value, count in blocks])
+
+
+def base_of(capacity: int, rpm: float, rates: Rates) -> dict[str, Any]:
+    """A drive of these figures as usual in the years when disks were as fast."""
+    outer, inner = float(rates.bytes_per_s.max()), float(rates.bytes_per_s[-1])
+    year = next(year for limit, year in ERAS if outer < limit)
+    kind, rate, buffer_kib = USUAL[year]
+    tracks = capacity / (outer * 60 / rpm)
+    # Surfaces cannot be told; there are so many that cylinders are as usual.
+    heads = max(4, -(-int(tracks) // CYLINDERS))
+    text = (
+        f'name = "twin"\nyear = {year}\n'
+        f'[capacity]\nlogical_blocks = {capacity // SECTOR}\nlogical_block = "{SECTOR}B"\n'
+        f'physical_sector = "{SECTOR}B"\n'
+        f'[media]\nsustained_outer_rate = "{outer / 1e6:.3f}MB/s"\n'
+        f'sustained_inner_rate = "{min(inner, outer) / 1e6:.3f}MB/s"\n'
+        f'[spindle]\nspeed = "{rpm:.4f}rpm"\n'
+        f"[geometry]\nheads = {heads}\n"
+        f'[seek]\nread_average = "{8.5 * (7200 / rpm) ** 0.5:.2f}ms"\n'
+        f'[buffer]\nsize = "{buffer_kib}KiB"\n'
+        f'[interface]\nkind = "{kind}"\nrate = "{rate}"\n'
+    )
+    base: dict[str, Any] = of_text(text).system["drive"]["disk"]
+    # The spindle's own figure, to more digits than a sheet has.
+    base["mechanics"]["rpm"] = rpm
+    return base

@@ -1,0 +1,637 @@
+"""The twin of a solid-state drive.
+
+Reads tell dies, channels and each step of a read; where the drive may be written it is emptied, filled, and overwritten
+at random until nothing changes any more, which tells the rest.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from headstack.twin.device import Requests, SimulatedDevice
+from headstack.twin.families import flash_reads, flash_writes
+from headstack.twin.families.flash_draw import draw
+from headstack.twin.families.flash_marks import marks
+from headstack.twin.families.flash_reads import Map
+from headstack.twin.families.flash_writes import ssd
+from headstack.twin.hidden import HeldOut
+from headstack.twin.learnt import Learnt, Residual, System, Value
+from headstack.twin.probes import (
+    command_interval,
+    depth_curve,
+    dies,
+    interference,
+    latency_floor,
+    slc_cache,
+    steady_state,
+    write_buffer,
+)
+from headstack.twin.session import OutOfTimeError, Session
+
+__all__ = ["HELD_OUT", "draw", "learn", "marks", "probes"]
+
+HELD_OUT: Final = (
+    HeldOut("reads alone", "read", 1, 8192, 4000),
+    HeldOut("reads", "read", 4, 8192, 8000),
+    HeldOut("reads", "read", 16, 16384, 8000),
+    HeldOut("reads", "read", 64, 8192, 12000),
+    HeldOut("long reads", "read", 8, 65536, 4000),
+    HeldOut("mix", "mix", 16, 8192, 60000, reads=0.7, settled=True),
+    HeldOut("mix", "mix", 2, 4096, 30000, reads=0.8, settled=True),
+    HeldOut("mix", "mix", 48, 8192, 60000, reads=0.6, settled=True),
+    HeldOut("writes", "write", 1, 8192, 8000, reads=0.0, settled=True),
+    HeldOut("writes", "write", 64, 8192, 40000, reads=0.0, settled=True),
+    HeldOut("writes", "write", 16, 4096, 40000, reads=0.0, settled=True),
+    HeldOut("writes", "write", 4, 16384, 20000, reads=0.0, settled=True),
+)
+"""What no probe asks for. Mixes so long that windows of one drive agree: a third as long, they differ by half."""
+
+NOT_WRITTEN: Final = "not identifiable: nothing was written"
+ROW_USUAL: Final = 16384
+BLOCKS: Final = 240
+"""Of a die in a description: how many the flash has is not to be seen; so many give its spare to half a per cent."""
+ERASE_OF_ROW_NS: Final = 12_000
+"""Of an erase for each row of the block: 4.5 ms over the 384 rows between those of MLC and of TLC."""
+ERASE_USUAL_NS: Final = 4_500_000
+"""As above; sheets of flash since 2008 say 2 to 8 ms."""
+ERASE_SEEN_NS: Final = 2_000
+"""What a row of a second fill takes longer where that is no chance."""
+BLOCKS_LEAST: Final = 200
+BLOCKS_MOST: Final = 1000
+"""Of a die: fewer leave no spare to choose, more take long to simulate."""
+PROGRAM_USUAL_NS: Final = 600_000
+"""Between the generations of TLC since 2016."""
+SENSE_USUAL_NS: Final = 60_000
+"""As program."""
+SUSPEND_USUAL_NS: Final = 20_000
+MISFIT: Final = 0.10
+"""Mean logarithm of rates over depth at which a description explains nothing."""
+INTERVAL_LEAST_NS: Final = 50.0
+"""Twenty million commands a second: no interface carries them."""
+SPREAD_MOST: Final = 0.8
+"""Pages of one block differ by up to two to one in their sensing."""
+ONE_BIT: Final = 0.8
+"""Of a sensing of all bits: cells with one bit take half of it or less."""
+LARGE_UNITS: Final = (8192, 16384, 32768, 65536)
+SMALL_BYTES: Final = 4 << 30
+FOLD_BYTES: Final = 1 << 20
+WARM_SHARE: Final = 0.12
+WARM_MOST: Final = 600_000
+SLC_STEP: Final = 0.015
+"""Of a cache, by which the twin's may be off for being made of whole blocks."""
+BITS: Final = 3
+"""Of a cell that holds one while it is a cache. Four are seen in nothing but how much flash the cache takes."""
+FILLS: Final = 4
+LONG_AFTER: Final = 2.0
+"""Capacities of overwrites, as many as probes ask for once the drive is full."""
+LONG_PIECE: Final = 1 << 16
+SPARE_TRIES: Final = 5
+LAST_OF_READS: Final = "depth curve, large, 64, found"
+SAMPLES: Final = 20
+SURE: Final = (
+    ("timing", "read_ns", 0.005),
+    ("timing", "program_ns", 0.02),
+    ("controller", "command_ns", 0.01),
+    ("controller", "command_interval_ns", 0.004),
+    ("controller", "write_interval_ns", 0.005),
+)
+"""Values and how sure they are: standard deviations of their logarithms over drives drawn from the priors."""
+
+
+def _written(session: Session) -> bool:
+    return bool(session.of("fill"))
+
+
+def _reads(session: Session, state: str) -> Map | None:
+    latency_floor.probe(session, state)
+    if _spread(session) > 2 * SPREAD_MOST:
+        return None
+    dies.probe(session, state)
+    return flash_reads.mapping(session, state)
+
+
+def probes(session: Session) -> None:
+    """Asks what tells a solid-state drive; writes where that is allowed, and then all of it is lost."""
+    try:
+        found = _reads(session, "found")
+        if found is None:
+            return
+        if found.dies:
+            command_interval.probe(session, "found", found.row_bytes or ROW_USUAL, found.dies)
+        depth_curve.probe(session, "found")
+        # Nobody's data are lost to find out that this is another kind of device.
+        if session.device.may_write and learn(session).fits:
+            _probe_writes(session, found)
+    except OutOfTimeError:
+        # What reads teach is a twin too; less is none.
+        if not session.of(LAST_OF_READS):
+            raise
+
+
+def _probe_writes(session: Session, found: Map) -> None:
+    latency_floor.probe_both(session)
+    slc_cache.probe(session, found.row_bytes or ROW_USUAL)
+    filled = _reads(session, "filled") or found
+    shown = filled if filled.dies else found
+    if filled.dies and not found.dies:
+        command_interval.probe(session, "filled", filled.row_bytes or ROW_USUAL, filled.dies)
+    depth_curve.probe(session, "filled")
+    slc_cache.probe_again(session)
+    session.rest(1.0)
+    if shown.dies and shown.row_bytes:
+        interference.probe_program(session, shown.row_bytes, shown.dies, max(500.0, 1.2 * shown.interval_ns))
+    write_buffer.probe(session)
+    latency_floor.probe_writes(session)
+    steady_state.probe(session)
+    write_buffer.probe_knee(session)
+    interference.probe_mix(session)
+
+
+def learn(session: Session) -> Learnt:
+    """The description that explains the answers, and how sure each of its values is."""
+    if not session.of(LAST_OF_READS):
+        if session.of("latency, random, found") and _spread(session) > SPREAD_MOST:
+            return Learnt({}, {}, [], fits=False, why=_too_wide(_spread(session)))
+        why = "the probes ended before reads of every depth were asked for"
+        return Learnt({}, {}, [], fits=False, why=why)
+    found = flash_reads.mapping(session, "found")
+    values: dict[str, Value] = {}
+    state, shown = "found", found
+    if _written(session) and session.of("dies, pairs, filled"):
+        filled = flash_reads.mapping(session, "filled")
+        if not found.dies and (filled.dies or not found.meets):
+            state, shown = "filled", filled
+    system = _from_reads(session, found, shown, state, values)
+    if session.of("steady writes"):
+        _from_writes(session, system, values)
+    else:
+        for key in (
+            "buffer.size",
+            "flash.program",
+            "flash.over_provisioning",
+            "slc_cache.static",
+            "controller.write_command",
+        ):
+            values[key] = Value(None, None, NOT_WRITTEN)
+    residuals, off = _residuals(session, system)
+    fits, why = _verdict(session, found, residuals, off)
+    return Learnt(system, values, _sample(session, system, values), residuals, fits, why)
+
+
+def _ns(value: float) -> str:
+    return f"{value / 1000:.6g}us"
+
+
+def _near(values: dict[str, Value], key: str, value: float, share: float, how: str) -> None:
+    values[key] = Value(_ns(value * (1 - share)), _ns(value * (1 + share)), how)
+
+
+def _from_reads(session: Session, found: Map, shown: Map, state: str, values: dict[str, Value]) -> System:
+    """The parts of a read, and for what only writes tell what is usual."""
+    device = session.device
+    as_found = flash_reads.path(session, "found", found)
+    path = flash_reads.path(session, state, shown)
+    block = device.block_bytes
+    row = shown.row_bytes or ROW_USUAL
+    number, channels = _dies(session, shown, values)
+    interval = shown.interval_ns
+    sense = max(1000.0, shown.small_ns - block * path.channel_ns)
+    command = max(
+        0.0, (shown.lone_ns if shown.meets else path.lone_ns) - sense - block * (path.channel_ns + path.link_ns)
+    )
+    if found.meets and state == "filled":
+        # What nobody had written is sensed with all bits of a cell; what was written first may have one.
+        sense = max(1000.0, found.small_ns - block * path.channel_ns)
+    if not shown.meets:
+        # Nothing is there to be sensed but the map, or commands come too slowly for the flash to be seen.
+        sense, command = as_found.miss_ns or SENSE_USUAL_NS, max(0.0, path.lone_ns - block * path.link_ns)
+    at_once = flash_reads.commands_at_once(session, shown)
+    _near(values, "controller.command_interval", interval, 0.005, "the later of two reads at once that meet nothing")
+    _near(values, "flash.read", sense, 0.01, "the later of two reads of one die")
+    _near(values, "controller.command", command, 0.02, "what a lone read takes beside sensing and transfers")
+    unit = 4096
+    while device.capacity_bytes / unit > 1 << 30:
+        unit *= 2
+    page = min(row, 16384) if row % min(row, 16384) == 0 else row
+    memory = None
+    if as_found.miss_ns and as_found.miss_share < 0.98:
+        memory = max(4096, round((1 - as_found.miss_share) * device.capacity_bytes / 1024 / 4096) * 4096)
+        values["controller.map_cache"] = Value(
+            f"{memory * 0.9:.0f}B", f"{memory * 1.1:.0f}B", "share of random reads that read the map first"
+        )
+    # fmt: off
+    drive: dict[str, Any] = {
+        "name": device.name,
+        "capacity": {"logical_bytes": device.capacity_bytes // unit * unit, "logical_block_bytes": block,
+                     "mapping_unit_bytes": min(unit, page)},
+        "flash": {"channels": channels, "dies_per_channel": number // channels, "planes_per_die": row // page,
+                  "blocks_per_plane": 0, "pages_per_block": 0, "page_bytes": page},
+        "timing": {"read_ns": round(sense), "program_ns": PROGRAM_USUAL_NS, "erase_ns": 0,
+                   "channel_ns_per_byte": path.channel_ns, "suspend_ns": SUSPEND_USUAL_NS, "resume_ns": 0,
+                   "suspensions_max": 4294967295,
+                   "reads_ahead_max": 32},
+        "buffer": {"bytes": 4 * number * row, "power_loss_protected": False},
+        "collection": {"free_blocks_min": 3},
+        "controller": {"command_ns": round(command), "command_interval_ns": round(interval),
+                       "write_command_ns": round(command), "write_interval_ns": round(interval),
+                       "read_ns_per_byte": path.link_ns, "write_ns_per_byte": path.link_ns},
+        "interface": {"read_ns_per_byte": path.link_ns, "write_ns_per_byte": path.link_ns,
+                      "full_duplex": path.link_ns < 1.4, "queue_depth": at_once or 1024},
+        "filled": found.meets,
+        "preconditioned": found.meets and found.dies is None,
+    }
+    # fmt: on
+    if memory is not None:
+        drive["controller"]["map_cache_bytes"] = memory
+        of_map = as_found.miss_ns - 4096 * path.channel_ns
+        if of_map < ONE_BIT * sense:
+            # The map lies in cells with one bit; how many take writes is another matter.
+            drive["slc_cache"] = {"static_bytes": 0, "dynamic_bytes": 0, "bits_per_cell": BITS, "idle_ns": None}
+            drive["slc_cache"] |= {"read_ns": max(5_000, round(of_map)), "program_ns": PROGRAM_USUAL_NS // 3}
+    if drive["preconditioned"] and found.row_bytes in LARGE_UNITS:
+        # Where nothing else repeats, what lies together is a unit of the map.
+        drive["capacity"]["mapping_unit_bytes"] = found.row_bytes
+        drive["capacity"]["logical_bytes"] = device.capacity_bytes // found.row_bytes * found.row_bytes
+    system: System = {"drive": {"ssd": drive}}
+    _give_blocks(drive, 1.12 * device.capacity_bytes)
+    return system
+
+
+def _dies(session: Session, shown: Map, values: dict[str, Value]) -> tuple[int, int]:
+    if shown.dies:
+        values["flash.dies"] = Value(str(shown.dies), str(shown.dies), "distance after which two reads meet again")
+        channels = shown.channels or min(shown.dies, 8)
+        while shown.dies % channels:
+            channels -= 1
+        return shown.dies, channels
+    if shown.meets and shown.share > 0:
+        spread = np.sqrt((1 - shown.share) / (shown.share * dies.PAIRS))
+        number = 1 / shown.share
+        values["flash.dies"] = Value(
+            str(int(number * (1 - 1.7 * spread))),
+            str(int(number * (1 + 1.7 * spread)) + 1),
+            "share of random pairs that meet",
+        )
+        number = max(1, round(number / 8) * 8)
+        return number, min(number, 8)
+    most = max((one.answers.per_s for one in session.asked if one.test.startswith("depth curve, 256")), default=1e5)
+    least = int(np.ceil(most * 60e-6))
+    values["flash.dies"] = Value(str(least), None, "limited by the bus or the controller: at least")
+    number = 8 * max(1, int(np.ceil(least / 4)))
+    return number, 8
+
+
+def _give_blocks(drive: dict[str, Any], raw_bytes: float) -> None:
+    """So many bytes of flash, in blocks small enough; spare enough for the model."""
+    flash = drive["flash"]
+    line = flash["channels"] * flash["dies_per_channel"] * flash["planes_per_die"] * flash["page_bytes"]
+    old = flash["pages_per_block"]
+    bits = drive["slc_cache"]["bits_per_cell"] if "slc_cache" in drive else 1
+    if not old:
+        flash["pages_per_block"] = old = max(12, round(drive["capacity"]["logical_bytes"] / line / BLOCKS / 12) * 12)
+        drive["timing"]["erase_ns"] = ERASE_OF_ROW_NS * old
+    aside = sum(drive["slc_cache"][part] for part in ("static_bytes",)) * bits if "slc_cache" in drive else 0
+    least = (drive["capacity"]["logical_bytes"] + drive["buffer"]["bytes"] + aside) / (line * old) + 9
+    flash["blocks_per_plane"] = max(int(np.ceil(least)), round(raw_bytes / (line * old)))
+
+
+def _from_writes(session: Session, system: System, values: dict[str, Value]) -> None:
+    """The way in, programs, buffer, cache of one bit a cell, spare."""
+    drive = ssd(system)
+    flash, timing, controller, interface = drive["flash"], drive["timing"], drive["controller"], drive["interface"]
+    number = flash["channels"] * flash["dies_per_channel"]
+    row = flash["planes_per_die"] * flash["page_bytes"]
+    capacity = session.device.capacity_bytes
+    lone = (
+        controller["command_ns"]
+        + timing["read_ns"]
+        + 4096 * (timing["channel_ns_per_byte"] + controller["read_ns_per_byte"])
+    )
+    way = flash_writes.way_in(session, lone, controller["read_ns_per_byte"])
+    controller["write_command_ns"] = round(way.command_ns)
+    controller["write_interval_ns"] = round(
+        way.interval_ns if way.interval_seen else min(way.interval_ns, controller["command_interval_ns"])
+    )
+    controller["write_ns_per_byte"] = interface["write_ns_per_byte"] = way.byte_ns
+    interface["full_duplex"] = way.full_duplex
+    if not way.full_duplex:
+        interface["read_ns_per_byte"] = interface["write_ns_per_byte"] = way.shared_ns
+    _near(values, "controller.write_command", way.command_ns, 0.02, "what a lone write takes beside its transfer")
+    drive["capacity"]["mapping_unit_bytes"] = unit = _unit(session, way.interval_ns, row)
+    drive["capacity"]["logical_bytes"] = capacity // unit * unit
+    if "map_cache_bytes" in controller:
+        # The same share of a map of larger units.
+        controller["map_cache_bytes"] = max(4096, controller["map_cache_bytes"] * 4096 // unit // 4096 * 4096)
+    drive["filled"] = drive["filled"] and _reads_of_nothing_sense(session)
+
+    load = row * timing["channel_ns_per_byte"]
+    full, empty = (flash_writes.program_times(session, name) for name in ("full", "empty"))
+    drive["buffer"]["power_loss_protected"] = full is None and empty is None
+    met = flash_writes.reads_in_programs(session)
+    timing["suspend_ns"] = round(met.waits_ns) if met.suspends else None
+    if met.suspends:
+        values["flash.suspend"] = Value(_ns(met.waits_ns * 0.97), _ns(met.waits_ns * 1.03), "reads that meet a program")
+    else:
+        how = "reads wait for programs to end" if met.waits_ns else "not identifiable: no read met a program"
+        values["flash.suspend"] = Value(None, None, how)
+    (fill,) = session.of("fill")
+    first = flash_writes.stream(fill, capacity)
+    (second,) = session.of("second fill")
+    again = flash_writes.stream(second, capacity)
+
+    def program(rate: float) -> float:
+        return max(20_000.0, float(number * row / rate - load))
+
+    bound = first.last > 0.9 / max(controller["write_ns_per_byte"], 1e-9)
+    usual, how = program(first.behind), "rate of a stream"
+    if bound:
+        usual, how = PROGRAM_USUAL_NS, "not identifiable: the way in is slower"
+    if met.program_ns:
+        usual, how = met.program_ns - load, "reads that meet it"
+    if full:
+        usual, how = full - load, "flushes of single rows"
+    timing["program_ns"] = round(max(20_000.0, usual))
+    _near(values, "flash.program", timing["program_ns"], 0.04, how)
+    if how.startswith("not"):
+        values["flash.program"] = Value(None, None, how)
+    (burst,) = session.of("write burst")
+    held = write_buffer.knee(burst.answers.completed_ns - burst.answers.issued_ns[0], unit)[0]
+    if first.buffer_bytes > row and first.first < 0.9 / max(controller["write_ns_per_byte"], 1e-9):
+        # An empty drive has collected nothing ahead, which would take in a burst as well.
+        held = max(2 * row + 1, first.buffer_bytes)
+    if held > 2 * row:
+        drive["buffer"]["bytes"] = max(2 * row, round(held / row) * row)
+        values["buffer.size"] = Value(
+            f"{held * 0.93:.0f}B", f"{held * 1.07:.0f}B", "what a burst of overwrites put down later than it came"
+        )
+    else:
+        values["buffer.size"] = Value(None, None, "not identifiable: the flash is as fast as the way to it")
+    if first.cache_bytes:
+        slow = [one.answers.response_ns for one in session.of("latency, random, filled")]
+        sense = float(np.quantile(slow[0], 0.02)) if slow else 0.0
+        quick = max(5_000.0, timing["read_ns"] - max(0.0, lone - sense))
+        # What went as fast again after rest was made room for; slower, it is the end of what was free.
+        miss = flash_reads.path(session, "found", flash_reads.mapping(session, "found")).miss_ns
+        if miss:
+            # The map lies in cells with one bit.
+            quick = max(5_000.0, miss - 4096 * timing["channel_ns_per_byte"])
+        fixed = min(again.cache_bytes, first.cache_bytes) if again.first > 0.85 * first.first else 0.0
+        drive["slc_cache"] = {
+            "static_bytes": round(fixed), "dynamic_bytes": round(first.cache_bytes - fixed), "bits_per_cell": BITS,
+            "read_ns": round(quick), "program_ns": round(empty - load if empty else program(first.first)),
+            "idle_ns": 5_000_000_000 if fixed else None,
+        }  # fmt: skip
+    # The first fill found all blocks erased; the second erases them as it goes.
+    erased = number * row / again.last - number * row / first.behind
+    per_row = erased if erased > ERASE_SEEN_NS and not bound else None
+    flash["pages_per_block"] = rows = _rows_of_block(
+        capacity / (number * row), per_row, first.cache_bytes / (number * row)
+    )
+    timing["erase_ns"] = round(rows * (per_row or ERASE_OF_ROW_NS))
+    if per_row:
+        values["flash.erase"] = Value(
+            f"{rows * per_row * 0.8 / 1e6:.3g}ms",
+            f"{rows * per_row * 1.2 / 1e6:.3g}ms",
+            "what a row of a second fill takes longer, in blocks that take as long to erase as is usual",
+        )
+    onset = flash_writes.onset_bytes(session)
+    aside = drive["slc_cache"]["static_bytes"] * BITS if "slc_cache" in drive else 0
+    if drive["filled"] and "slc_cache" in drive:
+        # What nobody has written takes room as well, so that all of the cache is beyond it.
+        aside = first.cache_bytes * BITS
+    _give_blocks(drive, capacity * 1.02 + max(aside, onset or 0.1 * capacity))
+    _fit_streams(session, system, first, full is None and not met.program_ns and not bound)
+    _fit_spare(session, system, values)
+    if first.cache_bytes:
+        _, now = flash_writes.like(session, system, "fill")
+        if abs(now.cache_bytes / first.cache_bytes - 1) > SLC_STEP:
+            _fit_streams(session, system, first, False)
+            _fit_spare(session, system, values)
+            _, now = flash_writes.like(session, system, "fill")
+        if now.cache_bytes < (1 - 2 * SLC_STEP) * first.cache_bytes:
+            # Such a spare leaves no room for it: it is set aside.
+            drive["slc_cache"].update(static_bytes=round(first.cache_bytes), dynamic_bytes=0)
+            _give_blocks(drive, capacity * 1.02 + aside + (onset or 0.1 * capacity))
+            _fit_streams(session, system, first, False)
+            _fit_spare(session, system, values)
+            _fit_streams(session, system, first, False)
+        cache = first.cache_bytes
+        values["slc_cache.dynamic"] = Value(
+            f"{cache * 0.97:.0f}B", f"{cache * 1.03:.0f}B", "where a stream got slower; with what is set aside"
+        )
+
+
+def _rows_of_block(rows: float, erase_of_row_ns: float | None, cached: float) -> int:
+    """Rows of a block, of a die with so many rows of which so many hold one bit a cell while they are a cache."""
+    usual = rows / BLOCKS
+    if erase_of_row_ns:
+        # Erasing takes milliseconds in flash of all generations, however long its blocks are.
+        usual = float(np.clip(ERASE_USUAL_NS / erase_of_row_ns, rows / BLOCKS_MOST, rows / BLOCKS_LEAST))
+    if not cached:
+        return max(12, round(usual / 12) * 12)
+    # A cache is so many whole blocks: of those that are nearly as long as usual, the one that fits it best.
+    lengths = np.arange(max(1, int(usual / BITS / 1.5)), max(2, int(usual / BITS * 1.5) + 1))
+    left = np.abs(np.maximum(1, np.round(cached / lengths)) * lengths / cached - 1)
+    fit = lengths[left <= left.min() + SLC_STEP / 3]
+    return int(fit[np.argmin(np.abs(np.log(fit * BITS / usual)))]) * BITS
+
+
+def _unit(session: Session, interval_ns: float, row: int) -> int:
+    """Bytes of a mapping unit: what a small write costs of a long one."""
+    rounds = [one for one in session.asked if one.test.startswith("overwrites, ") and one.test != "overwrites, small"]
+    (steady,) = session.of("steady writes")
+    if steady.answers.per_s > 0.9e9 / interval_ns:
+        return 4096
+    share = steady.answers.per_s * 4096 / (rounds[-1].answers.per_s * float(rounds[-1].requests.lengths[0]))
+    power = int(np.clip(round(-np.log2(share)), 0, 2))
+    return int(min(4096 << power, row))
+
+
+def _reads_of_nothing_sense(session: Session) -> bool:
+    (trimmed,) = session.of("latency, random, trimmed")
+    (found,) = session.of("latency, random, found")
+    return bool(np.median(trimmed.answers.response_ns) > 0.7 * np.median(found.answers.response_ns))
+
+
+def _fit_streams(session: Session, system: System, first: flash_writes.Stream, programs: bool) -> None:
+    """Moves buffer, cache and programs until the simulated drive is filled as the device was."""
+    drive = ssd(system)
+    flash = drive["flash"]
+    row = flash["planes_per_die"] * flash["page_bytes"]
+    blocks = flash["channels"] * flash["dies_per_channel"] * flash["pages_per_block"]
+    for _ in range(FILLS):
+        _, now = flash_writes.like(session, system, "fill")
+        slower = now.behind / first.behind
+        if programs:
+            drive["timing"]["program_ns"] = round(drive["timing"]["program_ns"] * slower)
+        short = 0
+        if "slc_cache" in drive:
+            slc = drive["slc_cache"]
+            grows = "dynamic_bytes" if slc["dynamic_bytes"] else "static_bytes"
+            of_each = blocks // BITS * row
+            short = round((first.cache_bytes - now.cache_bytes) / of_each)
+            slc[grows] = max(1, round(slc[grows] / of_each) + short) * of_each
+        if not short and (not programs or abs(slower - 1) < 0.01):
+            break
+        _give_blocks(drive, flash["blocks_per_plane"] * blocks * row)
+
+
+def _fit_spare(session: Session, system: System, values: dict[str, Value]) -> None:
+    """Chooses the flash beyond the capacity so that steady overwrites are as fast as they were."""
+    drive = ssd(system)
+    flash = drive["flash"]
+    (measured,) = session.of("steady writes")
+    warm = min(WARM_MOST, int(WARM_SHARE * session.device.capacity_bytes) // 4096)
+
+    def rate(blocks: float, long_after: bool = False) -> float:
+        trial = copy.deepcopy(system)
+        ssd(trial)["flash"]["blocks_per_plane"] = round(blocks)
+        ssd(trial)["preconditioned"] = True
+        device, random = SimulatedDevice(trial), np.random.default_rng(session.seed)
+        if long_after:
+            count = int(LONG_AFTER * device.capacity_bytes) // LONG_PIECE
+            places = random.integers(0, device.capacity_bytes // LONG_PIECE, count) * LONG_PIECE
+            device.ask(Requests.writes(places, LONG_PIECE, depth=32))
+        # What it had collected ahead is used up first.
+        places = random.integers(0, device.capacity_bytes // 4096, warm) * 4096
+        device.ask(Requests.writes(places, depth=32))
+        return device.ask(measured.requests).per_s
+
+    least, wanted = float(_least_blocks(drive)), measured.answers.per_s
+    blocks, tried = _where_zero(lambda x: float(np.log(rate(x) / wanted)), float(flash["blocks_per_plane"]), least, [])
+    if "slc_cache" in drive:
+        # Blocks that hold one bit a cell fill with what is stale, which takes as long as nobody waits each time.
+        slower = float(np.log(rate(blocks, long_after=True) / wanted)) - dict(tried)[blocks]
+        wanted /= float(np.exp(slower))
+        tried = [(x, y + slower) for x, y in tried]
+        blocks, _ = _where_zero(lambda x: float(np.log(rate(x) / wanted)), blocks, least, tried)
+    flash["blocks_per_plane"] = round(blocks)
+    share = _spare(drive)
+    values["flash.over_provisioning"] = Value(
+        f"{share * 0.93:.4f}", f"{share * 1.07:.4f}", "rate of steady overwrites, with the other values as they are"
+    )
+
+
+def _where_zero(
+    off: Callable[[float], float], blocks: float, least: float, tried: list[tuple[float, float]]
+) -> tuple[float, list[tuple[float, float]]]:
+    """Where what rises with the blocks is nearest to zero, and all that was tried, which goes on from ``tried``."""
+    tried = list(tried)
+    for _ in range(SPARE_TRIES):
+        if round(blocks) not in [round(x) for x, _ in tried]:
+            tried.append((blocks, off(blocks)))
+        tried.sort()
+        nearest = min(tried, key=lambda one: abs(one[1]))
+        if abs(nearest[1]) < 0.01:
+            break
+        below = [one for one in tried if one[1] <= 0]
+        above = [one for one in tried if one[1] > 0]
+        if below and above:
+            (x0, y0), (x1, y1) = below[-1], above[0]
+            blocks = x0 + (x1 - x0) * min(0.9, max(0.1, -y0 / (y1 - y0)))
+        else:
+            # One beyond: the rate goes nearly with the spare.
+            x, y = tried[-1] if below else tried[0]
+            blocks = max(least, x + (x - 0.97 * least) * (float(np.exp(-1.2 * y)) - 1))
+        if round(blocks) in [round(x) for x, _ in tried]:
+            break
+    return min(tried, key=lambda one: abs(one[1]))[0], tried
+
+
+def _least_blocks(drive: dict[str, Any]) -> int:
+    trial = copy.deepcopy(drive)
+    _give_blocks(trial, 0.0)
+    return int(trial["flash"]["blocks_per_plane"])
+
+
+def _spare(drive: dict[str, Any]) -> float:
+    flash = drive["flash"]
+    row = flash["planes_per_die"] * flash["page_bytes"]
+    raw = flash["channels"] * flash["dies_per_channel"] * row * flash["pages_per_block"] * flash["blocks_per_plane"]
+    return float(raw / drive["capacity"]["logical_bytes"] - 1)
+
+
+def _residuals(session: Session, system: System) -> tuple[dict[str, Residual], list[float]]:
+    """What the description leaves unexplained of reads as the device was found, and by how much its rates are off."""
+    small = _smaller(system)
+    capacity = ssd(small)["capacity"]["logical_bytes"]
+    device, residuals, off = SimulatedDevice(small), {}, []
+    for one in session.asked:
+        if not one.test.endswith(", found") or one.test.startswith("dies"):
+            continue
+        asked = one.requests
+        if capacity < session.device.capacity_bytes:
+            # Random places of a drive that was overwritten at random are as good as others.
+            asked = dataclasses.replace(asked, offsets=asked.offsets % np.uint64(capacity // FOLD_BYTES * FOLD_BYTES))
+        answers = device.ask(asked)
+        residuals[one.test] = Residual.of(one.answers.response_ns, answers.response_ns)
+        off.append(float(np.log(one.answers.per_s / answers.per_s)))
+    return residuals, off
+
+
+def _spread(session: Session) -> float:
+    """Logarithm of the ratio of long to short lone reads."""
+    took = session.of("latency, random, found")[0].answers.response_ns
+    return float(np.log(np.quantile(took, 0.95) / np.quantile(took, 0.05)))
+
+
+def _too_wide(spread: float) -> str:
+    return f"lone reads differ by a factor of {np.exp(spread):.1f} from each other, which no page of flash does"
+
+
+def _smaller(system: System) -> System:
+    """The same drive with less of everything, where its steady state would take long to make."""
+    drive = ssd(system)
+    if not drive["preconditioned"] or drive["capacity"]["logical_bytes"] <= SMALL_BYTES:
+        return system
+    other = copy.deepcopy(system)
+    small = ssd(other)
+    unit = small["capacity"]["mapping_unit_bytes"]
+    small["capacity"]["logical_bytes"] = SMALL_BYTES // unit * unit
+    small["flash"]["pages_per_block"] = 0
+    _give_blocks(small, 1.3 * SMALL_BYTES)
+    return other
+
+
+def _verdict(session: Session, found: Map, residuals: Mapping[str, Residual], off: list[float]) -> tuple[bool, str]:
+    """Whether a solid-state drive answers so."""
+    meets = found.meets or (_written(session) and flash_reads.mapping(session, "filled").meets)
+    if not meets and found.interval_ns < INTERVAL_LEAST_NS:
+        return False, "requests at the same moment never wait for each other: no solid-state drive is without limits"
+    rates = float(np.mean(np.abs(off))) if off else 0.0
+    if rates > MISFIT:
+        return False, f"rates of reads are off by {rates:.0%} on average: no solid-state drive of the model answers so"
+    medians = float(np.mean([abs(one.p50) for one in residuals.values()])) if residuals else 0.0
+    if medians > MISFIT:
+        return (
+            False,
+            f"medians of reads are off by {medians:.0%} on average: no solid-state drive of the model answers so",
+        )
+    spread, explained = _spread(session), abs(residuals["latency, random, found"].p99)
+    if spread > SPREAD_MOST and explained > SPREAD_MOST / 2:
+        return False, _too_wide(spread)
+    return True, ""
+
+
+def _sample(session: Session, system: System, values: dict[str, Value]) -> list[System]:
+    """Descriptions whose values lie where the answers leave them."""
+    random = np.random.default_rng(session.seed)
+    sample = []
+    for _ in range(SAMPLES):
+        other = copy.deepcopy(system)
+        drive = ssd(other)
+        for part, key, sure in SURE:
+            drive[part][key] = max(0, round(drive[part][key] * float(np.exp(random.normal(0, sure)))))
+        if session.of("steady writes"):
+            flash = drive["flash"]
+            spare = _spare(drive) * float(np.exp(random.normal(0, 0.03)))
+            flash["blocks_per_plane"] = max(
+                _least_blocks(drive), round(flash["blocks_per_plane"] * (1 + spare) / (1 + _spare(drive)))
+            )
+        sample.append(other)
+    return sample

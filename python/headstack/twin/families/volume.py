@@ -1,0 +1,417 @@
+"""The twin of a cloud's volume: its limits and their buckets, what counts as a request, and how long answers take."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from headstack.twin.device import READ, WRITE, Floats, SimulatedDevice
+from headstack.twin.hidden import HeldOut
+from headstack.twin.learnt import Learnt, Residual, System, Value
+from headstack.twin.probes import limits
+from headstack.twin.session import OutOfTimeError, Session
+
+__all__ = ["HELD_OUT", "draw", "learn", "marks", "probes"]
+
+NOT_WRITTEN: Final = "not identifiable: nothing was written"
+LONE: Final = 3000
+UNITS: Final = (None, *(1 << power for power in range(13, 21)))
+"""What may count as one request."""
+MERGED_USUAL: Final = 1 << 18
+"""Amazon's volumes on flash."""
+APART: Final = 1.2
+"""Room between two limits of which only one is to be seen."""
+REFILL_S: Final = 3600.0
+BOUND: Final = 0.03
+"""A rate so near to what the depth and the latencies allow is no limit's."""
+KOLMOGOROV: Final = 0.05
+"""Distance of two distributions of 3,000 lone answers each: 0.044 in one of a hundred pairs of the same."""
+MISFIT: Final = 0.10
+SPREAD_LEAST: Final = 0.02
+SAMPLES: Final = 20
+
+HELD_OUT: Final = (
+    HeldOut("reads alone", "read", 1, 8192, 3000),
+    HeldOut("reads", "read", 4, 8192, 6000),
+    HeldOut("reads", "read", 16, 4096, 12000),
+    HeldOut("reads", "read", 64, 8192, 20000),
+    HeldOut("long reads", "read", 16, 65536, 6000),
+    HeldOut("long reads", "read", 4, 1 << 19, 3000),
+    HeldOut("mix", "mix", 16, 8192, 12000, reads=0.7),
+    HeldOut("mix", "mix", 2, 4096, 6000, reads=0.8),
+    HeldOut("writes", "write", 16, 16384, 12000, reads=0.0),
+    HeldOut("reads without credits", "read", 48, 8192, 12000, settled=True),
+    HeldOut("mix without credits", "mix", 24, 16384, 12000, reads=0.5, settled=True),
+)
+"""What no probe asks for."""
+
+
+def draw(random: np.random.Generator) -> System:
+    """A volume: rates of requests and bytes, with bursts or without, and latencies from a local one's to a disk's."""
+
+    def between(low: float, high: float) -> float:
+        return float(np.exp(random.uniform(np.log(low), np.log(high))))
+
+    rate = between(100, 60_000)
+
+    def limit(counts: str, per_s: float, of: str, bursts: float) -> dict[str, Any]:
+        base, burst = round(per_s), None
+        if random.random() < bursts:
+            high, base = (
+                (round(per_s * between(1.15, 12)), base)
+                if counts == "requests"
+                else (base, round(base / between(1.15, 12)))
+            )
+            lasts = min(between(20, 1500), 4e6 / (rate * high / base))
+            burst = {"per_s": high, "credits": max(1, round((high - base) * lasts))}
+        return {"counts": counts, "of": of, "per_s": base, "burst": burst}
+
+    floor = between(1e5, 3e6)
+    median = floor * random.uniform(1.2, 3.0)
+    latency = {"floor_ns": round(floor), "median_ns": round(median), "p99_ns": round(median * random.uniform(1.5, 6.0))}
+    ways = ("both",) if random.random() < 0.8 else ("reads", "writes")
+    unit = (None, 16384, 262144, 262144)[random.integers(4)]
+    # Requests of some size have to meet it, or it is none.
+    bytes_per_s = rate * between(6 << 10, 0.6 * min(unit or 1 << 18, 1 << 18))
+    volume = {
+        "name": "hidden",
+        "capacity_bytes": int(between(30, 2000)) << 30,
+        "block_bytes": 512,
+        "accounting": {
+            "unit_bytes": unit,
+            "merges": bool(random.random() < 0.5),
+            "whole_units": False,
+        },
+        "limits": [limit("requests", rate, way, 0.5) for way in ways] + [limit("bytes", bytes_per_s, "both", 0.3)],
+        "read": latency,
+        "write": {key: round(value * 1.1) for key, value in latency.items()},
+        "queue_depth": 1024,
+    }
+    return {"drive": {"volume": volume}}
+
+
+def marks(hidden: System, learnt: Learnt) -> dict[str, tuple[float | None, float | None]]:
+    """Rates, bursts and credits of every limit."""
+
+    def told(system: System) -> dict[tuple[str, str], dict[str, Any]]:
+        return {(one["counts"], one["of"]): one for one in system["drive"]["volume"]["limits"]}
+
+    found, twin = {}, told(learnt.best)
+    for (counts, of), limit in told(hidden).items():
+        other = twin.get((counts, of), {})
+        bursts = limit["burst"] or {}, other.get("burst") or {}
+        name = counts if of == "both" else f"{counts} of {of}"
+        found[f"{name} a second"] = (limit["per_s"], other.get("per_s"))
+        found[f"{name} a second in bursts"] = (bursts[0].get("per_s"), bursts[1].get("per_s"))
+        found[f"{name} of credit"] = (bursts[0].get("credits"), bursts[1].get("credits"))
+    return found
+
+
+def probes(session: Session) -> None:
+    """Asks what tells a volume; writes where that is allowed."""
+    try:
+        limits.lone(session, READ, LONE)
+        if not _plausible(session):
+            return
+        if session.device.may_write:
+            limits.lone(session, WRITE, LONE)
+        # A block of a request: bytes are the limit last.
+        limits.saturate(session, "saturated, small", session.device.block_bytes)
+        if session.device.may_write:
+            limits.probe_both(session)
+            if len(_of(session)) > 1:
+                limits.saturate(session, "saturated, writes", session.device.block_bytes, WRITE)
+        _refill(session)
+        limits.probe_sizes(session, _saturated(session, "saturated, small").before)
+        # What that took of a bucket of bytes comes back.
+        session.rest(min(REFILL_S, limits.refill_s(session), 0.25 * session.left_s))
+        limits.saturate(session, "saturated, large", _large(session))
+    except OutOfTimeError:
+        # Learning needs the rates of small requests and of at least one larger size.
+        if not session.of("saturated, small") or not session.of(f"sizes, {limits.SIZES[0]}"):
+            raise
+
+
+def _large(session: Session) -> int:
+    """Bytes of a request at which requests a second bound nothing even when their credits are spent: only bytes do."""
+    small = _saturated(session, "saturated, small")
+    rates = limits.sweep(session)
+    unit = _unit(rates, small.before, limits.unlimited_per_s(session))
+    top = max(size * rate for size, rate in rates.items())
+    room = {size: small.after * size / _counted(size, unit) for size in rates}
+    enough = [size for size in rates if room[size] > APART * top]
+    return min(enough) if enough else max(room, key=lambda size: (room[size], -size))
+
+
+def _counted(size: int, unit: int | None) -> int:
+    """What a request of this size counts as."""
+    return -(-size // unit) if unit else 1
+
+
+def _refill(session: Session) -> None:
+    """Leaves a device whose bucket is empty alone until that is full again, or for an hour."""
+    small = _saturated(session, "saturated, small")
+    if small.at_s:
+        session.rest(min(REFILL_S, small.credits / small.after, 0.25 * session.left_s))
+
+
+@dataclass(frozen=True)
+class Saturated:
+    """What a saturation came to, in its requests."""
+
+    before: float
+    """A second, until a bucket was empty, with what lies between its parts."""
+    after: float
+    at_s: float
+    """When the bucket was empty; 0 where none ended."""
+    burst: float
+    """A second while as many were outstanding as may be, before the bucket was empty."""
+    credits: float
+
+
+def _saturated(session: Session, test: str) -> Saturated:
+    answers = [one.answers for one in session.of(test)]
+    before, after, at_s = limits.knee(*limits.begins(answers))
+    burst = limits.burst_per_s(answers, at_s) or before
+    return Saturated(before, after, at_s, burst, (before - after) * at_s)
+
+
+def _alone(session: Session, kind: str) -> Floats:
+    return np.concatenate([one.answers.response_ns for one in session.of(f"alone, {kind}")])
+
+
+def latency(took: Floats) -> dict[str, int]:
+    """Floor, median and 99th percentile of answers that are log-normal above a floor: the floor under which
+    quantiles of the logarithm lie most nearly on a line."""
+    shares = np.linspace(0.005, 0.995, 199)
+    found, normal = np.quantile(took, shares), _normal(shares)
+    best = (np.inf, 0.0)
+    for part in np.linspace(0.0, 0.998, 250):
+        floor = part * float(took.min())
+        y = np.log(found - floor)
+        slope, base = np.polyfit(normal, y, 1)
+        best = min(best, (float(np.mean((y - slope * normal - base) ** 2) / slope**2), floor))
+    floor = best[1]
+    slope, base = np.polyfit(normal, np.log(found - floor), 1)
+    median, p99 = (floor + float(np.exp(base + slope * at)) for at in (0.0, 2.3263))
+    whole = round(floor), round(max(median, floor + 1)), round(max(p99, median + 2))
+    return dict(zip(("floor_ns", "median_ns", "p99_ns"), whole, strict=True))
+
+
+def _normal(shares: Floats) -> Floats:
+    """Quantiles of the normal distribution, from a table of its integral."""
+    x = np.linspace(-5, 5, 20_001)
+    density = np.exp(-x * x / 2)
+    integral = np.cumsum(density) / density.sum()
+    return np.interp(shares, integral, x)
+
+
+def _plausible(session: Session) -> bool:
+    """Whether lone answers differ from each other, and no more than a log-normal distribution's."""
+    return not _unlike(session)
+
+
+def _unlike(session: Session) -> str:
+    took = _alone(session, "reads")
+    low, high = np.quantile(took, (0.05, 0.95))
+    if np.log(high / low) < SPREAD_LEAST:
+        return "lone reads all take the same, which a network's do not"
+    drawn = latency(took)
+    sigma = np.log((drawn["p99_ns"] - drawn["floor_ns"]) / (drawn["median_ns"] - drawn["floor_ns"])) / 2.3263
+    z = np.log(np.maximum(took - drawn["floor_ns"], 1) / (drawn["median_ns"] - drawn["floor_ns"])) / max(sigma, 1e-9)
+    shares = np.linspace(0.01, 0.99, 99)
+    away = float(np.abs(np.searchsorted(np.sort(z), _normal(shares)) / len(z) - shares).max())
+    return f"lone reads are {away:.0%} away from a log-normal distribution" if away > KOLMOGOROV else ""
+
+
+def learn(session: Session) -> Learnt:
+    """The description that explains the answers, and how sure each of its values is."""
+    if not session.of("saturated, small"):
+        asked = bool(session.of("alone, reads"))
+        why = _unlike(session) if asked else ""
+        return Learnt({}, {}, [], fits=False, why=why or "the probes ended before its limits were asked for")
+    values: dict[str, Value] = {}
+    reads = latency(_alone(session, "reads"))
+    writes = latency(_alone(session, "writes")) if session.of("alone, writes") else reads
+    for kind, drawn in (("read", reads), ("write", writes)):
+        written = kind == "read" or writes is not reads
+        for part, near in (("floor", 0.05), ("median", 0.02), ("p99", 0.06)):
+            ns = drawn[f"{part}_ns"]
+            low, high = (f"{ns * (1 + way) / 1000:.6g}us" for way in (-near, near))
+            value = Value(low, high, "requests far apart") if written else Value(None, None, NOT_WRITTEN)
+            values[f"volume.{kind}.{part}"] = value
+    found = _limits(session, values)
+    volume = {
+        "name": session.device.name,
+        "capacity_bytes": session.device.capacity_bytes,
+        "block_bytes": session.device.block_bytes,
+        **found,
+        "read": reads,
+        "write": writes,
+        "queue_depth": 1024,
+    }
+    system: System = {"drive": {"volume": volume}}
+    residuals, off = _residuals(session, system)
+    why = ""
+    if not found["limits"]:
+        why = f"no limit was found up to {limits.DEPTH} requests at once: it answers as fast as it is asked"
+    elif float(np.mean(np.abs(off))) > MISFIT:
+        why = f"rates and medians are off by {np.mean(np.abs(off)):.0%} on average: no constant limits answer so"
+    return Learnt(system, values, _sample(session, system), residuals, not why, why)
+
+
+def _limits(session: Session, values: dict[str, Value]) -> dict[str, Any]:
+    """Limits and accounting."""
+    small = _saturated(session, "saturated, small")
+    most = limits.unlimited_per_s(session)
+    sizes = limits.sweep(session)
+    unit = _unit(sizes, small.before, most)
+    (in_order,) = session.of("in order")
+    pace = limits.pace(in_order.answers)
+    merges = pace > 1.3 * small.before
+    if merges:
+        unit = unit or _merged(sizes, pace, small.before, most, session.device.block_bytes)
+    found: list[dict[str, Any]] = []
+    if small.after < (1 - BOUND) * most:
+        for way in _of(session):
+            written = way == "writes" and bool(session.of("saturated, writes"))
+            knee = _saturated(session, "saturated, writes") if written else small
+            bound = limits.unlimited_per_s(session, WRITE if written else READ)
+            found.append(_limit("requests", knee, way, 1.0, bound, values))
+    if session.of("saturated, large"):
+        size = int(session.of("saturated, large")[0].requests.lengths[0])
+        large = _saturated(session, "saturated, large")
+        counted = _counted(size, unit)
+        if large.at_s and abs(large.after * counted / small.after - 1) < BOUND:
+            # The bucket of requests ended there.
+            large = replace(large, after=large.before, at_s=0.0)
+        if large.at_s:
+            large = replace(large, credits=_begun_with(session, large, size))
+        if large.after < (1 - BOUND) * min(most, small.before / counted):
+            found.append(_limit("bytes", large, "both", float(size), most, values))
+    if not found:
+        values["volume.limits"] = Value(
+            None, None, "not identifiable: the latencies allow no more at the greatest depth"
+        )
+    return {"accounting": {"unit_bytes": unit, "merges": bool(merges), "whole_units": False}, "limits": found}
+
+
+def _begun_with(session: Session, large: Saturated, size: int) -> float:
+    """Credits of the bucket of bytes, in requests of ``size``: those that were left of what earlier tests had taken,
+    and what had come back, are what lasted until the knee."""
+    lasted, base = large.credits * size, large.after * size
+
+    def left(credits: float) -> float:
+        level = credits
+        for one in session.asked:
+            level = min(credits, level + base * one.rested_s)
+            if one.test == "saturated, large":
+                break
+            taken = float(one.requests.lengths.sum())
+            level = float(np.clip(level + base * one.answers.seconds - taken, 0, credits))
+        return level
+
+    least, most = lasted, lasted + sum(float(one.requests.lengths.sum()) for one in session.asked)
+    while most - least > 1e-4 * lasted:
+        middle = (least + most) / 2
+        least, most = (least, middle) if left(middle) >= lasted else (middle, most)
+    return most / size
+
+
+def _limit(
+    counts: str, found: Saturated, of: str, each: float, most: float, values: dict[str, Value]
+) -> dict[str, Any]:
+    """A limit from a saturation by requests that count as ``each``; ``most`` is what depth and latencies allow."""
+    key, burst = f"volume.limits.{counts}", None
+
+    def within(value: float, near: float) -> tuple[str, str]:
+        return f"{value * each * (1 - near):.6g}", f"{value * each * (1 + near):.6g}"
+
+    values[f"{key}.per_s"] = Value(*within(found.after, 0.005), "saturated")
+    if found.at_s > 0:
+        burst = {
+            "per_s": max(round(found.burst * each), round(found.after * each)),
+            "credits": max(1, round(found.credits * each)),
+        }
+        low, high = within(found.burst, 0.005)
+        hidden = found.before > (1 - BOUND) * most
+        values[f"{key}.burst_per_s"] = (
+            Value(low, None, "bounded by depth and latencies: it may be more")
+            if hidden
+            else Value(low, high, "saturated from rest")
+        )
+        values[f"{key}.credits"] = Value(*within(found.credits, 0.01), "when the burst ended")
+    else:
+        values[f"{key}.credits"] = Value(None, None, f"no burst ended within {limits.LONGEST_S:g} s")
+    return {"counts": counts, "of": of, "per_s": max(1, round(found.after * each)), "burst": burst}
+
+
+def _unit(sizes: dict[int, float], rate: float, most: float) -> int | None:
+    """What counts as one request, by the rates of every size while the bucket is full."""
+    top_bytes = max(size * found for size, found in sizes.items())
+
+    def off(unit: int | None) -> float:
+        found = 0.0
+        for size, seen in sizes.items():
+            counted = _counted(size, unit)
+            found += abs(float(np.log(seen / min(rate / counted, top_bytes / size, most))))
+        return found
+
+    # Where several explain it alike, no size was counted as several.
+    return min(UNITS, key=lambda unit: (round(off(unit), 1), unit is not None, -(unit or 0)))
+
+
+def _merged(sizes: dict[int, float], pace: float, rate: float, most: float, block: int) -> int:
+    """The unit of requests that are counted as one where they follow each other: as long as their pace says, or as is
+    usual where something else bounds that."""
+    bound = min(most, max(size * found for size, found in sizes.items()) / block)
+
+    def off(unit: int) -> tuple[float, float]:
+        expected = min(bound, rate * unit / block)
+        return round(abs(float(np.log(pace / expected))), 1), abs(float(np.log(unit / MERGED_USUAL)))
+
+    return min((unit for unit in UNITS if unit is not None), key=off)
+
+
+def _of(session: Session) -> tuple[str, ...]:
+    """Whether reads and writes have a limit together or one each."""
+    rate = _saturated(session, "saturated, small").after
+    if all(one.answers.per_s < 1.4 * rate for one in session.of("half of each")):
+        return ("both",)
+    return ("reads", "writes")
+
+
+def _residuals(session: Session, system: System) -> tuple[dict[str, Residual], list[float]]:
+    """The answers beside those of the description, test by test; of what repeats itself, the first and the last."""
+    device, residuals, off = SimulatedDevice(system), {}, []
+    for one in session.asked:
+        device.rest(one.rested_s)
+        answers = device.ask(one.requests)
+        residuals[one.test] = Residual.of(one.answers.response_ns, answers.response_ns)
+        off += [float(np.log(one.answers.per_s / answers.per_s)), residuals[one.test].p50]
+    return residuals, off
+
+
+def _sample(session: Session, system: System) -> list[System]:
+    """Descriptions as far from the best as chance moves what they were read from."""
+    random, sample = np.random.default_rng(session.seed), []
+    for _ in range(SAMPLES):
+        other = copy.deepcopy(system)
+        volume = other["drive"]["volume"]
+        for kind in ("read", "write"):
+            took = volume[kind]
+            floor = took["floor_ns"]
+            above = (took["median_ns"] - floor) * float(np.exp(random.normal(0, 0.012)))
+            tail = (took["p99_ns"] - floor) / (took["median_ns"] - floor) * float(np.exp(random.normal(0, 0.03)))
+            took["median_ns"] = max(floor + 1, round(floor + above))
+            took["p99_ns"] = max(took["median_ns"] + 1, round(floor + above * tail))
+        for limit in volume["limits"]:
+            factor = float(np.exp(random.normal(0, 0.001)))
+            limit["per_s"] = max(1, round(limit["per_s"] * factor))
+            if limit["burst"]:
+                limit["burst"]["per_s"] = max(limit["per_s"], round(limit["burst"]["per_s"] * factor))
+        sample.append(other)
+    return sample
