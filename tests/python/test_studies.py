@@ -189,8 +189,8 @@ def test_recordings_are_replayed_with_what_was_recorded(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_study_goes_on_where_it_was(tmp_path: Path, headstack: Headstack) -> None:
-    """Forty runs of half a tenth of a second each: some are kept when it is interrupted, and not done again."""
-    text = HEAD.replace("requests = 500", "requests = 50000, seed = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]")
+    """Several portions for each worker: some are kept when the study is interrupted, and not run again."""
+    text = HEAD.replace("requests = 500", "requests = 150000, seed = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]")
     study = str(put(tmp_path, text))
     command = [
         sys.executable,

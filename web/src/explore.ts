@@ -219,11 +219,15 @@ export class Explorer {
   /** The address and the command, once nothing has changed for a while: a browser takes its time over an address. */
   private settle(): void {
     clearTimeout(this.later);
-    this.later = setTimeout(() => {
+    const later = setTimeout(() => {
       if (!this.root.isConnected) return;
       history.replaceState(null, "", toHash(this.state));
-      void Promise.all([this.tellDropped(), this.reproduce()]).then(() => this.isComputed && this.reproduced.setAttribute("aria-busy", "false"));
+      void Promise.all([this.tellDropped(), this.reproduce()]).then(() => {
+        // Not if a curve came meanwhile: the command follows from it, and is written by a later call.
+        if (this.isComputed && later === this.later) this.reproduced.setAttribute("aria-busy", "false");
+      });
     }, 200);
+    this.later = later;
   }
 
   /** Tells which figures that its file states the selected system drops, as it is changed. */
@@ -244,6 +248,7 @@ export class Explorer {
     if (this.reproduced.dataset.of === told) return;
     this.reproduced.dataset.of = told;
     const [system, faults] = await Promise.all([answers.toml(entry), answers.faults(entry)].map((text) => text.catch(() => null)));
+    if (this.reproduced.dataset.of !== told) return;
     const files = [
       ...(system ? [[FILE, "The system as a file", system]] : []),
       ...(faults ? [[entry.values.faults, "What goes wrong, as a file", faults]] : []),

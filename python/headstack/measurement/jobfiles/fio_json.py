@@ -334,14 +334,15 @@ class Entry:
         }
         rate = {f: self.facts.get(f"{name}_bytes_per_s_{f}", 0.0) / 1024 for f in ("min", "max", "mean", "stddev")}
         return fields | {
-            "bw_min": int(rate["min"]),
-            "bw_max": int(rate["max"]),
+            # fio's rates are whole numbers: a mean stays between the least and the greatest.
+            "bw_min": math.floor(rate["min"]),
+            "bw_max": math.ceil(rate["max"]),
             "bw_agg": round(100.0 * kind["bytes"] / total_bytes, 6) if total_bytes else 0.0,
             "bw_mean": round(rate["mean"], 6),
             "bw_dev": round(rate["stddev"], 6),
             "bw_samples": int(self.facts.get(f"{name}_bytes_per_s_samples", 0)),
-            "iops_min": int(self.facts.get(f"{name}_iops_min", 0)),
-            "iops_max": int(self.facts.get(f"{name}_iops_max", 0)),
+            "iops_min": math.floor(self.facts.get(f"{name}_iops_min", 0)),
+            "iops_max": math.ceil(self.facts.get(f"{name}_iops_max", 0)),
             "iops_mean": round(self.facts.get(f"{name}_iops_mean", 0.0), 6),
             "iops_stddev": round(self.facts.get(f"{name}_iops_stddev", 0.0), 6),
             "iops_samples": int(self.facts.get(f"{name}_iops_samples", 0)),
