@@ -104,7 +104,7 @@ def test_measured_and_simulated_stand_side_by_side(headstack: Headstack, data: P
     assert is_picture(tmp_path / "zones.png")
     rows = list(csv.DictReader(io.StringIO((tmp_path / "zones.csv").read_text())))
     assert len(rows) == 2 * (8 + 20)
-    assert list(rows[0]) == [field.name for field in Zones.FIELDS]
+    assert list(rows[0]) == [field.name for field in Zones.fields]
     found = json.loads((tmp_path / "zones.json").read_text())
     assert (found["test"], [one["mode"] for one in found["systems"]]) == ("zones", ["measured", "simulated"])
     assert len(found["runs"]) == 2 * (8 + 1)

@@ -7,6 +7,7 @@ import io
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,8 @@ from click.testing import CliRunner
 import headstack as hs
 from conftest import ATLAS, CHEETAH, REPOSITORY, SHORT, Headstack, interrupt
 from headstack.catalogue.options import OPTIONS
+from headstack.cli.formats import FORMATS
 from headstack.cli.main import main
-from headstack.cli.simulate.runs import EXPORTS
 from headstack.results.results import Results
 
 
@@ -234,7 +235,7 @@ def test_files_appear_together_or_not_at_all(tmp_path: Path, monkeypatch: pytest
     def full(_results: Results, _path: Path) -> None:
         raise OSError(28, "No space left on device", "r.parquet")
 
-    monkeypatch.setitem(EXPORTS, "parquet", full)
+    monkeypatch.setitem(FORMATS, "parquet", replace(FORMATS["parquet"], write=full))
     shown = CliRunner().invoke(main, ["run", ATLAS, *SHORT, "--csv", "r.csv", "--parquet", "r.parquet"])
     assert shown.exit_code == 3
     assert shown.stderr == "headstack: r.parquet: cannot be written: No space left on device\n"

@@ -166,9 +166,9 @@ def test_tables_of_the_short_tests_are_as_documented(test: str, tmp_path: Path) 
     found = tests[test]()
     rows = found.rows()
     assert rows
-    assert all(list(row) == [field.name for field in found.FIELDS] for row in rows)
-    assert len(_native.Table(found.FIELDS, rows)) == len(rows)
-    assert found.FIELDS is documented(test)
+    assert all(list(row) == [field.name for field in found.fields] for row in rows)
+    assert len(_native.Table(found.fields, rows)) == len(rows)
+    assert found.fields is documented(test)
 
 
 def page() -> str:

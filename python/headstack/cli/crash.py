@@ -15,6 +15,7 @@ import click
 from headstack._native import InputError, RunError, format_bytes, format_duration_ns
 from headstack.cli.completing import Among
 from headstack.cli.files import KEPT, OUTPUT, OUTPUT_FOLDER, SOURCE
+from headstack.cli.formats import output_options
 from headstack.cli.output import Outputs, print_table, progress, say, wide_option
 from headstack.crash.findings import Exploration, as_data
 from headstack.crash.recorded import FORMS, TEARS
@@ -117,7 +118,7 @@ def crash() -> None:
     metavar="DIR",
     help="Reproducers of what is found.  [default: JOURNAL.crashes]",
 )
-@click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write what was found (- for stdout).")
+@output_options(json="Write what was found (- for stdout).")
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
 @signals.held()
 def explore(journal: str, check: str, base: str | None, quiet: bool, **given: Any) -> int:
@@ -194,7 +195,7 @@ def replay(reproducer: str, check: str | None, output: str | None) -> int:
 @atom_option
 @start_option("begin")
 @click.option("--digest", is_flag=True, help="Show only a hash of all but the times: equal runs have the same.")
-@click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write it, with all windows (- for stdout).")
+@output_options(json="Write it, with all windows (- for stdout).")
 @wide_option
 def show(journal: str, tear: str, atom: str | None, start: str, digest: bool, **given: Any) -> None:
     """Show what a journal holds, and how many states a crash may leave of it.

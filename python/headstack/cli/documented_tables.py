@@ -71,13 +71,13 @@ def tables() -> list[Documented]:
             differences.FIELDS,
         ),
         Documented("plot", "A row for each result of fio's: `headstack plot --csv`.", loads.FIELDS),
-        Documented("crystal", "A row for each test and kind: `headstack measure crystal --csv`.", Crystal.FIELDS),
-        Documented("fsync", "A row for each size: `headstack measure fsync --csv`.", Fsync.FIELDS),
+        Documented("crystal", "A row for each test and kind: `headstack measure crystal --csv`.", Crystal.fields),
+        Documented("fsync", "A row for each size: `headstack measure fsync --csv`.", Fsync.fields),
         Documented(
-            "latency", "A row for each request that is kept: `headstack measure latency --csv`.", Latency.FIELDS
+            "latency", "A row for each request that is kept: `headstack measure latency --csv`.", Latency.fields
         ),
-        Documented("prefill", "A row for each hundredth of a LUN: `headstack measure prefill --csv`.", Prefill.FIELDS),
-        Documented("zones", "A row for each position: `headstack measure zones --csv`.", Zones.FIELDS),
+        Documented("prefill", "A row for each hundredth of a LUN: `headstack measure prefill --csv`.", Prefill.fields),
+        Documented("zones", "A row for each position: `headstack measure zones --csv`.", Zones.fields),
         Documented("pts", "A row for each measurement of each round: `headstack measure pts --csv`.", pts.FIELDS),
         Documented(
             "condition",

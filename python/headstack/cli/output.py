@@ -14,16 +14,15 @@ import click
 
 from headstack import _native
 from headstack._native import InputError
-from headstack.cli.files import OUTPUT
-from headstack.io.atomic_files import write_all, write_text
+from headstack.cli.formats import FORMATS, writers_of
+from headstack.cli.formats.format import Writer
+from headstack.cli.formats.page import HTML, refuse_simulator_without_page
+from headstack.io.atomic_files import write_all
 from headstack.io.columns import Column, Prose, drawn, folded, is_plain, not_shown, width_of
 from headstack.io.counts import counted
 from headstack.io.terminal import drawable, send, visible
-from headstack.report.markdown import to_markdown
 
 if TYPE_CHECKING:
-    from headstack.report.figures import Report
-    from headstack.report.html import Simulator
     from headstack.results.results import Results
 
 NAMED_MAX = 8
@@ -150,106 +149,38 @@ def _plain_lines(what: str) -> Callable[[float], object]:
     return show
 
 
-SIMULATOR = f"{__name__}.simulator"
-"""Where a command's context has that its page is to hold the simulator."""
-
-
-def _remember_simulator(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
-    ctx.meta[SIMULATOR] = value
-
-
-def has_simulator() -> bool:
-    """Whether the page of the command that is carried out is to hold the simulator."""
-    context = click.get_current_context(silent=True)
-    return context is not None and bool(context.meta.get(SIMULATOR))
-
-
-def chosen_simulator() -> Simulator | None:
-    """The simulator for a page, where the command line asks for it."""
-    from headstack.results.explorer import simulator  # start-up time
-
-    return simulator if has_simulator() else None
-
-
-simulator_option = click.option(
-    "--with-simulator",
-    is_flag=True,
-    expose_value=False,
-    callback=_remember_simulator,
-    help="Let the curves of the report be varied in it: 1.3 MB more.",
-)
-"""Of every command that writes a page."""
-
-
-def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Of every command that has a report; its exports hold ``reports``."""
-    page = "Write a report, one page to look into."
-    ticket = "Write what it says, for a ticket."
-    decorated = click.option("--markdown", "markdown_path", type=OUTPUT, metavar="FILE.md", help=ticket)(command)
-    decorated = simulator_option(decorated)
-    return click.option("--html", "html_path", type=OUTPUT, metavar="FILE.html", help=page)(decorated)
-
-
-def reports(report_of: Callable[..., Report]) -> dict[str, Callable[..., None]]:
-    """The exports of ``report_options``: the page, and the text of a ticket."""
-
-    def page(found: object, path: str) -> None:
-        from headstack.report.html import write_html  # start-up time
-
-        write_html(report_of(found), path, chosen_simulator())
-
-    def ticket(found: object, path: str) -> None:
-        write_text(path, to_markdown(report_of(found)))
-
-    return {"html": page, "markdown": ticket}
-
-
-TEXTS = ("json", "csv")
-"""Exports that give their text where no file is named."""
-
-
-def check_page() -> None:
-    """Raises ``InputError`` where the page that was asked for cannot be made, since it was not built."""
-    from headstack.report import html  # start-up time
-    from headstack.results import explorer  # start-up time
-
-    html.check_built()
-    if has_simulator():
-        explorer.check_built()
-
-
 class Outputs:
-    """Where a command's results go beside the terminal: ``exports`` writes each kind to a file.
+    """The files that a command writes beside what it prints: those of all formats of its result's class, or those that
+    writers are given for; ``more`` are writers of this command alone.
 
     That the files can be written was seen when the command line was read: their options are of type ``OUTPUT``.
     """
 
-    def __init__(self, given: Mapping[str, Any], exports: Mapping[str, Callable[..., Any]]) -> None:
+    def __init__(self, given: Mapping[str, Any], result: type | Mapping[str, Writer], **more: Writer) -> None:
         """Raises ``InputError`` for what could not be made: to be known before anything is measured."""
-        self._exports = exports
-        self._files = {name: given[f"{name}_path"] for name in exports if given.get(f"{name}_path") is not None}
+        self._writers = writers_of(result) if isinstance(result, type) else dict(result)
+        self._writers |= more
+        self._files = {name: given[f"{name}_path"] for name in self._writers if given.get(f"{name}_path") is not None}
         to_stdout = [name for name, path in self._files.items() if _native.is_stdout(path)]
         if len(to_stdout) > 1:
             raise InputError(f"{', '.join(f'--{name}' for name in to_stdout)}: only one of them can have stdout")
         self.has_stdout = bool(to_stdout)
-        """Whether an export has it."""
-        if "plot" in self._files:
-            from headstack.report.plots import picture_format  # start-up time
-
-            picture_format(self._files["plot"])
-        if "html" in self._files:
-            check_page()
-        elif has_simulator():
-            raise InputError("--with-simulator: the simulator goes into a page; give --html FILE.html")
+        """Whether one of the files is stdout."""
+        for name in self._files.keys() & FORMATS.keys():
+            FORMATS[name].check(self._files[name])
+        if HTML.name not in self._files:
+            refuse_simulator_without_page()
 
     def write(self, results: object, show: Callable[[], object] = lambda: None) -> None:
-        """Writes what was asked for; ``show`` has stdout unless an export has it, and then too when files fail."""
-        printed = [name for name, path in self._files.items() if path == "-" and name in TEXTS]
+        """Writes what was asked for; ``show`` has stdout unless a file of text has it, and then too when files fail."""
+        printed = [
+            name for name, path in self._files.items() if path == "-" and name in FORMATS and FORMATS[name].is_text
+        ]
         sys.stdout.flush()
         is_refused = False
         try:
             write_all(
-                (path, partial(self._exports[name], results))
+                (path, partial(self._writers[name], results))
                 for name, path in self._files.items()
                 if name not in printed
             )
@@ -260,6 +191,6 @@ class Outputs:
         finally:
             if not is_refused:
                 for name in printed:
-                    print(self._exports[name](results), end="")
+                    print(self._writers[name](results), end="")
                 if not self.has_stdout:
                     show()

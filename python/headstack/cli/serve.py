@@ -17,6 +17,7 @@ import click
 from headstack._native import InputError, format_bytes
 from headstack.cli.completing import FOLDER, SOCKET, SYSTEM
 from headstack.cli.files import KEPT, OUTPUT, SOURCE, KeptFile
+from headstack.cli.formats import output_options
 from headstack.cli.output import Outputs, progress
 from headstack.cli.simulate.runs import Command
 from headstack.cli.simulate.varying import option_of
@@ -95,7 +96,7 @@ def system_options(command: Command) -> Command:
     help="End with exit code 1 unless the session is valid for latencies from TIME on.",
 )
 @click.option("--run", "command", metavar="COMMAND", help="Carry out a shell command, then end; see above.")
-@click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write how true the session was (- for stdout).")
+@output_options(json="Write how true the session was (- for stdout).")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing while it runs.")
 @system_options
 @signals.held()

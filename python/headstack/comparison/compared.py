@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from headstack.comparison.shown import shown
 from headstack.io import tables
 from headstack.io.columns import Column, told
 from headstack.io.stored import Stored
+from headstack.io.tables import Tabular
 
 MODELLED = ("iops", "mean_ms", "p50_ms", "p99_ms")
 """Of these a model's error may be known."""
@@ -62,7 +63,7 @@ FIELDS = (
 
 
 @dataclass(frozen=True, repr=False)
-class Compared:
+class Compared(Tabular):
     """The points of a comparison and what their errors say. ``Comparison`` draws and writes them."""
 
     measured: str
@@ -77,6 +78,12 @@ class Compared:
     """Points that were not measured."""
     tolerance: float
     """As a share."""
+
+    fields = FIELDS
+
+    def table_rows(self) -> Sequence[Mapping[str, Any]]:
+        """A row for each point."""
+        return self.figures()
 
     def __len__(self) -> int:
         return len(self.points)
@@ -236,17 +243,6 @@ class Compared:
             "model_errors": self.model_errors(),
         }
         return tables.to_json(told, path)
-
-    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
-        """A row for each point as CSV.
-
-        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
-        >>> again = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0, seed=2)
-        >>> compared = hs.compare(results, again)
-        >>> compared.to_csv().splitlines()[0].split(",")[:2]
-        ['point', 'workload']
-        """
-        return tables.to_csv([field.name for field in FIELDS], self.figures(), path)
 
 
 def _longer(share: float) -> str:

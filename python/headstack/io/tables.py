@@ -9,6 +9,7 @@ import json
 import math
 import os
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,37 @@ from headstack.io.atomic_files import write_all, write_text
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+
+
+class Tabular(ABC):
+    """A result that is a table, too: a row for each of the things that it holds."""
+
+    @property
+    @abstractmethod
+    def fields(self) -> Sequence[Field]:
+        """The columns."""
+
+    @abstractmethod
+    def table_rows(self) -> Iterable[Mapping[str, Any]]:
+        """The rows, by the names of the columns."""
+
+    @property
+    def column_names(self) -> list[str]:
+        """Names of the columns, with their units."""
+        return [field.name for field in self.fields]
+
+    def table(self) -> Table:
+        """The table, which any consumer of Arrow reads without a copy."""
+        return Table(self.fields, self.table_rows())
+
+    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
+        """The table as CSV text; written to ``path`` where one is given."""
+        return to_csv(self.column_names, self.table_rows(), path)
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+        """Writes the table as Parquet."""
+        table_to_parquet(self.table(), path)
+
 
 PARQUET = "format parquet, compression zstd"
 CSV = "format csv, header"

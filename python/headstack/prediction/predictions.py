@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, TypeAlias
 
 from headstack._native import Field, InputError, format_bytes
 from headstack.io.columns import Column, told
-from headstack.io.tables import to_csv, written
+from headstack.io.tables import Tabular, written
 from headstack.prediction.calibration import MEAN
 from headstack.prediction.characterization import ENOUGH, Characterization
 from headstack.prediction.environment import AsRecorded, Closed, Environment, Open, Staged
@@ -73,8 +73,14 @@ FIELDS = (
 """The columns of the table of predictions."""
 
 
-class Predictions(Sequence[Prediction]):
+class Predictions(Sequence[Prediction], Tabular):
     """Predictions in order: environments, loads, then systems, the last varying fastest."""
+
+    fields = FIELDS
+
+    def table_rows(self) -> Sequence[Mapping[str, Any]]:
+        """A row for each prediction."""
+        return self.rows()
 
     def __init__(self, predictions: Iterable[Prediction]) -> None:
         self._all = list(predictions)
@@ -91,11 +97,6 @@ class Predictions(Sequence[Prediction]):
     def __repr__(self) -> str:
         return told(*self.shown(), f"predictions: {len(self)}", "to_csv has them")
 
-    @property
-    def column_names(self) -> list[str]:
-        """Names of the columns, with their units."""
-        return [field.name for field in FIELDS]
-
     def shown(self) -> tuple[list[Column], list[list[str]]]:
         """The columns worth printing, and the cells as text."""
         return shown(self)
@@ -107,10 +108,6 @@ class Predictions(Sequence[Prediction]):
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """All of them as a JSON list, one a line."""
         return written("[\n" + ",\n".join(json.dumps(row) for row in self.rows()) + "\n]\n", path)
-
-    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The table as CSV."""
-        return to_csv(self.column_names, self.rows(), path)
 
 
 def predicted(environments: Sequence[Environment], systems: Sequence[Characterization]) -> Predictions:

@@ -99,20 +99,3 @@ class Results(ResultTable):
         """
         runs = (self._native.to_json(index) for index in range(len(self)))
         return tables.written("[\n" + ",\n".join(runs) + "\n]\n", path)
-
-    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The table of results as CSV.
-
-        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
-        >>> results.to_csv("results.csv").splitlines()[0].split(",")[:3]
-        ['system', 'workload', 'capacity_gb']
-        """
-        return tables.to_csv(self.column_names, self, path)
-
-    def to_parquet(self, path: str | os.PathLike[str]) -> None:
-        """The table of results as Parquet.
-
-        >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
-        >>> results.to_parquet("results.parquet")
-        """
-        tables.table_to_parquet(self._native.table(), path)

@@ -7,7 +7,7 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, overload
 
@@ -17,6 +17,7 @@ from headstack.catalogue.demand import stated
 from headstack.catalogue.flash_state import NOT_STEADY, flash_states
 from headstack.io.columns import told
 from headstack.io.counts import agreed, counted
+from headstack.io.tables import Tabular
 from headstack.io.values import duration_ns
 from headstack.results import answers
 from headstack.results.answers import Drives, Gain
@@ -131,7 +132,7 @@ def response_limit(name: str, text: str) -> tuple[float | None, int]:
     return percentile / 100, duration_ns(name, time)
 
 
-class ResultTable:
+class ResultTable(Tabular):
     """Results as a table: rows, curves, knees and what limits them. ``Results`` draws and writes them.
 
     duckdb, polars, pyarrow and pandas read the object itself as a table, without a copy.
@@ -181,10 +182,21 @@ class ResultTable:
     def __repr__(self) -> str:
         return told(*self.shown(), f"runs: {len(self)}", "to_csv has them")
 
+    fields = dict(_native.result_fields())["results"]
+    """The columns that every table has; behind them stand those of what was varied."""
+
     @property
     def column_names(self) -> list[str]:
         """Names of the columns, with their units."""
-        return self._native.table().column_names
+        return self.table().column_names
+
+    def table_rows(self) -> Iterable[Row]:
+        """A row for each run."""
+        return self
+
+    def table(self) -> _native.Table:
+        """The table, which any consumer of Arrow reads without a copy."""
+        return self._native.table()
 
     def histograms(self) -> _native.Table:
         """Response and service times: a row for each run, kind of request, figure and bin in use.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -14,7 +14,7 @@ from headstack._native import Field, InputError, version
 from headstack.io.atomic_files import write_text
 from headstack.io.json_text import read_json
 from headstack.io.stored import Stored
-from headstack.io.tables import to_csv, to_parquet
+from headstack.io.tables import Tabular
 from headstack.io.values import choice
 
 STORED = Stored("cache-lab")
@@ -70,7 +70,7 @@ def policies_of(given: str | Iterable[str]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class CacheRuns:
+class CacheRuns(Tabular):
     """Misses of cache policies at sizes, and times before a system. ``CacheLab`` draws and writes them."""
 
     name: str
@@ -83,6 +83,12 @@ class CacheRuns:
     """The ``system`` behind, ``hit_ns``, and ``notes`` on the trace's clock and addresses; ``None`` without one."""
     times: list[dict[str, Any]] | None
     """Response times before each cache, in ns; of those that know the future there are none."""
+
+    fields = FIELDS
+
+    def table_rows(self) -> Sequence[Mapping[str, Any]]:
+        """A row for each policy and size."""
+        return self.rows
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -154,25 +160,6 @@ class CacheRuns:
             raise
         except (ValueError, KeyError, TypeError) as error:
             raise InputError(f"{os.fspath(path)}: is not what caches made of a trace: {error!r}") from None
-
-    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
-        """``rows`` as CSV.
-
-        >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
-        >>> lab = hs.caches("t.parquet", "lru", "1MiB,4MiB")
-        >>> lab.to_csv().splitlines()[1].split(",")[:3]
-        ['lru', '256', '1048576']
-        """
-        return to_csv([field.name for field in FIELDS], self.rows, path)
-
-    def to_parquet(self, path: str | os.PathLike[str]) -> None:
-        """``rows`` as Parquet.
-
-        >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
-        >>> lab = hs.caches("t.parquet", "lru", "1MiB,4MiB")
-        >>> lab.to_parquet("lab.parquet")
-        """
-        to_parquet(FIELDS, self.rows, path)
 
     @property
     def remarks(self) -> list[str]:

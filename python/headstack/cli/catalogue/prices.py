@@ -16,7 +16,8 @@ from headstack.catalogue.price_checks import Check, check
 from headstack.catalogue.price_list import COLUMNS, OPTIONAL, Price, known, last_day
 from headstack.catalogue.prices import GROUPS, OLD_DAYS, PriceBook
 from headstack.cli.completing import Among
-from headstack.cli.files import OUTPUT, SOURCE
+from headstack.cli.files import SOURCE
+from headstack.cli.formats import output_options
 from headstack.cli.output import Outputs, print_table, say, wide_option
 from headstack.io.atomic_files import write_text
 from headstack.io.columns import Figures, Names, Prose, Words
@@ -83,7 +84,7 @@ def check_prices(paths: tuple[str, ...], on: str | None, max_age: str, strict: b
     "--prices", "paths", metavar="FILE.csv", type=SOURCE, multiple=True,
     help="Prices of your own, which go before those that headstack knows; may be given several times.",
 )  # fmt: skip
-@click.option("--csv", "csv_path", type=OUTPUT, metavar="FILE", help="Write them as a file of prices (- for stdout).")
+@output_options(csv="Write them as a file of prices (- for stdout).")
 @wide_option
 def list_prices(items: tuple[str, ...], on: str | None, paths: tuple[str, ...], csv_path: str | None) -> None:
     """List what things cost on a day, or all that is known of some.

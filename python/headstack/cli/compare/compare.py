@@ -11,7 +11,8 @@ import click
 from headstack._native import InputError
 from headstack.cli.completing import SYSTEM, Among
 from headstack.cli.files import OUTPUT, OUTPUT_FOLDER, SOURCE
-from headstack.cli.output import Outputs, print_table, progress, report_options, reports, say, wide_option
+from headstack.cli.formats import output_options
+from headstack.cli.output import Outputs, print_table, progress, say, wide_option
 from headstack.comparison.comparison import TOLERANCE, Comparison, is_file
 from headstack.comparison.comparison import compare as held_against
 from headstack.comparison.differences.campaign import Campaign
@@ -27,18 +28,6 @@ from headstack.io.values import percent, whole
 
 EXIT_LIMIT, EXIT_TOO_SHORT = 1, 4
 PAIRS = "10"
-EXPORTS: dict[str, Callable[..., Any]] = {
-    "json": Comparison.to_json,
-    "csv": Comparison.to_csv,
-    "plot": Comparison.plot,
-    **reports(Comparison.report),
-}
-EXPORTS_OF_RUNS: dict[str, Callable[..., Any]] = {
-    "json": Difference.to_json,
-    "csv": Difference.to_csv,
-    "plot": Difference.plot,
-    **reports(Difference.report),
-}
 OF_POINTS = ("tolerance", "fail_below", "members")
 OF_RUNS = ("same_within", "tell", "figures", "fail_if")
 OF_COMMANDS = ("pairs", "stop_early", "warm_ups", "keep")
@@ -120,10 +109,9 @@ class OfRuns(click.Command):
     help="Of runs: exit with 1 where ours is shown to be worse by so much, and with 4 where too few runs do not tell: "
     "slower=3%, p99=5%.",
 )
-@click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write everything (- for stdout).")
-@click.option("--csv", "csv_path", type=OUTPUT, metavar="FILE", help="Write a row for each point (- for stdout).")
-@click.option("--plot", "plot_path", type=OUTPUT, metavar="FILE.png", help="Draw both curves, or the differences.")
-@report_options
+@output_options(
+    Comparison, csv="Write a row for each point (- for stdout).", plot="Draw both curves, or the differences."
+)
 @wide_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def compare(
@@ -194,7 +182,7 @@ def compare_points(measured: str, predicted: str, given: dict[str, Any]) -> int:
     """Measurements against predictions, point by point."""
     fail_below, members = given["fail_below"], given["members"]
     least = None if fail_below is None else percent("--fail-below", fail_below) / 100
-    outputs = Outputs(given, EXPORTS)
+    outputs = Outputs(given, Comparison)
     seen = None if members is None else members_of(members)
     with progress(f"simulation of {predicted}", given["quiet"] or is_file(predicted)) as show:
         comparison = held_against(measured, predicted, tolerance=given["tolerance"] or TOLERANCE, progress=show)
@@ -250,7 +238,7 @@ def tell(
     """What is found, in words and files, and the exit code."""
     limits = limits_of(given["fail_if"])
     same, told = share_of("--same-within", given["same_within"] or SAME), share_of("--tell", given["tell"] or TELL)
-    outputs = Outputs(given, EXPORTS_OF_RUNS)
+    outputs = Outputs(given, Difference)
     found = make(lambda ours, theirs: of_sides(ours, theirs, same, told, given["figures"], at_any_time))
     verdicts = judged(limits, found.cells)
     outputs.write(found, lambda: print_difference(found))

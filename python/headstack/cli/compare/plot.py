@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import click
 
 from headstack._native import InputError
-from headstack.cli.files import OUTPUT, OUTPUT_FOLDER, SOURCE, check_folder
-from headstack.cli.output import Outputs, print_table, report_options, reports, say, wide_option
+from headstack.cli.files import OUTPUT_FOLDER, SOURCE, check_folder
+from headstack.cli.formats import output_options
+from headstack.cli.output import Outputs, print_table, say, wide_option
 from headstack.measurement.fio.collected import Collected, fio_results
-
-EXPORTS: dict[str, Callable[..., Any]] = {
-    "json": Collected.to_json,
-    "csv": Collected.to_csv,
-    **reports(Collected.report),
-}
 
 
 @click.command()
@@ -36,9 +30,7 @@ EXPORTS: dict[str, Callable[..., Any]] = {
     metavar="DIR",
     help="Write a picture of each figure into this folder.",
 )
-@click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write everything (- for stdout).")
-@click.option("--csv", "csv_path", type=OUTPUT, metavar="FILE", help="Write a row for each result (- for stdout).")
-@report_options
+@output_options(Collected, csv="Write a row for each result (- for stdout).")
 @wide_option
 def plot(sources: tuple[str, ...], folder: str | None, **given: Any) -> None:
     """Draw what fio measured: its JSON of any version, and its logs.
@@ -55,7 +47,7 @@ def plot(sources: tuple[str, ...], folder: str | None, **given: Any) -> None:
             import matplotlib  # noqa: F401  # start-up time
         except ImportError:
             raise InputError("--output: pictures need matplotlib; install headstack[plot]") from None
-    outputs = Outputs(given, EXPORTS)
+    outputs = Outputs(given, Collected)
     found = fio_results(*sources)
     outputs.write(found, lambda: show(found))
     if folder is not None:

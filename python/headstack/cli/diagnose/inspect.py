@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headstack._native import InputError
-from headstack.cli.files import KEPT, OUTPUT, OUTPUT_FOLDER, SOURCE, check_folder, read_from
+from headstack.cli.files import KEPT, OUTPUT_FOLDER, SOURCE, check_folder, read_from
+from headstack.cli.formats import output_options
 from headstack.cli.loading import Implied
 from headstack.cli.output import Outputs, wide_option
 from headstack.diagnosis.inspection.inspect import compare, judge
@@ -27,9 +28,7 @@ EXIT_REPLACE = 1
 
 def shown(command: Callable[..., Any]) -> Callable[..., Any]:
     """How devices are shown: as tables, or as JSON."""
-    json_option = click.option(
-        "--json", "json_path", type=OUTPUT, metavar="FILE", help="Write everything (- for stdout)."
-    )
+    json_option = output_options(json=None)
     return json_option(wide_option(command))
 
 

@@ -15,8 +15,9 @@ import click
 
 from headstack._native import InputError
 from headstack.cli.completing import SYSTEM, Among
-from headstack.cli.files import KEPT, OUTPUT, SOURCE, read_from
-from headstack.cli.output import Outputs, print_table, report_options, reports, say, wide_option
+from headstack.cli.files import KEPT, SOURCE, read_from
+from headstack.cli.formats import output_options, report_writers
+from headstack.cli.output import Outputs, print_table, say, wide_option
 from headstack.diagnosis.judging.verdict import FINE
 from headstack.io import signals
 from headstack.io.columns import Column, Figures, Names, Prose, Words
@@ -93,8 +94,7 @@ FINE_SHOWN = 24
     "--history", "history_path", type=KEPT, metavar="FILE", help="Append verdicts that change; by itself, show it."
 )
 @click.option("--export", "export_place", metavar="[HOST:]PORT", help="With --live: answer HTTP with Prometheus' text.")
-@click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write everything (- for stdout).")
-@report_options
+@output_options(json=None, html=None, markdown=None)
 @wide_option
 @signals.held()
 def judge(
@@ -136,7 +136,7 @@ def judge(
     from headstack.diagnosis.judging.twins import twins_of  # start-up time
 
     given = {name: value for name, value in asked.items() if name.endswith("_path")}
-    outputs = Outputs(given | {"json_path": json_path}, {"json": session_as_json} | reports(report_of))
+    outputs = Outputs(given | {"json_path": json_path}, {"json": session_as_json} | report_writers(report_of))
     if history_path is not None and not (inputs or live or prometheus):
         print_history(entries_of(Path(history_path)))
         return 0

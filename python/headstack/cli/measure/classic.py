@@ -11,8 +11,9 @@ import click
 
 from headstack._native import format_bytes, format_duration_ns, parse_bytes
 from headstack.cli.completing import Among, systems_argument
-from headstack.cli.files import OUTPUT, TARGET
-from headstack.cli.output import Outputs, print_table, report_options, reports, say, wide_option
+from headstack.cli.files import TARGET
+from headstack.cli.formats import formats_of, output_options
+from headstack.cli.output import Outputs, print_table, say, wide_option
 from headstack.cli.simulate.runs import Command, listed
 from headstack.cli.targets import EXIT_RUN, access_of, course, ended_code, permission_options
 from headstack.io import signals
@@ -33,30 +34,17 @@ FOR_EVER = "100000h"
 
 T = TypeVar("T", bound=Outcome)
 
-EXPORTS: dict[str, Callable[..., Any]] = {
-    "json": lambda outcome, path=None: outcome.to_json(path),
-    "csv": lambda outcome, path=None: outcome.to_csv(path),
-    "parquet": lambda outcome, path: outcome.results.to_parquet(path),
-    "plot": lambda outcome, path: outcome.plot(path),
-    **reports(lambda outcome: outcome.report()),
-}
-
 
 def outputs(command: Command) -> Command:
     """What may be done to targets, and where the figures go."""
     decorators: list[Callable[[Command], Command]] = [
         permission_options,
-        click.option(
-            "--json", "json_path", type=OUTPUT, metavar="FILE", help="Write figures and whole results (- for stdout)."
+        output_options(
+            Outcome,
+            json="Write figures and whole results (- for stdout).",
+            csv="Write the figures as a table (- for stdout).",
+            parquet="Write the table of runs as Parquet.",
         ),
-        click.option(
-            "--csv", "csv_path", type=OUTPUT, metavar="FILE", help="Write the figures as a table (- for stdout)."
-        ),
-        click.option(
-            "--parquet", "parquet_path", type=OUTPUT, metavar="FILE", help="Write the table of runs as Parquet."
-        ),
-        click.option("--plot", "plot_path", type=OUTPUT, metavar="FILE.png", help="Draw the picture."),
-        report_options,
         wide_option,
         click.option("-q", "--quiet", is_flag=True, help="No progress."),
     ]
@@ -65,9 +53,9 @@ def outputs(command: Command) -> Command:
 
 def carry_out(given: dict[str, Any], work: Callable[[Progress | None], T], show: Callable[[T], None]) -> T:
     """Does a test, writes what was asked for, and shows the rest."""
-    outputs = Outputs(given, EXPORTS)
-    for name in EXPORTS:
-        del given[f"{name}_path"]
+    outputs = Outputs(given, Outcome)
+    for one in formats_of(Outcome):
+        del given[one.parameter]
     with course(given.pop("quiet")) as tell:
         outcome = work(tell)
 

@@ -13,7 +13,8 @@ import click
 
 from headstack._native import InputError
 from headstack.cli.completing import Among
-from headstack.cli.files import KEPT, OUTPUT, SOURCE, TARGET
+from headstack.cli.files import KEPT, SOURCE, TARGET
+from headstack.cli.formats import output_options
 from headstack.cli.output import Outputs, print_table, say, wide_option
 from headstack.cli.simulate.runs import listed
 from headstack.cli.targets import SHOW_EVERY_S, access_of, code_of, permission_options
@@ -27,12 +28,6 @@ from headstack.measurement.tests.conditioning.report import Pass, format_decimal
 from headstack.measurement.tests.conditioning.session import Conditioning, Now, Settings
 from headstack.measurement.tests.conditioning.session import condition as conditioned
 
-EXPORTS: dict[str, Callable[..., Any]] = {
-    "json": Conditioning.to_json,
-    "csv": Conditioning.to_csv,
-    "parquet": Conditioning.to_parquet,
-    "plot": Conditioning.plot,
-}
 EXIT_NOT_KEPT = 1
 
 
@@ -59,13 +54,12 @@ EXIT_NOT_KEPT = 1
 @click.option("--resume", is_flag=True, help="Go on with --log where it was interrupted.")
 @click.option("--report", type=SOURCE, metavar="FILE", help="Only tell what this log says; nothing is measured.")
 @permission_options
-@click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write all figures (- for stdout).")
-@click.option(
-    "--csv", "csv_path", type=OUTPUT, metavar="FILE", help="Write every interval of every device (- for stdout)."
-)
-@click.option("--parquet", "parquet_path", type=OUTPUT, metavar="FILE", help="Write the same as Parquet.")
-@click.option(
-    "--plot", "plot_path", type=OUTPUT, metavar="FILE.png", help="Draw rates and block times over the module."
+@output_options(
+    Conditioning,
+    json="Write all figures (- for stdout).",
+    csv="Write every interval of every device (- for stdout).",
+    parquet="Write the same as Parquet.",
+    plot="Draw rates and block times over the module.",
 )
 @wide_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
@@ -87,7 +81,7 @@ def condition(targets: tuple[str, ...], log: str | None, resume: bool, report: s
     The exit code is 1 where a rate that is required is not kept, or blocks failed.
     """
     limit = None if given["require"] is None else rate_bytes_per_s("--require", given.pop("require")) * 8 / 1e6
-    outputs = Outputs(given, EXPORTS)
+    outputs = Outputs(given, Conditioning)
     if report is not None:
         if targets or log is not None or resume:
             raise InputError("--report: tells of a log and measures nothing; name no target, --log or --resume")

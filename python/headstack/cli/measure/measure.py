@@ -13,13 +13,14 @@ import click
 from headstack._native import InputError
 from headstack.catalogue.system import load_system
 from headstack.cli.completing import DEMAND, Among
-from headstack.cli.files import OUTPUT, TARGET, check_sources
+from headstack.cli.files import TARGET, check_sources
+from headstack.cli.formats import output_options
 from headstack.cli.loading import Implied
 from headstack.cli.measure.hosts import AskedHosts, asked_hosts, hosts_options
 from headstack.cli.measure.jobfiles import AskedJobs, asked_jobs, exit_code, job_options
 from headstack.cli.measure.verify import print_verified, verdict, verify_options, verifying_of
-from headstack.cli.output import Outputs, print_results, report_options, wide_option
-from headstack.cli.simulate.runs import EXPORTS, Command, listed
+from headstack.cli.output import Outputs, print_results, wide_option
+from headstack.cli.simulate.runs import Command, listed
 from headstack.cli.simulate.varying import option_of
 from headstack.cli.targets import access_of, access_options, broken_code, course, ending, error_option, failed_code
 from headstack.cli.traces.traces import Decorator
@@ -68,13 +69,7 @@ def measured(command: Command) -> Command:
         ),
         click.option("--open-zones", metavar="N", help="Zones open at a time (all that the device allows)."),
         error_option,
-        click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write whole results (- for stdout)."),
-        click.option("--csv", "csv_path", type=OUTPUT, metavar="FILE", help="Write the table (- for stdout)."),
-        click.option("--parquet", "parquet_path", type=OUTPUT, metavar="FILE", help="Write the table as Parquet."),
-        click.option(
-            "--plot", "plot_path", type=OUTPUT, metavar="FILE.png", help="Draw response time over throughput."
-        ),
-        report_options,
+        output_options(Results, json="Write whole results (- for stdout).", plot="Draw response time over throughput."),
         wide_option,
         click.option("-q", "--quiet", is_flag=True, help="No progress."),
     ]
@@ -275,7 +270,7 @@ def carry_out(
 ) -> tuple[R, bool]:
     """Measures, writes what was asked for, and shows the rest; also whether an export has stdout."""
     options = {o.name: listed(given[o.name]) for o in MEASURED_OPTIONS if given.get(o.name) is not None}
-    outputs = Outputs(given, EXPORTS)
+    outputs = Outputs(given, Results)
     with course(given["quiet"]) as tell:
         results = work(options, tell)
     outputs.write(results, lambda: show(results))

@@ -12,7 +12,8 @@ import click
 
 from headstack._native import format_bytes
 from headstack.cli.completing import Among
-from headstack.cli.files import OUTPUT, TARGET
+from headstack.cli.files import TARGET
+from headstack.cli.formats import output_options
 from headstack.cli.output import Outputs, print_table, say, wide_option
 from headstack.cli.simulate.runs import listed
 from headstack.cli.targets import access_of, access_options, code_of, course
@@ -25,13 +26,6 @@ from headstack.measurement.tests.pts.plans import PLANS, Point, Variable
 from headstack.measurement.tests.pts.steady import RANGE_MAX, SLOPE_MAX
 from headstack.measurement.tests.pts.testing import PURGES, Report
 from headstack.measurement.tests.pts.testing import pts as tested
-
-EXPORTS: dict[str, Callable[..., Any]] = {
-    "json": Report.to_json,
-    "csv": Report.to_csv,
-    "parquet": Report.to_parquet,
-    "plot": Report.plot,
-}
 
 
 @click.command()
@@ -53,13 +47,12 @@ EXPORTS: dict[str, Callable[..., Any]] = {
 @click.option("--rounds", metavar="N", help="At most so many rounds of each test.  [default: 25; wsat: 1440]")
 @click.option("--depth", metavar="N", default="32", show_default=True, help="Requests outstanding; latency has 1.")
 @access_options
-@click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write all figures (- for stdout).")
-@click.option(
-    "--csv", "csv_path", type=OUTPUT, metavar="FILE", help="Write every measurement of every round (- for stdout)."
-)
-@click.option("--parquet", "parquet_path", type=OUTPUT, metavar="FILE", help="Write the same as Parquet.")
-@click.option(
-    "--plot", "plot_path", type=OUTPUT, metavar="FILE.png", help="Draw convergence, measurement window and figures."
+@output_options(
+    Report,
+    json="Write all figures (- for stdout).",
+    csv="Write every measurement of every round (- for stdout).",
+    parquet="Write the same as Parquet.",
+    plot="Draw convergence, measurement window and figures.",
 )
 @wide_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
@@ -92,7 +85,7 @@ def pts(target: str, **given: Any) -> int:
         rounds_max=None if given["rounds"] is None else whole("--rounds", given["rounds"]),
         depth=whole("--depth", given["depth"]),
     )
-    outputs = Outputs(given, EXPORTS)
+    outputs = Outputs(given, Report)
     quiet = given["quiet"]
     with course(quiet) as show:
         report = tested(target, settings, access_of(given), show, None if quiet else begun)

@@ -12,7 +12,8 @@ import click
 from headstack import _native
 from headstack._native import InputError
 from headstack.cli.completing import Among
-from headstack.cli.files import KEPT, OUTPUT, TARGET, check_kept
+from headstack.cli.files import KEPT, TARGET, check_kept
+from headstack.cli.formats import output_options
 from headstack.cli.output import Outputs, print_table, say, wide_option
 from headstack.cli.targets import Command, course, ending
 from headstack.io import signals
@@ -83,7 +84,7 @@ def verifying_of(given: dict[str, Any], target: str) -> Verifying:
 @click.option(
     "--engine", metavar="|".join(ENGINES), type=Among(ENGINES), default="auto", help="How requests are handed over."
 )
-@click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write the whole result (- for stdout).")
+@output_options(json="Write the whole result (- for stdout).")
 @wide_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 @signals.held()

@@ -14,7 +14,8 @@ import click
 from headstack._native import InputError
 from headstack.cli.completing import ARRAY, DEMAND, EXECUTOR, FOLDER, SYSTEM, Among
 from headstack.cli.files import OUTPUT, SOURCE
-from headstack.cli.output import WIDE, Outputs, progress, report_options, reports, wide_option
+from headstack.cli.formats import output_options, report_writers
+from headstack.cli.output import WIDE, Outputs, progress, wide_option
 from headstack.io import signals
 from headstack.io.atomic_files import write_all, write_text
 from headstack.io.columns import is_plain, width_of
@@ -110,9 +111,12 @@ NOTHING = 1
 )
 @click.option("--explain", metavar="CONFIG", help="Say why this one was not chosen.")
 @click.option("-o", "--output", type=OUTPUT, metavar="FILE.toml", help="Write the winner as an array file.")
-@click.option("--plot", "plot_path", type=OUTPUT, metavar="FILE.png", help="Draw what all cost against the limit.")
-@report_options
-@click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write the whole answer (- for stdout).")
+@output_options(
+    json="Write the whole answer (- for stdout).",
+    plot="Draw what all cost against the limit.",
+    html=None,
+    markdown=None,
+)
 @click.option(
     "--executor",
     default="local",
@@ -146,7 +150,7 @@ def choose(job: tuple[str, ...], explain: str | None, output: str | None, quiet:
 
     exports: dict[str, Callable[..., Any]] = {
         "plot": plot,
-        **reports(report_of),
+        **report_writers(report_of),
         # Of at most a screen, with what the price is made of.
         "markdown": lambda answer, path: write_text(path, markdown(answer)),
         "json": _json,

@@ -15,6 +15,7 @@ from headstack._native import InputError
 from headstack.catalogue.options import CHANGEABLE
 from headstack.cli.completing import DEMAND, SYSTEM, systems_argument
 from headstack.cli.files import OUTPUT, check_outputs
+from headstack.cli.formats import output_options
 from headstack.cli.output import Outputs, print_table, progress, say, wide_option
 from headstack.cli.simulate.runs import Command
 from headstack.cli.simulate.varying import option_of
@@ -22,6 +23,7 @@ from headstack.cli.targets import access_of, code_of, permission_options
 from headstack.io import signals
 from headstack.io.atomic_files import write_all
 from headstack.io.columns import Figures, Names
+from headstack.io.tables import Tabular
 from headstack.io.values import number
 from headstack.measurement.access import Access
 from headstack.measurement.measurement import is_target
@@ -133,8 +135,7 @@ def print_tests(found: Characterization) -> None:
 @systems_argument("Characterizations, or systems.")
 @click.option("--depth", metavar="N", help="Closed loop: requests outstanding; of a scenario, clients. May be a list.")
 @click.option("--rate", metavar="N", help="Open loop: arrivals a second. May be a list.")
-@click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write the predictions (- for stdout).")
-@click.option("--csv", "csv_path", type=OUTPUT, metavar="FILE", help="Write the table (- for stdout).")
+@output_options(Tabular, json="Write the predictions (- for stdout).")
 @wide_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def predict(
@@ -162,7 +163,7 @@ def predict(
         load_environment,
     )
 
-    outputs = Outputs(given, {"json": Predictions.to_json, "csv": Predictions.to_csv})
+    outputs = Outputs(given, Predictions)
     found = load_environment(environment)
     tested = []
     for system in systems:

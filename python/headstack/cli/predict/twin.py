@@ -20,8 +20,9 @@ from headstack._native import InputError
 from headstack.catalogue.system import load_system
 from headstack.cli.completing import SYSTEM, Among
 from headstack.cli.files import KEPT, OUTPUT, SOURCE, TARGET
+from headstack.cli.formats import output_options, report_writers
 from headstack.cli.loading import Implied
-from headstack.cli.output import Outputs, print_table, report_options, reports, say, wide_option
+from headstack.cli.output import Outputs, print_table, say, wide_option
 from headstack.cli.targets import access_of, one_thread_options
 from headstack.io import signals
 from headstack.io.atomic_files import write_all, write_text
@@ -75,7 +76,7 @@ def twin() -> None:
 @click.option(
     "--answers", type=KEPT, metavar="FILE.npz", help="Where answers are kept; beside the description unless stated."
 )
-@click.option("--plot", "plot_path", type=OUTPUT, metavar="FILE.png", help="Draw the calibration of a disk.")
+@output_options(plot="Draw the calibration of a disk.")
 @click.option("--resume", is_flag=True, help="Go on with the answers that are kept.")
 @click.option("--write", is_flag=True, help="Ask for writes too, where --destroy or --overwrite allows them.")
 @one_thread_options
@@ -226,7 +227,7 @@ def print_calibration(calibration: Calibration) -> None:
 @click.option("--time", "budget", metavar="TIME", help="Of --device: time of the calibration.")
 @click.option("--write", is_flag=True, help="Of --device: ask for writes too, where they are allowed.")
 @one_thread_options
-@click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write all that was found (- for stdout).")
+@output_options(json="Write all that was found (- for stdout).")
 @click.option(
     "--calibration",
     "calibration_path",
@@ -234,7 +235,7 @@ def print_calibration(calibration: Calibration) -> None:
     metavar="FILE.json",
     help="Write the scores that intervals of twins are learnt from.",
 )
-@report_options
+@output_options(html=None, markdown=None)
 @wide_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def validate(
@@ -271,7 +272,7 @@ def validate(
     def scores(found: Mapping[str, Sequence[Proof]], path: str) -> None:
         written(proof.calibration_text(found), path)
 
-    outputs = Outputs(given, {"json": text, "calibration": scores, **reports(report_of)})
+    outputs = Outputs(given, {"json": text, "calibration": scores, **report_writers(report_of)})
     found: dict[str, list[proof.Proof]] = {}
     for name in family.split(","):
         if name not in FAMILIES:

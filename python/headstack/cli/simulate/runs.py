@@ -12,14 +12,13 @@ from headstack._native import InputError
 from headstack.catalogue.options import OPTIONS
 from headstack.cli.completing import DEMAND, systems_argument
 from headstack.cli.files import OUTPUT
+from headstack.cli.formats import output_options
 from headstack.cli.measure.jobfiles import AskedJobs, asked_jobs, job_options
 from headstack.cli.output import (
     Outputs,
     print_results,
     print_table,
     progress,
-    report_options,
-    reports,
     say,
     wide_option,
 )
@@ -76,13 +75,7 @@ def varied(command: Command) -> Command:
             help="A workload or scenario of the catalogue, or a file; or give --size, --read, --random.",
         ),
         *(option_of(option) for option in OPTIONS),
-        click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write whole results (- for stdout)."),
-        click.option("--csv", "csv_path", type=OUTPUT, metavar="FILE", help="Write the table (- for stdout)."),
-        click.option("--parquet", "parquet_path", type=OUTPUT, metavar="FILE", help="Write the table as Parquet."),
-        click.option(
-            "--plot", "plot_path", type=OUTPUT, metavar="FILE.png", help="Draw response time over throughput."
-        ),
-        report_options,
+        output_options(Results, json="Write whole results (- for stdout).", plot="Draw response time over throughput."),
         wide_option,
         click.option("-q", "--quiet", is_flag=True, help="No progress."),
     ]
@@ -189,15 +182,6 @@ def simulated_and_measured(
     return joined
 
 
-EXPORTS: dict[str, Callable[..., Any]] = {
-    "json": Results.to_json,
-    "csv": Results.to_csv,
-    "parquet": Results.to_parquet,
-    "plot": Results.plot,
-    **reports(Results.report),
-}
-
-
 @overload
 def carry_out(
     systems: tuple[str, ...], workload: str | None, given: dict[str, Any], work: Callable[[dict[str, Any], bool], R]
@@ -220,7 +204,7 @@ def carry_out(
     """Runs (or does ``work``), writes what was asked for, and shows the rest; also whether an export has stdout."""
     options = {o.name: axis(o.name, given[o.name]).grid(o.name) for o in OPTIONS if given[o.name] is not None}
     specs = specify_described(systems, None if workload is None else listed(workload), options) if work is None else []
-    outputs = Outputs(given, EXPORTS)
+    outputs = Outputs(given, Results)
     if work is not None:
         results = work(options, given["quiet"])
     else:

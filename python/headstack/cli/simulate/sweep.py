@@ -12,7 +12,8 @@ from headstack._native import InputError
 from headstack.catalogue.options import OPTIONS
 from headstack.cli.completing import DEMAND, EXECUTOR, FOLDER, systems_argument
 from headstack.cli.files import OUTPUT, SOURCE
-from headstack.cli.output import Outputs, print_table, progress, report_options, reports, say, wide_option
+from headstack.cli.formats import output_options, report_writers
+from headstack.cli.output import Outputs, print_table, progress, say, wide_option
 from headstack.cli.simulate.runs import Command, Grouped
 from headstack.cli.simulate.varying import option_of
 from headstack.io import signals
@@ -65,14 +66,7 @@ def options_of_runs(command: Command) -> Command:
 @click.option(
     "-o", "--output", type=OUTPUT, metavar="FILE.parquet|csv", help="Write the table, a row for each configuration."
 )
-@click.option(
-    "--plot",
-    "plot_path",
-    type=OUTPUT,
-    metavar="FILE.png",
-    help="Draw the column of --best or --min over what varies.",
-)
-@report_options
+@output_options(plot="Draw the column of --best or --min over what varies.", html=None, markdown=None)
 @click.option(
     "--executor",
     default="local",
@@ -149,7 +143,7 @@ def sweep(
     asked = {"plot_path": plot_path, "html_path": html_path, "markdown_path": markdown_path}
     exports: dict[str, Callable[..., Any]] = {
         "plot": lambda swept, path: swept.plot(path, column, where),
-        **reports(lambda swept: report_of(swept, column, least is None, where)),
+        **report_writers(lambda swept: report_of(swept, column, least is None, where)),
     }
     outputs = Outputs(asked, exports)
     if output is not None:

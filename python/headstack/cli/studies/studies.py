@@ -15,7 +15,8 @@ import headstack as hs
 from headstack._native import InputError
 from headstack.cli.completing import EXECUTOR, FOLDER, STUDY
 from headstack.cli.files import OUTPUT, OUTPUT_FOLDER, SOURCE, check_folder
-from headstack.cli.output import check_page, chosen_simulator, print_table, progress, say, simulator_option, wide_option
+from headstack.cli.formats.page import check_page, chosen_simulator, simulator_option
+from headstack.cli.output import print_table, progress, say, wide_option
 from headstack.io import signals
 from headstack.io.atomic_files import write_all, write_text
 from headstack.io.columns import Column, Figures, Names, Prose

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import click
@@ -10,7 +9,8 @@ import click
 from headstack._native import InputError
 from headstack.cli.completing import EXECUTOR, FOLDER, Among
 from headstack.cli.files import OUTPUT
-from headstack.cli.output import Outputs, report_options, reports, wide_option
+from headstack.cli.formats import output_options
+from headstack.cli.output import Outputs, wide_option
 from headstack.cli.traces.analysis_tables import print_analysis
 from headstack.cli.traces.traces import counting, opened, source_options
 from headstack.io import signals
@@ -39,11 +39,9 @@ REUSE = ("block", "request", "off")
     help="Analyse a stored trace in parts, which are kept when finished: here, or on a cluster that has the files too.",
 )
 @click.option("--store", metavar="DIR", type=FOLDER, help="Where parts are kept.  [default: ~/.cache/headstack/chunks]")
-@click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write every figure (- for stdout).")
-@click.option(
-    "--plot", "plot_path", type=OUTPUT, metavar="FILE.png", help="Draw addresses, rates, sizes, re-use, times."
+@output_options(
+    Analysis, json="Write every figure (- for stdout).", plot="Draw addresses, rates, sizes, re-use, times."
 )
-@report_options
 @wide_option
 @click.option(
     "--workload", "workload_path", type=OUTPUT, metavar="FILE.toml", help="Write a workload with the same mix."
@@ -56,7 +54,7 @@ def analyze(files: tuple[str, ...], quiet: bool, **given: Any) -> int:
     trace; then the whole in the terms of an access specification, which --workload writes for "headstack run DRIVE
     -w FILE.toml".
     """
-    outputs = Outputs(given, EXPORTS)
+    outputs = Outputs(given, Analysis, workload=Analysis.to_workload)
     try:
         found = analyzed(files, quiet, given)
     except KeyboardInterrupt:
@@ -66,14 +64,6 @@ def analyze(files: tuple[str, ...], quiet: bool, **given: Any) -> int:
         return signals.exit_code()
     outputs.write(found, lambda: print_analysis(found))
     return 0
-
-
-EXPORTS: dict[str, Callable[..., Any]] = {
-    "json": Analysis.to_json,
-    "plot": Analysis.plot,
-    **reports(Analysis.to_report),
-    "workload": Analysis.to_workload,
-}
 
 
 def analyzed(files: tuple[str, ...], quiet: bool, given: dict[str, Any]) -> Analysis:

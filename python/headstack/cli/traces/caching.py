@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import click
 
 from headstack._native import format_bytes
 from headstack.cli.completing import SYSTEM, Among
-from headstack.cli.files import OUTPUT
-from headstack.cli.output import Outputs, print_table, report_options, reports, say, wide_option
+from headstack.cli.formats import output_options
+from headstack.cli.output import Outputs, print_table, say, wide_option
 from headstack.cli.traces.traces import counting, opened, source_options
 from headstack.io.columns import Figures, Names
 from headstack.traces.cache_lab import OUTSIDE, POINTS, UNITS, USUAL, WRITES, CacheLab, caches, sample_of
@@ -82,11 +81,12 @@ from headstack.traces.cache_runs import POLICIES
     show_default=True,
     help="What becomes of requests beyond the system behind.",
 )
-@click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write every figure (- for stdout).")
-@click.option("--csv", "csv_path", type=OUTPUT, metavar="FILE", help="Write the table as CSV (- for stdout).")
-@click.option("--parquet", "parquet_path", type=OUTPUT, metavar="FILE", help="Write the table as Parquet.")
-@click.option("--plot", "plot_path", type=OUTPUT, metavar="FILE.png", help="Draw misses over sizes.")
-@report_options
+@output_options(
+    CacheLab,
+    json="Write every figure (- for stdout).",
+    csv="Write the table as CSV (- for stdout).",
+    plot="Draw misses over sizes.",
+)
 @wide_option
 def cache(files: tuple[str, ...], quiet: bool, **given: Any) -> None:
     """Say how often caches would miss: many policies, many sizes, one reading.
@@ -98,18 +98,9 @@ def cache(files: tuple[str, ...], quiet: bool, **given: Any) -> None:
     headstack trace cache fs.parquet --policy lru,arc,s3-fifo,belady --size 64MiB..8GiB --points 8
     headstack trace cache fs.parquet --writes back --dirty 20% --behind cheetah-x15-36lp --hit-time 50us
     """
-    outputs = Outputs(given, EXPORTS)
+    outputs = Outputs(given, CacheLab)
     found = looked_at(files, quiet, given)
     outputs.write(found, lambda: print_lab(found))
-
-
-EXPORTS: dict[str, Callable[..., Any]] = {
-    "json": CacheLab.to_json,
-    "csv": CacheLab.to_csv,
-    "parquet": CacheLab.to_parquet,
-    "plot": CacheLab.plot,
-    **reports(CacheLab.to_report),
-}
 
 
 def looked_at(files: tuple[str, ...], quiet: bool, given: dict[str, Any]) -> CacheLab:

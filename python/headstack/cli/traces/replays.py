@@ -11,8 +11,9 @@ import click
 from headstack._native import InputError, format_bytes, format_duration_ns
 from headstack.cli.completing import MAP, Among, systems_argument
 from headstack.cli.files import OUTPUT, SOURCE
-from headstack.cli.output import Outputs, print_results, print_table, report_options, say, wide_option
-from headstack.cli.simulate.runs import EXPORTS, Command, listed
+from headstack.cli.formats import output_options
+from headstack.cli.output import Outputs, print_results, print_table, say, wide_option
+from headstack.cli.simulate.runs import Command, listed
 from headstack.cli.simulate.varying import option_of
 from headstack.cli.targets import access_of, course, ending, error_option, one_thread_options
 from headstack.cli.traces.traces import Decorator, counting, opened, reading_options
@@ -80,8 +81,7 @@ def replay_options(command: Command) -> Command:
         error_option,
         *reading_options(),
         *(option_of(option) for option in SYSTEM_OPTIONS),
-        click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write whole results (- for stdout)."),
-        click.option("--csv", "csv_path", type=OUTPUT, metavar="FILE", help="Write the table (- for stdout)."),
+        output_options(Results, json="Write whole results (- for stdout)."),
         click.option(
             "--volumes",
             "volumes_path",
@@ -89,8 +89,6 @@ def replay_options(command: Command) -> Command:
             metavar="FILE",
             help="Write a CSV line a volume of --map (- for stdout).",
         ),
-        click.option("--parquet", "parquet_path", type=OUTPUT, metavar="FILE", help="Write the table as Parquet."),
-        report_options,
         wide_option,
     ]
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
@@ -126,7 +124,7 @@ def replay(trace: str, systems: tuple[str, ...], mode: str, depth: str | None, q
     }
     if given["volumes_path"] is not None and given["map"] is None:
         raise InputError("--volumes: there are lines of volumes where --map says where they lie")
-    outputs = Outputs(given, EXPORTS | {"volumes": volumes_as_csv})
+    outputs = Outputs(given, Results, volumes=volumes_as_csv)
     playback = Playback(access_of(given), given["writes"], given["realtime"])
     asked = Asked(opened((trace,), given), systems, tuple(listed(mode)), settings, values, playback)
     with counting("replay", quiet) as show, course(quiet) as tell_course:

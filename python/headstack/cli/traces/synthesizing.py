@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import click
 
 from headstack._native import InputError, format_duration_ns
 from headstack.cli.files import OUTPUT
-from headstack.cli.output import Outputs, print_table, report_options, reports, say, wide_option
+from headstack.cli.formats import output_options
+from headstack.cli.output import Outputs, print_table, say, wide_option
 from headstack.cli.traces.traces import counting, opened, source_options, words_beside
 from headstack.io import signals
 from headstack.io.columns import Figures, Names
@@ -17,11 +17,6 @@ from headstack.io.values import whole
 from headstack.traces.synthesis import Synthesis, synthesize_scenario
 from headstack.traces.synthesis import synthesize as made_of
 
-EXPORTS: dict[str, Callable[..., Any]] = {
-    "json": Synthesis.to_json,
-    "plot": Synthesis.plot,
-    **reports(Synthesis.to_report),
-}
 DRAWN = {"length": "1x", "rate": "1x", "footprint": "1x", "clients": None, "seed": "1"}
 """What is asked of a twin that is a trace: a run of a scenario says its own length, rate and seed."""
 
@@ -46,9 +41,7 @@ DRAWN = {"length": "1x", "rate": "1x", "footprint": "1x", "clients": None, "seed
 @click.option("--clients", metavar="N", help="A closed loop of so many.  [default: what the trace is]")
 @click.option("--seed", metavar="N", default=DRAWN["seed"], show_default=True, help="Of all that is drawn.")
 @click.option("--no-scorecard", is_flag=True, help="Write the twin alone, and compare nothing.")
-@click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write every figure (- for stdout).")
-@click.option("--plot", "plot_path", type=OUTPUT, metavar="FILE.png", help="Draw miss ratios and bursts of both.")
-@report_options
+@output_options(Synthesis, json="Write every figure (- for stdout).", plot="Draw miss ratios and bursts of both.")
 @wide_option
 @signals.held()
 def synthesize(files: tuple[str, ...], output: str | None, scenario: str | None, quiet: bool, **given: Any) -> None:
@@ -61,7 +54,7 @@ def synthesize(files: tuple[str, ...], output: str | None, scenario: str | None,
     A scenario has the mix, and bursts and re-use as far as streams can that know nothing of each other: "headstack run
     SYSTEM -w FILE.toml" plays it for any time. Its scorecard is of a run with as many requests.
     """
-    outputs = Outputs(given, EXPORTS)
+    outputs = Outputs(given, Synthesis)
     pictures = [name for name in ("plot", "html", "markdown") if given[f"{name}_path"] is not None]
     if given["no_scorecard"] and pictures:
         raise InputError(f"--{pictures[0]}: shows the scorecard, which --no-scorecard leaves out")

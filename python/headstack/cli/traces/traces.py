@@ -17,6 +17,7 @@ from headstack import _native
 from headstack._native import format_bytes, format_duration_ns
 from headstack.cli.completing import Among
 from headstack.cli.files import OUTPUT, OUTPUT_FOLDER, SOURCE, check_folder, read_from
+from headstack.cli.formats import output_options
 from headstack.cli.loading import Late
 from headstack.cli.output import SILENT_S, Outputs, print_table, say, wide_option
 from headstack.io import signals
@@ -265,8 +266,7 @@ def split(files: tuple[str, ...], output: str, quiet: bool, **given: Any) -> Non
 
 @trace.command("volumes")
 @source_options
-@click.option("--csv", "csv_path", type=OUTPUT, metavar="FILE", help="Write the table (- for stdout).")
-@click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write the table (- for stdout).")
+@output_options(csv="Write the table (- for stdout).", json="Write the table (- for stdout).")
 @wide_option
 def volumes(files: tuple[str, ...], quiet: bool, **given: Any) -> None:
     """List the devices of a trace with what they can be chosen by, most requests first.
@@ -328,7 +328,7 @@ def print_volumes(found: list[Volume]) -> None:
 
 @trace.command("info")
 @source_options
-@click.option("--json", "json_path", type=OUTPUT, metavar="FILE", help="Write everything (- for stdout).")
+@output_options(json="Write everything (- for stdout).")
 @wide_option
 def info(files: tuple[str, ...], json_path: str | None, quiet: bool, **given: Any) -> None:
     """Say what a trace holds: where it is from, its time, devices, operations."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,6 +17,7 @@ from headstack.io import tables
 from headstack.io.columns import Column, Figures, Names, Prose, Words, told
 from headstack.io.counts import agreed, counted
 from headstack.io.stored import Stored
+from headstack.io.tables import Tabular
 
 STORED = Stored("difference")
 
@@ -54,7 +55,7 @@ FIELDS = (
 
 
 @dataclass(frozen=True, repr=False)
-class Estimated:
+class Estimated(Tabular):
     """How far two sets of runs differ, and what that says. ``Difference`` draws and writes it."""
 
     ours: Side
@@ -67,6 +68,12 @@ class Estimated:
     left_out: tuple[str, ...]
     """Loads of one side alone."""
     at_any_time: bool
+
+    fields = FIELDS
+
+    def table_rows(self) -> Sequence[Mapping[str, Any]]:
+        """A row for each question."""
+        return self.figures()
 
     def __len__(self) -> int:
         return len(self.cells)
@@ -273,15 +280,6 @@ class Estimated:
             },
         }
         return tables.to_json(document, path)
-
-    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
-        """A row for each question as CSV.
-
-        >>> a = [hs.run("cheetah-x15-36lp", "file-server", requests=300, seed=n) for n in (1, 2, 3)]
-        >>> hs.difference(a, a).to_csv().startswith("load,figure,ours,theirs")
-        True
-        """
-        return tables.to_csv([field.name for field in FIELDS], self.figures(), path)
 
 
 def _signed(share: float) -> str:

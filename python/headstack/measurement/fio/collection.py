@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from headstack.io import tables
 from headstack.io.columns import Column, Figures, Names, Words, told
 from headstack.io.stored import Stored
+from headstack.io.tables import Tabular
 from headstack.measurement.fio.loads import FIELDS, Load
 from headstack.measurement.fio.logs import Log
 
@@ -17,7 +19,7 @@ STORED = Stored("fio results")
 
 
 @dataclass(frozen=True, repr=False)
-class Collection:
+class Collection(Tabular):
     """Results and logs of fio that were collected, with their figures. ``Collected`` draws and writes them."""
 
     name: str
@@ -25,6 +27,12 @@ class Collection:
     logs: tuple[Log, ...]
     bad: tuple[str, ...]
     """Files that could not be read, each with why."""
+
+    fields = FIELDS
+
+    def table_rows(self) -> Sequence[Mapping[str, Any]]:
+        """A row for each result."""
+        return self.figures()
 
     def __len__(self) -> int:
         return len(self.loads)
@@ -74,10 +82,6 @@ class Collection:
     def figures(self) -> list[dict[str, object]]:
         """A row for each result, by the names of the columns."""
         return [dict(load.row) for load in self.loads]
-
-    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The same as CSV."""
-        return tables.to_csv([field.name for field in FIELDS], self.figures(), path)
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """Everything but the logs, as one JSON object, with percentiles and bins."""

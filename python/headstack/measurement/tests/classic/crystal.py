@@ -58,7 +58,7 @@ PROFILES = {
 class Crystal(Outcome):
     """The scores of a target."""
 
-    FIELDS = (
+    fields = (
         Field("test", "text", "", "the test of the profile"),
         Field("kind", "text", "", "read, write or mix"),
         Field("mb_per_s", "figure", "10^6 bytes/s", "bytes moved a second in the best run"),

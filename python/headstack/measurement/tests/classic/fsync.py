@@ -53,7 +53,7 @@ PERCENTILES = (50.0, 90.0, 99.0, 99.9)
 class Fsync(Outcome):
     """Writes with flushes, and whether they keep the limit."""
 
-    FIELDS = (
+    fields = (
         Field("size_bytes", "count", "bytes", "length of a write"),
         Field("asked", "text", "", "how the write and its flush were asked for"),
         Field("pairs", "count", "", "pairs of a write and a flush that completed"),

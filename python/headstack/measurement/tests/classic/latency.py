@@ -68,7 +68,7 @@ class Samples:
 class Latency(Outcome):
     """Requests one after the other, and their distribution."""
 
-    FIELDS = (
+    fields = (
         Field("number", "count", "", "number of the request, from 1"),
         Field("at_s", "figure", "s", "when it was issued, after the start"),
         Field("position_bytes", "count", "bytes", "where it went"),

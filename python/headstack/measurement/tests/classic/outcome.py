@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial, reduce
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from headstack import _native
-from headstack._native import Field, InputError, version
+from headstack._native import InputError, version
 from headstack.io import tables
 from headstack.io.stored import Stored
+from headstack.io.tables import Tabular
 from headstack.measurement.access import Access
 from headstack.measurement.measurement import Opened
 from headstack.report.figures import Figure, Report, Section, Table
@@ -100,15 +101,16 @@ def at_least(name: str, value: int, least: int) -> int:
 
 
 @dataclass(frozen=True)
-class Outcome(ABC):
+class Outcome(Tabular):
     """What a test came to: its figures, and the results of the runs that they are made of."""
-
-    FIELDS: ClassVar[tuple[Field, ...]]
-    """The columns of the table of the figures."""
 
     results: Results
     ended_early: str | None
     """Why it ended before its time, in a measurement or between two."""
+
+    def table_rows(self) -> Sequence[Mapping[str, Any]]:
+        """The figures of the test."""
+        return self.rows()
 
     @property
     @abstractmethod
@@ -151,9 +153,9 @@ class Outcome(ABC):
         head = STORED.head | {"test": self.test, "version": _native.version(), "ended_early": self.ended_early}
         return tables.to_json(head | self.figures() | {"runs": runs}, path)
 
-    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The table of the figures as CSV."""
-        return tables.to_csv([field.name for field in self.FIELDS], self.rows(), path)
+    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+        """Writes the table of the runs as Parquet."""
+        self.results.to_parquet(path)
 
 
 def report_of(test: Outcome) -> Report:

@@ -42,7 +42,7 @@ SIZE, DEPTH = "1MiB", 4
 class Prefill(Outcome):
     """The LUNs that were filled, and how fast."""
 
-    FIELDS = (
+    fields = (
         Field("lun", "text", "", "the LUN that was filled"),
         Field("position_bytes", "count", "bytes", "where the section begins"),
         Field("from_s", "figure", "s", "when its first write began, after the start"),

@@ -50,7 +50,7 @@ LEAST_REQUESTS = 4
 class Zones(Outcome):
     """The profiles of one or several systems."""
 
-    FIELDS = (
+    fields = (
         Field("system", "text", "", "the system"),
         Field("mode", "text", "", "measured or simulated"),
         Field("position_bytes", "count", "bytes", "where on the system"),

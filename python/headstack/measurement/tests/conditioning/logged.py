@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -10,6 +11,7 @@ from typing import Any, Self
 from headstack._native import Field
 from headstack.io import tables
 from headstack.io.stored import Stored
+from headstack.io.tables import Tabular
 from headstack.measurement.tests.conditioning.log import (
     Record,
     read_log,
@@ -40,13 +42,17 @@ FIGURES = (0.5, 0.99, 0.999)
 
 
 @dataclass
-class Logged:
+class Logged(Tabular):
     """The passes in the log of a conditioning, with figures and verdicts. ``Conditioning`` draws and writes them."""
 
     records: list[Record]
     """The lines of the log."""
     require_mbit_per_s: float | None = None
     """The rate that is to be kept everywhere, in 10^6 bits per second."""
+
+    def table_rows(self) -> Sequence[Mapping[str, Any]]:
+        """A row for each interval and device."""
+        return self.rows()
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
@@ -108,14 +114,9 @@ class Logged:
         ]
         return [*FIELDS, *counts]
 
-    @property
-    def columns(self) -> list[str]:
-        """Their names."""
-        return [field.name for field in self.fields]
-
     def rows(self) -> list[dict[str, Any]]:
         """A row for each interval and device."""
-        rows, columns = [], self.columns
+        rows, columns = [], self.column_names
         for one in self.passes:
             for interval in one.intervals:
                 for device, share in zip(one.devices, interval.devices, strict=True):
@@ -190,14 +191,6 @@ class Logged:
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """Everything that is computed from the log."""
         return tables.to_json(self.figures(), path)
-
-    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
-        """A row for each interval and device."""
-        return tables.to_csv(self.columns, self.rows(), path)
-
-    def to_parquet(self, path: str | os.PathLike[str]) -> None:
-        """The same as Parquet."""
-        tables.to_parquet(self.fields, self.rows(), path)
 
 
 def class_names(module: Record) -> list[str]:

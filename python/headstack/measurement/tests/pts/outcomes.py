@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from headstack._native import Field
 from headstack.io import tables
 from headstack.io.stored import Stored
+from headstack.io.tables import Tabular
 from headstack.measurement.tests.pts.plans import PLANS, ROUNDS, Plan, Point
 from headstack.measurement.tests.pts.steady import Window, last_window, steady_state
 
@@ -129,7 +131,7 @@ class Outcome:
 
 
 @dataclass
-class Outcomes:
+class Outcomes(Tabular):
     """The outcomes of tests of the PTS, with their figures. ``Report`` draws and writes them."""
 
     target: str
@@ -142,6 +144,12 @@ class Outcomes:
     """Why the run is none that conforms to the specification."""
     notes: list[str] = field(default_factory=list)
     ended_early: str | None = None
+
+    fields = FIELDS
+
+    def table_rows(self) -> Sequence[Mapping[str, Any]]:
+        """A row for each measurement of each round."""
+        return self.rows()
 
     def figures(self) -> dict[str, Any]:
         """All of it as JSON values."""
@@ -167,14 +175,6 @@ class Outcomes:
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """All of it."""
         return tables.to_json(self.figures(), path)
-
-    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
-        """A row for each measurement of each round."""
-        return tables.to_csv(COLUMNS, self.rows(), path)
-
-    def to_parquet(self, path: str | os.PathLike[str]) -> None:
-        """The same as Parquet."""
-        tables.to_parquet(FIELDS, self.rows(), path)
 
     def rows(self) -> list[dict[str, Any]]:
         """A row for each measurement of each round."""

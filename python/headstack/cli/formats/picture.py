@@ -1,0 +1,22 @@
+"""The picture of a result, as PNG, SVG or PDF."""
+
+from __future__ import annotations
+
+from headstack.cli.formats.format import Format
+
+
+def check_ending(path: str) -> None:
+    """Raises ``InputError`` for a name whose ending is that of no picture."""
+    from headstack.report.plots import picture_format  # start-up time
+
+    picture_format(path)
+
+
+PLOT = Format(
+    "plot",
+    "FILE.png",
+    "Draw the picture.",
+    can_write=lambda result: hasattr(result, "plot"),
+    write=lambda result, path: result.plot(path),
+    check=check_ending,
+)
