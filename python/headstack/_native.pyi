@@ -32,6 +32,8 @@ CLASS_LIMITS_NS: list[int]
 WRITING_STOPPED: str
 RESULT_SCHEMA: int
 LEVELS: tuple[str, ...]
+NOTE_OF_OPENZFS: str
+NOTES_OF_TAIL: tuple[str, ...]
 OPTIONS: tuple[str, ...]
 HOSTS: tuple[str, ...]
 POLICIES: tuple[str, ...]

@@ -73,14 +73,14 @@ def test_a_run_that_uses_up_erased_flash_is_not_steady(small: str, headstack: He
     assert (new[0]["half_width_ms"], new[0]["p99_low_ms"]) == (None, None)
     assert any(note.startswith("1 of 1 run is not steady: ") for note in new.notes), new.notes
     assert not (used[0]["sampling"] or "").startswith("not steady")
-    assert new.flash_states[0].startswith("state: small: filled: ")
-    assert used.flash_states[0].startswith("state: small: steady: ")
+    assert new.flash_states[0].startswith("small is filled: ")
+    assert used.flash_states[0].startswith("small is steady: ")
     assert hs.run("cheetah-x15-36lp", requests=300).flash_states == []
     reads = hs.run(small, size="4KiB", read=100, random=100, depth=4, requests=20_000)
     assert not (reads[0]["sampling"] or "").startswith("not steady")
     shown = headstack("run", small, "--size", "4KiB", "--read", "0", "--random", "100", "--depth", "32").stdout
     first, *rest = shown.splitlines()
-    assert first.startswith("state: small: filled: reads find data, writes find erased flash")
+    assert first.startswith("small is filled: reads find data, writes find erased flash")
     assert "not steady" in "".join(rest[:4])
 
 
@@ -94,7 +94,7 @@ def test_a_run_that_uses_up_erased_flash_is_not_steady(small: str, headstack: He
 )
 def test_an_assumed_flush_cost_is_named(system: str, words: str, tmp_path: Path) -> None:
     def notes_of(results: hs.Results) -> list[str]:
-        return [note for note in results.notes if note.startswith("the flush cost of this drive is not known")]
+        return [note for note in results.notes if note.startswith("the cost of a flush is not known for this drive")]
 
     job = tmp_path / "sync.fio"
     job.write_text("[log]\nrw=write\nbs=4k\nsize=1m\nfsync=1\ndirect=1\n")

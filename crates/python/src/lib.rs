@@ -126,6 +126,8 @@ mod _native {
     fn constants(module: &Bound<'_, PyModule>) -> PyResult<()> {
         super::error::define(module)?;
         module.add("CLASS_LIMITS_NS", headstack_load::CLASS_LIMITS_NS)?;
+        module.add("NOTE_OF_OPENZFS", headstack_sim::notes::NOTE_OF_OPENZFS)?;
+        module.add("NOTES_OF_TAIL", pyo3::types::PyTuple::new(module.py(), headstack_sim::notes::NOTES_OF_TAIL)?)?;
         module.add("LEVELS", tuple(module, &LevelName::forms())?)?;
         module.add("OPTIONS", pyo3::types::PyTuple::new(module.py(), headstack_catalogue::options::OPTIONS)?)?;
         module.add("POLICIES", tuple(module, &Policy::ALL)?)?;

@@ -20,7 +20,7 @@ mod in_service;
 mod kept;
 pub mod link;
 pub mod media_defects;
-mod notes;
+pub mod notes;
 pub mod power;
 pub mod power_cut;
 mod progress;

@@ -21,7 +21,14 @@ pub fn note_of_alignment(system: &SystemDescription, workload: &Workload) -> Opt
     }
 }
 
-/// What a reader of latencies should know of a system that makes no tail of its own.
+/// The note on the tail of latencies of disks whose slow processes are off, as this version writes it and as results of
+/// earlier versions hold it.
+pub const NOTES_OF_TAIL: [&str; 2] = [
+    "p99.9 excludes retries, recalibration and background scans; add them in [slow] of the drive's file",
+    "beyond p99 the tail is geometry and queueing only: retries, recalibration and scans are off",
+];
+
+/// A note on the tail of a system that has no slow processes.
 pub fn note_of_tail(system: &SystemDescription) -> Option<String> {
     let quiet = |device: &DeviceDescription| match device {
         DeviceDescription::Disk(drive) => drive.slow == SlowProcesses::default(),
@@ -31,17 +38,18 @@ pub fn note_of_tail(system: &SystemDescription) -> Option<String> {
         SystemDescription::Drive(device) => quiet(device),
         SystemDescription::Array(array) => array.devices.iter().all(quiet),
     };
-    let note = "beyond p99 the tail is geometry and queueing only: retries, recalibration and scans are off";
-    quiet.then(|| note.to_owned())
+    quiet.then(|| NOTES_OF_TAIL[0].to_owned())
 }
+
+/// The note on pools of OpenZFS.
+pub const NOTE_OF_OPENZFS: &str = "only the layout of RAIDZ and dRAID is modelled, not ARC, transaction groups, ZIL or \
+                                   compression: a real pool serves cached reads and asynchronous writes many times faster";
 
 /// A note on what OpenZFS does and its levels here do not.
 pub fn note_of_openzfs(system: &SystemDescription) -> Option<String> {
     let SystemDescription::Array(array) = system else { return None };
     let has_records = array.groups.iter().any(|group| group.level.rules().has_records);
-    let note = "of OpenZFS only the layout of RAIDZ and dRAID is modelled: no ARC, no transaction groups, no ZIL, no compression; \
-                a pool with them answers cached reads and asynchronous writes many times faster";
-    has_records.then(|| note.to_owned())
+    has_records.then(|| NOTE_OF_OPENZFS.to_owned())
 }
 
 /// A note on the cost of flushes and forced writes, where the model assumes it: what measured devices of the class do with
@@ -54,17 +62,17 @@ pub fn note_of_flushes(system: &SystemDescription) -> Option<String> {
     };
     let assumed = devices.iter().find_map(|device| match device {
         DeviceDescription::Ssd(ssd) if ssd.buffer.power_loss_protected => {
-            Some("taken as free, since the SSD has capacitors; measured ones do 1,600 to 64,000 synchronous writes a second")
+            Some("assumed to be free, since the SSD has capacitors; such SSDs measured 1,600 to 64,000 synchronous writes/s")
         }
         DeviceDescription::Ssd(_) => {
-            Some("taken as one program of the buffer; measured SSDs without capacitors do 150 to 3,000 synchronous writes a second")
+            Some("assumed to be one program of the buffer; SSDs without capacitors measured 150 to 3,000 synchronous writes/s")
         }
         DeviceDescription::Disk(disk) if disk.buffer.write_cache == WriteCache::Protected => {
-            Some("taken as free, since the write cache counts as protected; without protection each takes a turn of the disk or more")
+            Some("assumed to be free, since the write cache is described as protected; without protection each takes a revolution or more")
         }
         DeviceDescription::Disk(_) | DeviceDescription::Volume(_) => None,
     })?;
-    Some(format!("the flush cost of this drive is not known: {assumed}"))
+    Some(format!("the cost of a flush is not known for this drive: {assumed}"))
 }
 
 /// Whether a controller's cache answers writes and flushes for the members.

@@ -8,9 +8,9 @@ from typing import Any
 NOT_STEADY = "not steady"
 """Begins the reason why a run that used up erased flash has no interval (crates/result/src/sampling.rs)."""
 
-STEADY = "steady: overwritten at random until its write amplification stays"
-FILLED = "filled: reads find data, writes find erased flash as in a new drive; --preconditioned yes begins steady"
-FRESH = "fresh: nothing is written yet, writes find erased flash; --preconditioned yes begins steady"
+STEADY = "steady: preconditioned until its write amplification stays"
+FILLED = "filled, not preconditioned: writes find erased flash; add --preconditioned yes for the steady state"
+FRESH = "fresh: nothing is written yet; add --preconditioned yes for the steady state"
 
 
 def flash_states(description: Mapping[str, Any]) -> list[str]:

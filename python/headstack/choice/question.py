@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from headstack import _native
 from headstack.catalogue.array import Array
 from headstack.catalogue.flash_state import STEADY, flash_states
 from headstack.catalogue.prices import PriceBook
@@ -24,12 +25,6 @@ from headstack.choice.simulated import Ask, Carried, Simulated
 from headstack.choice.space import Candidate, Space, array_of, toml_of
 from headstack.report.figures import Asked
 from headstack.simulation.shards import Shard
-
-OPENZFS = (
-    "of OpenZFS only the layout of RAIDZ and dRAID is modelled: no ARC, no transaction groups, no ZIL, no compression; "
-    "a pool with them answers cached reads and asynchronous writes many times faster"
-)
-"""As results of runs have it (crates/sim/src/notes.rs)."""
 
 
 @dataclass
@@ -225,5 +220,5 @@ class Question:
                 f"yes`, two minutes for each TB: {', '.join(sorted(flash))}"
             )
         if any(one.family.host is not None and one.family.host.has_records for one in shown):
-            told.append(OPENZFS)
+            told.append(_native.NOTE_OF_OPENZFS)
         return tuple(told)

@@ -12,7 +12,7 @@ import click
 
 from headstack import InputError
 from headstack.cli.files import OUTPUT_FOLDER, check_folder
-from headstack.cli.output import print_results, progress, wide_option
+from headstack.cli.output import print_results, progress, verbose_option, wide_option
 from headstack.cli.simulate.runs import print_knees
 from headstack.io.atomic_files import write_all
 from headstack.report.html import check_built
@@ -41,6 +41,7 @@ DRAWN: dict[str, tuple[Callable[..., Any], Callable[[], object]]] = {
     help="Folder for the files.",
 )
 @wide_option
+@verbose_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def demo(output: str, quiet: bool) -> None:
     """The main job in one command.

@@ -21,6 +21,7 @@ from headstack.io.atomic_files import write_all
 from headstack.io.columns import Column, Prose, drawn, folded, is_plain, not_shown, width_of
 from headstack.io.counts import counted
 from headstack.io.terminal import drawable, send, visible
+from headstack.results.words import headline
 
 if TYPE_CHECKING:
     from headstack.results.results import Results
@@ -55,6 +56,27 @@ wide_option = click.option(
 """Of every command that prints tables."""
 
 
+VERBOSE = f"{__name__}.verbose"
+"""The entry of a command's context that says whether it prints every note."""
+NOTES_MAX = 3
+"""Notes under a result without ``--verbose``."""
+
+
+def _remember_verbose(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    ctx.meta[VERBOSE] = value
+
+
+verbose_option = click.option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    expose_value=False,
+    callback=_remember_verbose,
+    help="Print every note, and what the columns mean.",
+)
+"""Of every command that prints results of runs."""
+
+
 def print_table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
     """Prints a table, as wide as the terminal is; in a pipe, or with ``--wide``, nothing is left out or broken."""
     context = click.get_current_context(silent=True)
@@ -77,10 +99,10 @@ def say(sentences: str) -> None:
 
 
 def print_results(results: Results, with_streams: bool = False, limit: str | None = None) -> None:
-    """The table of results, that of the streams of scenarios, and what has to be said about them: of a ``limit`` on
-    response times, how many drives keep it."""
-    for state in results.flash_states:
-        say(state)
+    """Prints the answer in a sentence, the table of results and that of the streams of scenarios, then notes; with a
+    ``limit`` on latency also how many drives meet it."""
+    say(headline(results))
+    print()
     operations, done = results.shown_operations()
     if done:
         print_table(operations, done)
@@ -111,8 +133,19 @@ def print_results(results: Results, with_streams: bool = False, limit: str | Non
         for answer in results.fewest_drives(limit):
             print()
             say(answer.told(limit))
-    for note in results.notes:
+    print_notes(results)
+
+
+def print_notes(results: Results) -> None:
+    """Prints three remarks on results, the most important first, or with ``--verbose`` all of them and the legend."""
+    context = click.get_current_context(silent=True)
+    remarks = [*results.flash_states, *results.remarks]
+    is_verbose = context is not None and context.meta.get(VERBOSE)
+    for note in [*remarks, *results.legend] if is_verbose else remarks[:NOTES_MAX]:
         say(f"note: {note}")
+    if not is_verbose and len(remarks) > NOTES_MAX:
+        more = len(remarks) - NOTES_MAX
+        say(f"{counted(more, 'more note')}: add --verbose")
 
 
 @contextmanager

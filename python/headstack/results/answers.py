@@ -187,5 +187,5 @@ def load_of(row: Row) -> str:
     """The load of a run in words."""
     if row["rate_per_s"] is not None:
         rate = row["rate_per_s"]
-        return f"at {rate:,.0f} requests a second" if rate >= 100 else f"at {rate:.3g} requests a second"
+        return f"at {rate:,.0f} IOPS" if rate >= 100 else f"at {rate:.3g} IOPS"
     return "" if row["depth"] is None else f"at depth {row['depth']}"

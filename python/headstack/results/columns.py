@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from headstack.io.columns import Column
 
 
 def format_ms(value: float | None) -> str:
-    return "" if value is None else f"{value:.2f}" if value < 1000 else f"{value:,.0f}"
+    """A figure with three or four significant digits, for example ``0.05``, ``12.47``, ``348.3`` or ``16,706``."""
+    if value is None:
+        return ""
+    return f"{value:.2f}" if value < 100 else f"{value:.1f}" if value < 1000 else f"{value:,.0f}"
+
+
+def format_us(value_ms: float | None) -> str:
+    """A time in microseconds, with three or four significant digits."""
+    return "" if value_ms is None else f"{1000 * value_ms:.1f}" if value_ms < 0.1 else f"{1000 * value_ms:,.0f}"
 
 
 def _short_ms(value: float | None) -> str:
@@ -24,6 +32,10 @@ def _nonzero(value: float | None) -> str:
 
 def _half_width(value: float | None) -> str:
     return "too short" if value is None else format_ms(value)
+
+
+def _half_width_us(value_ms: float | None) -> str:
+    return "too short" if value_ms is None else format_us(value_ms)
 
 
 def format_per_s(value: float | None) -> str:
@@ -57,6 +69,13 @@ class Shown(Column):
     optional: bool = False
     """Left out where all its cells are empty."""
 
+    def in_microseconds(self) -> Shown:
+        """The column with times in microseconds; a column without times is unchanged."""
+        formats = {format_ms: format_us, _half_width: _half_width_us}
+        if not self.name.endswith("_ms") or self.format not in formats:
+            return self
+        return replace(self, heading=self.heading.replace("\nms", "\nµs"), format=formats[self.format])
+
 
 def _some(value: Any) -> str:
     return f"{value:,}" if value else ""
@@ -66,22 +85,22 @@ SHOWN = (
     Shown("mode", name="mode", format=format_value, optional=True, is_text=True, rank=0),
     Shown("capacity", name="capacity_gb", format=format_capacity, optional=True, rank=4),
     Shown("depth", name="depth", format=format_value, optional=True, rank=0),
-    Shown("offered\nIO/s", name="rate_per_s", format=format_per_s, optional=True, rank=0),
-    Shown("IO/s", name="iops", format=format_per_s, rank=0),
-    Shown("IO/s\n90 %", name="iops_model", format=format_value, optional=True, rank=1),
-    Shown("gain\ntimes", name="gain", format=format_value, optional=True, rank=1),
+    Shown("offered\nIOPS", name="rate_per_s", format=format_per_s, optional=True, rank=0),
+    Shown("IOPS", name="iops", format=format_per_s, rank=0),
+    Shown("IOPS\n90 %", name="iops_model", format=format_value, optional=True, rank=1),
+    Shown("speedup", name="gain", format=format_value, optional=True, rank=1),
     Shown("MB/s", name="mb_per_s", format=format_ms, rank=3),
     Shown("mean\nms", name="mean_ms", format=format_ms, rank=0),
     Shown("mean\n90 %", name="mean_model", format=format_value, optional=True, rank=2),
     Shown("within\nlimit", name="within", format=format_value, optional=True, is_text=True, rank=0),
-    Shown("± by\nsampling", name="half_width_ms", format=_half_width, optional=True, rank=5),
+    Shown("mean\n±", name="half_width_ms", format=_half_width, optional=True, rank=5),
     Shown("p50\nms", name="p50_ms", format=format_ms, rank=6),
     Shown("p50\n90 %", name="p50_model", format=format_value, optional=True, rank=6),
     Shown("p99\nms", name="p99_ms", format=format_ms, rank=1),
     Shown("p99\n90 %", name="p99_model", format=format_value, optional=True, rank=2),
     Shown("p99.9\nms", name="p999_ms", format=format_ms, rank=7),
     Shown("errors", name="errors", format=_some, optional=True, rank=0),
-    Shown("busy\n%", name="utilisation_percent", format=_percent, rank=3),
+    Shown("util\n%", name="utilisation_percent", format=_percent, rank=3),
     Shown("bottleneck", name="bottleneck", format=format_value, is_text=True, rank=3),
     # A line below the table says how many are.
     Shown("", name="saturated", format=_state, optional=True, is_text=True, rank=8),
@@ -105,7 +124,7 @@ SHOWN_STREAMS = (
     Shown("run", name="run", format=format_value, rank=0),
     Shown("system", name="system", format=format_value, is_text=True, rank=2),
     Shown("stream", name="stream", format=format_value, is_text=True, rank=0),
-    Shown("IO/s", name="iops", format=format_per_s, rank=0),
+    Shown("IOPS", name="iops", format=format_per_s, rank=0),
     Shown("MB/s", name="mb_per_s", format=format_ms, rank=3),
     Shown("mean\nms", name="mean_ms", format=format_ms, rank=0),
     Shown("p99\nms", name="p99_ms", format=format_ms, rank=4),

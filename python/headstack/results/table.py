@@ -50,9 +50,11 @@ def _figure(value: float) -> str:
     return f"{value:,.0f}" if value == round(value) else format_ms(value)
 
 
-def _between(low: float | None, high: float | None) -> str | None:
-    """From where to where a device may be."""
-    return None if low is None or high is None else f"{low:,.4g} to {high:,.4g}"
+def _between(low: float | None, high: float | None, factor: float = 1) -> str | None:
+    """A prediction interval."""
+    if low is None or high is None:
+        return None
+    return " to ".join(f"{factor * end:,.0f}" if factor * end >= 1000 else f"{factor * end:.4g}" for end in (low, high))
 
 
 def _duration_ns(stall: dict[str, int]) -> int:
@@ -67,11 +69,11 @@ def described(facts: dict[str, float]) -> str:
     return ", ".join(_fact(name, sum(values) / len(values), len(values)) for name, values in alike.items())
 
 
-def between(row: Row) -> Row:
-    """Of each figure the interval by the model's error, as text."""
+def between(row: Row, factor: float = 1) -> Row:
+    """The 90 % prediction interval of each figure as text; times in ms are multiplied by a factor."""
     found = {"iops_model": _between(row["iops_model_low"], row["iops_model_high"])}
     for figure in ("mean", "p50", "p99"):
-        found[f"{figure}_model"] = _between(row[f"{figure}_model_low_ms"], row[f"{figure}_model_high_ms"])
+        found[f"{figure}_model"] = _between(row[f"{figure}_model_low_ms"], row[f"{figure}_model_high_ms"], factor)
     return found
 
 
@@ -273,8 +275,8 @@ class ResultTable(Tabular):
     def flash_states(self) -> list[str]:
         """The state in which the SSDs of each simulated system began: fresh, filled or steady.
 
-        >>> hs.run("980-1tb", requests=100, warm_up=0).flash_states[0][:21]
-        'state: 980-1tb: fille'
+        >>> hs.run("980-1tb", requests=100, warm_up=0).flash_states[0][:17]
+        '980-1tb is filled'
         """
         states: dict[str, None] = {}
         seen: set[tuple[Any, ...]] = set()
@@ -285,13 +287,39 @@ class ResultTable(Tabular):
             seen.add(key)
             whole = self.whole(index)
             found = flash_states(whole["system"]["description"]) if whole["mode"] == "simulated" else []
-            states |= dict.fromkeys(f"state: {row['system']}: {state}" for state in found)
+            states |= dict.fromkeys(f"{row['system']} is {state}" for state in found)
         return list(states)
 
     @property
     def notes(self) -> list[str]:
-        """What the runs remark on themselves, each remark once, what their ± is, and how far models may be off."""
-        return [*self._native.notes(), *self._stall_notes(), *self._sampling_notes(), *self._model_notes()]
+        """Everything that the runs remark on: ``remarks``, then ``legend``."""
+        return [*self.remarks, *self.legend]
+
+    @property
+    def remarks(self) -> list[str]:
+        """Remarks that a reader can act on, each once: limits of a model, stalls, runs that are too short."""
+        own = [note for note in self._native.notes() if note not in _native.NOTES_OF_TAIL]
+        return [*own, *self._stall_notes(), *self._sampling_notes(), *self._model_notes()]
+
+    @property
+    def legend(self) -> list[str]:
+        """Standing explanations of the columns: the same for any results that have them.
+
+        >>> hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=3000).legend[-1]
+        '± is the 95 % confidence interval of the mean; it does not include the error of the model'
+        """
+        rows = list(self)
+        legend = [note for note in self._native.notes() if note in _native.NOTES_OF_TAIL]
+        capacities = {row["capacity_gb"] for row in rows}
+        if "usable" in rows[0] and len(capacities) == 1:
+            legend.append(f"capacity: {format_capacity(capacities.pop())} is usable in every run")
+        if any(gain is not None for gain in self.gains()):
+            times = "latency" if answers.is_of_arrivals(rows[0]) else "IOPS"
+            compared = f"{times} compared with {self._first_system()} at the same load"
+            legend.append(f"speedup: {compared}; ± is the 95 % confidence interval")
+        if any(row["half_width_ms"] is not None for row in rows):
+            legend.append("± is the 95 % confidence interval of the mean; it does not include the error of the model")
+        return legend
 
     def _first_system(self) -> str:
         """What gains are over, in words."""
@@ -323,17 +351,9 @@ class ResultTable(Tabular):
         return notes
 
     def _sampling_notes(self) -> list[str]:
-        """How far the means are known: by sampling, which is all that a run can know of itself."""
+        """Runs that are too short for an interval, or not in steady state."""
         rows = list(self)
         notes = []
-        capacities = {row["capacity_gb"] for row in rows}
-        if "usable" in rows[0] and len(capacities) == 1:
-            notes.append(f"capacity: {format_capacity(capacities.pop())} is usable in every run")
-        if any(gain is not None for gain in self.gains()):
-            what = "times the mean response is shorter" if answers.is_of_arrivals(rows[0]) else "times as many IO/s"
-            notes.append(f"gain: {what}, over {self._first_system()} at the same load; ± is sampling error alone")
-        if any(row["half_width_ms"] is not None for row in rows):
-            notes.append("± is the sampling error of the mean alone, at 95 %: not how far a model is from its device")
         reasons = Counter(row["sampling"] for row in rows if row["sampling"] is not None)
         notes += [
             f"{count} of {counted(len(rows), 'run')} {agreed(count, 'is', 'are')} {words}"
@@ -571,8 +591,12 @@ class ResultTable(Tabular):
         if len({row["seed"] for row in self}) > 1:
             named.append(Shown("seed", name="seed", format=format_value, rank=0))
         rows = self.compared(limit)
-        cells = {c: [c.format(row[c.name]) for row in rows] for c in (*named, *SHOWN)}
-        for column in (one for one in SHOWN if one.name == "half_width_ms"):
+        shown = list(SHOWN)
+        if all(row["mean_ms"] is not None and row["mean_ms"] < 1 for row in rows):
+            shown = [column.in_microseconds() for column in SHOWN]
+            rows = [row | between(row, 1000) for row in rows]
+        cells = {c: [c.format(row[c.name]) for row in rows] for c in (*named, *shown)}
+        for column in (one for one in shown if one.name == "half_width_ms"):
             cells[column] = [_unsteady(row) or cell for row, cell in zip(rows, cells[column], strict=True)]
         columns = [column for column in cells if not column.optional or any(cells[column])]
         return columns, [list(row) for row in zip(*(cells[c] for c in columns), strict=True)]

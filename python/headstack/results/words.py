@@ -36,8 +36,7 @@ NEAR = 0.9
 
 
 def headline(results: ResultTable) -> str:
-    """What systems do, the first answer to who has asked for runs: throughput under the load that was tried, or how
-    fast they respond where arrivals set the rate."""
+    """The answer in a sentence, with its interval: throughput under the load, or latency where arrivals set the rate."""
     at_most = {name: max(runs, key=lambda run: _worth(results[run])) for name, runs in results.curves().items()}
     order = sorted(at_most, key=lambda name: _worth(results[at_most[name]]), reverse=True)
     if len(order) == 1:
@@ -45,49 +44,53 @@ def headline(results: ResultTable) -> str:
     best = at_most[order[0]]
     gain = results.gains()[best]
     first = f", {gain} times {results[0]['system']}" if gain is not None and gain.times > 1 else ""
-    others = [f"{name} {_does(results[at_most[name]])}" for name in order[1 : NAMED_MAX + 1]]
+    others = [f"{name}: {_performance(results[at_most[name]])}" for name in order[1 : NAMED_MAX + 1]]
     rest = len(order) - 1 - len(others)
-    others += [f"{rest} more do less"] * (rest > 0)
-    most = "responds fastest" if is_of_arrivals(results[best]) else "does most"
-    return f"{order[0]} {most}: {_does(results[best])}{first}; {', '.join(others)}."
+    others += [f"{rest} more are slower"] * (rest > 0)
+    return f"{order[0]} is fastest: {_performance(results[best])}{first}; {'; '.join(others)}."
 
 
-def _worth(row: Row) -> float:
-    worth: float = -row["mean_ms"] if is_of_arrivals(row) else row["iops"]
-    return worth
+def _worth(row: Row) -> tuple[bool, float]:
+    """Orders runs: those that keep up before others, then by latency where arrivals set the rate, or by throughput."""
+    keeps_up = not row["saturated"]
+    return keeps_up, -row["mean_ms"] if is_of_arrivals(row) and keeps_up else row["iops"]
 
 
 def _of_one(results: ResultTable, name: str) -> str:
     runs = results.curves()[name]
     first = results[runs[0]]
-    if is_of_arrivals(first) or len(runs) == 1:
-        tail = f", 99 of 100 within {time(first['p99_ms'])}" if first["p99_ms"] is not None else ""
-        if is_of_arrivals(first):
-            return f"{name} responds {_does(first)}{tail}."
-        return f"{name} serves {_does(first)}; a request takes {_mean(first)} on average{tail}."
+    tail = f", p99 {time(first['p99_ms'])}" if first["p99_ms"] is not None else ""
+    if first["saturated"]:
+        return f"{name} cannot keep up {load_of(first)}: it serves {number(first['iops'])}."
+    if is_of_arrivals(first):
+        return f"{name} keeps up {load_of(first)}: mean latency {_mean(first)}{tail}.".replace("  ", " ")
+    if len(runs) == 1:
+        return f"{name} serves {_performance(first)}; mean latency {_mean(first)}{tail}."
     most = results[max(runs, key=lambda run: results[run]["iops"])]
-    return f"{name} serves {_does(first)}, and at most {_does(most)}."
+    return f"{name} serves {_performance(first)} and up to {_performance(most)}."
 
 
-def _does(row: Row) -> str:
-    """``161 IO/s at depth 1, 155 to 167``: nine of ten devices, or else ± by sampling."""
+def _performance(row: Row) -> str:
+    """``161 IOPS at depth 1 (155 to 167)``: the 90 % prediction interval, or else ± the 95 % confidence interval."""
     load = load_of(row)
+    if row["saturated"]:
+        return f"{number(row['iops'])} IOPS, saturated {load}".rstrip()
     if is_of_arrivals(row):
-        return f"in {_mean(row)} on average {load}".rstrip()
+        return f"mean latency {_mean(row)} {load}".rstrip()
     low, high = row["iops_model_low"], row["iops_model_high"]
     if low is not None and high is not None:
-        return f"{known(row['iops'], (high - low) / 2)} IO/s {load} ({number(low)} to {number(high)}{DEVICES})"
+        return f"{known(row['iops'], (high - low) / 2)} IOPS {load} ({number(low)} to {number(high)})"
     width = row["half_width_ms"] and row["iops"] * row["half_width_ms"] / row["mean_ms"]
-    # Of clients of several kinds nobody's throughput is that of all.
+    # Clients of several kinds have no throughput in common.
     if not width or row["depth"] is None:
-        return f"{number(row['iops'])} IO/s {load}".rstrip()
-    return f"{with_error(row['iops'], width)} IO/s {load}"
+        return f"{number(row['iops'])} IOPS {load}".rstrip()
+    return f"{with_error(row['iops'], width)} IOPS {load}"
 
 
 def _mean(row: Row) -> str:
     low, high = row["mean_model_low_ms"], row["mean_model_high_ms"]
     if low is not None and high is not None:
-        return f"{time(row['mean_ms'])} ({time(low)} to {time(high)}{DEVICES})"
+        return f"{time(row['mean_ms'])} ({time(low)} to {time(high)})"
     factor, unit = _unit(row["mean_ms"])
     width = row["half_width_ms"]
     return f"{with_error(factor * row['mean_ms'], factor * width)} {unit}" if width else time(row["mean_ms"])

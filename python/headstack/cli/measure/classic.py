@@ -13,7 +13,7 @@ from headstack._native import format_bytes, format_duration_ns, parse_bytes
 from headstack.cli.completing import Among, systems_argument
 from headstack.cli.files import TARGET
 from headstack.cli.formats import formats_of, output_options
-from headstack.cli.output import Outputs, print_table, say, wide_option
+from headstack.cli.output import Outputs, print_notes, print_table, say, verbose_option, wide_option
 from headstack.cli.simulate.runs import Command, listed
 from headstack.cli.targets import EXIT_RUN, access_of, course, ended_code, permission_options
 from headstack.io import signals
@@ -46,6 +46,7 @@ def outputs(command: Command) -> Command:
             parquet="Write the table of runs as Parquet.",
         ),
         wide_option,
+        verbose_option,
         click.option("-q", "--quiet", is_flag=True, help="No progress."),
     ]
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
@@ -61,8 +62,7 @@ def carry_out(given: dict[str, Any], work: Callable[[Progress | None], T], show:
 
     def tell_all() -> None:
         show(outcome)
-        for note in outcome.results.notes:
-            say(f"note: {note}")
+        print_notes(outcome.results)
 
     outputs.write(outcome, tell_all)
     return outcome

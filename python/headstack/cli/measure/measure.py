@@ -19,7 +19,7 @@ from headstack.cli.loading import Implied
 from headstack.cli.measure.hosts import AskedHosts, asked_hosts, hosts_options
 from headstack.cli.measure.jobfiles import AskedJobs, asked_jobs, exit_code, job_options
 from headstack.cli.measure.verify import print_verified, verdict, verify_options, verifying_of
-from headstack.cli.output import Outputs, print_results, wide_option
+from headstack.cli.output import Outputs, print_results, verbose_option, wide_option
 from headstack.cli.simulate.runs import Command, listed
 from headstack.cli.simulate.varying import option_of
 from headstack.cli.targets import access_of, access_options, broken_code, course, ending, error_option, failed_code
@@ -71,6 +71,7 @@ def measured(command: Command) -> Command:
         error_option,
         output_options(Results, json="Write whole results (- for stdout).", plot="Draw response time over throughput."),
         wide_option,
+        verbose_option,
         click.option("-q", "--quiet", is_flag=True, help="No progress."),
     ]
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)

@@ -14,14 +14,7 @@ from headstack.cli.completing import DEMAND, systems_argument
 from headstack.cli.files import OUTPUT
 from headstack.cli.formats import output_options
 from headstack.cli.measure.jobfiles import AskedJobs, asked_jobs, job_options
-from headstack.cli.output import (
-    Outputs,
-    print_results,
-    print_table,
-    progress,
-    say,
-    wide_option,
-)
+from headstack.cli.output import Outputs, print_results, print_table, progress, say, verbose_option, wide_option
 from headstack.cli.simulate.varying import option_of
 from headstack.cli.targets import access_of, access_options, course, ending, error_option
 from headstack.io import signals
@@ -77,6 +70,7 @@ def varied(command: Command) -> Command:
         *(option_of(option) for option in OPTIONS),
         output_options(Results, json="Write whole results (- for stdout).", plot="Draw response time over throughput."),
         wide_option,
+        verbose_option,
         click.option("-q", "--quiet", is_flag=True, help="No progress."),
     ]
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)

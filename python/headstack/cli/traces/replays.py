@@ -12,7 +12,7 @@ from headstack._native import InputError, format_bytes, format_duration_ns
 from headstack.cli.completing import MAP, Among, systems_argument
 from headstack.cli.files import OUTPUT, SOURCE
 from headstack.cli.formats import output_options
-from headstack.cli.output import Outputs, print_results, print_table, say, wide_option
+from headstack.cli.output import Outputs, print_results, print_table, say, verbose_option, wide_option
 from headstack.cli.simulate.runs import Command, listed
 from headstack.cli.simulate.varying import option_of
 from headstack.cli.targets import access_of, course, ending, error_option, one_thread_options
@@ -90,6 +90,7 @@ def replay_options(command: Command) -> Command:
             help="Write a CSV line a volume of --map (- for stdout).",
         ),
         wide_option,
+        verbose_option,
     ]
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
 
