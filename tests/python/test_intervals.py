@@ -20,7 +20,9 @@ from headstack.prediction.predictor import Prediction, load_environment
 from headstack.results.intervals import calibration, conformal
 from headstack.results.intervals.calibration import Cell, ClassScores, Device, Learnt, Load, Refusal
 from headstack.results.intervals.described import described
+from headstack.results.intervals.of_runs import ModelError
 from headstack.simulation import runs
+from shapes import differences
 
 CHEETAH = "cheetah-x15-36lp"
 CELLS = 24
@@ -441,3 +443,11 @@ def test_arrays_of_flash_are_apart_from_those_of_disks(tmp_path: Any) -> None:
         path.write_text(f'name = "x"\n[[drives]]\ndrive = "{drive}"\ncount = 4\n[[groups]]\nlevel = "raid0"\n')
         assert described(load_system(str(path))).of_class == of_class
         assert of_class in calibration.CLASSES
+
+
+def test_the_error_of_a_model_in_a_result_has_its_type() -> None:
+    known = hs.run("cheetah-x15-36lp", "file-server", depth=4, requests=300).whole(0)["model_error"]
+    refused = hs.run("cheetah-x15-36lp", "file-server", rate=20, requests=300).whole(0)["model_error"]
+    assert known["mean_response_ns"] is not None
+    assert refused["mean_response_ns"] is None
+    assert [*differences(known, ModelError), *differences(refused, ModelError)] == []

@@ -62,8 +62,8 @@ def loads(question: Question, tested: Sequence[Tested]) -> dict[str, tuple[float
                 else:
                     high[number] = factor
                     row = rows[place]
-                    is_told = row["bottleneck"] and some[number].family.model is not None
-                    busy = f" ({row['bottleneck']} {row['utilisation_percent']:.0f} % busy)" if is_told else ""
+                    is_told = row.bottleneck and some[number].family.model is not None
+                    busy = f" ({row.bottleneck} {row.figures['utilisation_percent']:.0f} % busy)" if is_told else ""
                     why[number] = f"{question.job.limits[worst].text}{busy}"
 
     for factor in FACTORS:

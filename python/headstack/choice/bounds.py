@@ -8,8 +8,9 @@ from typing import Any
 
 from headstack import _native
 from headstack._native import Level
+from headstack.choice.blueprint import Blueprint, system_blueprint
 from headstack.choice.job import Job
-from headstack.choice.simulated import Carried, points_asked
+from headstack.choice.simulated import Carried, Points
 from headstack.choice.space import Candidate, Model
 from headstack.prediction.composed import Layout
 from headstack.prediction.request_class import RequestClass
@@ -62,19 +63,19 @@ class Bounds:
         chunks: list[Chunk] = []
         keys: list[tuple[Any, ...]] = []
         for model in models:
-            system = _native.system_blueprint(model.drive.path or model.name, [])
+            system = system_blueprint(model.drive.path or model.name)
             for is_read in sorted({one.is_read for one in self.classes}):
-                told = points_asked(model.name, system, self._mix(is_read), (), OPTIONS)
-                told["points"] = [
+                points = Points(model.name, system, self._mix(is_read), (), OPTIONS)
+                values = [
                     [f"0%..{100 * share:g}%", str(DEPTH), str(REQUESTS), str(REQUESTS // 4), "1"] for share in SHARES
                 ]
-                chunks.append(Chunk.of(told, len(keys)))
+                chunks.append(Chunk.of(points.asked(values), len(keys)))
                 keys += [(model.name, share, is_read) for share in SHARES]
         paths = finish(iter(chunks), len(keys), store=self.store, executor=self.executor, progress=self.progress)
         found = [row[0] for row in rows(paths, ("iops",))]
         self._rates |= {key: iops for key, iops in zip(keys, found, strict=True) if iops}
 
-    def _mix(self, is_read: bool) -> dict[str, Any]:
+    def _mix(self, is_read: bool) -> Blueprint:
         """The reads or the writes of the job, all at random, as a workload."""
         own = [one for one in self.classes if one.is_read == is_read]
         total = sum(one.share for one in own)

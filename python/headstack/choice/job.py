@@ -12,6 +12,7 @@ from typing import Any
 
 from headstack import _native
 from headstack._native import InputError, format_bytes
+from headstack.choice.blueprint import Blueprint, demand_blueprint
 from headstack.choice.limits import Limit
 from headstack.io.json_text import quoted
 from headstack.prediction.environment import classes_of
@@ -27,7 +28,7 @@ class Demand:
     """What the system is put under."""
 
     name: str
-    blueprint: dict[str, Any] | None
+    blueprint: Blueprint | None
     """Of a workload or scenario, as the compiled part takes it; ``None`` of a trace."""
     trace: Trace | None
     rate_per_s: float | None
@@ -81,7 +82,7 @@ def demand_of(names: Sequence[str | os.PathLike[str]], rates: Sequence[float] = 
             raise InputError("depth: a recording has its own; give --scale", file=name)
         trace = Trace(path)
         return Demand(path.stem, None, trace, rate or recorded_rate(trace), None, name, ())
-    blueprint = _native.demand_blueprint(name)
+    blueprint = demand_blueprint(name)
     if blueprint["kind"] == "scenario":
         if rate is not None:
             raise InputError("rate: a scenario states its own load; give --scale", file=name)
@@ -105,11 +106,11 @@ def _together(names: list[str], rates: Sequence[float]) -> Demand:
         raise InputError(f"{', '.join(names)}: at once each needs a rate of its own; give --rate {len(names)} times")
     streams = []
     for name, rate in zip(names, rates, strict=True):
-        blueprint = _native.demand_blueprint(name)
+        blueprint = demand_blueprint(name)
         if blueprint["kind"] != "workload":
             raise InputError(f"at once with others a workload is allowed, and this is a {blueprint['kind']}", file=name)
         told = tomllib.loads(blueprint["text"])
-        access: dict[str, Any] = {
+        access: dict[str, object] = {
             key: told[key] for key in ("lines", "addresses", "streams", "stream_turn") if key in told
         }
         access["arrivals"] = {"open": {"rate_per_s": rate, "process": "poisson"}}

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from headstack._native import InputError, parse_duration_ns
 from headstack.catalogue.flash_state import NOT_STEADY
 from headstack.choice.answer import Says, Verdict
+from headstack.choice.run_rows import RunRow
 from headstack.io.values import number, rate_bytes_per_s
 
 PERCENTILES = {"p50": "p50", "p90": "p90", "p95": "p95", "p99": "p99", "p999": "p999", "p99.9": "p999"}
@@ -127,22 +126,20 @@ class Known:
     """Whether no run was possible: ``why`` says why."""
 
 
-def known(limit: Limit, row: Mapping[str, Any]) -> Known:
+def known(limit: Limit, row: RunRow) -> Known:
     """What the row of a run knows of a limit on all requests. The interval of a rate in a closed loop follows from that
     of the mean response, by Little's law; an open loop's rate is what is offered, unless requests pile up."""
-    value, requests = row[limit.column], int(row["requests"] or 0)
-    why = row["sampling"] or ""
-    piles_up = bool(row["saturated"])
+    value, requests, why, piles_up = row.figures[limit.column], row.requests, row.sampling, row.saturated
     if limit.is_most:
         name = limit.column.removesuffix("_ms")
-        low, high = row[f"{name}_low_ms"], row[f"{name}_high_ms"]
+        low, high = row.figures[f"{name}_low_ms"], row.figures[f"{name}_high_ms"]
         if low is None and not why:
             why = FEW_BEYOND
         return Known(value, low, high, requests, why, piles_up)
-    mean, low_ms, high_ms = row["mean_ms"], row["mean_low_ms"], row["mean_high_ms"]
-    if row["rate_per_s"] is not None:
+    mean, low_ms, high_ms = (row.figures[name] for name in ("mean_ms", "mean_low_ms", "mean_high_ms"))
+    if row.figures["rate_per_s"] is not None:
         return Known(value, value, value, requests, "", piles_up) if value is not None else Known(None, None, None, 0)
-    if None in (value, mean, low_ms, high_ms):
+    if value is None or mean is None or low_ms is None or high_ms is None:
         return Known(value, None, None, requests, why, piles_up)
     return Known(value, value * mean / high_ms, value * mean / low_ms, requests, "", piles_up)
 

@@ -22,7 +22,7 @@ from headstack.choice.job import Job
 from headstack.choice.limits import FAR, FILLING, Known, Limit, judged, off, together, verdict
 from headstack.choice.simulated import Ask, Simulated
 from headstack.choice.space import Candidate
-from headstack.results.intervals.of_runs import columns_of
+from headstack.results.intervals.of_runs import ends_of
 from headstack.simulation.shards import Shard
 
 RACE_REQUESTS = 2000
@@ -360,16 +360,16 @@ class Search:
         told = self._simulated.model_error(Ask(one.candidate, one.requests))
         if told is None:
             return one
-        columns = columns_of(told)
+        columns = ends_of(told)
         models: list[tuple[float, float] | None] = []
         for limit in self._limits:
             name = limit.column.removesuffix("_ms")
             unit = "_ms" if limit.is_most else ""
             low, high = (columns.get(f"{name}_model_{end}{unit}") for end in ("low", "high"))
             is_known = low is not None and high is not None and not limit.kind and not limit.rebuilding
-            models.append((float(low or 0.0), float(high or 0.0)) if is_known else None)
+            models.append((low or 0.0, high or 0.0) if is_known else None)
         says = together([verdict(*each).says for each in zip(self._limits, one.known, models, strict=True)])
-        return replace(one, says=says, models=tuple(models), model_error=columns["model_error"])
+        return replace(one, says=says, models=tuple(models), model_error=told["learnt_from"])
 
     def least(self, limit: Limit, kinds: int = KINDS) -> Found:
         """Those whose figure of a limit is least, of all that may be had: of each family the one with most drives, as

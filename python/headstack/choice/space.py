@@ -7,7 +7,6 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from typing import Any
 
 from headstack import _native
 from headstack._native import InputError, Level
@@ -15,6 +14,7 @@ from headstack.catalogue.array import Array
 from headstack.catalogue.drive import Drive
 from headstack.catalogue.price_list import Price
 from headstack.catalogue.prices import PriceBook
+from headstack.choice.blueprint import Blueprint, system_blueprint
 from headstack.choice.clouds import Offer
 
 HOSTS = ("md-raid6-12x16tb", "server-12-raid6-cache", "md-raid10-8-nvme", "zfs-raidz2-12")
@@ -59,7 +59,7 @@ class Host:
 
     name: str
     path: str
-    blueprint: dict[str, Any] = field(repr=False, compare=False)
+    blueprint: Blueprint = field(repr=False, compare=False)
     takes: tuple[str, ...]
     has_records: bool
     """Whether it keeps records, as OpenZFS does."""
@@ -72,7 +72,7 @@ class Host:
 
 def host_of(name: str, files: Sequence[str], book: PriceBook) -> Host:
     """An array as a host. Raises ``InputError`` where it cannot be one."""
-    blueprint = _native.system_blueprint(name, list(files))
+    blueprint = system_blueprint(name, files)
     called = os.path.basename(name).removesuffix(".toml")
     if blueprint["kind"] != "array":
         raise InputError(f"{name}: is a single drive; an array is allowed, whose drives are replaced", key="host")
@@ -232,7 +232,7 @@ def toml_of(candidate: Candidate) -> str:
     return text
 
 
-def blueprint_of(family: Family) -> dict[str, Any]:
+def blueprint_of(family: Family) -> Blueprint:
     """What its file follows from."""
     if family.host is not None:
         return family.host.blueprint
@@ -240,6 +240,5 @@ def blueprint_of(family: Family) -> dict[str, Any]:
 
 
 @cache
-def _of_volume(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = _native.system_blueprint(name, [])
-    return found
+def _of_volume(name: str) -> Blueprint:
+    return system_blueprint(name)

@@ -7,7 +7,7 @@ import os
 import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, TypeAlias, TypedDict, get_args
 
 from headstack.report.axes import with_axes
 from headstack.report.figures import Axis, Bars, Cell, Grid, Heat, Lines, Mark, Series, Shape, Table
@@ -28,9 +28,34 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLo
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis as Drawn
+    from matplotlib.typing import MarkerType
 
-DASHES = ("-", (0, (5, 2)), (0, (1.5, 2)), (0, (6, 2, 1.5, 2)))
-MARKERS: dict[Shape | None, Any] = {
+LineStyle: TypeAlias = str | tuple[float, tuple[float, ...]]
+"""A line's style: its name, or an offset and the lengths of dashes and gaps, in points."""
+
+
+class Look(TypedDict, total=False):
+    """Keyword arguments of matplotlib that lines, bars and texts of a kind share; lengths are in points."""
+
+    color: str
+    facecolor: str
+    edgecolor: str
+    hatch: str
+    ls: LineStyle
+    lw: float
+    marker: MarkerType
+    mfc: str
+    mec: str
+    mew: float
+    ms: float
+    ecolor: str
+    elinewidth: float
+    fontsize: float
+    zorder: float
+
+
+DASHES: tuple[LineStyle, ...] = ("-", (0, (5, 2)), (0, (1.5, 2)), (0, (6, 2, 1.5, 2)))
+MARKERS: dict[Shape | None, MarkerType] = {
     "circle": "o",
     "square": "s",
     "triangle": "^",
@@ -41,7 +66,7 @@ MARKERS: dict[Shape | None, Any] = {
 }
 """As in the page (web/src/looks.ts)."""
 MARKS: tuple[Mark, ...] = get_args(Mark)
-RULE = (0, (1, 1.6))
+RULE: LineStyle = (0, (1, 1.6))
 THIN = 0.8
 """The line of a 99th percentile."""
 MARKS_MAX = 80
@@ -100,8 +125,8 @@ def _lines(data: Lines) -> Figure:
     ours = {series.name for series in data.series if not series.published}
     if any(series.published and series.name in ours for series in data.series):
         said = published_marks(data)
-        mark: dict[str, Any] = {"marker": "o", "mfc": "white", "mec": FAINT, "mew": 1.3, "ms": 7, "ls": ""}
-        rule: dict[str, Any] = {"color": FAINT, "ls": RULE, "lw": 1.6}
+        mark: Look = {"marker": "o", "mfc": "white", "mec": FAINT, "mew": 1.3, "ms": 7, "ls": ""}
+        rule: Look = {"color": FAINT, "ls": RULE, "lw": 1.6}
         axes.plot([], [], label=f"{said}: as published", **(mark if said.startswith("open") else rule))
     for kind, says in data.key:
         axes.plot([], [], label=says, color=FAINT, **_mark_look(kind, "o", FAINT))
@@ -148,7 +173,7 @@ def _draw_series(axes: Axes, data: Lines, series: Series) -> None:
                 [v - low for v, low in zip(y, lows, strict=True)],
                 [high - v for v, high in zip(y, highs, strict=True)],
             ]
-        open_mark: dict[str, Any] = {
+        open_mark: Look = {
             "mfc": "white",
             "mec": colour,
             "mew": 1.3,
@@ -206,7 +231,7 @@ def _draw_points(axes: Axes, series: Series, label: str, data: Lines) -> None:
             axes.plot([x, x], [low, high], color=colour, lw=1.2, zorder=3.2)
 
 
-def _mark_look(kind: Mark, marker: Any, colour: str) -> dict[str, Any]:
+def _mark_look(kind: Mark, marker: MarkerType, colour: str) -> Look:
     if kind == "cross":
         return {"ls": "", "marker": "x", "ms": 5, "mec": colour, "mew": 1.1}
     return {
@@ -222,14 +247,24 @@ def _mark_look(kind: Mark, marker: Any, colour: str) -> dict[str, Any]:
 def _draw_limits(axes: Axes, data: Lines) -> None:
     for limit in data.limits:
         axes.axhline(limit.value, color=INK, ls=DASHES[1], lw=1.1, zorder=2.5)
-        look: dict[str, Any] = {"ha": "right", "va": "bottom", "fontsize": LABEL_SIZE, "color": INK, "zorder": 5}
-        axes.text(0.995, limit.value, limit.label, transform=axes.get_yaxis_transform(), **look)
+        axes.text(
+            0.995,
+            limit.value,
+            limit.label,
+            transform=axes.get_yaxis_transform(),
+            ha="right",
+            va="bottom",
+            fontsize=LABEL_SIZE,
+            color=INK,
+            zorder=5,
+        )
 
 
 def _rules(axes: Axes, series: Series) -> None:
     """Published values of one axis alone, as lines across."""
-    look: dict[str, Any] = {"color": _colour(series), "ls": RULE, "lw": 1.6, "zorder": 2.5}
-    text: dict[str, Any] = {"color": look["color"], "fontsize": LABEL_SIZE, "zorder": 5}
+    colour = _colour(series)
+    look: Look = {"color": colour, "ls": RULE, "lw": 1.6, "zorder": 2.5}
+    text: Look = {"color": colour, "fontsize": LABEL_SIZE, "zorder": 5}
     labels = series.labels or [""] * len(series.x)
     for x, y, label in zip(series.x, series.y, labels, strict=True):
         if x is None and y is not None:
@@ -332,7 +367,7 @@ def _bars(data: Bars) -> Figure:
         beside = 0.0 if beside_each_other == 1 else (number + 0.5 - len(data.series) / 2) * width
         places = [group + beside for group in range(len(data.groups))]
         heights = [math.nan if value is None else value for value in series.y]
-        face: dict[str, Any] = {"color": colour, "lw": 0}
+        face: Look = {"color": colour, "lw": 0}
         if series.published:
             face = {"facecolor": "white", "edgecolor": colour, "hatch": "////", "lw": 1}
         axes.bar(places, heights, width=0.94 * width, bottom=tops, label=series_name(series), zorder=3, **face)

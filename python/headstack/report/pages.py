@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ def page_of(title: str, name: str, data: str, plain: str, policy: str, more: str
 """
 
 
-def as_json(told: dict[str, Any]) -> str:
+def as_json(told: Mapping[str, object]) -> str:
     """JSON that may stand in a script element: no ``</`` and no ``<!--`` is left in it."""
     text = json.dumps(_plain(told), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from headstack._native import InputError
 from headstack.catalogue.array import Array
@@ -21,6 +21,9 @@ MEMBERS = 8
 """Descriptions of a twin's sample that are run beside the best, as many as when twins were scored: their deviation is
 known to a quarter then."""
 
+System: TypeAlias = Mapping[str, object]
+"""A system as a run is pointed at it; it is passed on as a sample has it."""
+
 CLASS_OF = {"disk": "disk", "ssd": "flash", "volume": "volume"}
 
 
@@ -33,7 +36,7 @@ class Described(NamedTuple):
     """Of the values that times follow from, the share that is stated and not derived."""
     is_twin: bool = False
     """Whether the description was learnt from the answers of a device."""
-    sample: tuple[dict[str, Any], ...] = ()
+    sample: tuple[System, ...] = ()
     """Of a twin, other descriptions that explain its answers as well."""
 
     @property
@@ -49,7 +52,7 @@ class Described(NamedTuple):
 
 
 def described(
-    system: Drive | Array, changed: Callable[[dict[str, Any]], dict[str, Any]] = lambda system: system
+    system: Drive | Array, changed: Callable[[Any], System] = lambda system: system
 ) -> Described:
     """How a system is described; its sample is ``changed`` as options change the system itself. Raises ``InputError``
     where a twin's sample cannot be read.
@@ -84,7 +87,7 @@ def stated_share(system: Drive | Array) -> float:
 
 
 @cache
-def _sample(path: Path) -> tuple[dict[str, Any], ...]:
+def _sample(path: Path) -> tuple[System, ...]:
     """The systems of a sample that are run."""
     try:
         told = read_json(path)
