@@ -269,7 +269,13 @@ def test_a_comparison_says_what_lies_within_and_what_cannot_be_told(tmp_path: Pa
     (_, _, cells, *_), *_ = compared.shown()[1]
     assert cells.splitlines()[3].count(" to ") == 1
     row = compared.figures()[0]
-    assert row["predicted_iops_model_low"] < row["measured_iops"] < row["predicted_iops_model_high"]
+    low, middle, high = (
+        row[name] for name in ("predicted_iops_model_low", "measured_iops", "predicted_iops_model_high")
+    )
+    assert isinstance(low, float)
+    assert isinstance(middle, float)
+    assert isinstance(high, float)
+    assert low < middle < high
     assert row["predicted_p99_ms_model_low"] is None
     slow = hs.compare(tmp_path / "measured.json", "wd1200bb")
     assert slow.model_errors() == [within.replace("2 of 2", "0 of 2")]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from headstack._native import Field
 from headstack.comparison.pairs import Point
@@ -14,9 +13,10 @@ from headstack.comparison.shown import shown
 from headstack.io import tables
 from headstack.io.columns import Column, told
 from headstack.io.stored import Stored
+from headstack.report.figures import Cell
 
 MODELLED = ("iops", "mean_ms", "p50_ms", "p99_ms")
-"""Of these a model's error may be known."""
+"""Figures for which a model's error may be known."""
 
 STORED = Stored("comparison")
 
@@ -182,7 +182,7 @@ class Compared:
         """
         return [point for point in self.points if point.share < least]
 
-    def figures(self) -> list[dict[str, Any]]:
+    def figures(self) -> list[dict[str, Cell]]:
         """A row for each point, with the figures of both sides and their errors.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
@@ -193,7 +193,7 @@ class Compared:
         """
         rows = []
         for point in self.points:
-            row: dict[str, Any] = {
+            row: dict[str, Cell] = {
                 "point": point.name,
                 "workload": point.measured.workload,
                 "load": point.measured.load,

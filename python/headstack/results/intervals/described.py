@@ -31,13 +31,13 @@ class Described(NamedTuple):
     """How a system is described."""
 
     of_class: str
-    """Of ``calibration.CLASSES``."""
+    """One of ``calibration.CLASSES``."""
     stated_share: float
-    """Of the values that times follow from, the share that is stated and not derived."""
+    """Share of the values that times follow from that is stated and not derived."""
     is_twin: bool = False
     """Whether the description was learnt from the answers of a device."""
     sample: tuple[System, ...] = ()
-    """Of a twin, other descriptions that explain its answers as well."""
+    """Other descriptions that explain the answers of a twin as well."""
 
     @property
     def mostly(self) -> float:
@@ -51,9 +51,7 @@ class Described(NamedTuple):
         return known.get(self.of_class, ClassScores(self.of_class))
 
 
-def described(
-    system: Drive | Array, changed: Callable[[Any], System] = lambda system: system
-) -> Described:
+def described(system: Drive | Array, changed: Callable[[Any], System] = lambda system: system) -> Described:
     """How a system is described; its sample is ``changed`` as options change the system itself. Raises ``InputError``
     where a twin's sample cannot be read.
 
@@ -74,7 +72,7 @@ def described(
 
 
 def stated_share(system: Drive | Array) -> float:
-    """Of the values that times follow from, the share that the description states: the rest is derived.
+    """Share of the values that times follow from that the description states; the rest is derived.
 
     >>> from headstack.results.intervals.described import stated_share
     >>> 0.2 < stated_share(hs.Drive.load("cheetah-x15-36lp")) < 0.6

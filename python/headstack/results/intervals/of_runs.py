@@ -24,7 +24,7 @@ FIELDS: dict[str, tuple[Field, float]] = {
     "p50": ("p50_response_ns", 1e6),
     "p99": ("p99_response_ns", 1e6),
 }
-"""What a whole result calls them, and how many of its units are one of the column's."""
+"""The keys of a whole result, and how many of its units are one of the column's."""
 
 SAMPLE_REQUESTS = 10_000
 """Requests that each description of a twin's sample is run for, at most: their means then stray by half a percent."""
@@ -109,7 +109,7 @@ def ends_of(told: ModelError) -> dict[str, float | None]:
 
 
 def _known(spec: Spec, row: Row) -> dict[str, Learnt | Refusal] | None:
-    """What is known of the error of each figure of a run."""
+    """The model's error in each figure of a run; ``None`` where the specification has no description."""
     one: Described | None = spec.get(DESCRIBED)
     if one is None:
         return None
@@ -130,7 +130,7 @@ def shortened(spec: Spec) -> Spec:
 
 
 def spread_of(rows: Sequence[Row]) -> dict[str, float]:
-    """Of each figure the deviation of its logarithm over the descriptions of a sample; 0 for fewer than two of them.
+    """The deviation of the logarithm of each figure over the descriptions of a sample; 0 for fewer than two of them.
 
     >>> from headstack.results.intervals.of_runs import spread_of
     >>> spread_of([])["mean"]
@@ -164,7 +164,7 @@ def _told(described: Described, row: Row, found: dict[str, Learnt | Refusal], sp
 
 
 def learnt(described: Described, load: Load | Refusal, figure: str) -> Learnt | Refusal:
-    """What is known of the error of a figure."""
+    """The model's error in a figure, or why it is not known."""
     if isinstance(load, Refusal):
         return load
     if described.is_twin and len(described.sample) < 2:

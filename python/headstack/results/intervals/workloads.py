@@ -1,4 +1,4 @@
-"""What a run's workload is, as far as the errors of models depend on it."""
+"""The load of a run, as far as the errors of models depend on it."""
 
 from __future__ import annotations
 
