@@ -16,7 +16,7 @@ SIMULATOR_POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' 'wasm-unsafe-eval' blob:; worker-src blob:; "
     "connect-src data:; style-src 'unsafe-inline'; img-src data:"
 )
-"""What a page with a simulator may load: its own scripts, the engine and its workers, and what is dropped on it."""
+"""The policy of a page with a simulator: it may load its own scripts, the engine, its workers, and dropped files."""
 
 
 def built(name: str) -> str:
