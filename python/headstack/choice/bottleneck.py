@@ -15,9 +15,9 @@ from headstack.choice.space import Candidate
 from headstack.io.values import rate_bytes_per_s
 
 RELIEF = 0.9
-"""Of its time, a part takes so much when it is eased."""
+"""Factor on the times of a part that is eased."""
 RELIEF_REQUESTS = 16_000
-"""Of each run; all have the same requests, so that their differences are known better than their figures."""
+"""Requests of each run; all have the same ones, so that their differences are known better than their figures."""
 CONTROLLER = "array processors"
 DRIVES = "drives"
 """Components of arrays, as results call them."""

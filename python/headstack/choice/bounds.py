@@ -18,11 +18,11 @@ from headstack.simulation.chunks.chunk import Chunk
 from headstack.simulation.chunks.chunked import finish, rows
 
 SHARES = (1 / 16, 1 / 4, 1.0)
-"""Of a drive, that are tested: the next smaller to what is used of it is taken, on which it is faster."""
+"""Shares of a drive that are tested; the next smaller one than the used share counts, on which it is faster."""
 DEPTH = 64
 REQUESTS = 2000
 OPTIONS = ("range", "depth", "requests", "warm_up", "seed")
-"""Of a test."""
+"""Options of a test."""
 SLACK = 2.0
 """How much more than that a drive of an array may carry: commands are shorter than requests, the write after a read
 goes to the same place, and what a controller writes back is sorted. A bound must drop nothing that may do, so it is
@@ -46,7 +46,7 @@ class Bounds:
 
     @property
     def rate_per_s(self) -> float | None:
-        """What must be carried; ``None`` where nothing says how much."""
+        """Requests a second that must be carried; ``None`` where the job does not say."""
         if self.job.demand.rate_per_s is not None:
             return self.job.demand.rate_per_s
         return max((limit.value for limit in self.job.limits if limit.figure == "iops"), default=None)
@@ -110,7 +110,7 @@ class Bounds:
         return spent / candidate.drives
 
     def _layout(self, candidate: Candidate) -> Layout | None:
-        """What requests become on its level; ``None`` where that keeps records."""
+        """The layout that turns requests into commands of drives; ``None`` for a level that keeps records."""
         host = candidate.family.host
         assert host is not None
         shape = Level(candidate.level).stripe(candidate.drives // candidate.spans)

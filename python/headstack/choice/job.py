@@ -20,19 +20,19 @@ from headstack.prediction.request_class import RequestClass
 from headstack.traces.traces import Trace
 
 OBJECTIVES = {"usd": "$", "watts": "W", "bays": "bays", "latency": "ms"}
-"""What can be least, and its unit."""
+"""Objectives, each with its unit."""
 
 
 @dataclass(frozen=True)
 class Demand:
-    """What the system is put under."""
+    """The load that the system is put under."""
 
     name: str
     blueprint: Blueprint | None
-    """Of a workload or scenario, as the compiled part takes it; ``None`` of a trace."""
+    """The file of a workload or scenario; ``None`` for a trace."""
     trace: Trace | None
     rate_per_s: float | None
-    """What arrives, whether or not answers come; ``None`` where the workload or scenario says itself what it does."""
+    """Requests a second that arrive in an open loop; ``None`` where the workload or scenario states its own load."""
     depth: int | None
     """Requests outstanding, or clients, instead of what it says itself."""
     source: str
@@ -148,14 +148,14 @@ def recorded_requests(trace: Trace) -> int:
 
 @dataclass(frozen=True)
 class Job:
-    """What is to be done, and what the system must be."""
+    """The load to carry, and the requirements on the system."""
 
     demand: Demand
     limits: tuple[Limit, ...]
     capacity_bytes: int
-    """Of data, before compression."""
+    """Bytes of data before compression."""
     reserve_share: float = 0.0
-    """Of the usable capacity, what a file system keeps free."""
+    """Share of the usable capacity that a file system keeps free."""
     compression: float = 1.0
     """Bytes of data for each byte that is stored."""
     survive: int = 0
@@ -214,12 +214,12 @@ class Job:
 
     @property
     def stored_bytes(self) -> int:
-        """What the data take on the system."""
+        """Bytes that the data take on the system."""
         return round(self.capacity_bytes / self.compression)
 
     @property
     def usable_bytes(self) -> int:
-        """What the system must export."""
+        """Bytes that the system must export."""
         return round(self.stored_bytes / (1 - self.reserve_share))
 
     def in_words(self) -> list[str]:

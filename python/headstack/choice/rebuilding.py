@@ -18,16 +18,16 @@ FIRST_TIME_S = 4
 STEADY = 0.03
 """A rate is steady where a run twice as long adds no more than this to it, or takes it away."""
 DOUBLINGS = 8
-"""Of the run until its rate is steady: to 17 minutes of simulated time."""
+"""Doublings of the run until its rate is steady: to 17 minutes of simulated time."""
 PLACES = 5
-"""Where on a disk a rebuild is timed, from its outermost zone to its innermost."""
+"""Places on a disk at which a rebuild is timed, from its outermost zone to its innermost."""
 IDLE_RATE_PER_S = 2
 """Requests a second of an array that is as good as idle. Without any, all drives go on in the same turn of theirs for
 ever, which makes a rebuild up to a half quicker or slower than any other beginning."""
 SCHEDULE_S = 3600.0
 """How long a schedule keeps an array rebuilding."""
 RESTARTS = 200
-"""Of a rebuild in one schedule, at most."""
+"""Most restarts of a rebuild in one schedule."""
 FULL_CACHE_BYTES = 256_000_000
 """Cells with one bit of a drive whose larger cache of them is full: a rebuild fills so many in a second or two."""
 FLASH_MAX_BYTES_PER_S = 14e9
@@ -35,7 +35,7 @@ FLASH_MAX_BYTES_PER_S = 14e9
 
 
 class Load(TypedDict, total=False):
-    """What an array does beside rebuilding; options of runs."""
+    """The load of an array while it rebuilds; options of runs."""
 
     rate: Swept
     depth: Swept

@@ -42,12 +42,12 @@ PRELOADED_FROM = 8_000
 PRELOAD_MAX = 1_000_000
 """A quarter of a second."""
 PAGE_BYTES = 64 << 10
-"""Of a controller's cache, where its file does not say: as much of it takes a request to a random place."""
+"""Size of a page of a controller's cache whose file does not state it: a random request takes as much."""
 FULL = 0.999
 """A system that is taken to more than this is taken whole: what it exports is known but for roundings to stripes, which
 are below a thousandth, and a range must not end beyond it."""
 REBUILDING = "a member is rebuilt"
-"""What the schedule of faults is called while limits hold that are to hold degraded, too."""
+"""The name of the schedule of faults in runs whose limits must hold while degraded."""
 
 Key: TypeAlias = tuple[object, ...]
 """Everything that tells one run from another."""
@@ -61,19 +61,19 @@ class Ask:
     candidate: Candidate
     requests: int
     factor: float = 1.0
-    """Of the load."""
+    """Factor on the load."""
     rebuilding: bool = False
     seed: int = 1
 
 
 @dataclass
 class Carried:
-    """What systems did that could not keep up: they carry that, and no more."""
+    """The throughput of systems that could not keep up: they carry that, and no more."""
 
     _by_family: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
 
     def note(self, candidate: Candidate, iops: float) -> None:
-        """Of a run in which requests piled up."""
+        """Takes in the throughput of a run in which requests piled up."""
         self._by_family.setdefault(candidate.family.name, []).append((candidate.drives, iops))
 
     def most(self, candidate: Candidate) -> float:
@@ -130,7 +130,7 @@ class Simulated:
             raise InputError(f"{asked[key].candidate.name}: cannot be put under the job: {row.impossible}")
 
     def known(self, limit: Limit, candidates: Sequence[Candidate], requests: int, factor: float = 1.0) -> list[Known]:
-        """What is known of a limit after so many requests to each of some candidates."""
+        """The figure of a limit after so many requests to each of some candidates."""
         if limit.kind:
             return self._by_kind(limit, candidates, requests, factor)
         rows = self.rows([Ask(one, requests, factor, limit.rebuilding) for one in candidates])
@@ -160,7 +160,7 @@ class Simulated:
         )
 
     def footprint_bytes(self, candidate: Candidate) -> int:
-        """What of a system the requests go to: as much as the data take, from its beginning on."""
+        """Bytes of a system that the requests go to: as many as the data take, from its beginning on."""
         whole, stored = candidate.usable_bytes, self.job.stored_bytes
         is_whole = self.job.spread or not stored or stored > FULL * whole
         return whole if is_whole else stored // 4096 * 4096
