@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headstack import _native
 from headstack._native import RunError
@@ -24,8 +24,7 @@ from headstack.io.json_text import line_of
 
 if TYPE_CHECKING:
     from headstack.crash.recorded import Recorded
-
-State = dict[str, Any]
+    from headstack.crash.states import CrashState, Rules
 
 AHEAD = 2
 """States that a process has at a time: the next is there when it is done with one."""
@@ -41,7 +40,7 @@ class Bench:
     """What processes look at, and how."""
 
     recording: Recorded
-    rules: dict[str, Any]
+    rules: Rules
     check: Check
     over: str
     """How it is shown states: one of ``WAYS``."""
@@ -58,7 +57,7 @@ class Worker:
     process: int
     asks: int
     answers: int
-    given: deque[tuple[int, State]] = field(default_factory=deque)
+    given: deque[tuple[int, CrashState]] = field(default_factory=deque)
     """What it was given and has not answered, by number."""
     since_s: float = 0.0
     heard: bytes = b""
@@ -82,7 +81,7 @@ class Workers:
         """Whether somebody has a state that was not answered."""
         return any(worker.given for worker in self._workers)
 
-    def give(self, number: int, state: State) -> None:
+    def give(self, number: int, state: CrashState) -> None:
         """Has somebody look at a state."""
         worker = min(self._workers, key=lambda worker: len(worker.given))
         if not worker.given:
@@ -114,7 +113,7 @@ class Workers:
             if worker.given and time.monotonic() - worker.since_s > self._bench.patience_s:
                 os.killpg(worker.process, signal.SIGKILL)
 
-    def look(self, state: State) -> str | None:
+    def look(self, state: CrashState) -> str | None:
         """What is wrong with a state, while nobody is given another."""
         self.give(-1, state)
         while True:
