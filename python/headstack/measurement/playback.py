@@ -10,6 +10,7 @@ from headstack import _native
 from headstack._native import InputError
 from headstack.io.values import choice
 from headstack.measurement.access import Access, Progress, is_null
+from headstack.measurement.specs import ProgressReport, ReplaySpec, TargetDescription
 from headstack.traces.traces import Trace
 
 WRITES = ("as-recorded", "skip", "as-reads")
@@ -32,7 +33,7 @@ class Prepared:
     """Replays whose targets are open."""
 
     targets: _native.Targets
-    specs: list[dict[str, Any]]
+    specs: list[ReplaySpec]
     expected: int | None
     """Requests of each replay, where they are known."""
 
@@ -43,7 +44,7 @@ class Prepared:
     def _told(self, course: Progress) -> Progress:
         """A replay is as far as requests are complete of those that are expected."""
 
-        def tell(now: dict[str, Any]) -> object:
+        def tell(now: ProgressReport) -> object:
             return course(now | {"share": min(1.0, now["completed"] / self.expected)} if self.expected else now)
 
         return tell
@@ -52,7 +53,7 @@ class Prepared:
 def prepare(
     trace: Trace,
     paths: Sequence[str],
-    replays: Sequence[dict[str, Any]],
+    replays: Sequence[Mapping[str, Any]],
     given: Mapping[str, list[str]],
     playback: Playback,
 ) -> Prepared:
@@ -78,7 +79,7 @@ def prepare(
             f"{refused[0]}: {trace.name} has {writes:,} writes and trims: --destroy lets a device be written, "
             "--overwrite a file; --writes skip leaves writes out, as-reads reads instead"
         )
-    specs = [
+    specs: list[ReplaySpec] = [
         {
             "target": number,
             "system_name": path,
@@ -115,7 +116,7 @@ def _looked_through(trace: Trace, writes: str, requests_max: int | None) -> dict
     return total
 
 
-def _check_addresses(trace: Trace, highest_end_byte: int, described: Sequence[Mapping[str, Any]]) -> None:
+def _check_addresses(trace: Trace, highest_end_byte: int, described: Sequence[TargetDescription]) -> None:
     """Refuses a trace that reaches beyond a target."""
     for target in described:
         capacity_bytes, block_bytes = target["capacity_bytes"], target["block_bytes"]

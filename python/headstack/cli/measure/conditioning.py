@@ -23,6 +23,7 @@ from headstack.io.terminal import clear, rewrite
 from headstack.io.values import duration_ns, rate_bytes_per_s, size_bytes, whole
 from headstack.measurement.tests.conditioning.log import read_log, settings_of
 from headstack.measurement.tests.conditioning.logged import class_names
+from headstack.measurement.tests.conditioning.records import LoggedTarget
 from headstack.measurement.tests.conditioning.report import Pass, format_decimal
 from headstack.measurement.tests.conditioning.session import Conditioning, Now, Settings
 from headstack.measurement.tests.conditioning.session import condition as conditioned
@@ -125,7 +126,7 @@ def settings_given(given: dict[str, Any], resumed: str | None) -> Settings:
         stated["device_bytes"] = size_bytes("--size", given["size"])
     if resumed is None:
         return Settings(**stated)
-    before = settings_of(read_log(resumed)[0][0])
+    before = settings_of(read_log(resumed).module)
     for name, value in stated.items():
         if value != getattr(before, name):
             option = {"passes": "--pass", "device_bytes": "--size"}.get(name, f"--{name.split('_')[0]}")
@@ -190,7 +191,7 @@ def print_pass(found: Conditioning, one: Pass) -> None:
     print_table([*columns, *(Figures(heading, 3) for heading in classes)], rows)
 
 
-def serial(target: dict[str, Any]) -> str:
+def serial(target: LoggedTarget) -> str:
     """A device's serial number, where it has one."""
     return str(target["identity"].get("serial", ""))
 

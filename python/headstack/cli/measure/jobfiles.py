@@ -22,6 +22,7 @@ from headstack.io.json_text import page_of
 from headstack.io.values import choice, duration_ns
 from headstack.measurement.access import SLOTS, Access
 from headstack.measurement.jobfiles import fio_terse
+from headstack.measurement.jobfiles.fio_json import Fields
 from headstack.measurement.jobfiles.fio_status import Status
 from headstack.measurement.jobfiles.job_file import JobFile
 from headstack.measurement.jobfiles.jobs import JobResults
@@ -85,7 +86,7 @@ class FioFormat:
         """Whether JSON has histograms."""
         return "json+" in self.names
 
-    def text(self, document: dict[str, Any]) -> str:
+    def text(self, document: Fields) -> str:
         """A document of ``fio_json`` in these formats, in fio's order: terse lines, then JSON."""
         terse = fio_terse.fio_terse(document, self.terse_version) if "terse" in self.names else ""
         has_json = any(name.startswith("json") for name in self.names)
@@ -163,7 +164,7 @@ class AskedJobs:
             return None
         form = self.format or FioFormat(("json",))
 
-        def tell(document: dict[str, Any]) -> None:
+        def tell(document: Fields) -> None:
             text = form.text(document)
             if self.output is None:
                 print(text, end="", flush=True)

@@ -26,7 +26,7 @@ from headstack.cli.traces.traces import Decorator
 from headstack.io import signals
 from headstack.io.atomic_files import write_text
 from headstack.io.values import whole
-from headstack.measurement.access import Access, is_null
+from headstack.measurement.access import Access, Progress, is_null
 from headstack.measurement.hosts.joined import HostResults
 from headstack.measurement.jobfiles.jobs import JobResults, measure_file
 from headstack.measurement.jobfiles.trees import TreeResults, measure_files
@@ -207,7 +207,7 @@ def measure_job_file(asked: AskedJobs, given: dict[str, Any], access: Access, go
     file = asked.file.going_on() if goes_on else asked.file
     status = asked.status()
 
-    def work(options: dict[str, list[str]], show: Callable[[dict[str, Any]], object] | None) -> JobResults:
+    def work(options: dict[str, list[str]], show: Progress | None) -> JobResults:
         for name, values in options.items():
             if len(values) > 1:
                 raise InputError(f"{len(values)} values; a job file is measured with one", key=name)
@@ -250,7 +250,7 @@ def measure_trees(asked: AskedJobs, given: dict[str, Any], goes_on: bool) -> int
 
     ledger = given.pop("ledger")
 
-    def work(options: dict[str, list[str]], show: Callable[[dict[str, Any]], object] | None) -> TreeResults:
+    def work(options: dict[str, list[str]], show: Progress | None) -> TreeResults:
         for name, values in options.items():
             if name != "seed" or len(values) > 1:
                 raise InputError(f"{asked.file.source} states its own; leave the option out", key=name)
@@ -260,7 +260,8 @@ def measure_trees(asked: AskedJobs, given: dict[str, Any], goes_on: bool) -> int
     asked.tell_remarks(asked.file.remarks)
     results, _ = carry_out(given, work, lambda results: print_results(results, with_streams=True))
     for run in range(len(results)):
-        for finding in (results.integrity(run) or {}).get("findings", ()):
+        integrity = results.integrity(run)
+        for finding in () if integrity is None else integrity["findings"]:
             print(f"headstack: {finding}", file=sys.stderr)
     return verdict(results, continue_on_error=goes_on)
 

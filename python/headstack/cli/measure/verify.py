@@ -22,13 +22,14 @@ from headstack.measurement.access import ENGINES
 from headstack.measurement.jobfiles.trees import verify_files
 from headstack.measurement.measurement import verify as verify_target
 from headstack.measurement.verifying import Verifying, ledger_of
+from headstack.results.integrity import BlockClass, Integrity
 from headstack.results.results import Results
 
 EXIT_FAULTS = 1
 SHOWN = 20
 """Findings that are printed; the JSON has the first 100."""
 
-CLASSES = (
+CLASSES: tuple[tuple[BlockClass, str], ...] = (
     ("intact", "what must be there"),
     ("mixed", "of several writes that overlapped or were never acknowledged"),
     ("trimmed", "zeros after a trim"),
@@ -152,15 +153,15 @@ def print_pass(results: Results, target: str, ledger: str | None) -> None:
         say(f"note: {note}")
 
 
-def print_findings(integrity: dict[str, Any]) -> None:
-    """How many blocks are at fault and how, the first findings, and what could not be told."""
+def print_findings(integrity: Integrity) -> None:
+    """Prints how many blocks are at fault and how, the first findings, and what the verification cannot decide."""
     kinds = (
-        ("damaged", "damaged: changed, misplaced or unreadable"),
-        ("lost", "lost although flushed, or never in danger"),
-        ("unflushed", "lost; acknowledged, and covered by no flush"),
-        ("undecided", "a fault or not: what is known does not tell"),
+        (integrity["damaged"], "damaged: changed, misplaced or unreadable"),
+        (integrity["lost"], "lost although flushed, or never in danger"),
+        (integrity["unflushed"], "lost; acknowledged, and covered by no flush"),
+        (integrity["undecided"], "a fault or not: what is known does not tell"),
     )
-    faults = [f"{integrity[name]:,} {words}" for name, words in kinds if integrity[name]]
+    faults = [f"{count:,} {words}" for count, words in kinds if count]
     if faults:
         say(f"\nblocks at fault: {'; '.join(faults)}")
     elif integrity["checked"]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headstack import _native
 from headstack._native import InputError
@@ -21,6 +21,10 @@ from headstack.measurement.jobfiles.targets import called
 from headstack.results.columns import SHOWN_STREAMS, Shown
 from headstack.results.results import Results
 from headstack.results.table import described
+
+if TYPE_CHECKING:
+    from headstack.measurement.jobfiles.fio_json import Fields
+    from headstack.measurement.jobfiles.phases import DiskUse
 
 HOSTS_TOLD = 8
 """So many hosts have a remark of their own on their clocks."""
@@ -40,9 +44,9 @@ class Part:
     labels: dict[str, str]
 
     @cached_property
-    def result(self) -> dict[str, Any]:
-        """The result."""
-        result: dict[str, Any] = json.loads(self.whole)
+    def result(self) -> Mapping[str, Any]:
+        """The result, as ``Results.whole`` has it."""
+        result: Mapping[str, Any] = json.loads(self.whole)
         return result
 
 
@@ -89,8 +93,8 @@ class Measured:
     """Each with the number of its round."""
     readings: Sequence[Reading]
     lost: Lost | None
-    disks: Sequence[dict[str, Any]] = ()
-    """What the disks below its targets did, where it carried out a job file."""
+    disks: Sequence[DiskUse] = ()
+    """The use of the disks below its targets, where it carried out a job file."""
 
     @property
     def host(self) -> str:
@@ -232,7 +236,7 @@ class HostResults(Results):
             )
         return tuple(seen)
 
-    def fio_json(self, plus: bool = False) -> dict[str, Any]:
+    def fio_json(self, plus: bool = False) -> Fields:
         """What ``fio --client=... --output-format=json`` prints: an entry for each job of each host, and one of all
         clients; with ``plus`` that of ``json+``. Raises ``InputError`` where hosts carried out no job files of fio.
 

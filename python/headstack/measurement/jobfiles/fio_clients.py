@@ -15,6 +15,7 @@ from typing import Any
 from headstack._native import InputError
 from headstack.measurement.jobfiles.fio_json import Entry, Fields, head, made_of, streams_of
 from headstack.measurement.jobfiles.job_file import JobFile
+from headstack.measurement.jobfiles.phases import DiskUse, PhaseJob
 
 ALL = "All clients"
 OF_BACKENDS = ("eta", "elapsed")
@@ -32,7 +33,7 @@ class Client:
     file: JobFile
     phases: Sequence[tuple[int, Mapping[str, Any]]]
     """Of each phase that it carried out, which it is, and the result."""
-    disks: Sequence[Fields]
+    disks: Sequence[DiskUse]
 
     @property
     def info(self) -> Fields:
@@ -67,7 +68,7 @@ def fio_clients(clients: Sequence[Client], plus: bool) -> Fields:
         total = {kind: entry.kinds[kind]["bytes"] for kind in ("read", "write", "trim")}
         fields = _without(entry.fields(0, 0.0, total), (*OF_BACKENDS, *OF_JOBS))
         document["client_stats"].append(fields | clients[-1].info)
-    document["disk_util"] = [disk | client.info for client in clients for disk in client.disks]
+    document["disk_util"] = [{**disk, **client.info} for client in clients for disk in client.disks]
     return document
 
 
@@ -79,7 +80,7 @@ def together(entries: Sequence[Entry]) -> Entry:
     """The jobs of all clients as one, as fio sums them: counts, histograms and rates add up, and the longest time is
     the time of all."""
     first = entries[0]
-    job = {**first.job, "name": ALL, "group": 0, "as_written": []}
+    job: PhaseJob = {**first.job, "name": ALL, "group": 0, "as_written": []}
     stream = {"kinds": first.kinds, "facts": []}
     summed = Entry(job, {}, stream, first.result, first.plus)
     for entry in entries[1:]:

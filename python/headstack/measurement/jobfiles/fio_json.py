@@ -19,8 +19,10 @@ from headstack._native import InputError
 if TYPE_CHECKING:
     from headstack.measurement.jobfiles.job_file import JobFile
     from headstack.measurement.jobfiles.phase_results import PhaseResults
+    from headstack.measurement.jobfiles.phases import JobPhase, PhaseJob
 
 Fields = dict[str, Any]
+"""An object of fio's JSON."""
 
 PERCENTILES = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5, 99.9, 99.95, 99.99)
 """Those of fio where a job names none."""
@@ -104,7 +106,7 @@ def _stated(options: Iterable[tuple[str, str]]) -> Fields:
     return {name: value for name, value in options if value or name not in FLAGS}
 
 
-def is_loop(phase: Mapping[str, Any]) -> bool:
+def is_loop(phase: JobPhase) -> bool:
     """Whether a phase is one more loop of the phase before it, whose jobs fio reports as one."""
     return bool(phase.get("loops_previous"))
 
@@ -130,7 +132,7 @@ def loops_before(results: PhaseResults, run: int) -> int:
     return sum(is_loop(outcome.phase) for outcome in results.outcomes[:run])
 
 
-def streams_of(phase: Mapping[str, Any], result: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+def streams_of(phase: JobPhase, result: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     """The streams of a phase; of one job alone, a result has none."""
     names = _native.phase_stream_names(phase)
     return result["streams"] or [{"name": names[0][0], "kinds": result["kinds"], "facts": []}]
@@ -138,7 +140,7 @@ def streams_of(phase: Mapping[str, Any], result: Mapping[str, Any]) -> Sequence[
 
 def entries_of(
     file: JobFile,
-    phase: Mapping[str, Any],
+    phase: JobPhase,
     run: int,
     elapsed_s: float,
     streams: Sequence[Mapping[str, Any]],
@@ -211,7 +213,7 @@ class Entry:
 
     def __init__(
         self,
-        job: Mapping[str, Any],
+        job: PhaseJob,
         shared: Mapping[str, str],
         stream: Mapping[str, Any],
         result: Mapping[str, Any],

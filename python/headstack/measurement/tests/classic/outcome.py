@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial, reduce
@@ -24,8 +24,6 @@ from headstack.results.words import words_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
-
-Workloads = dict[str, Any]
 STORED = Stored("test")
 NOTHING_ALLOWED = Access()
 """Reading, past the page cache."""
@@ -42,7 +40,7 @@ def requests(
     flush_every: int = 0,
     warm_up: int = 0,
     count: int | None = None,
-) -> Workloads:
+) -> Mapping[str, Any]:
     """The description of a closed loop of requests of one size; ``count`` of them unless limits say otherwise."""
     line = {"size": f"{size_bytes}B", "read_percent": read_percent, "random_percent": random_percent}
     think = {"fixed": f"{think_ns}ns"} if think_ns else "none"
@@ -54,7 +52,7 @@ def requests(
         "warm_up": {"requests": warm_up},
         "run_length": {"requests": depth if count is None else count},
     }
-    described: Workloads = _native.complete_workload(form)
+    described: Mapping[str, Any] = _native.complete_workload(form)
     return described
 
 
@@ -116,11 +114,11 @@ class Outcome(ABC):
         """The name of the test."""
 
     @abstractmethod
-    def figures(self) -> dict[str, Any]:
-        """What the test is about, with units in the names."""
+    def figures(self) -> Mapping[str, object]:
+        """The figures of the test, with units in the names."""
 
     @abstractmethod
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> Sequence[Mapping[str, Any]]:
         """The figures as a table."""
 
     @abstractmethod
@@ -149,7 +147,7 @@ class Outcome(ABC):
         """An object: ``test``, ``version``, ``ended_early``, the figures of the test, ``runs`` (whole results)."""
         runs = [self.results.whole(run) for run in range(len(self.results))]
         head = STORED.head | {"test": self.test, "version": _native.version(), "ended_early": self.ended_early}
-        return tables.to_json(head | self.figures() | {"runs": runs}, path)
+        return tables.to_json({**head, **self.figures(), "runs": runs}, path)
 
     def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
         """The table of the figures as CSV."""
