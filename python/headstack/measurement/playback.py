@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from headstack import _native
 from headstack._native import InputError
@@ -69,8 +69,7 @@ def prepare(
     access = playback.access
     if access.threads != 1:
         raise InputError(f"{access.threads} is not allowed; one thread plays a replay", key="threads")
-    total = _looked_through(trace, playback.writes, replays[0]["requests_max"])
-    counted: dict[str, int] = total["requests"]
+    counted, highest_end_byte = _extent_of(trace, playback.writes, replays[0]["requests_max"])
     writes = counted.get("write", 0) + counted.get("trim", 0) if playback.writes == "as-recorded" else 0
     permitted = access.destroy or access.overwrite or access.create is not None
     refused = [path for path in paths if writes and not permitted and not is_null(path)]
@@ -101,19 +100,26 @@ def prepare(
     targets = _native.Targets(asked)
     is_part = replays[0]["time_max_ns"] is not None
     if replays[0]["outside"] == "refuse" and not is_part:
-        _check_addresses(trace, total.get("highest_end_byte") or 0, targets.described())
+        _check_addresses(trace, highest_end_byte, targets.described())
     return Prepared(targets, specs, None if is_part else sum(counted.values()))
 
 
-def _looked_through(trace: Trace, writes: str, requests_max: int | None) -> dict[str, Any]:
-    """Counts of the requests that are replayed, and of some more where only a part of the recording's time is."""
+class Extent(NamedTuple):
+    """The requests of a trace that are replayed, and of some more where only a part of its time is."""
+
+    requests: Mapping[str, int]
+    """Counts by kind."""
+    highest_end_byte: int
+
+
+def _extent_of(trace: Trace, writes: str, requests_max: int | None) -> Extent:
     source = trace.source
     if writes != "as-recorded":
         source["steps"].append("kind=read,flush" if writes == "skip" else "kind=read,write,flush")
     if requests_max is not None:
         source["steps"].append(f"first={requests_max}")
-    total: dict[str, Any] = _native.trace_info(source)["summary"]["total"]
-    return total
+    total = _native.trace_info(source)["summary"]["total"]
+    return Extent(total["requests"], total.get("highest_end_byte") or 0)
 
 
 def _check_addresses(trace: Trace, highest_end_byte: int, described: Sequence[TargetDescription]) -> None:

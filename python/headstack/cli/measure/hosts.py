@@ -72,10 +72,10 @@ class AskedHosts:
     output: str | None
     """Where it goes, in place of stdout."""
 
-    def refuse_others(self, given: dict[str, Any], access: Access) -> None:
+    def refuse_others(self, given: Mapping[str, Any], access: Access) -> None:
         """Refuses options that only one host alone has, or that job files state themselves."""
         for name in ("verify", "ledger", "resume"):
-            if given.pop(name):
+            if given[name]:
                 raise InputError(
                     f"--{name}: hosts that share a system do not know of each other's writes; leave it out"
                 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
@@ -127,7 +127,7 @@ class AskedJobs:
     told: list[str] = field(default_factory=list)
     """Reports of what there was so far that go to ``output``."""
 
-    def refuse_others(self, given: dict[str, Any], access: Access | None = None) -> None:
+    def refuse_others(self, given: Mapping[str, Any], access: Access | None = None) -> None:
         """Refuses options for what the job file states itself."""
         own = [name for name in STATED if given.get(name) is not None]
         # Of trees of files, a ledger is kept where somebody says so.
@@ -232,7 +232,7 @@ def asked_jobs(words: tuple[str, ...], workload: str | None, given: dict[str, An
     return AskedJobs(file, places, form, output, None if status is None else status_s(status), parse_only)
 
 
-def check_as_fio(given: dict[str, Any], wanted: FioFormat | None, output: str | None) -> None:
+def check_as_fio(given: Mapping[str, Any], wanted: FioFormat | None, output: str | None) -> None:
     """Refuses a place of fio's output without one, and a second output to stdout."""
     if output is not None:
         if wanted is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from functools import reduce
 from typing import Any
 
@@ -61,10 +62,10 @@ def verify_options(command: Command) -> Command:
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
 
 
-def verifying_of(given: dict[str, Any], target: str) -> Verifying:
-    """Takes the options of verifying out of those of a command. The ledger is a file unless somebody says otherwise,
-    so that a crash takes nothing with it."""
-    kind, ledger, resume = given.pop("verify") or "no", given.pop("ledger"), given.pop("resume")
+def verifying_of(given: Mapping[str, Any], target: str) -> Verifying:
+    """The verification that the options of a command request. The ledger is a file unless another is named, so that a
+    crash takes nothing with it."""
+    kind, ledger, resume = given["verify"] or "no", given["ledger"], given["resume"]
     default = ledger_of(target)
     if ledger is None and (kind in ("stamp", "stamp_and_read") or (kind == "check" and default.exists())):
         ledger = str(default)
