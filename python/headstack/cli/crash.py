@@ -247,17 +247,17 @@ def is_journal(path: str) -> bool:
 
 
 def as_json(found: Exploration, path: Path | None = None) -> str:
-    """What was found, as JSON."""
+    """The result of an exploration as JSON."""
     return to_json(asdict(found), path)
 
 
 def shown_as_json(what: Mapping[str, object], path: Path | None = None) -> str:
-    """What a journal holds, as JSON."""
+    """The contents of a journal as JSON."""
     return to_json(what, path)
 
 
 def show_words(recording: Recording, moments: list[Moment]) -> None:
-    """What a journal holds, in words and a table of its largest windows."""
+    """Prints the contents of a journal: its counts, and a table of its largest windows."""
     d = recording.described
     cache = "a volatile cache" if d["has_volatile_cache"] else "no volatile cache"
     say(f"a device of {format_bytes(d['capacity_bytes'])} in blocks of {format_bytes(d['block_bytes'])}, with {cache}")

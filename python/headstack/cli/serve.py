@@ -35,7 +35,7 @@ CLIENTS_TOLD = 4
 
 
 def system_options(command: Command) -> Command:
-    """What can be varied of the system."""
+    """Adds the options that vary the system."""
     options = (option_of(option) for option in SYSTEM_OPTIONS)
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(list(options)), command)
 
@@ -212,7 +212,7 @@ def carry_out(command: str, live: Live, serving: Serving) -> int:
 
 
 def greeting(live: Live, serving: Serving) -> list[str]:
-    """What is served, and where clients find it."""
+    """The lines that a session begins with: the system, and the addresses of its exports."""
     names = [name for name, _ in live.exports]
     total = sum(length for _, length in live.exports)
     luns = "" if len(names) == 1 else f" in {len(names)} exports ({', '.join(names)})"
@@ -243,7 +243,7 @@ def is_loopback(place: str) -> bool:
 
 
 def addresses(live: Live, serving: Serving) -> list[str]:
-    """Where clients of NBD find the first export."""
+    """The addresses of the first export for clients of NBD."""
     name = "" if len(live.exports) == 1 else live.exports[0][0]
     scheme = "nbds" if serving.tls_required else "nbd"
     sockets = [f"{scheme}+unix:///{name}?socket={os.path.abspath(place)}" for place in serving.unix]

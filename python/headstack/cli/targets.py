@@ -1,4 +1,4 @@
-"""What commands that measure real targets have in common: what is allowed, progress, and how it ended."""
+"""Options, progress and exit codes of commands that measure real targets."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ EXIT_FAILED, EXIT_IN_USE, EXIT_RUN = 1, 1, 3
 
 
 def permission_options(command: Command) -> Command:
-    """What may be done to a real target, and by which system calls."""
+    """Adds the options of permission, and of the engine that hands requests over."""
     decorators = [
         click.option("--destroy", metavar="NAME|SERIAL", multiple=True, help="What may be lost: a device, an export."),
         click.option("--signature", "over", metavar="NAME", multiple=True, help="What on it may be overwritten: ext4."),
@@ -63,7 +63,7 @@ def permission_options(command: Command) -> Command:
 
 
 def one_thread_options(command: Command) -> Command:
-    """What may be done to a real target, and how one thread's requests reach it."""
+    """Adds the options of permission, and of one thread's requests."""
     slots = click.option(
         "--slots",
         metavar="N",

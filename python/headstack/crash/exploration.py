@@ -35,10 +35,11 @@ if TYPE_CHECKING:
         KeptExploration,
         Reproduced,
         SearchRequest,
+        SentChange,
     )
 
 NEEDED_MAX = 64
-"""Of a finding with more surviving writes than this, nobody looks which of them it takes."""
+"""A finding with more surviving writes than this is not examined for those that it needs."""
 
 
 def explore(
@@ -95,7 +96,7 @@ class Budget:
         return Budget(seconds=duration_ns("budget", text) / 1e9)
 
     def share(self, seconds: float, states: int) -> float:
-        """What of it is spent."""
+        """The share of the budget that is spent."""
         return max(seconds / self.seconds, states / self.states)
 
 
@@ -158,7 +159,7 @@ class Explorer:
             )
 
     def _spent(self, states: int) -> float:
-        """What of the budget is spent by so many states of the search, and by reductions."""
+        """The share of the budget that so many states of the search and all reductions have spent."""
         return self._budget.share(time.monotonic() - self._began_s, states + self._result.reduction_states)
 
     def _answered(self, workers: Workers) -> Iterator[None]:
@@ -238,8 +239,8 @@ class Explorer:
         native = self._recording.native
 
         def event_of(change: int) -> int:
-            event: int = native.changes([change])[0]["event"]
-            return event
+            sent: list[SentChange] = native.changes([change])
+            return sent[0]["event"]
 
         there = None
         is_least = True
@@ -269,6 +270,7 @@ class Explorer:
         torn = {one["change"]: tuple((begin, end) for begin, end in one["kept"]) for one in state["torn"]}
 
         def writes(numbers: list[int]) -> list[Write]:
+            sent: list[SentChange] = native.changes(numbers)
             return [
                 Write(
                     number=one["number"],
@@ -280,7 +282,7 @@ class Explorer:
                     files=files_of(str(image.path), one["offset_bytes"], one["length_bytes"]),
                     kept=torn.get(one["number"]),
                 )
-                for one in native.changes(numbers)
+                for one in sent
             ]
 
         finding = Finding(
@@ -358,7 +360,7 @@ class Explorer:
 
 
 def kind_of(message: str) -> str:
-    """What a check says, whatever the numbers in it are."""
+    """The message of a check with its numbers replaced, which is the same for findings of one kind."""
     return re.sub(r"\d+", "N", message)
 
 

@@ -1,4 +1,4 @@
-"""What an exploration came to: findings, and how much of what there is was looked at."""
+"""The results of explorations: findings, and the share of all states that was tried."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Write:
     submitted_ns: int
     is_metadata: bool
     files: tuple[str, ...] = ()
-    """What of an ext4 file system lies there, where debugfs can tell."""
+    """The parts of an ext4 file system at this place, where debugfs finds them."""
     kept: tuple[tuple[int, int], ...] | None = None
     """The atoms that are there, where it is torn."""
 
@@ -58,10 +58,10 @@ class Write:
 
 @dataclass
 class Finding:
-    """What fails, reduced to the least."""
+    """A crash state on which the check fails, reduced to the fewest missing writes."""
 
     message: str
-    """What the check says of it."""
+    """The message of the check."""
     state: CrashState
     """As the explorer knows it."""
     missing: list[Write]
@@ -165,7 +165,7 @@ class Coverage:
 
 @dataclass
 class Exploration:
-    """What an exploration came to."""
+    """The result of an exploration."""
 
     findings: list[Finding]
     coverage: Coverage

@@ -20,7 +20,7 @@ from headstack._native import RunError
 from headstack.crash.ext4 import fetch_folder
 
 INSTALLED = "/usr/lib/postgresql"
-"""Where distributions have the programs of each version that is installed."""
+"""The folder in which distributions install the programs of each version."""
 SETTINGS = {
     "autovacuum": "off",
     "archive_mode": "off",
@@ -69,7 +69,7 @@ class Owner(TypedDict, total=False):
 
 
 def look(image: str, folder: Path, path: str, query: str) -> tuple[str | None, list[str]]:
-    """What is wrong with the data folder at ``path``, and what a query in the database ``postgres`` brings."""
+    """The fault of the data folder at ``path``, if any, and the rows of a query in the database ``postgres``."""
     data = folder / "data"
     shutil.rmtree(data, ignore_errors=True)
     problem = fetch_folder(image, path.rstrip("/"), data)
@@ -140,7 +140,7 @@ def handed_over(data: Path) -> Owner:
 def asked(
     program: str, data: Path, database: str, questions: list[str], owner: Owner
 ) -> tuple[str | None, list[list[str]]]:
-    """What is wrong when a process of a database of its own is asked, and the lists that it answers with, in order."""
+    """The error of a single-user process that answers questions about a database, if any, and its answers in order."""
     words = [word for name, value in SETTINGS.items() for word in ("-c", f"{name}={value}")]
     # A question is a line.
     lines = "".join(f"{' '.join(question.split())}\n" for question in questions)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from headstack.live.status import Fidelity, Injected, PowerLoss
 
 SYSTEM = "970-evo-1tb@0..64MiB"
-"""Where a test does not say what its disk is."""
+"""The disk of a test that names none."""
 WRITEBACK = "4ms"
 """How often the file system of a disk whose crashes are explored is synced in the background, as by headstack's own
 crash tests of stores."""
@@ -42,7 +42,7 @@ LEAST = 30
 JOURNAL, CONTROL = "journal", "control"
 
 Check = Callable[[Path, Sequence[str]], object]
-"""Of an image, or of a folder, and of the marks that came before the cut: raises, or returns what is wrong."""
+"""A check of an image or a folder, given the marks before the power loss: raises, or returns the fault."""
 
 
 @dataclass(frozen=True)

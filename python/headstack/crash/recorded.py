@@ -1,4 +1,4 @@
-"""What a device was sent: a journal or a log of dm-log-writes, open for reading."""
+"""Recordings of the requests to a device: a journal or a log of dm-log-writes, open for reading."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ Told = Callable[[int, float, int], object]
 
 
 class Recorded:
-    """What a device was sent, open for reading. ``Recording`` explores the states that a crash may leave."""
+    """The requests to a device, open for reading. ``Recording`` explores the states that a crash may leave."""
 
     def __init__(self, path: str, base: str | None = None) -> None:
         self.path = path
         self.base = base
-        """What the device held when it began; None for zeros."""
+        """The image of the device when the recording began; None for zeros."""
         self.native = _native.CrashRecording(path, base)
         """As the compiled part has it."""
         self.described: RecordingSummary = self.native.described()

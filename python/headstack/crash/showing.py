@@ -21,7 +21,7 @@ Shown = _native.CrashImage | _native.CrashedDevice
 
 @contextmanager
 def shown(recording: Recorded, rules: Rules, over: str, folder: Path) -> Iterator[tuple[Shown, str]]:
-    """What goes from state to state, with what a check finds it by, in a folder that nobody else uses."""
+    """Yields a device that goes from state to state, and its path or address, in a folder of its own."""
     given = (str(folder), recording.native, recording.base, rules)
     if over == "file":
         image = _native.CrashImage(*given)

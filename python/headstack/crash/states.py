@@ -28,7 +28,7 @@ class Rules(TypedDict):
     """The promises of the device in addition to those of its flushes."""
 
     tear: str
-    """Where writes may stop: one of ``TEARS``."""
+    """The places at which writes may stop: one of ``TEARS``."""
     atom_bytes: int
     """The size that is written as a whole or not at all; 0 for a block of the device."""
     regions: list[int]

@@ -37,7 +37,7 @@ FORK_MESSAGE = "this process is multi-threaded"
 
 @dataclass(frozen=True)
 class Bench:
-    """What processes look at, and how."""
+    """The recording, the rules and the check of processes that look at states."""
 
     recording: Recorded
     rules: Rules
@@ -58,7 +58,7 @@ class Worker:
     asks: int
     answers: int
     given: deque[tuple[int, CrashState]] = field(default_factory=deque)
-    """What it was given and has not answered, by number."""
+    """States that it was given and has not answered, by number."""
     since_s: float = 0.0
     heard: bytes = b""
 
@@ -114,7 +114,7 @@ class Workers:
                 os.killpg(worker.process, signal.SIGKILL)
 
     def look(self, state: CrashState) -> str | None:
-        """What is wrong with a state, while nobody is given another."""
+        """The fault that the check finds in a state; no other state is handed out meanwhile."""
         self.give(-1, state)
         while True:
             for number, message in self.answers():

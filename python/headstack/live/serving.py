@@ -32,7 +32,7 @@ CONSTANT_BLOCK_BYTES = 512
 MEMORY_BYTES_MIN = 128 << 20
 
 SYSTEM_OPTIONS = tuple(o for o in OPTIONS if (o.group in ("Array", "Drive") and o.name != "lun") or o.name == "seed")
-"""What can be varied of the system, as in a run."""
+"""Options that vary the system, as in a run."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Live:
     def __init__(self, name: str, service: _native.LiveService, record: str | None, notes: Iterable[str] = ()) -> None:
         self.name = name
         self.notes = [*notes, *service.notes]
-        """What differs from what was asked for, and faults that can have no effect, a line each."""
+        """Differences from the request, and faults that can have no effect, a line each."""
         self._service, self._record = service, record
         self.fidelity: Fidelity | None = None
         """The agreement of the session's times with the model, once it is over."""
@@ -103,7 +103,7 @@ class Live:
 
     @property
     def metrics(self) -> str | None:
-        """Where Prometheus finds the metrics, as the system gave it."""
+        """The address at which Prometheus finds the metrics, as the system chose it."""
         return self._service.metrics
 
     @property
@@ -256,7 +256,7 @@ def options_of(serving: Serving, capacity: int) -> ExportOptions:
 
 
 def memory_bytes(serving: Serving) -> int | None:
-    """What requests and connections may take."""
+    """Memory for requests and connections; ``None`` leaves it to the server."""
     if serving.memory is None:
         return None
     size = size_bytes("memory", serving.memory)

@@ -188,6 +188,9 @@ class Mismatches(TypedDict):
 
     name: str
     mismatched_sectors: int
+    """Sectors that the last check, repair or resync found to differ."""
+    differing_bytes: int | None
+    """Bytes of copies and parities that differ now; ``None`` where members have no contents of their own."""
 
 
 class Status(TypedDict):

@@ -70,7 +70,7 @@ Line = tuple[str, str]
 
 
 def screen(before: Status, now: Status, columns: int, rows: int | None) -> list[Line]:
-    """What is to be seen of an interval between two reports: what matters first, then the devices in the room left."""
+    """The screen for the interval between two reports: a summary first, then the devices in the room that is left."""
     seconds = max((now["model_ns"] - before["model_ns"]) / 1e9, 1e-9)
     gauges = now["gauges"] or NO_GAUGES
     earlier = before["gauges"] or gauges
@@ -122,7 +122,7 @@ def traffic(kind: str, before: Status, now: Status, seconds: float) -> Line:
 
 
 def difference(before: list[int], now: list[int]) -> list[int]:
-    """What came to buckets between two reports; a report ends with the last that has any."""
+    """Counts that buckets gained between two reports; a report ends with the last bucket that has any."""
     return [count - (before[index] if index < len(before) else 0) for index, count in enumerate(now)]
 
 
@@ -211,7 +211,7 @@ def devices(devices: list[Device], columns: int, room: int | None) -> list[Line]
 
 
 def one_a_line(devices: list[Device]) -> Iterable[Line]:
-    """What each does, how much waits, where its arm is."""
+    """A line a device: its state, its queue, the place of its arm."""
     width = max([6, *(len(device["name"]) for device in devices)])
     yield f"{'device':{width}}  state       queue  {'arm':{TRACK_WIDTH + 2}}  dirty", "quiet"
     for device in devices:
@@ -222,7 +222,7 @@ def one_a_line(devices: list[Device]) -> Iterable[Line]:
 
 
 def several_a_line(devices: list[Device], columns: int) -> Iterable[Line]:
-    """What each does and how much waits, as many to a line as fit; those that are missing or rebuilt have their own."""
+    """State and queue of each device, as many to a line as fit; missing and rebuilding devices have their own line."""
     usual = [device for device in devices if device["state"] not in ODD]
     for device in devices:
         if device["state"] in ODD:
@@ -245,7 +245,7 @@ def style_of(device: Device) -> str:
 
 
 def arm(device: Device) -> str:
-    """Where between the outer edge, on the left, and the spindle an arm stands."""
+    """The place of an arm between the outer edge, on the left, and the spindle."""
     if device["cylinder"] is None or not device["cylinders"]:
         return " " * (TRACK_WIDTH + 2)
     place = min(device["cylinder"] * TRACK_WIDTH // device["cylinders"], TRACK_WIDTH - 1)

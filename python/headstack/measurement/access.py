@@ -26,7 +26,7 @@ Progress = Callable[[ProgressReport], object]
 
 @dataclass(frozen=True)
 class Access:
-    """What is measured, what is allowed to be done to it, and how requests reach it."""
+    """Permission to write a target, and the way in which requests reach it."""
 
     write: bool = False
     """The workload writes; said by ``measure`` itself."""
@@ -47,7 +47,7 @@ class Access:
     slots: int = SLOTS
     """Open loop: requests with the system at a time."""
     connections: int = 1
-    """Of an export: connections of each thread."""
+    """Connections of each thread to an export."""
     zoned: str | None = None
     """Zones are tended: ``device``, those of a zoned device; or a size, such as ``64MiB``, into which anything else is
     divided."""

@@ -54,7 +54,7 @@ MEASURED_OPTIONS = tuple(
     for option in OPTIONS
     if option.group in ("Workload", "Load", "Length") and option.name not in ("preload", "lun")
 )
-"""What can be varied of a measurement, as in a run."""
+"""Options that vary a measurement, as in a run."""
 
 
 def is_export(path: str) -> bool:
@@ -315,13 +315,13 @@ class Step:
     span: tuple[int, int] | None = None
     """First byte and length in bytes of the part that is used; all of the target where absent."""
     limits: Mapping[str, int] = field(default_factory=dict)
-    """What ends it, whichever comes first: ``requests``, ``bytes``, ``time_ns``; else the workload's run length."""
+    """Its end, whichever comes first: ``requests``, ``bytes``, ``time_ns``; else the workload's run length."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """Columns of its own in the table of results."""
     seed: int = 1
     interval_ns: int | None = None
     name: str | None = None
-    """What results call the system; the target's path where absent."""
+    """The name of the system in results; the target's path where absent."""
     target: int = 0
     """Which of the targets, by its number."""
     threads: int | None = None

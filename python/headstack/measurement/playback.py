@@ -14,7 +14,7 @@ from headstack.measurement.specs import ProgressReport, ReplaySpec, TargetDescri
 from headstack.traces.traces import Trace
 
 WRITES = ("as-recorded", "skip", "as-reads")
-"""What becomes of recorded writes: they write, are left out, or read what they wrote."""
+"""Treatments of recorded writes: they write, are left out, or read what they wrote."""
 
 
 @dataclass(frozen=True)

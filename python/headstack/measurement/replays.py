@@ -26,7 +26,7 @@ from headstack.traces.traces import Trace
 
 
 class ReplayOptions(TypedDict, total=False):
-    """What can be varied of the system in a replay, each with one value or several; as in ``headstack.run``."""
+    """Options that vary the system in a replay, each with one value or several; as in ``headstack.run``."""
 
     drives: Swept
     drive: Swept

@@ -48,4 +48,4 @@ class Integrity(TypedDict):
     findings: list[str]
     """The first findings, in words."""
     cannot_tell: list[str]
-    """What the verification cannot decide, in words."""
+    """Questions that the verification cannot decide, in words."""

@@ -29,7 +29,7 @@ from headstack.measurement.tests.classic.outcome import Outcome
 
 EXIT_LIMIT = 1
 FOR_EVER = "100000h"
-"""Of a test that Ctrl-C ends."""
+"""The time of a test that Ctrl-C ends."""
 
 T = TypeVar("T", bound=Outcome)
 
@@ -43,7 +43,7 @@ EXPORTS: dict[str, Callable[..., Any]] = {
 
 
 def outputs(command: Command) -> Command:
-    """What may be done to targets, and where the figures go."""
+    """Adds the options of permission and of outputs."""
     decorators: list[Callable[[Command], Command]] = [
         permission_options,
         click.option(

@@ -31,7 +31,7 @@ from headstack.measurement.jobfiles.targets import names_of
 Command = Callable[..., Any]
 
 ARGUMENTS = "--"
-"""What ``--fio`` is given where fio's own arguments follow."""
+"""The value of ``--fio`` where fio's own arguments follow."""
 FORMATS = ("json", "json+", "terse")
 """fio's output formats, of which a comma list names several; ``normal`` is not printed."""
 STATED = tuple(
@@ -154,12 +154,12 @@ class AskedJobs:
             print_results(results, with_streams=True)
 
     def tell_remarks(self, remarks: Iterable[str]) -> None:
-        """What is not done as the file asks, on stderr."""
+        """Prints what is not done as the file asks, to stderr."""
         for remark in remarks:
             print(f"headstack: {remark}", file=sys.stderr)
 
     def status(self) -> Status | None:
-        """What prints, so often, what there is so far."""
+        """The status reports that are printed at this interval; ``None`` without one."""
         if self.status_s is None:
             return None
         form = self.format or FioFormat(("json",))
@@ -255,7 +255,7 @@ OF_PROGRAM_ALONE = ("minimal", "readonly", "parse-only")
 
 
 def split_arguments(words: list[str]) -> tuple[list[str], list[str], dict[str, str]]:
-    """What stands before fio's arguments; these, without those of its program that say what is printed; and those."""
+    """Splits fio's command line: words before its arguments, arguments of jobs, and options of fio itself."""
     first = next((index for index, word in enumerate(words) if word.startswith("--")), len(words))
     places = [word for word in words[:first] if os.path.basename(word) != "fio"]
     left: list[str] = []

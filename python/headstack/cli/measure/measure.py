@@ -183,7 +183,7 @@ def refuse_simulated(target: str, access: Access) -> None:
 
 
 def luns_of(texts: tuple[str, ...]) -> dict[str, str]:
-    """Where LUNs are, by name."""
+    """The path of each LUN, by its name."""
     places: dict[str, str] = {}
     for text in texts:
         name, separator, path = text.partition("=")

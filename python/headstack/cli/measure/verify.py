@@ -177,7 +177,7 @@ def print_findings(integrity: Integrity) -> None:
 
 
 def print_verified(results: Results, verifying: Verifying) -> None:
-    """What the reads of measurements were found to be, and where the ledger is."""
+    """Prints the findings of each run that was verified, and the path of the ledger."""
     for number in range(len(results)):
         integrity = results.integrity(number)
         if integrity is None:

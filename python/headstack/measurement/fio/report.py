@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LINES_MAX = 12
 """More lines than this are not told apart."""
 LOADS_MAX = 8
-"""Of so many loads the distributions are drawn, beginning with the first."""
+"""The number of loads whose distributions are drawn, beginning with the first."""
 MEASURES = {"iops": "IO/s", "bw": "Bandwidth", "lat": "Latency", "clat": "Completion latency", "slat": "Submission"}
 SHOWN = (
     "folder",

@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from headstack.measurement.specs import ProgressReport
 
 PROTOCOL = 2
-"""Of what is said between the two sides; both have the same, or do not begin."""
+"""The version of the messages; both sides have the same, or do not begin."""
 TELL_EVERY_S = 0.2
 SILENCE_S = 30.0
-"""Whoever asked says something every few seconds; so long without a word is as good as an end."""
+"""The controller sends a message every few seconds; a silence of this length ends the session."""
 LEAVE_S = 5.0
 """So long may what is under way take to end when whoever asked is gone."""
 EXIT_GONE = 3
-"""What was under way did not end: a run that failed, as in docs/results.md."""
+"""The exit code where requests under way did not end: a failed run, as in docs/results.md."""
 
 
 def hello() -> Hello:

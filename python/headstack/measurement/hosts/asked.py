@@ -1,4 +1,4 @@
-"""What each host is to do, as it is told."""
+"""Requests to the hosts of a measurement."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ INTERVAL = "1s"
 
 @dataclass(frozen=True)
 class Asked:
-    """What hosts measure: a workload or scenario, or job files."""
+    """The measurement of all hosts: a workload or scenario, or job files."""
 
     targets: Sequence[str]
-    """Of every host that has none of its own."""
+    """Targets of every host that has none of its own."""
     demands: Sequence[Demand] | None
     access: Access
     options: Mapping[str, list[str]]
     luns: Mapping[str, str]
     file: JobFile | None = None
-    """Of every host that has none of its own."""
+    """The job file of every host that has none of its own."""
     files: Mapping[str, JobFile] | None = None
-    """Of hosts that have their own, by name."""
+    """Job files of single hosts, by the host's name."""
 
     def file_of(self, host: Host) -> JobFile | None:
         """The job file that a host carries out."""

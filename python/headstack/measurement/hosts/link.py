@@ -43,7 +43,7 @@ GOODBYE_S = 5.0
 
 @dataclass(frozen=True)
 class Heard:
-    """What came from a host."""
+    """A message from a host."""
 
     host: str
     at_ns: int

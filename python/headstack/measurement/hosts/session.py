@@ -62,7 +62,7 @@ class Far:
     readings: list[Reading] = field(default_factory=list)
     trips: list[Trip] = field(default_factory=list)
     parts: list[tuple[int, Part]] = field(default_factory=list)
-    """What it has measured, each with the number of its round: it takes part in all of them until it is missing."""
+    """Its results, each with the number of its round: it takes part in all of them until it is missing."""
     now: ProgressReport | None = None
     """Its progress in this round."""
     lost: Lost | None = None

@@ -1,4 +1,4 @@
-"""What many hosts came to by job files, in the form that ``fio --client=a --client=b --output-format=json`` prints.
+"""Results of job files on several hosts, in the form that ``fio --client=a --client=b --output-format=json`` prints.
 
 As fio 3.33 prints it (``client.c``): ``client_stats`` in place of ``jobs``, each entry with its ``hostname`` and
 ``port``, and where there are several, one of ``All clients``, without options. Options of all jobs stand there once, as
@@ -19,7 +19,7 @@ from headstack.measurement.jobfiles.phases import DiskUse, PhaseJob
 
 ALL = "All clients"
 OF_BACKENDS = ("eta", "elapsed")
-"""What fio prints of jobs of its own process alone,"""
+"""Fields that fio prints only of jobs of its own process,"""
 OF_JOBS = ("job options", "latency_depth", "latency_target", "latency_percentile", "latency_window")
 """and of single jobs alone."""
 
@@ -32,12 +32,12 @@ class Client:
     port: int
     file: JobFile
     phases: Sequence[tuple[int, Mapping[str, Any]]]
-    """Of each phase that it carried out, which it is, and the result."""
+    """The number and the result of each phase that it carried out."""
     disks: Sequence[DiskUse]
 
     @property
     def info(self) -> Fields:
-        """What tells its entries from others'."""
+        """The fields that distinguish its entries from those of other clients."""
         return {"hostname": self.hostname, "port": self.port}
 
     def entries(self, plus: bool) -> list[tuple[Entry, Fields]]:

@@ -27,7 +27,7 @@ Fields = dict[str, Any]
 PERCENTILES = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5, 99.9, 99.95, 99.99)
 """Those of fio where a job names none."""
 ETA_UNKNOWN = 2**31 - 1
-"""What fio prints of a job that is over."""
+"""The time left that fio prints of a job that is over."""
 
 NS_BUCKETS = (2, 4, 10, 20, 50, 100, 250, 500, 750, 1000)
 MS_BUCKETS = (*NS_BUCKETS, 2000)
@@ -47,7 +47,7 @@ EIO = 5
 """The error number of failed requests; the notes of the result name each error."""
 
 VERIFYING = " (verify)"
-"""What stands behind a job's name in that of the stream of the reads which verified what it wrote."""
+"""The suffix of a stream's name that marks the reads which verified the writes of the job."""
 
 GROUP_BITS = 6
 """fio's histogram has 2^6 bins for each power of two (``FIO_IO_U_PLAT_BITS``),"""
@@ -69,7 +69,7 @@ def fio_json(results: PhaseResults, plus: bool) -> Fields:
 
 
 def head(file: JobFile) -> Fields:
-    """What stands before the jobs."""
+    """The fields before the jobs."""
     now = time.time()
     document: Fields = {
         "fio version": f"fio-3.33 (headstack {_native.version()})",
@@ -93,7 +93,7 @@ def bin_index(ns: int) -> int:
 
 
 def bin_middle_ns(index: int) -> int:
-    """What fio prints for a bin: its middle."""
+    """The value that fio prints for a bin: its middle, in ns."""
     if index < 2 << GROUP_BITS:
         return index
     error_bits = (index >> GROUP_BITS) - 1

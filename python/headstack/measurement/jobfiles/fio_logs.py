@@ -22,7 +22,7 @@ DIRECTIONS = {"read": 0, "write": 1, "trim": 2}
 """Flushes are in no log."""
 
 MEASURES = {"write_lat_log": ("lat", "slat", "clat"), "write_bw_log": ("bw",), "write_iops_log": ("iops",)}
-"""What each option writes."""
+"""The logs that each option writes."""
 
 
 def options_of(file: JobFile, job: PhaseJob) -> dict[str, str]:

@@ -13,7 +13,7 @@ from headstack.measurement.jobfiles.phases import ErrorRule, JobFileRead, JobPha
 
 @dataclass(frozen=True)
 class JobFile:
-    """What a job file asks for: phases one after another, each of them jobs at the same time."""
+    """A job file: phases one after another, each of them jobs at the same time."""
 
     source: str
     """The file, or ``fio`` for arguments of its command line."""
@@ -21,9 +21,9 @@ class JobFile:
     """``fio``, ``icf`` (Iometer) or ``vdbench``."""
     phases: tuple[JobPhase, ...]
     remarks: tuple[str, ...]
-    """What is not done as the file asks, a line each, with the file's line and the option's name."""
+    """Options that are not done as the file asks, a line each, with the file's line and the option's name."""
     options: dict[str, str] = field(default_factory=dict)
-    """What the file states for all of its jobs, as written."""
+    """Options of all of its jobs, as written."""
     tree_phases: tuple[TreePhase, ...] = ()
     """Loads on files in folders, one after another: a file has these or ``phases``."""
 

@@ -193,7 +193,7 @@ class Course:
     outcomes: list[Outcome] = field(default_factory=list)
     stopped: str | None = None
     reached: dict[int, list[float]] = field(default_factory=dict)
-    """What each job of a phase has reached, in requests a second, by the phase's place in the file."""
+    """The rate of each job of a phase, in requests a second, by the phase's place in the file."""
 
     def follow(self, phases: Sequence[JobPhase], carry_out: Callable[[int, JobPhase], _native.Results]) -> None:
         """Carries out phases; what an error or an interruption finds done is kept."""
@@ -235,7 +235,7 @@ class Course:
         return with_rates
 
     def results(self) -> JobResults:
-        """What was carried out."""
+        """The results of the phases that were carried out."""
         if self.native is None:
             raise InputError(f"{self.file.source}: there is nothing in it that could be carried out")
         results = JobResults(self.native, (), self.file, self.outcomes)
@@ -244,7 +244,7 @@ class Course:
 
 
 def _rates(phase: JobPhase, results: _native.Results) -> list[float]:
-    """What each job of a phase has reached, in requests a second; jobs that are one stream share evenly."""
+    """The rate of each job of a phase, in requests a second; jobs that are one stream share evenly."""
     names = _native.phase_stream_names(phase)
     streams = {stream["stream"]: stream["iops"] or 0.0 for stream in results.streams_of(0)}
     if not streams:

@@ -23,7 +23,7 @@ class PhaseResults(Results):
         self.outcomes = list(outcomes)
         """One for each run."""
         self.remarks: list[str] = list(file.remarks)
-        """What was not done as the file asks, one line each."""
+        """Options that were not done as the file asks, one line each."""
         self.disks: list[DiskUse] = []
         """The use of the disks below real targets meanwhile: fio's ``disk_util``."""
         self.stopped: str | None = None

@@ -52,7 +52,7 @@ def names_of(phases: Iterable[JobPhase]) -> list[str]:
 
 
 def called(paths: Sequence[str]) -> str:
-    """What results call several targets."""
+    """The name of several targets in results."""
     if len(paths) <= 3:
         return ", ".join(paths)
     return f"{paths[0]} and {len(paths) - 1} more"
@@ -125,7 +125,7 @@ class Places:
 
 
 class Disks:
-    """What the kernel counts of the disks below targets."""
+    """The kernel's counts of the disks below targets."""
 
     # Documentation/admin-guide/iostats.rst, in order.
     FIELDS = (

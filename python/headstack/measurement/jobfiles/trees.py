@@ -20,7 +20,7 @@ class TreeResults(Results):
         super().__init__(native)
         self.file = file
         self.remarks: list[str] = list(file.remarks)
-        """What was not done as the file asks, one line each."""
+        """Options that were not done as the file asks, one line each."""
 
 
 def measure_files(

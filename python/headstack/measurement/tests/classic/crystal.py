@@ -31,7 +31,7 @@ from headstack.measurement.tests.classic.figures import Score, ScoreFigures, Tes
 RUNS, TIME, PAUSE, SIZE = 5, "5s", "5s", "1GiB"
 
 MIX_READ = "70%"
-"""What CrystalDiskMark's mixed tests read where nobody says otherwise."""
+"""The share of reads in CrystalDiskMark's mixed tests, unless another is given."""
 
 KIB = 1 << 10
 

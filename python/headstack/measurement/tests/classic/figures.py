@@ -1,4 +1,4 @@
-"""What the classic tests count and time: profiles of zones, samples of latency, writes with flushes, scores, LUNs."""
+"""Data of the classic tests: profiles of zones, samples of latency, writes with flushes, scores, LUNs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Score:
     kind: str
     """``read``, ``write`` or ``mix``."""
     mb_per_s: list[float]
-    """Of each run, in order."""
+    """The rate of each run, in order."""
     mean_ms: list[float]
 
     @property
@@ -80,7 +80,7 @@ class Pairs:
     failed: int
 
     def percentile_ms(self, percent: float) -> float | None:
-        """What so many percent of the pairs do not exceed."""
+        """A percentile of the times of pairs."""
         ordered = sorted(self.response_ns)
         return ordered[max(0, math.ceil(percent / 100 * len(ordered)) - 1)] / 1e6 if ordered else None
 
@@ -98,11 +98,36 @@ class Sample:
     failed: bool
 
 
+class LatencyStatistics(TypedDict):
+    """Statistics of all requests of a test; ``None`` where none completed."""
+
+    requests: int
+    failed: int
+    duration_s: float
+    busy_s: float
+    """Time in which there was a request."""
+    min_ms: float | None
+    mean_ms: float | None
+    max_ms: float | None
+    mdev_ms: float | None
+    """Standard deviation, as ping calls it."""
+    p50_ms: float | None
+    p90_ms: float | None
+    p99_ms: float | None
+    p999_ms: float | None
+    iops: float
+    """Requests a second of the whole test, pauses included."""
+    mb_per_s: float
+    busy_iops: float | None
+    """Requests a second of the time in which there was a request."""
+    busy_mb_per_s: float | None
+
+
 POINTS_MAX = 4096
-"""Of the course of a LUN; when there are more, every second one is left out."""
+"""Most points of the course of a LUN; when there are more, every second one is left out."""
 
 POINTS_AT_ONCE = 16
-"""Of what comes back between two looks."""
+"""Most points of the requests that come back between two looks."""
 
 SECTIONS, SECTION_REQUESTS = 100, 16
 """Sections of a LUN for which rates are given; fewer where they had less requests than that, several of which

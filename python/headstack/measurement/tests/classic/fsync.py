@@ -40,7 +40,7 @@ LIMIT = "10ms"
 """For the 99th percentile: etcd's documentation, "Tuning" and the alerts of its mixin (wal_fsync_duration_seconds)."""
 
 SPEED_TOLERANCE = 0.05
-"""Of a turn; spindles keep their speed within 1 %, and stamps of time have noise."""
+"""Tolerance as a share of a turn; spindles keep their speed within 1 %, and stamps of time have noise."""
 
 FASTEST_RPM = 15_000
 """No disk was ever sold that turns faster; where the speed is not known, it is taken for this."""
@@ -254,7 +254,7 @@ def _p99_ms(flushes: StoredKind) -> float | None:
 
 
 def _doubts(described: TargetDescription, found: list[Pairs], rpm: int | None) -> list[str]:
-    """What speaks against the figures."""
+    """Reasons to doubt the figures."""
     doubts = []
     medians = [median for pairs in found if (median := pairs.percentile_ms(50)) is not None]
     # A write that follows the last one passes the head only after a whole revolution.

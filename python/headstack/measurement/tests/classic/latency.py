@@ -27,7 +27,7 @@ from headstack.results import words
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-from headstack.measurement.tests.classic.figures import Sample
+from headstack.measurement.tests.classic.figures import LatencyStatistics, Sample
 from headstack.measurement.tests.classic.logged import Logged
 
 COUNT, INTERVAL, SIZE, SEQUENTIAL_SIZE = 20, "1s", "4KiB", "256KiB"
@@ -63,31 +63,6 @@ class Samples:
                 self.kept.append(sample)
                 if len(self.kept) == SAMPLES_MAX:
                     self.kept, self._stride = self.kept[1::2], 2 * self._stride
-
-
-class LatencyStatistics(TypedDict):
-    """Statistics of all requests of a test; ``None`` where none completed."""
-
-    requests: int
-    failed: int
-    duration_s: float
-    busy_s: float
-    """Time in which there was a request."""
-    min_ms: float | None
-    mean_ms: float | None
-    max_ms: float | None
-    mdev_ms: float | None
-    """Standard deviation, as ping calls it."""
-    p50_ms: float | None
-    p90_ms: float | None
-    p99_ms: float | None
-    p999_ms: float | None
-    iops: float
-    """Requests a second of the whole test, pauses included."""
-    mb_per_s: float
-    busy_iops: float | None
-    """Requests a second of the time in which there was a request."""
-    busy_mb_per_s: float | None
 
 
 class SampleFigures(TypedDict):

@@ -1,4 +1,4 @@
-"""What the classic tests have in common: the requests they make, and what they hand back."""
+"""Requests and results that the classic tests have in common."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def at_least(name: str, value: int, least: int) -> int:
 
 @dataclass(frozen=True)
 class Outcome(ABC):
-    """What a test came to: its figures, and the results of the runs that they are made of."""
+    """The result of a test: its figures, and the results of its runs."""
 
     FIELDS: ClassVar[tuple[Field, ...]]
     """The columns of the table of the figures."""
@@ -123,7 +123,7 @@ class Outcome(ABC):
 
     @abstractmethod
     def answer(self) -> str:
-        """What came out, in a sentence with its figures."""
+        """The answer of the test, in a sentence with its figures."""
 
     @abstractmethod
     def plot(self, path: str | os.PathLike[str] | None = None) -> Picture:
@@ -155,7 +155,7 @@ class Outcome(ABC):
 
 
 def report_of(test: Outcome) -> Report:
-    """What a test has found, as a report."""
+    """The result of a test as a report."""
     rows = test.rows()
     columns = [_words(name) for name in rows[0]] if rows else []
     table = Table("figures", "Figures", columns, [list(row.values()) for row in rows])

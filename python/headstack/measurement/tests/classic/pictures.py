@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
 
-    from headstack.measurement.tests.classic.latency import LatencyStatistics
-from headstack.measurement.tests.classic.figures import Lun, Pairs, Profile, Sample, Score
+from headstack.measurement.tests.classic.figures import LatencyStatistics, Lun, Pairs, Profile, Sample, Score
 
 T = TypeVar("T")
 

@@ -88,7 +88,7 @@ class Prefill(Outcome):
 
     @property
     def mb_per_s(self) -> float | None:
-        """Of all LUNs together."""
+        """Rate of all LUNs together, in 10^6 bytes/s."""
         written = sum(lun.written_bytes for lun in self.luns)
         return written / self.duration_s / 1e6 if self.duration_s else None
 
@@ -213,7 +213,7 @@ def _fill(opened: Opened, lun: Lun, wanted_bytes: int, depth: int) -> list[Step]
 
 
 def _rest(opened: Opened, lun: Lun, wanted_bytes: int, _: int) -> list[Step]:
-    """What whole requests leave at the end of a LUN, as one."""
+    """The rest at the end of a LUN that is no whole request, as one request."""
     bytes_ = whole_blocks(opened, wanted_bytes, lun.target)
     rest = lun.length_bytes % bytes_
     if not rest:

@@ -110,7 +110,7 @@ class Zones(Outcome):
 
 @dataclass(frozen=True)
 class _Plan:
-    """Where requests go on one system."""
+    """The places and sizes of requests on one system."""
 
     start_bytes: int
     length_bytes: int

@@ -27,7 +27,7 @@ class Settings:
     """How a module is streamed over; what is resumed goes on with the same."""
 
     block_bytes: int = 64 << 10
-    """What goes to a device before the next has its turn."""
+    """Bytes that go to a device before the next has its turn."""
     ahead: int = 4
     """Blocks that a device may be ahead of the slowest: the recorder's memory."""
     interval_ns: int = 10_000_000_000
@@ -232,7 +232,7 @@ def _module_in(record: Any) -> ModuleRecord:
 
 @dataclass
 class Course:
-    """Where in its course a conditioning is."""
+    """The place of a conditioning in its course."""
 
     number: int = 0
     """Which of the passes goes on."""

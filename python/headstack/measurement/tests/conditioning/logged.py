@@ -93,7 +93,7 @@ class Logged:
         return [judgement(one, self.require_mbit_per_s) for one in self.passes]
 
     def verdict(self, lane: int) -> str:
-        """What is wrong with the device of this number, or ``ok``."""
+        """The faults of the device of this number, or ``ok``."""
         return verdict(lane, self.passes, self.module["block_bytes"], self.require_mbit_per_s)
 
     @property

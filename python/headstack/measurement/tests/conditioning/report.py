@@ -1,4 +1,4 @@
-"""What the log of a conditioning says: rates over the module, who held it up, and each device's block times."""
+"""Figures from the log of a conditioning: rates over the module, who held it up, and each device's block times."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class Interval:
     """A stretch of the module, streamed over without a break."""
 
     position_bytes: int
-    """Where in the module it begins."""
+    """Its first byte in the module."""
     bytes: int
     elapsed_s: float
-    """Of the pass, up to its end; breaks between sessions are not counted."""
+    """Time of the pass up to its end; breaks between sessions are not counted."""
     duration_s: float
     held_ns: list[int]
     """For each device the time in which it had the stream's oldest block."""
@@ -232,7 +232,7 @@ def passes_of(module: ModuleRecord, lines: Sequence[Line]) -> list[Pass]:
 
 
 def verdict(lane: int, passes: Iterable[Pass], block_bytes: int, require_mbit_per_s: float | None) -> str:
-    """What is wrong with a device, or ``ok``."""
+    """The faults of a device, or ``ok``."""
     faults = [
         f"{one.kind}: {fault}"
         for one in passes

@@ -16,15 +16,15 @@ from headstack.measurement.tests.pts.steady import Window, last_window, steady_s
 STORED = Stored("test report")
 
 ROUND_NS = 60_000_000_000
-"""What the specification gives a measurement."""
+"""Length of a measurement by the specification."""
 
 ACTIVE_RANGES = (100.0, 75.0)
-"""Of the specification: drives of enterprises, and of clients."""
+"""Active ranges of the specification in percent: of enterprise and of client drives."""
 
 DEPTH = 32
 
 FIGURES = ("iops", "mb_per_s", "mean_ms", "p50_ms", "p99_ms", "p999_ms", "max_ms", "requests", "errors")
-"""What is kept of each measurement."""
+"""Columns of the table of results that are kept of each measurement."""
 
 FIELDS = (
     Field("test", "text", "", "the test of the specification"),
@@ -84,7 +84,7 @@ class Settings:
 
 @dataclass
 class Outcome:
-    """What a test came to."""
+    """The rounds of a test."""
 
     plan: Plan
     rounds: list[list[Row]] = field(default_factory=list)
@@ -106,7 +106,7 @@ class Outcome:
 
     @property
     def window(self) -> Window | None:
-        """That one, or else the last."""
+        """The first steady window, or else the last."""
         return self.steady or last_window(self.values)
 
     def window_rounds(self) -> list[list[Row]]:
@@ -138,7 +138,7 @@ class Outcomes:
     """The properties of the target that results store."""
     settings: Settings
     capacity_bytes: int
-    """What counts as the capacity."""
+    """The bytes that count as the capacity."""
     outcomes: list[Outcome] = field(default_factory=list)
     deviations: list[str] = field(default_factory=list)
     """Why the run is none that conforms to the specification."""

@@ -32,7 +32,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Variable:
-    """What is tracked, or shown, of a point."""
+    """A figure of a point that is tracked, or shown."""
 
     column: str
     """In the table of results."""
