@@ -30,7 +30,7 @@ from headstack.measurement.tests.conditioning.session import Conditioning
 from headstack.measurement.tests.pts.outcomes import FIGURES as MEASURED
 from headstack.measurement.tests.pts.outcomes import Outcome, Settings
 from headstack.measurement.tests.pts.picture import overview as pts_picture
-from headstack.measurement.tests.pts.plans import PLANS
+from headstack.measurement.tests.pts.plans import PLANS, Row
 from headstack.measurement.tests.pts.testing import Report as PtsReport
 from headstack.report.figures import Report
 from headstack.report.html import _decided, _given
@@ -91,7 +91,7 @@ def outcomes(values: list[float | None], rounds: int) -> list[Outcome]:
     found = []
     for plan in (plan for plans in PLANS.values() for plan in plans):
         column = itertools.cycle(values)
-        each = [[dict.fromkeys(MEASURED, next(column)) for _ in plan.points] for _ in range(rounds)]
+        each: list[list[Row]] = [[dict.fromkeys(MEASURED, next(column)) for _ in plan.points] for _ in range(rounds)]
         found.append(Outcome(plan, each, written_bytes=0))
     return found
 
@@ -125,10 +125,11 @@ def test_a_window_without_requests_says_so(capsys: pytest.CaptureFixture[str]) -
 def conditioning(folder: Path, **changed: Any) -> Conditioning:
     """A module of two devices whose stretches all have these figures."""
     found = Conditioning.read(made_log(folder / "c.log", [(100.0, 0), (200.0, 1)], count=2))
-    for record in found.records:
-        if record["record"] == "stretch":
-            record.update({name: value for name, value in changed.items() if name in record})
-            for device in record["devices"]:
+    lines: list[Any] = found.lines
+    for line in lines:
+        if line["record"] == "stretch":
+            line.update({name: value for name, value in changed.items() if name in line})
+            for device in line["devices"]:
                 device.update({name: value for name, value in changed.items() if name in device})
     return found
 
@@ -146,9 +147,9 @@ CHANGED: list[dict[str, Any]] = [
 def test_conditionings_of_any_figures_are_drawn_and_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for changed in CHANGED:
         whole = conditioning(tmp_path, **changed)
-        for count in range(1, len(whole.records) + 1):
-            found = Conditioning(whole.records[:count], (None, 0.0, 1e6)[count % 3])
-            if count in (1, len(whole.records)):
+        for count in range(len(whole.lines) + 1):
+            found = Conditioning(whole.module, whole.lines[:count], (0.0, 1e6, None)[count % 3])
+            if count in (0, len(whole.lines)):
                 drawn(conditioning_picture(found))
             strict(found.to_json())
             found.to_csv()
@@ -169,12 +170,12 @@ IMPOSSIBLE_MODULES = [
 def test_a_log_of_figures_that_nothing_measures_is_refused(tmp_path: Path) -> None:
     log = tmp_path / "bad.log"
     for name, value in IMPOSSIBLE:
-        records = conditioning(tmp_path, **{name: value}).records
-        log.write_text("".join(json.dumps(record) + "\n" for record in records))
+        found = conditioning(tmp_path, **{name: value})
+        log.write_text("".join(json.dumps(record) + "\n" for record in (found.module, *found.lines)))
         with pytest.raises(InputError, match="line 2: is not a line of a conditioning log"):
             Conditioning.read(log)
     for name, value in IMPOSSIBLE_MODULES:
-        log.write_text(json.dumps(conditioning(tmp_path).records[0] | {name: value}) + "\n")
+        log.write_text(json.dumps({**conditioning(tmp_path).module, name: value}) + "\n")
         with pytest.raises(InputError, match="line 1: is not a line of a conditioning log"):
             Conditioning.read(log)
 

@@ -79,7 +79,7 @@ def test_a_characterization_without_percentiles_is_to_be_made_again(tmp_path: Pa
 
 def test_a_log_of_an_unknown_version_is_refused(tmp_path: Path) -> None:
     path = made_log(tmp_path / "log", [(100.0, 0)])
-    assert log.read_log(str(path))[0][0]["schema"] == 1
+    assert log.read_log(str(path)).module["schema"] == 1
     path.write_text(path.read_text().replace('"schema":1', '"schema":2').replace('"schema": 1', '"schema": 2'))
     with pytest.raises(hs.InputError, match=r"log: schema 2 of a conditioning log is not known; this build reads 1$"):
         log.read_log(str(path))

@@ -24,6 +24,7 @@ from headstack.results.answers import Drives, Gain
 
 if TYPE_CHECKING:
     from headstack.catalogue.demand import Stated
+    from headstack.results.integrity import Integrity
 from headstack.results.columns import (
     SHOWN,
     SHOWN_OPERATIONS,
@@ -364,7 +365,7 @@ class ResultTable(Tabular):
         said = [f"model error{whose[words]}: {words}" for words in reasons]
         return said + answers.indistinguishable(rows, self._swept)
 
-    def integrity(self, index: int) -> dict[str, Any] | None:
+    def integrity(self, index: int) -> Integrity | None:
         """What the data read in one run were found to be: blocks by class, and the first findings.
 
         ``None`` where nothing was verified.
@@ -373,7 +374,7 @@ class ResultTable(Tabular):
         >>> results.integrity(0) is None
         True
         """
-        found: dict[str, Any] | None = self._native.whole(index)["integrity"]
+        found: Integrity | None = self._native.whole(index)["integrity"]
         return found
 
     def failed_checks(self) -> list[str]:
