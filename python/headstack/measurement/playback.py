@@ -52,7 +52,7 @@ class Prepared:
 def prepare(
     trace: Trace,
     paths: Sequence[str],
-    replays: Sequence[dict[str, Any]],
+    replays: Sequence[Mapping[str, Any]],
     given: Mapping[str, list[str]],
     playback: Playback,
 ) -> Prepared:

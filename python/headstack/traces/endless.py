@@ -25,6 +25,7 @@ from typing import Any
 from headstack._native import InputError
 from headstack.io.json_text import quoted
 from headstack.traces.analysis import Analysis
+from headstack.traces.report_types import ReuseReport, TraceReport
 
 CLOSED_SHARE = 0.9
 """A closed loop has as many requests in flight on average, of the most: as in twins."""
@@ -70,19 +71,18 @@ def scenario_of(found: Analysis) -> str:
     return "".join(f"{key} = {inline(value)}\n" for key, value in head.items()) + "".join(map(table, streams))
 
 
-def clients_of(report: dict[str, Any]) -> int | None:
+def clients_of(report: TraceReport) -> int | None:
     """The clients of a trace that is a closed loop."""
     depth = report["depth"]
-    is_closed = depth is not None and depth["mean"] >= CLOSED_SHARE * depth["max"]
-    return depth["max"] if is_closed else None
+    return depth["max"] if depth is not None and depth["mean"] >= CLOSED_SHARE * depth["max"] else None
 
 
-def span_bytes_of(report: dict[str, Any]) -> int:
+def span_bytes_of(report: TraceReport) -> int:
     """Bytes of all devices, one behind the other."""
     return sum(device["highest_end_bytes"] or 0 for device in report["devices"])
 
 
-def phases(report: dict[str, Any]) -> list[tuple[float, Any]]:
+def phases(report: TraceReport) -> list[tuple[float, Any]]:
     """The rate of each stream, and how its requests arrive."""
     rate_per_s = report["requests_per_s"]
     if rate_per_s is None:
@@ -119,7 +119,7 @@ def nanoseconds(time_s: float) -> str:
     return f"{max(1, round(time_s * 1e9))}ns"
 
 
-def places_of(report: dict[str, Any], workload: dict[str, Any]) -> list[dict[str, float]]:
+def places_of(report: TraceReport, workload: dict[str, Any]) -> list[dict[str, float]]:
     """Parts of the span and their shares: of a device, the bands of its random accesses; of several, the devices."""
     devices = [device for device in report["devices"] if device["highest_end_bytes"]]
     addresses = workload["addresses"]
@@ -129,14 +129,14 @@ def places_of(report: dict[str, Any], workload: dict[str, Any]) -> list[dict[str
     requests = [sum(amount["requests"] for amount in device["operations"].values()) for device in devices]
     places, start_bytes = [], 0
     for device, share in zip(devices, requests, strict=True):
-        end_bytes = start_bytes + device["highest_end_bytes"]
+        end_bytes = start_bytes + (device["highest_end_bytes"] or 0)
         start, end = (100 * at_bytes / span_bytes_of(report) for at_bytes in (start_bytes, end_bytes))
         places.append({"from_percent": start, "to_percent": end, "share_percent": 100 * share / sum(requests)})
         start_bytes = end_bytes
     return places
 
 
-def bands(report: dict[str, Any], places: list[dict[str, float]]) -> list[dict[str, float]]:
+def bands(report: TraceReport, places: list[dict[str, float]]) -> list[dict[str, float]]:
     """Each place's part of each class of blocks, with its share of the accesses."""
     reuse = report["reuse"]
     if reuse is None or reuse["block_bytes"] is None or not reuse["references"]:
@@ -161,7 +161,7 @@ def bands(report: dict[str, Any], places: list[dict[str, float]]) -> list[dict[s
     return made
 
 
-def classes(reuse: dict[str, Any]) -> list[tuple[float, float]]:
+def classes(reuse: ReuseReport) -> list[tuple[float, float]]:
     """The share of the references and the number of blocks of each class, the hottest first."""
     references, curve = reuse["references"], [(0.0, 1.0)]
     curve += [
