@@ -42,6 +42,7 @@ from headstack.traces.synthesis_picture import both
 from headstack.traces.synthesis_types import Made, Misses, Replayed, Scorecard
 from headstack.traces.volume_maps import WAYS, Lun, extents
 from headstack.twin.device import Answers, Requests
+from headstack.twin.hidden import Cell
 from headstack.twin.learning import Calibration
 from headstack.twin.learnt import Learnt, Residual
 from headstack.twin.pictures import of_disk
@@ -347,7 +348,7 @@ def test_volumes_lie_within_the_system_and_apart_or_are_refused() -> None:
 
 
 def proof(values: list[float | None], fits: bool = True) -> Proof:
-    cells = [
+    cells: list[Cell] = [
         {
             "workload": "w",
             "kind": "read",
