@@ -39,8 +39,10 @@ from headstack.report.pages import as_json
 from headstack.report.plain import body_of
 from headstack.traces.synthesis import Synthesis
 from headstack.traces.synthesis_picture import both
+from headstack.traces.synthesis_types import Made, Misses, Replayed, Scorecard
 from headstack.traces.volume_maps import WAYS, Lun, extents
 from headstack.twin.device import Answers, Requests
+from headstack.twin.hidden import Cell
 from headstack.twin.learning import Calibration
 from headstack.twin.learnt import Learnt, Residual
 from headstack.twin.pictures import of_disk
@@ -241,20 +243,27 @@ def test_members_of_any_figures_are_judged() -> None:
 def synthesis(trace: list[float | None], twin: list[float | None], *, sizes: bool = True) -> Synthesis:
     count = min(len(trace), len(twin))
     known = [(one or 0.0, other or 0.0) for one, other in zip(trace, twin, strict=False)]
-    misses = {
+    misses: Misses = {
         "cache_bytes": [4096 << number for number in range(count)] if sizes else [],
         "trace": [one for one, _ in known],
         "twin": [other for _, other in known],
         "max_error": max((abs(one - other) for one, other in known), default=0.0),
         "mean_error": 0.0,
     }
-    times = tuple(itertools.product(("trace", "twin"), ("mean", "p99")))
-    replays = [
-        {"system": "s", "device": "d", "trace_mode": "timed", "twin_mode": "timed"}
-        | {f"{which}_{figure}_ms": pair[which == "twin"] for which, figure in times}
-        for pair in [*zip(trace, twin, strict=False), (None, None), (0.0, 0.0), (1.0, 0.0), (0.0, 1.0)]
+    replays: list[Replayed] = [
+        {
+            "system": "s",
+            "device": "d",
+            "trace_mode": "timed",
+            "trace_mean_ms": one,
+            "trace_p99_ms": one,
+            "twin_mode": "timed",
+            "twin_mean_ms": other,
+            "twin_p99_ms": other,
+        }
+        for one, other in [*zip(trace, twin, strict=False), (None, None), (0.0, 0.0), (1.0, 0.0), (0.0, 1.0)]
     ]
-    card = {
+    card: Scorecard = {
         "requests_per_s": {"trace": trace[0] if trace else None, "twin": twin[0] if twin else None},
         "in_flight": None,
         "misses": misses,
@@ -263,7 +272,13 @@ def synthesis(trace: list[float | None], twin: list[float | None], *, sizes: boo
         ],
         "replays": replays,
     }
-    made = {"requests": 0, "duration_ns": 0, "clients": None, "learnt_requests": 0}
+    made: Made = {
+        "requests": 0,
+        "duration_ns": 0,
+        "clients": None,
+        "learnt_requests": 0,
+        "learnt_clients": None,
+    }
     return Synthesis("t", made, {}, card, ())
 
 
@@ -280,7 +295,14 @@ def test_twins_of_traces_of_any_values_are_drawn_and_written(name: str) -> None:
 
 def test_a_twin_without_figures_says_so() -> None:
     found = synthesis([], [])
-    none = replace(found, scorecard={**(found.scorecard or {}), "misses": None, "dispersion": [], "replays": []})
+    card: Scorecard = {
+        "requests_per_s": {"trace": None, "twin": None},
+        "in_flight": None,
+        "misses": None,
+        "dispersion": [],
+        "replays": [],
+    }
+    none = replace(found, scorecard=card)
     assert "no cache reuse and no bursts to compare" in drawn(both(none))
     write_all_forms(none.to_report())
     strict(none.to_json())
@@ -327,7 +349,7 @@ def test_volumes_lie_within_the_system_and_apart_or_are_refused() -> None:
 
 
 def proof(values: list[float | None], fits: bool = True) -> Proof:
-    cells = [
+    cells: list[Cell] = [
         {
             "workload": "w",
             "kind": "read",

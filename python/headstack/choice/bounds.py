@@ -12,7 +12,7 @@ from headstack.choice.blueprint import Blueprint, system_blueprint
 from headstack.choice.job import Job
 from headstack.choice.simulated import Carried, Points
 from headstack.choice.space import Candidate, Model
-from headstack.prediction.composed import Layout
+from headstack.prediction.composed import Controller, Layout
 from headstack.prediction.request_class import RequestClass
 from headstack.simulation.chunks.chunk import Chunk
 from headstack.simulation.chunks.chunked import finish, rows
@@ -119,7 +119,7 @@ class Bounds:
         data, parity, copies = shape
         unit = dict(candidate.family.settings).get("stripe unit", host.stripe_unit)
         unit_bytes = _native.parse_bytes(unit) if unit else 64 << 10
-        return Layout(candidate.drives, data, parity, copies, unit_bytes, 0.0, {})
+        return Layout(candidate.drives, data, parity, copies, unit_bytes, 0.0, Controller(0.0, 0.0, 1))
 
     def first(self, members: Sequence[Candidate]) -> int:
         """The first of a family, by drives, that the bounds let pass."""

@@ -134,7 +134,7 @@ def _toml(value: Any) -> str:
 @cache
 def recorded_rate(trace: Trace) -> float:
     """Requests a second of a recording."""
-    first_ns, last_ns = trace.info()["summary"]["total"]["arrivals_ns"]
+    first_ns, last_ns = trace.info()["summary"]["total"]["arrivals_ns"] or (0, 0)
     if last_ns <= first_ns:
         raise InputError(f"{', '.join(trace.paths)}: all requests come at once, so that there is no rate; give --rate")
     return float(recorded_requests(trace) / (last_ns - first_ns) * 1e9)

@@ -7,7 +7,7 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, overload
 
@@ -141,7 +141,7 @@ class ResultTable(Tabular):
 
     def __init__(self, native: _native.Results, swept: Sequence[str] = ()) -> None:
         self._native = native
-        self.volumes: list[Row] = []
+        self.volumes: Sequence[Mapping[str, Any]] = []
         """Of a replay with a map: a row for each run and volume."""
         self._swept = [name for name in swept if name not in ("depth", "rate", "seed")]
 
