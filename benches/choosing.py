@@ -163,14 +163,14 @@ def drawn(seed: int, number: int, folder: Path, small: bool, requests: int) -> C
         depth = 2 * pivot.drives
         full = asked([workload], depth=depth, limits=["mean=1h"], capacity=capacity, **options)
         (busy,) = Simulated(full.job).rows([Ask(pivot, 4000, seed=11)])
-        if busy["impossible"] is not None:
-            print(f"{number}: {pivot.name}: impossible: {busy['impossible']}", flush=True)
+        if busy.impossible is not None:
+            print(f"{number}: {pivot.name}: impossible: {busy.impossible}", flush=True)
             continue
-        rate = float(f"{busy['iops'] * load:.3g}")
+        rate = float(f"{busy.figures['iops'] * load:.3g}")
         at = asked([workload], rates=[rate], limits=["mean=1h"], capacity=capacity, **options)
         (usual,) = Simulated(at.job).rows([Ask(pivot, PILOT, seed=12)])
-        value = usual["mean_ms" if figure == "mean" else f"{figure}_ms"]
-        if value is None or usual["saturated"]:
+        value = usual.figures["mean_ms" if figure == "mean" else f"{figure}_ms"]
+        if value is None or usual.saturated:
             continue
         limit = f"{figure}={float(f'{value * slack:.3g}'):.10g}ms"
         return asked([workload], rates=[rate], limits=[limit], capacity=capacity, **options)
@@ -205,11 +205,11 @@ class Long:
         found = pilot
         for requests in LENGTHS:
             rows = runs.rows([Ask(candidate, requests, seed=seed) for seed in SEEDS])
-            values = [one[limit.column] for one in rows]
-            if any(one["saturated"] for one in rows) or None in values:
+            values = [one.figures[limit.column] for one in rows]
+            if any(one.saturated for one in rows) or None in values:
                 return Known(None, None, None, requests, "piles up", True)
             mean, half = _interval(values)
-            if told := next((one["sampling"] for one in rows if one["sampling"]), ""):
+            if told := next((one.sampling for one in rows if one.sampling), ""):
                 # A cache still fills: what is so far is not how it is in service, however alike the four are.
                 found = Known(mean, None, None, requests * len(values), told)
                 continue
@@ -343,7 +343,7 @@ def _bottleneck(long: Long, named: str, best: Candidate) -> tuple[str, str]:
 
     def figures(candidate: Candidate, factor: float = 1.0) -> list[float]:
         return [
-            one[limit.column] or math.inf
+            one.figures[limit.column] or math.inf
             for one in runs.rows([Ask(candidate, LENGTHS[0], factor, seed=seed) for seed in SEEDS])
         ]
 
@@ -390,9 +390,9 @@ def statements(
         longer = max(10 * first.requests, holds_least)
         (now,) = Simulated(choosing.job).rows([Ask(first.candidate, longer, seed=seed + 1000)])
         limits = choosing.job.limits
-        values = [now[limit.column] for limit in limits]
+        values = [now.figures[limit.column] for limit in limits]
         misses = max(
-            math.inf if value is None or now["saturated"] else value / limit.value
+            math.inf if value is None or now.saturated else value / limit.value
             for limit, value in zip(limits, values, strict=True)
         )
         held += misses <= 1

@@ -100,10 +100,12 @@ def test_options_reach_the_analysis(csv: Path) -> None:
     trace = hs.Trace(csv)
     assert trace.analyze(reuse=None).report["reuse"] is None
     by_request = trace.analyze(reuse="request")
+    assert by_request.report["reuse"] is not None
     assert by_request.report["reuse"]["block_bytes"] is None
     # Two other requests between the first and the same again.
     assert [by_request.miss_ratio(cache) for cache in (0, 2, 3, 9)] == [1, 1, 0.75, 0.75]
     coarse = trace.analyze(block="8KiB")
+    assert coarse.report["working_set"] is not None
     assert coarse.report["working_set"]["touched_bytes"] == 16384
     assert [coarse.miss_ratio(cache) for cache in (4096, 8192, 16384)] == [1, 0.75, 0.5]
     assert trace.with_steps("kind=read").analyze().report["requests"] == 3
@@ -119,7 +121,10 @@ def test_a_sample_is_said_to_be_one(headstack: Headstack, tmp_path: Path) -> Non
     assert "re-use of blocks of 4KiB, estimated from 1 block in 4: misses of an LRU cache" in text
     report = hs.Trace(tmp_path / "t.trace").analyze(sample=0.01).report["reuse"]
     # 40,000 blocks in a circle: a third of the uses is of a block used before, at the distance of all others.
+    assert report is not None
     last = report["lru_curve"][-1]
+    assert last["low"] is not None
+    assert last["high"] is not None
     assert last["low"] <= 2 / 3 <= last["high"]
     assert abs(report["distinct"] - 40_000) < 2_000
 
@@ -187,9 +192,9 @@ def test_phases_are_told_by_the_names_of_btt(headstack: Headstack, tmp_path: Pat
     assert "Q2G: queued to got" in told[0]
     assert "G2I, I2D: not recorded" in told[0]
     found = hs.Trace(*(tmp_path / name for name in files)).analyze()
-    assert (
-        found.report["phases"]["all"]["q2g"] | {"count": 1, "mean_ns": 1000.0} == found.report["phases"]["all"]["q2g"]
-    )
+    assert found.report["phases"] is not None
+    q2g = found.report["phases"]["all"]["q2g"]
+    assert (q2g["count"], q2g["mean_ns"]) == (1, 1000.0)
     shown = [figure for section in found.to_report().sections for figure in section.figures]
     (phases,) = (figure for figure in shown if isinstance(figure, Bars) and figure.name == "phases")
     assert phases.groups[0] == "Q2G: queued to got"

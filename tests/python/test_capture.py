@@ -7,12 +7,15 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 import headstack as hs
 from conftest import Attach, Headstack, is_privileged, lacks
+from headstack.traces.trace_types import Captured
+from shapes import differences
 
 TRACEFS = Path("/sys/kernel/tracing")
 COMMAND = [sys.executable, "-c", "from headstack.cli.main import main; main()", "trace", "capture"]
@@ -64,6 +67,21 @@ def test_ctrl_c_keeps_what_was_recorded(captured: str, tmp_path: Path) -> None:
     assert total["bytes"] == {"write": 300 * 4096}
     assert total["responses"] == 300
     assert instances() == before, "the kernel is left as it was found"
+
+
+def test_a_capture_has_the_stated_type(captured: str, tmp_path: Path) -> None:
+    before = instances()
+
+    def write_when_recording() -> None:
+        while not any(is_recording(instance) for instance in instances() - before):
+            time.sleep(0.01)
+        write(captured, 10)
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(write_when_recording)
+        found = hs.capture(captured, tmp_path / "out.parquet", requests=10, time="60s")
+    assert found["requests"] == 10
+    assert list(differences(found, Captured)) == []
 
 
 def test_a_number_of_requests_ends_it(captured: str, tmp_path: Path) -> None:

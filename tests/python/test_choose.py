@@ -317,7 +317,7 @@ def test_no_candidate_is_impossible(store: Path) -> None:
     assert {family.level for family, _ in families} == set(levels.split(","))
     asks = [Ask(one, 1000) for _, own in families for one in {own[0].name: own[0], own[-1].name: own[-1]}.values()]
     assert len(asks) > 60
-    said = {ask.candidate.name: row["impossible"] for ask, row in zip(asks, runs.rows(asks), strict=True)}
+    said = {ask.candidate.name: row.impossible for ask, row in zip(asks, runs.rows(asks), strict=True)}
     assert {name: why for name, why in said.items() if why is not None} == {}
 
 
@@ -334,7 +334,7 @@ def test_a_bound_leaves_out_nothing_that_keeps_up(host: str, level: str, store: 
         runs = choosing.runs(choosing.job)
         runs.store = store
         rows = runs.rows([Ask(one, 4000) for one in own[:first]])
-        assert all(row["saturated"] for row in rows)
+        assert all(row.saturated for row in rows)
     # A hundred times the load is beyond any number of them.
     hopeless = asked(["random-read-4k"], **(JOB | {"rates": [90_000], "hosts": [host], "levels": [level]}))
     bounds = Bounds(hopeless.job, store)
@@ -351,12 +351,14 @@ def test_what_could_not_keep_up_is_asked_for_no_more_than_it_did(store: Path) ->
     runs = over.runs(over.job)
     runs.store = store
     (row,) = runs.rows([Ask(four, 4000)])
-    assert row["saturated"]
-    assert runs.carried.most(four) == row["iops"] < 4000
+    assert row.saturated
+    iops = row.figures["iops"]
+    assert iops is not None
+    assert runs.carried.most(four) == iops < 4000
     larger = [one for one in own if one.drives > 4]
     assert larger
     assert runs.carried.most(larger[0]) == float("inf")
-    for rate, first in ((1.2 * row["iops"], larger[0]), (1.1 * row["iops"], own[0])):
+    for rate, first in ((1.2 * iops, larger[0]), (1.1 * iops, own[0])):
         demand = replace(over.job.demand, rate_per_s=rate, classes=())
         bounds = Bounds(replace(over.job, demand=demand), carried=runs.carried)
         assert own[bounds.first(own)] == first

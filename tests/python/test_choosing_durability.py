@@ -1,4 +1,4 @@
-"""Durability of a choice: against published tables, and another way of counting."""
+"""Durability of a choice, compared with published tables and a simulation of the chain."""
 
 from __future__ import annotations
 
@@ -16,11 +16,9 @@ from headstack.choice.answer import Durability
 from headstack.choice.durability import (
     YEAR_H,
     afr_percent,
-    asymptotic_time_to_loss_years,
     bits_per_error,
     durability_of,
     loss_a_year,
-    loss_a_year_by_windows,
     mean_time_to_loss_years,
     meets_unreadable,
     told,
@@ -45,7 +43,6 @@ def test_the_chain_meets_the_exact_table(
     assert mean_time_to_loss_years(drives, survives, 1.5, rebuild_h) == pytest.approx(years, rel=0.01)
     # The table has two digits of it.
     assert loss_a_year(drives, survives, 1.5, rebuild_h) == pytest.approx(loss, rel=0.025)
-    assert asymptotic_time_to_loss_years(drives, survives, 1.5, rebuild_h) == pytest.approx(years, rel=0.02)
 
 
 def test_the_chain_is_that_of_a_simulation() -> None:
@@ -65,13 +62,6 @@ def test_the_chain_is_that_of_a_simulation() -> None:
     error = math.sqrt(sum((time - mean) ** 2 for time in times)) / len(times)
     assert abs(mean_time_to_loss_years(drives, survives, percent, rebuild_h) - mean) < 3.5 * error
     assert error / mean < 0.01
-
-
-@pytest.mark.parametrize(("survives", "year"), [(3, 7.354e-12), (2, 2.399e-8), (1, 5.545e-5), (0, 7.781e-2)])
-def test_eleven_nines_are_those_of_backblaze(survives: int, year: float) -> None:
-    assert loss_a_year_by_windows(20, survives, 0.405, 6.5 * 24) == pytest.approx(year, rel=1e-3)
-    # With the rate of the fleet in 2024 the nines are fewer.
-    assert loss_a_year_by_windows(20, 3, 1.57, 6.5 * 24) == pytest.approx(1.7e-9, rel=0.03)
 
 
 @pytest.mark.parametrize(
@@ -246,4 +236,4 @@ def test_figures_that_cannot_be_are_refused(asked: tuple[float, ...], message: s
 
 def test_examples_run() -> None:
     assert doctest.testmod(durability).failed == 0
-    assert doctest.testmod(durability).attempted >= 10
+    assert doctest.testmod(durability).attempted >= 8

@@ -35,5 +35,5 @@ def test_flash_spans_and_full_systems_run(drive: str, host: str, level: str, dri
     ((_, (one,)),) = candidates(question.space, question.job, question.book, True).families
     job = replace(question.job, capacity_bytes=int(share * one.usable_bytes))
     (row,) = Simulated(job).rows([Ask(one, 200)])
-    assert row["impossible"] is None
-    assert row["requests"] == 200
+    assert row.impossible is None
+    assert row.requests == 200

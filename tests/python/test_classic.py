@@ -20,10 +20,11 @@ from conftest import CHEETAH, Attach, Headstack, interrupt
 from headstack.measurement.access import Access
 from headstack.measurement.tests.classic.crystal import PROFILES
 from headstack.measurement.tests.classic.figures import POINTS_MAX, Lun, Profile
-from headstack.measurement.tests.classic.fsync import paired
+from headstack.measurement.tests.classic.fsync import SizeFigures, paired
 from headstack.measurement.tests.classic.plateaus import plateaus
 from headstack.measurement.tests.classic.zones import Zones
 from headstack.results import words
+from shapes import differences
 
 MIB = 1 << 20
 NULL = "null:1ms"
@@ -65,7 +66,9 @@ def test_rates_and_access_times_of_a_target_are_its_service_time() -> None:
     assert all(ms >= 1 for _, ms in profile.accesses)
     figures = profile.figures()
     assert figures["megabits_per_s"]["maximum"] == 8 * best
-    assert figures["access"]["p50_ms"] >= 1
+    half_ms = figures["access"]["p50_ms"]
+    assert half_ms is not None
+    assert half_ms >= 1
 
 
 def test_positions_are_spread_from_edge_to_edge_and_parts_do_not_overlap(data: Path) -> None:
@@ -89,7 +92,9 @@ def test_a_simulated_drive_has_the_zones_of_its_description(positions: int) -> N
     # The rate follows the sectors of a track, less what changes of heads and cylinders take.
     for plateau, count in zip(found, sectors, strict=True):
         assert plateau.level / found[0].level == pytest.approx(count / sectors[0], rel=0.02)
-    assert 4 < profile.figures()["access"]["mean_ms"] < 8
+    mean_ms = profile.figures()["access"]["mean_ms"]
+    assert mean_ms is not None
+    assert 4 < mean_ms < 8
     assert len(profile.accesses) == 100
 
 
@@ -162,6 +167,7 @@ def test_small_systems_and_profiles_without_points_are_no_crash() -> None:
 def test_reports_begin_with_what_came_out(data: Path) -> None:
     waited = hs.latency(NULL, count=20, interval="0s")
     half = waited.statistics()["p50_ms"]
+    assert half is not None
     answer = waited.report().summary.split("\n\n")[0]
     assert f"20 reads of 4KiB, half within {words.time(half)}, the longest " in answer
     # Of twenty requests nobody knows what one in a hundred takes.
@@ -195,6 +201,7 @@ def test_statistics_are_those_of_the_requests() -> None:
     assert numbers["mean_ms"] == pytest.approx(mean)
     assert numbers["mdev_ms"] == pytest.approx((sum((ms - mean) ** 2 for ms in times) / 200) ** 0.5, rel=1e-3)
     assert min(times) >= 1
+    assert numbers["p50_ms"] is not None
     assert numbers["p50_ms"] >= 1
     assert 0 < numbers["iops"] <= 1000
     bins = test.histogram()
@@ -250,7 +257,11 @@ def test_what_is_measured_is_the_write_and_its_flush() -> None:
     test = hs.fsync(NULL, sizes=["2300B", "8KiB"], count=50, limit="3ms")
     assert [(pairs.size_bytes, len(pairs.response_ns)) for pairs in test.pairs] == [(2560, 50), (8192, 50)]
     for row in test.rows():
+        assert list(differences(row, SizeFigures)) == []
+        assert row["p50_ms"] is not None
         assert row["p50_ms"] >= 2
+        assert row["flush_p99_ms"] is not None
+        assert row["max_ms"] is not None
         assert 1 <= row["flush_p99_ms"] < row["max_ms"]
     [run, _] = json.loads(test.to_json())["runs"]
     assert (run["kinds"]["write"]["count"], run["kinds"]["flush"]["count"]) == (50, 50)
@@ -309,6 +320,7 @@ def test_scores_follow_from_queue_and_service_time() -> None:
             most = score.test.queue * score.test.threads * 1000
             assert 0 < row["iops"] <= 1.02 * most
             assert row["mb_per_s"] == pytest.approx(row["iops"] * score.test.size_bytes / 1e6)
+            assert row["latency_us"] is not None
             assert row["latency_us"] >= 1000
 
 

@@ -17,7 +17,6 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -27,6 +26,17 @@ from headstack import _native
 from headstack.cli import output
 from headstack.crash import checks, ext4
 from headstack.crash.minimizing import ddmin, minimized
+from headstack.crash.states import (
+    CoverageCounts,
+    CrashState,
+    KeptExploration,
+    Moment,
+    RecordingSummary,
+    Reproduced,
+    SentChange,
+    TornWrite,
+)
+from shapes import differences
 
 SECTOR = 512
 FLUSH, FUA, DISCARD, MARK = 1, 2, 4, 8
@@ -126,6 +136,28 @@ def test_a_missing_flush_is_found_and_the_write_that_it_takes_is_named(tmp_path:
         # As early as it fails: the count was just sent.
         assert finding.marks == missing.offset_bytes // SECTOR // 2
         assert f"missing: write {missing.number} of 512B at byte {missing.offset_bytes:,}" in str(found)
+
+
+def test_values_of_the_compiled_part_have_their_types(tmp_path: Path) -> None:
+    recording = hs.crash.open(store(3, False, True).to(tmp_path / "log"))
+    assert list(differences(recording.described, RecordingSummary)) == []
+    moments = recording.moments(tear="any")
+    assert moments
+    assert list(differences(moments, list[Moment])) == []
+    request = recording.asked("any", None, "begin", (), 1)
+    search = _native.CrashSearch(recording.native, None, request)
+    found = [state for state in (search.next_state() for _ in range(40)) if state is not None]
+    assert found
+    assert list(differences(found, list[CrashState])) == []
+    assert list(differences(search.coverage(), CoverageCounts)) == []
+    assert list(differences(recording.native.changes([0, 1]), list[SentChange])) == []
+    # The file from which an exploration continues, and its reproducer.
+    kept, reproducers = tmp_path / "state.json", tmp_path / "found"
+    assert recording.explore(check, budget=None, jobs=2, state=kept, reproducers=reproducers)
+    assert list(differences(json.loads(kept.read_text()), KeptExploration)) == []
+    reproduced = hs.crash.open(next(reproducers.iterdir())).reproduced
+    assert reproduced is not None
+    assert list(differences(reproduced, Reproduced)) == []
 
 
 def test_what_was_acknowledged_and_is_lost_is_found(tmp_path: Path) -> None:
@@ -273,10 +305,10 @@ def test_a_minimal_state_misses_as_little_as_can_be() -> None:
 
         assert ddmin(range(12), fails) == guilty
         assert len(tried) < 12 * 12 + 3 * 12
-    torn = {"change": 7, "kept": [[0, 1], [2, 3], [4, 8]]}
-    state = {"events": 9, "missing": [], "torn": [torn]}
+    torn: TornWrite = {"change": 7, "kept": [[0, 1], [2, 3], [4, 8]]}
+    state: CrashState = {"events": 9, "missing": [], "torn": [torn]}
 
-    def tears(state: dict[str, Any]) -> bool:
+    def tears(state: CrashState) -> bool:
         """It takes that the second atom is not there."""
         return any(all(not begin <= 1 < end for begin, end in one["kept"]) for one in state["torn"])
 

@@ -30,7 +30,7 @@ from headstack.measurement.tests.conditioning.session import Conditioning
 from headstack.measurement.tests.pts.outcomes import FIGURES as MEASURED
 from headstack.measurement.tests.pts.outcomes import Outcome, Settings
 from headstack.measurement.tests.pts.picture import overview as pts_picture
-from headstack.measurement.tests.pts.plans import PLANS
+from headstack.measurement.tests.pts.plans import PLANS, Row
 from headstack.measurement.tests.pts.testing import Report as PtsReport
 from headstack.report.figures import Report
 from headstack.report.html import _decided, _given
@@ -39,8 +39,10 @@ from headstack.report.pages import as_json
 from headstack.report.plain import body_of
 from headstack.traces.synthesis import Synthesis
 from headstack.traces.synthesis_picture import both
+from headstack.traces.synthesis_types import Made, Misses, Replayed, Scorecard
 from headstack.traces.volume_maps import WAYS, Lun, extents
 from headstack.twin.device import Answers, Requests
+from headstack.twin.hidden import Cell
 from headstack.twin.learning import Calibration
 from headstack.twin.learnt import Learnt, Residual
 from headstack.twin.pictures import of_disk
@@ -91,7 +93,7 @@ def outcomes(values: list[float | None], rounds: int) -> list[Outcome]:
     found = []
     for plan in (plan for plans in PLANS.values() for plan in plans):
         column = itertools.cycle(values)
-        each = [[dict.fromkeys(MEASURED, next(column)) for _ in plan.points] for _ in range(rounds)]
+        each: list[list[Row]] = [[dict.fromkeys(MEASURED, next(column)) for _ in plan.points] for _ in range(rounds)]
         found.append(Outcome(plan, each, written_bytes=0))
     return found
 
@@ -125,10 +127,11 @@ def test_a_window_without_requests_says_so(capsys: pytest.CaptureFixture[str]) -
 def conditioning(folder: Path, **changed: Any) -> Conditioning:
     """A module of two devices whose stretches all have these figures."""
     found = Conditioning.read(made_log(folder / "c.log", [(100.0, 0), (200.0, 1)], count=2))
-    for record in found.records:
-        if record["record"] == "stretch":
-            record.update({name: value for name, value in changed.items() if name in record})
-            for device in record["devices"]:
+    lines: list[Any] = found.lines
+    for line in lines:
+        if line["record"] == "stretch":
+            line.update({name: value for name, value in changed.items() if name in line})
+            for device in line["devices"]:
                 device.update({name: value for name, value in changed.items() if name in device})
     return found
 
@@ -146,9 +149,9 @@ CHANGED: list[dict[str, Any]] = [
 def test_conditionings_of_any_figures_are_drawn_and_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for changed in CHANGED:
         whole = conditioning(tmp_path, **changed)
-        for count in range(1, len(whole.records) + 1):
-            found = Conditioning(whole.records[:count], (None, 0.0, 1e6)[count % 3])
-            if count in (1, len(whole.records)):
+        for count in range(len(whole.lines) + 1):
+            found = Conditioning(whole.module, whole.lines[:count], (0.0, 1e6, None)[count % 3])
+            if count in (0, len(whole.lines)):
                 drawn(conditioning_picture(found))
             strict(found.to_json())
             found.to_csv()
@@ -169,12 +172,12 @@ IMPOSSIBLE_MODULES = [
 def test_a_log_of_figures_that_nothing_measures_is_refused(tmp_path: Path) -> None:
     log = tmp_path / "bad.log"
     for name, value in IMPOSSIBLE:
-        records = conditioning(tmp_path, **{name: value}).records
-        log.write_text("".join(json.dumps(record) + "\n" for record in records))
+        found = conditioning(tmp_path, **{name: value})
+        log.write_text("".join(json.dumps(record) + "\n" for record in (found.module, *found.lines)))
         with pytest.raises(InputError, match="line 2: is not a line of a conditioning log"):
             Conditioning.read(log)
     for name, value in IMPOSSIBLE_MODULES:
-        log.write_text(json.dumps(conditioning(tmp_path).records[0] | {name: value}) + "\n")
+        log.write_text(json.dumps({**conditioning(tmp_path).module, name: value}) + "\n")
         with pytest.raises(InputError, match="line 1: is not a line of a conditioning log"):
             Conditioning.read(log)
 
@@ -240,20 +243,27 @@ def test_members_of_any_figures_are_judged() -> None:
 def synthesis(trace: list[float | None], twin: list[float | None], *, sizes: bool = True) -> Synthesis:
     count = min(len(trace), len(twin))
     known = [(one or 0.0, other or 0.0) for one, other in zip(trace, twin, strict=False)]
-    misses = {
+    misses: Misses = {
         "cache_bytes": [4096 << number for number in range(count)] if sizes else [],
         "trace": [one for one, _ in known],
         "twin": [other for _, other in known],
         "max_error": max((abs(one - other) for one, other in known), default=0.0),
         "mean_error": 0.0,
     }
-    times = tuple(itertools.product(("trace", "twin"), ("mean", "p99")))
-    replays = [
-        {"system": "s", "device": "d", "trace_mode": "timed", "twin_mode": "timed"}
-        | {f"{which}_{figure}_ms": pair[which == "twin"] for which, figure in times}
-        for pair in [*zip(trace, twin, strict=False), (None, None), (0.0, 0.0), (1.0, 0.0), (0.0, 1.0)]
+    replays: list[Replayed] = [
+        {
+            "system": "s",
+            "device": "d",
+            "trace_mode": "timed",
+            "trace_mean_ms": one,
+            "trace_p99_ms": one,
+            "twin_mode": "timed",
+            "twin_mean_ms": other,
+            "twin_p99_ms": other,
+        }
+        for one, other in [*zip(trace, twin, strict=False), (None, None), (0.0, 0.0), (1.0, 0.0), (0.0, 1.0)]
     ]
-    card = {
+    card: Scorecard = {
         "requests_per_s": {"trace": trace[0] if trace else None, "twin": twin[0] if twin else None},
         "in_flight": None,
         "misses": misses,
@@ -262,7 +272,13 @@ def synthesis(trace: list[float | None], twin: list[float | None], *, sizes: boo
         ],
         "replays": replays,
     }
-    made = {"requests": 0, "duration_ns": 0, "clients": None, "learnt_requests": 0}
+    made: Made = {
+        "requests": 0,
+        "duration_ns": 0,
+        "clients": None,
+        "learnt_requests": 0,
+        "learnt_clients": None,
+    }
     return Synthesis("t", made, {}, card, ())
 
 
@@ -279,7 +295,14 @@ def test_twins_of_traces_of_any_values_are_drawn_and_written(name: str) -> None:
 
 def test_a_twin_without_figures_says_so() -> None:
     found = synthesis([], [])
-    none = replace(found, scorecard={**(found.scorecard or {}), "misses": None, "dispersion": [], "replays": []})
+    card: Scorecard = {
+        "requests_per_s": {"trace": None, "twin": None},
+        "in_flight": None,
+        "misses": None,
+        "dispersion": [],
+        "replays": [],
+    }
+    none = replace(found, scorecard=card)
     assert "no cache reuse and no bursts to compare" in drawn(both(none))
     write_all_forms(none.to_report())
     strict(none.to_json())
@@ -326,7 +349,7 @@ def test_volumes_lie_within_the_system_and_apart_or_are_refused() -> None:
 
 
 def proof(values: list[float | None], fits: bool = True) -> Proof:
-    cells = [
+    cells: list[Cell] = [
         {
             "workload": "w",
             "kind": "read",

@@ -330,7 +330,8 @@ def test_loops_that_verify_are_one_job_in_json(tmp_path: Path) -> None:
     text = f"[w]\nfilename={tmp_path}/w\nsize=64k\nbs=4k\nrw=randwrite\nverify=crc32c\nloops=3\n"
     results = hs.measure_jobs(job_file(tmp_path, text))
     assert [row["requests"] for row in results] == [16, 16, 16]
-    assert [(results.integrity(run) or {})["checked"] for run in range(3)] == [16, 16, 16]
+    judged = [results.integrity(run) for run in range(3)]
+    assert [one and one["checked"] for one in judged] == [16, 16, 16]
     [job] = json.loads(results.to_fio_json())["jobs"]
     assert (job["write"]["total_ios"], job["read"]["total_ios"], job["groupid"]) == (48, 48, 0)
     once = hs.measure_jobs(job_file(tmp_path, text + "runtime=60\n"), overwrite=True)

@@ -130,19 +130,26 @@ def test_hours_of_self_tests_that_begin_again(tmp_path: Path) -> None:
     assert [test.hours for test in sas.self_tests or ()] == [None]
 
 
+@pytest.mark.parametrize("devices", [5, "smartctl", {"smartctl": 1}, [5]])
+def test_devices_that_are_no_list_of_reports_are_refused(tmp_path: Path, devices: object) -> None:
+    (tmp_path / "other.json").write_text(json.dumps({"devices": devices}))
+    with pytest.raises(hs.InputError, match="not a saved output"):
+        hs.inspect(tmp_path / "other.json")
+
+
 def test_shingled_tracks_and_the_entry_of_the_catalogue(tmp_path: Path, headstack: Headstack) -> None:
     shingled = changed(
         tmp_path, "disk.smartctl.json", model_name="WDC WD40EFAX-68JH4N0", model_family="Western Digital Red (SMR)"
     )
     known = judge(shingled).summary
-    assert known["catalogue_entry"] == "wd-red-4tb-smr"
-    assert known["shingled"] == "smartctl's database calls the family Western Digital Red (SMR)"
+    assert known.catalogue_entry == "wd-red-4tb-smr"
+    assert known.shingled == "smartctl's database calls the family Western Digital Red (SMR)"
     said = headstack("inspect", str(tmp_path / "changed.json")).stdout
     assert "shingled (SMR): smartctl's database calls the family Western Digital Red (SMR)" in said
     assert "wd-red-4tb-smr (headstack drives show wd-red-4tb-smr)" in said
     assert headstack("drives", "show", "wd-red-4tb-smr").returncode == 0
     by_entry = changed(tmp_path, "disk.smartctl.json", model_name="WDC WD40EFAX-68JH4N0", model_family=None)
-    assert judge(by_entry).summary["shingled"] == "the catalogue describes it so (wd-red-4tb-smr)"
+    assert judge(by_entry).summary.shingled == "the catalogue describes it so (wd-red-4tb-smr)"
     for model, entry in (
         ("ST16000NM001G-2KK103", "exos-x16-16tb"),
         ("Samsung SSD 980 1TB", "980-1tb"),
@@ -151,11 +158,9 @@ def test_shingled_tracks_and_the_entry_of_the_catalogue(tmp_path: Path, headstac
         ("WDC WD30EFRX-68N32N0", None),
         ("A disk", None),
     ):
-        assert judge(changed(tmp_path, "disk.smartctl.json", model_name=model)).summary["catalogue_entry"] == entry, (
-            model
-        )
+        assert judge(changed(tmp_path, "disk.smartctl.json", model_name=model)).summary.catalogue_entry == entry, model
     plain = judge(changed(tmp_path, "disk.smartctl.json", model_name="WDC WD40EFRX-68N32N0")).summary
-    assert plain["shingled"] is None
+    assert plain.shingled is None
 
 
 def test_a_note_of_many_devices_is_printed_once(tmp_path: Path, headstack: Headstack) -> None:

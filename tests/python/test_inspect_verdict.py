@@ -71,7 +71,7 @@ def test_a_seagate_full_of_packed_values_passes() -> None:
     assert judgement.verdict == "pass"
     assert any("3 of 6 Gb/s" in reason.what for reason in judgement.reasons)
     assert drive.power_on_hours == 20416
-    assert judgement.summary["last_self_test"] == "Extended offline: Interrupted (host reset)"
+    assert judgement.summary.last_self_test == "Extended offline: Interrupted (host reset)"
 
 
 @pytest.mark.parametrize(
@@ -253,9 +253,9 @@ def test_the_failing_drive_names_every_reason() -> None:
 def test_the_warranty_summary() -> None:
     (drive,) = hs.inspect(SAMPLES / "ssd.smartctl.txt")
     summary = judge(drive).summary
-    assert summary["power_on_hours"] == 31234
-    assert summary["power_cycles"] == 412
-    assert summary["written_bytes"] == 128_849_018_880 * 512
-    assert summary["written_of_capacity"] == pytest.approx(128.82, abs=0.01)
-    assert summary["endurance_used_percent"] == 8
-    assert summary["last_self_test"] is None
+    assert summary.power_on_hours == 31234
+    assert summary.power_cycles == 412
+    assert summary.written_bytes == 128_849_018_880 * 512
+    assert summary.written_of_capacity == pytest.approx(128.82, abs=0.01)
+    assert summary.endurance_used_percent == 8
+    assert summary.last_self_test is None

@@ -20,7 +20,9 @@ from headstack.prediction.predictor import Prediction, load_environment
 from headstack.results.intervals import calibration, conformal
 from headstack.results.intervals.calibration import Cell, ClassScores, Device, Learnt, Load, Refusal
 from headstack.results.intervals.described import described
+from headstack.results.intervals.of_runs import ModelError
 from headstack.simulation import runs
+from shapes import differences
 
 CHEETAH = "cheetah-x15-36lp"
 CELLS = 24
@@ -267,7 +269,13 @@ def test_a_comparison_says_what_lies_within_and_what_cannot_be_told(tmp_path: Pa
     (_, _, cells, *_), *_ = compared.shown()[1]
     assert cells.splitlines()[3].count(" to ") == 1
     row = compared.figures()[0]
-    assert row["predicted_iops_model_low"] < row["measured_iops"] < row["predicted_iops_model_high"]
+    low, middle, high = (
+        row[name] for name in ("predicted_iops_model_low", "measured_iops", "predicted_iops_model_high")
+    )
+    assert isinstance(low, float)
+    assert isinstance(middle, float)
+    assert isinstance(high, float)
+    assert low < middle < high
     assert row["predicted_p99_ms_model_low"] is None
     slow = hs.compare(tmp_path / "measured.json", "wd1200bb")
     assert slow.model_errors() == [within.replace("2 of 2", "0 of 2")]
@@ -441,3 +449,11 @@ def test_arrays_of_flash_are_apart_from_those_of_disks(tmp_path: Any) -> None:
         path.write_text(f'name = "x"\n[[drives]]\ndrive = "{drive}"\ncount = 4\n[[groups]]\nlevel = "raid0"\n')
         assert described(load_system(str(path))).of_class == of_class
         assert of_class in calibration.CLASSES
+
+
+def test_the_error_of_a_model_in_a_result_has_its_type() -> None:
+    known = hs.run("cheetah-x15-36lp", "file-server", depth=4, requests=300).whole(0)["model_error"]
+    refused = hs.run("cheetah-x15-36lp", "file-server", rate=20, requests=300).whole(0)["model_error"]
+    assert known["mean_response_ns"] is not None
+    assert refused["mean_response_ns"] is None
+    assert [*differences(known, ModelError), *differences(refused, ModelError)] == []

@@ -180,7 +180,7 @@ def test_state_and_history_are_written_after_the_outputs(
     done = headstack("judge", str(log), "--html", "v.html", *kept)
     assert done.returncode == 1, done.stderr
     assert f"1 of {DISKS} disks is slow" in done.stdout
-    assert [one["kind"] for one in history(tmp_path / "h.jsonl")] == [SLOW]
+    assert [one.kind for one in history(tmp_path / "h.jsonl")] == [SLOW]
 
 
 def verdict(disk: str, kind: str, **more: object) -> Verdict:
@@ -204,8 +204,8 @@ def test_the_history_has_each_change_with_its_evidence(headstack: Headstack, tmp
     written = [record(path, (one, verdict("b", FINE)), T + n) for n, one in enumerate((fine, slow, slow, fine, fine))]
     assert written == [0, 1, 0, 1, 0]
     entries = history(path)
-    assert [(one["before"], one["kind"], one["at_s"] - T) for one in entries] == [(None, SLOW, 1), (SLOW, FINE, 3)]
-    assert entries[0]["cause"]["evidence"] == "said"
+    assert [(one.before, one.kind, one.at_s - T) for one in entries] == [(None, SLOW, 1), (SLOW, FINE, 3)]
+    assert json.loads(path.read_text().splitlines()[0])["cause"]["evidence"] == "said"
     done = headstack("judge", "--history", str(path))
     assert done.returncode == 0
     assert re.search(r"h +a +slow +fine +why fine", done.stdout)
@@ -213,7 +213,10 @@ def test_the_history_has_each_change_with_its_evidence(headstack: Headstack, tmp
     path.write_text(path.read_text() + '{"headstack_jud')
     assert len(history(path)) == 2
     assert record(path, (slow,), T + 9) == 1
-    assert [one["at_s"] - T for one in history(path)] == [1, 3, 9]
+    assert [one.at_s - T for one in history(path)] == [1, 3, 9]
+    path.write_text('{"headstack_judge_history": 1, "at_s": 1}\n')
+    with pytest.raises(InputError, match="line 1: host is missing"):
+        history(path)
     for foreign in ('{"x": 1}\n', "password: hunter2", "{", '{"x": 1}', "\n", "notes\n{"):
         path.write_text(foreign)
         with pytest.raises(InputError, match=r"line [12]: no entry"):

@@ -379,8 +379,8 @@ def test_a_server_is_asked_window_by_window() -> None:
     assert len(asked) == 3
     assert 'job="node"}' in asked[0]["query"][0]
     # Nothing is lost where windows meet.
-    assert [row["start_s"] for row in rows] == [T + 60 * n for n in range(600)]
-    assert {row["reads"] for row in rows} == {600}
+    assert [row.start_s for row in rows] == [T + 60 * n for n in range(600)]
+    assert {row.figures["reads"] for row in rows} == {600}
 
 
 @contextmanager

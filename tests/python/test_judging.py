@@ -596,7 +596,7 @@ def test_what_is_asked_wrongly_is_refused() -> None:
     with pytest.raises(InputError, match="drive-year"):
         judge(seen, false_alarms_per_drive_year=0.0)
     with pytest.raises(InputError, match="version 7"):
-        judge(seen, state={"version": 7})
+        judge(seen, state={"version": 7})  # type: ignore[arg-type]
 
 
 ZONED = {int(step) for step in np.random.default_rng(8).choice(40, 14, replace=False)}

@@ -3,20 +3,64 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
 
 import pytest
 
 from headstack.live import top
+from headstack.live.status import Device, Fidelity, KindCount, Pass, RaidGroup, Spread, Status
+from shapes import differences
 
 BOUNDS_NS = [1_000_000, 2_000_000, 4_000_000, 8_000_000, 16_000_000]
 
 
-def report(devices: int) -> dict[str, Any]:
+def device(number: int) -> Device:
+    """An idle member, with as many commands as its number."""
+    return {
+        "name": f"d{number}",
+        "state": "idle",
+        "queue": number,
+        "cylinder": number,
+        "cylinders": 24,
+        "head": 0,
+        "dirty_bytes": 0,
+    }
+
+
+def report(devices: int) -> Status:
     """A healthy session with an array."""
-    nothing = {"requests": 0, "bytes": 0, "response_ns": 0, "failed": 0, "buckets": []}
-    late = {f"lateness_{q}_ns": ns for q, ns in (("p50", 8_000), ("p99", 21_000), ("max", 90_000))}
-    group = {"name": "g0", "state": "healthy", "rebuilt_bytes": 0, "of_bytes": 0, "lost_bytes": 0}
+    nothing: KindCount = {"requests": 0, "bytes": 0, "response_ns": 0, "failed": 0, "buckets": []}
+    canary: Spread = {"count": 0, "mean_ns": 0, "p99_ns": 0, "max_ns": 0}
+    fidelity: Fidelity = {
+        "requests": 0,
+        "floor_ns": 0,
+        "lateness_p50_ns": 8_000,
+        "lateness_p99_ns": 21_000,
+        "lateness_p999_ns": 80_000,
+        "lateness_max_ns": 90_000,
+        "lateness_mean_ns": 9_000,
+        "copying_p99_ns": 0,
+        "memory_waits": 0,
+        "memory_wait_mean_ns": 0,
+        "below_floor": 0,
+        "deepest_queue": 0,
+        "scheduling": "shared",
+        "speed": 1.0,
+        "clients": [],
+        "canary": canary,
+        "server": None,
+        "pressure_share": None,
+        "error_ns": None,
+        "valid_above_ns": 1_200_000,
+        "verdict": "valid for latencies above 1.2 ms (and so on)",
+    }
+    group: RaidGroup = {
+        "name": "g0",
+        "level": "raid5",
+        "state": "healthy",
+        "rebuilt_bytes": 0,
+        "of_bytes": 0,
+        "lost_bytes": 0,
+    }
     return {
         "model_ns": 10_000_000_000,
         "outstanding": 3,
@@ -25,19 +69,25 @@ def report(devices: int) -> dict[str, Any]:
         "faults": [],
         "bounds_ns": BOUNDS_NS,
         "kinds": {kind: copy.deepcopy(nothing) for kind in ("read", "write", "trim", "flush")},
-        "fidelity": {"verdict": "valid for latencies above 1.2 ms (and so on)", "valid_above_ns": 1_200_000, **late},
+        "fidelity": fidelity,
+        "memory": {
+            "limit_bytes": 1 << 30,
+            "used_bytes": 0,
+            "peak_bytes": 0,
+            "waiting": 0,
+            "waited": 0,
+            "waited_ns": 0,
+        },
         "gauges": {
-            "devices": [
-                {"name": f"d{n}", "state": "idle", "queue": n, "cylinder": n, "cylinders": 24, "dirty_bytes": 0}
-                for n in range(devices)
-            ],
+            "outstanding": 3,
+            "devices": [device(number) for number in range(devices)],
             "cache": {"bytes": 1 << 30, "dirty_bytes": 1 << 28, "hits": 500, "battery_ok": True},
             "groups": [group],
         },
     }
 
 
-def a_second_later(before: dict[str, Any]) -> dict[str, Any]:
+def a_second_later(before: Status) -> Status:
     """One in which 1,000 reads were answered, of which 990 took 1 to 2 ms, and a rebuild made way."""
     now = copy.deepcopy(before)
     now["model_ns"] += 1_000_000_000
@@ -49,15 +99,20 @@ def a_second_later(before: dict[str, Any]) -> dict[str, Any]:
         "buckets": [0, 990, 0, 10],
     }
     now["faults"] = [
-        {"number": 0, "fault": {"what": "latency-spike"}, "met": 7},
-        {"number": 1, "fault": {"what": "latency-spike"}, "met": 5},
-        {"number": 2, "fault": {"what": "member-fails", "member": "d5"}, "met": 0},
+        {"number": 0, "at_ns": 0, "fault": {"what": "latency-spike"}, "met": 7, "failed": 0},
+        {"number": 1, "at_ns": 0, "fault": {"what": "latency-spike"}, "met": 5, "failed": 0},
+        {"number": 2, "at_ns": 0, "fault": {"what": "member-fails", "member": "d5"}, "met": 0, "failed": 0},
     ]
-    now["gauges"]["devices"][5]["state"] = "rebuilding"
-    now["gauges"]["devices"][6]["state"] = "missing"
-    now["gauges"]["groups"][0] |= {"state": "degraded", "rebuilt_bytes": 25 << 20, "of_bytes": 6025 << 20}
-    before["gauges"]["groups"][0] |= {"rebuilt_bytes": 5 << 20, "of_bytes": 6025 << 20}
-    now["gauges"]["cache"]["hits"] = 750
+    gauges, earlier = now["gauges"], before["gauges"]
+    assert gauges is not None
+    assert gauges["cache"] is not None
+    assert earlier is not None
+    gauges["devices"][5]["state"] = "rebuilding"
+    gauges["devices"][6]["state"] = "missing"
+    gauges["groups"][0] |= {"state": "degraded", "rebuilt_bytes": 25 << 20, "of_bytes": 6025 << 20}
+    earlier["groups"][0] |= {"rebuilt_bytes": 5 << 20, "of_bytes": 6025 << 20}
+    gauges["cache"]["hits"] = 750
+    assert list(differences(now, Status)) == []
     return now
 
 
@@ -68,9 +123,12 @@ def frame(devices: int, columns: int = 80, rows: int | None = 24) -> list[str]:
 
 
 def test_a_scrub_that_goes_on_is_told() -> None:
-    group = report(8)["gauges"]["groups"][0]
-    scan = {"kind": "check", "state": "running", "done_bytes": 25, "of_bytes": 100}
-    told = [top.groups([group], [group | {"pass": scan | {"state": state}}], 1.0) for state in ("running", "done")]
+    gauges = report(8)["gauges"]
+    assert gauges is not None
+    [group] = gauges["groups"]
+    running: Pass = {"kind": "check", "state": "running", "done_bytes": 25, "of_bytes": 100}
+    done: Pass = {"kind": "check", "state": "done", "done_bytes": 25, "of_bytes": 100}
+    told = [top.groups([group], [group | {"pass": scan}], 1.0) for scan in (running, done)]
     assert told == [[("group g0: healthy, check at 25.0 %", "")], [("group g0: healthy", "")]]
 
 

@@ -9,12 +9,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import headstack as hs
 from conftest import Headstack, needs_program
+from headstack.results.integrity import Integrity
+from shapes import differences
 
 MIB = 1 << 20
 SIZE = "16MiB"
@@ -103,10 +104,11 @@ def test_what_is_written_to_an_export_is_verified_under_load_and_later(headstack
     assert done.returncode == 1, done.stdout
 
 
-def judged(results: hs.Results) -> dict[str, Any]:
+def judged(results: hs.Results) -> Integrity:
     """What the blocks of the only result were found to be."""
     found = results.integrity(0)
     assert found is not None
+    assert list(differences(found, Integrity)) == []
     assert (found["damaged"], found["lost"]) == (0, 0), found
     return found
 

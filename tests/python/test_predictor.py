@@ -32,6 +32,7 @@ from headstack.prediction.predictor import (
 )
 from headstack.prediction.recorded import Arrival, in_course
 from headstack.prediction.request_class import RequestClass
+from headstack.traces.report_types import PowerBin
 
 KIB = 1024
 COARSE = Axes(
@@ -230,7 +231,7 @@ def test_places_at_random_have_the_range_that_they_lie_in() -> None:
     def beyond(low: int) -> float:
         return (1 - min(1.0, low / 2**30)) ** 2
 
-    seeks = [{"from": 2**n, "count": 1e6 * (beyond(2**n) - beyond(2 ** (n + 1)))} for n in range(9, 30)]
+    seeks: list[PowerBin] = [{"from": 2**n, "count": 1e6 * (beyond(2**n) - beyond(2 ** (n + 1)))} for n in range(9, 30)]
     spread = spread_of_seeks(seeks, 2**30)
     assert spread[0].range_bytes == 2**30
     assert spread[0].share == pytest.approx(1, abs=0.05)

@@ -16,7 +16,8 @@ import pytest
 
 import headstack as hs
 from conftest import CHEETAH, REPOSITORY, Headstack, chromium, needs_program
-from headstack.report.draw import draw, nines
+from headstack.report.draw import draw
+from headstack.report.draw_lines import nines
 from headstack.report.figures import (
     Axis,
     Bars,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -22,6 +22,8 @@ from headstack.prediction.characterization import Characterization
 from headstack.results.results import Results
 from headstack.studies import outcome as study
 from headstack.traces.analysis import Analysis
+from headstack.traces.report_types import TraceReport
+from headstack.traces.trace_types import Meta
 from test_conditioning import made_log
 
 FIXTURES = Path(__file__).parents[2] / "crates" / "result" / "tests" / "fixtures"
@@ -51,7 +53,7 @@ CHARACTERIZATION = characterization.STORED.head | {
     ("kind", "text", "read"),
     [
         ("a characterization", CHARACTERIZATION, Characterization.load),
-        ("an analysis", json.loads(Analysis("t", {}, {}).to_json()), Analysis.load),
+        ("an analysis", json.loads(Analysis("t", cast(Meta, {}), cast(TraceReport, {})).to_json()), Analysis.load),
         ("an inspection", stored.document([]), inspections),
     ],
 )
@@ -79,7 +81,7 @@ def test_a_characterization_without_percentiles_is_to_be_made_again(tmp_path: Pa
 
 def test_a_log_of_an_unknown_version_is_refused(tmp_path: Path) -> None:
     path = made_log(tmp_path / "log", [(100.0, 0)])
-    assert log.read_log(str(path))[0][0]["schema"] == 1
+    assert log.read_log(str(path)).module["schema"] == 1
     path.write_text(path.read_text().replace('"schema":1', '"schema":2').replace('"schema": 1', '"schema": 2'))
     with pytest.raises(hs.InputError, match=r"log: schema 2 of a conditioning log is not known; this build reads 1$"):
         log.read_log(str(path))
@@ -89,7 +91,7 @@ def test_an_analysis_that_says_no_version_is_of_the_first(tmp_path: Path) -> Non
     file = tmp_path / "old.json"
     file.write_text(json.dumps({"trace": "t", "version": "0.1.0", "meta": {"a": 1}, "report": {"b": 2}}))
     found = Analysis.load(file)
-    assert (found.name, found.meta, found.report["b"]) == ("t", {"a": 1}, 2)
+    assert (found.name, dict(found.meta), dict(found.report)["b"]) == ("t", {"a": 1}, 2)
     # What it did not know is empty.
     assert (found.report["timeline"]["bins"], found.report["latency"], found.report["phases"]) == ([], None, None)
     file.write_text(json.dumps(CHARACTERIZATION))

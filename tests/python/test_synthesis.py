@@ -10,12 +10,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 import headstack as hs
 from conftest import CHEETAH, REPOSITORY, SHARED, Headstack, lacks
 from headstack.traces import endless
+from headstack.traces.report_types import ReuseReport, TraceReport
 
 MSR = REPOSITORY / "crates" / "trace" / "samples" / "msr.csv"
 DISKSIM = SHARED / "traces" / "disksim" / "ascii.trace"
@@ -122,6 +124,7 @@ def test_a_real_trace_has_a_twin(tmp_path: Path) -> None:
         lacks("data", f"no sample traces in {SHARED}")
     found = hs.synthesize(hs.Trace(DISKSIM, steps=["first=30000"]), tmp_path / "twin.parquet")
     assert found.scorecard is not None
+    assert found.scorecard["misses"] is not None
     assert found.scorecard["misses"]["max_error"] < 0.02
     for row in found.scorecard["replays"]:
         assert row["twin_mean_ms"] == pytest.approx(row["trace_mean_ms"], rel=0.1)
@@ -166,6 +169,7 @@ def test_a_closed_loop_is_a_scenario_of_as_many_clients(tmp_path: Path) -> None:
     assert twin.made["clients"] == 4
     assert "outstanding = 4" in (tmp_path / "c.toml").read_text(encoding="utf-8")
     assert twin.scorecard is not None
+    assert twin.scorecard["misses"] is not None
     assert twin.scorecard["misses"]["max_error"] < 0.05
 
 
@@ -177,7 +181,7 @@ def test_phases_have_the_dispersion_at_every_scale() -> None:
 
     bins_s = [10 ** (step / 3) for step in range(-9, 7)]
     scales = [{"bin_ns": round(one * 1e9), "index_of_dispersion": dispersion(parts, one)} for one in bins_s]
-    found = endless.phases({"requests_per_s": rate_per_s, "arrivals": {"scales": scales}})
+    found = endless.phases(cast(TraceReport, {"requests_per_s": rate_per_s, "arrivals": {"scales": scales}}))
     assert sum(rate for rate, _ in found) == pytest.approx(rate_per_s)
     modulated = []
     for rate, process in found:
@@ -190,14 +194,14 @@ def test_phases_have_the_dispersion_at_every_scale() -> None:
 def test_arrivals_without_bursts_are_a_poisson_process() -> None:
     scales = [{"bin_ns": 10**power, "index_of_dispersion": 1.0} for power in range(6, 10)]
     report = {"requests_per_s": 50.0, "arrivals": {"scales": scales}}
-    assert endless.phases(report) == [(50.0, "poisson")]
+    assert endless.phases(cast(TraceReport, report)) == [(50.0, "poisson")]
 
 
 def test_classes_of_blocks_are_those_that_the_misses_tell() -> None:
     # Each of 1,000 blocks as often as the other, so that a cache that holds a part of them misses all but that part.
     curve = [{"cache": cache, "miss_ratio": 1 - cache / 1_000} for cache in range(50, 1_000, 50)]
     reuse = {"references": 10_000_000, "distinct": 1_000.0, "lru_curve": curve}
-    found = endless.classes(reuse)
+    found = endless.classes(cast(ReuseReport, reuse))
     assert sum(share for share, _ in found) == pytest.approx(1)
     assert sum(blocks for share, blocks in found if share > 0.01) == pytest.approx(1_000, rel=0.1)
 

@@ -41,6 +41,7 @@ def test_parts_are_the_bytes_of_one_pass_and_done_once(
 ) -> None:
     trace = hs.Trace(*days, steps=["kind=read,write", "fold=36GB"])
     whole = trace.analyze()
+    assert whole.report["depth"] is not None
     assert whole.report["depth"]["max"] > 10
     assert whole.report["requests"] == FILES * REQUESTS
     heard: list[int] = []

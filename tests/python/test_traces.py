@@ -130,6 +130,7 @@ def test_what_is_exported_is_imported_again(csv: Path, tmp_path: Path, format: s
     total = again["summary"]["total"]
     assert total["requests"] == {"read": 2, "write": 1}
     assert total["bytes"] == {"read": 69632, "write": 512}
+    assert total["arrivals_ns"] is not None
     assert total["arrivals_ns"][1] - total["arrivals_ns"][0] == 100_000_000
 
 

@@ -15,6 +15,7 @@ from headstack.report.figures import Lines, Table
 from headstack.results.intervals import calibration
 from headstack.results.intervals.calibration import Learnt, Load
 from headstack.twin import proof
+from headstack.twin.hidden import Cell
 from headstack.twin.proof import Proof
 from headstack.twin.report import report_of
 
@@ -22,9 +23,16 @@ from headstack.twin.report import report_of
 def proofs(family: str, count: int, seed: int, first: int = 0) -> Iterator[Proof]:
     """Device N is off by N % in all that is asked of it; the last does not fit."""
     for number in range(first, first + count):
-        cells = [
-            {"workload": name, "kind": "read", "depth": depth, "size_bytes": 4096, "figure": figure}
-            | {"log_ratio": 0.01 * number, "spread": 0.0}
+        cells: list[Cell] = [
+            {
+                "workload": name,
+                "kind": "read",
+                "depth": depth,
+                "size_bytes": 4096,
+                "figure": figure,
+                "log_ratio": 0.01 * number,
+                "spread": 0.0,
+            }
             for name, depth in (("reads alone", 1), ("reads", 16))
             for figure in calibration.FIGURES
         ]

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, assert_never
 
 if TYPE_CHECKING:
     from headstack.report.figures import Asked
 
 Says = Literal["meets", "does not", "cannot tell"]
-"""What is known of a limit with the stated confidence."""
+"""The verdict on a limit, or on all limits of a system."""
+
+
+def is_decided(says: Says) -> bool:
+    """Whether a verdict is known, either way."""
+    match says:
+        case "meets" | "does not":
+            return True
+        case "cannot tell":
+            return False
+    assert_never(says)
 
 
 @dataclass(frozen=True)
@@ -20,10 +30,10 @@ class Verdict:
     """As it was asked: ``p99=20ms``, ``read.mean=5ms``, ``iops=4000``; degraded: ``p99=20ms while rebuilding``."""
     says: Says
     unit: str
-    """Of what follows: ``ms``, ``1/s`` or ``MB/s``."""
+    """The unit of the figures that follow: ``ms``, ``1/s`` or ``MB/s``."""
     limit_value: float
     value: float | None
-    """What the simulation came to; ``None`` where requests pile up without end."""
+    """The simulated figure; ``None`` where requests pile up without end."""
     low: float | None
     """From here to ``high`` the long run lies (95 %, the sampling error alone); ``None`` where that is not known."""
     high: float | None
@@ -31,7 +41,7 @@ class Verdict:
     """From here to ``model_high`` nine of ten devices lie; ``None`` where the model's error is not known."""
     model_high: float | None = None
     why: str = ""
-    """Where it cannot be told, why; else empty."""
+    """The reason of a verdict that is undecided; else empty."""
     requests: int = 0
     """How many were simulated for it."""
 
@@ -43,17 +53,17 @@ class Part:
     item: str
     quantity: float
     usd: float
-    """Of one."""
+    """The price of one."""
     date: str
     """When it was the price; empty for an assumption."""
     source: str
     unit: str = ""
-    """What one is: ``month`` of a volume, ``kWh``; empty of a piece."""
+    """The unit that is priced: ``month`` of a volume, ``kWh``; empty for a piece."""
 
 
 @dataclass(frozen=True)
 class Durability:
-    """What is expected to be lost, by failure rates that are put in: no figure is better than these."""
+    """The losses to expect at the failure rates that are put in: no figure is better than these."""
 
     afr_percent: float
     """Drives that fail a year, as it was put in."""
@@ -81,35 +91,35 @@ class Choice:
     spares: int
     level: str
     settings: tuple[tuple[str, str], ...]
-    """What else was varied: ``("cache", "8GiB")``."""
+    """Other values that were varied: ``("cache", "8GiB")``."""
     cost: float
-    """What was to be least: dollars, watts, bays or milliseconds."""
+    """The value of the objective: dollars, watts, bays or milliseconds."""
     usd: float
-    """What it costs to buy, and to run over the years that were asked for."""
+    """Dollars to buy it, and to run it over the requested years."""
     parts: tuple[Part, ...]
     usable_bytes: int
     bays: int
     watts: float
-    """Of its drives at work, by their data sheets."""
+    """Power of its active drives, by their data sheets."""
     survives: int
     """Drives that may fail, whichever they are."""
     verdicts: tuple[Verdict, ...]
     says: Says
-    """Of all limits together."""
+    """The verdict on all limits together."""
     bottleneck: str = ""
     """The part whose relief shortens the response most; where parts were not tried, the busiest."""
     busy_percent: float | None = None
     relief_percent: float | None = None
     """By how much a tenth less time in it shortens the response; ``None`` where parts were not tried."""
     rate_per_s: float | None = None
-    """What was offered, or done in a closed loop."""
+    """Requests a second that were offered, or completed in a closed loop."""
     rate_at_limit: float | None = None
     """The most at which all limits hold; ``None`` where nobody asked, or the load has no rate."""
     breaks_first: str = ""
-    """What gives way when the load grows: a limit, by which component."""
+    """The limit that is exceeded first when the load grows, and the component that causes it."""
     durability: Durability | None = None
     model_error: str = ""
-    """What is known of the error of the model."""
+    """The error of the model, in words."""
     toml: str = field(default="", repr=False)
     """The array's file: for ``run``, ``serve`` and ``sweep``."""
     costs: tuple[float, ...] = ()
@@ -127,16 +137,16 @@ class Choice:
 
 @dataclass(frozen=True)
 class Relaxed:
-    """What a constraint costs: the choice where it is a tenth looser."""
+    """The cost of a constraint: the choice where it is 10 % looser."""
 
     constraint: str
     """``p99=20ms``, ``capacity=40TB``, ``survive=2``."""
     to: str
     """``22 ms``, ``36 TB``, ``1``."""
     best: str | None
-    """What wins then; ``None`` where nothing does still."""
+    """The system that wins then; ``None`` where none does."""
     saves: float
-    """Of what is to be least; 0 where nothing changes."""
+    """In the unit of the objective; 0 where nothing changes."""
     is_binding: bool
     """Whether another system wins."""
 
@@ -168,14 +178,14 @@ class Reason:
 
 @dataclass(frozen=True)
 class Answer:
-    """What is to be taken, and why."""
+    """The system to take, and the reasons."""
 
     question: tuple[str, ...]
     """The job and the space in words, a line each."""
     objective: str
     """``usd``, ``watts``, ``bays``, ``p99`` …"""
     unit: str
-    """Of the objective: ``$``, ``W``, ``bays``, ``ms``."""
+    """The unit of the objective: ``$``, ``W``, ``bays``, ``ms``."""
     best: Choice | None
     """The least that meets every limit; ``None`` where nothing does."""
     runners_up: tuple[Choice, ...]
@@ -185,11 +195,11 @@ class Answer:
     upgrade: Choice | None
     """The cheapest of all that were looked at that carries a tenth more load or more than the best."""
     frontier: tuple[Choice, ...]
-    """Where several objectives were asked for: those that nothing else beats in all of them."""
+    """For several objectives: the systems that no other beats in all of them."""
     looked_at: tuple[Choice, ...]
     """All that were simulated, by cost: the points of the picture."""
     nearest: Choice | None
-    """Where nothing meets every limit, what comes nearest."""
+    """The system that comes nearest, where none meets every limit."""
     relaxed: tuple[Relaxed, ...]
     sensitivity: tuple[Sensitivity, ...]
     alike: tuple[str, ...]

@@ -19,7 +19,7 @@ from headstack.choice.simulated import Ask
 LOOSER = 0.1
 """By so much a constraint is relaxed to see what it costs."""
 HEADROOM_REQUESTS = 8000
-"""Of each run that looks for the most load that a system takes."""
+"""Requests of each run that looks for the highest load that a system takes."""
 FACTORS = (1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
 """Loads that are tried first, as factors of the job's. Small steps first: a system far beyond what it can carry takes
 long to simulate, since its queues have no end."""
@@ -62,8 +62,8 @@ def loads(question: Question, tested: Sequence[Tested]) -> dict[str, tuple[float
                 else:
                     high[number] = factor
                     row = rows[place]
-                    is_told = row["bottleneck"] and some[number].family.model is not None
-                    busy = f" ({row['bottleneck']} {row['utilisation_percent']:.0f} % busy)" if is_told else ""
+                    is_told = row.bottleneck and some[number].family.model is not None
+                    busy = f" ({row.bottleneck} {row.figures['utilisation_percent']:.0f} % busy)" if is_told else ""
                     why[number] = f"{question.job.limits[worst].text}{busy}"
 
     for factor in FACTORS:
@@ -76,7 +76,7 @@ def loads(question: Question, tested: Sequence[Tested]) -> dict[str, tuple[float
 
 
 def relaxed(question: Question, plain: Tested) -> list[Relaxed]:
-    """What wins where a constraint is a tenth looser, and what that saves."""
+    """The winner where a constraint is 10 % looser, and the saving, for each constraint."""
     told = []
     for constraint, to, job in relaxations(question):
         wins = plainly(question, job, question.book, below=question.key(plain))

@@ -6,18 +6,18 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from headstack._native import parse_duration_ns
 from headstack.choice.job import Job
+from headstack.choice.run_rows import RunRow
 from headstack.choice.simulated import Ask, Simulated
 from headstack.choice.space import Candidate
 from headstack.io.values import rate_bytes_per_s
 
 RELIEF = 0.9
-"""Of its time, a part takes so much when it is eased."""
+"""Factor on the times of a part that is eased."""
 RELIEF_REQUESTS = 16_000
-"""Of each run; all have the same requests, so that their differences are known better than their figures."""
+"""Requests of each run; all have the same ones, so that their differences are known better than their figures."""
 CONTROLLER = "array processors"
 DRIVES = "drives"
 """Components of arrays, as results call them."""
@@ -49,26 +49,26 @@ def bottlenecks(runs: Simulated, job: Job, some: Sequence[Candidate]) -> list[Bo
     if not is_closed:
         asks += [Ask(some[number], requests, RELIEF) for number in tried]
     others = runs.rows(asks)
-    found = [Bottleneck(row["bottleneck"] or "", row["utilisation_percent"], row["iops"]) for row in rows]
+    found = [Bottleneck(row.bottleneck, row.figures["utilisation_percent"], row.figures["iops"]) for row in rows]
     column = next((limit.column for limit in job.limits if limit.is_most and not limit.kind), "mean_ms")
     for place, number in enumerate(tried):
         row = rows[number]
         under_less = row if is_closed else others[len(tried) + place]
-        now, by_controller, at_less = (one[column] for one in (row, others[place], under_less))
-        if None not in (now, by_controller, at_less) and now > 0:
+        now, by_controller, at_less = (one.figures[column] for one in (row, others[place], under_less))
+        if now is not None and by_controller is not None and at_less is not None and now > 0:
             found[number] = _slowest(row, now, now - by_controller, now - RELIEF * at_less)
     return found
 
 
-def _slowest(row: dict[str, Any], now: float, of_controller: float, of_all: float) -> Bottleneck:
+def _slowest(row: RunRow, now: float, of_controller: float, of_all: float) -> Bottleneck:
     """Of the controller, and of the drives with their links. All of it in a tenth less time is the same as a tenth less
     load in a time that runs a tenth slower, so that these are what the controller leaves of that."""
     of_rest = of_all - of_controller
-    busiest, busy_percent = row["bottleneck"] or "", row["utilisation_percent"]
+    busiest, busy_percent = row.bottleneck, row.figures["utilisation_percent"]
     of_drives = DRIVES if busiest in ("", CONTROLLER) else busiest
     name = CONTROLLER if of_controller > of_rest else of_drives
     saves_percent = 100 * max(of_controller, of_rest) / now
-    return Bottleneck(name, busy_percent if name == busiest else None, row["iops"], saves_percent)
+    return Bottleneck(name, busy_percent if name == busiest else None, row.figures["iops"], saves_percent)
 
 
 def with_eased_controller(candidate: Candidate) -> Candidate | None:

@@ -8,20 +8,21 @@ from typing import Any
 
 from headstack import _native
 from headstack._native import Level
+from headstack.choice.blueprint import Blueprint, system_blueprint
 from headstack.choice.job import Job
-from headstack.choice.simulated import Carried, points_asked
+from headstack.choice.simulated import Carried, Points
 from headstack.choice.space import Candidate, Model
-from headstack.prediction.composed import Layout
+from headstack.prediction.composed import Controller, Layout
 from headstack.prediction.request_class import RequestClass
 from headstack.simulation.chunks.chunk import Chunk
 from headstack.simulation.chunks.chunked import finish, rows
 
 SHARES = (1 / 16, 1 / 4, 1.0)
-"""Of a drive, that are tested: the next smaller to what is used of it is taken, on which it is faster."""
+"""Shares of a drive that are tested; the next smaller one than the used share counts, on which it is faster."""
 DEPTH = 64
 REQUESTS = 2000
 OPTIONS = ("range", "depth", "requests", "warm_up", "seed")
-"""Of a test."""
+"""Options of a test."""
 SLACK = 2.0
 """How much more than that a drive of an array may carry: commands are shorter than requests, the write after a read
 goes to the same place, and what a controller writes back is sorted. A bound must drop nothing that may do, so it is
@@ -45,7 +46,7 @@ class Bounds:
 
     @property
     def rate_per_s(self) -> float | None:
-        """What must be carried; ``None`` where nothing says how much."""
+        """Requests a second that must be carried; ``None`` where the job does not say."""
         if self.job.demand.rate_per_s is not None:
             return self.job.demand.rate_per_s
         return max((limit.value for limit in self.job.limits if limit.figure == "iops"), default=None)
@@ -62,19 +63,19 @@ class Bounds:
         chunks: list[Chunk] = []
         keys: list[tuple[Any, ...]] = []
         for model in models:
-            system = _native.system_blueprint(model.drive.path or model.name, [])
+            system = system_blueprint(model.drive.path or model.name)
             for is_read in sorted({one.is_read for one in self.classes}):
-                told = points_asked(model.name, system, self._mix(is_read), (), OPTIONS)
-                told["points"] = [
+                points = Points(model.name, system, self._mix(is_read), (), OPTIONS)
+                values = [
                     [f"0%..{100 * share:g}%", str(DEPTH), str(REQUESTS), str(REQUESTS // 4), "1"] for share in SHARES
                 ]
-                chunks.append(Chunk.of(told, len(keys)))
+                chunks.append(Chunk.of(points.asked(values), len(keys)))
                 keys += [(model.name, share, is_read) for share in SHARES]
         paths = finish(iter(chunks), len(keys), store=self.store, executor=self.executor, progress=self.progress)
         found = [row[0] for row in rows(paths, ("iops",))]
         self._rates |= {key: iops for key, iops in zip(keys, found, strict=True) if iops}
 
-    def _mix(self, is_read: bool) -> dict[str, Any]:
+    def _mix(self, is_read: bool) -> Blueprint:
         """The reads or the writes of the job, all at random, as a workload."""
         own = [one for one in self.classes if one.is_read == is_read]
         total = sum(one.share for one in own)
@@ -109,7 +110,7 @@ class Bounds:
         return spent / candidate.drives
 
     def _layout(self, candidate: Candidate) -> Layout | None:
-        """What requests become on its level; ``None`` where that keeps records."""
+        """The layout that turns requests into commands of drives; ``None`` for a level that keeps records."""
         host = candidate.family.host
         assert host is not None
         shape = Level(candidate.level).stripe(candidate.drives // candidate.spans)
@@ -118,7 +119,7 @@ class Bounds:
         data, parity, copies = shape
         unit = dict(candidate.family.settings).get("stripe unit", host.stripe_unit)
         unit_bytes = _native.parse_bytes(unit) if unit else 64 << 10
-        return Layout(candidate.drives, data, parity, copies, unit_bytes, 0.0, {})
+        return Layout(candidate.drives, data, parity, copies, unit_bytes, 0.0, Controller(0.0, 0.0, 1))
 
     def first(self, members: Sequence[Candidate]) -> int:
         """The first of a family, by drives, that the bounds let pass."""

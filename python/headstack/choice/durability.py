@@ -14,12 +14,10 @@ from headstack.catalogue.drive import Drive
 from headstack.choice.answer import Durability
 
 YEAR_H = 8766.0
-"""Of 365.25 days."""
-WINDOWS_YEAR_H = 8760.0
-"""Of 365 days, as Backblaze counts windows (erasure-coding-durability 37f758d)."""
+"""Hours of 365.25 days."""
 
 CLASSES = ("disk", "flash", "volume")
-"""What rates can be put in for, beside the names of drives."""
+"""Classes of drives that rates can be given for, as for names of drives."""
 
 DISK_AFR_PERCENT = 1.57
 """Measured: 4,372 failures of 298,054 disks of Backblaze in 2024; 1.01 to 1.7 in 2021 to 2023, models 0.2 to 11."""
@@ -74,7 +72,8 @@ def bits_per_error(drive: Drive) -> tuple[float, str]:
 
 
 def mean_time_to_loss_years(drives: int, survives: int, afr_percent: float, rebuild_h: float) -> float:
-    """Of one group until more drives fail than it survives, by the exact birth-death chain, one rebuild at a time.
+    """Mean time until more drives of a group fail than it survives, by the exact birth-death chain; drives are rebuilt
+    one at a time.
 
     >>> f"{mean_time_to_loss_years(2, 1, 1.5, 24):.2e}"
     '8.00e+05'
@@ -101,34 +100,6 @@ def loss_a_year(drives: int, survives: int, afr_percent: float, rebuild_h: float
     if groups < 1:
         raise InputError(f"{groups}; 1 or more", key="groups")
     return -math.expm1(-groups / mean_time_to_loss_years(drives, survives, afr_percent, rebuild_h))
-
-
-def asymptotic_time_to_loss_years(drives: int, survives: int, afr_percent: float, rebuild_h: float) -> float:
-    """The formula that is usually printed, right where rebuilds are short against failures: a check of the chain.
-
-    >>> f"{asymptotic_time_to_loss_years(8, 1, 1.5, 24):.1e}"
-    '2.9e+04'
-    """
-    failing_h = _failing_h(drives, survives, afr_percent, rebuild_h)
-    ways = math.prod(drives - failed for failed in range(survives + 1))
-    return 1 / (ways * failing_h ** (survives + 1) * rebuild_h**survives) / YEAR_H
-
-
-def loss_a_year_by_windows(drives: int, survives: int, afr_percent: float, rebuild_h: float) -> float:
-    """The same as Backblaze counts it: windows as long as a rebuild, in each of which too many drives may fail.
-
-    ``afr_percent`` is a rate here, shared evenly over 365 days.
-
-    >>> f"{loss_a_year_by_windows(20, 3, 0.405, 6.5 * 24):.2e}"
-    '7.35e-12'
-    """
-    _failing_h(drives, survives, afr_percent, rebuild_h)
-    failing = afr_percent / 100 * rebuild_h / WINDOWS_YEAR_H
-    lost = math.fsum(
-        math.comb(drives, failed) * failing**failed * (1 - failing) ** (drives - failed)
-        for failed in range(survives + 1, drives + 1)
-    )
-    return -math.expm1(WINDOWS_YEAR_H / rebuild_h * math.log1p(-lost))
 
 
 def meets_unreadable(read_bytes: float, bits_per_error: float) -> float:
@@ -265,7 +236,7 @@ def _field_rate(drive: Drive, of_class: str) -> tuple[float, str]:
 
 
 def _sheet_rate(drive: Drive) -> str:
-    """What the data sheet states, for people; empty where the drive's file has nothing of it."""
+    """The rate of the data sheet in words; empty where the drive's file has none."""
     stated = {value["key"]: value for value in drive.stated}
     for key in ("reliability.afr_percent", "reliability.mtbf_h"):
         if key not in stated:

@@ -12,6 +12,7 @@ from typing import Any
 
 from headstack import _native
 from headstack._native import InputError, format_bytes
+from headstack.choice.blueprint import Blueprint, demand_blueprint
 from headstack.choice.limits import Limit
 from headstack.io.json_text import quoted
 from headstack.prediction.environment import classes_of
@@ -19,19 +20,19 @@ from headstack.prediction.request_class import RequestClass
 from headstack.traces.traces import Trace
 
 OBJECTIVES = {"usd": "$", "watts": "W", "bays": "bays", "latency": "ms"}
-"""What can be least, and its unit."""
+"""Objectives, each with its unit."""
 
 
 @dataclass(frozen=True)
 class Demand:
-    """What the system is put under."""
+    """The load that the system is put under."""
 
     name: str
-    blueprint: dict[str, Any] | None
-    """Of a workload or scenario, as the compiled part takes it; ``None`` of a trace."""
+    blueprint: Blueprint | None
+    """The file of a workload or scenario; ``None`` for a trace."""
     trace: Trace | None
     rate_per_s: float | None
-    """What arrives, whether or not answers come; ``None`` where the workload or scenario says itself what it does."""
+    """Requests a second that arrive in an open loop; ``None`` where the workload or scenario states its own load."""
     depth: int | None
     """Requests outstanding, or clients, instead of what it says itself."""
     source: str
@@ -81,7 +82,7 @@ def demand_of(names: Sequence[str | os.PathLike[str]], rates: Sequence[float] = 
             raise InputError("depth: a recording has its own; give --scale", file=name)
         trace = Trace(path)
         return Demand(path.stem, None, trace, rate or recorded_rate(trace), None, name, ())
-    blueprint = _native.demand_blueprint(name)
+    blueprint = demand_blueprint(name)
     if blueprint["kind"] == "scenario":
         if rate is not None:
             raise InputError("rate: a scenario states its own load; give --scale", file=name)
@@ -105,11 +106,11 @@ def _together(names: list[str], rates: Sequence[float]) -> Demand:
         raise InputError(f"{', '.join(names)}: at once each needs a rate of its own; give --rate {len(names)} times")
     streams = []
     for name, rate in zip(names, rates, strict=True):
-        blueprint = _native.demand_blueprint(name)
+        blueprint = demand_blueprint(name)
         if blueprint["kind"] != "workload":
             raise InputError(f"at once with others a workload is allowed, and this is a {blueprint['kind']}", file=name)
         told = tomllib.loads(blueprint["text"])
-        access: dict[str, Any] = {
+        access: dict[str, object] = {
             key: told[key] for key in ("lines", "addresses", "streams", "stream_turn") if key in told
         }
         access["arrivals"] = {"open": {"rate_per_s": rate, "process": "poisson"}}
@@ -133,7 +134,7 @@ def _toml(value: Any) -> str:
 @cache
 def recorded_rate(trace: Trace) -> float:
     """Requests a second of a recording."""
-    first_ns, last_ns = trace.info()["summary"]["total"]["arrivals_ns"]
+    first_ns, last_ns = trace.info()["summary"]["total"]["arrivals_ns"] or (0, 0)
     if last_ns <= first_ns:
         raise InputError(f"{', '.join(trace.paths)}: all requests come at once, so that there is no rate; give --rate")
     return float(recorded_requests(trace) / (last_ns - first_ns) * 1e9)
@@ -147,14 +148,14 @@ def recorded_requests(trace: Trace) -> int:
 
 @dataclass(frozen=True)
 class Job:
-    """What is to be done, and what the system must be."""
+    """The load to carry, and the requirements on the system."""
 
     demand: Demand
     limits: tuple[Limit, ...]
     capacity_bytes: int
-    """Of data, before compression."""
+    """Bytes of data before compression."""
     reserve_share: float = 0.0
-    """Of the usable capacity, what a file system keeps free."""
+    """Share of the usable capacity that a file system keeps free."""
     compression: float = 1.0
     """Bytes of data for each byte that is stored."""
     survive: int = 0
@@ -213,12 +214,12 @@ class Job:
 
     @property
     def stored_bytes(self) -> int:
-        """What the data take on the system."""
+        """Bytes that the data take on the system."""
         return round(self.capacity_bytes / self.compression)
 
     @property
     def usable_bytes(self) -> int:
-        """What the system must export."""
+        """Bytes that the system must export."""
         return round(self.stored_bytes / (1 - self.reserve_share))
 
     def in_words(self) -> list[str]:

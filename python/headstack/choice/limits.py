@@ -1,25 +1,25 @@
-"""What a job asks of a system: limits on response times and rates, and what a run knows of them."""
+"""The limits of a job on response times and rates, and verdicts on them."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import assert_never
 
 from headstack._native import InputError, parse_duration_ns
 from headstack.catalogue.flash_state import NOT_STEADY
 from headstack.choice.answer import Says, Verdict
+from headstack.choice.run_rows import RunRow
 from headstack.io.values import number, rate_bytes_per_s
 
 PERCENTILES = {"p50": "p50", "p90": "p90", "p95": "p95", "p99": "p99", "p999": "p999", "p99.9": "p999"}
-"""What a run keeps the interval of, by the column's name."""
+"""Percentiles whose intervals a run keeps, by the names of their columns."""
 FORM = "p99=20ms, mean=5ms, read.p99=10ms, iops=4000 and mb_per_s=400 are such"
 FEW_BEYOND = "too few requests beyond it"
-"""What results say where a percentile has no interval since few requests were slower (crates/result)."""
+"""The text of results whose percentile has no interval since few requests were slower (crates/result)."""
 WRITE_CACHE = "data in write caches still changed"
-"""What results say where the interval is not known since a write cache fills, or empties (crates/result)."""
+"""The text of results without an interval since a write cache fills or empties (crates/result)."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Limit:
 
     @property
     def unit(self) -> str:
-        """Of the value."""
+        """The unit of the value."""
         return {"iops": "1/s", "mb_per_s": "MB/s"}.get(self.figure, "ms")
 
     @property
@@ -112,7 +112,7 @@ def limit_of(text: str) -> Limit:
 
 @dataclass(frozen=True)
 class Known:
-    """What runs of one system know of the figure of a limit."""
+    """The figure of a limit by the runs of one system, with its interval."""
 
     value: float | None
     """``None`` where nothing was answered."""
@@ -127,22 +127,20 @@ class Known:
     """Whether no run was possible: ``why`` says why."""
 
 
-def known(limit: Limit, row: Mapping[str, Any]) -> Known:
-    """What the row of a run knows of a limit on all requests. The interval of a rate in a closed loop follows from that
-    of the mean response, by Little's law; an open loop's rate is what is offered, unless requests pile up."""
-    value, requests = row[limit.column], int(row["requests"] or 0)
-    why = row["sampling"] or ""
-    piles_up = bool(row["saturated"])
+def known(limit: Limit, row: RunRow) -> Known:
+    """The figure of a limit on all requests by the row of a run. The interval of a rate in a closed loop follows from
+    that of the mean response, by Little's law; an open loop's rate is the offered one, unless requests pile up."""
+    value, requests, why, piles_up = row.figures[limit.column], row.requests, row.sampling, row.saturated
     if limit.is_most:
         name = limit.column.removesuffix("_ms")
-        low, high = row[f"{name}_low_ms"], row[f"{name}_high_ms"]
+        low, high = row.figures[f"{name}_low_ms"], row.figures[f"{name}_high_ms"]
         if low is None and not why:
             why = FEW_BEYOND
         return Known(value, low, high, requests, why, piles_up)
-    mean, low_ms, high_ms = row["mean_ms"], row["mean_low_ms"], row["mean_high_ms"]
-    if row["rate_per_s"] is not None:
+    mean, low_ms, high_ms = (row.figures[name] for name in ("mean_ms", "mean_low_ms", "mean_high_ms"))
+    if row.figures["rate_per_s"] is not None:
         return Known(value, value, value, requests, "", piles_up) if value is not None else Known(None, None, None, 0)
-    if None in (value, mean, low_ms, high_ms):
+    if value is None or mean is None or low_ms is None or high_ms is None:
         return Known(value, None, None, requests, why, piles_up)
     return Known(value, value * mean / high_ms, value * mean / low_ms, requests, "", piles_up)
 
@@ -187,7 +185,7 @@ def off(limit: Limit, found: Known) -> float:
 
 
 def verdict(limit: Limit, found: Known, model: tuple[float, float] | None = None) -> Verdict:
-    """What is said of a limit, with the error of the model where that is known: both must let it."""
+    """The verdict on a limit, with the error of the model where that is known: both must allow it."""
     says = judged(limit, found)
     if says == "meets" and model is not None:
         holds = model[1] <= limit.value if limit.is_most else model[0] >= limit.value
@@ -211,5 +209,16 @@ def verdict(limit: Limit, found: Known, model: tuple[float, float] | None = None
 
 
 def together(says: list[Says]) -> Says:
-    """Of several limits at once."""
-    return "does not" if "does not" in says else "cannot tell" if "cannot tell" in says else "meets"
+    """The verdict on several limits at once: the worst of theirs."""
+    return max(says, key=_badness, default="meets")
+
+
+def _badness(says: Says) -> int:
+    match says:
+        case "meets":
+            return 0
+        case "cannot tell":
+            return 1
+        case "does not":
+            return 2
+    assert_never(says)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypedDict, Unpack
 
 from headstack._native import InputError, Level, Redundancy, RunError
@@ -18,16 +18,16 @@ FIRST_TIME_S = 4
 STEADY = 0.03
 """A rate is steady where a run twice as long adds no more than this to it, or takes it away."""
 DOUBLINGS = 8
-"""Of the run until its rate is steady: to 17 minutes of simulated time."""
+"""Doublings of the run until its rate is steady: to 17 minutes of simulated time."""
 PLACES = 5
-"""Where on a disk a rebuild is timed, from its outermost zone to its innermost."""
+"""Places on a disk at which a rebuild is timed, from its outermost zone to its innermost."""
 IDLE_RATE_PER_S = 2
 """Requests a second of an array that is as good as idle. Without any, all drives go on in the same turn of theirs for
 ever, which makes a rebuild up to a half quicker or slower than any other beginning."""
 SCHEDULE_S = 3600.0
 """How long a schedule keeps an array rebuilding."""
 RESTARTS = 200
-"""Of a rebuild in one schedule, at most."""
+"""Most restarts of a rebuild in one schedule."""
 FULL_CACHE_BYTES = 256_000_000
 """Cells with one bit of a drive whose larger cache of them is full: a rebuild fills so many in a second or two."""
 FLASH_MAX_BYTES_PER_S = 14e9
@@ -35,7 +35,7 @@ FLASH_MAX_BYTES_PER_S = 14e9
 
 
 class Load(TypedDict, total=False):
-    """What an array does beside rebuilding; options of runs."""
+    """The load of an array while it rebuilds; options of runs."""
 
     rate: Swept
     depth: Swept
@@ -60,29 +60,24 @@ def rebuild_h(system: Array, demand: Demand | None = None, **load: Unpack[Load])
     >>> 5 < hours < 7
     True
     """
-    group = _group_of(system)
+    group = _first_group(system)
     under = "under load" if demand is not None or load else "idle"
-    rebuild = _Rebuild(system, group, demand, load if under != "idle" else {"rate": IDLE_RATE_PER_S})
+    rebuild = _Rebuild(system, group.index, demand, load if under != "idle" else {"rate": IDLE_RATE_PER_S})
     time_s, before, rate = rebuild.steady()
     if not rate:
         return before, f"simulated {under}: all of it"
-    devices = _member_devices(system, system.description["groups"][group])
-    caches = [cache for device in devices if "ssd" in device and (cache := device["ssd"].get("slc_cache"))]
-    cached = max((cache["static_bytes"] + cache["dynamic_bytes"] for cache in caches), default=0)
+    cached = group.cached_bytes
     if FULL_CACHE_BYTES < cached < rebuild.size_bytes:
-        beyond = _Rebuild(_with_small_caches(system), group, demand, rebuild.load)
+        beyond = _Rebuild(_with_small_caches(system), group.index, demand, rebuild.load)
         beyond_s, took_h, slower = beyond.steady(FULL_CACHE_BYTES)
         slower = slower or rebuild.size_bytes / (3600 * took_h)
         hours = (cached / rate + (rebuild.size_bytes - cached) / slower) / 3600
         timed = f"{time_s:g} s of it into cells with one bit, {beyond_s:g} s beyond them"
         return hours, f"simulated {under}: {timed}, the rest at these rates"
-    zones = [device["disk"]["geometry"]["zones"] for device in devices if "disk" in device]
-    if not zones:
+    sizes = group.zone_sectors
+    if not sizes:
         hours = (time_s / 2 + (rebuild.size_bytes - before) / rate) / 3600
         return hours, f"simulated {under}: {time_s:g} s of it, the rest at the rate of their second half"
-    sizes = [
-        zone["sectors_per_track"] * (1 + zone["last_cylinder"] - zone["first_cylinder"]) for zone in max(zones, key=len)
-    ]
     count = min(PLACES, len(sizes))
     places = [number / (count - 1) for number in range(count)] if count > 1 else [0.0]
     slow = [time_s / _headway(rebuild, time_s, place) for place in places]
@@ -130,20 +125,19 @@ def schedule_while_rebuilding(array: Array, failures: int = 1, lasting_s: float 
     >>> print(schedule_while_rebuilding(Array.load("nearline-12-raid6")).splitlines()[3])
     member = "d0"
     """
-    index = _group_of(array)
-    group = array.description["groups"][index]
-    found = _redundancy(group)
+    group = _first_group(array)
+    found = group.redundancy
     if not 1 <= failures <= found.survives:
-        raise InputError(f"{failures}; {group['level']} rebuilds after 1 to {found.survives}", key="failures")
+        raise InputError(f"{failures}; {group.level} rebuilds after 1 to {found.survives}", key="failures")
     names = [member["name"] for member in array.description["members"]]
-    fails = [(0.0, "member-fails", "member", names[member]) for member in group["members"][:failures]]
-    if found.spares and not group["spares"]:
+    fails = [(0.0, "member-fails", "member", names[member]) for member in group.members[:failures]]
+    if found.spares and not group.spares:
         return _schedule(fails)
-    adds = "spare-added", "group", group["name"]
+    adds = "spare-added", "group", group.name
     # Whoever is added is called by the number of members there are.
-    filled, added = (names[group["spares"][0]], 0) if group["spares"] else (f"d{len(names)}", 1)
+    filled, added = (names[group.spares[0]], 0) if group.spares else (f"d{len(names)}", 1)
     events = [*fails, *([(0.0, *adds)] if added else [])]
-    every_s = 0.9 * group["member_bytes"] / _fastest_bytes_per_s(array, group)
+    every_s = 0.9 * group.member_bytes / group.fastest_bytes_per_s
     for number in range(1, min(RESTARTS, math.ceil(lasting_s / every_s) - 1) + 1):
         events += [(number * every_s, "member-fails", "member", filled), (number * every_s, *adds)]
         filled, added = f"d{len(names) + added}", added + 1
@@ -157,35 +151,69 @@ def _schedule(events: Sequence[tuple[float, str, str, str]]) -> str:
     )
 
 
-def _group_of(array: Array) -> int:
-    """The first group that survives a failure."""
-    for index, group in enumerate(array.description["groups"]):
-        if _redundancy(group).survives:
-            return index
-    raise InputError(f"{array.name}: none of its groups survives a failure, so that nothing is rebuilt")
+@dataclass(frozen=True)
+class _Group:
+    """A RAID group of an array, and its member devices."""
+
+    index: int
+    name: str
+    level: str
+    redundancy: Redundancy
+    members: tuple[int, ...]
+    """Numbers of its members in the array."""
+    spares: tuple[int, ...]
+    """Numbers of its spares in the array."""
+    member_bytes: int
+    """Bytes of each member that it uses."""
+    fastest_bytes_per_s: float
+    """The highest rate at which a spare is filled."""
+    cached_bytes: int
+    """The largest cache of cells with one bit of a member; 0 where none has one."""
+    zone_sectors: tuple[int, ...]
+    """Sectors of a surface in each zone of the disk that has most zones; empty where no member is a disk."""
 
 
-def _redundancy(group: dict[str, Any]) -> Redundancy:
-    return Level(group["level"]).redundancy(len(group["members"]), group["spans"])
-
-
-def _member_devices(array: Array, group: dict[str, Any]) -> list[dict[str, Any]]:
-    numbers = {array.description["members"][member]["device"] for member in group["members"]}
-    return [array.description["devices"][number] for number in sorted(numbers)]
-
-
-def _fastest_bytes_per_s(array: Array, group: dict[str, Any]) -> float:
-    """What a spare is filled with at most."""
+def _group(array: Array, index: int) -> _Group:
+    told = array.description["groups"][index]
+    members = tuple(told["members"])
+    numbers = sorted({array.description["members"][member]["device"] for member in members})
+    devices = [array.description["devices"][number] for number in numbers]
+    caches = [cache for device in devices if "ssd" in device and (cache := device["ssd"].get("slc_cache"))]
+    zones = [device["disk"]["geometry"]["zones"] for device in devices if "disk" in device]
+    # Nothing fills a spare faster than the links of flash, the outer zone of disks, and the limit of the array.
     rates = [FLASH_MAX_BYTES_PER_S]
-    devices = _member_devices(array, group)
-    if all("disk" in device for device in devices):
+    if len(zones) == len(devices):
         rates.append(max(_outer_bytes_per_s(device["disk"]) for device in devices))
-    if limit := group["rebuild"]["rate_limit_bytes_per_s"]:
+    if limit := told["rebuild"]["rate_limit_bytes_per_s"]:
         rates.append(limit)
-    return min(rates)
+    return _Group(
+        index=index,
+        name=told["name"],
+        level=told["level"],
+        redundancy=Level(told["level"]).redundancy(len(members), told["spans"]),
+        members=members,
+        spares=tuple(told["spares"]),
+        member_bytes=told["member_bytes"],
+        fastest_bytes_per_s=min(rates),
+        cached_bytes=max((cache["static_bytes"] + cache["dynamic_bytes"] for cache in caches), default=0),
+        zone_sectors=tuple(
+            zone["sectors_per_track"] * (1 + zone["last_cylinder"] - zone["first_cylinder"])
+            for zone in max(zones, key=len, default=())
+        ),
+    )
 
 
-def _outer_bytes_per_s(disk: dict[str, Any]) -> float:
+def _first_group(array: Array) -> _Group:
+    """The first group that survives a failure."""
+    groups = (_group(array, index) for index in range(len(array.description["groups"])))
+    found = next((group for group in groups if group.redundancy.survives), None)
+    if found is None:
+        raise InputError(f"{array.name}: none of its groups survives a failure, so that nothing is rebuilt")
+    return found
+
+
+def _outer_bytes_per_s(disk: Mapping[str, Any]) -> float:
+    """The rate of the outermost zone of a disk."""
     geometry = disk["geometry"]
     sectors = max(zone["sectors_per_track"] for zone in geometry["zones"])
     bytes_a_turn: float = sectors * geometry["physical_sector_bytes"]
@@ -197,12 +225,12 @@ class _Rebuild:
 
     def __init__(self, system: Array, group: int, demand: Demand | None, load: Load) -> None:
         self.system, self.group, self.demand, self.load = system, group, demand, load
-        description = system.description
-        failing = description["groups"][group]["members"][0]
-        self.size_bytes = int(description["groups"][group]["member_bytes"])
-        self.incidents: list[dict[str, Any]] = [{"at_ns": 0, "what": {"member-fails": {"member": failing}}}]
-        if not description["groups"][group]["spares"] and not _redundancy(description["groups"][group]).spares:
-            self.incidents.append({"at_ns": 0, "what": {"spare-added": {"group": group}}})
+        rebuilt = _group(system, group)
+        self.size_bytes = rebuilt.member_bytes
+        faults = [{"member-fails": {"member": rebuilt.members[0]}}]
+        if not rebuilt.spares and not rebuilt.redundancy.spares:
+            faults.append({"spare-added": {"group": group}})
+        self.incidents = [{"at_ns": 0, "what": fault} for fault in faults]
 
     def done(self, time_s: float, place: float = 0.0) -> tuple[float, float]:
         """Bytes rebuilt after so long, and hours that all of it took where it ended; ``place`` is 0 for a rebuild that
@@ -211,7 +239,8 @@ class _Rebuild:
         description["incidents"] = self.incidents
         for device in description["devices"]:
             if "disk" in device:
-                _begin_at(device["disk"]["geometry"], place)
+                geometry = device["disk"]["geometry"]
+                geometry["zones"] = _begun_at(geometry["zones"], place)
         array = replace(self.system, description=description)
         results = run(array, self.demand, time=f"{time_s:g}s", warm_up=0, **self.load)
         told = results.whole(0)
@@ -243,14 +272,13 @@ class _Rebuild:
         return 2 * time_s, before, rate
 
 
-def _begin_at(geometry: dict[str, Any], place: float) -> None:
-    """Lets the blocks of a disk begin in another zone: what lies further out comes last."""
-    zones = geometry["zones"]
+def _begun_at(zones: Sequence[Mapping[str, Any]], place: float) -> list[Mapping[str, Any]]:
+    """The zones of a disk whose blocks begin in another zone: those that are further out come last."""
     first = round(place * (len(zones) - 1))
-    turned = [*zones[first:], *zones[:first]]
+    turned: list[Mapping[str, Any]] = []
     at = 0
-    for zone in turned:
-        cylinders = zone["last_cylinder"] - zone["first_cylinder"]
-        zone["first_cylinder"], zone["last_cylinder"] = at, at + cylinders
-        at += cylinders + 1
-    geometry["zones"] = turned
+    for zone in (*zones[first:], *zones[:first]):
+        last = at + zone["last_cylinder"] - zone["first_cylinder"]
+        turned.append({**zone, "first_cylinder": at, "last_cylinder": last})
+        at = last + 1
+    return turned

@@ -6,12 +6,12 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
+from typing import assert_never
 
 from headstack._native import InputError, version
-from headstack.choice.answer import Answer, Choice, Part, Verdict
+from headstack.choice.answer import Answer, Choice, Part, Says, Verdict
 from headstack.choice.shown import UNBEATEN, ranked
 from headstack.choice.words import (
-    VERDICTS,
     asked,
     decimals_of,
     dollars,
@@ -21,6 +21,7 @@ from headstack.choice.words import (
     interval,
     limit_of,
     remarks,
+    verdict_word,
 )
 from headstack.report.figures import Asked, Axis, Bars, Cell, Figure, Limit, Lines, Mark, Report, Section, Series, Table
 from headstack.report.looks import COLOURS
@@ -29,7 +30,6 @@ from headstack.results.words import number as digits
 FIRST = 3
 """Columns of a table that are always there: what a row is of, its place, its host or its price."""
 OTHERS, OTHER_PARTS = "others", "other parts"
-MARKS: dict[str, Mark] = {"meets": "full", "cannot tell": "open", "does not": "cross"}
 KEY: tuple[tuple[Mark, str], ...] = (
     ("full", "meets every limit"),
     ("open", "cannot tell"),
@@ -39,8 +39,20 @@ WORDS: dict[Mark, str] = {"full": "meet every limit", "open": "cannot be told", 
 AXES = {"usd": "Price ($)", "watts": "Power of drives (W)", "bays": "Bays"}
 
 
+def mark_of(says: Says) -> Mark:
+    """The mark of a system among the points of a figure."""
+    match says:
+        case "meets":
+            return "full"
+        case "cannot tell":
+            return "open"
+        case "does not":
+            return "cross"
+    assert_never(says)
+
+
 def figures(answer: Answer) -> list[Lines | Bars]:
-    """What can be drawn of an answer: ``cost``, a ``frontier`` for each objective after the first, and ``parts``."""
+    """The figures of an answer: ``cost``, a ``frontier`` for each objective after the first, and ``parts``."""
     drawn: list[Lines | Bars] = []
     cost = cost_figure(answer)
     if cost is not None:
@@ -122,7 +134,7 @@ def deciding(answer: Answer) -> Verdict | None:
 
 
 def cost_figure(answer: Answer) -> Lines | None:
-    """What is to be least of all that were simulated, against the figure whose limit decides; ``None`` without any."""
+    """The objective of all simulated systems over the figure whose limit decides; ``None`` without any."""
     limit = deciding(answer)
     if limit is None:
         return None
@@ -145,7 +157,7 @@ def cost_figure(answer: Answer) -> Lines | None:
                 labels=[places.get(one.name, "").replace("?", "") for one, _ in some],
                 low=[verdict.low if one.name in places else None for one, verdict in some],
                 high=[verdict.high if one.name in places else None for one, verdict in some],
-                marks=[MARKS[one.says] for one, _ in some],
+                marks=[mark_of(one.says) for one, _ in some],
                 names=[one.name for one, _ in some],
             )
         )
@@ -180,7 +192,7 @@ def _held(one: Choice, limit: str) -> Verdict | None:
 
 
 def _groups(drawn: Sequence[Choice], ranking: Sequence[str]) -> dict[str, str]:
-    """What has the colour of each point: its drive and level; those of the table before others, and the rest as one."""
+    """The drive and level that give each point its colour; those of the table first, and the rest as one."""
     kinds = {one.name: f"{one.drive} {one.level}".strip() for one in drawn}
     counts = Counter(kinds.values())
     first = list(dict.fromkeys(kinds[name] for name in ranking if name in kinds))
@@ -216,7 +228,7 @@ def frontier_figure(answer: Answer, number: int) -> Lines:
             [one.costs[0] for one in on],
             [one.costs[number] for one in on],
             labels=[_system(one) for one in on],
-            marks=[MARKS[one.says] for one in on],
+            marks=[mark_of(one.says) for one in on],
             names=[one.name for one in on],
         )
     ]
@@ -227,7 +239,7 @@ def frontier_figure(answer: Answer, number: int) -> Lines:
                 [one.costs[0] for one in off],
                 [one.costs[number] for one in off],
                 labels=[places.get(one.name, "").replace("?", "") for one in off],
-                marks=[MARKS[one.says] for one in off],
+                marks=[mark_of(one.says) for one in off],
                 names=[one.name for one in off],
             )
         )
@@ -244,7 +256,7 @@ def frontier_figure(answer: Answer, number: int) -> Lines:
 
 
 def parts_figure(answer: Answer) -> Bars | None:
-    """What the price of the winner and of the runners-up is made of; ``None`` where no price has parts."""
+    """The parts of the prices of the winner and of the runners-up; ``None`` where no price has parts."""
     rows = [(place, one) for place, one in ranked(answer) if one.parts]
     if not rows:
         return None
@@ -321,7 +333,7 @@ def _told(verdict: Verdict | None) -> list[Cell]:
     if verdict is None:
         return [None, None]
     between = interval(verdict)
-    return [figure(verdict) + (f" ({between})" if between else ""), VERDICTS[verdict.says]]
+    return [figure(verdict) + (f" ({between})" if between else ""), verdict_word(verdict.says)]
 
 
 def _figures(verdict: Verdict | None) -> list[Cell]:
@@ -329,7 +341,7 @@ def _figures(verdict: Verdict | None) -> list[Cell]:
         return [None, None, None, None]
     decimals = decimals_of(verdict)
     ends = (verdict.value, verdict.low, verdict.high)
-    return [*(None if end is None else round(end, decimals) for end in ends), VERDICTS[verdict.says]]
+    return [*(None if end is None else round(end, decimals) for end in ends), verdict_word(verdict.says)]
 
 
 def _price(one: Choice) -> Table:

@@ -14,6 +14,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import assert_never
 
 from headstack.choice.answer import Says
 from headstack.choice.bounds import Bounds
@@ -22,11 +23,11 @@ from headstack.choice.job import Job
 from headstack.choice.limits import FAR, FILLING, Known, Limit, judged, off, together, verdict
 from headstack.choice.simulated import Ask, Simulated
 from headstack.choice.space import Candidate
-from headstack.results.intervals.of_runs import columns_of
+from headstack.results.intervals.of_runs import ends_of
 from headstack.simulation.shards import Shard
 
 RACE_REQUESTS = 2000
-"""Of the first runs, at least: so many know a 99th percentile to a quarter."""
+"""Fewest requests of the first runs: so many know a 99th percentile to 25 %."""
 GROWTH = 4
 """Each further run of a candidate is so many times as long."""
 PLAIN_REQUESTS = 8_000
@@ -52,7 +53,7 @@ Key = tuple[float, float, str]
 
 @dataclass(frozen=True)
 class Tested:
-    """What is known of a candidate."""
+    """A candidate and its verdicts."""
 
     candidate: Candidate
     known: tuple[Known, ...]
@@ -64,14 +65,14 @@ class Tested:
     models: tuple[tuple[float, float] | None, ...] = ()
     """By limit, from where to where nine of ten devices lie; empty where nobody asked."""
     model_error: str = ""
-    """What is known of the error of the model."""
+    """The error of the model, in words."""
     is_lost: bool = False
     """Whether no limit is known to be missed, and data are lost more often than they may be."""
 
 
 @dataclass
 class Found:
-    """What a search has come to."""
+    """The result of a search."""
 
     meets: list[Tested] = field(default_factory=list)
     """By cost."""
@@ -82,7 +83,14 @@ class Found:
 
     def of(self, says: Says) -> list[Tested]:
         """Those of which so much is known."""
-        return {"meets": self.meets, "does not": self.fails, "cannot tell": self.undecided}[says]
+        match says:
+            case "meets":
+                return self.meets
+            case "does not":
+                return self.fails
+            case "cannot tell":
+                return self.undecided
+        assert_never(says)
 
     @property
     def best(self) -> Tested | None:
@@ -272,7 +280,7 @@ class Search:
         return sorted(high.items())
 
     def _raced(self, candidates: Sequence[Candidate]) -> list[Tested]:
-        """What short runs say: whether a limit is missed by far."""
+        """Verdicts by short runs: whether a limit is missed by far."""
         tested = []
         for one in self._at(candidates, self._first):
             misses = self._misses(one)
@@ -335,7 +343,7 @@ class Search:
         return replace(longest, says=says)
 
     def _valued(self, candidates: Sequence[Candidate]) -> list[Tested]:
-        """What single runs say, by their figures; by longer ones where these come near to a limit."""
+        """Verdicts by the figures of single runs; by longer ones where these come near to a limit."""
         found = []
         for one in self._at(candidates, self._plain):
             figures = one
@@ -360,16 +368,16 @@ class Search:
         told = self._simulated.model_error(Ask(one.candidate, one.requests))
         if told is None:
             return one
-        columns = columns_of(told)
+        columns = ends_of(told)
         models: list[tuple[float, float] | None] = []
         for limit in self._limits:
             name = limit.column.removesuffix("_ms")
             unit = "_ms" if limit.is_most else ""
             low, high = (columns.get(f"{name}_model_{end}{unit}") for end in ("low", "high"))
             is_known = low is not None and high is not None and not limit.kind and not limit.rebuilding
-            models.append((float(low or 0.0), float(high or 0.0)) if is_known else None)
+            models.append((low or 0.0, high or 0.0) if is_known else None)
         says = together([verdict(*each).says for each in zip(self._limits, one.known, models, strict=True)])
-        return replace(one, says=says, models=tuple(models), model_error=columns["model_error"])
+        return replace(one, says=says, models=tuple(models), model_error=told["learnt_from"])
 
     def least(self, limit: Limit, kinds: int = KINDS) -> Found:
         """Those whose figure of a limit is least, of all that may be had: of each family the one with most drives, as
@@ -393,7 +401,7 @@ class Search:
         return found
 
     def _at(self, candidates: Sequence[Candidate], requests: int) -> list[Tested]:
-        """What is known after so many requests to each; whether the limits hold is not judged."""
+        """The figures after so many requests to each; whether the limits hold is not judged."""
         known = [self._simulated.known(limit, candidates, requests) for limit in self._limits]
         return [
             Tested(candidate, tuple(by_limit[number] for by_limit in known), "cannot tell", requests)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator, Sequence
+from typing import assert_never
 
 from headstack._native import InputError
 from headstack.choice.answer import Answer, Choice, Part, Verdict
 from headstack.choice.words import (
     HOW,
-    VERDICTS,
     amount,
     asked,
     capacity,
@@ -27,6 +27,7 @@ from headstack.choice.words import (
     remarks,
     short,
     verdict_said,
+    verdict_word,
 )
 from headstack.io.columns import Column, Figures, Names, Prose, Words, drawn, folded, not_shown
 from headstack.report.markdown import escaped, table_lines
@@ -36,7 +37,7 @@ EXPLAINED = 8
 UNDECIDED = 3
 """Rows of a table for those that cost less and of which it cannot be told."""
 LINES_MAX = 60
-"""Of a ticket."""
+"""Most lines of a ticket."""
 PARTS, FRONTIER = 8, 6
 """Rows of a ticket's tables."""
 PER_SECOND = "/s"
@@ -124,7 +125,7 @@ def _cells(answer: Answer, rows: Sequence[tuple[str, Choice]], one: Choice) -> l
         cells.append(short(one.cost))
     for limit in _limits(rows):
         verdict = next((v for v in one.verdicts if v.limit == limit.limit), None)
-        cells += ["", ""] if verdict is None else [_figure(verdict), VERDICTS[verdict.says]]
+        cells += ["", ""] if verdict is None else [_figure(verdict), verdict_word(verdict.says)]
     if _any_rate(rows):
         cells.append("" if one.rate_at_limit is None else short(one.rate_at_limit))
         cells.append("" if one.headroom is None else f"{100 * one.headroom:,.0f}")
@@ -209,7 +210,7 @@ def _matches(name: str, asked_for: str, wanted: set[str]) -> bool:
 
 
 def _words(name: str) -> set[str]:
-    """What tells systems apart: ``8``, ``exos-x18-18tb``, ``raid6``; not the small words between."""
+    """The words that distinguish systems: ``8``, ``exos-x18-18tb``, ``raid6``; not the small words between."""
     return set(re.split(r"[\s,]+", name.lower())) - {"", "x", "in", "with", "of"}
 
 
@@ -238,12 +239,17 @@ def _reasons(answer: Answer, one: Choice) -> Iterator[str]:
     best = answer.best
     for verdict in one.verdicts:
         what, value, condition = asked(verdict.limit)
-        if verdict.says == "does not":
-            yield f"{what}{condition} of {value} is not met"
-        elif verdict.says == "cannot tell":
-            yield f"whether {what}{condition} of {value} is met cannot be told" + (
-                f": {verdict.why}" * bool(verdict.why)
-            )
+        match verdict.says:
+            case "meets":
+                pass
+            case "does not":
+                yield f"{what}{condition} of {value} is not met"
+            case "cannot tell":
+                yield f"whether {what}{condition} of {value} is met cannot be told" + (
+                    f": {verdict.why}" * bool(verdict.why)
+                )
+            case _:
+                assert_never(verdict.says)
     if best is None:
         return
     more = one.cost - best.cost

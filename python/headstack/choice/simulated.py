@@ -8,32 +8,29 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from headstack import _native
 from headstack._native import InputError, RunError
 from headstack.catalogue.array import Array
+from headstack.catalogue.options import Spec
 from headstack.catalogue.system import load_system
+from headstack.choice.blueprint import Blueprint
 from headstack.choice.job import Demand, Job, recorded_rate, recorded_requests
 from headstack.choice.limits import Known, Limit, known
 from headstack.choice.rebuilding import schedule_while_rebuilding
+from headstack.choice.run_rows import COLUMNS, RunRow
 from headstack.choice.space import Candidate, Family, array_of, blueprint_of
 from headstack.io.atomic_files import write_text
 from headstack.report.figures import Asked
 from headstack.results.explorer_queries import figures_of
 from headstack.results.intervals.described import described
-from headstack.results.intervals.of_runs import DESCRIBED, bare, model_errors
+from headstack.results.intervals.of_runs import DESCRIBED, ModelError, bare, model_errors
 from headstack.results.results import Results
 from headstack.simulation.chunks.chunk import POINTS_MAX, Chunk, cut
 from headstack.simulation.chunks.chunked import finish, rows, run_chunks
 from headstack.traces.replays import replays_of, specify
 
-COLUMNS = (
-    *("impossible", "failed", "requests", "iops", "mb_per_s", "rate_per_s", "depth", "sampling", "saturated"),
-    *(f"{name}_{end}ms" for name in ("mean", "p50", "p90", "p95", "p99", "p999") for end in ("", "low_", "high_")),
-    *("utilisation_percent", "bottleneck", "watts"),
-)
-"""What is read of each run."""
 SEEDS = 8
 """Runs with other seeds, each an eighth as long, where one run keeps no interval of a figure: of reads alone."""
 STUDENT_975 = 2.365
@@ -45,14 +42,15 @@ PRELOADED_FROM = 8_000
 PRELOAD_MAX = 1_000_000
 """A quarter of a second."""
 PAGE_BYTES = 64 << 10
-"""Of a controller's cache, where its file does not say: as much of it takes a request to a random place."""
+"""Size of a page of a controller's cache whose file does not state it: a random request takes as much."""
 FULL = 0.999
 """A system that is taken to more than this is taken whole: what it exports is known but for roundings to stripes, which
 are below a thousandth, and a range must not end beyond it."""
 REBUILDING = "a member is rebuilt"
-"""What the schedule of faults is called while limits hold that are to hold degraded, too."""
+"""The name of the schedule of faults in runs whose limits must hold while degraded."""
 
-Row = dict[str, Any]
+Key: TypeAlias = tuple[object, ...]
+"""Everything that tells one run from another."""
 Progress = Callable[[int], object]
 
 
@@ -63,19 +61,19 @@ class Ask:
     candidate: Candidate
     requests: int
     factor: float = 1.0
-    """Of the load."""
+    """Factor on the load."""
     rebuilding: bool = False
     seed: int = 1
 
 
 @dataclass
 class Carried:
-    """What systems did that could not keep up: they carry that, and no more."""
+    """The throughput of systems that could not keep up: they carry that, and no more."""
 
     _by_family: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
 
     def note(self, candidate: Candidate, iops: float) -> None:
-        """Of a run in which requests piled up."""
+        """Takes in the throughput of a run in which requests piled up."""
         self._by_family.setdefault(candidate.family.name, []).append((candidate.drives, iops))
 
     def most(self, candidate: Candidate) -> float:
@@ -95,50 +93,52 @@ class Simulated:
     told: Progress | None = None
     """Hears of the runs that are finished."""
     carried: Carried = field(default_factory=Carried)
-    _rows: dict[tuple[Any, ...], Row] = field(default_factory=dict)
+    _rows: dict[Key, RunRow] = field(default_factory=dict)
+    _of_kind: dict[Key, tuple[float | None, bool]] = field(default_factory=dict)
+    """The figure of one kind of request, and whether requests pile up."""
     runs: int = 0
     requests: int = 0
     under_way: float = 0.0
     """Runs' worth of the runs under way that is done: one that preconditions an SSD takes minutes."""
 
-    def rows(self, asks: Sequence[Ask], demand: Demand | None = None) -> list[Row]:
+    def rows(self, asks: Sequence[Ask], demand: Demand | None = None) -> list[RunRow]:
         """The row of each run, in order; what was asked for before is not carried out again."""
         put = demand or self.job.demand
         keys = [self._key(ask, put) for ask in asks]
         missing = {key: ask for key, ask in zip(keys, asks, strict=True) if key not in self._rows}
         if missing:
-            found = {key: _impossible(why) for key, ask in missing.items() if (why := _never_rebuilds(ask))}
+            found = {key: RunRow(impossible=why) for key, ask in missing.items() if (why := _never_rebuilds(ask))}
             possible = {key: ask for key, ask in missing.items() if key not in found}
             if possible:
                 found |= self._replays(possible, put) if put.trace is not None else self._runs(possible, put)
             self._rows |= found
             self._check(missing, found)
             for key, row in found.items():
-                if row["saturated"] and row["iops"] and not missing[key].rebuilding:
-                    self.carried.note(missing[key].candidate, row["iops"])
+                if row.saturated and (iops := row.figures["iops"]) and not missing[key].rebuilding:
+                    self.carried.note(missing[key].candidate, iops)
             self.runs, self.under_way = self.runs + len(missing), 0.0
-            self.requests += sum(int(row["requests"] or 0) for row in found.values())
+            self.requests += sum(row.requests for row in found.values())
             if self.told is not None:
                 self.told(self.runs)
         return [self._rows[key] for key in keys]
 
-    def _check(self, asked: dict[tuple[Any, ...], Ask], found: dict[tuple[Any, ...], Row]) -> None:
+    def _check(self, asked: dict[Key, Ask], found: dict[Key, RunRow]) -> None:
         """Raises ``InputError`` where every run so far was impossible: it is the job that cannot be run then, and not
         the systems that fail it."""
-        if all(row.get("impossible") is not None for row in self._rows.values()):
+        if not self._of_kind and all(row.impossible is not None for row in self._rows.values()):
             key, row = next(iter(found.items()))
-            raise InputError(f"{asked[key].candidate.name}: cannot be put under the job: {row['impossible']}")
+            raise InputError(f"{asked[key].candidate.name}: cannot be put under the job: {row.impossible}")
 
     def known(self, limit: Limit, candidates: Sequence[Candidate], requests: int, factor: float = 1.0) -> list[Known]:
-        """What is known of a limit after so many requests to each of some candidates."""
+        """The figure of a limit after so many requests to each of some candidates."""
         if limit.kind:
             return self._by_kind(limit, candidates, requests, factor)
         rows = self.rows([Ask(one, requests, factor, limit.rebuilding) for one in candidates])
         return [self._known(limit, row, requests) for row in rows]
 
-    def _known(self, limit: Limit, row: Row, requests: int) -> Known:
-        if row["impossible"] is not None:
-            return Known(None, None, None, 0, row["impossible"], impossible=True)
+    def _known(self, limit: Limit, row: RunRow, requests: int) -> Known:
+        if row.impossible is not None:
+            return Known(None, None, None, 0, row.impossible, impossible=True)
         found = known(limit, row)
         trace = self.job.demand.trace
         if trace is not None and requests >= recorded_requests(trace) and not found.piles_up:
@@ -146,7 +146,7 @@ class Simulated:
             return Known(found.value, found.value, found.value, found.requests)
         return found
 
-    def _key(self, ask: Ask, demand: Demand) -> tuple[Any, ...]:
+    def _key(self, ask: Ask, demand: Demand) -> Key:
         return (
             *(
                 ask.candidate.family.path,
@@ -160,7 +160,7 @@ class Simulated:
         )
 
     def footprint_bytes(self, candidate: Candidate) -> int:
-        """What of a system the requests go to: as much as the data take, from its beginning on."""
+        """Bytes of a system that the requests go to: as many as the data take, from its beginning on."""
         whole, stored = candidate.usable_bytes, self.job.stored_bytes
         is_whole = self.job.spread or not stored or stored > FULL * whole
         return whole if is_whole else stored // 4096 * 4096
@@ -198,9 +198,9 @@ class Simulated:
         mean_bytes = sum(one.share * one.size_bytes for one in classes)
         return min(PRELOAD_MAX, math.ceil(1.5 * cache_bytes / max(mean_bytes, PAGE_BYTES)))
 
-    def _runs(self, asked: dict[tuple[Any, ...], Ask], demand: Demand) -> dict[tuple[Any, ...], Row]:
+    def _runs(self, asked: dict[Key, Ask], demand: Demand) -> dict[Key, RunRow]:
         """Runs of a workload or a scenario, those of one file's fields together."""
-        alike: dict[tuple[Any, ...], list[tuple[tuple[Any, ...], Ask, list[str]]]] = {}
+        alike: dict[tuple[str, tuple[str, ...], tuple[str, ...], str], list[tuple[Key, Ask, list[str]]]] = {}
         for key, ask in asked.items():
             fields = ask.candidate.fields()
             options = self._options(ask, demand)
@@ -211,23 +211,25 @@ class Simulated:
                 (key, ask, values)
             )
         chunks: list[Chunk] = []
-        keys: list[tuple[Any, ...]] = []
+        keys: list[Key] = []
         for (_, fields_of, options_of, schedule), members in alike.items():
             family = members[0][1].candidate.family
-            told = _points(family.name, family, demand, fields_of, options_of, schedule)
+            points = _points(family.name, family, demand, fields_of, options_of, schedule)
             # Those of one drive together: a chunk completes each of its drives once.
             members.sort(key=lambda member: member[2])
             for portion in cut(members, _cost_s, POINTS_MAX):
-                chunks.append(Chunk.of(told | {"points": [values for _, _, values in portion]}, len(keys)))
+                chunks.append(Chunk.of(points.asked([values for _, _, values in portion]), len(keys)))
                 keys += [key for key, _, _ in portion]
         paths = finish(
             iter(chunks), len(keys), store=self.store, executor=self.executor, progress=partial(self._hear, len(keys))
         )
-        found = [dict(zip(COLUMNS, row, strict=True)) for row in rows(paths, COLUMNS)]
-        for key, row in zip(keys, found, strict=True):
-            if row["failed"] is not None:
-                raise RunError(f"{asked[key].candidate.name}: {row['failed']}")
-        return dict(zip(keys, found, strict=True))
+        found: dict[Key, RunRow] = {}
+        for key, cells_of_run in zip(keys, rows(paths, COLUMNS), strict=True):
+            cells = dict(zip(COLUMNS, cells_of_run, strict=True))
+            if cells["failed"] is not None:
+                raise RunError(f"{asked[key].candidate.name}: {cells['failed']}")
+            found[key] = RunRow.of(cells)
+        return found
 
     def _hear(self, runs: int, share: float) -> None:
         """Tells of runs under way, of which this share is done."""
@@ -235,17 +237,17 @@ class Simulated:
         if self.told is not None:
             self.told(self.runs)
 
-    def _replays(self, asked: dict[tuple[Any, ...], Ask], demand: Demand) -> dict[tuple[Any, ...], Row]:
+    def _replays(self, asked: dict[Key, Ask], demand: Demand) -> dict[Key, RunRow]:
         """Replays of a recording, those of one length and speed together, which read it once."""
         trace = demand.trace
         assert trace is not None
-        alike: dict[tuple[int, float], list[tuple[tuple[Any, ...], Ask]]] = {}
+        alike: dict[tuple[int, float], list[tuple[Key, Ask]]] = {}
         for key, ask in asked.items():
             if ask.rebuilding:
                 raise InputError(f"{demand.name}: while rebuilding: a recording is replayed in service as usual")
             alike.setdefault((ask.requests, ask.factor), []).append((key, ask))
         recorded = demand.rate_per_s or 1.0
-        found: dict[tuple[Any, ...], Row] = {}
+        found: dict[Key, RunRow] = {}
         for (requests, factor), members in alike.items():
             settings = {
                 "depth": None,
@@ -263,9 +265,7 @@ class Simulated:
             for (key, _), row in zip(members, results, strict=True):
                 if not row["checks_passed"]:
                     raise RunError(f"{row['system']}: a replay failed its own check")
-                found[key] = {"impossible": None, "failed": None} | {
-                    name: row.get(name) for name in COLUMNS if name not in ("impossible", "failed")
-                }
+                found[key] = RunRow.of(row)
         return found
 
     def _by_kind(self, limit: Limit, candidates: Sequence[Candidate], requests: int, factor: float) -> list[Known]:
@@ -300,7 +300,7 @@ class Simulated:
         if demand.trace is not None:
             raise InputError(f"{limit.text}: of a recording, limits are of all requests together", key="limit")
         keys = [(key, *self._key(ask, demand)) for ask in asks]
-        missing = {one: ask for one, ask in zip(keys, asks, strict=True) if one not in self._rows}
+        missing = {one: ask for one, ask in zip(keys, asks, strict=True) if one not in self._of_kind}
         if missing:
             specs = [self._spec(ask, demand) for ask in missing.values()]
             results = run_chunks(specs, store=self.store, executor=self.executor)
@@ -309,25 +309,24 @@ class Simulated:
             for index, (one, row) in enumerate(zip(missing, results, strict=True)):
                 self.requests += int(row["requests"] or 0)
                 value = figures[index]
-                self._rows[one] = {"value": value, "saturated": bool(row["saturated"])}
-        return [(self._rows[one]["value"], self._rows[one]["saturated"]) for one in keys]
+                self._of_kind[one] = (value, bool(row["saturated"]))
+        return [self._of_kind[one] for one in keys]
 
-    def _spec(self, ask: Ask, demand: Demand) -> dict[str, Any]:
+    def _spec(self, ask: Ask, demand: Demand) -> Spec:
         """One run, specified."""
         fields, options = ask.candidate.fields(), self._options(ask, demand)
         schedule = rebuilding_schedule(ask.candidate) if ask.rebuilding else ""
         names_of, options_of = [name for name, _ in fields], [name for name, _ in options]
-        told = _points(ask.candidate.name, ask.candidate.family, demand, names_of, options_of, schedule)
-        told["points"] = [[value for _, value in (*fields, *options)]]
-        (spec,) = _native.specifications(told)
+        points = _points(ask.candidate.name, ask.candidate.family, demand, names_of, options_of, schedule)
+        (spec,) = _native.specifications(points.asked([[value for _, value in (*fields, *options)]]))
         if "system" not in spec:
             raise InputError(f"{ask.candidate.name}: {spec}")
         return spec
 
-    def asked(self, ask: Ask, row: Row) -> Asked:
+    def asked(self, ask: Ask, row: RunRow) -> Asked:
         """How a run is asked for again, and what came of it."""
         candidate, demand = ask.candidate, self.job.demand
-        figures, why = figures_of(row), ""
+        figures, why = figures_of(dict(row.figures)), ""
         if demand.blueprint is None:
             why = "it is the replay of a trace, which the page does not have"
         values = dict([*candidate.fields(), *self._options(ask, demand)])
@@ -335,7 +334,7 @@ class Simulated:
         name = candidate.family.name if host is None else host.name
         return Asked(name, demand.name, values, figures, None, blueprint_of(candidate.family), demand.blueprint, why)
 
-    def model_error(self, ask: Ask) -> dict[str, Any] | None:
+    def model_error(self, ask: Ask) -> ModelError | None:
         """How far the model of a system may be off in a run, as whole results have it."""
         demand = self.job.demand
         (row,) = self.rows([ask])
@@ -343,24 +342,40 @@ class Simulated:
         if demand.trace is not None:
             return None
         spec = self._spec(ask, demand) | {DESCRIBED: described(system)._replace(sample=())}
-        (told,) = model_errors([spec], [row], lambda specs: _native.run(specs))
+        (told,) = model_errors([spec], [row.figures], lambda specs: _native.run(specs))
         return told
 
 
-def points_asked(
-    system: str, blueprint: Any, demand: Any, fields: Sequence[str], options: Sequence[str]
-) -> dict[str, Any]:
-    """What a chunk of points says besides these: which values of a system's file and which options they have."""
-    names = [*fields, *options]
-    return {
-        "system": {"name": system, "part": None, "blueprint": blueprint},
-        "demand": {"blueprint": demand},
-        "fields": names,
-        "kinds": ["system"] * len(fields) + ["option"] * len(options),
-        "columns": names,
-        "units": [None] * len(names),
-        "whole": False,
-    }
+@dataclass(frozen=True)
+class Points:
+    """Runs of one system whose file and options have other values in each."""
+
+    system: str
+    """The name of the system."""
+    blueprint: Blueprint
+    demand: Blueprint | None
+    fields: Sequence[str]
+    """The keys of the system's file that vary."""
+    options: Sequence[str]
+    """The options of runs that vary."""
+    schedule: str = ""
+    """The faults of each run, as a file; empty where there are none."""
+
+    def asked(self, points: Sequence[Sequence[str]]) -> dict[str, object]:
+        """The content of a chunk; each point has a value for each of the fields, then of the options."""
+        names = [*self.fields, *self.options]
+        faults = {"faults": {REBUILDING: faults_of(self.schedule)}} if self.schedule else {}
+        return {
+            "system": {"name": self.system, "part": None, "blueprint": self.blueprint},
+            "demand": {"blueprint": self.demand},
+            "fields": names,
+            "kinds": ["system"] * len(self.fields) + ["option"] * len(self.options),
+            "columns": names,
+            "units": [None] * len(names),
+            "whole": False,
+            "points": points,
+            **faults,
+        }
 
 
 def _points(
@@ -370,10 +385,9 @@ def _points(
     fields: Sequence[str],
     options: Sequence[str],
     schedule: str,
-) -> dict[str, Any]:
-    """The same of candidates of a family, with the faults of a schedule where there is one."""
-    asked = points_asked(name, blueprint_of(family), demand.blueprint, fields, options)
-    return asked | ({"faults": {REBUILDING: faults_of(schedule)}} if schedule else {})
+) -> Points:
+    """Points of candidates of a family."""
+    return Points(name, blueprint_of(family), demand.blueprint, fields, options, schedule)
 
 
 def _never_rebuilds(ask: Ask) -> str:
@@ -385,10 +399,6 @@ def _never_rebuilds(ask: Ask) -> str:
     return (
         "" if ask.candidate.survives else "while rebuilding: its first failed drive loses data, and nothing is rebuilt"
     )
-
-
-def _impossible(why: str) -> Row:
-    return dict.fromkeys(COLUMNS) | {"impossible": why}
 
 
 @cache

@@ -7,7 +7,6 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from typing import Any
 
 from headstack import _native
 from headstack._native import InputError, Level
@@ -15,6 +14,7 @@ from headstack.catalogue.array import Array
 from headstack.catalogue.drive import Drive
 from headstack.catalogue.price_list import Price
 from headstack.catalogue.prices import PriceBook
+from headstack.choice.blueprint import Blueprint, system_blueprint
 from headstack.choice.clouds import Offer
 
 HOSTS = ("md-raid6-12x16tb", "server-12-raid6-cache", "md-raid10-8-nvme", "zfs-raidz2-12")
@@ -27,7 +27,7 @@ RELIABLE_BITS = 1e15
 """Bits per unreadable sector from which a sheet of 7,200 rpm is one of a nearline drive: desktop sheets state 1e14."""
 HOURS_A_YEAR = 8766.0
 ASSUMED_W = {"nvme": 10.0, "sas": 8.0, "sata": 4.0}
-"""Of solid-state drives at work whose file states no power, by their interface: between those that do. An estimate."""
+"""Power of active SSDs whose file states none, by their interface: between those that do. An estimate."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Host:
 
     name: str
     path: str
-    blueprint: dict[str, Any] = field(repr=False, compare=False)
+    blueprint: Blueprint = field(repr=False, compare=False)
     takes: tuple[str, ...]
     has_records: bool
     """Whether it keeps records, as OpenZFS does."""
@@ -72,7 +72,7 @@ class Host:
 
 def host_of(name: str, files: Sequence[str], book: PriceBook) -> Host:
     """An array as a host. Raises ``InputError`` where it cannot be one."""
-    blueprint = _native.system_blueprint(name, list(files))
+    blueprint = system_blueprint(name, files)
     called = os.path.basename(name).removesuffix(".toml")
     if blueprint["kind"] != "array":
         raise InputError(f"{name}: is a single drive; an array is allowed, whose drives are replaced", key="host")
@@ -98,7 +98,7 @@ def host_of(name: str, files: Sequence[str], book: PriceBook) -> Host:
 
 
 def classes_of(drive: Drive) -> frozenset[str]:
-    """What a drive is called by."""
+    """The classes that a drive can be named by."""
     told = drive.summary
     if drive.kind == "volume":
         return frozenset({"volume"})
@@ -123,10 +123,10 @@ class Family:
     settings: tuple[tuple[str, str], ...] = ()
     """Stripe unit, cache: as people say it."""
     fields: tuple[tuple[str, str], ...] = ()
-    """What of the host's file has another value."""
+    """Keys of the host's file with other values."""
     offer: Offer | None = None
     base: str = ""
-    """Of a cloud volume, the file whose values it replaces."""
+    """The file whose values a cloud volume replaces."""
 
     @cached_property
     def name(self) -> str:
@@ -147,7 +147,7 @@ class Family:
 
     @property
     def kind(self) -> tuple[str, str, str]:
-        """What tells one kind of answer from another: drive, level, host."""
+        """The kind of an answer: drive, level and host."""
         if self.offer is not None:
             return (self.offer.type, "", "")
         assert self.host is not None
@@ -191,7 +191,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Space:
-    """What a buyer would look at."""
+    """The systems that a buyer considers."""
 
     among: tuple[str, ...] = ()
     """Classes (``nearline``, ``15k``, ``ssd``), names with wildcards, or files of drives; empty for all that have a
@@ -232,14 +232,13 @@ def toml_of(candidate: Candidate) -> str:
     return text
 
 
-def blueprint_of(family: Family) -> dict[str, Any]:
-    """What its file follows from."""
+def blueprint_of(family: Family) -> Blueprint:
+    """The blueprint of its file."""
     if family.host is not None:
         return family.host.blueprint
     return _of_volume(family.base)
 
 
 @cache
-def _of_volume(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = _native.system_blueprint(name, [])
-    return found
+def _of_volume(name: str) -> Blueprint:
+    return system_blueprint(name)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import assert_never
 
-from headstack.choice.answer import Answer, Choice, Durability, Part, Relaxed, Verdict
+from headstack.choice.answer import Answer, Choice, Durability, Part, Relaxed, Says, Verdict, is_decided
 
 MOST_DECIMALS = 9
 FEW = 3
 """Digits of a figure whose interval nobody knows."""
-VERDICTS = {"meets": "met", "does not": "not met", "cannot tell": "cannot tell"}
 HOW = {
     "stated": "by what is stated of them",
     "bound": "by a bound on what their drives can do",
@@ -25,10 +25,10 @@ LISTED = 6
 """Items of a list in a sentence; of more, how many there are."""
 
 WITHOUT = "without"
-"""What a constraint is relaxed to where it is dropped."""
+"""The value of a constraint that is dropped."""
 
 Said = tuple[str, str]
-"""What a sentence is of, and the sentence."""
+"""The subject of a sentence, and the sentence."""
 
 
 # Figures.
@@ -51,7 +51,7 @@ def decimals_of(verdict: Verdict) -> int:
     def blurs(decimals: int) -> bool:
         return any(end != verdict.limit_value and round(end, decimals) == verdict.limit_value for end in ends)
 
-    more = range(1 if verdict.says == "cannot tell" else 3)
+    more = range(3 if is_decided(verdict.says) else 1)
     shown = next((known + extra for extra in more if not blurs(known + extra)), known)
     return min(shown, MOST_DECIMALS)
 
@@ -178,6 +178,18 @@ def limit_of(verdict: Verdict) -> str:
     return per(f"{verdict.limit_value:,.10g}", verdict.unit)
 
 
+def verdict_word(says: Says) -> str:
+    """A verdict on a limit, in the cells of tables."""
+    match says:
+        case "meets":
+            return "met"
+        case "does not":
+            return "not met"
+        case "cannot tell":
+            return "cannot tell"
+    assert_never(says)
+
+
 def verdict_said(verdict: Verdict) -> str:
     """A limit, the figure with its interval, and what is known.
 
@@ -186,16 +198,18 @@ def verdict_said(verdict: Verdict) -> str:
     """
     what, _, condition = asked(verdict.limit)
     if verdict.value is None:
-        return f"{what}{condition}: requests pile up without end, limit {limit_of(verdict)}: {VERDICTS[verdict.says]}"
+        return (
+            f"{what}{condition}: requests pile up without end, limit {limit_of(verdict)}: {verdict_word(verdict.says)}"
+        )
     found = per(figure(verdict), verdict.unit)
     between = interval(verdict)
     reason = f" ({verdict.why})" if verdict.why else ""
     within = f" ({between})" if between else ""
-    return f"{what}{condition} {found}{within}, limit {limit_of(verdict)}: {VERDICTS[verdict.says]}{reason}"
+    return f"{what}{condition} {found}{within}, limit {limit_of(verdict)}: {verdict_word(verdict.says)}{reason}"
 
 
 def price_said(answer: Answer, choice: Choice) -> str:
-    """What was to be least, and the price where that is something else."""
+    """The value of the objective, and the price where that is another one."""
     of_volume = monthly(choice)
     price = dollars(choice.usd) + (f" ({of_volume})" if of_volume else "")
     if answer.unit == "$":

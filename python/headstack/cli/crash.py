@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,7 +17,7 @@ from headstack.cli.completing import Among
 from headstack.cli.files import KEPT, OUTPUT, OUTPUT_FOLDER, SOURCE
 from headstack.cli.formats import output_options
 from headstack.cli.output import Outputs, print_table, progress, say, wide_option
-from headstack.crash.findings import Exploration, as_data
+from headstack.crash.findings import Exploration
 from headstack.crash.recorded import FORMS, TEARS
 from headstack.crash.recording import Recording
 from headstack.crash.recording import open as opened
@@ -29,6 +29,9 @@ from headstack.io.counts import counted
 from headstack.io.tables import to_json
 from headstack.io.terminal import drawable
 from headstack.io.values import whole
+
+if TYPE_CHECKING:
+    from headstack.crash.states import Moment
 
 FOUND = 1
 CHECKS = ("ext4", "btrfs", "sqlite:/", "postgres:/")
@@ -214,7 +217,7 @@ def show(journal: str, tear: str, atom: str | None, start: str, digest: bool, **
         say(recording.digest())
         return
     moments = recording.moments(tear, atom, start)
-    what = recording.described | {"windows": moments}
+    what = {**recording.described, "windows": moments}
     Outputs(given, {"json": shown_as_json}).write(what, lambda: show_words(recording, moments))
 
 
@@ -245,18 +248,17 @@ def is_journal(path: str) -> bool:
 
 
 def as_json(found: Exploration, path: Path | None = None) -> str:
-    """What was found, as JSON."""
-    what = asdict(found) | {"findings": [as_data(finding) for finding in found.findings]}
+    """The result of an exploration as JSON."""
+    return to_json(asdict(found), path)
+
+
+def shown_as_json(what: Mapping[str, object], path: Path | None = None) -> str:
+    """The contents of a journal as JSON."""
     return to_json(what, path)
 
 
-def shown_as_json(what: dict[str, Any], path: Path | None = None) -> str:
-    """What a journal holds, as JSON."""
-    return to_json(what, path)
-
-
-def show_words(recording: Recording, moments: list[dict[str, Any]]) -> None:
-    """What a journal holds, in words and a table of its largest windows."""
+def show_words(recording: Recording, moments: list[Moment]) -> None:
+    """Prints the contents of a journal: its counts, and a table of its largest windows."""
     d = recording.described
     cache = "a volatile cache" if d["has_volatile_cache"] else "no volatile cache"
     say(f"a device of {format_bytes(d['capacity_bytes'])} in blocks of {format_bytes(d['block_bytes'])}, with {cache}")

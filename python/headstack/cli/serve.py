@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from functools import reduce
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -28,12 +28,15 @@ from headstack.io.values import duration_ns
 from headstack.live.serving import SYSTEM_OPTIONS, Live, Serving, endpoints
 from headstack.live.serving import serve as start
 
+if TYPE_CHECKING:
+    from headstack.live.status import Client, Fidelity
+
 CLIENTS_TOLD = 4
 """Clients that the report tells of: those with the most requests."""
 
 
 def system_options(command: Command) -> Command:
-    """What can be varied of the system."""
+    """Adds the options that vary the system."""
     options = (option_of(option) for option in SYSTEM_OPTIONS)
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(list(options)), command)
 
@@ -129,19 +132,19 @@ def serve(
     required_ns = None if require is None else valid_from_ns(require)
     with ExitStack() as stack:
         places = endpoints((*nbd, "stdio") if stdio else nbd)
-        if not any(places.values()) and given["fuse"] is None and not given["ublk"]:
+        if not any(places) and given["fuse"] is None and not given["ublk"]:
             if command is None:
                 raise InputError("nowhere to be found: give --nbd unix:PATH, another ENDPOINT, --fuse DIR or --ublk")
             folder = stack.enter_context(TemporaryDirectory(prefix="headstack-"))
-            places["unix"] = (f"{folder}/nbd",)
+            places = places._replace(unix=(f"{folder}/nbd",))
         outputs = Outputs({"json_path": json_path}, {"json": fidelity_as_json})
         varied = {o.name: given.pop(o.name) for o in SYSTEM_OPTIONS}
         options = {name: text for name, text in varied.items() if text is not None}
-        serving = Serving(**places, **given, options=options)
+        serving = Serving(**places._asdict(), **given, options=options)
         with preconditioning(quiet) as show:
             live = start(system, serving, show)
         # A client on standard output would take words for protocol.
-        out = sys.stderr if places["stdio"] or outputs.has_stdout else sys.stdout
+        out = sys.stderr if places.stdio or outputs.has_stdout else sys.stdout
         code = 0
         try:
             if not quiet:
@@ -158,7 +161,7 @@ def serve(
         if not quiet:
             print("\n".join(report(fidelity)), file=out, flush=True)
         outputs.write(fidelity)
-        if required_ns is not None and not is_valid(fidelity, required_ns):
+        if required_ns is not None and not is_valid(fidelity["valid_above_ns"], required_ns):
             print(f"headstack: --require {require}: {fidelity['verdict']}", file=sys.stderr)
             code = code or 1
     return code
@@ -179,7 +182,7 @@ def preconditioning(quiet: bool) -> Iterator[Callable[[float], object] | None]:
         yield None if quiet else show
 
 
-def fidelity_as_json(fidelity: dict[str, Any], path: Path | None = None) -> str:
+def fidelity_as_json(fidelity: Fidelity, path: Path | None = None) -> str:
     """How true a session was, as JSON."""
     return to_json(fidelity, path)
 
@@ -195,9 +198,9 @@ def valid_from_ns(text: str) -> int:
     return latency_ns
 
 
-def is_valid(fidelity: dict[str, Any], latency_ns: int) -> bool:
-    """Whether a session is valid for latencies from this one on."""
-    return fidelity["valid_above_ns"] is not None and fidelity["valid_above_ns"] <= latency_ns
+def is_valid(valid_above_ns: int | None, latency_ns: int) -> bool:
+    """Whether a session that is valid above a latency is valid for latencies from this one on."""
+    return valid_above_ns is not None and valid_above_ns <= latency_ns
 
 
 def carry_out(command: str, live: Live, serving: Serving) -> int:
@@ -210,7 +213,7 @@ def carry_out(command: str, live: Live, serving: Serving) -> int:
 
 
 def greeting(live: Live, serving: Serving) -> list[str]:
-    """What is served, and where clients find it."""
+    """The lines that a session begins with: the system, and the addresses of its exports."""
     names = [name for name, _ in live.exports]
     total = sum(length for _, length in live.exports)
     luns = "" if len(names) == 1 else f" in {len(names)} exports ({', '.join(names)})"
@@ -241,19 +244,22 @@ def is_loopback(place: str) -> bool:
 
 
 def addresses(live: Live, serving: Serving) -> list[str]:
-    """Where clients of NBD find the first export."""
+    """The addresses of the first export for clients of NBD."""
     name = "" if len(live.exports) == 1 else live.exports[0][0]
     scheme = "nbds" if serving.tls_required else "nbd"
     sockets = [f"{scheme}+unix:///{name}?socket={os.path.abspath(place)}" for place in serving.unix]
     return sockets + [f"{scheme}://{place}/{name}" for place in live.addresses]
 
 
-def report(fidelity: dict[str, Any]) -> list[str]:
-    """How true a session was, in words."""
-    late = ", ".join(
-        f"{name} {fidelity[f'lateness_{key}_ns'] / 1e3:.0f} us"
-        for name, key in (("p50", "p50"), ("p99", "p99"), ("p99.9", "p999"), ("most", "max"))
-    )
+def report(fidelity: Fidelity) -> list[str]:
+    """The lines that a session ends with: its lateness, its clients and its verdict."""
+    lateness_ns = {
+        "p50": fidelity["lateness_p50_ns"],
+        "p99": fidelity["lateness_p99_ns"],
+        "p99.9": fidelity["lateness_p999_ns"],
+        "most": fidelity["lateness_max_ns"],
+    }
+    late = ", ".join(f"{name} {ns / 1e3:.0f} us" for name, ns in lateness_ns.items())
     scheduling = {"realtime": "SCHED_FIFO", "shared": "a shared processor"}[fidelity["scheduling"]]
     lines = [
         f"{fidelity['requests']:,} requests, at most {fidelity['deepest_queue']:,} at a time; clock on {scheduling}",
@@ -277,8 +283,8 @@ def report(fidelity: dict[str, Any]) -> list[str]:
     return [*lines, fidelity["verdict"]]
 
 
-def client(seen: dict[str, Any]) -> str:
-    """What was seen of a client."""
+def client(seen: Client) -> str:
+    """A client's requests, its rate, and its waits for a processor, as a line."""
     turns, waits = seen["turns"], seen["waits"]
     name = "a client elsewhere" if seen["pid"] is None else f"{seen['name'] or 'a client'} ({seen['pid']})"
     told = f"{name}: {turns['requests']:,} requests, at most {turns['depth']:,} at a time"

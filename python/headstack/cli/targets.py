@@ -1,12 +1,13 @@
-"""What commands that measure real targets have in common: what is allowed, progress, and how it ended."""
+"""Options, progress and exit codes of commands that measure real targets."""
 
 from __future__ import annotations
 
 import math
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
 
@@ -19,8 +20,9 @@ from headstack.io.columns import is_plain
 from headstack.io.counts import agreed, counted
 from headstack.io.terminal import clear, remark, rewrite
 from headstack.io.values import whole
-from headstack.measurement.access import ENGINES, SLOTS, Access
+from headstack.measurement.access import ENGINES, SLOTS, Access, Progress
 from headstack.measurement.measurement import BY_HAND
+from headstack.measurement.specs import ProgressReport
 from headstack.results.results import Results
 
 Command = Callable[..., Any]
@@ -35,7 +37,7 @@ EXIT_FAILED, EXIT_IN_USE, EXIT_RUN = 1, 1, 3
 
 
 def permission_options(command: Command) -> Command:
-    """What may be done to a real target, and by which system calls."""
+    """Adds the options of permission, and of the engine that hands requests over."""
     decorators = [
         click.option("--destroy", metavar="NAME|SERIAL", multiple=True, help="What may be lost: a device, an export."),
         click.option("--signature", "over", metavar="NAME", multiple=True, help="What on it may be overwritten: ext4."),
@@ -61,7 +63,7 @@ def permission_options(command: Command) -> Command:
 
 
 def one_thread_options(command: Command) -> Command:
-    """What may be done to a real target, and how one thread's requests reach it."""
+    """Adds the options of permission, and of one thread's requests."""
     slots = click.option(
         "--slots",
         metavar="N",
@@ -145,11 +147,24 @@ HOSTS_SHOWN = 6
 """So many hosts have their own rate in a line; of more, the slowest and the fastest have."""
 
 
-def _of_hosts(hosts: list[tuple[str, int | None]], last: dict[str, Any], passed: float) -> list[str]:
-    """What each host does, of a measurement from several."""
+@dataclass(frozen=True)
+class Shown:
+    """The counts of the last line of progress."""
+
+    at_s: float
+    run: int = -1
+    completed: int = 0
+    bytes: int = 0
+    response_s: float = 0.0
+    hosts: Mapping[str, int | None] = field(default_factory=dict)
+    """Complete requests of each host."""
+
+
+def _of_hosts(hosts: list[tuple[str, int | None]], last: Shown, passed: float) -> list[str]:
+    """The rate of each host, of a measurement from several."""
     if len(hosts) < 2:
         return []
-    rates = [(n, None if done is None else (done - (last["hosts"].get(n) or 0)) / passed) for n, done in hosts]
+    rates = [(n, None if done is None else (done - (last.hosts.get(n) or 0)) / passed) for n, done in hosts]
     if len(hosts) > HOSTS_SHOWN:
         there = sorted(((rate, name) for name, rate in rates if rate is not None))
         missing = len(rates) - len(there)
@@ -159,7 +174,7 @@ def _of_hosts(hosts: list[tuple[str, int | None]], last: dict[str, Any], passed:
 
 
 @contextmanager
-def course(quiet: bool) -> Iterator[Callable[[dict[str, Any]], object] | None]:
+def course(quiet: bool) -> Iterator[Progress | None]:
     """Shows the course of measurements on stderr: a line that is rewritten on a terminal, else one now and then."""
     if quiet:
         yield None
@@ -170,13 +185,13 @@ def course(quiet: bool) -> Iterator[Callable[[dict[str, Any]], object] | None]:
         clear(sys.stderr)
 
 
-def _lines(on_terminal: bool) -> Callable[[dict[str, Any]], object]:
+def _lines(on_terminal: bool) -> Progress:
     shown_at, ending_at = time.monotonic(), 0.0
-    last: dict[str, Any] = {"at": shown_at, "completed": 0, "bytes": 0, "response_s": 0.0, "run": -1, "hosts": {}}
+    last = Shown(shown_at)
     every = SHOW_EVERY_S if on_terminal else 10 * SHOW_EVERY_S
 
-    def show(now: dict[str, Any]) -> None:
-        nonlocal shown_at, ending_at
+    def show(now: ProgressReport) -> None:
+        nonlocal shown_at, ending_at, last
         at = time.monotonic()
         if now["ending"]:
             ending_at = ending_at or at
@@ -187,16 +202,16 @@ def _lines(on_terminal: bool) -> Callable[[dict[str, Any]], object]:
                 told = f"ending; {requests} still with the device; asked again, {they} given up"
                 remark(sys.stderr, f"headstack: {told}", on_terminal)
             return
-        if now["run"] != last["run"]:
-            last.update(at=at, completed=0, bytes=0, response_s=0.0, run=now["run"], hosts={})
+        if now["run"] != last.run:
+            last = Shown(at, now["run"])
         # Of many short runs, one now and then is shown.
-        passed = at - last["at"]
+        passed = at - last.at_s
         if at - shown_at < every or passed < LEAST_S:
             return
         shown_at = at
-        count = now["completed"] - last["completed"]
-        rate, mb_per_s = count / passed, (now["bytes"] - last["bytes"]) / passed / 1e6
-        mean_ms = (now["response_s"] - last["response_s"]) / count * 1e3 if count else 0.0
+        count = now["completed"] - last.completed
+        rate, mb_per_s = count / passed, (now["bytes"] - last.bytes) / passed / 1e6
+        mean_ms = (now["response_s"] - last.response_s) / count * 1e3 if count else 0.0
         left_s = now["elapsed_s"] * (1 / now["share"] - 1) if now["share"] > 0 else None
         parts = [f"{rate:,.0f} IO/s", f"{mb_per_s:,.1f} MB/s", f"mean {mean_ms:,.3f} ms" if count else "no completion"]
         if left_s is not None:
@@ -206,8 +221,8 @@ def _lines(on_terminal: bool) -> Callable[[dict[str, Any]], object]:
         parts += _of_hosts(now.get("hosts", []), last, passed)
         if now["errors"]:
             parts.append(f"{now['errors']} errors")
-        last.update(at=at, completed=now["completed"], bytes=now["bytes"], response_s=now["response_s"])
-        last["hosts"] = dict(now.get("hosts", []))
+        hosts = dict(now.get("hosts", []))
+        last = Shown(at, now["run"], now["completed"], now["bytes"], now["response_s"], hosts)
         rewrite(sys.stderr, f"headstack: {', '.join(parts)}", on_terminal)
 
     return show

@@ -15,9 +15,10 @@ from headstack.io import tables
 from headstack.io.columns import Column, told
 from headstack.io.stored import Stored
 from headstack.io.tables import Tabular
+from headstack.report.figures import Cell
 
 MODELLED = ("iops", "mean_ms", "p50_ms", "p99_ms")
-"""Of these a model's error may be known."""
+"""Figures for which a model's error may be known."""
 
 STORED = Stored("comparison")
 
@@ -189,7 +190,7 @@ class Compared(Tabular):
         """
         return [point for point in self.points if point.share < least]
 
-    def figures(self) -> list[dict[str, Any]]:
+    def figures(self) -> list[dict[str, Cell]]:
         """A row for each point, with the figures of both sides and their errors.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
@@ -200,7 +201,7 @@ class Compared(Tabular):
         """
         rows = []
         for point in self.points:
-            row: dict[str, Any] = {
+            row: dict[str, Cell] = {
                 "point": point.name,
                 "workload": point.measured.workload,
                 "load": point.measured.load,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from headstack._native import InputError
 from headstack.comparison.points import Seen, seen
@@ -22,11 +22,11 @@ from headstack.comparison.compared import Compared
 from headstack.comparison.pairs import MANY_TRIALS, Point, Stretch
 
 TOLERANCE = "5%"
-"""What a model may be off by before it is said, beside the statistical error of both sides."""
+"""The error of a model that is tolerated, in addition to the statistical error of both sides."""
 
 
 class Comparison(Compared):
-    """What was measured beside what was predicted."""
+    """Measurements and predictions of the same points."""
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """Both curves over each other, and the errors below. Written to ``path`` where one is given.
@@ -133,7 +133,7 @@ def _matched(ours: list[Seen], theirs: list[Seen], tolerance: float) -> Comparis
 
 
 def _names(side: list[Seen], other: list[Seen]) -> list[str]:
-    """What each point of a side is called: what distinguishes it from others of its side, and workloads in any case."""
+    """The name of each point of a side: the values that distinguish it from others of its side."""
     several = {name for name in ("part", "seed") if len({getattr(one, name) for one in side}) > 1}
     workloads = {one.workload for one in (*side, *other)}
     varied = {name for one in side for name in one.labels if len({o.labels.get(name) for o in side}) > 1}
@@ -167,7 +167,7 @@ def _stretches(measured: Seen, predicted: Seen, tolerance: float) -> tuple[Stret
 def _late(measured: Seen, predicted: Seen, index: int, tolerance: float) -> Stretch | None:
     mine = measured.intervals[index]
     is_alike = index < len(predicted.intervals) and predicted.intervals[index]["duration_s"] == mine["duration_s"]
-    model: dict[str, Any] = predicted.intervals[index] if is_alike else dict(predicted.figures)
+    model: Mapping[str, float | None] = predicted.intervals[index] if is_alike else predicted.figures
     predicted_ms, count = model["mean_ms"], mine["requests"]
     expected = (model["iops"] or 0) * mine["duration_s"]
     start_s = mine["start_s"] - measured.intervals[0]["start_s"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -25,8 +26,20 @@ NO_LOAD = ("run_length", "warm_up", "source", "writes", "start_ns")
 
 
 @dataclass(frozen=True, eq=False)
+class Stated:
+    """The parts of a whole result that say how it was obtained."""
+
+    mode: str
+    """``measured``, ``simulated`` or ``live``."""
+    workload: Mapping[str, Any]
+    """A workload, a scenario, a replay or a phase, as results have it."""
+    description: Mapping[str, Any]
+    """The description of the system."""
+
+
+@dataclass(frozen=True, eq=False)
 class Seen:
-    """What was seen at one point."""
+    """The results of one point."""
 
     system: str
     """Without its range."""
@@ -49,8 +62,8 @@ class Seen:
     """What else was varied, where it is known: ``position`` in bytes, ``size``."""
     kind: str = UNKNOWN
     """``measured``, ``simulated``, ``live``; tables of old versions do not say."""
-    whole: dict[str, Any] | None = field(default=None, repr=False)
-    """The result in the project's schema, unless only a row of a table is left of it."""
+    stated: Stated | None = field(default=None, repr=False)
+    """The demand and the system of a whole result; ``None`` where only a row of a table is left of it."""
     results: Results | None = field(default=None, repr=False)
     index: int = 0
     """Its place in ``results``."""
@@ -80,8 +93,8 @@ class Seen:
         """Whether both are of the same load: by everything that is known of it on both sides."""
         if any(other.labels.get(name, text) != text for name, text in self.labels.items()):
             return False
-        if self.whole is not None and other.whole is not None:
-            return _load_of(self.whole["workload"]) == _load_of(other.whole["workload"])
+        if self.stated is not None and other.stated is not None:
+            return _load_of(self.stated.workload) == _load_of(other.stated.workload)
         return (self.workload, self.load) == (other.workload, other.load)
 
     def demerit_ms(self, predicted: Seen) -> float | None:
@@ -91,7 +104,7 @@ class Seen:
         return predicted.results.demerit_ms(predicted.index, self.results, self.index)
 
 
-def _load_of(workload: dict[str, Any]) -> dict[str, Any]:
+def _load_of(workload: Mapping[str, object]) -> dict[str, object]:
     return {key: value for key, value in workload.items() if key not in NO_LOAD}
 
 
@@ -124,14 +137,15 @@ def _of_results(results: Results, mode: str) -> list[Seen]:
         if whole["mode"] != mode and has_mode:
             continue
         row = results[index] | {"p95_ms": results.percentile_ms(index, 95)}
-        points.append(_of_row(row, results.intervals_of(index), whole, results, index))
+        told = Stated(whole["mode"], whole["workload"], whole["system"]["description"])
+        points.append(_of_row(row, results.intervals_of(index), told, results, index))
     return points
 
 
 def _of_row(
     row: Row,
     intervals: list[Row] | None = None,
-    whole: dict[str, Any] | None = None,
+    stated: Stated | None = None,
     results: Results | None = None,
     index: int = 0,
 ) -> Seen:
@@ -145,7 +159,7 @@ def _of_row(
         part=part or None,
         workload=row["workload"] or "",
         mode=row["mode"],
-        load=_spoken_load(row, None if whole is None else whole["workload"]),
+        load=_spoken_load(row, stated),
         seed=row["seed"],
         requests=row["requests"],
         figures={name: row.get(name) for name in FIGURES},
@@ -153,8 +167,8 @@ def _of_row(
         is_open=row["rate_per_s"] is not None,
         intervals=intervals or [],
         labels={name: str(value) for name, value in row.items() if name not in known and value is not None},
-        kind=UNKNOWN if whole is None else whole["mode"],
-        whole=whole,
+        kind=UNKNOWN if stated is None else stated.mode,
+        stated=stated,
         results=results,
         index=index,
         model=_model_of(row),
@@ -171,10 +185,10 @@ def _model_of(row: Row) -> dict[str, tuple[float, float]]:
     return found
 
 
-def _spoken_load(row: Row, workload: dict[str, Any] | None) -> str:
+def _spoken_load(row: Row, stated: Stated | None) -> str:
     if row["mode"] is not None:
         return f"{row['mode']}" + (f", depth {row['depth']}" if row["depth"] is not None else "")
-    clients = None if workload is None else _clients(workload)
+    clients = None if stated is None else _clients(stated.workload)
     if clients is not None:
         return f"{clients} clients"
     if row["depth"] is not None:
@@ -182,8 +196,8 @@ def _spoken_load(row: Row, workload: dict[str, Any] | None) -> str:
     return "" if row["rate_per_s"] is None else f"{row['rate_per_s']:,.6g}/s"
 
 
-def _clients(workload: dict[str, Any]) -> int | None:
-    """The clients of a scenario; of several streams, of the one with the most."""
+def _clients(workload: Mapping[str, Any]) -> int | None:
+    """The number of clients of a scenario: the largest of its streams; ``None`` where it has none."""
     if not isinstance(workload.get("streams"), list):
         return None
     counts = [workload.get("pool", {}).get("closed", {}).get("outstanding")]

@@ -24,8 +24,8 @@ def report_of(comparison: Compared) -> Report:
     title = comparison.title
     both = " and ".join(comparison.sides)
     sections = [
-        Section(f"{both[:1].upper()}{both[1:]}", "", [_curves(comparison)]),
-        Section("Errors", "", [_errors(comparison), _table(comparison)]),
+        Section(f"{both[:1].upper()}{both[1:]}", "", [curves(comparison)]),
+        Section("Errors", "", [errors(comparison), _table(comparison)]),
     ]
     answer, *remarks = _said(comparison)
     runs = _runs(comparison)
@@ -44,11 +44,11 @@ def report_of(comparison: Compared) -> Report:
 
 def _said(comparison: Compared) -> list[str]:
     """The mean errors first, then where they are."""
-    errors = {name: error for name, error in comparison.mean_absolute_errors().items() if error is not None}
-    told = ", ".join(f"{name.removesuffix('_ms')} {error:.1%}" for name, error in errors.items() if name != "mb_per_s")
+    known = {name: error for name, error in comparison.mean_absolute_errors().items() if error is not None}
+    told = ", ".join(f"{name.removesuffix('_ms')} {error:.1%}" for name, error in known.items() if name != "mb_per_s")
     ours, theirs = comparison.sides
     said = [f"Mean absolute error: {told}." if told else "No figure is known on both sides."]
-    if not errors:
+    if not known:
         return said
     short = comparison.shortfalls()
     said += [f"{line[:1].upper()}{line[1:]}." for line in (*comparison.model_errors(), *short)]
@@ -64,7 +64,8 @@ def _said(comparison: Compared) -> list[str]:
     return said
 
 
-def _curves(comparison: Compared) -> Lines:
+def curves(comparison: Compared) -> Lines:
+    """Mean response time over throughput, of both sides."""
     series = []
     for name, points in by_curve(comparison).items():
         for side, word in zip(("measured", "predicted"), comparison.sides, strict=True):
@@ -105,11 +106,12 @@ def by_curve(comparison: Compared) -> dict[str, list[Point]]:
     return curves
 
 
-def _errors(comparison: Compared) -> Bars:
+def errors(comparison: Compared) -> Bars:
+    """The errors of each point, in percent."""
     series = []
     for figure, name in ERRORS:
-        errors = [point.error(figure) for point in comparison]
-        series.append(Series(name, (), [None if error is None else 100 * error for error in errors]))
+        found_errors = [point.error(figure) for point in comparison]
+        series.append(Series(name, (), [None if error is None else 100 * error for error in found_errors]))
     ours, theirs = comparison.sides
     axis = Axis(f"{theirs[:1].upper()}{theirs[1:]} / {ours} − 1 (%)")
     note = f"{100 * comparison.tolerance:.3g} % are tolerated, beside the statistical error of both sides."
@@ -130,8 +132,8 @@ def _asked(comparison: Compared) -> list[Asked]:
     sides = [seen for point in comparison for seen in (point.measured, point.predicted)]
     unknown = "the table that it is of does not hold what was run"
     return [
-        asked_of(seen.results[seen.index], seen.whole)
-        if seen.whole is not None and seen.results is not None
+        asked_of(seen.results[seen.index], seen.results.whole(seen.index))
+        if seen.results is not None
         else Asked(seen.system, "", {}, figures_of(seen.figures), refused=unknown)
         for seen in sides
     ]
@@ -139,4 +141,4 @@ def _asked(comparison: Compared) -> list[Asked]:
 
 def _runs(comparison: Compared) -> list[Provenance]:
     sides = [seen for point in comparison for seen in (point.measured, point.predicted)]
-    return [provenance_of(seen.whole) for seen in sides if seen.whole is not None]
+    return [provenance_of(seen.results.whole(seen.index)) for seen in sides if seen.results is not None]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from headstack import _native
@@ -32,10 +33,10 @@ def simulated_again(measured: list[Seen], system: System, progress: Progress | N
 
 
 def _spec(point: Seen, system: Drive | Array) -> Spec:
-    if point.whole is None:
+    if point.stated is None:
         raise InputError("a table states no workload that could be simulated; name a file of whole results (.json)")
     clients = None
-    match stated(point.whole["workload"]):
+    match stated(dict(point.stated.workload)):
         case Workload() as workload:
             demand = workload.demand
         case Scenario() as scenario:
@@ -66,10 +67,10 @@ def _spec(point: Seen, system: Drive | Array) -> Spec:
 
 def _span(point: Seen, system: Drive | Array) -> tuple[int, int] | None:
     """First byte and length of what is used of the system; ``None`` for all of it."""
-    if point.whole is None or any("lun" in stream for stream in _streams(point.whole["workload"])):
+    if point.stated is None or any("lun" in stream for stream in _streams(point.stated.workload)):
         return None
     capacity, sector = system.capacity_bytes, system.size.sector_bytes
-    used = _capacity_bytes(point.whole["system"]["description"])
+    used = _capacity_bytes(point.stated.description)
     start, length = (0, used) if point.part is None else _native.parse_range(point.part, used, sector)
     if point.part is not None and start + length > capacity:
         held = _native.format_bytes(capacity)
@@ -77,11 +78,11 @@ def _span(point: Seen, system: Drive | Array) -> tuple[int, int] | None:
     return None if start == 0 and length >= capacity else (start, length // sector * sector)
 
 
-def _streams(workload: dict[str, Any]) -> list[dict[str, Any]]:
+def _streams(workload: Mapping[str, Any]) -> list[Mapping[str, object]]:
     return workload["streams"] if isinstance(workload.get("streams"), list) else []
 
 
-def _capacity_bytes(description: dict[str, Any]) -> int:
+def _capacity_bytes(description: Mapping[str, Any]) -> int:
     """Bytes of the system that results describe, real or simulated."""
     if "targets" in description:
         return sum(map(_capacity_bytes, description["targets"]))

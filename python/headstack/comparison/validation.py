@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 from headstack import _native
 from headstack._native import InputError
@@ -46,7 +45,7 @@ class Validation:
     simulated_ms: list[float] = field(repr=False)
     """Response times in the order of the trace."""
 
-    def figures(self) -> dict[str, Any]:
+    def figures(self) -> dict[str, object]:
         """Everything but the response times.
 
         >>> score = hs.Validation("t", 1, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, None, 50.0, 0.0, None, [], [1.0])

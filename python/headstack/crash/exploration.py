@@ -10,17 +10,17 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headstack import _native
 from headstack._native import InputError
 from headstack.crash.checks import Function, check_of
 from headstack.crash.files import files_of, repair
-from headstack.crash.findings import Coverage, Exploration, Finding, Write, as_data, finding_of
+from headstack.crash.findings import Coverage, Exploration, Finding, Write
 from headstack.crash.minimizing import minimized, needed
-from headstack.crash.workers import Bench, State, Workers
+from headstack.crash.workers import Bench, Workers
 from headstack.io import signals
 from headstack.io.atomic_files import write_text
 from headstack.io.json_text import key_of, read_json
@@ -28,9 +28,18 @@ from headstack.io.values import duration_ns
 
 if TYPE_CHECKING:
     from headstack.crash.recorded import Recorded, Told
+    from headstack.crash.states import (
+        CoverageCounts,
+        CrashState,
+        ExplorationIdentity,
+        KeptExploration,
+        Reproduced,
+        SearchRequest,
+        SentChange,
+    )
 
 NEEDED_MAX = 64
-"""Of a finding with more surviving writes than this, nobody looks which of them it takes."""
+"""A finding with more surviving writes than this is not examined for those that it needs."""
 
 
 def explore(
@@ -38,7 +47,7 @@ def explore(
     check: str | Function,
     *,
     budget: str | int | None,
-    asked: dict[str, Any],
+    asked: SearchRequest,
     over: str,
     jobs: int | None,
     findings_max: int,
@@ -87,7 +96,7 @@ class Budget:
         return Budget(seconds=duration_ns("budget", text) / 1e9)
 
     def share(self, seconds: float, states: int) -> float:
-        """What of it is spent."""
+        """The share of the budget that is spent."""
         return max(seconds / self.seconds, states / self.states)
 
 
@@ -98,7 +107,7 @@ class Explorer:
         self,
         recording: Recorded,
         bench: Bench,
-        asked: dict[str, Any],
+        asked: SearchRequest,
         budget: Budget,
         findings_max: int,
         kept: Path | None,
@@ -117,7 +126,7 @@ class Explorer:
         self._began_s = time.monotonic()
         self._cut_after: int | None = None
         """States that reductions had looked at before the one that the budget ended."""
-        self._covered = self._search.coverage()
+        self._covered: CoverageCounts = self._search.coverage()
         self._before_s = 0.0
         self._result = Exploration([], Coverage(**self._covered), 0, seed=asked["seed"])
 
@@ -150,19 +159,19 @@ class Explorer:
             )
 
     def _spent(self, states: int) -> float:
-        """What of the budget is spent by so many states of the search, and by reductions."""
+        """The share of the budget that so many states of the search and all reductions have spent."""
         return self._budget.share(time.monotonic() - self._began_s, states + self._result.reduction_states)
 
     def _answered(self, workers: Workers) -> Iterator[None]:
         """Each state that was looked at, in the order of the search, whoever is done first."""
-        waiting: dict[int, tuple[State, dict[str, Any]]] = {}
+        waiting: dict[int, tuple[CrashState, CoverageCounts]] = {}
         answers: dict[int, str | None] = {}
         number = self._done
         is_complete = False
         while True:
             spent = self._spent(number)
             while workers.free() and not is_complete and spent < 1:
-                state = self._search.next_state()
+                state: CrashState | None = self._search.next_state()
                 if state is None:
                     is_complete = True
                     break
@@ -195,7 +204,7 @@ class Explorer:
         while workers.busy():
             answers.update(workers.answers())
 
-    def _failed(self, workers: Workers, state: State, message: str) -> None:
+    def _failed(self, workers: Workers, state: CrashState, message: str) -> None:
         """A state fails: it is one of those that are known, or reduced."""
         result, kind = self._result, kind_of(message)
         for finding in result.findings:
@@ -211,7 +220,7 @@ class Explorer:
 
         failing, looks_before = [state], result.reduction_states
 
-        def fails(tried: State) -> bool:
+        def fails(tried: CrashState) -> bool:
             if self._spent(self._done + 1) >= 1:
                 raise SpentError
             self._result.reduction_states += 1
@@ -230,8 +239,8 @@ class Explorer:
         native = self._recording.native
 
         def event_of(change: int) -> int:
-            event: int = native.changes([change])[0]["event"]
-            return event
+            sent: list[SentChange] = native.changes([change])
+            return sent[0]["event"]
 
         there = None
         is_least = True
@@ -251,7 +260,7 @@ class Explorer:
         result.findings.append(finding)
         result.violations += 1
 
-    def _finding(self, state: State, message: str, there: list[int] | None) -> Finding:
+    def _finding(self, state: CrashState, message: str, there: list[int] | None) -> Finding:
         native = self._recording.native
         marks = native.marks_before(state["events"])
         image = _native.CrashImage(str(self._own_folder()), native, self._recording.base, self._asked["rules"])
@@ -261,6 +270,7 @@ class Explorer:
         torn = {one["change"]: tuple((begin, end) for begin, end in one["kept"]) for one in state["torn"]}
 
         def writes(numbers: list[int]) -> list[Write]:
+            sent: list[SentChange] = native.changes(numbers)
             return [
                 Write(
                     number=one["number"],
@@ -272,7 +282,7 @@ class Explorer:
                     files=files_of(str(image.path), one["offset_bytes"], one["length_bytes"]),
                     kept=torn.get(one["number"]),
                 )
-                for one in native.changes(numbers)
+                for one in sent
             ]
 
         finding = Finding(
@@ -288,7 +298,7 @@ class Explorer:
         if self._reproducers is not None:
             self._reproducers.mkdir(parents=True, exist_ok=True)
             path = self._reproducers / f"crash-{identity(state)}.journal"
-            found = {
+            found: Reproduced = {
                 "state": state,
                 "rules": self._asked["rules"],
                 "check": self._bench.check.name,
@@ -305,8 +315,8 @@ class Explorer:
         folder.mkdir(exist_ok=True)
         return folder
 
-    def _identity(self) -> dict[str, Any]:
-        """What an exploration has to have in common with the one that it goes on from."""
+    def _identity(self) -> ExplorationIdentity:
+        """The properties that this exploration shares with the one that it continues."""
         described = self._recording.described
         return {"recording": described, "asked": self._asked, "check": self._bench.check.name}
 
@@ -314,7 +324,7 @@ class Explorer:
         if self._kept is None or not self._kept.exists():
             return
         try:
-            before = read_json(self._kept)
+            before: KeptExploration = read_json(self._kept)
             is_the_same = before["of"] == self._identity()
         except (ValueError, KeyError, TypeError):
             raise InputError(f"{self._kept}: is no state of an exploration") from None
@@ -326,7 +336,7 @@ class Explorer:
         self._covered = self._search.coverage()
         self._before_s = before["seconds"]
         result = self._result
-        result.findings = [finding_of(one) for one in before["findings"]]
+        result.findings = [Finding.from_kept(one) for one in before["findings"]]
         result.violations, result.others, result.unsteady = before["violations"], before["others"], before["unsteady"]
         result.reduction_states = before.get("reduction_states", 0)
 
@@ -344,17 +354,17 @@ class Explorer:
             "others": result.others,
             "unsteady": result.unsteady,
             "reduction_states": looks if self._cut_after is None else self._cut_after,
-            "findings": [as_data(finding) for finding in result.findings[: len(result.findings) - undone]],
+            "findings": [asdict(finding) for finding in result.findings[: len(result.findings) - undone]],
         }
         write_text(self._kept, json.dumps(what, indent=1) + "\n")
 
 
 def kind_of(message: str) -> str:
-    """What a check says, whatever the numbers in it are."""
+    """The message of a check with its numbers replaced, which is the same for findings of one kind."""
     return re.sub(r"\d+", "N", message)
 
 
-def explains(known: State, state: State) -> bool:
+def explains(known: CrashState, state: CrashState) -> bool:
     """Whether a state misses all that a finding does."""
     has_missing = set(known["missing"]) <= set(state["missing"])
     return (
@@ -362,6 +372,6 @@ def explains(known: State, state: State) -> bool:
     )
 
 
-def identity(state: State) -> str:
+def identity(state: CrashState) -> str:
     """A short name of a state."""
     return hashlib.sha256(key_of(state).encode()).hexdigest()[:8]

@@ -1,14 +1,16 @@
-"""What an exploration came to: findings, and how much of what there is was looked at."""
+"""The results of explorations: findings, and the share of all states that was tried."""
 
 from __future__ import annotations
 
 import shlex
-from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from headstack._native import format_bytes
-from headstack.crash.workers import State
 from headstack.io.counts import agreed, counted
+
+if TYPE_CHECKING:
+    from headstack.crash.states import CrashState, KeptFinding, KeptWrite
 
 NO_TIME_NS = 1_000_000
 """A log counts its events in place of nanoseconds: what comes sooner is none that anybody would know by its time."""
@@ -27,9 +29,24 @@ class Write:
     submitted_ns: int
     is_metadata: bool
     files: tuple[str, ...] = ()
-    """What of an ext4 file system lies there, where debugfs can tell."""
+    """The parts of an ext4 file system at this place, where debugfs finds them."""
     kept: tuple[tuple[int, int], ...] | None = None
     """The atoms that are there, where it is torn."""
+
+    @classmethod
+    def from_kept(cls, kept: KeptWrite) -> Self:
+        """The write in the file of an exploration."""
+        atoms = kept["kept"]
+        return cls(
+            number=kept["number"],
+            what=kept["what"],
+            offset_bytes=kept["offset_bytes"],
+            length_bytes=kept["length_bytes"],
+            submitted_ns=kept["submitted_ns"],
+            is_metadata=kept["is_metadata"],
+            files=tuple(kept["files"]),
+            kept=None if atoms is None else tuple((begin, end) for begin, end in atoms),
+        )
 
     def told(self) -> str:
         """In words."""
@@ -41,11 +58,11 @@ class Write:
 
 @dataclass
 class Finding:
-    """What fails, reduced to the least."""
+    """A crash state on which the check fails, reduced to the fewest missing writes."""
 
     message: str
-    """What the check says of it."""
-    state: State
+    """The message of the check."""
+    state: CrashState
     """As the explorer knows it."""
     missing: list[Write]
     torn: list[Write]
@@ -62,6 +79,25 @@ class Finding:
     """Whether ``headstack crash replay`` finds the check by itself: one that is a function has no name for it."""
     is_least: bool = True
     """Whether it was reduced to the least that fails, before the budget was spent."""
+
+    @classmethod
+    def from_kept(cls, kept: KeptFinding) -> Self:
+        """The finding in the file of an exploration."""
+        needed = kept["needed"]
+        return cls(
+            message=kept["message"],
+            state=kept["state"],
+            missing=[Write.from_kept(one) for one in kept["missing"]],
+            torn=[Write.from_kept(one) for one in kept["torn"]],
+            needed=None if needed is None else [Write.from_kept(one) for one in needed],
+            marks=kept["marks"],
+            last_mark=kept["last_mark"],
+            at_ns=kept["at_ns"],
+            count=kept["count"],
+            reproducer=kept["reproducer"],
+            is_replayable=kept["is_replayable"],
+            is_least=kept.get("is_least", True),
+        )
 
     @property
     def is_of_no_write(self) -> bool:
@@ -129,7 +165,7 @@ class Coverage:
 
 @dataclass
 class Exploration:
-    """What an exploration came to."""
+    """The result of an exploration."""
 
     findings: list[Finding]
     coverage: Coverage
@@ -167,38 +203,3 @@ class Exploration:
         lines.append(f"{self.coverage.told()};")
         lines.append(f"{self.seconds:.1f} s, {rate:,.0f} states a second, seed {self.seed}{ends}")
         return "\n".join(lines)
-
-
-def as_data(finding: Finding) -> dict[str, Any]:
-    """A finding as JSON has it."""
-    return asdict(finding)
-
-
-def finding_of(data: dict[str, Any]) -> Finding:
-    """A finding from JSON."""
-
-    def writes(given: list[dict[str, Any]]) -> list[Write]:
-        return [
-            Write(
-                **(
-                    one
-                    | {
-                        "files": tuple(one["files"]),
-                        "kept": None if one["kept"] is None else tuple(tuple(run) for run in one["kept"]),
-                    }
-                )
-            )
-            for one in given
-        ]
-
-    there = data["needed"]
-    return Finding(
-        **(
-            data
-            | {
-                "missing": writes(data["missing"]),
-                "torn": writes(data["torn"]),
-                "needed": None if there is None else writes(there),
-            }
-        )
-    )

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
-State = dict[str, Any]
-Fails = Callable[[State], bool]
+if TYPE_CHECKING:
+    from headstack.crash.states import CrashState, TornWrite
+
+    Fails = Callable[[CrashState], bool]
 
 
 def minimized(
-    state: State, open_after: Callable[[int], list[int]], event_of: Callable[[int], int], fails: Fails
-) -> State:
+    state: CrashState, open_after: Callable[[int], list[int]], event_of: Callable[[int], int], fails: Fails
+) -> CrashState:
     """The state with the fewest missing and torn writes, at the earliest crash, that still fails."""
     found = state
     # A tear is told of where nothing else does.
@@ -27,12 +29,12 @@ def minimized(
     return earliest(found, event_of, fails)
 
 
-def needed(state: State, open_after: Callable[[int], list[int]], fails: Fails) -> list[int]:
+def needed(state: CrashState, open_after: Callable[[int], list[int]], fails: Fails) -> list[int]:
     """Open writes that have to be there for a minimal state to fail: the others may be missing as well."""
     gone = {*state["missing"], *(torn["change"] for torn in state["torn"])}
     surviving = [change for change in open_after(state["events"]) if change not in gone]
 
-    def only(kept: Sequence[int]) -> State:
+    def only(kept: Sequence[int]) -> CrashState:
         return state | {"missing": sorted({*state["missing"], *surviving} - set(kept))}
 
     return ddmin(surviving, lambda kept: fails(only(kept)))
@@ -62,14 +64,14 @@ def ddmin(given: Sequence[int], fails: Callable[[list[int]], bool]) -> list[int]
     return left
 
 
-def least_torn(state: State, torn: dict[str, Any], fails: Fails) -> dict[str, Any]:
+def least_torn(state: CrashState, torn: TornWrite, fails: Fails) -> TornWrite:
     """A torn write of which as much as possible is there."""
 
-    def with_kept(kept: list[list[int]]) -> State:
+    def with_kept(kept: list[list[int]]) -> CrashState:
         others = [torn | {"kept": kept} if one is torn else one for one in state["torn"]]
         return state | {"torn": others}
 
-    best: list[list[int]] = torn["kept"]
+    best = torn["kept"]
     # Gaps between what is there are closed one by one.
     gaps = list(zip([0, *(end for _, end in best)], [begin for begin, _ in best], strict=False))
     for begin, end in gaps:
@@ -90,7 +92,7 @@ def joined(runs: list[list[int]]) -> list[list[int]]:
     return whole
 
 
-def earliest(state: State, event_of: Callable[[int], int], fails: Fails) -> State:
+def earliest(state: CrashState, event_of: Callable[[int], int], fails: Fails) -> CrashState:
     """The same at the first crash at which it fails, as far as bisection finds it: from then on it fails."""
     changes = [*state["missing"], *(torn["change"] for torn in state["torn"])]
     if not changes:

@@ -14,13 +14,13 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from headstack._native import RunError
 from headstack.crash.ext4 import fetch_folder
 
 INSTALLED = "/usr/lib/postgresql"
-"""Where distributions have the programs of each version that is installed."""
+"""The folder in which distributions install the programs of each version."""
 SETTINGS = {
     "autovacuum": "off",
     "archive_mode": "off",
@@ -60,8 +60,16 @@ END $$
 WRONG = re.compile(r"(?:FATAL|PANIC|ERROR): *(.*)")
 
 
+class Owner(TypedDict, total=False):
+    """The user whose process may open a data folder, as arguments of ``subprocess.run``; empty for the present user."""
+
+    user: int
+    group: int
+    extra_groups: list[int]
+
+
 def look(image: str, folder: Path, path: str, query: str) -> tuple[str | None, list[str]]:
-    """What is wrong with the data folder at ``path``, and what a query in the database ``postgres`` brings."""
+    """The fault of the data folder at ``path``, if any, and the rows of a query in the database ``postgres``."""
     data = folder / "data"
     shutil.rmtree(data, ignore_errors=True)
     problem = fetch_folder(image, path.rstrip("/"), data)
@@ -109,7 +117,7 @@ def binary(version: str) -> str:
     return found
 
 
-def handed_over(data: Path) -> dict[str, Any]:
+def handed_over(data: Path) -> Owner:
     """Gives a copy to whom PostgreSQL may be run by; how to become that user."""
     data.chmod(0o700)
     if os.geteuid() != 0:
@@ -130,9 +138,9 @@ def handed_over(data: Path) -> dict[str, Any]:
 
 
 def asked(
-    program: str, data: Path, database: str, questions: list[str], owner: dict[str, Any]
+    program: str, data: Path, database: str, questions: list[str], owner: Owner
 ) -> tuple[str | None, list[list[str]]]:
-    """What is wrong when a process of a database of its own is asked, and the lists that it answers with, in order."""
+    """The error of a single-user process that answers questions about a database, if any, and its answers in order."""
     words = [word for name, value in SETTINGS.items() for word in ("-c", f"{name}={value}")]
     # A question is a line.
     lines = "".join(f"{' '.join(question.split())}\n" for question in questions)

@@ -7,8 +7,9 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, fields
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Literal
@@ -27,9 +28,10 @@ from headstack.live.writeback import Writeback, synced_in_the_background
 
 if TYPE_CHECKING:
     from headstack.crash import Exploration
+    from headstack.live.status import Fidelity, Injected, PowerLoss
 
 SYSTEM = "970-evo-1tb@0..64MiB"
-"""Where a test does not say what its disk is."""
+"""The disk of a test that names none."""
 WRITEBACK = "4ms"
 """How often the file system of a disk whose crashes are explored is synced in the background, as by headstack's own
 crash tests of stores."""
@@ -40,28 +42,45 @@ LEAST = 30
 JOURNAL, CONTROL = "journal", "control"
 
 Check = Callable[[Path, Sequence[str]], object]
-"""Of an image, or of a folder, and of the marks that came before the cut: raises, or returns what is wrong."""
+"""A check of an image or a folder, given the marks before the power loss: raises, or returns the fault."""
+
+
+@dataclass(frozen=True)
+class DiskMark:
+    """The words of a test's ``disk`` marker."""
+
+    system: str | os.PathLike[str] = SYSTEM
+    faults: str | None = None
+    crash: str | None = None
+    size: str | None = None
+    require: str | None = None
+
+    @classmethod
+    def of(cls, request: pytest.FixtureRequest) -> DiskMark:
+        """The words of the closest marker. Raises ``InputError`` for those that there are not."""
+        marker = request.node.get_closest_marker("disk")
+        if marker is None:
+            return cls()
+        if len(marker.args) > 1:
+            raise InputError(f"{marker.args[1]!r} has no name; write faults=... or another of its words", key="disk")
+        allowed = [field.name for field in fields(cls)]
+        for word in marker.kwargs:
+            if word not in allowed:
+                raise InputError(f"{word!r} is unknown; allowed: {', '.join(allowed)}", key="disk")
+        return cls(**{**dict(zip(("system",), marker.args, strict=False)), **marker.kwargs})
 
 
 class Asked:
-    """What a test's marker and the command line ask for."""
+    """The disk that a test's marker and the command line ask for."""
 
     def __init__(self, request: pytest.FixtureRequest) -> None:
-        marker = request.node.get_closest_marker("disk")
-        if marker and len(marker.args) > 1:
-            raise InputError(f"{marker.args[1]!r} has no name; write faults=... or another of its words", key="disk")
-        words: dict[str, Any] = dict(zip(("system",), marker.args, strict=False)) if marker else {}
-        words |= marker.kwargs if marker else {}
-        allowed = ("system", "faults", "crash", "size", "require")
-        for word in words:
-            if word not in allowed:
-                raise InputError(f"{word!r} is unknown; allowed: {', '.join(allowed)}", key="disk")
-        self.system = os.fspath(words.get("system", SYSTEM))
+        mark = DiskMark.of(request)
+        self.system = os.fspath(mark.system)
         is_constant = self.system.startswith(CONSTANT)
-        self.size = words.get("size", SIZE if is_constant else None)
+        self.size = SIZE if mark.size is None and is_constant else mark.size
         # Files lie beside the test that names them.
-        self.faults = None if "faults" not in words else str(request.path.parent / words["faults"])
-        self.crash = words.get("crash")
+        self.faults = None if mark.faults is None else str(request.path.parent / mark.faults)
+        self.crash = mark.crash
         if self.crash not in (None, "explore"):
             raise InputError(f"crash: {self.crash!r} is unknown; allowed: explore", key="disk")
         if self.crash is not None and is_constant:
@@ -69,7 +88,7 @@ class Asked:
                 f"crash: {self.system} has no cache that a power cut empties; name a drive or an array", key="disk"
             )
         option = request.config.getoption
-        self.required_ns = _valid_from_ns(option("--disk-require") or words.get("require"))
+        self.required_ns = _valid_from_ns(option("--disk-require") or mark.require)
         self.budget: str | None = option("--disk-budget")
         self.replayed: str | None = option("--disk-replay")
         # Node ids count from the root folder, whichever folder pytest was started in.
@@ -145,33 +164,32 @@ class Device:
         if self._writeback is not None:
             self._writeback.pause()
 
-    def inject(self, what: str, lasting: str | None = None, **keys: Any) -> dict[str, Any]:
+    def inject(self, what: str, lasting: str | None = None, **keys: Any) -> Injected:
         """Injects a fault of the page "Faults" now: ``disk.inject("latency-spike", percent=5, time="50ms")``."""
         lasts = {} if lasting is None else {"for": lasting}
-        answer: dict[str, Any] = self._live.order({"do": "inject", "fault": {"what": what, **keys}, **lasts})
+        answer: Injected = self._live.order({"do": "inject", "fault": {"what": what, **keys}, **lasts})
         return answer
 
-    def cut_power(self, tear: Literal["sector", "track"] = "sector") -> dict[str, Any]:
-        """Cuts the power now; what that took. Clients of NBD are hung up on."""
-        loss: dict[str, Any] = self.inject("power-cut", tear=tear)["loss"]
-        return loss
+    def cut_power(self, tear: Literal["sector", "track"] = "sector") -> PowerLoss:
+        """Cuts the power now, and returns the data that this took. Clients of NBD are hung up on."""
+        return self.inject("power-cut", tear=tear)["loss"]
 
     def restore_power(self) -> None:
         """The power is back, and the disk has what was left on it."""
         self.inject("power-on")
 
     @property
-    def fidelity(self) -> Mapping[str, Any]:
-        """How true the disk's times were so far, as ``headstack serve --json`` has it."""
+    def fidelity(self) -> Fidelity:
+        """The agreement of the disk's times with the model so far, as ``headstack serve --json`` has it."""
         if self._live.fidelity is not None:
             return self._live.fidelity
-        so_far: Mapping[str, Any] = self._live.order({"do": "status"})["fidelity"]
+        so_far: Fidelity = self._live.order({"do": "status"})["fidelity"]
         return so_far
 
     @property
     def verdict(self) -> str:
         """The same in words: ``valid for latencies above 3.1 ms ...``."""
-        return str(self.fidelity["verdict"])
+        return self.fidelity["verdict"]
 
     def unused(self) -> str | None:
         """Why a test that has passed has not tested what it says."""

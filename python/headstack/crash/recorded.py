@@ -1,15 +1,18 @@
-"""What a device was sent: a journal or a log of dm-log-writes, open for reading."""
+"""Recordings of the requests to a device: a journal or a log of dm-log-writes, open for reading."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from headstack import _native
 from headstack._native import InputError
 from headstack.io.values import choice, size_bytes
+
+if TYPE_CHECKING:
+    from headstack.crash.states import MarkName, Moment, RecordingSummary, Reproduced, Rules, SearchRequest
 
 TEARS = ("none", "prefix", "any")
 
@@ -21,16 +24,16 @@ Told = Callable[[int, float, int], object]
 
 
 class Recorded:
-    """What a device was sent, open for reading. ``Recording`` explores the states that a crash may leave."""
+    """The requests to a device, open for reading. ``Recording`` explores the states that a crash may leave."""
 
     def __init__(self, path: str, base: str | None = None) -> None:
         self.path = path
         self.base = base
-        """What the device held when it began; None for zeros."""
+        """The image of the device when the recording began; None for zeros."""
         self.native = _native.CrashRecording(path, base)
         """As the compiled part has it."""
-        self.described: dict[str, Any] = self.native.described()
-        """What it is: capacity, counts, how it ends."""
+        self.described: RecordingSummary = self.native.described()
+        """Its device, its counts, and how it ends."""
 
     def over(self, base: str | os.PathLike[str] | None) -> Self:
         """The same over what the device held when it began: the image that the recording names where none is given."""
@@ -44,20 +47,23 @@ class Recorded:
             raise InputError(f"{self.path}: the device began with the image {image}, which is not there; give base")
         return type(self)(self.path, os.fspath(beside))
 
-    def asked(self, tear: str, atom: str | None, start: str, regions: Iterable[str], seed: int) -> dict[str, Any]:
-        """What is searched, as the compiled part understands it. Raises ``InputError``."""
-        rules = {
+    def asked(self, tear: str, atom: str | None, start: str, regions: Iterable[str], seed: int) -> SearchRequest:
+        """The states to search, as the compiled part takes them. Raises ``InputError``."""
+        rules: Rules = {
             "tear": choice("tear", tear, TEARS),
             "atom_bytes": 0 if atom is None else size_bytes("atom", atom),
             "regions": sorted(size_bytes("regions", region) for region in regions),
         }
-        begins: object = {"mark": "first-mark", "begin": "beginning"}.get(start, {"mark": start})
+        mark: MarkName = {"mark": start}
+        begins: Literal["first-mark", "beginning"] | MarkName = (
+            "first-mark" if start == "mark" else "beginning" if start == "begin" else mark
+        )
         return {"rules": rules, "from": begins, "seed": seed}
 
-    def moments(self, tear: str = "none", atom: str | None = None, start: str = "begin") -> list[dict[str, Any]]:
+    def moments(self, tear: str = "none", atom: str | None = None, start: str = "begin") -> list[Moment]:
         """The windows: moments at which crashes are tried, with what is open and how many states that makes."""
         search = _native.CrashSearch(self.native, self.base, self.asked(tear, atom, start, (), 0))
-        found: list[dict[str, Any]] = search.moments()
+        found: list[Moment] = search.moments()
         return found
 
     def convert(self, path: str | os.PathLike[str], to: str = "journal") -> int:
@@ -73,6 +79,7 @@ class Recorded:
         return self.native.digest()
 
     @property
-    def reproduced(self) -> dict[str, Any] | None:
+    def reproduced(self) -> Reproduced | None:
         """The state of which this is a reproducer; None for other recordings."""
-        return self.native.reproduced()
+        found: Reproduced | None = self.native.reproduced()
+        return found

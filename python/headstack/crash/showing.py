@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from headstack import _native
 
 if TYPE_CHECKING:
     from headstack.crash.recorded import Recorded
+    from headstack.crash.states import Rules
 
 WAYS = ("file", "nbd", "fuse")
 
@@ -19,8 +20,8 @@ Shown = _native.CrashImage | _native.CrashedDevice
 
 
 @contextmanager
-def shown(recording: Recorded, rules: dict[str, Any], over: str, folder: Path) -> Iterator[tuple[Shown, str]]:
-    """What goes from state to state, with what a check finds it by, in a folder that nobody else uses."""
+def shown(recording: Recorded, rules: Rules, over: str, folder: Path) -> Iterator[tuple[Shown, str]]:
+    """Yields a device that goes from state to state, and its path or address, in a folder of its own."""
     given = (str(folder), recording.native, recording.base, rules)
     if over == "file":
         image = _native.CrashImage(*given)

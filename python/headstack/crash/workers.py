@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headstack import _native
 from headstack._native import RunError
@@ -24,8 +24,7 @@ from headstack.io.json_text import line_of
 
 if TYPE_CHECKING:
     from headstack.crash.recorded import Recorded
-
-State = dict[str, Any]
+    from headstack.crash.states import CrashState, Rules
 
 AHEAD = 2
 """States that a process has at a time: the next is there when it is done with one."""
@@ -38,10 +37,10 @@ FORK_MESSAGE = "this process is multi-threaded"
 
 @dataclass(frozen=True)
 class Bench:
-    """What processes look at, and how."""
+    """The recording, the rules and the check of processes that look at states."""
 
     recording: Recorded
-    rules: dict[str, Any]
+    rules: Rules
     check: Check
     over: str
     """How it is shown states: one of ``WAYS``."""
@@ -58,8 +57,8 @@ class Worker:
     process: int
     asks: int
     answers: int
-    given: deque[tuple[int, State]] = field(default_factory=deque)
-    """What it was given and has not answered, by number."""
+    given: deque[tuple[int, CrashState]] = field(default_factory=deque)
+    """States that it was given and has not answered, by number."""
     since_s: float = 0.0
     heard: bytes = b""
 
@@ -82,7 +81,7 @@ class Workers:
         """Whether somebody has a state that was not answered."""
         return any(worker.given for worker in self._workers)
 
-    def give(self, number: int, state: State) -> None:
+    def give(self, number: int, state: CrashState) -> None:
         """Has somebody look at a state."""
         worker = min(self._workers, key=lambda worker: len(worker.given))
         if not worker.given:
@@ -114,8 +113,8 @@ class Workers:
             if worker.given and time.monotonic() - worker.since_s > self._bench.patience_s:
                 os.killpg(worker.process, signal.SIGKILL)
 
-    def look(self, state: State) -> str | None:
-        """What is wrong with a state, while nobody is given another."""
+    def look(self, state: CrashState) -> str | None:
+        """The fault that the check finds in a state; no other state is handed out meanwhile."""
         self.give(-1, state)
         while True:
             for number, message in self.answers():

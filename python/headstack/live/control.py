@@ -53,7 +53,7 @@ class Control:
         self.close()
 
 
-def order_of(words: tuple[str, ...]) -> dict[str, Any]:
+def order_of(words: tuple[str, ...]) -> Mapping[str, object]:
     """An order in words: ``status``, ``inject latency-spike percent=1 time=50ms for=10s``,
     ``inject power-cut after=writes:1000``, or its JSON."""
     if len(words) == 1 and words[0].startswith("{"):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headstack import _native
 from headstack._native import InputError
@@ -21,6 +21,10 @@ from headstack.io.atomic_files import failing, opened_pipe
 from headstack.io.values import duration_ns, size_bytes
 from headstack.simulation.runs import changed, first_spec
 
+if TYPE_CHECKING:
+    from headstack.live.service import ExportOptions, Keeping, Service, ServiceOptions, Tls
+    from headstack.live.status import Fidelity
+
 CONSTANT = "constant:"
 """A device on which every request takes the same time: ``constant:10ms``."""
 CONSTANT_SIZE = "1GiB"
@@ -28,7 +32,7 @@ CONSTANT_BLOCK_BYTES = 512
 MEMORY_BYTES_MIN = 128 << 20
 
 SYSTEM_OPTIONS = tuple(o for o in OPTIONS if (o.group in ("Array", "Drive") and o.name != "lun") or o.name == "seed")
-"""What can be varied of the system, as in a run."""
+"""Options that vary the system, as in a run."""
 
 
 @dataclass(frozen=True)
@@ -82,10 +86,10 @@ class Live:
     def __init__(self, name: str, service: _native.LiveService, record: str | None, notes: Iterable[str] = ()) -> None:
         self.name = name
         self.notes = [*notes, *service.notes]
-        """What differs from what was asked for, and faults that can have no effect, a line each."""
+        """Differences from the request, and faults that can have no effect, a line each."""
         self._service, self._record = service, record
-        self.fidelity: dict[str, Any] | None = None
-        """How true the session was, once it is over."""
+        self.fidelity: Fidelity | None = None
+        """The agreement of the session's times with the model, once it is over."""
 
     @property
     def exports(self) -> list[tuple[str, int]]:
@@ -99,7 +103,7 @@ class Live:
 
     @property
     def metrics(self) -> str | None:
-        """Where Prometheus finds the metrics, as the system gave it."""
+        """The address at which Prometheus finds the metrics, as the system chose it."""
         return self._service.metrics
 
     @property
@@ -139,7 +143,7 @@ class Live:
         """
         self._service.wait()
 
-    def stop(self) -> dict[str, Any]:
+    def stop(self) -> Fidelity:
         """Ends the export and returns how true it was.
 
         >>> live = hs.serve("constant:0s", size="1MiB", unix=("live.sock",))
@@ -150,7 +154,8 @@ class Live:
         if self.fidelity is None:
             with failing(self._record or ""):
                 self.fidelity = self._service.stop()
-        return self.fidelity
+        fidelity: Fidelity = self.fidelity
+        return fidelity
 
     def __enter__(self) -> Live:
         return self
@@ -179,15 +184,14 @@ def serve(
     """
     serving = serving if serving is not None else Serving(**settings)
     name = os.fspath(system)
-    asked = constant_device(name, serving) if name.startswith(CONSTANT) else simulated(name, serving)
-    notes = asked.pop("notes", ())
+    asked, notes = constant_device(name, serving) if name.startswith(CONSTANT) else (simulated(name, serving), [])
     with nullcontext() if serving.record is None else opened_pipe(serving.record) as place:
         service = _native.LiveService({**asked, "record": place}, progress)
         return Live(asked["name"], service, serving.record, notes)
 
 
-def constant_device(name: str, serving: Serving) -> dict[str, Any]:
-    """A device without mechanics, as the extension takes it."""
+def constant_device(name: str, serving: Serving) -> tuple[Service, list[str]]:
+    """A device of constant latency, and notes about it."""
     if serving.options:
         raise InputError(f"{next(iter(serving.options))}: a device of constant latency has no such thing")
     latency_ns = duration_ns("constant", name.removeprefix(CONSTANT) or "0s")
@@ -199,12 +203,12 @@ def constant_device(name: str, serving: Serving) -> dict[str, Any]:
     rest = size % CONSTANT_BLOCK_BYTES
     size -= rest
     notes = [f"size: {serving.size} is {size:,} bytes, in whole blocks of {CONSTANT_BLOCK_BYTES}"] if rest else []
-    options = {**options_of(serving, size), "part": None, "seed": 0}
-    return {"name": name, "system": None, "constant": [latency_ns, size], "options": options, "notes": notes}
+    options: ServiceOptions = {**options_of(serving, size), "part": None, "seed": 0}
+    return {"name": name, "system": None, "constant": (latency_ns, size), "options": options}, notes
 
 
-def simulated(name: str, serving: Serving) -> dict[str, Any]:
-    """A simulated system, as the extension takes it."""
+def simulated(name: str, serving: Serving) -> Service:
+    """A simulated system."""
     if serving.size is not None:
         raise InputError("a system has its own; write NAME@RANGE for a part of it", key="size")
     known = {option.name for option in SYSTEM_OPTIONS}
@@ -213,7 +217,7 @@ def simulated(name: str, serving: Serving) -> dict[str, Any]:
             raise InputError("no such option of systems", key=option)
     spec = applied(first_spec(changed(name, serving.options), None), serving.options)
     size = _native.system_size(spec["system"])
-    options = {**options_of(serving, size.capacity_bytes), "part": spec["span"], "seed": spec["seed"]}
+    options: ServiceOptions = {**options_of(serving, size.capacity_bytes), "part": spec["span"], "seed": spec["seed"]}
     return {
         "name": spec["system_name"],
         "system": spec["system"],
@@ -222,8 +226,8 @@ def simulated(name: str, serving: Serving) -> dict[str, Any]:
     }
 
 
-def options_of(serving: Serving, capacity: int) -> dict[str, Any]:
-    """What does not depend on the system."""
+def options_of(serving: Serving, capacity: int) -> ExportOptions:
+    """The options that do not depend on the system."""
     if serving.loop and serving.fuse is None:
         raise InputError("a block device is made of a file of a mount: give --fuse DIR too", key="loop")
     if not (serving.speed > 0 and serving.speed < 1e6):
@@ -252,7 +256,7 @@ def options_of(serving: Serving, capacity: int) -> dict[str, Any]:
 
 
 def memory_bytes(serving: Serving) -> int | None:
-    """What requests and connections may take."""
+    """Memory for requests and connections; ``None`` leaves it to the server."""
     if serving.memory is None:
         return None
     size = size_bytes("memory", serving.memory)
@@ -263,8 +267,8 @@ def memory_bytes(serving: Serving) -> int | None:
     return size
 
 
-def tls(serving: Serving) -> dict[str, Any] | None:
-    """How connections are encrypted, as the extension takes it."""
+def tls(serving: Serving) -> Tls | None:
+    """The encryption of connections; ``None`` where they are in the clear."""
     if serving.tls_certificate is not None and serving.tls_key is not None:
         return {
             "certificate": serving.tls_certificate,
@@ -279,8 +283,8 @@ def tls(serving: Serving) -> dict[str, Any] | None:
     return None
 
 
-def keeping(serving: Serving, capacity: int) -> Any:
-    """Where the bytes are, as the extension takes it."""
+def keeping(serving: Serving, capacity: int) -> Keeping:
+    """The place of the bytes."""
     if serving.adopt and serving.data in ("memory", "discard"):
         raise InputError("there is no file: --data FILE", key="adopt")
     if serving.data == "discard":
@@ -289,7 +293,7 @@ def keeping(serving: Serving, capacity: int) -> Any:
         raise InputError("only what is discarded can be kept in part: --data discard", key="keep")
     if serving.data == "memory":
         return "memory"
-    return {"adopted" if serving.adopt else "file": serving.data}
+    return {"adopted": serving.data} if serving.adopt else {"file": serving.data}
 
 
 def kept_range(text: str, capacity: int) -> tuple[int, int]:
@@ -325,8 +329,17 @@ def mode(text: str) -> int:
     return int(text, 8)
 
 
-def endpoints(texts: Iterable[str]) -> dict[str, Any]:
-    """What ``--nbd`` says: ``unix:PATH``, ``tcp:[HOST:]PORT``, ``stdio`` or ``systemd``."""
+class Endpoints(NamedTuple):
+    """Places where clients of NBD find an export; fields of ``Serving``."""
+
+    unix: tuple[str, ...] = ()
+    tcp: tuple[str, ...] = ()
+    stdio: bool = False
+    activated: bool = False
+
+
+def endpoints(texts: Iterable[str]) -> Endpoints:
+    """The values of ``--nbd``: ``unix:PATH``, ``tcp:[HOST:]PORT``, ``stdio`` or ``systemd``."""
     unix, tcp, stdio, activated = [], [], False, False
     for text in texts:
         kind, _, place = text.partition(":")
@@ -340,4 +353,4 @@ def endpoints(texts: Iterable[str]) -> dict[str, Any]:
             activated = True
         else:
             raise InputError(f"--nbd: {text!r} is unknown; allowed: unix:PATH, tcp:[HOST:]PORT, stdio, systemd")
-    return {"unix": tuple(unix), "tcp": tuple(tcp), "stdio": stdio, "activated": activated}
+    return Endpoints(tuple(unix), tuple(tcp), stdio, activated)

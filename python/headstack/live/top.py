@@ -9,7 +9,7 @@ import time
 from bisect import bisect_left
 from collections.abc import Iterable
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING
 
 from headstack._native import InputError, format_bytes
 from headstack.io.columns import is_plain
@@ -17,11 +17,14 @@ from headstack.io.terminal import send, visible
 from headstack.io.values import duration_ns
 from headstack.live.control import Control
 
-Status = dict[str, Any]
+if TYPE_CHECKING:
+    from headstack.live.status import ActiveFault, Cache, Device, Fidelity, Gauges, RaidGroup, Status
 
 TRACK_WIDTH = 30
 """Characters of the way of an arm."""
 CLEAR = "\x1b[H\x1b[2J"
+NO_GAUGES: Gauges = {"outstanding": 0, "devices": [], "cache": None, "groups": []}
+"""Gauges of a device of constant latency."""
 STYLES = {"good": "\x1b[32m", "bad": "\x1b[1;31m", "warning": "\x1b[33m", "quiet": "\x1b[2m"}
 PLAIN = "\x1b[0m"
 BUSY = ("reading", "writing", "internal")
@@ -37,10 +40,10 @@ def watch(socket: str, interval: str, once: bool) -> None:
     is_terminal = not is_plain(sys.stdout)
     paint = painted if is_terminal and not os.environ.get("NO_COLOR") else plain
     with Control(socket) as control:
-        before = control.order({"do": "status"})
+        before: Status = control.order({"do": "status"})
         while True:
             time.sleep(seconds)
-            now = control.order({"do": "status"})
+            now: Status = control.order({"do": "status"})
             columns, rows = shutil.get_terminal_size()
             lines = screen(before, now, columns, rows if is_terminal and not once else None)
             text = "\n".join(paint(visible(line)[:columns], style) for line, style in lines)
@@ -67,24 +70,23 @@ Line = tuple[str, str]
 
 
 def screen(before: Status, now: Status, columns: int, rows: int | None) -> list[Line]:
-    """What is to be seen of an interval between two reports: what matters first, then the devices in the room left."""
+    """The screen for the interval between two reports: a summary first, then the devices in the room that is left."""
     seconds = max((now["model_ns"] - before["model_ns"]) / 1e9, 1e-9)
-    gauges = now.get("gauges") or {"devices": [], "cache": None, "groups": []}
+    gauges = now["gauges"] or NO_GAUGES
+    earlier = before["gauges"] or gauges
     power, colour = ("", "") if now["power"] else ("   POWER IS OFF", "bad")
     lines = [(f"model time {now['model_ns'] / 1e9:,.1f} s   under way {now['outstanding']:,}{power}", colour)]
     lines.append(verdict(now["fidelity"], columns))
     lines.append((f"{'':5} {'rate':>11} {'MB/s':>9} {'mean':>9} {'p50':>9} {'p99':>9} {'p99.9':>9}   failed", "quiet"))
     lines += [traffic(kind, before, now, seconds) for kind in ("read", "write", "flush")]
     fidelity = now["fidelity"]
-    late = (f"{fidelity[f'lateness_{q}_ns'] / 1e3:,.0f}" for q in ("p50", "p99", "max"))
+    lateness_ns = (fidelity["lateness_p50_ns"], fidelity["lateness_p99_ns"], fidelity["lateness_max_ns"])
+    late = (f"{ns / 1e3:,.0f}" for ns in lateness_ns)
     lines.append(("late (us)  p50 {} p99 {} most {}".format(*late), ""))
     lines += faults(now["faults"])
-    if now.get("trouble"):
-        lines.append((str(now["trouble"]), "bad"))
-    earlier = (before.get("gauges") or gauges)["groups"]
-    lines += groups(earlier, gauges["groups"], seconds) + cache(
-        (before.get("gauges") or gauges)["cache"], gauges["cache"]
-    )
+    if now["trouble"]:
+        lines.append((now["trouble"], "bad"))
+    lines += groups(earlier["groups"], gauges["groups"], seconds) + cache(earlier["cache"], gauges["cache"])
     if gauges["devices"]:
         room = None if rows is None else max(rows - len(lines), 0)
         lines += devices(gauges["devices"], columns, room)
@@ -93,7 +95,7 @@ def screen(before: Status, now: Status, columns: int, rows: int | None) -> list[
     return lines
 
 
-def verdict(fidelity: Status, columns: int) -> Line:
+def verdict(fidelity: Fidelity, columns: int) -> Line:
     """For which latencies the session is valid so far."""
     words = str(fidelity["verdict"])
     short = words.partition(" (")[0] if fidelity["valid_above_ns"] is not None else words
@@ -120,7 +122,7 @@ def traffic(kind: str, before: Status, now: Status, seconds: float) -> Line:
 
 
 def difference(before: list[int], now: list[int]) -> list[int]:
-    """What came to buckets between two reports; a report ends with the last that has any."""
+    """Counts that buckets gained between two reports; a report ends with the last bucket that has any."""
     return [count - (before[index] if index < len(before) else 0) for index, count in enumerate(now)]
 
 
@@ -143,7 +145,7 @@ def milliseconds(ns: float | None) -> str:
     return f"{ns / 1e6:,.2f} ms" if ns < 1e9 else f"{ns / 1e6:,.0f} ms"
 
 
-def faults(faults: list[Status]) -> list[Line]:
+def faults(faults: list[ActiveFault]) -> list[Line]:
     """Faults that last, those of a kind together."""
     met: dict[str, list[int]] = {}
     for fault in faults:
@@ -154,7 +156,7 @@ def faults(faults: list[Status]) -> list[Line]:
     return [("faults: " + ", ".join(told), "bad")] if met else []
 
 
-def groups(before: list[Status], now: list[Status], seconds: float) -> list[Line]:
+def groups(before: list[RaidGroup], now: list[RaidGroup], seconds: float) -> list[Line]:
     """How the groups of an array are, and how long a rebuild still takes if it goes on as in the interval."""
     known = {group["name"]: group for group in before}
     lines = []
@@ -182,7 +184,7 @@ def duration(seconds: float) -> str:
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02} min"
 
 
-def cache(before: Status | None, now: Status | None) -> list[Line]:
+def cache(before: Cache | None, now: Cache | None) -> list[Line]:
     """The controller's cache."""
     if now is None:
         return []
@@ -192,7 +194,7 @@ def cache(before: Status | None, now: Status | None) -> list[Line]:
     return [(text, "") if now["battery_ok"] else (f"{text}, battery down", "bad")]
 
 
-def devices(devices: list[Status], columns: int, room: int | None) -> list[Line]:
+def devices(devices: list[Device], columns: int, room: int | None) -> list[Line]:
     """A line a device where there is room; else several to a line; else how many do what."""
     long = [("", ""), *one_a_line(devices)]
     if room is None or len(long) <= room:
@@ -208,8 +210,8 @@ def devices(devices: list[Status], columns: int, room: int | None) -> list[Line]
     return [(f"{text}; {queued:,} commands", "")]
 
 
-def one_a_line(devices: list[Status]) -> Iterable[Line]:
-    """What each does, how much waits, where its arm is."""
+def one_a_line(devices: list[Device]) -> Iterable[Line]:
+    """A line a device: its state, its queue, the place of its arm."""
     width = max([6, *(len(device["name"]) for device in devices)])
     yield f"{'device':{width}}  state       queue  {'arm':{TRACK_WIDTH + 2}}  dirty", "quiet"
     for device in devices:
@@ -219,8 +221,8 @@ def one_a_line(devices: list[Status]) -> Iterable[Line]:
         yield line, style_of(device)
 
 
-def several_a_line(devices: list[Status], columns: int) -> Iterable[Line]:
-    """What each does and how much waits, as many to a line as fit; those that are missing or rebuilt have their own."""
+def several_a_line(devices: list[Device], columns: int) -> Iterable[Line]:
+    """State and queue of each device, as many to a line as fit; missing and rebuilding devices have their own line."""
     usual = [device for device in devices if device["state"] not in ODD]
     for device in devices:
         if device["state"] in ODD:
@@ -233,7 +235,7 @@ def several_a_line(devices: list[Status], columns: int) -> Iterable[Line]:
         yield "".join(cells).rstrip(), ""
 
 
-def style_of(device: Status) -> str:
+def style_of(device: Device) -> str:
     """The colour of a device's line."""
     if device["state"] == "missing":
         return "bad"
@@ -242,8 +244,8 @@ def style_of(device: Status) -> str:
     return "" if device["state"] in BUSY else "quiet"
 
 
-def arm(device: Status) -> str:
-    """Where between the outer edge, on the left, and the spindle an arm stands."""
+def arm(device: Device) -> str:
+    """The place of an arm between the outer edge, on the left, and the spindle."""
     if device["cylinder"] is None or not device["cylinders"]:
         return " " * (TRACK_WIDTH + 2)
     place = min(device["cylinder"] * TRACK_WIDTH // device["cylinders"], TRACK_WIDTH - 1)

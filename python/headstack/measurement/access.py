@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from headstack._native import InputError
 from headstack.io.values import choice, duration_ns, size_bytes
+from headstack.measurement.specs import Engine, ProgressReport, TargetSpec, ZoneSpec
 
 ENGINES = ("auto", "ring", "psync")
 
@@ -20,12 +20,13 @@ SLOTS = 1024
 CONNECTIONS_MAX = 64
 """Connections of a thread to an export: more than servers have threads for."""
 
-Progress = Callable[[dict[str, Any]], object]
+Progress = Callable[[ProgressReport], object]
+"""Hears of the course of a measurement."""
 
 
 @dataclass(frozen=True)
 class Access:
-    """What is measured, what is allowed to be done to it, and how requests reach it."""
+    """Permission to write a target, and the way in which requests reach it."""
 
     write: bool = False
     """The workload writes; said by ``measure`` itself."""
@@ -46,14 +47,14 @@ class Access:
     slots: int = SLOTS
     """Open loop: requests with the system at a time."""
     connections: int = 1
-    """Of an export: connections of each thread."""
+    """Connections of each thread to an export."""
     zoned: str | None = None
     """Zones are tended: ``device``, those of a zoned device; or a size, such as ``64MiB``, into which anything else is
     divided."""
     open_zones: int = 0
     """Zones that may be open at a time; 0 for as many as the device allows."""
 
-    def asked(self, path: str) -> dict[str, Any]:
+    def asked(self, path: str) -> TargetSpec:
         """The target as the compiled part opens it.
 
         >>> hs.Access(buffered=True).asked("data.bin")["direct"]
@@ -76,8 +77,8 @@ class Access:
             raise InputError(f"{self.connections} is not allowed; 1 to {CONNECTIONS_MAX} is", key="connections")
         return self.connections
 
-    def zones(self) -> dict[str, Any] | None:
-        """How zones are tended; ``None`` where they are not.
+    def zones(self) -> ZoneSpec | None:
+        """The tending of zones; ``None`` where they are not tended.
 
         >>> hs.Access(zoned="64MiB", open_zones=8).zones()
         {'size_bytes': 67108864, 'open_max': 8}
@@ -91,8 +92,8 @@ class Access:
         size = None if self.zoned == "device" else size_bytes("zoned", self.zoned)
         return {"size_bytes": size, "open_max": self.open_zones}
 
-    def engine_of(self, path: str) -> Any:
-        """How requests are handed over.
+    def engine_of(self, path: str) -> Engine:
+        """The engine that hands requests over to a target.
 
         >>> hs.Access(engine="psync").engine_of("data.bin")
         'psync'

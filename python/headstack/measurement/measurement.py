@@ -22,6 +22,17 @@ from headstack.io import signals
 from headstack.io.values import choice, whole
 from headstack.measurement.access import ENGINES, SLOTS, Access, Progress, is_null
 from headstack.measurement.scenarios import measure_scenario
+from headstack.measurement.specs import (
+    JobSpec,
+    Limits,
+    PassEnd,
+    PassSpec,
+    ProgressReport,
+    RunSpec,
+    Stretch,
+    TargetDescription,
+    TargetSpec,
+)
 from headstack.measurement.verifying import Verifying
 from headstack.results.results import Results
 from headstack.simulation.runs import CURVE_DEPTHS, Demand, Options, check, one_size, several, swept, texts
@@ -37,14 +48,13 @@ EXPORT = re.compile(r"nbds?(\+[a-z]+)?://", re.IGNORECASE)
 BY_HAND = "stopped by hand"
 """How results call an interruption."""
 
-NO_LIMITS: dict[str, int | None] = {"requests": None, "bytes": None, "time_ns": None}
 
 MEASURED_OPTIONS = tuple(
     option
     for option in OPTIONS
     if option.group in ("Workload", "Load", "Length") and option.name not in ("preload", "lun")
 )
-"""What can be varied of a measurement, as in a run."""
+"""Options that vary a measurement, as in a run."""
 
 
 def is_export(path: str) -> bool:
@@ -144,7 +154,7 @@ def verify(
     >>> hs.verify("data.bin", buffered=True).integrity(0)["damaged"]
     0
     """
-    asked = {"path": os.fspath(target), "direct": not buffered, "write": False}
+    asked: TargetSpec = {"path": os.fspath(target), "direct": not buffered, "write": False}
     targets = _native.Targets([asked])
     how = choice("engine", engine, ENGINES)
     return Results(targets.verify(how, None if ledger is None else os.fspath(ledger), progress))
@@ -264,7 +274,7 @@ def writes(workload: Workload) -> bool:
     return any(float(line["read_percent"]) < 100 for line in workload.description["lines"])
 
 
-def _step(path: str, described: Mapping[str, Any], demand: Workload, chosen: Mapping[str, str]) -> Step:
+def _step(path: str, described: TargetDescription, demand: Workload, chosen: Mapping[str, str]) -> Step:
     """One measurement with the options that were chosen."""
     spec: Spec = {
         "system_name": path,
@@ -289,25 +299,29 @@ def _step(path: str, described: Mapping[str, Any], demand: Workload, chosen: Map
 
 def _numbered(progress: Progress, run: int, runs: int) -> Progress:
     """The progress of one run among several."""
-    return lambda now: progress(now | {"run": run, "runs": runs})
+
+    def tell(now: ProgressReport) -> object:
+        return progress(now | {"run": run, "runs": runs})
+
+    return tell
 
 
 @dataclass(frozen=True)
 class Step:
     """One measurement on a target that is open."""
 
-    workload: dict[str, Any]
+    workload: Mapping[str, Any]
     """The description of a ``Workload``."""
     span: tuple[int, int] | None = None
     """First byte and length in bytes of the part that is used; all of the target where absent."""
     limits: Mapping[str, int] = field(default_factory=dict)
-    """What ends it, whichever comes first: ``requests``, ``bytes``, ``time_ns``; else the workload's run length."""
+    """Its end, whichever comes first: ``requests``, ``bytes``, ``time_ns``; else the workload's run length."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """Columns of its own in the table of results."""
     seed: int = 1
     interval_ns: int | None = None
     name: str | None = None
-    """What results call the system; the target's path where absent."""
+    """The name of the system in results; the target's path where absent."""
     target: int = 0
     """Which of the targets, by its number."""
     threads: int | None = None
@@ -323,8 +337,7 @@ class Opened:
         self._engines = [access.engine_of(path) for path in paths]
         asked = replace(access, write=writing)
         self._targets = _native.Targets([asked.asked(path) for path in paths])
-        self.described: list[dict[str, Any]] = self._targets.described()
-        """What each of them is: ``kind``, ``capacity_bytes``, ``block_bytes``, ``rotational`` and ``description``."""
+        self.described: list[TargetDescription] = self._targets.described()
         self.ended: str | None = None
         """Why a measurement ended before its time, and what is left to do is better left."""
 
@@ -355,14 +368,13 @@ class Opened:
         """
         return self._carry_out([self._run(steps)], progress, (), log)
 
-    def stream(
-        self, asked: Mapping[str, Any], keep: Callable[[dict[str, Any]], object], progress: Callable[[int], object]
-    ) -> dict[str, Any]:
+    def stream(self, asked: PassSpec, keep: Callable[[Stretch], object], progress: Callable[[int], object]) -> PassEnd:
         """One pass over all targets as one striped stream; ``keep`` is given each interval, ``progress`` the position.
 
         What both raise ends the pass, and is raised when all that was measured is kept.
         """
-        return self._targets.stream({**asked, "engines": self._engines}, keep, progress)
+        end: PassEnd = self._targets.stream({**asked, "engines": self._engines}, keep, progress)
+        return end
 
     def discard(self, target: int = 0) -> None:
         """Discards all that is on a block device. Raises ``InputError`` where it cannot."""
@@ -378,7 +390,7 @@ class Opened:
 
     def _carry_out(
         self,
-        runs: list[dict[str, Any]],
+        runs: list[RunSpec],
         progress: Progress | None,
         swept: Sequence[str],
         log: _native.RequestLog | None,
@@ -393,7 +405,7 @@ class Opened:
         self.ended = next((row["ended_early"] for row in results if row["ended_early"] is not None), self.ended)
         return results
 
-    def _run(self, steps: Sequence[Step]) -> dict[str, Any]:
+    def _run(self, steps: Sequence[Step]) -> RunSpec:
         first = steps[0]
         return {
             "system_name": first.name or self.paths[first.target],
@@ -404,15 +416,20 @@ class Opened:
             "labels": list(first.labels.items()),
         }
 
-    def _job(self, step: Step) -> dict[str, Any]:
+    def _job(self, step: Step) -> JobSpec:
         """The work of a step, whose load its threads share."""
+        limits: Limits = {
+            "requests": step.limits.get("requests"),
+            "bytes": step.limits.get("bytes"),
+            "time_ns": step.limits.get("time_ns"),
+        }
         return {
             "name": step.workload["name"],
             "targets": [step.target],
             "span": step.span,
             "workload": step.workload,
             "threads": self.access.threads if step.threads is None else step.threads,
-            "limits": {**NO_LIMITS, **step.limits},
+            "limits": limits,
             "engine": self._engines[step.target],
             "slots": whole("slots", str(self.access.slots)),
             "start_delay_ns": 0,

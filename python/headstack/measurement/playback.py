@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from headstack import _native
 from headstack._native import InputError
 from headstack.io.values import choice
 from headstack.measurement.access import Access, Progress, is_null
+from headstack.measurement.specs import ProgressReport, ReplaySpec, TargetDescription
 from headstack.traces.traces import Trace
 
 WRITES = ("as-recorded", "skip", "as-reads")
-"""What becomes of recorded writes: they write, are left out, or read what they wrote."""
+"""Treatments of recorded writes: they write, are left out, or read what they wrote."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Prepared:
     """Replays whose targets are open."""
 
     targets: _native.Targets
-    specs: list[dict[str, Any]]
+    specs: list[ReplaySpec]
     expected: int | None
     """Requests of each replay, where they are known."""
 
@@ -43,7 +44,7 @@ class Prepared:
     def _told(self, course: Progress) -> Progress:
         """A replay is as far as requests are complete of those that are expected."""
 
-        def tell(now: dict[str, Any]) -> object:
+        def tell(now: ProgressReport) -> object:
             return course(now | {"share": min(1.0, now["completed"] / self.expected)} if self.expected else now)
 
         return tell
@@ -52,7 +53,7 @@ class Prepared:
 def prepare(
     trace: Trace,
     paths: Sequence[str],
-    replays: Sequence[dict[str, Any]],
+    replays: Sequence[Mapping[str, Any]],
     given: Mapping[str, list[str]],
     playback: Playback,
 ) -> Prepared:
@@ -68,8 +69,7 @@ def prepare(
     access = playback.access
     if access.threads != 1:
         raise InputError(f"{access.threads} is not allowed; one thread plays a replay", key="threads")
-    total = _looked_through(trace, playback.writes, replays[0]["requests_max"])
-    counted: dict[str, int] = total["requests"]
+    counted, highest_end_byte = _extent_of(trace, playback.writes, replays[0]["requests_max"])
     writes = counted.get("write", 0) + counted.get("trim", 0) if playback.writes == "as-recorded" else 0
     permitted = access.destroy or access.overwrite or access.create is not None
     refused = [path for path in paths if writes and not permitted and not is_null(path)]
@@ -78,7 +78,7 @@ def prepare(
             f"{refused[0]}: {trace.name} has {writes:,} writes and trims: --destroy lets a device be written, "
             "--overwrite a file; --writes skip leaves writes out, as-reads reads instead"
         )
-    specs = [
+    specs: list[ReplaySpec] = [
         {
             "target": number,
             "system_name": path,
@@ -100,22 +100,29 @@ def prepare(
     targets = _native.Targets(asked)
     is_part = replays[0]["time_max_ns"] is not None
     if replays[0]["outside"] == "refuse" and not is_part:
-        _check_addresses(trace, total.get("highest_end_byte") or 0, targets.described())
+        _check_addresses(trace, highest_end_byte, targets.described())
     return Prepared(targets, specs, None if is_part else sum(counted.values()))
 
 
-def _looked_through(trace: Trace, writes: str, requests_max: int | None) -> dict[str, Any]:
-    """Counts of the requests that are replayed, and of some more where only a part of the recording's time is."""
+class Extent(NamedTuple):
+    """The requests of a trace that are replayed, and of some more where only a part of its time is."""
+
+    requests: Mapping[str, int]
+    """Counts by kind."""
+    highest_end_byte: int
+
+
+def _extent_of(trace: Trace, writes: str, requests_max: int | None) -> Extent:
     source = trace.source
     if writes != "as-recorded":
         source["steps"].append("kind=read,flush" if writes == "skip" else "kind=read,write,flush")
     if requests_max is not None:
         source["steps"].append(f"first={requests_max}")
-    total: dict[str, Any] = _native.trace_info(source)["summary"]["total"]
-    return total
+    total = _native.trace_info(source)["summary"]["total"]
+    return Extent(total["requests"], total.get("highest_end_byte") or 0)
 
 
-def _check_addresses(trace: Trace, highest_end_byte: int, described: Sequence[Mapping[str, Any]]) -> None:
+def _check_addresses(trace: Trace, highest_end_byte: int, described: Sequence[TargetDescription]) -> None:
     """Refuses a trace that reaches beyond a target."""
     for target in described:
         capacity_bytes, block_bytes = target["capacity_bytes"], target["block_bytes"]

@@ -26,7 +26,7 @@ from headstack.traces.traces import Trace
 
 
 class ReplayOptions(TypedDict, total=False):
-    """What can be varied of the system in a replay, each with one value or several; as in ``headstack.run``."""
+    """Options that vary the system in a replay, each with one value or several; as in ``headstack.run``."""
 
     drives: Swept
     drive: Swept
@@ -165,8 +165,10 @@ def replay_all(
     if record is not None and len(specs) + len(played) > 1:
         raise InputError(f"{len(specs) + len(played)} replays cannot be one trace", key="record")
     with nullcontext() if record is None else opened_pipe(record) as place:
-        for spec in (*specs, *played):
+        for spec in specs:
             spec["record"] = place
+        for played_spec in played:
+            played_spec["record"] = place
         results, volumes = replay_simulated(specs, asked.given, progress)
         if prepared is not None:
             results = results.and_others(Results(prepared.carry_out(course)))

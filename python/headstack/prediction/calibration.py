@@ -7,11 +7,11 @@ the distance that 90 % of such predictions keep (split conformal prediction; Vov
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import replace
 from random import Random
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from headstack._native import InputError
 from headstack.catalogue.options import Spec
@@ -35,6 +35,7 @@ from headstack.prediction.grid import (
 from headstack.prediction.loops import Reached, reached
 from headstack.prediction.model import Model
 from headstack.prediction.percentiles import FIGURES, Percentile
+from headstack.prediction.workload_types import Line
 from headstack.results.intervals import conformal
 
 MEAN = "mean"
@@ -62,8 +63,8 @@ def _one(random: Random, kind: str, bench: Bench, axes: Axes) -> tuple[Environme
     def size() -> int:
         return round(logarithmic(align, min(SIZE_MAX, axes.sizes_bytes[-1])) / align) * align
 
-    lines: list[dict[str, Any]] = []
-    several: dict[str, Any] = {}
+    lines: list[Line] = []
+    several: Mapping[str, object] = {}
     if kind == INTERLEAVED or (kind == SEQUENTIAL and random.random() < 0.75):
         several = {
             "streams": round(logarithmic(2, axes.streams[-1])),
@@ -101,7 +102,7 @@ def _read_percent(random: Random, writes: bool) -> float:
     return 100.0 if kind < 0.25 or not writes else 0.0 if kind < 0.4 else 100 * random.random()
 
 
-def _line(size: int, share: float, read: float, random: float, align: int) -> dict[str, Any]:
+def _line(size: int, share: float, read: float, random: float, align: int) -> Line:
     return {
         "size": f"{size}B",
         "share_percent": 100 * share,

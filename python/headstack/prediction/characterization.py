@@ -8,7 +8,7 @@ import os
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from headstack._native import InputError, version
 from headstack.catalogue.array import Array
@@ -16,7 +16,7 @@ from headstack.catalogue.drive import Drive
 from headstack.catalogue.options import Spec
 from headstack.io.atomic_files import write_text
 from headstack.io.json_text import key_of, read_json
-from headstack.io.stored import Stored
+from headstack.io.stored import Fields, Stored
 from headstack.prediction.calibration import (
     COVERAGE,
     Residuals,
@@ -33,7 +33,7 @@ from headstack.prediction.model import Model
 from headstack.results.intervals.conformal import devices_needed
 
 
-def _without_percentiles(told: dict[str, Any]) -> dict[str, Any]:
+def _without_percentiles(told: Fields) -> Fields:
     raise InputError(f"{told['system']}: was tested before percentiles were kept; characterize it again")
 
 
@@ -43,6 +43,20 @@ ENOUGH = devices_needed(COVERAGE)
 COMPOSED_SHARE = 0.6
 GRID_SHARE = 0.9
 """Of the progress, until the environments drawn at random begin."""
+
+
+class StoredTable(TypedDict):
+    """A table of tests in a file."""
+
+    axes: list[tuple[str, tuple[float, ...]]]
+    """Names and knots."""
+    time_ns: list[float]
+    half_width: list[float]
+    shape: list[list[float]]
+    """Percentiles over the mean."""
+    components: list[str]
+    """Names that ``bottleneck`` numbers."""
+    bottleneck: list[int]
 
 
 @dataclass(frozen=True)
@@ -129,10 +143,10 @@ class Characterization:
             raise InputError(f"is a damaged characterization: {error!r}", file=name) from None
 
 
-def _told(table: Table) -> dict[str, Any]:
+def _told(table: Table) -> StoredTable:
     names = sorted(set(table.bottleneck))
     return {
-        "axes": [[axis.name, axis.knots] for axis in table.axes],
+        "axes": [(axis.name, axis.knots) for axis in table.axes],
         "time_ns": [round(time, 1) for time in table.time_ns],
         "half_width": [round(half, 5) for half in table.half_width],
         "shape": [[round(time, 4) for time in times] for times in table.shape],
@@ -141,12 +155,13 @@ def _told(table: Table) -> dict[str, Any]:
     }
 
 
-def _table(told: dict[str, Any]) -> Table:
+def _table(told: StoredTable) -> Table:
     axes = tuple(Axis(name, tuple(knots)) for name, knots in told["axes"])
     points = 1
     for axis in axes:
         points *= len(axis.knots)
-    if any(len(told[column]) != points for column in ("time_ns", "half_width", "bottleneck", "shape")):
+    columns = (told["time_ns"], told["half_width"], told["bottleneck"], told["shape"])
+    if any(len(column) != points for column in columns):
         raise ValueError(f"a table of {points} tests has columns of another length")
     names = told["components"]
     bottleneck = [names[index] for index in told["bottleneck"]]

@@ -12,10 +12,10 @@ import itertools
 import math
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from headstack.catalogue.array import Array
 from headstack.catalogue.drive import Drive
@@ -48,6 +48,21 @@ FORK = 0.25
 ones by nothing. A choice between; the array's own tests correct it."""
 
 
+class Controller(NamedTuple):
+    """The time that a controller spends."""
+
+    request_ns: float
+    """For each request."""
+    command_ns: float
+    """For each command to a member."""
+    processors: int
+
+    @classmethod
+    def of(cls, description: Mapping[str, Any]) -> Controller:
+        """The controller of an array's description."""
+        return cls(description["request_ns"], description["command_ns"], description["processors"])
+
+
 @dataclass(frozen=True)
 class Layout:
     """How requests become commands to members."""
@@ -60,7 +75,7 @@ class Layout:
     unit_bytes: int
     member_bytes: float
     """What of each member is used."""
-    controller: dict[str, Any]
+    controller: Controller
 
     @classmethod
     def of(cls, system: Array) -> Layout | None:
@@ -76,7 +91,7 @@ class Layout:
             return None
         data, parity, copies = shape
         used = Bench.of(system).capacity_bytes * (data + parity) * copies / data / count
-        return cls(count, data, parity, copies, group["stripe_unit_bytes"], used, controller)
+        return cls(count, data, parity, copies, group["stripe_unit_bytes"], used, Controller.of(controller))
 
     def commands(self, size: float, is_read: bool, align: float) -> tuple[float, float, float]:
         """Reads and writes that members get for a request, and the bytes of each."""
@@ -210,11 +225,11 @@ class Composition:
         waiting = depth * together / busy
         service_ns = [self._member_ns(shares, at, max(1.0, held)) for held in (1.0, waiting)]
         controller = layout.controller
-        overhead_ns = controller["request_ns"] + commands * controller["command_ns"]
+        overhead_ns = controller.request_ns + commands * controller.command_ns
         first_ns = alone * service_ns[0] + overhead_ns
         # Of alike members each request waits for those before it that went the same way.
         time_ns = (first_ns + (depth - 1) * commands * service_ns[1] / busy) / depth
-        return float(max(time_ns, overhead_ns / controller["processors"]))
+        return float(max(time_ns, overhead_ns / controller.processors))
 
     def _member_ns(self, shares: dict[tuple[float, bool, bool], float], at: dict[str, float], depth: float) -> float:
         """Time over commands of a member with so many waiting."""

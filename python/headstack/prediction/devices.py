@@ -6,7 +6,6 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from headstack import _native
 from headstack.catalogue.array import Array
@@ -83,7 +82,7 @@ def _known(system: Named) -> _System | Refusal:
     return _System(found, described(found))
 
 
-def _as_workload(environment: Environment) -> dict[str, Any]:
+def _as_workload(environment: Environment) -> dict[str, object]:
     """The closed loop of an environment that ``load_of`` admits."""
     assert isinstance(environment.load, Closed)
     lines = [
@@ -111,19 +110,28 @@ def _with_device(environment: Environment, system: _System | Refusal, prediction
     load = load_of(environment, system.described.mostly)
     found = {figure: learnt(system.described, load, figure) for figure in FIGURES}
     spread = system.spread(environment) if any(isinstance(one, Learnt) for one in found.values()) else spread_of([])
-    figures = {
-        "rate": ("iops", prediction.iops_low, prediction.iops_high),
-        "mean": ("mean", prediction.mean_ms_low, prediction.mean_ms_high),
-        "p50": ("p50", prediction.p50_ms_low, prediction.p50_ms_high),
-        "p99": ("p99", prediction.p99_ms_low, prediction.p99_ms_high),
-    }
-    ends: dict[str, Any] = {}
-    for figure, (name, low, high) in figures.items():
+
+    def ends(figure: str, low: float | None, high: float | None) -> tuple[float | None, float | None]:
+        """The interval with both errors at once: it holds where both of them do."""
         one = found[figure]
         if isinstance(one, Refusal) or low is None or high is None:
-            continue
-        # Both errors at once: it holds where both of them do.
+            return None, None
         apart = math.exp(one.half_width(spread[figure]))
-        unit = "" if name == "iops" else "_ms"
-        ends |= {f"{name}_model_low{unit}": low / apart, f"{name}_model_high{unit}": high * apart}
-    return replace(prediction, model_error=in_words(system.described, found), **ends)
+        return low / apart, high * apart
+
+    rate = ends("rate", prediction.iops_low, prediction.iops_high)
+    mean = ends("mean", prediction.mean_ms_low, prediction.mean_ms_high)
+    p50 = ends("p50", prediction.p50_ms_low, prediction.p50_ms_high)
+    p99 = ends("p99", prediction.p99_ms_low, prediction.p99_ms_high)
+    return replace(
+        prediction,
+        model_error=in_words(system.described, found),
+        iops_model_low=rate[0],
+        iops_model_high=rate[1],
+        mean_model_low_ms=mean[0],
+        mean_model_high_ms=mean[1],
+        p50_model_low_ms=p50[0],
+        p50_model_high_ms=p50[1],
+        p99_model_low_ms=p99[0],
+        p99_model_high_ms=p99[1],
+    )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from headstack import _native
 from headstack._native import InputError
@@ -16,7 +16,9 @@ from headstack.catalogue.workload import Workload
 from headstack.io.values import duration_ns, size_bytes
 from headstack.prediction.recorded import Piece, pieces_of
 from headstack.prediction.request_class import RequestClass
+from headstack.prediction.workload_types import Addresses, Arrivals, Line, Video
 from headstack.traces.analysis import Analysis
+from headstack.traces.report_types import PowerBin, ReuseReport
 from headstack.traces.traces import Trace
 
 SCENARIOS = "one stream of access, transactions or video without a frame rate"
@@ -173,7 +175,7 @@ class Environment:
         return replace(self, load=Open(rate_per_s))
 
 
-def classes_of(name: str, lines: Iterable[dict[str, Any]]) -> tuple[RequestClass, ...]:
+def classes_of(name: str, lines: Iterable[Line]) -> tuple[RequestClass, ...]:
     """The classes of the lines of an access specification."""
     shares: dict[tuple[int, bool, bool], float] = {}
     for number, line in enumerate(lines):
@@ -187,7 +189,7 @@ def classes_of(name: str, lines: Iterable[dict[str, Any]]) -> tuple[RequestClass
                 read = line["read_percent"] if is_read else 100 - line["read_percent"]
                 random = line["random_percent"] if is_random else 100 - line["random_percent"]
                 key = (size, is_read, is_random)
-                shares[key] = shares.get(key, 0.0) + line["share_percent"] * read * random / 1e6
+                shares[key] = shares.get(key, 0.0) + line.get("share_percent", 100.0) * read * random / 1e6
     total = sum(shares.values())
     return tuple(RequestClass(share / total, *key) for key, share in sorted(shares.items()) if share > 0)
 
@@ -212,8 +214,8 @@ def of_workload(workload: Workload, span_bytes: int | None = None) -> Environmen
     )
 
 
-def load_of(name: str, arrivals: dict[str, Any]) -> Load:
-    """How requests come."""
+def load_of(name: str, arrivals: Arrivals) -> Load:
+    """The load of arrivals. Raises ``InputError`` for bursts."""
     if "open" in arrivals:
         if arrivals["open"]["process"] not in ("poisson", "fixed"):
             raise InputError("arrivals.process: bursts have no low-level test; poisson or fixed is allowed", file=name)
@@ -226,11 +228,11 @@ def mean_think_ns(think: str | dict[str, str]) -> float:
     return 0.0 if isinstance(think, str) else float(duration_ns("think", next(iter(think.values()))))
 
 
-def hot_of(name: str, addresses: str | dict[str, Any]) -> Hot | None:
-    """Where random requests come back to: the densest of the bands; the others are as one over all."""
+def hot_of(name: str, addresses: Addresses) -> Hot | None:
+    """The part that random requests come back to: the densest of the bands; the others are as one over all."""
     if addresses == "uniform":
         return None
-    if not isinstance(addresses, dict) or "hot_bands" not in addresses:
+    if isinstance(addresses, str) or "hot_bands" not in addresses:
         raise InputError("addresses: no low-level test has these; uniform and hot_bands are allowed", file=name)
     bands = [
         Hot(band["share_percent"] / 100, (band["to_percent"] - band["from_percent"]) / 100)
@@ -240,7 +242,7 @@ def hot_of(name: str, addresses: str | dict[str, Any]) -> Hot | None:
     return hottest
 
 
-def spread_of_seeks(seeks: Sequence[dict[str, Any]], span_bytes: int) -> tuple[Spread, ...]:
+def spread_of_seeks(seeks: Sequence[PowerBin], span_bytes: int) -> tuple[Spread, ...]:
     """The ranges over which random requests would lie as far apart as these, from histograms in powers of two.
 
     Places at random over a range are farther apart than a quarter of it in (3/4)^2 of the cases: the widest range gets
@@ -300,7 +302,7 @@ def of_analysis(analysis: Analysis) -> Environment:
     )
 
 
-def returns_of(reuse: dict[str, Any] | None) -> tuple[tuple[float, float], ...]:
+def returns_of(reuse: ReuseReport | None) -> tuple[tuple[float, float], ...]:
     """By the size of a cache, the share of blocks that come back to it."""
     curve = reuse["lru_curve"] if reuse is not None else []
     return tuple((float(one["cache_bytes"]), 1 - one["miss_ratio"]) for one in curve if one["cache_bytes"] is not None)
@@ -331,12 +333,12 @@ def of_scenario(scenario: Scenario) -> Environment:
     return replace(of_workload(completed(workload)), load=load)
 
 
-def completed(workload: dict[str, Any]) -> Workload:
-    """With every default filled in."""
+def completed(workload: Mapping[str, object]) -> Workload:
+    """The workload with every default filled in."""
     return Workload(_native.complete_workload(workload))
 
 
-def of_video(name: str, video: dict[str, Any]) -> Environment:
+def of_video(name: str, video: Video) -> Environment:
     """Tracks in turn, a frame at a time: reads, then a processor, then writes."""
     if video.get("frames_per_s") is not None or video["buffer_frames"] != 1:
         raise InputError(

@@ -19,6 +19,7 @@ from headstack.io.json_text import key_of
 from headstack.io.values import size_bytes
 from headstack.prediction.environment import RANGE_MIN_BYTES
 from headstack.prediction.percentiles import LEVELS, OUTMOST
+from headstack.prediction.workload_types import HotBands, Line
 from headstack.simulation.runs import first_spec
 
 Progress = Callable[[float], object]
@@ -207,22 +208,22 @@ class Bench:
     def of(cls, system: Drive | Array) -> Bench:
         """A simulated one."""
         start, length = system.span or (0, system.capacity_bytes)
-        told = system.system
         return cls(
             system.name,
             start,
             length,
-            block_bytes(told),
-            alignments(told),
-            held_bytes(told),
+            block_bytes(system),
+            alignments(system),
+            held_bytes(system),
             True,
             partial(first_spec, system),
             run,
         )
 
 
-def held_bytes(system: dict[str, Any]) -> int:
-    """What buffers and caches hold."""
+def held_bytes(tested: Drive | Array) -> int:
+    """Bytes that buffers and caches hold."""
+    system = tested.system
     buffers = [disk["buffer"] for disk in disks(system)]
     sectors = [int(buffer["segments"] * buffer["segment_sectors"]) for buffer in buffers]
     drives = len(system["array"]["members"]) if "array" in system else 1
@@ -230,14 +231,15 @@ def held_bytes(system: dict[str, Any]) -> int:
     return SECTOR * max(sectors, default=0) * drives + (int(cache["data_bytes"]) if cache else 0)
 
 
-def block_bytes(system: dict[str, Any]) -> int:
+def block_bytes(tested: Drive | Array) -> int:
     """The smallest request that every device takes."""
-    return max([SECTOR, *(int(disk["geometry"]["logical_block_bytes"]) for disk in disks(system))])
+    return max([SECTOR, *(int(disk["geometry"]["logical_block_bytes"]) for disk in disks(tested.system))])
 
 
-def alignments(system: dict[str, Any]) -> tuple[float, ...]:
-    """Where it matters whether requests lie at multiples of 4 KiB: in pages, and sectors of that size."""
-    if block_bytes(system) >= PAGE:
+def alignments(tested: Drive | Array) -> tuple[float, ...]:
+    """Alignments that change response times: to 4 KiB as well, where pages or sectors have that size."""
+    system = tested.system
+    if block_bytes(tested) >= PAGE:
         return (float(PAGE),)
     sectors = [int(disk["geometry"]["physical_sector_bytes"]) for disk in disks(system)]
     matters = bool(ssds(system)) or max(sectors) > SECTOR
@@ -299,10 +301,10 @@ def test(bench: Bench, axes: Axes, table: str, at: dict[str, float]) -> Spec:
     """One test, as a run."""
     random = {RANDOM: 1.0, SKEWED: 1.0, SEQUENTIAL: 0.0}.get(table, at.get("random", 0.0))
     size = at.get("size", skewed_bytes(axes, bench))
-    line = {"size": f"{size:.0f}B", "read_percent": 100 * at["read"], "random_percent": 100 * random}
+    line: Line = {"size": f"{size:.0f}B", "read_percent": 100 * at["read"], "random_percent": 100 * random}
     if at.get("align", bench.alignments[-1] if table == SKEWED else SECTOR) > SECTOR:
         line["align"] = f"{at.get('align', bench.alignments[-1]):.0f}B"
-    several: dict[str, Any] = {}
+    several: Mapping[str, object] = {}
     if at.get("switch", 0.0) > 0:
         several = {"streams": int(at["streams"]), "stream_turn": round(1 / at["switch"])}
     if table == SKEWED:
@@ -316,7 +318,7 @@ def skewed_bytes(axes: Axes, bench: Bench) -> float:
     return float(min(size for size in axes.sizes_bytes if size >= max(bench.block_bytes, bench.alignments[-1])))
 
 
-def hot_part(share: float, part: float) -> dict[str, Any]:
+def hot_part(share: float, part: float) -> HotBands:
     """Addresses of which a share is in the first part, and the rest anywhere."""
     bands = ((100 * part, 100 * share), (100.0, 100 - 100 * share))
     return {"hot_bands": [{"from_percent": 0.0, "to_percent": to, "share_percent": of} for to, of in bands if of > 0]}
@@ -325,14 +327,14 @@ def hot_part(share: float, part: float) -> dict[str, Any]:
 def as_run(
     bench: Bench,
     axes: Axes,
-    lines: list[dict[str, Any]],
+    lines: Sequence[Line],
     depth: float,
     range_share: float,
-    several: dict[str, Any],
+    several: Mapping[str, object],
 ) -> Spec:
     """A closed loop of these lines on the first part of a system."""
     outstanding, enough = round(depth), share_of_requests(axes, lines)
-    workload = {
+    workload: dict[str, object] = {
         "name": "test",
         "lines": lines,
         "arrivals": {"closed": {"outstanding": outstanding}},
@@ -347,7 +349,7 @@ def as_run(
     return spec
 
 
-def share_of_requests(axes: Axes, lines: list[dict[str, Any]]) -> float:
+def share_of_requests(axes: Axes, lines: Sequence[Line]) -> float:
     """Of the requests of a test, those that are enough where they are large: such vary little, and fill caches soon."""
     mean_bytes: float = sum(size_bytes("size", line["size"]) * line.get("share_percent", 100.0) / 100 for line in lines)
     return min(1.0, max(1 / LARGE_LESS, TEST_BYTES / mean_bytes / axes.requests))

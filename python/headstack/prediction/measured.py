@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from headstack._native import InputError, RunError
 from headstack.catalogue.options import Spec
@@ -16,6 +15,7 @@ from headstack.io.json_text import key_of
 from headstack.io.values import duration_ns
 from headstack.measurement.access import Access, is_null
 from headstack.measurement.measurement import Opened, Step
+from headstack.measurement.specs import TargetDescription
 from headstack.measurement.tests.conditioning.log import identity
 from headstack.prediction.characterization import Characterization, calibrated
 from headstack.prediction.grid import PAGE, Axes, Bench, Progress, Ran, StoppedError, characterized, ran
@@ -136,7 +136,7 @@ def measured(
     return found
 
 
-def _folder(path: str, described: Mapping[str, Any], access: Access, axes: Axes, test_ns: int) -> Path:
+def _folder(path: str, described: TargetDescription, access: Access, axes: Axes, test_ns: int) -> Path:
     """Where the tests of a target are kept until all are made: its own, wherever it is attached."""
     named = path if is_null(path) else None
     told = key_of([named, identity(described), asdict(access), asdict(axes), test_ns])

@@ -73,6 +73,10 @@ FIELDS = (
 """The columns of the table of predictions."""
 
 
+Cell = str | float | bool | None
+"""A cell of the table of predictions."""
+
+
 class Predictions(Sequence[Prediction], Tabular):
     """Predictions in order: environments, loads, then systems, the last varying fastest."""
 
@@ -101,8 +105,8 @@ class Predictions(Sequence[Prediction], Tabular):
         """The columns worth printing, and the cells as text."""
         return shown(self)
 
-    def rows(self) -> list[dict[str, Any]]:
-        """A dict for each."""
+    def rows(self) -> list[dict[str, Cell]]:
+        """A row for each, with the columns of ``FIELDS``."""
         return [asdict(one) for one in self._all]
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:

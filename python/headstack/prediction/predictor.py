@@ -34,7 +34,7 @@ from headstack.prediction.kept import folder_of, kept_tests
 from headstack.prediction.loading import load_environment
 from headstack.prediction.measured import MEASURED, TIME, measured
 from headstack.prediction.prediction import Prediction
-from headstack.prediction.predictions import Predictions, predicted
+from headstack.prediction.predictions import Cell, Predictions, predicted
 from headstack.simulation.runs import Swept, changed, first_spec, loaded, several, texts
 from headstack.traces.traces import Trace
 
@@ -200,7 +200,7 @@ def predicted_rows(
     settings: Mapping[str, Any] | None = None,
     store: Store = None,
     progress: Progress | None = None,
-) -> list[dict[str, Any]]:
+) -> list[dict[str, Cell]]:
     """The rows of a grid of predictions: for each environment, load and system the columns of ``Prediction``, and
     ``workload``, ``depth`` and ``rate_per_s`` as in the results of runs. ``settings`` are ``depth`` or ``rate``, with
     one value or several. Characterizations are kept in ``store``."""
@@ -218,7 +218,7 @@ def predicted_rows(
     rows = []
     for environment in asked:
         load = environment.load
-        keys = {
+        keys: dict[str, Cell] = {
             "workload": environment.name,
             "depth": None if isinstance(load, Open) else load.outstanding,
             "rate_per_s": load.rate_per_s if isinstance(load, Open) else None,

@@ -19,8 +19,8 @@ random_percent = 80
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from headstack._native import InputError
 from headstack.io.values import duration_ns, size_bytes
@@ -79,39 +79,39 @@ def written(path: Path) -> Environment | None:
     )
 
 
-def _hot(where: str, told: dict[str, Any]) -> Hot | None:
-    if "hot_percent" not in told:
+def _hot(where: str, table: Mapping[str, object]) -> Hot | None:
+    if "hot_percent" not in table:
         return None
-    share = _number(where, told, "hot_percent", None, 0, 100) / 100
-    return Hot(share, _number(where, told, "hot_part_percent", None, 1e-6, 100) / 100)
+    share = _number(where, table, "hot_percent", None, 0, 100) / 100
+    return Hot(share, _number(where, table, "hot_part_percent", None, 1e-6, 100) / 100)
 
 
-def _load(where: str, told: dict[str, Any]) -> Closed | Open:
-    if ("depth" in told) == ("rate" in told):
+def _load(where: str, table: Mapping[str, object]) -> Closed | Open:
+    if ("depth" in table) == ("rate" in table):
         raise InputError(f"{where}: one of depth and rate is needed, and only one")
-    if "rate" in told:
-        if "think" in told:
+    if "rate" in table:
+        if "think" in table:
             raise InputError(f"{where}.think: arrivals do not wait; think needs depth")
-        return Open(_number(where, told, "rate", None, 1e-9, 1e9))
-    think = _text(where, told, "think", "0ns")
-    return Closed(_number(where, told, "depth", None, 1e-9, 65_536), float(duration_ns(f"{where}.think", think)))
+        return Open(_number(where, table, "rate", None, 1e-9, 1e9))
+    think = _text(where, table, "think", "0ns")
+    return Closed(_number(where, table, "depth", None, 1e-9, 65_536), float(duration_ns(f"{where}.think", think)))
 
 
-def _check_keys(where: str, told: dict[str, Any], allowed: tuple[str, ...]) -> None:
-    for key in told:
+def _check_keys(where: str, table: Mapping[str, object], allowed: tuple[str, ...]) -> None:
+    for key in table:
         if key not in allowed:
             raise InputError(f"{where}.{key}: unknown key; allowed: {', '.join(allowed)}")
 
 
-def _number(where: str, told: dict[str, Any], key: str, default: float | None, low: float, high: float) -> float:
-    value = told.get(key, default)
+def _number(where: str, table: Mapping[str, object], key: str, default: float | None, low: float, high: float) -> float:
+    value = table.get(key, default)
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         raise InputError(f"{where}.{key}: {value!r} is not allowed; a number from {low:g} to {high:g} is")
     return float(value)
 
 
-def _text(where: str, told: dict[str, Any], key: str, default: str | None) -> str:
-    value = told.get(key, default)
+def _text(where: str, table: Mapping[str, object], key: str, default: str | None) -> str:
+    value = table.get(key, default)
     if not isinstance(value, str):
         raise InputError(f"{where}.{key}: {value!r} is not allowed; text with a unit is")
     return value

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from headstack.report.figures import Series
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
 
 LABEL_SIZE = 7.5
 # Where a point's label may begin (or end), in points (1/72 inch) from it; best first.
@@ -20,13 +20,13 @@ Rectangle: TypeAlias = tuple[float, float, float, float]
 """Left, bottom, right, top, in points."""
 
 
-def label_points(figure: Figure, drawn: Sequence[tuple[Series, str]]) -> None:
-    """Writes what stands beside each point of series that are drawn in a colour, where it covers the least of lines and
-    of other labels."""
+def label_points(axes: Axes, drawn: Sequence[tuple[Series, str]]) -> None:
+    """Writes the label of each point of series that are drawn in a colour, where it covers the least of lines and of
+    other labels."""
     from matplotlib.patheffects import Normal, Stroke  # start-up time
 
+    figure = axes.figure.figure
     figure.draw_without_rendering()  # from here on, places on the paper are known
-    axes = figure.axes[0]
     known = [
         [(x, y, label) for x, y, label in zip(one.x, one.y, one.labels, strict=True) if x is not None and y is not None]
         for one, _ in drawn
@@ -67,7 +67,7 @@ def label_points(figure: Figure, drawn: Sequence[tuple[Series, str]]) -> None:
 
 
 def _lines(axes: Any, drawn: Sequence[Series], places: Sequence[Any]) -> Iterator[tuple[Any, bool]]:
-    """Where ink is, in points: along lines, and thin ones, else at the points themselves."""
+    """Places of ink, in points: along lines, and thin ones, else at the points themselves."""
     for one, points in zip(drawn, places, strict=True):
         if len(points):
             yield points, not one.marks

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ SIMULATOR_POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' 'wasm-unsafe-eval' blob:; worker-src blob:; "
     "connect-src data:; style-src 'unsafe-inline'; img-src data:"
 )
-"""What a page with a simulator may load: its own scripts, the engine and its workers, and what is dropped on it."""
+"""The policy of a page with a simulator: it may load its own scripts, the engine, its workers, and dropped files."""
 
 
 def built(name: str) -> str:
@@ -53,7 +54,7 @@ def page_of(title: str, name: str, data: str, plain: str, policy: str, more: str
 """
 
 
-def as_json(told: dict[str, Any]) -> str:
+def as_json(told: Mapping[str, object]) -> str:
     """JSON that may stand in a script element: no ``</`` and no ``<!--`` is left in it."""
     text = json.dumps(_plain(told), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

@@ -7,7 +7,7 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, overload
 
@@ -24,6 +24,7 @@ from headstack.results.answers import Drives, Gain
 
 if TYPE_CHECKING:
     from headstack.catalogue.demand import Stated
+    from headstack.results.integrity import Integrity
 from headstack.results.columns import (
     SHOWN,
     SHOWN_OPERATIONS,
@@ -142,7 +143,7 @@ class ResultTable(Tabular):
 
     def __init__(self, native: _native.Results, swept: Sequence[str] = ()) -> None:
         self._native = native
-        self.volumes: list[Row] = []
+        self.volumes: Sequence[Mapping[str, Any]] = []
         """Of a replay with a map: a row for each run and volume."""
         self._swept = [name for name in swept if name not in ("depth", "rate", "seed")]
 
@@ -384,7 +385,7 @@ class ResultTable(Tabular):
         said = [f"model error{whose[words]}: {words}" for words in reasons]
         return said + answers.indistinguishable(rows, self._swept)
 
-    def integrity(self, index: int) -> dict[str, Any] | None:
+    def integrity(self, index: int) -> Integrity | None:
         """What the data read in one run were found to be: blocks by class, and the first findings.
 
         ``None`` where nothing was verified.
@@ -393,7 +394,7 @@ class ResultTable(Tabular):
         >>> results.integrity(0) is None
         True
         """
-        found: dict[str, Any] | None = self._native.whole(index)["integrity"]
+        found: Integrity | None = self._native.whole(index)["integrity"]
         return found
 
     def failed_checks(self) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ TABLES = (KEY, f"{KEY}_looked")
 HEADER = re.compile(r"\[\[?\s*([A-Za-z0-9_.-]+)\s*\]\]?\s*(#.*)?")
 
 
-def choices_in(file: Path, text: str) -> tuple[str, list[dict[str, Any]], dict[str, int]]:
+def choices_in(file: Path, text: str) -> tuple[str, list[Mapping[str, Any]], dict[str, int]]:
     """The text of a study with the lines of its choices empty, these, and the line of each of their keys by its path.
 
     Raises ``InputError`` where they are not acceptable by themselves.

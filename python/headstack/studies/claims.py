@@ -11,7 +11,7 @@ from headstack.results.table import Row
 from headstack.studies.backing import backing
 from headstack.studies.evidence import PUBLISHED, Grounds, Rests
 from headstack.studies.power import Power, Tolerance, amount, mean
-from headstack.studies.study import Study
+from headstack.studies.study import Study, query_of
 from headstack.studies.tables import Found, Tables
 
 POINTS = "points"
@@ -116,7 +116,7 @@ class Compared:
 def compare(study: Study, number: int, tables: Tables) -> Compared:
     """Carries out a claim's query. Raises ``InputError`` where it fails or gives no evidence."""
     claim, path = study.claims[number], f"claims[{number}]"
-    found = tables.query(f"{path}.sql", claim["sql"])
+    found = tables.query(f"{path}.sql", query_of(claim))
     rows = list(found.dicts())
     has_figures = _check(study, path, claim, found, rows)
     tolerance = _tolerance(study, path, claim, "tolerance") if has_figures else None
@@ -148,7 +148,7 @@ def judge(
     """
     claim, path = study.claims[number], f"claims[{number}]"
     if claim["sql"] is None or ground is None:
-        return Judged(claim["id"], claim["says"], Verdict.NOT_TESTABLE, _one_line(claim["missing"]))
+        return Judged(claim["id"], claim["says"], Verdict.NOT_TESTABLE, _one_line(claim["missing"] or ""))
     compared = compare(study, number, tables)
     if ground.compares_runs:
         if claim["missing"] is None:

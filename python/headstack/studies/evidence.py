@@ -8,12 +8,13 @@ could not change would otherwise pass for a prediction.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from headstack.studies.study import Study
+from headstack.studies.study import Study, query_of
+from headstack.studies.study_types import Claim
 from headstack.studies.tables import Tables
 
 FOUND = ("found", "holds")
@@ -59,13 +60,13 @@ def grounds_of(study: Study, tables: Tables) -> dict[str, Grounds]:
     before = {claim["id"]: _evidence(tables, number, claim) for number, claim in claims}
     published = {claim["id"]: _evidence(tables, number, claim, PUBLISHED) for number, claim in claims}
     compares_runs = dict.fromkeys(before, False)
-    columns = {claim["id"]: tables.query(f"claims[{number}]", claim["sql"]).columns for number, claim in claims}
+    columns = {claim["id"]: tables.query(f"claims[{number}]", query_of(claim)).columns for number, claim in claims}
     changed = {claim["id"]: [False] * len(before[claim["id"]]) for _, claim in claims}
     for number in range(TRIES):
         left = [(place, claim) for place, claim in claims if not all(changed[claim["id"]])]
         if not left:
             break
-        needed = set().union(*(tables.sources(claim["sql"]) for _, claim in left))
+        needed = set().union(*(tables.sources(query_of(claim)) for _, claim in left))
         with tables.other_results(number, needed):
             for place, claim in left:
                 was, now = before[claim["id"]], _evidence(tables, place, claim)
@@ -81,16 +82,14 @@ def grounds_of(study: Study, tables: Tables) -> dict[str, Grounds]:
     found = {}
     for _, claim in claims:
         rows = tuple(changed[claim["id"]])
-        others = Rests.INPUTS if tables.sources(claim["sql"]) & tables.made_here else Rests.PUBLISHED
+        others = Rests.INPUTS if tables.sources(query_of(claim)) & tables.made_here else Rests.PUBLISHED
         rests = Rests.RUNS if any(rows) else others
         found[claim["id"]] = Grounds(rests, rows, others, compares_runs[claim["id"]])
     return found
 
 
-def _evidence(
-    tables: Tables, number: int, claim: Mapping[str, Any], names: Sequence[str] = FOUND
-) -> list[tuple[Any, ...]]:
+def _evidence(tables: Tables, number: int, claim: Claim, names: Sequence[str] = FOUND) -> list[tuple[Any, ...]]:
     """The columns of a claim's rows that have these names."""
-    found = tables.query(f"claims[{number}].sql", claim["sql"])
+    found = tables.query(f"claims[{number}].sql", query_of(claim))
     kept = [place for place, name in enumerate(found.columns) if name in names]
     return [tuple(row[place] for place in kept) for row in found.rows]

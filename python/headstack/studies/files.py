@@ -104,10 +104,13 @@ def check(study: Study) -> None:
     ids = {claim["id"] for claim in study.claims}
     named = {system for grid in study.grids for system in grid["systems"]}
     for number, chosen in enumerate(study.chosen):
-        for key, known, what in (("on", ids, "no claim has the id"), ("systems", named, "no grid has the system")):
-            for place, one in enumerate(chosen[key]):
-                if one not in known:
-                    raise study.error(f"chosen[{number}].{key}[{place}]", f"{what} {one!r}")
+        for key, chosen_names, known, what in (
+            ("on", chosen["on"], ids, "no claim has the id"),
+            ("systems", chosen["systems"], named, "no grid has the system"),
+        ):
+            for place, chosen_name in enumerate(chosen_names):
+                if chosen_name not in known:
+                    raise study.error(f"chosen[{number}].{key}[{place}]", f"{what} {chosen_name!r}")
     for number, one in enumerate(study.open):
         _check_open(study, f"open[{number}]", one, ids)
     for tolerance in study.tolerances:

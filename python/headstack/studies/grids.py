@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,7 @@ from headstack.results.table import Row
 from headstack.simulation.runs import Progress, run_specs, specify
 from headstack.studies.files import beside
 from headstack.studies.study import Study
+from headstack.studies.study_types import Grid, Open, Other, Record
 from headstack.traces.traces import Trace
 
 T = TypeVar("T")
@@ -28,11 +29,11 @@ T = TypeVar("T")
 def specified(study: Study, number: int) -> list[Spec]:
     """The runs of a grid, or those that a replay records. Raises ``InputError`` where they are not acceptable."""
     grid, path = study.grids[number], f"grids[{number}]"
+    asked: Grid | Record = grid
+    systems = grid["systems"]
     if grid["record"] is not None:
         path += ".record"
         systems, asked = [grid["record"]["system"]], grid["record"]
-    else:
-        systems, asked = grid["systems"], grid
     # One after the other: what is refused is known by its key then.
     for name, loads, names in (("systems", load_system, systems), ("workloads", load_demand, asked["workloads"])):
         for place, one in enumerate(names):
@@ -46,7 +47,7 @@ def specified(study: Study, number: int) -> list[Spec]:
     )
 
 
-def with_other(study: Study, one: Mapping[str, Any], other: Mapping[str, Any]) -> Study:
+def with_other(study: Study, one: Open, other: Other) -> Study:
     """The study with another choice in the grids of one that its documents leave open."""
     names = other["names"]
 
@@ -56,9 +57,9 @@ def with_other(study: Study, one: Mapping[str, Any], other: Mapping[str, Any]) -
         name, at, part = value.partition("@") if isinstance(value, str) else (value, "", "")
         return f"{names[name]}{at}{part}" if name in names else value
 
-    def change(grid: dict[str, Any]) -> dict[str, Any]:
+    def change(grid: Grid) -> Grid:
         settings = {key: put(value) for key, value in grid["settings"].items()} | other["settings"]
-        return grid | {"systems": put(grid["systems"]), "workloads": put(grid["workloads"]), "settings": settings}
+        return {**grid, "systems": put(grid["systems"]), "workloads": put(grid["workloads"]), "settings": settings}
 
     return replace(study, grids=tuple(change(grid) if grid["name"] in one["grids"] else grid for grid in study.grids))
 
@@ -97,7 +98,7 @@ def replayed(study: Study, number: int, progress: Progress | None) -> Replayed:
         for place, spec in enumerate(recorded):
             trace = Path(folder) / f"{place}.parquet"
             row = run_specs([spec], {}, None, trace)[0]
-            settings = dict(grid["settings"])
+            settings: dict[str, Any] = dict(grid["settings"])
             mode = settings.pop("mode", "timed")
             if mode == "asap" and row["depth"] is not None:
                 settings.setdefault("depth", row["depth"])

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from headstack._native import InputError
+from headstack.studies.study_types import Chosen, Claim, DerivedTable, Grid, Open, Picture, Published
 
 
 @dataclass(frozen=True)
@@ -26,18 +27,18 @@ class Study:
     question: str
     sources: tuple[str, ...]
     summary: str
-    grids: tuple[dict[str, Any], ...]
-    published: tuple[dict[str, Any], ...]
-    tables: tuple[dict[str, Any], ...]
-    chosen: tuple[dict[str, Any], ...]
-    open: tuple[dict[str, Any], ...]
+    grids: tuple[Grid, ...]
+    published: tuple[Published, ...]
+    tables: tuple[DerivedTable, ...]
+    chosen: tuple[Chosen, ...]
+    open: tuple[Open, ...]
     tolerances: Mapping[str, str]
-    claims: tuple[dict[str, Any], ...]
-    pictures: tuple[dict[str, Any], ...]
+    claims: tuple[Claim, ...]
+    pictures: tuple[Picture, ...]
     lines: Mapping[str, int]
     """The line of each key, by its path."""
-    choices: tuple[dict[str, Any], ...] = ()
-    """What is asked of ``headstack choose``, as the file states it."""
+    choices: tuple[Mapping[str, Any], ...] = ()
+    """The questions to ``headstack choose``: its options, as the file states them."""
 
     def error(self, path: str, message: str) -> InputError:
         """What is wrong with the key at ``path``, such as ``claims[3].tolerance``, with its line."""
@@ -46,6 +47,12 @@ class Study:
     def table_names(self) -> dict[str, Path]:
         """The tables that lie beside the study, by name."""
         return {table_name(path): path for path in self.csv}
+
+
+def query_of(claim: Claim) -> str:
+    """The query of a claim that has one."""
+    assert claim["sql"] is not None
+    return claim["sql"]
 
 
 def table_name(path: Path) -> str:

@@ -354,7 +354,7 @@ def drive_row(drive: Drive) -> Row:
     def ms(key: str) -> float | None:
         return _native.parse_duration_ns(stated[key]) / 1e6 if key in stated else None
 
-    def rate(zone: dict[str, Any]) -> float:
+    def rate(zone: Mapping[str, float]) -> float:
         return float(zone["sectors_per_track"] * geometry["physical_sector_bytes"] * rpm / 60 / 1e6)
 
     return {

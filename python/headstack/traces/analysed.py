@@ -6,18 +6,25 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from headstack._native import InputError, version
 from headstack.io.atomic_files import write_text
 from headstack.io.json_text import read_json
-from headstack.io.stored import Stored
+from headstack.io.stored import Fields, Stored
+from headstack.traces.report_types import CurvePoint, TraceReport
+from headstack.traces.trace_types import Meta
 
 
-def _without_time_axis(told: dict[str, Any]) -> dict[str, Any]:
-    """Nothing was said of the course of figures, nor whose requests take how long."""
-    timeline: dict[str, Any] = {"bin_ns": 1, "block_bytes": None, "sampled_rate": None, "not_followed": 0, "bins": []}
+def _without_time_axis(told: Fields) -> Fields:
+    """Version 1 had no course of figures over time, nor response times by device and process."""
+    timeline: Fields = {"bin_ns": 1, "block_bytes": None, "sampled_rate": None, "not_followed": 0, "bins": []}
     return told | {"report": told["report"] | {"timeline": timeline, "latency": None, "phases": None}}
+
+
+def cache_size(point: CurvePoint) -> int:
+    """The size of a cache in bytes, or in requests where these are counted."""
+    return point["cache"] if point["cache_bytes"] is None else point["cache_bytes"]
 
 
 STORED = Stored("analysis", steps=(_without_time_axis,))
@@ -29,9 +36,9 @@ class Analysed:
 
     name: str
     """The trace's."""
-    meta: dict[str, Any]
-    """What the trace says of itself, as ``Trace.info`` has it."""
-    report: dict[str, Any]
+    meta: Meta
+    """The metadata of the trace, as ``Trace.info`` has it."""
+    report: TraceReport
     """Every figure: times in ns, places and lengths in bytes, shares from 0 to 1."""
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
@@ -80,7 +87,5 @@ class Analysed:
         reuse = self.report["reuse"]
         if reuse is None:
             raise InputError(f"{self.name}: re-use is not counted")
-        within = [
-            p for p in reuse["lru_curve"] if (p["cache"] if p["cache_bytes"] is None else p["cache_bytes"]) <= cache
-        ]
+        within = [point for point in reuse["lru_curve"] if cache_size(point) <= cache]
         return float(within[-1]["miss_ratio"]) if within else 1.0

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Literal
 
 from headstack._native import format_bytes, format_duration_ns, version
 from headstack.report.figures import Axis, Bars, Figure, Grid, Heat, Lines, Report, Section, Series
 from headstack.results.words import of_course, of_percentiles
+from headstack.traces.analysed import Analysed, cache_size
 from headstack.traces.analysis_time import distribution, over_time, phases, whose
+from headstack.traces.report_times import DepthReport
+from headstack.traces.report_types import CurvePoint, HeatReport, RateBin, SizeCount, TraceReport
 
-if TYPE_CHECKING:
-    from headstack.traces.analysed import Analysed
-
-Found = dict[str, Any]
+Kind = Literal["reads", "writes"]
+KINDS: tuple[Kind, ...] = ("reads", "writes")
+"""Kinds of requests that a map shows."""
+PERCENTS: dict[Literal["p50", "p90", "p95", "p99", "p999", "max"], float] = {
+    "p50": 50,
+    "p90": 90,
+    "p95": 95,
+    "p99": 99,
+    "p999": 99.9,
+    "max": 100,
+}
+"""Percentiles of response times that are drawn."""
 
 RATES_MAX = 300
 """Points of a rate over time: more would be a smear."""
@@ -49,13 +60,14 @@ def report_of(found: Analysed) -> Report:
 # Figures.
 
 
-def _maps(report: Found) -> Iterable[Figure]:
-    for kind in ("reads", "writes"):
-        if report["heat"] is None or not report["heat"][kind]:
+def _maps(report: TraceReport) -> Iterable[Figure]:
+    for kind in KINDS:
+        heat, end_bytes = report["heat"], report["highest_end_bytes"]
+        if heat is None or end_bytes is None or not heat[kind]:
             continue
-        cells, cell_ns, cell_bytes = map_of(report, kind)
+        cells, cell_ns, cell_bytes = map_of(heat, kind)
         time_ns, time_unit = unit(report["duration_ns"], SPANS)
-        place_bytes, place_unit = unit(report["highest_end_bytes"], BYTES)
+        place_bytes, place_unit = unit(end_bytes, BYTES)
         several = ", devices over each other" * (len(report["devices"]) > 1)
         yield Heat(
             f"map-{kind}",
@@ -79,7 +91,7 @@ def _of_map(cells: Sequence[Sequence[int]], what: str) -> str:
     return f"The busiest tenth of the addresses gets {100 * busiest / (sum(counts) or 1):.0f} % of the {what}{idle}."
 
 
-def _rate(report: Found) -> Iterable[Figure]:
+def _rate(report: TraceReport) -> Iterable[Figure]:
     bins, width_ns = report["rate"]["bins"], report["rate"]["bin_ns"]
     # The last one ends early, unless it is all there is.
     complete = bins[: report["duration_ns"] // width_ns] or bins
@@ -101,22 +113,22 @@ def _rate(report: Found) -> Iterable[Figure]:
     yield Lines("rate", "Rate", *axes, series, note, says=of_course(totals, "IO/s in all"))
 
 
-def _gaps(report: Found) -> Iterable[Figure]:
-    bins = report["arrivals"]["gap_histogram_ns"]
-    if not bins:
+def _gaps(report: TraceReport) -> Iterable[Figure]:
+    arrivals = report["arrivals"]
+    bins, gaps, variation = arrivals["gap_histogram_ns"], arrivals["gaps_ns"], arrivals["gap_variation"]
+    if not bins or gaps is None or variation is None:
         return
     total = sum(entry["count"] for entry in bins)
     groups = [f"from {format_duration_ns(entry['from'])}" for entry in bins]
     shares = Series("gaps", (), [100 * entry["count"] / total for entry in bins])
-    gaps, variation = report["arrivals"]["gaps_ns"], report["arrivals"]["gap_variation"]
     note = f"Mean {format_duration_ns(round(gaps['mean']))}, coefficient of variation {figures(variation)}."
     axis = Axis("Share of the gaps (%)", log=False)
-    half, nearly_all = (format_duration_ns(gaps[key]) for key in ("p50", "p99"))
+    half, nearly_all = format_duration_ns(gaps["p50"]), format_duration_ns(gaps["p99"])
     says = f"Half of the requests follow within {half}, 99 of 100 within {nearly_all}."
     yield Bars("gaps", "Time from a request to the next", axis, groups, [shares], note, says=says)
 
 
-def _sizes(report: Found) -> Iterable[Figure]:
+def _sizes(report: TraceReport) -> Iterable[Figure]:
     classes = size_classes(report)
     if not classes:
         return
@@ -137,7 +149,7 @@ def _sizes(report: Found) -> Iterable[Figure]:
     yield Bars("sizes", "Sizes", axis, groups, shown, note, says=says)
 
 
-def _mix(report: Found) -> Iterable[Figure]:
+def _mix(report: TraceReport) -> Iterable[Figure]:
     found = report["environment"]
     if found["read_share"] is None:
         return
@@ -159,19 +171,21 @@ def _mix(report: Found) -> Iterable[Figure]:
     yield Grid("mix", title, rows, "", columns, "", values, unit_of_all, says=says)
 
 
-def _reuse(report: Found) -> Iterable[Figure]:
+def _reuse(report: TraceReport) -> Iterable[Figure]:
     reuse = report["reuse"]
     if reuse is None or not reuse["references"]:
         return
     curve, by_block = reuse["lru_curve"], reuse["block_bytes"] is not None
-    bounds: dict[str, Any] = {}
+    low: list[float] = []
+    high: list[float] = []
     note = "Exact."
     if reuse["sampled_rate"] < 1:
-        bounds = {end: [100 * point[end] for point in curve] for end in ("low", "high")}
+        low, high = band_of(curve)
         note = f"From 1 in {1 / reuse['sampled_rate']:,.0f} blocks, with a band of 95 %."
-    factor, name = unit(max(point["cache_bytes"] for point in curve), BYTES) if by_block else (1, "requests")
-    caches = [point["cache_bytes"] / factor if by_block else point["cache"] for point in curve]
-    misses = Series("misses", caches, [100 * point["miss_ratio"] for point in curve], **bounds)
+    sizes = [cache_size(point) for point in curve]
+    factor, name = unit(max(sizes), BYTES) if by_block else (1, "requests")
+    caches = [size / factor if by_block else size for size in sizes]
+    misses = Series("misses", caches, [100 * point["miss_ratio"] for point in curve], low=low, high=high)
     axes = Axis(f"Cache ({name})", log=True), Axis("Misses (%)", log=False)
     yield Lines("misses", "Misses of an LRU cache", *axes, [misses], note, says=_of_misses(misses, name))
 
@@ -194,7 +208,7 @@ def _of_misses(misses: Series, unit_of_caches: str) -> str:
     )
 
 
-def _depth(report: Found) -> Iterable[Figure]:
+def _depth(report: TraceReport) -> Iterable[Figure]:
     depth = report["depth"]
     if depth is None:
         return
@@ -205,13 +219,12 @@ def _depth(report: Found) -> Iterable[Figure]:
     yield Bars("depth", "Requests in flight", axis, groups, [Series("time", (), shares)], note, says=says)
 
 
-def _response(report: Found) -> Iterable[Figure]:
+def _response(report: TraceReport) -> Iterable[Figure]:
     if report["depth"] is None:
         return
-    percents = {"p50": 50, "p90": 90, "p95": 95, "p99": 99, "p999": 99.9, "max": 100}
     # Reads have one colour in all figures.
     series = [
-        Series(name, list(percents.values()), [entry[key] / 1e6 for key in percents], thing=f"{name}s")
+        Series(name, list(PERCENTS.values()), [entry[key] / 1e6 for key in PERCENTS], thing=f"{name}s")
         for name, entry in report["response"]["by_operation_ns"].items()
     ]
     axes = Axis("Percentile (%)"), Axis("Response time (ms)")
@@ -226,11 +239,11 @@ def _response(report: Found) -> Iterable[Figure]:
 # What pictures and reports say alike.
 
 
-def summary(report: Found) -> str:
+def summary(report: TraceReport) -> str:
     """The trace in one line."""
     long = "" if report["first_arrival_ns"] is None else f" in {format_duration_ns(report['duration_ns'])}"
     parts = [f"{report['requests']:,} requests{long}"]
-    if report["requests_per_s"] is not None:
+    if report["requests_per_s"] is not None and report["bytes_per_s"] is not None:
         parts.append(f"{figures(report['requests_per_s'])} IO/s, {figures(report['bytes_per_s'] / 1e6)} MB/s")
     parts.append(f"{format_bytes(report['bytes'])} moved")
     if report["highest_end_bytes"] is not None:
@@ -247,16 +260,15 @@ def caption(found: Analysed) -> str:
     return f"Analysed by headstack {version()}; format {origin}" + bool(steps) * f"; steps: {steps}"
 
 
-def map_title(report: Found, kind: str) -> str:
+def map_title(report: TraceReport, kind: Kind) -> str:
     """What a map shows: of reads also requests of which the trace does not say what they did."""
     known = report["operations"].get("read", {"requests": 0})["requests"]
     unknown = report["operations"].get("unknown", {"requests": 0})["requests"]
     return kind if kind == "writes" or not unknown else "reads and requests of unknown kind" if known else "requests"
 
 
-def map_of(report: Found, kind: str) -> tuple[list[list[int]], int, int]:
+def map_of(heat: HeatReport, kind: Kind) -> tuple[list[list[int]], int, int]:
     """Requests by address, the lowest first, and by time; what a cell is of time in ns, and of addresses in bytes."""
-    heat = report["heat"]
     columns = max(len(heat["reads"]), len(heat["writes"]))
     rows = max(len(column) for column in (*heat["reads"], *heat["writes"]))
     fold = coarseness(heat, columns * rows)
@@ -268,20 +280,26 @@ def map_of(report: Found, kind: str) -> tuple[list[list[int]], int, int]:
     return cells, fold * heat["column_ns"], fold * heat["row_bytes"]
 
 
-def coarseness(heat: Found, cells: int) -> int:
+def band_of(curve: Sequence[CurvePoint]) -> tuple[list[float], list[float]]:
+    """The lower and the upper ends of a sampled curve's 95 % band, in percent."""
+    ends = [(point["low"] or 0.0, point["high"] or 0.0) for point in curve]
+    return [100 * low for low, _ in ends], [100 * high for _, high in ends]
+
+
+def coarseness(heat: HeatReport, cells: int) -> int:
     """Cells along each axis that are drawn as one, so that the few requests of a sparse map are seen."""
-    touched = max(sum(count > 0 for column in heat[kind] for count in column) for kind in ("reads", "writes"))
+    touched = max(sum(count > 0 for column in heat[kind] for count in column) for kind in KINDS)
     return 1 if touched > 0.08 * cells else 2 if touched > 0.01 * cells else 4
 
 
-def is_exact(report: Found) -> bool:
+def is_exact(report: TraceReport) -> bool:
     """Whether each size stands for itself."""
     return len(report["sizes"]["sizes"]) <= SIZES_MAX
 
 
-def size_classes(report: Found) -> dict[int, list[Found]]:
+def size_classes(report: TraceReport) -> dict[int, list[SizeCount]]:
     """Entries by size in bytes: exact where they are few, else by powers of two."""
-    classes: dict[int, list[Found]] = {}
+    classes: dict[int, list[SizeCount]] = {}
     for entry in report["sizes"]["sizes"]:
         length = entry["length_bytes"]
         lowest = length if is_exact(report) or not length else 1 << (length.bit_length() - 1)
@@ -289,7 +307,7 @@ def size_classes(report: Found) -> dict[int, list[Found]]:
     return classes
 
 
-def depth_classes(depth: Found) -> list[tuple[str, float]]:
+def depth_classes(depth: DepthReport) -> list[tuple[str, float]]:
     """Percent of the time by requests in flight, from each power of two up to the next."""
     shares = depth["time_shares"]
     lows = [0, *(1 << power for power in range(11) if 1 << power < max(2, len(shares)))]
@@ -304,7 +322,7 @@ def depths(low: int, most: int) -> str:
     return str(low) if high <= low else f"{low}–{high}"
 
 
-def kinds(report: Found) -> list[tuple[str, Callable[[Found], int]]]:
+def kinds(report: TraceReport) -> list[tuple[str, Callable[[SizeCount | RateBin], int]]]:
     """What requests are made up of: name, how many of an entry's."""
     return [
         ("reads", lambda entry: entry["reads"]),

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Literal
 
 from headstack._native import format_bytes, format_duration_ns
 from headstack.report.figures import Axis, Bars, Figure, Lines, Series, Table
 from headstack.results.words import of_course, time
+from headstack.traces.report_times import Slice, TimelineBin, TimelineReport, Times
+from headstack.traces.report_types import TraceReport
 
-Found = dict[str, Any]
-Pick = Callable[[Found], float | None]
+Pick = Callable[[TimelineBin], float | None]
+Sort = Literal["all", "read", "write"]
+FigureKey = Literal["touched_bytes", "touched_so_far_bytes", "reused_in_bin", "reused"]
+TimesKey = Literal["mean_ns", "p50_ns", "p99_ns"]
 
-SORTS = (("reads", "read"), ("writes", "write"))
+SORTS: tuple[tuple[str, Sort], ...] = (("reads", "read"), ("writes", "write"))
 PHASES = (
     ("q2g", "queued to got"),
     ("g2i", "got to inserted"),
@@ -22,11 +26,13 @@ PHASES = (
     ("q2c", "queued to done"),
 )
 """By btt's names: got is the kernel's request (G), inserted is the scheduler's queue (I), issued is the driver (D)."""
+QUANTILES: tuple[tuple[str, TimesKey], ...] = (("median", "p50_ns"), ("p99", "p99_ns"))
+REUSED: tuple[tuple[str, FigureKey], ...] = (("in the bin", "reused_in_bin"), ("at any time", "reused"))
 SLICES_MAX = 12
 """Devices and processes of the table; JSON has all."""
 
 
-def over_time(report: Found, unit: tuple[float, str]) -> Iterable[Figure]:
+def over_time(report: TraceReport, unit: tuple[float, str]) -> Iterable[Figure]:
     """Response times, requests in flight, working set and re-use from bin to bin."""
     timeline = report["timeline"]
     bins = timeline["bins"]
@@ -44,11 +50,7 @@ def over_time(report: Found, unit: tuple[float, str]) -> Iterable[Figure]:
         return [one for one in candidates if any(y is not None for y in one.y)]
 
     times = lines(
-        *(
-            line(f"{name}, {said}", _of(sort, "response", key, 1e-6), name)
-            for name, sort in SORTS
-            for said, key in (("median", "p50_ns"), ("p99", "p99_ns"))
-        )
+        *(line(f"{name}, {said}", _response(sort, key), name) for name, sort in SORTS for said, key in QUANTILES)
     )
     if times:
         says = of_course([y for y in times[-1].y if y is not None], f"ms ({times[-1].name})")
@@ -69,29 +71,25 @@ def over_time(report: Found, unit: tuple[float, str]) -> Iterable[Figure]:
 
 
 def _set_over_time(
-    timeline: Found, x: Axis, note: str, line: Callable[..., Series], lines: Callable[..., list[Series]]
+    timeline: TimelineReport, x: Axis, note: str, line: Callable[..., Series], lines: Callable[..., list[Series]]
 ) -> Iterable[Figure]:
     """What is touched, and how much of it again."""
-    if timeline["block_bytes"] is None or not any(one["all"]["touched_bytes"] for one in timeline["bins"]):
+    block_bytes, rate = timeline["block_bytes"], timeline["sampled_rate"]
+    if block_bytes is None or rate is None or not any(one["all"]["touched_bytes"] for one in timeline["bins"]):
         return
-    blocks = f"Blocks of {format_bytes(timeline['block_bytes'])}"
-    rate = timeline["sampled_rate"]
+    blocks = f"Blocks of {format_bytes(block_bytes)}"
     note = f"{note} {blocks}" + (", exact." if rate == 1 else f", from 1 in {1 / rate:,.0f} of them.")
     touched = lines(
-        line("so far", _of("all", "touched_so_far_bytes", "", 1e-6)),
-        line("in the bin", _of("all", "touched_bytes", "", 1e-6)),
-        line("reads in the bin", _of("read", "touched_bytes", "", 1e-6), "reads"),
-        line("writes in the bin", _of("write", "touched_bytes", "", 1e-6), "writes"),
+        line("so far", _figure("all", "touched_so_far_bytes", 1e-6)),
+        line("in the bin", _figure("all", "touched_bytes", 1e-6)),
+        line("reads in the bin", _figure("read", "touched_bytes", 1e-6), "reads"),
+        line("writes in the bin", _figure("write", "touched_bytes", 1e-6), "writes"),
     )
     most = [y for y in touched[1].y if y is not None]
     says = f"{of_course(most, 'MB in a bin')[:-1]}; {touched[0].y[-1]:,.3g} MB in all."
     yield Lines("set-over-time", "Working set over time", x, Axis("Touched (MB)", log=True), touched, note, says=says)
     again = lines(
-        *(
-            line(f"{name}, {said}", _of(sort, key, "", 100.0), name)
-            for name, sort in SORTS
-            for said, key in (("in the bin", "reused_in_bin"), ("at any time", "reused"))
-        )
+        *(line(f"{name}, {said}", _figure(sort, key, 100.0), name) for name, sort in SORTS for said, key in REUSED)
     )
     if again:
         axis = Axis("Touched before (%)", log=False)
@@ -99,12 +97,21 @@ def _set_over_time(
         yield Lines("reuse-over-time", "Re-use over time", x, axis, again, note, says=says)
 
 
-def _of(sort: str, figure: str, key: str, factor: float) -> Pick:
-    """A figure of a bin; a bin without one has none, and is a gap in the line."""
+def _response(sort: Sort, key: TimesKey) -> Pick:
+    """Response times of a bin in ms; a bin without any is a gap in the line."""
 
-    def pick(one: Found) -> float | None:
+    def pick(one: TimelineBin) -> float | None:
+        times = one[sort]["response"]
+        return None if times is None else 1e-6 * times[key]
+
+    return pick
+
+
+def _figure(sort: Sort, figure: FigureKey, factor: float) -> Pick:
+    """A figure of a bin; a bin without one is a gap in the line."""
+
+    def pick(one: TimelineBin) -> float | None:
         value = one[sort][figure]
-        value = value[key] if key and value is not None else value
         # Nothing is below all of a logarithmic axis.
         return None if value is None or (value == 0 and figure == "touched_bytes") else factor * value
 
@@ -115,13 +122,13 @@ def _of_phase(name: str) -> Pick:
     return lambda one: one["phases"][name]["mean_ns"] / 1e6 if name in one["phases"] else None
 
 
-def _is_shown(report: Found, phase: str) -> bool:
+def _is_shown(report: TraceReport, phase: str) -> bool:
     """Its parts stand for a phase where they are recorded."""
     known = report["phases"]
     return known is not None and phase in known["all"] and not (phase == "q2d" and "i2d" in known["all"])
 
 
-def phases(report: Found) -> Iterable[Figure]:
+def phases(report: TraceReport) -> Iterable[Figure]:
     """Where requests spend their time."""
     known = report["phases"]
     if known is None:
@@ -143,21 +150,21 @@ def phases(report: Found) -> Iterable[Figure]:
     yield Bars("phases", "Where requests spend their time", axis, groups, series, note, says=_of_phases(report))
 
 
-def _ms(times: Found | None, key: str) -> float | None:
+def _ms(times: Times | None, key: TimesKey) -> float | None:
     return None if times is None else times[key] / 1e6
 
 
-def _of_phases(report: Found) -> str:
-    """What of the way is the device's."""
-    told = report["phases"]["all"]
-    if "d2c" not in told or "q2c" not in told:
+def _of_phases(report: TraceReport) -> str:
+    """The device's share of the response time."""
+    phases = report["phases"]
+    if phases is None or "d2c" not in phases["all"] or "q2c" not in phases["all"]:
         return ""
-    device, whole = told["d2c"]["mean_ns"], told["q2c"]["mean_ns"]
+    device, whole = phases["all"]["d2c"]["mean_ns"], phases["all"]["q2c"]["mean_ns"]
     share = 100 * device / whole if whole else 0.0
     return f"Of {time(whole / 1e6)} in the mean, the device takes {share:.0f} %."
 
 
-def distribution(report: Found) -> Iterable[Figure]:
+def distribution(report: TraceReport) -> Iterable[Figure]:
     """How many requests are answered within which time."""
     latency = report["latency"]
     if latency is None:
@@ -175,27 +182,32 @@ def distribution(report: Found) -> Iterable[Figure]:
     yield Lines("distribution", title, *axes, series, note)
 
 
-def whose(report: Found) -> Iterable[Figure]:
+def whose(report: TraceReport) -> Iterable[Figure]:
     """Response times by size, device and process."""
     latency = report["latency"]
     if latency is None:
         return
     columns = ["reads", "median (ms)", "p99 (ms)", "writes", "median (ms)", "p99 (ms)"]
-    slices: Sequence[tuple[str, str, Callable[[Any], str]]] = (
-        ("by_size", "size", lambda of: f"from {format_bytes(of)}"),
-        ("by_device", "device", str),
-        ("by_process", "process", lambda of: f"{of['name'] or 'not recorded'} ({of['pid']})"),
+    processes = [(f"{one['of']['name'] or 'not recorded'} ({one['of']['pid']})", one) for one in latency["by_process"]]
+    slices: Sequence[tuple[str, Sequence[tuple[str, Slice]]]] = (
+        ("size", [(f"from {format_bytes(one['of'])}", one) for one in latency["by_size"]]),
+        ("device", _busiest([(one["of"], one) for one in latency["by_device"]])),
+        ("process", _busiest(processes)),
     )
-    for key, heading, name in slices:
-        entries = sorted(latency[key], key=lambda one: -one["all"]["count"]) if key != "by_size" else latency[key]
-        if not entries or (key == "by_device" and len(entries) == 1):
+    for heading, entries in slices:
+        if not entries or (heading == "device" and len(entries) == 1):
             continue
-        rows = [[name(one["of"]), *_sort(one["read"]), *_sort(one["write"])] for one in entries[:SLICES_MAX]]
+        rows = [[name, *_sort(one["read"]), *_sort(one["write"])] for name, one in entries[:SLICES_MAX]]
         note = f"And {len(entries) - SLICES_MAX:,} others." if len(entries) > SLICES_MAX else ""
         yield Table(f"times-by-{heading}", f"Response times by {heading}", [heading, *columns], rows, note)
 
 
-def _sort(times: Found | None) -> list[float | None]:
+def _busiest(entries: Sequence[tuple[str, Slice]]) -> list[tuple[str, Slice]]:
+    """Named slices, the largest first."""
+    return sorted(entries, key=lambda entry: -entry[1]["all"]["count"])
+
+
+def _sort(times: Times | None) -> list[float | None]:
     if times is None:
         return [0, None, None]
-    return [times["count"], *(float(f"{times[key] / 1e6:.3g}") for key in ("p50_ns", "p99_ns"))]
+    return [times["count"], *(float(f"{times[key] / 1e6:.3g}") for _, key in QUANTILES)]

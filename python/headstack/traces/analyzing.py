@@ -5,33 +5,34 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from headstack import _native
 from headstack.simulation.chunks.chunk import Chunk
 from headstack.simulation.chunks.chunked import finish
 from headstack.simulation.chunks.parts import identity
+from headstack.traces.trace_types import Analyzed, Source
 
 PART_REQUESTS = 1 << 21
 """Requests of a part, at least: it ends with a row group. Analysed in a second or two, and sent as some megabytes."""
 
 
 def analyzed_in_parts(
-    source: dict[str, Any],
-    options: Mapping[str, Any],
+    source: Source,
+    options: Mapping[str, object],
     name: str,
     *,
     store: str | os.PathLike[str] | None,
     executor: str,
     progress: Callable[[int], object] | None,
-) -> dict[str, Any]:
+) -> Analyzed:
     """Carries out the parts of ``source``, but for those that are stored, and merges them: metadata and report.
 
     ``progress`` hears the requests. Where a trace is cut follows from its files, so that neither executor nor number of
     workers changes a byte.
     """
     # Workers may have started in another folder: they find the files by their absolute paths.
-    there = source | {"paths": [os.path.abspath(path) for path in source["paths"]]}
+    there: Source = {**source, "paths": [os.path.abspath(path) for path in source["paths"]]}
     planned = _native.trace_parts(there, PART_REQUESTS)
     asked = {"name": name, "trace": there, "files": identity(there["paths"]), "options": options}
     parts = planned["parts"]
@@ -42,7 +43,7 @@ def analyzed_in_parts(
             progress(round(share * planned["requests"]))
 
     paths = finish(chunks, len(parts), store=store, executor=executor, progress=tell)
-    return _native.trace_merge_parts(source, options, reading(iter(paths)))
+    return cast(Analyzed, _native.trace_merge_parts(source, options, reading(iter(paths))))
 
 
 def reading(paths: Iterator[Path]) -> Callable[[], bytes | None]:

@@ -6,10 +6,12 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from headstack import _native
 from headstack._native import InputError
+from headstack.catalogue.array import Array
+from headstack.catalogue.drive import Drive
 from headstack.io.values import choice, duration_ns, number, percent, size_bytes, whole
 from headstack.simulation.runs import System, loaded
 from headstack.traces.cache_report import misses_of, report_of
@@ -18,6 +20,7 @@ from headstack.traces.traces import Progress, Trace
 if TYPE_CHECKING:
     from headstack.report.figures import Report
 from headstack.traces.cache_runs import CacheRuns, policies_of
+from headstack.traces.cache_types import Admission, Behind, BehindReport, LabOptions, LabReport, Responses, Unit
 
 USUAL = "lru,arc,s3-fifo,belady"
 
@@ -75,7 +78,7 @@ def caches(
     True
     """
     traced = trace if isinstance(trace, Trace) else Trace(trace)
-    asked: dict[str, Any] = {
+    asked: LabOptions = {
         "policies": policies_of(policies),
         "sizes": [],
         "unit": unit_of(holds, block),
@@ -90,30 +93,39 @@ def caches(
     }
     if behind is not None and sample is not None:
         raise InputError("a system behind a cache has to see all that misses; leave one of them out", key="sample")
-    before = None
+    system: Drive | Array | None = None
+    hit_ns = 0
     if behind is not None:
-        (system,) = loaded(behind, {})
-        if isinstance(system, str | os.PathLike) or system.span is not None:
-            raise InputError(f"a whole system stands behind a cache, not {behind}", key="behind")
+        system, hit_ns = whole_system(behind), duration_ns("hit_time", hit_time)
+        outside = choice("outside", outside, OUTSIDE)
+    asked["sizes"] = sizes_of(sizes, points, asked["unit"]) or usual_sizes(traced, points, asked, progress)
+    report = cast(LabReport, _native.trace_cache(traced.source, asked, progress))
+    times: list[Responses] | None = None
+    named: Behind | None = None
+    if system is not None:
         before = {
             "system_name": system.name,
             "system": system.system,
-            "hit_ns": duration_ns("hit_time", hit_time),
-            "outside": choice("outside", outside, OUTSIDE),
+            "hit_ns": hit_ns,
+            "outside": outside,
             "seed": 1,
         }
-    asked["sizes"] = sizes_of(sizes, points, asked["unit"]) or usual_sizes(traced, points, asked, progress)
-    report = _native.trace_cache(traced.source, asked, progress)
-    times = named = None
-    if before is not None:
-        found = _native.trace_cache_behind(traced.source, asked, before, progress)
+        found = cast(BehindReport, _native.trace_cache_behind(traced.source, asked, before, progress))
         times = found["times"]
-        named = {"system": before["system_name"], "hit_ns": before["hit_ns"], "notes": found["notes"]}
+        named = {"system": system.name, "hit_ns": hit_ns, "notes": found["notes"]}
     return CacheLab(traced.name, asked, report, named, times)
 
 
-def unit_of(holds: str, block: str) -> Any:
-    """What a cache holds, as the compiled part takes it."""
+def whole_system(named: System) -> Drive | Array:
+    """The system behind a cache. Raises ``InputError`` for a range of one."""
+    (system,) = loaded(named, {})
+    if isinstance(system, str | os.PathLike) or system.span is not None:
+        raise InputError(f"a whole system stands behind a cache, not {named}", key="behind")
+    return system
+
+
+def unit_of(holds: str, block: str) -> Unit:
+    """The contents of a cache, as the compiled module takes them."""
     match choice("holds", holds, UNITS):
         case "blocks":
             return {"blocks": {"bytes": size_bytes("block", block)}}
@@ -123,10 +135,12 @@ def unit_of(holds: str, block: str) -> Any:
             return "object_bytes"
 
 
-def admission_of(text: str) -> Any:
-    """What is taken in, as the compiled part takes it."""
-    if text in ("all", "second"):
-        return text
+def admission_of(text: str) -> Admission:
+    """The admission of misses, as the compiled module takes it."""
+    if text == "all":
+        return "all"
+    if text == "second":
+        return "second"
     if text.endswith("%"):
         return {"share": {"share": percent("admit", text) / 100}}
     try:
@@ -137,7 +151,7 @@ def admission_of(text: str) -> Any:
         ) from None
 
 
-def sizes_of(given: str | int | Iterable[str | int] | None, points: int, unit: Any) -> list[int]:
+def sizes_of(given: str | int | Iterable[str | int] | None, points: int, unit: Unit) -> list[int]:
     """Sizes of caches, in order, each once; empty where none is given."""
     if given is None:
         return []
@@ -156,7 +170,7 @@ def sizes_of(given: str | int | Iterable[str | int] | None, points: int, unit: A
     return sorted(set(sizes))
 
 
-def size_of(text: str, unit: Any) -> int:
+def size_of(text: str, unit: Unit) -> int:
     """A size in what the cache is measured by: a bare number counts blocks, objects or bytes."""
     if text.isdigit():
         size = whole("size", text)
@@ -178,12 +192,12 @@ def between(low: int, high: int, points: int, text: str) -> list[int]:
     return [round(low * (high / low) ** (step / (points - 1))) for step in range(points)]
 
 
-def usual_sizes(trace: Trace, points: int, asked: dict[str, Any], progress: Progress | None) -> list[int]:
+def usual_sizes(trace: Trace, points: int, asked: LabOptions, progress: Progress | None) -> list[int]:
     """Sizes up to all that the trace touches, of which one more reading tells how much it is."""
     if asked["unit"] == "object_bytes":
         raise InputError("say how many bytes of whole requests caches hold", key="size")
-    told = _native.trace_cache(trace.source, asked | {"policies": ["fifo"], "sizes": [1]}, progress)
-    touched = math.ceil(told["distinct"])
+    report = _native.trace_cache(trace.source, {**asked, "policies": ["fifo"], "sizes": [1]}, progress)
+    touched = math.ceil(report["distinct"])
     if touched < 1:
         raise InputError(f"{trace.name}: none of its requests transfers data")
     low = max(1, round(touched * SMALLEST))

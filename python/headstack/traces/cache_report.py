@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headstack._native import format_bytes, version
 from headstack.report.figures import Axis, Figure, Lines, Report, Section, Series, Table
+from headstack.traces.cache_types import CacheRow
 
 if TYPE_CHECKING:
     from headstack.traces.cache_runs import CacheRuns
 
-Row = dict[str, Any]
 BYTES = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
@@ -32,8 +32,8 @@ def misses_of(lab: CacheRuns) -> Lines:
             policy,
             [size_of(row) / divisor for row in rows],
             [100 * row["miss_ratio"] for row in rows],
-            low=[100 * row["miss_ratio_low"] for row in rows] if rows[0]["miss_ratio_low"] is not None else (),
-            high=[100 * row["miss_ratio_high"] for row in rows] if rows[0]["miss_ratio_high"] is not None else (),
+            low=[100 * row["miss_ratio_low"] for row in rows if row["miss_ratio_low"] is not None],
+            high=[100 * row["miss_ratio_high"] for row in rows if row["miss_ratio_high"] is not None],
         )
         for policy, rows in by_policy(lab)
     ]
@@ -55,8 +55,9 @@ def times_of(lab: CacheRuns) -> Lines:
         for policy, rows in timed
         if rows
     ]
-    fastest = min((row for _, rows in timed for row in rows), key=lambda row: row["mean_ms"])
-    says = f"{fastest['policy']} of {size_told(fastest)} answers soonest: in {fastest['mean_ms']:.3g} ms on average."
+    means = [(row["mean_ms"], row) for _, rows in timed for row in rows if row["mean_ms"] is not None]
+    mean_ms, fastest = min(means, key=lambda entry: entry[0])
+    says = f"{fastest['policy']} of {size_told(fastest)} answers soonest: in {mean_ms:.3g} ms on average."
     axes = Axis(f"Cache ({unit})", log=True), Axis("Response time (ms)")
     return Lines("times", "Response times before the cache", *axes, series, lab.remarks[-1], says=says)
 
@@ -105,7 +106,7 @@ def answer(lab: CacheRuns) -> str:
     return f"{said}."
 
 
-def by_policy(lab: CacheRuns) -> Iterable[tuple[str, list[Row]]]:
+def by_policy(lab: CacheRuns) -> Iterable[tuple[str, list[CacheRow]]]:
     """Rows of each policy, by size."""
     rows = lab.rows
     return [(policy, [row for row in rows if row["policy"] == policy]) for policy in lab.asked["policies"]]
@@ -115,16 +116,16 @@ def unit_of(lab: CacheRuns) -> tuple[float, str]:
     """The unit of the axis of sizes."""
     if lab.report["unit"] == "objects":
         return 1, "requests"
-    largest = max(row["cache_bytes"] for row in lab.rows)
+    largest = max(size_of(row) for row in lab.rows)
     return next(((float(size), name) for size, name in BYTES if largest >= size), (1.0, "B"))
 
 
-def size_of(row: Row) -> float:
+def size_of(row: CacheRow) -> float:
     """In bytes, or in objects."""
     return float(row["cache"] if row["cache_bytes"] is None else row["cache_bytes"])
 
 
-def size_told(row: Row) -> str:
+def size_told(row: CacheRow) -> str:
     """A size as people write it."""
     return f"{row['cache']:,} requests" if row["cache_bytes"] is None else format_bytes(row["cache_bytes"])
 

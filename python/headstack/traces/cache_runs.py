@@ -16,6 +16,7 @@ from headstack.io.json_text import read_json
 from headstack.io.stored import Stored
 from headstack.io.tables import Tabular
 from headstack.io.values import choice
+from headstack.traces.cache_types import Behind, CacheReport, CacheRow, LabOptions, LabReport, Responses, Share
 
 STORED = Stored("cache-lab")
 
@@ -59,8 +60,6 @@ FIELDS = (
     Field("write_p99_ms", "figure", "ms", "its 99th percentile"),
 )
 
-TIMES = tuple(field.name for field in FIELDS[-6:])
-
 
 def policies_of(given: str | Iterable[str]) -> list[str]:
     """Names of policies, each once, as the compiled part takes them."""
@@ -69,19 +68,52 @@ def policies_of(given: str | Iterable[str]) -> list[str]:
     return list(dict.fromkeys(choice("policy", name, POLICIES) for name in known))
 
 
+def _row(entry: CacheReport, times: Responses | None) -> CacheRow:
+    """A cache with its response times, where a system is behind it."""
+    return {
+        "policy": entry["policy"],
+        "cache": entry["cache"],
+        "cache_bytes": entry["cache_bytes"],
+        "miss_ratio": entry["miss_ratio"]["value"],
+        "miss_ratio_low": entry["miss_ratio"]["low"],
+        "miss_ratio_high": entry["miss_ratio"]["high"],
+        "read_miss_ratio": _value(entry["read_miss_ratio"]),
+        "write_miss_ratio": _value(entry["write_miss_ratio"]),
+        "back_reads": entry["back_reads"],
+        "back_read_bytes": entry["back_read_bytes"],
+        "back_writes": entry["back_writes"],
+        "back_write_bytes": entry["back_write_bytes"],
+        "dirty_bytes": entry["dirty_bytes"],
+        "mean_ms": None if times is None else _ms(times["mean_ns"]),
+        "p99_ms": None if times is None else _ms(times["p99_ns"]),
+        "read_mean_ms": None if times is None else _ms(times["read_mean_ns"]),
+        "read_p99_ms": None if times is None else _ms(times["read_p99_ns"]),
+        "write_mean_ms": None if times is None else _ms(times["write_mean_ns"]),
+        "write_p99_ms": None if times is None else _ms(times["write_p99_ns"]),
+    }
+
+
+def _value(share: Share | None) -> float | None:
+    return None if share is None else share["value"]
+
+
+def _ms(ns: float | None) -> float | None:
+    return None if ns is None else ns / 1e6
+
+
 @dataclass(frozen=True)
 class CacheRuns(Tabular):
     """Misses of cache policies at sizes, and times before a system. ``CacheLab`` draws and writes them."""
 
     name: str
     """The trace's."""
-    asked: dict[str, Any]
-    """What was asked for."""
-    report: dict[str, Any]
-    """What was counted: shares from 0 to 1, sizes in bytes."""
-    behind: dict[str, Any] | None
+    asked: LabOptions
+    """The options of the lab."""
+    report: LabReport
+    """The counts: shares from 0 to 1, sizes in bytes."""
+    behind: Behind | None
     """The ``system`` behind, ``hit_ns``, and ``notes`` on the trace's clock and addresses; ``None`` without one."""
-    times: list[dict[str, Any]] | None
+    times: list[Responses] | None
     """Response times before each cache, in ns; of those that know the future there are none."""
 
     fields = FIELDS
@@ -91,21 +123,10 @@ class CacheRuns(Tabular):
         return self.rows
 
     @property
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[CacheRow]:
         """A row for each policy and size, with the columns of ``FIELDS``."""
         times = {(entry["policy"], entry["cache"]): entry for entry in self.times or []}
-        rows = []
-        for entry in self.report["caches"]:
-            row: dict[str, Any] = {field.name: entry.get(field.name) for field in FIELDS}
-            row["miss_ratio_low"], row["miss_ratio_high"] = entry["miss_ratio"]["low"], entry["miss_ratio"]["high"]
-            for name in ("miss_ratio", "read_miss_ratio", "write_miss_ratio"):
-                row[name] = None if entry[name] is None else entry[name]["value"]
-            time = times.get((entry["policy"], entry["cache"]), {})
-            for name in TIMES:
-                ns = time.get(name.replace("_ms", "_ns"))
-                row[name] = None if ns is None else ns / 1e6
-            rows.append(row)
-        return rows
+        return [_row(entry, times.get((entry["policy"], entry["cache"]))) for entry in self.report["caches"]]
 
     def miss_ratio(self, policy: str, cache: int) -> float:
         """Misses over references of one of the caches, by its size in blocks, objects or bytes as ``rows`` has it.

@@ -17,14 +17,15 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from operator import mul
-from typing import Any
+from typing import Any, TypedDict
 
 from headstack._native import InputError
 from headstack.io.json_text import quoted
 from headstack.traces.analysis import Analysis
+from headstack.traces.report_types import ReuseReport, TraceReport
 
 CLOSED_SHARE = 0.9
 """A closed loop has as many requests in flight on average, of the most: as in twins."""
@@ -36,6 +37,24 @@ LEAST_SHARE = 1e-4
 """Streams and classes with less of the whole are left out."""
 SURELY = 10.0
 """How much more than a point of the curve it counts that the classes' shares add up to the whole."""
+
+
+class Place(TypedDict):
+    """A part of the span, with its share of the accesses."""
+
+    from_percent: float
+    to_percent: float
+    share_percent: float
+
+
+class Stream(TypedDict):
+    """A stream of the scenario."""
+
+    name: str
+    range: list[str]
+    """First byte, and the byte behind the last."""
+    access: dict[str, object]
+    """The table of its access specification."""
 
 
 def scenario_of(found: Analysis) -> str:
@@ -63,26 +82,25 @@ def scenario_of(found: Analysis) -> str:
         "run_length": {"requests": report["requests"]},
     }
     reach = ["0B", f"{span_bytes_of(report)}B"]
-    streams = [
+    streams: list[Stream] = [
         {"name": f"requests{number}", "range": reach, "access": {"arrivals": one, **access}}
         for number, one in enumerate(arrivals, start=1)
     ]
     return "".join(f"{key} = {inline(value)}\n" for key, value in head.items()) + "".join(map(table, streams))
 
 
-def clients_of(report: dict[str, Any]) -> int | None:
+def clients_of(report: TraceReport) -> int | None:
     """The clients of a trace that is a closed loop."""
     depth = report["depth"]
-    is_closed = depth is not None and depth["mean"] >= CLOSED_SHARE * depth["max"]
-    return depth["max"] if is_closed else None
+    return depth["max"] if depth is not None and depth["mean"] >= CLOSED_SHARE * depth["max"] else None
 
 
-def span_bytes_of(report: dict[str, Any]) -> int:
+def span_bytes_of(report: TraceReport) -> int:
     """Bytes of all devices, one behind the other."""
     return sum(device["highest_end_bytes"] or 0 for device in report["devices"])
 
 
-def phases(report: dict[str, Any]) -> list[tuple[float, Any]]:
+def phases(report: TraceReport) -> list[tuple[float, Any]]:
     """The rate of each stream, and how its requests arrive."""
     rate_per_s = report["requests_per_s"]
     if rate_per_s is None:
@@ -119,24 +137,26 @@ def nanoseconds(time_s: float) -> str:
     return f"{max(1, round(time_s * 1e9))}ns"
 
 
-def places_of(report: dict[str, Any], workload: dict[str, Any]) -> list[dict[str, float]]:
+def places_of(report: TraceReport, workload: Mapping[str, Any]) -> list[Place]:
     """Parts of the span and their shares: of a device, the bands of its random accesses; of several, the devices."""
     devices = [device for device in report["devices"] if device["highest_end_bytes"]]
     addresses = workload["addresses"]
     if len(devices) == 1:
-        whole = [{"from_percent": 0.0, "to_percent": 100.0, "share_percent": 100.0}]
-        return whole if addresses == "uniform" else addresses["hot_bands"]
+        whole: list[Place] = [{"from_percent": 0.0, "to_percent": 100.0, "share_percent": 100.0}]
+        bands: list[Place] = addresses["hot_bands"] if addresses != "uniform" else whole
+        return bands
     requests = [sum(amount["requests"] for amount in device["operations"].values()) for device in devices]
-    places, start_bytes = [], 0
+    places: list[Place] = []
+    start_bytes = 0
     for device, share in zip(devices, requests, strict=True):
-        end_bytes = start_bytes + device["highest_end_bytes"]
+        end_bytes = start_bytes + (device["highest_end_bytes"] or 0)
         start, end = (100 * at_bytes / span_bytes_of(report) for at_bytes in (start_bytes, end_bytes))
         places.append({"from_percent": start, "to_percent": end, "share_percent": 100 * share / sum(requests)})
         start_bytes = end_bytes
     return places
 
 
-def bands(report: dict[str, Any], places: list[dict[str, float]]) -> list[dict[str, float]]:
+def bands(report: TraceReport, places: list[Place]) -> list[Place]:
     """Each place's part of each class of blocks, with its share of the accesses."""
     reuse = report["reuse"]
     if reuse is None or reuse["block_bytes"] is None or not reuse["references"]:
@@ -144,7 +164,7 @@ def bands(report: dict[str, Any], places: list[dict[str, float]]) -> list[dict[s
     block_percent = 100 * reuse["block_bytes"] / span_bytes_of(report)
     free = [place["from_percent"] for place in places]
     busiest = max(places, key=lambda place: place["share_percent"])
-    made: list[dict[str, float]] = []
+    made: list[Place] = []
     # The hottest first: they are small, and have to fit.
     for share, blocks in classes(reuse):
         has_block = [place for place in places if blocks * place["share_percent"] >= 100] or [busiest]
@@ -161,7 +181,7 @@ def bands(report: dict[str, Any], places: list[dict[str, float]]) -> list[dict[s
     return made
 
 
-def classes(reuse: dict[str, Any]) -> list[tuple[float, float]]:
+def classes(reuse: ReuseReport) -> list[tuple[float, float]]:
     """The share of the references and the number of blocks of each class, the hottest first."""
     references, curve = reuse["references"], [(0.0, 1.0)]
     curve += [
@@ -220,7 +240,7 @@ def inline(value: Any) -> str:
             return quoted(value)
 
 
-def table(stream: dict[str, Any]) -> str:
+def table(stream: Stream) -> str:
     """A stream of a scenario as TOML."""
     access = "".join(f"{key} = {inline(value)}\n" for key, value in stream["access"].items())
     head = f"name = {inline(stream['name'])}\nrange = {inline(stream['range'])}\n"

@@ -14,11 +14,15 @@ from headstack.report.looks import with_looks
 
 # Says in one line what is missing where matplotlib is.
 from headstack.report.plots import COLOURS, FAINT, INK, STYLE
+from headstack.traces.analysed import cache_size
 from headstack.traces.analysis_report import (
     BYTES,
     DURATIONS,
+    PERCENTS,
     SIZES_MAX,
     SPANS,
+    Kind,
+    band_of,
     caption,
     depth_classes,
     figures,
@@ -30,6 +34,7 @@ from headstack.traces.analysis_report import (
     summary,
     unit,
 )
+from headstack.traces.analysis_report import KINDS as MAPPED
 from headstack.traces.analysis_time import over_time
 
 import matplotlib as mpl  # isort: skip
@@ -42,8 +47,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from headstack.traces.analysed import Analysed
+    from headstack.traces.report_types import TraceReport
 
-Report = dict[str, Any]
 
 READ, WRITE, OTHER = COLOURS[0], COLOURS[1], "#bbbbbb"
 KINDS = (READ, WRITE, OTHER)
@@ -53,7 +58,7 @@ KINDS = (READ, WRITE, OTHER)
 def overview(found: Analysed) -> Figure:
     """Addresses over time, rate, sizes, gaps, miss ratios, mix; requests in flight and their times where recorded."""
     report = found.report
-    maps = [kind for kind in ("reads", "writes") if report["heat"] is not None and report["heat"][kind]]
+    maps = [kind for kind in MAPPED if report["heat"] is not None and report["heat"][kind]]
     # Reads have one colour in all of them.
     looked = with_looks(list(over_time(report, unit(report["duration_ns"], SPANS))))
     times = {one.name: one for one in looked if isinstance(one, Lines)}
@@ -88,16 +93,16 @@ def overview(found: Analysed) -> Figure:
     return figure
 
 
-def _draw_map(axes: Axes, report: Report, kind: str, colour: str) -> None:
+def _draw_map(axes: Axes, report: TraceReport, kind: Kind, colour: str) -> None:
     """Requests by time and address, the more the darker."""
-    heat = report["heat"]
-    if heat is None or not heat[kind]:
+    heat, end_bytes = report["heat"], report["highest_end_bytes"]
+    if heat is None or end_bytes is None or not heat[kind]:
         _say(axes, "Addresses over time", "no requests with a time and a place on a device")
         return
-    cells, cell_ns, cell_bytes = map_of(report, kind)
+    cells, cell_ns, cell_bytes = map_of(heat, kind)
     columns, rows = len(cells[0]), len(cells)
     span_ns, (time_ns, time_unit) = columns * cell_ns, unit(report["duration_ns"], SPANS)
-    bytes_end, (place_bytes, place_unit) = rows * cell_bytes, unit(report["highest_end_bytes"], BYTES)
+    bytes_end, (place_bytes, place_unit) = rows * cell_bytes, unit(end_bytes, BYTES)
     most = max(map(max, cells))
     # From a tint on: a single request must be seen.
     shades = LinearSegmentedColormap.from_list(kind, [tinted(colour, 0.45), colour, tinted(colour, 0.55, "#000000")])
@@ -123,7 +128,7 @@ def _draw_map(axes: Axes, report: Report, kind: str, colour: str) -> None:
     bar.outline.set_visible(False)
 
 
-def _draw_rate(axes: Axes, report: Report) -> None:
+def _draw_rate(axes: Axes, report: TraceReport) -> None:
     """Requests a second, writes upon reads."""
     rate = report["rate"]
     bins, width_ns = rate["bins"], rate["bin_ns"]
@@ -152,7 +157,7 @@ def _draw_rate(axes: Axes, report: Report) -> None:
     _legend(axes)
 
 
-def _draw_sizes(axes: Axes, report: Report) -> None:
+def _draw_sizes(axes: Axes, report: TraceReport) -> None:
     """Shares of sizes, exact where they are few."""
     sizes = report["sizes"]["sizes"]
     if not sizes:
@@ -178,10 +183,11 @@ def _draw_sizes(axes: Axes, report: Report) -> None:
     _legend(axes)
 
 
-def _draw_gaps(axes: Axes, report: Report) -> None:
+def _draw_gaps(axes: Axes, report: TraceReport) -> None:
     """Times between arrivals."""
-    bins = report["arrivals"]["gap_histogram_ns"]
-    if not bins:
+    arrivals = report["arrivals"]
+    bins, gaps, variation = arrivals["gap_histogram_ns"], arrivals["gaps_ns"], arrivals["gap_variation"]
+    if not bins or gaps is None or variation is None:
         _say(axes, "Time between arrivals", "not recorded: below the clock's step, or a single request")
         return
     total = sum(entry["count"] for entry in bins)
@@ -192,7 +198,6 @@ def _draw_gaps(axes: Axes, report: Report) -> None:
         if not entry["from"]:
             axes.annotate("0", (start * 1.5, 100 * entry["count"] / total), ha="center", va="bottom", fontsize=7.5)
     _log_time(axes)
-    gaps, variation = report["arrivals"]["gaps_ns"], report["arrivals"]["gap_variation"]
     axes.axvline(max(gaps["mean"], least / 4), color=INK, lw=0.9, ls="--")
     axes.set_title(
         f"Time between arrivals: mean {format_duration_ns(round(gaps['mean']))}, variation {figures(variation)}"
@@ -203,34 +208,33 @@ def _draw_gaps(axes: Axes, report: Report) -> None:
     axes.set_axisbelow(True)
 
 
-def _draw_reuse(axes: Axes, report: Report) -> None:
+def _draw_reuse(axes: Axes, report: TraceReport) -> None:
     """Misses of LRU caches of every size."""
     reuse = report["reuse"]
     if reuse is None or not reuse["references"]:
         _say(axes, "Miss ratio", "re-use was not counted" if reuse is None else "no references")
         return
-    curve, by_block = reuse["lru_curve"], reuse["block_bytes"] is not None
-    caches = [point["cache_bytes"] if by_block else point["cache"] for point in curve]
+    curve, block_bytes = reuse["lru_curve"], reuse["block_bytes"]
+    caches = [cache_size(point) for point in curve]
     how = "exact"
     if reuse["sampled_rate"] < 1:
         how = f"from 1 in {1 / reuse['sampled_rate']:,.0f}, band of 95 %"
-        low, high = ([100 * point[end] for point in curve] for end in ("low", "high"))
-        axes.fill_between(caches, low, high, color=COLOURS[3], alpha=0.22, lw=0)
+        axes.fill_between(caches, *band_of(curve), color=COLOURS[3], alpha=0.22, lw=0)
     axes.plot(caches, [100 * point["miss_ratio"] for point in curve], color=COLOURS[3], lw=1.8)
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_locator(LogLocator(base=2, numticks=7))
     axes.xaxis.set_major_formatter(
-        FuncFormatter(lambda value, _: format_bytes(round(value)) if by_block else f"{value:,.0f}")
+        FuncFormatter(lambda value, _: f"{value:,.0f}" if block_bytes is None else format_bytes(round(value)))
     )
     axes.set_ylim(0, 102)
     axes.set_title(f"Misses of an LRU cache ({how})")
-    unit_name = f"blocks of {format_bytes(reuse['block_bytes'])}" if by_block else "requests"
+    unit_name = "requests" if block_bytes is None else f"blocks of {format_bytes(block_bytes)}"
     axes.set_xlabel(f"Cache, of {unit_name}")
     axes.set_ylabel("Miss ratio (%)")
     axes.grid(axis="both")
 
 
-def _draw_mix(axes: Axes, report: Report) -> None:
+def _draw_mix(axes: Axes, report: TraceReport) -> None:
     """Sequential and random, read and written."""
     found = report["environment"]
     if found["read_share"] is None:
@@ -262,9 +266,12 @@ def _draw_mix(axes: Axes, report: Report) -> None:
     axes.tick_params(axis="y", length=0)
 
 
-def _draw_depth(axes: Axes, report: Report) -> None:
-    """How long so many requests were in flight."""
+def _draw_depth(axes: Axes, report: TraceReport) -> None:
+    """Share of the time by requests in flight."""
     depth = report["depth"]
+    if depth is None:
+        _say(axes, "Requests in flight", "not recorded")
+        return
     names, heights = zip(*depth_classes(depth), strict=True)
     axes.bar(range(len(names)), heights, color=COLOURS[4], width=0.82)
     axes.set_xticks(range(len(names)), names)
@@ -275,15 +282,14 @@ def _draw_depth(axes: Axes, report: Report) -> None:
     axes.set_axisbelow(True)
 
 
-def _draw_response(axes: Axes, report: Report) -> None:
+def _draw_response(axes: Axes, report: TraceReport) -> None:
     """Percentiles of response times by operation."""
-    keys = ("p50", "p90", "p95", "p99", "p999", "max")
     colours = {"read": READ, "write": WRITE}
     for name, entry in report["response"]["by_operation_ns"].items():
         label = f"{name}, mean {format_duration_ns(round(entry['mean']))}"
-        times = [max(1, entry[key]) for key in keys]
-        axes.plot(range(len(keys)), times, "-o", color=colours.get(name, FAINT), lw=1.8, ms=4.5, mew=0, label=label)
-    axes.set_xticks(range(len(keys)), ["p50", "p90", "p95", "p99", "p99.9", "max"])
+        times = [max(1, entry[key]) for key in PERCENTS]
+        axes.plot(range(len(PERCENTS)), times, "-o", color=colours.get(name, FAINT), lw=1.8, ms=4.5, mew=0, label=label)
+    axes.set_xticks(range(len(PERCENTS)), ["p50", "p90", "p95", "p99", "p99.9", "max"])
     _log_time(axes, axes.yaxis)
     axes.set_title("Response time")
     axes.set_xlabel("Percentile")
@@ -312,7 +318,7 @@ def _draw_lines(axes: Axes, data: Lines) -> None:
         axes.legend(framealpha=0.75, edgecolor="none", fontsize=7.5, loc="best")
 
 
-PANELS: dict[str, Callable[[Axes, Report], None]] = {
+PANELS: dict[str, Callable[[Axes, TraceReport], None]] = {
     "reads": lambda axes, report: _draw_map(axes, report, "reads", READ),
     "writes": lambda axes, report: _draw_map(axes, report, "writes", WRITE),
     "rate": _draw_rate,

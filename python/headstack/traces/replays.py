@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from headstack import _native
 from headstack._native import Field, InputError, RunError
-from headstack.catalogue.options import OPTIONS, applied
+from headstack.catalogue.options import OPTIONS, Spec, applied
 from headstack.io.values import choice, duration_ns, number, whole
 from headstack.results.intervals.described import described
 from headstack.results.intervals.of_runs import DESCRIBED, bare
 from headstack.results.results import Results
 from headstack.simulation.runs import System, changed, changing, labels_of, loaded, swept
+from headstack.traces.replay_types import Mode, Replay, VolumeResult, VolumeRow
 from headstack.traces.traces import Trace
 from headstack.traces.volume_maps import extents, luns_of
 
@@ -58,13 +59,14 @@ NOTHING_SET: Mapping[str, Any] = {
 
 
 def replay_simulated(
-    specs: Sequence[dict[str, Any]], given: Mapping[str, list[str]], progress: Callable[[int], object] | None = None
-) -> tuple[Results, list[list[dict[str, Any]]]]:
-    """Replays on simulated systems, each as ``specify`` states it, and what became of the volumes of each.
+    specs: Sequence[Spec], given: Mapping[str, list[str]], progress: Callable[[int], object] | None = None
+) -> tuple[Results, list[list[VolumeResult]]]:
+    """Replays on simulated systems, each as ``specify`` states it: the results, and those of the volumes of each.
 
     ``progress`` hears the number of requests read. Raises ``RunError`` where a replay fails its own check.
     """
-    found, volumes = _native.replay([bare(spec) for spec in specs], progress)
+    found, results_of_volumes = _native.replay([bare(spec) for spec in specs], progress)
+    volumes = cast(list[list[VolumeResult]], results_of_volumes)
     results = Results(found, swept(given))
     results = results.with_model_errors(specs, lambda sampled: _native.replay(sampled)[0])
     check_replays(results)
@@ -78,7 +80,7 @@ def check_replays(results: Results) -> None:
         raise RunError(f"a replay failed its own check, its figures cannot be trusted: {failed[0]}")
 
 
-def volumes_of(results: Results, volumes: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+def volumes_of(results: Results, volumes: list[list[VolumeResult]]) -> list[VolumeRow]:
     """A row for each replay and volume, in the order of their places: times in ms as in the table of results."""
     return [
         {
@@ -104,10 +106,10 @@ def volumes_of(results: Results, volumes: list[list[dict[str, Any]]]) -> list[di
 def specify(
     trace: Trace,
     systems: Sequence[System],
-    replays: Sequence[dict[str, Any]],
+    replays: Sequence[Replay],
     given: Mapping[str, list[str]],
     volume_map: str | None = None,
-) -> list[dict[str, Any]]:
+) -> list[Spec]:
     """The simulated replays: systems, then ``replays``, then the options of the system in their order."""
     ends = None if volume_map is None else ends_of(trace)
     known = {option.name for option in SYSTEM_OPTIONS}
@@ -122,7 +124,7 @@ def specify(
             found = changed(system, chosen)
             if found.span is not None:
                 raise InputError(f"{found.name}: a replay uses a whole system; --step clip or fold cuts the trace")
-            spec: dict[str, Any] = {
+            spec: Spec = {
                 "system_name": found.name,
                 "system": found.system,
                 "span": None,
@@ -144,12 +146,12 @@ def specify(
 
 def ends_of(trace: Trace) -> dict[str, int]:
     """The volumes of a trace that have requests, and the bytes that each needs."""
-    told = trace.info()
-    counted = zip(told["meta"]["devices"], told["summary"]["devices"], strict=False)
+    info = trace.info()
+    counted = zip(info["meta"]["devices"], info["summary"]["devices"], strict=False)
     return {device["name"]: counts["highest_end_byte"] for device, counts in counted if counts["requests"]}
 
 
-def replays_of(trace: Trace, modes: Sequence[str], settings: Mapping[str, Any]) -> list[dict[str, Any]]:
+def replays_of(trace: Trace, modes: Sequence[str], settings: Mapping[str, Any]) -> list[Replay]:
     """How the trace is replayed, by each mode and depth, as the compiled part takes it."""
     return [
         {
@@ -163,9 +165,9 @@ def replays_of(trace: Trace, modes: Sequence[str], settings: Mapping[str, Any]) 
     ]
 
 
-def ways_of(trace: Trace, modes: list[str], settings: Mapping[str, Any]) -> list[Any]:
-    """Each mode with what it needs to know."""
-    ways: list[Any] = []
+def ways_of(trace: Trace, modes: list[str], settings: Mapping[str, Any]) -> list[Mode]:
+    """Each mode with its parameters."""
+    ways: list[Mode] = []
     for mode in modes:
         match choice("mode", mode, MODES):
             case "timed":
@@ -190,7 +192,7 @@ def ways_of(trace: Trace, modes: list[str], settings: Mapping[str, Any]) -> list
 
 def recorded_depth(trace: Trace) -> int:
     """The most requests that were in flight."""
-    depth: int = trace.info()["summary"]["most_in_flight"]
+    depth = trace.info()["summary"]["most_in_flight"]
     if depth == 0:
         raise InputError(f"{trace.name}: no completions are recorded that would tell the depth; state it")
     return depth

@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Never
 
 from headstack import _native
 from headstack._native import version
 from headstack.io.atomic_files import write_text
 from headstack.io.stored import Stored
 from headstack.io.tables import finite
+from headstack.traces.synthesis_types import Made, Scorecard, SynthesisOptions
 
 STORED = Stored("synthesis")
 
 MISSES_NEAR, DISPERSION_NEAR, MEAN_NEAR, P99_NEAR = 0.02, 0.2, 0.1, 0.2
-"""What is farther off is told as lost."""
+"""Larger errors are listed as lost."""
 
 
 @dataclass(frozen=True)
@@ -26,18 +28,18 @@ class Scored:
 
     name: str
     """The trace's."""
-    made: dict[str, Any]
-    """What was learnt, and what was written: ``requests``, ``duration_ns``, ``clients`` of a closed loop, ``meta``."""
-    asked: dict[str, Any]
-    """``length``, ``rate``, ``footprint``, ``clients`` and ``seed``; nothing of a scenario, whose runs say it."""
-    scorecard: dict[str, Any] | None
-    """Each figure of trace and twin; ``None`` where it was not asked for."""
+    made: Made
+    """The model and the size of the twin: ``requests``, ``duration_ns``, ``clients`` of a closed loop, ``meta``."""
+    asked: SynthesisOptions | Mapping[str, Never]
+    """``length``, ``rate``, ``footprint``, ``clients`` and ``seed``; none for a scenario, whose runs have their own."""
+    scorecard: Scorecard | None
+    """Each figure of trace and twin; ``None`` where it was not requested."""
     cannot: tuple[str, ...]
-    """What the method cannot keep, in words."""
+    """Properties that the method cannot keep, in words."""
 
     @property
     def lost(self) -> list[str]:
-        """What the twin does not have of its trace, in words."""
+        """Differences of the twin from its trace, in words."""
         words = list(self.cannot)
         card = self.scorecard
         if card is None:
@@ -49,8 +51,11 @@ class Scored:
             sizes = ", ".join(_native.format_duration_ns(row["bin_ns"]) for row in far)
             words.append(f"dispersion of counts: over {DISPERSION_NEAR:.0%} off in bins of {sizes}")
         for row in card["replays"]:
-            for figure, near in (("mean", MEAN_NEAR), ("p99", P99_NEAR)):
-                error = _off(row[f"twin_{figure}_ms"], row[f"trace_{figure}_ms"])
+            for figure, trace, twin, near in (
+                ("mean", row["trace_mean_ms"], row["twin_mean_ms"], MEAN_NEAR),
+                ("p99", row["trace_p99_ms"], row["twin_p99_ms"], P99_NEAR),
+            ):
+                error = _off(twin, trace)
                 if error is None:
                     words.append(f"replayed on {row['system']}: {figure} is not known of both")
                 elif abs(error) > near:

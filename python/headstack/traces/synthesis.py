@@ -6,13 +6,14 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal, cast
 
 from headstack import _native
 from headstack._native import InputError
 from headstack.io.atomic_files import opened_pipe, write_text
 from headstack.io.values import duration_ns, number, whole
 from headstack.simulation.runs import run
+from headstack.traces.analysed import cache_size
 from headstack.traces.analysis import Analysis
 from headstack.traces.endless import clients_of, scenario_of, span_bytes_of
 from headstack.traces.replays import NOTHING_SET, replay_simulated, specify
@@ -24,6 +25,16 @@ if TYPE_CHECKING:
 
     from headstack.report.figures import Report
 from headstack.traces.scored import Scored
+from headstack.traces.synthesis_types import (
+    Dispersion,
+    Length,
+    Made,
+    Misses,
+    Pair,
+    Replayed,
+    Scorecard,
+    SynthesisOptions,
+)
 
 SYSTEMS = ("exos-7e8-8tb", "pm9a3-7680gb", "nearline-12-raid6")
 """What both are replayed on: a disk, a solid-state drive, an array."""
@@ -31,6 +42,9 @@ SYSTEMS = ("exos-7e8-8tb", "pm9a3-7680gb", "nearline-12-raid6")
 PLAYED_ON = ((7_680_000_000_000, "pm9a3-7680gb"), (80_000_000_000_000, "nearline-12-raid6"))
 """What a scenario is played on for its scorecard, by the bytes that it goes over at most. Arrivals from outside are the
 same everywhere."""
+
+CLIENTS: tuple[Literal["learnt_clients", "clients"], ...] = ("learnt_clients", "clients")
+"""Keys of the clients of trace and twin."""
 
 REPLAYED_MAX = 200_000
 """Requests that are replayed of each."""
@@ -95,7 +109,7 @@ def synthesize(
     600
     """
     traced = trace if isinstance(trace, Trace) else Trace(trace)
-    asked: dict[str, Any] = {
+    asked: SynthesisOptions = {
         "length": length_of(length),
         "rate": times_of("rate", str(rate)),
         "footprint": times_of("footprint", str(footprint)),
@@ -103,12 +117,12 @@ def synthesize(
         "seed": seed,
     }
     with opened_pipe(path) as place:
-        made = _native.trace_synthesize(traced.source, place, asked, progress)
+        made = cast(Made, _native.trace_synthesize(traced.source, place, asked, progress))
     card = scored(traced, Trace(path), made, asked["footprint"], progress) if scorecard else None
     return Synthesis(traced.name, made, asked, card, cannot_keep(asked, made))
 
 
-def cannot_keep(asked: dict[str, Any], made: dict[str, Any]) -> tuple[str, ...]:
+def cannot_keep(asked: SynthesisOptions, made: Made) -> tuple[str, ...]:
     """What the method cannot keep, in words."""
     words = [
         "bursts, and requests within a burst's gaps, come in another order: what followed what farther apart than "
@@ -144,7 +158,7 @@ def synthesize_scenario(
     traced = trace if isinstance(trace, Trace) else Trace(trace)
     found = traced.analyze(progress=progress)
     text, clients = scenario_of(found), clients_of(found.report)
-    made: dict[str, Any] = {
+    made: Made = {
         "learnt_requests": found.report["requests"],
         "learnt_clients": clients,
         "clients": clients,
@@ -167,7 +181,7 @@ def synthesize_scenario(
     return Synthesis(traced.name, made, {}, card, tuple(words))
 
 
-def played(trace: Trace, found: Analysis, text: str, room: Path, made: dict[str, Any]) -> dict[str, Any]:
+def played(trace: Trace, found: Analysis, text: str, room: Path, made: Made) -> Scorecard:
     """The scorecard of a scenario, which is played for as many requests as the trace has."""
     scenario, recording = room / "scenario.toml", room / "played.parquet"
     write_text(scenario, text)
@@ -180,7 +194,7 @@ def played(trace: Trace, found: Analysis, text: str, room: Path, made: dict[str,
     run(system, str(scenario), record=recording)
     twin = Trace(recording)
     like = twin.analyze()
-    made |= {"requests": like.report["requests"], "duration_ns": like.report["duration_ns"]}
+    made["requests"], made["duration_ns"] = like.report["requests"], like.report["duration_ns"]
     is_open, is_one = made["clients"] is None, len(found.report["devices"]) == 1
     return {
         "requests_per_s": {"trace": found.report["requests_per_s"], "twin": like.report["requests_per_s"]},
@@ -191,7 +205,7 @@ def played(trace: Trace, found: Analysis, text: str, room: Path, made: dict[str,
     }
 
 
-def length_of(text: str) -> dict[str, Any]:
+def length_of(text: str) -> Length:
     """A length, as the compiled part takes it: ``10x``, ``10min`` or ``1000000``."""
     if text.endswith("x"):
         return {"times": times_of("length", text)}
@@ -205,32 +219,30 @@ def times_of(name: str, text: str) -> float:
     return number(name, text.removesuffix("x"))
 
 
-def scored(
-    trace: Trace, twin: Trace, made: dict[str, Any], footprint: float, progress: Progress | None = None
-) -> dict[str, Any]:
+def scored(trace: Trace, twin: Trace, made: Made, footprint: float, progress: Progress | None = None) -> Scorecard:
     """Each figure of both: misses of caches, which the twin has ``footprint`` times as large, dispersion of counts,
     requests in flight, and response times when they are replayed."""
     of, like = trace.analyze(progress=progress), twin.analyze(progress=progress)
-    flights = {
-        name: None if found.report["depth"] is None else found.report["depth"]["mean"]
-        for name, found in (("trace", of), ("twin", like))
-    }
+    depth, depth_of_twin = of.report["depth"], like.report["depth"]
+    in_flight: Pair | None = None
+    if depth is not None and depth_of_twin is not None:
+        in_flight = {"trace": depth["mean"], "twin": depth_of_twin["mean"]}
     return {
         "requests_per_s": {"trace": of.report["requests_per_s"], "twin": like.report["requests_per_s"]},
-        "in_flight": None if None in flights.values() else flights,
+        "in_flight": in_flight,
         "misses": misses_of(of, like, footprint),
         "dispersion": dispersion_of(of, like),
         "replays": replays_of(trace, twin, of, made),
     }
 
 
-def misses_of(of: Analysis, like: Analysis, footprint: float) -> dict[str, Any] | None:
+def misses_of(of: Analysis, like: Analysis, footprint: float) -> Misses | None:
     """Miss ratios of LRU caches of every size that holds less than the trace touches; the twin's are larger by its
     ``footprint``. A longer twin uses again what the trace meets once, so that those that hold all are not compared."""
     reuse = of.report["reuse"]
     if reuse is None or not reuse["references"]:
         return None
-    sizes = [point["cache_bytes"] for point in reuse["lru_curve"] if point["cache"] < reuse["distinct"]]
+    sizes = [cache_size(point) for point in reuse["lru_curve"] if point["cache"] < reuse["distinct"]]
     trace = [of.miss_ratio(size) for size in sizes]
     twin = [like.miss_ratio(round(size * footprint)) for size in sizes]
     errors = [abs(one - other) for one, other in zip(trace, twin, strict=True)] or [0.0]
@@ -243,7 +255,7 @@ def misses_of(of: Analysis, like: Analysis, footprint: float) -> dict[str, Any] 
     }
 
 
-def dispersion_of(of: Analysis, like: Analysis) -> list[dict[str, Any]]:
+def dispersion_of(of: Analysis, like: Analysis) -> list[Dispersion]:
     """Variance over mean of the counts in bins of each length that both have."""
     twin = {scale["bin_ns"]: scale["index_of_dispersion"] for scale in like.report["arrivals"]["scales"]}
     return [
@@ -253,7 +265,7 @@ def dispersion_of(of: Analysis, like: Analysis) -> list[dict[str, Any]]:
     ]
 
 
-def replays_of(trace: Trace, twin: Trace, of: Analysis, made: dict[str, Any]) -> list[dict[str, Any]]:
+def replays_of(trace: Trace, twin: Trace, of: Analysis, made: Made) -> list[Replayed]:
     """Both replayed on each system: the busiest device of several, closed loops by their clients."""
     requests = {
         one["name"]: sum(amount["requests"] for amount in one["operations"].values()) for one in of.report["devices"]
@@ -266,17 +278,31 @@ def replays_of(trace: Trace, twin: Trace, of: Analysis, made: dict[str, Any]) ->
     number = [device["name"] for device in of.meta["devices"]].index(busiest)
     of_twin = [f"device=device {number}", *steps] if len(requests) > 1 else steps
     steps = [f"device={busiest}", *steps] if len(requests) > 1 else steps
-    rows = []
-    for system in SYSTEMS:
-        row: dict[str, Any] = {"system": system, "device": busiest}
-        for name, one, clients, chosen in (
-            ("trace", trace, made["learnt_clients"], steps),
-            ("twin", twin, made["clients"], of_twin),
-        ):
-            mode = "timed" if clients is None else "closed"
-            replayed = one.with_steps(*chosen)
-            replays = replays_on(replayed, [mode], {**NOTHING_SET, "outside": "fold", "requests": REPLAYED_MAX})
-            played = replay_simulated(specify(replayed, [system], replays, {}), {})[0][0]
-            row |= {f"{name}_mode": mode, f"{name}_mean_ms": played["mean_ms"], f"{name}_p99_ms": played["p99_ms"]}
-        rows.append(row)
-    return rows
+    both = (trace.with_steps(*steps), twin.with_steps(*of_twin))
+    return [replayed_on(system, busiest, *both, made) for system in SYSTEMS]
+
+
+def replayed_on(system: str, device: str, trace: Trace, twin: Trace, made: Made) -> Replayed:
+    """Response times of both on one system."""
+    mode, mode_of_twin = ("timed" if made[key] is None else "closed" for key in CLIENTS)
+    (mean_ms, p99_ms), (mean_ms_of_twin, p99_ms_of_twin) = (
+        response_times(system, trace, mode),
+        response_times(system, twin, mode_of_twin),
+    )
+    return {
+        "system": system,
+        "device": device,
+        "trace_mode": mode,
+        "trace_mean_ms": mean_ms,
+        "trace_p99_ms": p99_ms,
+        "twin_mode": mode_of_twin,
+        "twin_mean_ms": mean_ms_of_twin,
+        "twin_p99_ms": p99_ms_of_twin,
+    }
+
+
+def response_times(system: str, trace: Trace, mode: str) -> tuple[float | None, float | None]:
+    """Mean and 99th percentile of the response times of a replay, in ms."""
+    replays = replays_on(trace, [mode], {**NOTHING_SET, "outside": "fold", "requests": REPLAYED_MAX})
+    row = replay_simulated(specify(trace, [system], replays, {}), {})[0][0]
+    return row["mean_ms"], row["p99_ms"]

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 from headstack._native import InputError, version
 from headstack.report.figures import Axis, Lines, Report, Section, Series, Table
 from headstack.traces.analysis_report import BYTES, unit
+from headstack.traces.synthesis_types import Scorecard
 
 if TYPE_CHECKING:
     from headstack.traces.scored import Scored
+
+
+WHICH: tuple[Literal["trace", "twin"], ...] = ("trace", "twin")
 
 
 def report_of(found: Scored) -> Report:
@@ -31,14 +35,14 @@ def curves(found: Scored) -> list[Lines]:
     if misses is not None and misses["cache_bytes"]:
         factor, name = unit(max(misses["cache_bytes"]), BYTES)
         caches = [size / factor for size in misses["cache_bytes"]]
-        series = [Series(which, caches, [100 * ratio for ratio in misses[which]]) for which in ("trace", "twin")]
+        series = [Series(which, caches, [100 * ratio for ratio in misses[which]]) for which in WHICH]
         says = f"At most {misses['max_error']:.3f} apart, {misses['mean_error']:.3f} on average."
         axes = Axis(f"Cache of the trace ({name})", log=True), Axis("Misses (%)", log=False)
         lines.append(Lines("misses", "Misses of an LRU cache", *axes, series, says=says))
     rows = card["dispersion"]
     if rows:
         bins = [row["bin_ns"] / 1e9 for row in rows]
-        series = [Series(which, bins, [row[which] for row in rows]) for which in ("trace", "twin")]
+        series = [Series(which, bins, [row[which] for row in rows]) for which in WHICH]
         axes = Axis("Length of a bin (s)", log=True), Axis("Variance over mean of the requests in a bin", log=True)
         lines.append(Lines("dispersion", "Bursts at every scale", *axes, series, "1 is a Poisson process."))
     return lines
@@ -51,17 +55,17 @@ def table_of(found: Scored) -> Table:
         [
             row["system"],
             row["twin_mode"],
-            *(row[f"{which}_{figure}_ms"] for figure in ("mean", "p99") for which in WHICH),
+            row["trace_mean_ms"],
+            row["twin_mean_ms"],
+            row["trace_p99_ms"],
+            row["twin_p99_ms"],
         ]
         for row in card_of(found)["replays"]
     ]
     return Table("replayed", "Response times when replayed", columns, rows, "Both simulated, with the same seed.")
 
 
-WHICH = ("trace", "twin")
-
-
-def card_of(found: Scored) -> dict[str, Any]:
+def card_of(found: Scored) -> Scorecard:
     """The scorecard, which a report is about."""
     if found.scorecard is None:
         raise InputError(f"{found.name}: the twin was made without its scorecard")

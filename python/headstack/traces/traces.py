@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias, cast
 
 from headstack import _native
 from headstack._native import InputError
@@ -14,7 +14,8 @@ from headstack.io.atomic_files import opened_pipe
 from headstack.io.values import duration_ns, size_bytes
 from headstack.traces.analysis import Analysis
 from headstack.traces.analyzing import analyzed_in_parts
-from headstack.traces.volumes import Volume, chosen
+from headstack.traces.trace_types import Analyzed, Captured, Exported, Source, TraceInfo, Volume, Written
+from headstack.traces.volumes import chosen
 
 Progress: TypeAlias = Callable[[int], object]
 """Hears the number of requests so far."""
@@ -73,9 +74,19 @@ class Trace:
         object.__setattr__(self, "at", at)
 
     @property
-    def source(self) -> dict[str, Any]:
-        """What the compiled part is told."""
-        return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}
+    def source(self) -> Source:
+        """The arguments of the trace, as the compiled module takes them."""
+        return {
+            "paths": list(self.paths),
+            "format": self.format,
+            "skip_bad": self.skip_bad,
+            "steps": list(self.steps),
+            "devices": None if self.devices is None else list(self.devices),
+            "columns": self.columns,
+            "sector_bytes": self.sector_bytes,
+            "time_unit": self.time_unit,
+            "at": self.at,
+        }
 
     @property
     def name(self) -> str:
@@ -83,8 +94,8 @@ class Trace:
         first = Path(self.paths[0]).name
         return first if len(self.paths) == 1 else f"{first} and {len(self.paths) - 1} others"
 
-    def info(self, progress: Progress | None = None) -> dict[str, Any]:
-        """What the trace says of itself (``meta``), and what one pass counts (``summary``), in all and per device.
+    def info(self, progress: Progress | None = None) -> TraceInfo:
+        """The metadata of the trace (``meta``), and the counts of one pass (``summary``), in all and per device.
 
         Times are ns, places bytes.
 
@@ -93,8 +104,7 @@ class Trace:
         >>> sum(trace.info()["summary"]["total"]["requests"].values())
         300
         """
-        info: dict[str, Any] = _native.trace_info(self.source, progress)
-        return info
+        return cast(TraceInfo, _native.trace_info(self.source, progress))
 
     def analyze(
         self,
@@ -106,7 +116,7 @@ class Trace:
         executor: str | None = None,
         store: str | os.PathLike[str] | None = None,
     ) -> Analysis:
-        """What the trace is like, in one pass.
+        """Analyses the trace in one pass.
 
         ``block`` is the size of the blocks of working set and re-use, a power of two. ``reuse`` is counted by
         ``"block"``, by ``"request"`` (known by its first byte, as cache simulators know objects), or not at all;
@@ -125,13 +135,13 @@ class Trace:
             raise InputError("re-use, of which a sample would be taken, is off", key="sample")
         options = {"block_bytes": size_bytes("block", block), "reuse": reuse, "sample": sample}
         if executor is None and store is None:
-            told = _native.trace_analyze(self.source, options, progress)
+            found = cast(Analyzed, _native.trace_analyze(self.source, options, progress))
         else:
             where = executor or "local"
-            told = analyzed_in_parts(self.source, options, self.name, store=store, executor=where, progress=progress)
-        return Analysis(self.name, told["meta"], told["report"])
+            found = analyzed_in_parts(self.source, options, self.name, store=store, executor=where, progress=progress)
+        return Analysis(self.name, found["meta"], found["report"])
 
-    def to_parquet(self, path: str | os.PathLike[str], progress: Progress | None = None) -> dict[str, Any]:
+    def to_parquet(self, path: str | os.PathLike[str], progress: Progress | None = None) -> Written:
         """Writes the trace in the stored form, sorted by arrival; returns its ``meta`` and number of ``requests``.
 
         >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
@@ -140,10 +150,9 @@ class Trace:
         300
         """
         with opened_pipe(path) as place:
-            written: dict[str, Any] = _native.trace_import(self.source, place, progress)
-        return written
+            return cast(Written, _native.trace_import(self.source, place, progress))
 
-    def export(self, path: str | os.PathLike[str], format: str, progress: Progress | None = None) -> dict[str, Any]:
+    def export(self, path: str | os.PathLike[str], format: str, progress: Progress | None = None) -> Exported:
         """Writes the trace in another program's format; ``losses`` counts what that could not hold, by name.
 
         >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
@@ -152,8 +161,7 @@ class Trace:
         300
         """
         with opened_pipe(path) as place:
-            written: dict[str, Any] = _native.trace_export(self.source, place, format, progress)
-        return written
+            return cast(Exported, _native.trace_export(self.source, place, format, progress))
 
     def split(self, folder: str | os.PathLike[str], progress: Progress | None = None) -> dict[str, Path]:
         """Writes a file of the stored form for each device into ``folder``, in one pass; returns them by device.
@@ -169,14 +177,13 @@ class Trace:
         return {piece["device"]: Path(piece["path"]) for piece in told["pieces"]}
 
     def volumes(self, progress: Progress | None = None) -> list[Volume]:
-        """What each device is like: a row with the ``headstack.traces.volumes.FIELDS`` for each that has requests.
+        """Describes each device: a row with the ``headstack.traces.volumes.FIELDS`` for each that has requests.
 
         >>> _ = hs.run("cheetah-x15-36lp", "file-server", requests=300, warm_up=0, record="t.parquet")
         >>> [volume["requests"] for volume in hs.Trace("t.parquet").volumes()]
         [300]
         """
-        volumes: list[Volume] = _native.trace_volumes(self.source, progress)
-        return volumes
+        return cast(list[Volume], _native.trace_volumes(self.source, progress))
 
     def select(self, where: str | None = None, *, top: int | None = None, by: str = "requests") -> Trace:
         """The same of some devices alone, by what they are: those for which ``where`` holds
@@ -214,7 +221,7 @@ def capture(
     method: str | None = None,
     buffer: str | None = None,
     progress: Callable[[int, int, float, float, float], object] | None = None,
-) -> dict[str, Any]:
+) -> Captured:
     """Records the requests to a block device of this machine into ``path``, in the stored form, until ``time`` has
     passed, ``requests`` were recorded, or Ctrl-C; what was recorded is kept in each case. Needs root.
 
@@ -236,8 +243,7 @@ def capture(
         "buffer_bytes": None if buffer is None else size_bytes("buffer", buffer),
     }
     with opened_pipe(path) as place:
-        told: dict[str, Any] = _native.trace_capture(asked, place, progress)
-    return told
+        return cast(Captured, _native.trace_capture(asked, place, progress))
 
 
 def formats() -> dict[str, str]:

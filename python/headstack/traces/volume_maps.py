@@ -1,4 +1,4 @@
-"""Where the volumes of a trace lie on a system: LUNs, or the whole of a drive."""
+"""Places of the volumes of a trace on a system: LUNs, or the whole of a drive."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from typing import Any
 
 from headstack._native import InputError, format_bytes
 from headstack.io.values import size_bytes
+from headstack.traces.replay_types import Extent
 
 WAYS = ("stacked", "round-robin", "hashed")
 """Volumes one after the other over all LUNs; the first on the first LUN, the second on the second, and so on in turn;
 each on the LUN that a hash of its name says, wherever it stands in the trace."""
 
 ALIGNMENT = 1 << 20
-"""What a volume begins on: no stripe unit or page is larger where that matters."""
+"""The alignment of volumes: no stripe unit or page is larger where that matters."""
 
 
 @dataclass(frozen=True)
 class Lun:
-    """What a volume can lie on."""
+    """A range of a system that holds volumes."""
 
     name: str
     start: int
@@ -42,8 +43,8 @@ def luns_of(system: Mapping[str, Any], capacity: int) -> list[Lun]:
     return found
 
 
-def extents(text: str, ends: Mapping[str, int], luns: list[Lun], fold: bool) -> list[dict[str, Any]]:
-    """Where each volume lies: ``text`` is one of ``WAYS``, assignments (``hm.0=lun0,hm.1=lun1@100GB``), or a file of
+def extents(text: str, ends: Mapping[str, int], luns: list[Lun], fold: bool) -> list[Extent]:
+    """The place of each volume: ``text`` is one of ``WAYS``, assignments (``hm.0=lun0,hm.1=lun1@100GB``), or a file of
     such lines; ``ends`` are the bytes that each volume needs. With ``fold`` volumes may get less than that.
 
     Raises ``InputError`` for what is unknown, has no place, or does not fit.

@@ -1,16 +1,18 @@
-"""Volumes of a trace: which there are, and choosing some by what they are."""
+"""Volumes of a trace: their figures, and choosing some by these."""
 
 from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any
 
 from headstack._native import Field, InputError
+from headstack.traces.trace_types import Volume
 
-Volume: TypeAlias = dict[str, Any]
+Facts = Mapping[str, object]
+"""A volume by the names of ``FIELDS``."""
 
 FIELDS = (
     Field("volume", "text", "", "its name in the trace"),
@@ -31,7 +33,7 @@ FIELDS = (
         "sampled_rate", "figure", "", "share of the blocks that footprints are estimated from; 1 where they are exact"
     ),
 )
-"""What is known of a volume."""
+"""The columns of a table of volumes."""
 
 NAMES = tuple(field.name for field in FIELDS)
 FIGURES = NAMES[1:]
@@ -61,13 +63,18 @@ def chosen(volumes: Iterable[Volume], where: str | None, top: int | None, by: st
     if top is not None:
         if top < 1:
             raise InputError(f"must be at least 1, not {top}", key="top")
-        # What is not known is least.
-        known = sorted(known, key=lambda volume: -1.0 if volume[by] is None else volume[by], reverse=True)[:top]
+        known = sorted(known, key=lambda volume: _figure(volume, by), reverse=True)[:top]
     return known
 
 
-def condition(text: str) -> Callable[[Volume], bool]:
-    """What a text such as ``requests>1e6 and not read_share<0.2`` asks; a figure that is not known fulfils nothing."""
+def _figure(volume: Facts, by: str) -> float:
+    """A figure that volumes are sorted by; an unknown one is least."""
+    value = volume[by]
+    return float(value) if isinstance(value, int | float) else -1.0
+
+
+def condition(text: str) -> Callable[[Facts], bool]:
+    """The condition of a text such as ``requests>1e6 and not read_share<0.2``; an unknown figure meets no condition."""
     try:
         parsed = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError):
@@ -75,7 +82,7 @@ def condition(text: str) -> Callable[[Volume], bool]:
     return _condition(parsed, text)
 
 
-def _condition(node: ast.expr, text: str) -> Callable[[Volume], bool]:
+def _condition(node: ast.expr, text: str) -> Callable[[Facts], bool]:
     match node:
         case ast.BoolOp(op=how, values=values):
             parts = [_condition(value, text) for value in values]
@@ -90,7 +97,7 @@ def _condition(node: ast.expr, text: str) -> Callable[[Volume], bool]:
     raise InputError(f"{REFUSED}, not {text!r}", key="select")
 
 
-def _holds(values: list[Any], ops: list[Callable[[Any, Any], bool]]) -> bool:
+def _holds(values: Sequence[object], ops: list[Callable[[Any, Any], bool]]) -> bool:
     if any(value is None for value in values):
         return False
     try:
@@ -99,7 +106,7 @@ def _holds(values: list[Any], ops: list[Callable[[Any, Any], bool]]) -> bool:
         raise InputError("names are compared with texts in quotes, figures with numbers", key="select") from None
 
 
-def _value(node: ast.expr, text: str) -> Callable[[Volume], Any]:
+def _value(node: ast.expr, text: str) -> Callable[[Facts], object]:
     match node:
         case ast.Name(id=name) if name in NAMES:
             return lambda volume: volume[name]

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from headstack.twin.device import Answers, Floats, Requests, SimulatedDevice
+from headstack.twin.learnt import System
 from headstack.twin.session import Asked
 
 SHARES = (0.05, 0.25, 0.5, 0.75, 0.9, 0.97, 0.99)
@@ -24,7 +24,6 @@ FLOOR = 0.003
 QUICK_NS = 1_000_000
 """What comes sooner has not waited for a turn."""
 
-System = dict[str, Any]
 Statistics = Callable[[Requests, Answers], tuple[Floats, Floats]]
 """Logarithms, and how far chance moves each."""
 

@@ -5,16 +5,29 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, TypedDict
 
 import numpy as np
 
 from headstack.twin.device import READ, WRITE, Answers, Requests, SimulatedDevice
 from headstack.twin.learnt import Learnt, System
 
-Cell = dict[str, Any]
-"""``workload``, ``kind``, ``depth``, ``size_bytes``, ``figure``, ``log_ratio`` of hidden over twin, and ``spread``: the
-standard deviation of the logarithm over the sample."""
+
+class Cell(TypedDict):
+    """A figure of the hidden device and of its twin, on one workload."""
+
+    workload: str
+    kind: str
+    """``read``, ``write`` or ``mix``."""
+    depth: int
+    size_bytes: int
+    figure: str
+    """One of ``FIGURES``."""
+    log_ratio: float
+    """Natural logarithm of hidden over twin."""
+    spread: float
+    """Standard deviation of the logarithm over the sample."""
+
 
 FIGURES: Final = ("rate", "mean", "p50", "p99")
 SPREAD_OF: Final = 8
@@ -111,7 +124,15 @@ def score(
         for figure in FIGURES:
             logs = np.log([found[number][figure] for found in of_systems])
             spread = float(np.std(logs[2:])) if len(logs) > 3 else 0.0
-            cell: Cell = {"workload": workload.name, "kind": workload.kind, "depth": workload.depth}
-            cell |= {"size_bytes": workload.size_bytes, "figure": figure}
-            cells.append(cell | {"log_ratio": float(logs[0] - logs[1]), "spread": spread})
+            cells.append(
+                {
+                    "workload": workload.name,
+                    "kind": workload.kind,
+                    "depth": workload.depth,
+                    "size_bytes": workload.size_bytes,
+                    "figure": figure,
+                    "log_ratio": float(logs[0] - logs[1]),
+                    "spread": spread,
+                }
+            )
     return cells

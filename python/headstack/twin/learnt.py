@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 System = dict[str, Any]
-"""What runs are pointed at, as ``headstack.catalogue.system.load_system(NAME).system``."""
+"""The description of a system, as ``headstack.catalogue.system.load_system(NAME).system``."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
-from typing import Any
 
 import numpy as np
 
@@ -71,14 +70,12 @@ def held(family: str, found: Sequence[Proof], figure: str) -> Held | None:
 
 def calibration_text(classes: Mapping[str, Sequence[Proof]]) -> str:
     """What intervals of twins are learnt from: the scores of each class by device, and where they hold."""
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for family, some in classes.items():
         cells = [cell for one in some for cell in one.cells]
+        depths, sizes = [cell["depth"] for cell in cells], [cell["size_bytes"] for cell in cells]
         found[family] = {
-            "range": {
-                name: [min(cell[name] for cell in cells), max(cell[name] for cell in cells)]
-                for name in ("depth", "size_bytes")
-            },
+            "range": {"depth": [min(depths), max(depths)], "size_bytes": [min(sizes), max(sizes)]},
             "devices": [
                 {"device": one.device, "cells": [_rounded(cell) for cell in one.cells]} for one in some if one.fits
             ],

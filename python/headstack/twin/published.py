@@ -20,8 +20,8 @@ from headstack._native import InputError
 from headstack.catalogue.system import of_text
 from headstack.twin.device import READ, WRITE, Floats, Requests, SimulatedDevice
 from headstack.twin.fio_results import SHARES, Point
-from headstack.twin.fitting import Range, System, evolved
-from headstack.twin.learnt import Residual
+from headstack.twin.fitting import Range, evolved
+from headstack.twin.learnt import Residual, System
 from headstack.twin.session import places
 
 COUNT = 2700

@@ -17,7 +17,8 @@ import numpy as np
 
 from headstack._native import InputError
 from headstack.twin.device import READ, WRITE, Answers, Floats, Requests, SimulatedDevice
-from headstack.twin.fitting import Range, System, evolved
+from headstack.twin.fitting import Range, evolved
+from headstack.twin.learnt import System
 
 KINDS = {"R": READ, "W": WRITE}
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from headstack.twin.families.flash_draw import loaded
 from headstack.twin.hidden import score
 from headstack.twin.learning import DoesNotFitError, learn
 from headstack.twin.learnt import System
+from headstack.twin.volume_types import Latency, Volume
 
 NEAR: Final = 0.03
 """A twin whose rates are this near in all its held-out workloads is a good one, whatever the device is made of."""
@@ -120,10 +121,18 @@ def _kind(number: int, random: np.random.Generator) -> _Kind:
 
 def _latencies(floor_ns: int, median_ns: int, p99_ns: int) -> System:
     """Answers after a time that nothing else has a part in."""
-    latency = {"floor_ns": floor_ns, "median_ns": median_ns, "p99_ns": p99_ns}
-    described: dict[str, Any] = {"name": "latencies", "capacity_bytes": 100 << 30, "block_bytes": 512, "limits": []}
-    described["accounting"] = {"unit_bytes": None, "merges": False, "whole_units": False}
-    return {"drive": {"volume": described | {"read": latency, "write": latency, "queue_depth": 1024}}}
+    latency: Latency = {"floor_ns": floor_ns, "median_ns": median_ns, "p99_ns": p99_ns}
+    volume: Volume = {
+        "name": "latencies",
+        "capacity_bytes": 100 << 30,
+        "block_bytes": 512,
+        "limits": [],
+        "accounting": {"unit_bytes": None, "merges": False, "whole_units": False},
+        "read": latency,
+        "write": latency,
+        "queue_depth": 1024,
+    }
+    return {"drive": {"volume": volume}}
 
 
 def _mixed(level: str, parts: list[str], random: np.random.Generator) -> System:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headstack import _native
 from headstack.io.json_text import quoted
@@ -17,7 +18,7 @@ def written(calibration: Calibration, name: str, version: str) -> dict[str, str]
     """The files by name; ``name`` is that of the description without its suffix."""
     learnt, session = calibration.learnt, calibration.session
     sample = f"{name}.sample.json"
-    table: dict[str, Any] = {
+    table: Mapping[str, str | int | list[str]] = {
         "of": session.device.name,
         "class": calibration.family,
         "made": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -74,6 +75,6 @@ def _description(calibration: Calibration, name: str, beside: dict[str, str]) ->
     return "\n".join(lines) + "\n"
 
 
-def _device(device: dict[str, Any], called: str, sources: dict[str, str]) -> str:
+def _device(device: Mapping[str, Mapping[str, object]], called: str, sources: dict[str, str]) -> str:
     ((kind, description),) = device.items()
     return _native.drive_to_toml({kind: {**description, "name": called}}, sources)

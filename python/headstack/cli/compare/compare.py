@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, assert_never
 
 import click
 
@@ -17,7 +18,7 @@ from headstack.comparison.comparison import TOLERANCE, Comparison, is_file
 from headstack.comparison.comparison import compare as held_against
 from headstack.comparison.differences.campaign import Campaign
 from headstack.comparison.differences.difference import SAME, TELL, Difference, of_sides, share_of
-from headstack.comparison.differences.gate import Judged, judged, limits_of
+from headstack.comparison.differences.gate import Judged, Kept, judged, limits_of
 from headstack.comparison.differences.runs import NAMES, Side, side_of, to_baseline
 from headstack.comparison.members import Member, standing_out
 from headstack.comparison.members import read as members_of
@@ -32,6 +33,30 @@ OF_POINTS = ("tolerance", "fail_below", "members")
 OF_RUNS = ("same_within", "tell", "figures", "fail_if")
 OF_COMMANDS = ("pairs", "stop_early", "warm_ups", "keep")
 """Options of each form."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of all forms, but for the files that are written."""
+
+    tolerance: str | None
+    fail_below: str | None
+    members: str | None
+    pairs: str | None
+    stop_early: bool
+    warm_ups: str | None
+    keep: str | None
+    same_within: str | None
+    tell: str | None
+    figures: str | None
+    fail_if: tuple[str, ...]
+    quiet: bool
+
+    def refuse(self, names: tuple[str, ...], why: str) -> None:
+        """Raises ``InputError`` where an option of another form is given."""
+        for name in names:
+            if getattr(self, name):
+                raise InputError(f"--{name.replace('_', '-')}: is {why}")
 
 
 class OfRuns(click.Command):
@@ -151,41 +176,35 @@ def compare(
     With --fail-if, the exit code is 0 where every limit is kept (95 %), 1 where one is exceeded: a difference is shown,
     and the estimate reaches it. Where neither is told, the exit code is 4: make more runs.
     """
+    options = Options(**{one.name: given.pop(one.name) for one in fields(Options)})
     if not (against or baseline or save_baseline or commands):
-        refuse(given, (*OF_RUNS, *OF_COMMANDS), "of sets of runs: name others by --against, --baseline or --run")
+        options.refuse((*OF_RUNS, *OF_COMMANDS), "of sets of runs: name others by --against, --baseline or --run")
         if len(sources) != 2:
             raise InputError(
                 f"{len(sources)} sources: MEASURED and PREDICTED are compared; sets of runs by --against or --baseline"
             )
-        return compare_points(*sources, given)
-    refuse(given, OF_POINTS, "of points: name MEASURED and PREDICTED alone")
+        return compare_points(*sources, options, given)
+    options.refuse(OF_POINTS, "of points: name MEASURED and PREDICTED alone")
     if commands:
         if sources or against or baseline:
             raise InputError("--run: the runs are made; name no others")
-        return compare_commands(commands, save_baseline, given)
-    refuse(given, OF_COMMANDS, "of runs that are made by --run")
+        return compare_commands(commands, save_baseline, options, given)
+    options.refuse(OF_COMMANDS, "of runs that are made by --run")
     if not sources:
         raise InputError("no RUNS: name a file, a folder or a pattern of results")
     if against and baseline:
         raise InputError("--baseline: runs are held against these or against --against")
-    return compare_runs(sources, (baseline,) if baseline else against, save_baseline, given)
+    return compare_runs(sources, (baseline,) if baseline else against, save_baseline, options, given)
 
 
-def refuse(given: dict[str, Any], names: tuple[str, ...], why: str) -> None:
-    """Refuses options of another form."""
-    for name in names:
-        if given[name]:
-            raise InputError(f"--{name.replace('_', '-')}: is {why}")
-
-
-def compare_points(measured: str, predicted: str, given: dict[str, Any]) -> int:
-    """Measurements against predictions, point by point."""
-    fail_below, members = given["fail_below"], given["members"]
+def compare_points(measured: str, predicted: str, options: Options, paths: Mapping[str, object]) -> int:
+    """Compares measurements with predictions, point by point."""
+    fail_below, members = options.fail_below, options.members
     least = None if fail_below is None else percent("--fail-below", fail_below) / 100
-    outputs = Outputs(given, Comparison)
+    outputs = Outputs(paths, Comparison)
     seen = None if members is None else members_of(members)
-    with progress(f"simulation of {predicted}", given["quiet"] or is_file(predicted)) as show:
-        comparison = held_against(measured, predicted, tolerance=given["tolerance"] or TOLERANCE, progress=show)
+    with progress(f"simulation of {predicted}", options.quiet or is_file(predicted)) as show:
+        comparison = held_against(measured, predicted, tolerance=options.tolerance or TOLERANCE, progress=show)
     outputs.write(comparison, lambda: print_comparison(comparison))
     if seen is not None:
         print_members(seen)
@@ -195,51 +214,58 @@ def compare_points(measured: str, predicted: str, given: dict[str, Any]) -> int:
     return EXIT_LIMIT if missed else 0
 
 
-def compare_runs(sources: tuple[str, ...], against: tuple[str, ...], kept: str | None, given: dict[str, Any]) -> int:
-    """Sets of runs against each other; without others, they are only kept."""
+def compare_runs(
+    sources: tuple[str, ...],
+    against: tuple[str, ...],
+    kept: str | None,
+    options: Options,
+    paths: Mapping[str, object],
+) -> int:
+    """Compares two sets of runs; without others, they are only kept."""
     ours = side_of(sources, called(sources))
     if not against:
-        refuse(given, OF_RUNS, "of two sets of runs: name others by --against or --baseline")
+        options.refuse(OF_RUNS, "of two sets of runs: name others by --against or --baseline")
         write_text(kept or "", to_baseline(ours.runs))
         say(f"{kept}: {counted(len(ours.runs), 'run')} {agreed(len(ours.runs), 'is', 'are')} kept")
         for bad in ours.bad:
             say(f"left out: {bad}")
         return 0
     theirs = side_of(against, called(against))
-    return tell(lambda judge: judge(ours, theirs), kept, given, False)
+    return tell(lambda judge: judge(ours, theirs), kept, options, paths, False)
 
 
 def called(sources: tuple[str, ...]) -> str:
-    """What a side is called."""
+    """The name of a side."""
     more = len(sources) - 1
     return sources[0] + (f" and {more} more" if more else "")
 
 
-def compare_commands(commands: tuple[str, ...], kept: str | None, given: dict[str, Any]) -> int:
-    """Runs of two commands, made in turn."""
+def compare_commands(commands: tuple[str, ...], kept: str | None, options: Options, paths: Mapping[str, object]) -> int:
+    """Makes runs of two commands in turn, and compares them."""
     if len(commands) != 2:
         raise InputError(f"--run: is given {len(commands)} times; two commands are compared")
-    pairs, warm_ups = (whole(name, given[name] or usual) for name, usual in (("pairs", PAIRS), ("warm_ups", "0")))
-    campaign = Campaign((commands[0], commands[1]), pairs, given["stop_early"], warm_ups, given["keep"])
+    pairs, warm_ups = whole("pairs", options.pairs or PAIRS), whole("warm_ups", options.warm_ups or "0")
+    campaign = Campaign((commands[0], commands[1]), pairs, options.stop_early, warm_ups, options.keep)
 
     def make(judge: Callable[[Side, Side], Difference]) -> Difference:
-        with progress(f"{pairs} pairs of runs", given["quiet"]) as show:
+        with progress(f"{pairs} pairs of runs", options.quiet) as show:
             return campaign.carried_out(judge, show)
 
-    return tell(make, kept, given, given["stop_early"])
+    return tell(make, kept, options, paths, options.stop_early)
 
 
 def tell(
     make: Callable[[Callable[[Side, Side], Difference]], Difference],
     kept: str | None,
-    given: dict[str, Any],
+    options: Options,
+    paths: Mapping[str, object],
     at_any_time: bool,
 ) -> int:
-    """What is found, in words and files, and the exit code."""
-    limits = limits_of(given["fail_if"])
-    same, told = share_of("--same-within", given["same_within"] or SAME), share_of("--tell", given["tell"] or TELL)
-    outputs = Outputs(given, Difference)
-    found = make(lambda ours, theirs: of_sides(ours, theirs, same, told, given["figures"], at_any_time))
+    """Prints and writes what is found; returns the exit code."""
+    limits = limits_of(options.fail_if)
+    same, told = share_of("--same-within", options.same_within or SAME), share_of("--tell", options.tell or TELL)
+    outputs = Outputs(paths, Difference)
+    found = make(lambda ours, theirs: of_sides(ours, theirs, same, told, options.figures, at_any_time))
     verdicts = judged(limits, found.cells)
     outputs.write(found, lambda: print_difference(found))
     if kept is not None:
@@ -259,10 +285,22 @@ def print_difference(found: Difference) -> None:
 def code_of(verdicts: list[Judged]) -> int:
     """The exit code of limits, and a line on stderr for each that is not kept."""
     for verdict in verdicts:
-        if verdict.kept != "kept":
+        if exit_code_of(verdict.kept) != 0:
             print(f"headstack: {verdict.in_words}", file=sys.stderr)
-    kinds = {verdict.kept for verdict in verdicts}
-    return EXIT_LIMIT if "exceeded" in kinds else EXIT_TOO_SHORT if "not told" in kinds else 0
+    codes = {exit_code_of(verdict.kept) for verdict in verdicts}
+    return next((code for code in (EXIT_LIMIT, EXIT_TOO_SHORT) if code in codes), 0)
+
+
+def exit_code_of(kept: Kept) -> int:
+    """The exit code of one limit."""
+    match kept:
+        case "kept":
+            return 0
+        case "exceeded":
+            return EXIT_LIMIT
+        case "not told":
+            return EXIT_TOO_SHORT
+    assert_never(kept)
 
 
 def print_comparison(comparison: Comparison) -> None:

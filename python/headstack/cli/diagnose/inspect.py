@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -213,7 +213,7 @@ def history_(serial: str | None, database: str | None, json_path: str | None) ->
     outputs.write(document, show)
 
 
-def history_of(snapshots: list[Inspection]) -> dict[str, Any]:
+def history_of(snapshots: list[Inspection]) -> dict[str, object]:
     """A device's history as JSON holds it."""
     from headstack.diagnosis.inspection.history import changes  # start-up time
     from headstack.diagnosis.inspection.trends import trends  # start-up time
@@ -234,7 +234,7 @@ def outputs_of(json_path: str | None) -> Outputs:
     return Outputs({"json_path": json_path}, {"json": document_as_json})
 
 
-def document_as_json(document: dict[str, Any], path: Path | None = None) -> str:
+def document_as_json(document: Mapping[str, object], path: Path | None = None) -> str:
     """A document as JSON."""
     text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
     # Drives say of themselves what is no UTF-8.

@@ -140,15 +140,19 @@ def print_judgement(device: Inspection) -> None:
 def summary_lines(judgement: Judgement) -> list[tuple[str, str]]:
     """The summary, without what is not known."""
     known = judgement.summary
-    written, share = known["written_bytes"], known["written_of_capacity"]
-    test, hours = known["last_self_test"], known["last_self_test_hours"]
+    written, share = known.written_bytes, known.written_of_capacity
+    test, hours = known.last_self_test, known.last_self_test_hours
     cycles = [
-        f"{known[key]:,} {what}"
-        for key, what in (("power_cycles", "power"), ("start_stop_cycles", "start-stop"), ("load_cycles", "load"))
-        if known[key] is not None
+        f"{count:,} {what}"
+        for count, what in (
+            (known.power_cycles, "power"),
+            (known.start_stop_cycles, "start-stop"),
+            (known.load_cycles, "load"),
+        )
+        if count is not None
     ]
     lines = [
-        ("power-on hours", None if known["power_on_hours"] is None else f"{known['power_on_hours']:,}"),
+        ("power-on hours", None if known.power_on_hours is None else f"{known.power_on_hours:,}"),
         ("cycles", ", ".join(cycles) or None),
         (
             "written",
@@ -156,8 +160,8 @@ def summary_lines(judgement: Judgement) -> list[tuple[str, str]]:
             if written is None
             else f"{written / 1e12:,.2f} TB" + ("" if share is None else f" ({share:,.2f} times the capacity)"),
         ),
-        ("endurance used", None if known["endurance_used_percent"] is None else f"{known['endurance_used_percent']} %"),
-        ("temperature", None if known["temperature_celsius"] is None else f"{known['temperature_celsius']} °C"),
+        ("endurance used", None if known.endurance_used_percent is None else f"{known.endurance_used_percent} %"),
+        ("temperature", None if known.temperature_celsius is None else f"{known.temperature_celsius} °C"),
         ("last self-test", None if test is None else test + ("" if hours is None else f", at {hours:,} h")),
     ]
     return [(name, text) for name, text in lines if text]

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -25,6 +25,7 @@ from headstack.io.tables import written
 from headstack.io.values import duration_ns, number
 
 if TYPE_CHECKING:
+    from headstack.diagnosis.judging.history import Entry
     from headstack.diagnosis.judging.observations import Observations
     from headstack.diagnosis.judging.session import Session
     from headstack.diagnosis.judging.verdict import Verdict
@@ -157,7 +158,14 @@ def judge(
     session = Session(by_statistics, how, settings)
     if state_path is not None:
         session.go_on(Path(state_path))
-    parts = parts_of(tuple(map(read_from, inputs)), live, prometheus, asked, session)
+    server = (
+        None
+        if prometheus is None
+        else ServerOptions(
+            prometheus, asked["token_file"], asked["ca_file"], asked["match"], asked["since"], asked["step"]
+        )
+    )
+    parts = parts_of(tuple(map(read_from, inputs)), live, server, asked["columns"], session)
     out = partial(print, flush=True) if live is not None and not outputs.has_stdout else None
     kept = Kept(state_path, history_path, is_live=live is not None)
     is_ended = judge_all(parts, session, kept, export_place, out)
@@ -187,10 +195,24 @@ def seconds(name: str, text: str) -> float:
     return found
 
 
+class ServerOptions(NamedTuple):
+    """The options of a Prometheus server."""
+
+    url: str
+    token_file: str | None
+    ca_file: str | None
+    match: str
+    """Matchers of its series."""
+    since: str
+    """A length of time."""
+    step: str
+    """The time between two points."""
+
+
 def parts_of(
-    inputs: tuple[str, ...], live: str | None, prometheus: str | None, asked: dict[str, Any], session: Session
+    inputs: tuple[str, ...], live: str | None, server: ServerOptions | None, columns: str | None, session: Session
 ) -> Iterator[Observations]:
-    """What is observed, part after part."""
+    """Observations, part after part."""
     from headstack.diagnosis.judging import live as living  # start-up time
     from headstack.diagnosis.judging.sources import kinds as sources  # start-up time
     from headstack.diagnosis.judging.sources.prometheus import Server, rows_of_server  # start-up time
@@ -198,17 +220,16 @@ def parts_of(
 
     if live is not None:
         return living.looks(inputs, seconds("--live", live), session.how)
-    if prometheus is not None:
-        step_s, to_s = seconds("--step", asked["step"]), time.time()
-        from_s = to_s - seconds("--since", asked["since"])
+    if server is not None:
+        step_s, to_s = seconds("--step", server.step), time.time()
+        from_s = to_s - seconds("--since", server.since)
         if session.judged_s:
             # The point before is where the first interval begins.
             from_s = max(from_s, min(session.judged_s.values()) - step_s)
-        server = Server.of(prometheus, asked["token_file"], asked["ca_file"])
-        rows = rows_of_server(server, asked["match"], from_s, to_s, step_s, session.how)
+        answering = Server.of(server.url, server.token_file, server.ca_file)
+        rows = rows_of_server(answering, server.match, from_s, to_s, step_s, session.how)
         return sources.in_parts(rows, "prometheus", session.how)
-    columns = None if asked["columns"] is None else declaration(asked["columns"])
-    return sources.parts(inputs, session.how, columns)
+    return sources.parts(inputs, session.how, None if columns is None else declaration(columns))
 
 
 class Kept:
@@ -341,8 +362,8 @@ def moment(time_s: float) -> str:
     return datetime.fromtimestamp(time_s, UTC).strftime("%Y-%m-%d %H:%M")
 
 
-def print_history(entries: list[dict[str, Any]]) -> None:
-    """What was said otherwise than before, oldest first."""
+def print_history(entries: list[Entry]) -> None:
+    """Prints verdicts that differ from those before, oldest first."""
     columns = (
         Words("at\n(UTC)", 0),
         Names("host"),
@@ -351,7 +372,5 @@ def print_history(entries: list[dict[str, Any]]) -> None:
         Words("verdict", 0),
         Prose("why"),
     )
-    rows = [
-        [moment(one["at_s"]), one["host"], one["disk"], one["before"] or "", one["kind"], one["why"]] for one in entries
-    ]
+    rows = [[moment(one.at_s), one.host, one.disk, one.before or "", one.kind, one.why] for one in entries]
     print_table(columns, rows)

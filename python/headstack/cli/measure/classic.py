@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import reduce
+from collections.abc import Callable, Mapping
+from functools import partial, reduce
 from typing import Any, TypeVar
 
 import click
@@ -12,7 +12,7 @@ import click
 from headstack._native import format_bytes, format_duration_ns, parse_bytes
 from headstack.cli.completing import Among, systems_argument
 from headstack.cli.files import TARGET
-from headstack.cli.formats import formats_of, output_options
+from headstack.cli.formats import output_options
 from headstack.cli.output import Outputs, print_notes, print_table, say, verbose_option, wide_option
 from headstack.cli.simulate.runs import Command, listed
 from headstack.cli.targets import EXIT_RUN, access_of, course, ended_code, permission_options
@@ -30,13 +30,13 @@ from headstack.measurement.tests.classic.outcome import Outcome
 
 EXIT_LIMIT = 1
 FOR_EVER = "100000h"
-"""Of a test that Ctrl-C ends."""
+"""The time of a test that Ctrl-C ends."""
 
 T = TypeVar("T", bound=Outcome)
 
 
 def outputs(command: Command) -> Command:
-    """What may be done to targets, and where the figures go."""
+    """Adds the options of permission and of outputs."""
     decorators: list[Callable[[Command], Command]] = [
         permission_options,
         output_options(
@@ -52,12 +52,10 @@ def outputs(command: Command) -> Command:
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
 
 
-def carry_out(given: dict[str, Any], work: Callable[[Progress | None], T], show: Callable[[T], None]) -> T:
-    """Does a test, writes what was asked for, and shows the rest."""
+def carry_out(given: Mapping[str, Any], work: Callable[[Progress | None], T], show: Callable[[T], None]) -> T:
+    """Does a test, writes the requested files, and shows the rest; ``given`` are the options of the command."""
     outputs = Outputs(given, Outcome)
-    for one in formats_of(Outcome):
-        del given[one.parameter]
-    with course(given.pop("quiet")) as tell:
+    with course(given["quiet"]) as tell:
         outcome = work(tell)
 
     def tell_all() -> None:
@@ -94,11 +92,23 @@ def zones(systems: tuple[str, ...], **given: Any) -> int:
     headstack measure zones /dev/sdb constellation2-1tb --plot zones.png
     """
     access = access_of(given)
-    options: dict[str, Any] = {name: whole(name, given.pop(name)) for name in ("positions", "depth", "accesses")}
-    options |= {name: given.pop(name) for name in ("size", "part", "time", "access_size", "range", "write")}
+    test = partial(
+        zones_test.zones,
+        systems,
+        access,
+        positions=whole("positions", given["positions"]),
+        depth=whole("depth", given["depth"]),
+        accesses=whole("accesses", given["accesses"]),
+        size=given["size"],
+        part=given["part"],
+        time=given["time"],
+        access_size=given["access_size"],
+        range=given["range"],
+        write=given["write"],
+    )
 
     def work(tell: Progress | None) -> zones_test.Zones:
-        return zones_test.zones(systems, access, **options, progress=tell)
+        return test(progress=tell)
 
     return ended_code(carry_out(given, work, show_zones).ended_early)
 
@@ -158,21 +168,34 @@ def latency(target: str, seek_rate: bool, cached: bool, **given: Any) -> int:
     access = access_of(given)
     given["quiet"] |= seek_rate
     is_silent = given["quiet"] or "-" in (given["json_path"], given["csv_path"])
-    options: dict[str, Any] = {name: given.pop(name) for name in ("size", "range", "sequential", "write")}
-    count, interval, time = given.pop("count"), given.pop("interval"), given.pop("time")
+    stated, interval, time = given["count"], given["interval"], given["time"]
     if seek_rate:
-        interval, time = interval or "0s", time or (None if count else "3s")
-    options["count"] = whole("count", count) if count is not None else 0 if time else latency_test.COUNT
-    if not options["count"] and time is None:
+        interval, time = interval or "0s", time or (None if stated else "3s")
+    count = whole("count", stated) if stated is not None else 0 if time else latency_test.COUNT
+    if not count and time is None:
         time = FOR_EVER
-    options |= {"interval": interval or latency_test.INTERVAL, "time": time, "seed": whole("seed", given.pop("seed"))}
 
     def line(sample: Sample) -> None:
         took = "failed" if sample.failed else f"time={time_of(sample.ms)}"
         print(f"{target}: request={sample.number} position={format_bytes(sample.position_bytes)} {took}", flush=True)
 
+    test = partial(
+        latency_test.latency,
+        target,
+        access,
+        count=count,
+        interval=interval or latency_test.INTERVAL,
+        size=given["size"],
+        range=given["range"],
+        sequential=given["sequential"],
+        write=given["write"],
+        time=time,
+        seed=whole("seed", given["seed"]),
+        each=None if is_silent else line,
+    )
+
     def work(_: Progress | None) -> latency_test.Latency:
-        return latency_test.latency(target, access, **options, each=None if is_silent else line)
+        return test()
 
     return ended_code(carry_out(given, work, show_latency).ended_early)
 
@@ -185,8 +208,10 @@ def show_latency(test: latency_test.Latency) -> None:
     if not numbers["requests"]:
         return
     say(f"without pauses: {numbers['busy_iops']:,.1f} IO/s, {numbers['busy_mb_per_s']:,.2f} MB/s")
-    say("min/avg/max/mdev = " + " / ".join(time_of(numbers[f"{n}_ms"]) for n in ("min", "mean", "max", "mdev")))
-    say("p50/p90/p99/p99.9 = " + " / ".join(time_of(numbers[f"{n}_ms"]) for n in ("p50", "p90", "p99", "p999")))
+    moments = [numbers[name] for name in ("min_ms", "mean_ms", "max_ms", "mdev_ms")]
+    percentiles = [numbers[name] for name in ("p50_ms", "p90_ms", "p99_ms", "p999_ms")]
+    say("min/avg/max/mdev = " + " / ".join(time_of(ms) for ms in moments if ms is not None))
+    say("p50/p90/p99/p99.9 = " + " / ".join(time_of(ms) for ms in percentiles if ms is not None))
     print()
     bins = test.histogram()
     most = max(count for _, _, count in bins)
@@ -227,13 +252,20 @@ def fsync(target: str, sizes: str, limit: str, **given: Any) -> int:
     headstack measure fsync /var/lib/etcd
     """
     access = access_of(given)
-    options: dict[str, Any] = {name: given.pop(name) for name in ("time", "range")}
-    options |= {"count": whole("count", given.pop("count")), "limit": limit, "sizes": listed(sizes)}
-    rpm = given.pop("rpm")
-    options["rpm"] = None if rpm is None else whole("rpm", rpm)
+    on_target = partial(
+        fsync_test.fsync,
+        target,
+        access,
+        sizes=listed(sizes),
+        count=whole("count", given["count"]),
+        time=given["time"],
+        limit=limit,
+        rpm=None if given["rpm"] is None else whole("rpm", given["rpm"]),
+        range=given["range"],
+    )
 
     def work(tell: Progress | None) -> fsync_test.Fsync:
-        return fsync_test.fsync(target, access, **options, progress=tell)
+        return on_target(progress=tell)
 
     test = carry_out(given, work, show_fsync)
     return ended_code(test.ended_early) or (0 if test.kept else EXIT_LIMIT)
@@ -243,7 +275,8 @@ def show_fsync(test: fsync_test.Fsync) -> None:
     """Percentiles of each size, the verdict, and what speaks against it."""
     rows = []
     for row in test.rows():
-        times = [row[f"{name}_ms"] for name in ("mean", "p50", "p90", "p99", "p999", "max", "flush_p99")]
+        percentiles = [row[name] for name in ("p50_ms", "p90_ms", "p99_ms", "p999_ms")]
+        times = [row["mean_ms"], *percentiles, row["max_ms"], row["flush_p99_ms"]]
         cells = [f"{row['pairs']:,}", figure(row["pairs_per_s"], ",.0f"), *(figure(ms, ",.3f") for ms in times)]
         rows.append([format_bytes(row["size_bytes"]), *cells, "kept" if row["kept"] else "not kept"])
     columns: list[Column] = [Figures("size", 0), Figures("writes", 6), Figures("writes/s", 1), Figures("mean\nms", 0)]
@@ -295,11 +328,20 @@ def crystal(target: str, **given: Any) -> int:
     headstack measure crystal /mnt/data
     """
     access = access_of(given)
-    options: dict[str, Any] = {name: given.pop(name) for name in ("profile", "size", "time", "pause", "mix")}
-    options["runs"] = whole("runs", given.pop("runs"))
+    test = partial(
+        crystal_test.crystal,
+        target,
+        access,
+        profile=given["profile"],
+        size=given["size"],
+        runs=whole("runs", given["runs"]),
+        time=given["time"],
+        pause=given["pause"],
+        mix=given["mix"],
+    )
 
     def work(tell: Progress | None) -> crystal_test.Crystal:
-        return crystal_test.crystal(target, access, **options, progress=tell)
+        return test(progress=tell)
 
     return ended_code(carry_out(given, work, show_crystal).ended_early)
 
@@ -346,11 +388,19 @@ def prefill(targets: tuple[str, ...], **given: Any) -> int:
     headstack measure prefill /dev/sdb /dev/sdc --concurrent --destroy sdb --destroy sdc --plot prefill.png
     """
     access = access_of(given)
-    options: dict[str, Any] = {name: given.pop(name) for name in ("order", "size", "range")}
-    options |= {name: whole(name, given.pop(name)) for name in ("parts", "depth")}
+    on_targets = partial(
+        prefill_test.prefill,
+        targets,
+        access,
+        order=given["order"],
+        parts=whole("parts", given["parts"]),
+        size=given["size"],
+        depth=whole("depth", given["depth"]),
+        range=given["range"],
+    )
 
     def work(tell: Progress | None) -> prefill_test.Prefill:
-        return prefill_test.prefill(targets, access, **options, progress=tell)
+        return on_targets(progress=tell)
 
     test = carry_out(given, work, show_prefill)
     return ended_code(test.ended_early) or (0 if test.complete else EXIT_RUN)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, TypedDict
 
 import click
 
@@ -22,8 +22,10 @@ from headstack.io import signals
 from headstack.io.columns import Figures, Names, Prose, Words, is_plain
 from headstack.io.terminal import clear, rewrite
 from headstack.io.values import duration_ns, rate_bytes_per_s, size_bytes, whole
+from headstack.measurement.access import Access
 from headstack.measurement.tests.conditioning.log import read_log, settings_of
 from headstack.measurement.tests.conditioning.logged import class_names
+from headstack.measurement.tests.conditioning.records import LoggedTarget
 from headstack.measurement.tests.conditioning.report import Pass, format_decimal
 from headstack.measurement.tests.conditioning.session import Conditioning, Now, Settings
 from headstack.measurement.tests.conditioning.session import condition as conditioned
@@ -80,33 +82,45 @@ def condition(targets: tuple[str, ...], log: str | None, resume: bool, report: s
 
     The exit code is 1 where a rate that is required is not kept, or blocks failed.
     """
-    limit = None if given["require"] is None else rate_bytes_per_s("--require", given.pop("require")) * 8 / 1e6
+    limit = None if given["require"] is None else rate_bytes_per_s("--require", given["require"]) * 8 / 1e6
     outputs = Outputs(given, Conditioning)
     if report is not None:
         if targets or log is not None or resume:
             raise InputError("--report: tells of a log and measures nothing; name no target, --log or --resume")
         found = Conditioning.read(report)
     else:
-        found = measured(targets, log, resume, given)
+        if not targets:
+            raise InputError("name the TARGETs of the module, or a log by --report")
+        settings = settings_given(given, log if resume else None)
+        found = measured(targets, settings, access_of(given), log, resume, given["quiet"])
     found.require_mbit_per_s = limit
     outputs.write(found, partial(print_conditioning, found))
     return ending(found)
 
 
-def measured(targets: tuple[str, ...], log: str | None, resume: bool, given: dict[str, Any]) -> Conditioning:
-    """Carries out what was asked for."""
-    if not targets:
-        raise InputError("name the TARGETs of the module, or a log by --report")
-    settings = settings_given(given, log if resume else None)
-    with course(given["quiet"]) as show:
-        return conditioned(targets, settings, access_of(given), log=log, resume=resume, progress=show)
+def measured(
+    targets: tuple[str, ...], settings: Settings, access: Access, log: str | None, resume: bool, quiet: bool
+) -> Conditioning:
+    """Conditions a module, and shows the course of it."""
+    with course(quiet) as show:
+        return conditioned(targets, settings, access, log=log, resume=resume, progress=show)
 
 
-def settings_given(given: dict[str, Any], resumed: str | None) -> Settings:
-    """The settings: those of the log that is resumed, where nothing else is said."""
+class StatedSettings(TypedDict, total=False):
+    """Fields of ``Settings`` that the options of the command state."""
+
+    passes: tuple[str, ...]
+    block_bytes: int
+    ahead: int
+    interval_ns: int
+    device_bytes: int
+
+
+def settings_given(given: Mapping[str, Any], resumed: str | None) -> Settings:
+    """The settings that the options state, or those of the log that is resumed."""
     if given["read_only"] and given["passes"] is not None:
         raise InputError("--read-only, --pass: only one of them can be given")
-    stated: dict[str, Any] = {}
+    stated: StatedSettings = {}
     if given["read_only"] or given["passes"] is not None:
         stated["passes"] = ("read",) if given["read_only"] else tuple(listed(given["passes"]))
     if given["block"] is not None:
@@ -119,7 +133,7 @@ def settings_given(given: dict[str, Any], resumed: str | None) -> Settings:
         stated["device_bytes"] = size_bytes("--size", given["size"])
     if resumed is None:
         return Settings(**stated)
-    before = settings_of(read_log(resumed)[0][0])
+    before = settings_of(read_log(resumed).module)
     for name, value in stated.items():
         if value != getattr(before, name):
             option = {"passes": "--pass", "device_bytes": "--size"}.get(name, f"--{name.split('_')[0]}")
@@ -184,7 +198,7 @@ def print_pass(found: Conditioning, one: Pass) -> None:
     print_table([*columns, *(Figures(heading, 3) for heading in classes)], rows)
 
 
-def serial(target: dict[str, Any]) -> str:
+def serial(target: LoggedTarget) -> str:
     """A device's serial number, where it has one."""
     return str(target["identity"].get("serial", ""))
 

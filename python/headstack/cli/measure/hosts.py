@@ -70,12 +70,12 @@ class AskedHosts:
     format: FioFormat | None
     """fio's outputs that are wanted."""
     output: str | None
-    """Where it goes, in place of stdout."""
+    """The file that they go to, in place of stdout."""
 
-    def refuse_others(self, given: dict[str, Any], access: Access) -> None:
+    def refuse_others(self, given: Mapping[str, Any], access: Access) -> None:
         """Refuses options that only one host alone has, or that job files state themselves."""
         for name in ("verify", "ledger", "resume"):
-            if given.pop(name):
+            if given[name]:
                 raise InputError(
                     f"--{name}: hosts that share a system do not know of each other's writes; leave it out"
                 )
@@ -106,7 +106,7 @@ class AskedHosts:
 
 
 def tell(remark: str) -> None:
-    """What happens meanwhile, on stderr, in place of a line of progress."""
+    """Prints an event to stderr, in place of a line of progress."""
     terminal.remark(sys.stderr, f"headstack: {remark}", not is_plain(sys.stderr))
 
 
@@ -156,7 +156,7 @@ def asked_hosts(words: tuple[str, ...], workload: str | None, given: dict[str, A
 
 
 def _as_fio(given: dict[str, Any], has_own_files: bool) -> tuple[FioFormat | None, str | None]:
-    """What is printed as fio does, where hosts have job files of their own and there is none of all."""
+    """The formats and the file of fio's output, where hosts have job files of their own and there is none of all."""
     named = any(given[name] for name in ("fio", "icf", "vdbench"))
     if named or not has_own_files:
         return None, None

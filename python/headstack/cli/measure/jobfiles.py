@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
@@ -22,6 +22,7 @@ from headstack.io.json_text import page_of
 from headstack.io.values import choice, duration_ns
 from headstack.measurement.access import SLOTS, Access
 from headstack.measurement.jobfiles import fio_terse
+from headstack.measurement.jobfiles.fio_json import Fields
 from headstack.measurement.jobfiles.fio_status import Status
 from headstack.measurement.jobfiles.job_file import JobFile
 from headstack.measurement.jobfiles.jobs import JobResults
@@ -30,7 +31,7 @@ from headstack.measurement.jobfiles.targets import names_of
 Command = Callable[..., Any]
 
 ARGUMENTS = "--"
-"""What ``--fio`` is given where fio's own arguments follow."""
+"""The value of ``--fio`` where fio's own arguments follow."""
 FORMATS = ("json", "json+", "terse")
 """fio's output formats, of which a comma list names several; ``normal`` is not printed."""
 STATED = tuple(
@@ -85,7 +86,7 @@ class FioFormat:
         """Whether JSON has histograms."""
         return "json+" in self.names
 
-    def text(self, document: dict[str, Any]) -> str:
+    def text(self, document: Fields) -> str:
         """A document of ``fio_json`` in these formats, in fio's order: terse lines, then JSON."""
         terse = fio_terse.fio_terse(document, self.terse_version) if "terse" in self.names else ""
         has_json = any(name.startswith("json") for name in self.names)
@@ -126,7 +127,7 @@ class AskedJobs:
     told: list[str] = field(default_factory=list)
     """Reports of what there was so far that go to ``output``."""
 
-    def refuse_others(self, given: dict[str, Any], access: Access | None = None) -> None:
+    def refuse_others(self, given: Mapping[str, Any], access: Access | None = None) -> None:
         """Refuses options for what the job file states itself."""
         own = [name for name in STATED if given.get(name) is not None]
         # Of trees of files, a ledger is kept where somebody says so.
@@ -153,17 +154,17 @@ class AskedJobs:
             print_results(results, with_streams=True)
 
     def tell_remarks(self, remarks: Iterable[str]) -> None:
-        """What is not done as the file asks, on stderr."""
+        """Prints what is not done as the file asks, to stderr."""
         for remark in remarks:
             print(f"headstack: {remark}", file=sys.stderr)
 
     def status(self) -> Status | None:
-        """What prints, so often, what there is so far."""
+        """The status reports that are printed at this interval; ``None`` without one."""
         if self.status_s is None:
             return None
         form = self.format or FioFormat(("json",))
 
-        def tell(document: dict[str, Any]) -> None:
+        def tell(document: Fields) -> None:
             text = form.text(document)
             if self.output is None:
                 print(text, end="", flush=True)
@@ -231,7 +232,7 @@ def asked_jobs(words: tuple[str, ...], workload: str | None, given: dict[str, An
     return AskedJobs(file, places, form, output, None if status is None else status_s(status), parse_only)
 
 
-def check_as_fio(given: dict[str, Any], wanted: FioFormat | None, output: str | None) -> None:
+def check_as_fio(given: Mapping[str, Any], wanted: FioFormat | None, output: str | None) -> None:
     """Refuses a place of fio's output without one, and a second output to stdout."""
     if output is not None:
         if wanted is None:
@@ -254,7 +255,7 @@ OF_PROGRAM_ALONE = ("minimal", "readonly", "parse-only")
 
 
 def split_arguments(words: list[str]) -> tuple[list[str], list[str], dict[str, str]]:
-    """What stands before fio's arguments; these, without those of its program that say what is printed; and those."""
+    """Splits fio's command line: words before its arguments, arguments of jobs, and options of fio itself."""
     first = next((index for index, word in enumerate(words) if word.startswith("--")), len(words))
     places = [word for word in words[:first] if os.path.basename(word) != "fio"]
     left: list[str] = []

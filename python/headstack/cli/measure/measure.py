@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial, reduce
 from typing import Any, TypeVar
 
@@ -27,7 +27,7 @@ from headstack.cli.traces.traces import Decorator
 from headstack.io import signals
 from headstack.io.atomic_files import write_text
 from headstack.io.values import whole
-from headstack.measurement.access import Access, is_null
+from headstack.measurement.access import Access, Progress, is_null
 from headstack.measurement.hosts.joined import HostResults
 from headstack.measurement.jobfiles.jobs import JobResults, measure_file
 from headstack.measurement.jobfiles.trees import TreeResults, measure_files
@@ -146,9 +146,9 @@ def load(targets: tuple[str, ...], workload: str | None, **given: Any) -> int:
     """
     hosts = asked_hosts(targets, workload, given)
     if hosts is not None:
-        return measure_from_hosts(hosts, workload, given)
+        return measure_from_hosts(hosts, workload, access_of(given), given)
     asked = asked_jobs(targets, workload, given)
-    access, goes_on = access_of(given), given.pop("continue_on_error")
+    access, goes_on = access_of(given), given["continue_on_error"]
     if asked is not None:
         return measure_job_file(asked, given, access, goes_on)
     if len(targets) != 1:
@@ -156,7 +156,7 @@ def load(targets: tuple[str, ...], workload: str | None, **given: Any) -> int:
     [target] = targets
     refuse_simulated(target, access)
     verifying = verifying_of(given, target)
-    places = luns_of(given.pop("lun"))
+    places = luns_of(given["lun"])
     work = partial(measure_target, target, demands(workload), access, verifying=verifying, luns=places)
 
     def show(results: Results) -> None:
@@ -179,7 +179,7 @@ def refuse_simulated(target: str, access: Access) -> None:
 
 
 def luns_of(texts: tuple[str, ...]) -> dict[str, str]:
-    """Where LUNs are, by name."""
+    """The path of each LUN, by its name."""
     places: dict[str, str] = {}
     for text in texts:
         name, separator, path = text.partition("=")
@@ -192,7 +192,7 @@ def luns_of(texts: tuple[str, ...]) -> dict[str, str]:
     return places
 
 
-def measure_job_file(asked: AskedJobs, given: dict[str, Any], access: Access, goes_on: bool) -> int:
+def measure_job_file(asked: AskedJobs, given: Mapping[str, Any], access: Access, goes_on: bool) -> int:
     """Measures a job file, phase after phase."""
     asked.refuse_others(given, access)
     if asked.parse_only:
@@ -203,7 +203,7 @@ def measure_job_file(asked: AskedJobs, given: dict[str, Any], access: Access, go
     file = asked.file.going_on() if goes_on else asked.file
     status = asked.status()
 
-    def work(options: dict[str, list[str]], show: Callable[[dict[str, Any]], object] | None) -> JobResults:
+    def work(options: dict[str, list[str]], show: Progress | None) -> JobResults:
         for name, values in options.items():
             if len(values) > 1:
                 raise InputError(f"{len(values)} values; a job file is measured with one", key=name)
@@ -216,11 +216,11 @@ def measure_job_file(asked: AskedJobs, given: dict[str, Any], access: Access, go
     return code or broken_code(results.broken_bounds())
 
 
-def measure_from_hosts(hosts: AskedHosts, workload: str | None, given: dict[str, Any]) -> int:
+def measure_from_hosts(hosts: AskedHosts, workload: str | None, access: Access, given: Mapping[str, Any]) -> int:
     """Measures the same, or what each has been given, from many hosts."""
-    access, goes_on = access_of(given), given.pop("continue_on_error")
+    goes_on = given["continue_on_error"]
     hosts.refuse_others(given, access)
-    places = luns_of(given.pop("lun"))
+    places = luns_of(given["lun"])
     work = partial(hosts.measure, demands(workload), access, places)
 
     def show(results: HostResults) -> None:
@@ -239,24 +239,23 @@ def measure_from_hosts(hosts: AskedHosts, workload: str | None, given: dict[str,
     return verdict(results.together(), continue_on_error=goes_on)
 
 
-def measure_trees(asked: AskedJobs, given: dict[str, Any], goes_on: bool) -> int:
+def measure_trees(asked: AskedJobs, given: Mapping[str, Any], goes_on: bool) -> int:
     """Measures loads on files in folders, phase after phase."""
     if asked.format is not None:
         raise InputError("--output-format: fio's formats have no operations on files in folders; --json has")
 
-    ledger = given.pop("ledger")
-
-    def work(options: dict[str, list[str]], show: Callable[[dict[str, Any]], object] | None) -> TreeResults:
+    def work(options: dict[str, list[str]], show: Progress | None) -> TreeResults:
         for name, values in options.items():
             if name != "seed" or len(values) > 1:
                 raise InputError(f"{asked.file.source} states its own; leave the option out", key=name)
         [seed] = options.get("seed", ["1"])
-        return measure_files(asked.file, asked.places, seed=whole("seed", seed), ledger=ledger, progress=show)
+        return measure_files(asked.file, asked.places, seed=whole("seed", seed), ledger=given["ledger"], progress=show)
 
     asked.tell_remarks(asked.file.remarks)
     results, _ = carry_out(given, work, lambda results: print_results(results, with_streams=True))
     for run in range(len(results)):
-        for finding in (results.integrity(run) or {}).get("findings", ()):
+        integrity = results.integrity(run)
+        for finding in () if integrity is None else integrity["findings"]:
             print(f"headstack: {finding}", file=sys.stderr)
     return verdict(results, continue_on_error=goes_on)
 
@@ -267,7 +266,7 @@ def demands(workload: str | None) -> list[str] | None:
 
 
 def carry_out(
-    given: dict[str, Any], work: Callable[..., R], show: Callable[[R], object] = lambda results: None
+    given: Mapping[str, Any], work: Callable[..., R], show: Callable[[R], object] = lambda results: None
 ) -> tuple[R, bool]:
     """Measures, writes what was asked for, and shows the rest; also whether an export has stdout."""
     options = {o.name: listed(given[o.name]) for o in MEASURED_OPTIONS if given.get(o.name) is not None}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from functools import reduce
 from typing import Any
 
@@ -23,13 +24,14 @@ from headstack.measurement.access import ENGINES
 from headstack.measurement.jobfiles.trees import verify_files
 from headstack.measurement.measurement import verify as verify_target
 from headstack.measurement.verifying import Verifying, ledger_of
+from headstack.results.integrity import BlockClass, Integrity
 from headstack.results.results import Results
 
 EXIT_FAULTS = 1
 SHOWN = 20
 """Findings that are printed; the JSON has the first 100."""
 
-CLASSES = (
+CLASSES: tuple[tuple[BlockClass, str], ...] = (
     ("intact", "what must be there"),
     ("mixed", "of several writes that overlapped or were never acknowledged"),
     ("trimmed", "zeros after a trim"),
@@ -61,10 +63,10 @@ def verify_options(command: Command) -> Command:
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
 
 
-def verifying_of(given: dict[str, Any], target: str) -> Verifying:
-    """Takes the options of verifying out of those of a command. The ledger is a file unless somebody says otherwise,
-    so that a crash takes nothing with it."""
-    kind, ledger, resume = given.pop("verify") or "no", given.pop("ledger"), given.pop("resume")
+def verifying_of(given: Mapping[str, Any], target: str) -> Verifying:
+    """The verification that the options of a command request. The ledger is a file unless another is named, so that a
+    crash takes nothing with it."""
+    kind, ledger, resume = given["verify"] or "no", given["ledger"], given["resume"]
     default = ledger_of(target)
     if ledger is None and (kind in ("stamp", "stamp_and_read") or (kind == "check" and default.exists())):
         ledger = str(default)
@@ -153,15 +155,15 @@ def print_pass(results: Results, target: str, ledger: str | None) -> None:
         say(f"note: {note}")
 
 
-def print_findings(integrity: dict[str, Any]) -> None:
-    """How many blocks are at fault and how, the first findings, and what could not be told."""
+def print_findings(integrity: Integrity) -> None:
+    """Prints how many blocks are at fault and how, the first findings, and what the verification cannot decide."""
     kinds = (
-        ("damaged", "damaged: changed, misplaced or unreadable"),
-        ("lost", "lost although flushed, or never in danger"),
-        ("unflushed", "lost; acknowledged, and covered by no flush"),
-        ("undecided", "a fault or not: what is known does not tell"),
+        (integrity["damaged"], "damaged: changed, misplaced or unreadable"),
+        (integrity["lost"], "lost although flushed, or never in danger"),
+        (integrity["unflushed"], "lost; acknowledged, and covered by no flush"),
+        (integrity["undecided"], "a fault or not: what is known does not tell"),
     )
-    faults = [f"{integrity[name]:,} {words}" for name, words in kinds if integrity[name]]
+    faults = [f"{count:,} {words}" for count, words in kinds if count]
     if faults:
         say(f"\nblocks at fault: {'; '.join(faults)}")
     elif integrity["checked"]:
@@ -176,7 +178,7 @@ def print_findings(integrity: dict[str, Any]) -> None:
 
 
 def print_verified(results: Results, verifying: Verifying) -> None:
-    """What the reads of measurements were found to be, and where the ledger is."""
+    """Prints the findings of each run that was verified, and the path of the ledger."""
     for number in range(len(results)):
         integrity = results.integrity(number)
         if integrity is None:

@@ -25,7 +25,7 @@ from headstack.io.values import number, percent
 from headstack.simulation.shards import Shard
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from headstack.choice.answer import Answer
 
@@ -210,7 +210,7 @@ def _json(answer: Answer, path: str | None = None) -> str:
     return to_json({"version": 1} | asdict(answer), path)
 
 
-def _choosing(names: list[str], given: dict[str, Any]) -> Any:
+def _choosing(names: list[str], given: Mapping[str, Any]) -> Any:
     """The question of a command line. Raises ``InputError`` for what cannot be one."""
     from headstack.choice.asked import asked  # start-up time
 

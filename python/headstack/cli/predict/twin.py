@@ -383,7 +383,7 @@ def of_marks(marks: Sequence[tuple[float | None, float | None]]) -> str:
     )
 
 
-def validate_strangers(count: int, seed: int, quiet: bool, given: dict[str, Any]) -> int:
+def validate_strangers(count: int, seed: int, quiet: bool, given: Mapping[str, object]) -> int:
     """Draws devices of no family, and says which were taken for one."""
     from headstack.twin.strangers import strangers  # start-up time
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ from headstack.io.atomic_files import write_all, write_text
 from headstack.io.columns import Column, Figures, Names, Prose
 from headstack.io.json_text import read_json
 from headstack.io.tables import to_csv
+from headstack.report.figures import Cell
 from headstack.studies.outcome import STORED
 from headstack.studies.scorecard import first_difference, scorecard
 
@@ -104,7 +107,7 @@ def run_studies(names: tuple[str, ...], every: bool, output: str, pictures: str 
     for one in chosen:
         outcome = carried_out(one, **how)
         write(Path(output) / one.name, outcome, pictures)
-        show(json.loads(outcome.to_json()))
+        show(StoredOutcome.of(json.loads(outcome.to_json())))
         missed += len(outcome.unexplained())
     return EXIT_MISSED if missed else 0
 
@@ -157,13 +160,13 @@ def show_study(name: str, output: str, only: str | None) -> None:
     file = Path(output) / name / "outcome.json"
     if not file.is_file():
         raise InputError(f"{file} does not exist; run it first: headstack study run {name} -o {output}")
-    outcome = STORED.upgraded(str(file), read_json(file))
+    outcome = StoredOutcome.of(STORED.upgraded(str(file), read_json(file)))
     if only is None:
         show(outcome)
         return
-    found = [claim for claim in outcome["claims"] if claim["id"] == only]
+    found = [claim for claim in outcome.claims if claim.id == only]
     if not found:
-        raise InputError(f"no claim {only!r} in {name}; there are {', '.join(c['id'] for c in outcome['claims'])}")
+        raise InputError(f"no claim {only!r} in {name}; there are {', '.join(c.id for c in outcome.claims)}")
     show_claim(found[0])
 
 
@@ -192,42 +195,77 @@ def write_scorecard(output: str | None, written: str | None, **how: Any) -> int:
     return 0
 
 
-def show(outcome: dict[str, Any]) -> None:
+@dataclass(frozen=True)
+class StoredClaim:
+    """A claim of a stored outcome, with its evidence."""
+
+    id: str
+    says: str
+    verdict: str
+    evidence: str
+    within: Sequence[bool]
+    """Whether each row of evidence agrees."""
+    backing: Sequence[Sequence[str]]
+    """Pairs of the name of a fact and its text."""
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+
+    @staticmethod
+    def of(plain: Mapping[str, Any]) -> StoredClaim:
+        """The claim of a file, which has more than is shown."""
+        return StoredClaim(**{one.name: plain[one.name] for one in fields(StoredClaim)})
+
+
+@dataclass(frozen=True)
+class StoredOutcome:
+    """The parts of a stored outcome that are shown."""
+
+    title: str
+    question: str
+    summary: str
+    claims: Sequence[StoredClaim]
+
+    @staticmethod
+    def of(plain: Mapping[str, Any]) -> StoredOutcome:
+        """The outcome of a file, which has more than is shown."""
+        claims = [StoredClaim.of(one) for one in plain["claims"]]
+        return StoredOutcome(plain["title"], plain["question"], plain["summary"], claims)
+
+    def counts(self) -> dict[str, int]:
+        """The number of claims of each verdict that occurs."""
+        return Counter(claim.verdict for claim in self.claims)
+
+
+def show(outcome: StoredOutcome) -> None:
     """Prints the claims of a study, a line each, and how many came to each verdict."""
-    say(f"\n{outcome['title']}\n{outcome['question']}\n")
-    rows = [[claim["id"], claim["says"], claim["verdict"], claim["evidence"]] for claim in outcome["claims"]]
+    say(f"\n{outcome.title}\n{outcome.question}\n")
+    rows = [[claim.id, claim.says, claim.verdict, claim.evidence] for claim in outcome.claims]
     if rows:
         print_table([Names("id"), Prose("published", 2), Names("verdict"), Prose("evidence")], rows)
-        counted = ", ".join(f"{count} {verdict}" for verdict, count in counts(outcome).items())
-        within = [row for claim in outcome["claims"] for row in claim["within"]]
+        counted = ", ".join(f"{count} {verdict}" for verdict, count in outcome.counts().items())
+        within = [row for claim in outcome.claims for row in claim.within]
         say(f"\n{len(rows)} claims: {counted}; {sum(within)} of {len(within)} rows of evidence agree")
-    if outcome["summary"]:
-        say(f"\n{outcome['summary']}")
+    if outcome.summary:
+        say(f"\n{outcome.summary}")
 
 
-def counts(outcome: dict[str, Any]) -> dict[str, int]:
-    """How many claims came to each verdict, of those that occur."""
-    found = [claim["verdict"] for claim in outcome["claims"]]
-    return {verdict: found.count(verdict) for verdict in dict.fromkeys(found)}
-
-
-def show_claim(claim: dict[str, Any]) -> None:
+def show_claim(claim: StoredClaim) -> None:
     """Prints one claim with its evidence, row by row."""
-    say(f"{claim['id']}: {claim['says']}\n{claim['verdict']}: {claim['evidence']}")
-    for what, told in claim["backing"]:
-        if told not in claim["evidence"]:
+    say(f"{claim.id}: {claim.says}\n{claim.verdict}: {claim.evidence}")
+    for what, told in claim.backing:
+        if told not in claim.evidence:
             say(f"{what}: {told}")
     say("")
-    if claim["rows"]:
-        rows = [[cell(value) for value in row] for row in claim["rows"]]
+    if claim.rows:
+        rows = [[cell(value) for value in row] for row in claim.rows]
         columns = [
-            Column(heading, is_text=all(isinstance(row[n], str | None) for row in claim["rows"]), rank=min(n, 1))
-            for n, heading in enumerate(claim["columns"])
+            Column(heading, is_text=all(isinstance(row[n], str | None) for row in claim.rows), rank=min(n, 1))
+            for n, heading in enumerate(claim.columns)
         ]
         print_table(columns, rows)
 
 
-def cell(value: Any) -> str:
+def cell(value: Cell) -> str:
     """A cell as text."""
     if isinstance(value, float):
         return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
 import click
 
@@ -12,12 +12,22 @@ from headstack.cli.files import OUTPUT
 from headstack.cli.formats import output_options
 from headstack.cli.output import Outputs, wide_option
 from headstack.cli.traces.analysis_tables import print_analysis
-from headstack.cli.traces.traces import counting, opened, source_options
+from headstack.cli.traces.traces import SourceOptions, counting, opened, source_options
 from headstack.io import signals
 from headstack.io.values import choice, number, size_bytes
 from headstack.traces.analysis import Analysis
 
 REUSE = ("block", "request", "off")
+
+
+class AnalyzeOptions(SourceOptions):
+    """Options of the command, as typed, without those of its outputs."""
+
+    block: str
+    reuse: str
+    sample: str | None
+    executor: str | None
+    store: str | None
 
 
 @click.command("analyze")
@@ -46,7 +56,7 @@ REUSE = ("block", "request", "off")
 @click.option(
     "--workload", "workload_path", type=OUTPUT, metavar="FILE.toml", help="Write a workload with the same mix."
 )
-def analyze(files: tuple[str, ...], quiet: bool, **given: Any) -> int:
+def analyze(files: tuple[str, ...], quiet: bool, **given: Unpack[AnalyzeOptions]) -> int:
     """Say what a trace is like, and what environment it is.
 
     Mix, sizes, rates and burstiness, sequential runs and seeks, alignment, the working set, the miss ratios of caches,
@@ -66,8 +76,8 @@ def analyze(files: tuple[str, ...], quiet: bool, **given: Any) -> int:
     return 0
 
 
-def analyzed(files: tuple[str, ...], quiet: bool, given: dict[str, Any]) -> Analysis:
-    """Carries out what was asked for."""
+def analyzed(files: tuple[str, ...], quiet: bool, given: AnalyzeOptions) -> Analysis:
+    """Analyses the trace as the options state."""
     reuse = choice("--reuse", given["reuse"], REUSE)
     sample = None if given["sample"] is None else number("--sample", given["sample"])
     if sample is not None and reuse == "off":
@@ -76,5 +86,5 @@ def analyzed(files: tuple[str, ...], quiet: bool, given: dict[str, Any]) -> Anal
     trace = opened(files, given)
     with counting("analyze", quiet) as show:
         counted = None if reuse == "off" else reuse
-        where = {"executor": given["executor"], "store": given["store"]}
-        return trace.analyze(given["block"], counted, sample, show, **where)
+        executor, store = given["executor"], given["store"]
+        return trace.analyze(given["block"], counted, sample, show, executor=executor, store=store)

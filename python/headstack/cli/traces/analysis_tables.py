@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Literal, TypeVar
 
 from headstack._native import format_bytes, format_duration_ns
 from headstack.cli.output import print_table, say
 from headstack.cli.traces.traces import print_remarks, spoken_start
 from headstack.io.columns import Column, Figures, Names
+from headstack.traces.analysed import cache_size
 from headstack.traces.analysis import Analysis
 from headstack.traces.analysis_time import PHASES
+from headstack.traces.report_times import Percentiles, TimelineBin
+from headstack.traces.report_types import Amount, DeviceReport, PowerBin, ProcessReport, SizeCount, TraceReport
 from headstack.traces.traces import formats
 
 NOT_RECORDED = "not recorded"
+COUNTS: tuple[Literal["requests", "reads", "writes"], ...] = ("requests", "reads", "writes")
 ROWS_MAX = 12
 """Rows of the tables of sizes, caches, devices and processes; JSON has all."""
 
-Report = dict[str, Any]
+Entry = TypeVar("Entry", DeviceReport, ProcessReport)
+Pick = Callable[[TimelineBin], float | None]
 
 
 def print_analysis(found: Analysis) -> None:
@@ -45,11 +50,11 @@ def table(title: str, first: Column, others: list[str], rows: list[list[str]]) -
     print_table([first, *(Figures(heading, rank) for rank, heading in enumerate(others))], rows)
 
 
-def print_mix(report: Report) -> None:
+def print_mix(report: TraceReport) -> None:
     """Operations, and how fast they came."""
     seconds = report["duration_ns"] / 1e9
 
-    def row(name: str, amount: dict[str, int]) -> list[str]:
+    def row(name: str, amount: Amount) -> list[str]:
         requests, transferred = amount["requests"], amount["bytes"]
         return [
             name,
@@ -69,7 +74,7 @@ def print_mix(report: Report) -> None:
         say("flags: " + ", ".join(f"{name} {count:,}" for name, count in report["flags"].items()))
 
 
-def print_sizes(report: Report) -> None:
+def print_sizes(report: TraceReport) -> None:
     """The most frequent sizes, in order of size."""
     sizes = report["sizes"]
     frequent = sorted(sizes["sizes"], key=lambda size: (-size["requests"], size["length_bytes"]))
@@ -78,8 +83,8 @@ def print_sizes(report: Report) -> None:
         return
     shown, others = frequent[:ROWS_MAX], frequent[ROWS_MAX:]
 
-    def row(name: str, of: list[dict[str, int]]) -> list[str]:
-        requests, reads, writes = (sum(size[what] for size in of) for what in ("requests", "reads", "writes"))
+    def row(name: str, of: list[SizeCount]) -> list[str]:
+        requests, reads, writes = (sum(size[key] for size in of) for key in COUNTS)
         return [name, f"{requests:,}", percent(requests / total), f"{reads:,}", f"{writes:,}"]
 
     by_length = sorted(shown, key=lambda size: size["length_bytes"])
@@ -87,11 +92,16 @@ def print_sizes(report: Report) -> None:
     if others:
         rows.append(row(f"{len(others):,} others", others))
     table("sizes", Names(""), ["requests", "%", "reads", "writes"], rows)
-    quantiles = [("median", "p50_bytes"), ("p90", "p90_bytes"), ("p99", "p99_bytes"), ("greatest", "max_bytes")]
-    say(f"mean {size(sizes['mean_bytes'])}, " + ", ".join(f"{name} {size(sizes[key])}" for name, key in quantiles))
+    quantiles = [
+        ("median", sizes["p50_bytes"]),
+        ("p90", sizes["p90_bytes"]),
+        ("p99", sizes["p99_bytes"]),
+        ("greatest", sizes["max_bytes"]),
+    ]
+    say(f"mean {size(sizes['mean_bytes'])}, " + ", ".join(f"{name} {size(value)}" for name, value in quantiles))
 
 
-def print_rate(report: Report) -> None:
+def print_rate(report: TraceReport) -> None:
     """Gaps, peaks at every scale, self-similarity."""
     arrivals = report["arrivals"]
     rows = [
@@ -128,18 +138,18 @@ def print_rate(report: Report) -> None:
 SCALES_NS = (*(10**power for power in range(4, 11)), *(s * 10**9 for s in (60, 600, 3_600, 86_400, 864_000)))
 
 
-def print_timeline(report: Report) -> None:
+def print_timeline(report: TraceReport) -> None:
     """The course of the figures: between what they stay, and when they are greatest. JSON and pictures have all."""
     timeline = report["timeline"]
     bins = [one for one in timeline["bins"] if one["to_ns"] > one["from_ns"]]
     if len(bins) < 2:
         return
 
-    def rate(key: str, factor: float) -> Pick:
+    def rate(key: Literal["requests", "bytes"], factor: float) -> Pick:
         return lambda one: one["all"][key] * factor * 1e9 / (one["to_ns"] - one["from_ns"])
 
-    def response(sort: str) -> Pick:
-        return lambda one: None if one[sort]["response"] is None else one[sort]["response"]["p99_ns"]
+    def response(sort: Literal["read", "write"]) -> Pick:
+        return lambda one: None if (times := one[sort]["response"]) is None else times["p99_ns"]
 
     measures: list[tuple[str, Pick, Callable[[float | None], str]]] = [
         ("IO/s", rate("requests", 1.0), figure),
@@ -160,14 +170,11 @@ def print_timeline(report: Report) -> None:
             rows.append([name, *map(show, (values[0], values[len(values) // 2], greatest)), duration(at_ns)])
     headings = ["least", "median", "greatest", "greatest at"]
     rate_of_blocks = timeline["sampled_rate"]
-    how = "" if rate_of_blocks in (None, 1) else f", blocks {exactness(rate_of_blocks)}"
+    how = "" if rate_of_blocks is None or rate_of_blocks == 1 else f", blocks {exactness(rate_of_blocks)}"
     table(f"over time, {len(bins)} bins of {duration(timeline['bin_ns'])}{how}", Names(""), headings, rows)
 
 
-Pick = Callable[[dict[str, Any]], float | None]
-
-
-def print_phases(report: Report) -> None:
+def print_phases(report: TraceReport) -> None:
     """Where requests spend their time, by btt's names."""
     phases = report["phases"]
     if phases is None:
@@ -178,15 +185,15 @@ def print_phases(report: Report) -> None:
     shown += [(f"D2C of {sort}s", of.get("d2c")) for sort, of in phases["by_operation"].items()]
     for title, times in shown:
         if times is not None:
-            keys = ("mean_ns", "p50_ns", "p99_ns", "max_ns")
-            rows.append([title, f"{times['count']:,}", *(duration(times[key]) for key in keys)])
+            shown_ns = (times["mean_ns"], times["p50_ns"], times["p99_ns"], times["max_ns"])
+            rows.append([title, f"{times['count']:,}", *map(duration, shown_ns)])
     table("phases, by the names of btt", Names(""), ["requests", "mean", "p50", "p99", "greatest"], rows)
     missing = [name.upper() for name in ("q2g", "g2i", "i2d") if name not in phases["all"]]
     if missing:
         say(f"{', '.join(missing)}: {NOT_RECORDED}")
 
 
-def print_sequence(report: Report) -> None:
+def print_sequence(report: TraceReport) -> None:
     """Runs, streams and seeks."""
     sequence = report["sequence"]
     rows = [
@@ -205,7 +212,7 @@ def print_sequence(report: Report) -> None:
     table("sequential runs", Names(""), headings, rows)
     streams, most = sequence["mean_concurrent_streams"], sequence["max_concurrent_streams"]
     say(f"streams at a time: mean {figure(streams)}, most {most}")
-    seeks = [(name, sequence[f"{name}_seeks_bytes"]) for name in ("forward", "backward")]
+    seeks = [("forward", sequence["forward_seeks_bytes"]), ("backward", sequence["backward_seeks_bytes"])]
     total = sum(seek["count"] for _, bins in seeks for seek in bins)
     if total:
         bounds = [4 << 10, 64 << 10, 1 << 20, 16 << 20, 256 << 20, 4 << 30]
@@ -225,11 +232,11 @@ def print_sequence(report: Report) -> None:
         say(f"mean seek: {size(sequence['mean_seek_bytes'])}")
 
 
-def print_alignment(report: Report) -> None:
+def print_alignment(report: TraceReport) -> None:
     """Multiples of powers of two, and requests that overlap one in flight."""
     shares = [share for share in report["alignment"]["shares"] if share["align_bytes"] in ALIGNMENTS]
     if shares:
-        rows = [[name, *(percent(share[name]) for share in shares)] for name in ("offset", "length", "both")]
+        rows = [[name, *(percent(share[name]) for share in shares)] for name in ALIGNED]
         headings = [format_bytes(share["align_bytes"]) for share in shares]
         table("alignment: % that are a multiple of", Names(""), headings, rows)
         say(f"all are multiples of {size(report['alignment']['common_bytes'])}")
@@ -238,10 +245,11 @@ def print_alignment(report: Report) -> None:
     say(f"overlap with a request in flight: {met}")
 
 
+ALIGNED: tuple[Literal["offset", "length", "both"], ...] = ("offset", "length", "both")
 ALIGNMENTS = tuple(1 << power for power in (9, 10, 12, 13, 14, 15, 16, 17, 18, 20))
 
 
-def print_working_set(report: Report) -> None:
+def print_working_set(report: TraceReport) -> None:
     """What is touched, in all and in windows of time."""
     blocks = report["working_set"]
     if blocks is None or not blocks["references"]:
@@ -255,13 +263,22 @@ def print_working_set(report: Report) -> None:
     how = exactness(blocks["sampled_rate"])
     table(f"working set, blocks of {format_bytes(blocks['block_bytes'])}, {how}", Names("in"), ["mean", "most"], rows)
     say(f"read {size(blocks['read_bytes'])}, written {size(blocks['written_bytes'])}")
-    after, total = blocks["successions"], sum(blocks["successions"].values())
+    after = [(key.replace("_", " "), blocks["successions"][key]) for key in SUCCESSIONS]
+    total = sum(count for _, count in after)
     if total:
-        parts = (f"{name.replace('_', ' ')} {percent(count / total)} %" for name, count in after.items())
+        parts = (f"{name} {percent(count / total)} %" for name, count in after)
         say("blocks touched again: " + ", ".join(parts))
 
 
-def print_reuse(report: Report) -> None:
+SUCCESSIONS: tuple[Literal["read_after_read", "read_after_write", "write_after_read", "write_after_write"], ...] = (
+    "read_after_read",
+    "read_after_write",
+    "write_after_read",
+    "write_after_write",
+)
+
+
+def print_reuse(report: TraceReport) -> None:
     """What LRU caches of a dozen sizes would miss."""
     reuse = report["reuse"]
     if reuse is None or not reuse["references"]:
@@ -274,7 +291,7 @@ def print_reuse(report: Report) -> None:
     rows = []
     for point in points:
         row = [
-            f"{point['cache']:,}" if unit is None else format_bytes(point["cache_bytes"]),
+            f"{point['cache']:,}" if unit is None else format_bytes(cache_size(point)),
             percent(point["miss_ratio"], 2),
         ]
         if banded:
@@ -287,7 +304,7 @@ def print_reuse(report: Report) -> None:
     say(f"{reuse['references']:,} references to {'' if not banded else 'about '}{reuse['distinct']:,.0f} {what}")
 
 
-def print_times(report: Report) -> None:
+def print_times(report: TraceReport) -> None:
     """Requests in flight, and how long they take."""
     depth, response = report["depth"], report["response"]
     if depth is None:
@@ -306,7 +323,8 @@ def print_times(report: Report) -> None:
     table("requests in flight", Names(""), ["% of the time", "arrivals", "mean response"], rows)
     say(f"mean {figure(depth['mean'])}, at arrivals {figure(depth['mean_at_arrival'])}, most {depth['max']:,}")
     rows = [summary_row(name, summary) for name, summary in response["by_operation_ns"].items()]
-    rows.append(summary_row("all", response["all_ns"]))
+    if response["all_ns"] is not None:
+        rows.append(summary_row("all", response["all_ns"]))
     if response["wait_ns"] is not None:
         rows.append(summary_row("wait before issue", response["wait_ns"]))
     headings = ["requests", "mean", "p50", "p90", "p99", "p99.9", "greatest"]
@@ -318,13 +336,22 @@ def print_times(report: Report) -> None:
     table("response times by size", Names(""), ["requests", "mean"], rows)
 
 
-def summary_row(name: str, summary: dict[str, Any]) -> list[str]:
+PERCENTILES: tuple[Literal["mean", "p50", "p90", "p99", "p999", "max"], ...] = (
+    "mean",
+    "p50",
+    "p90",
+    "p99",
+    "p999",
+    "max",
+)
+
+
+def summary_row(name: str, summary: Percentiles) -> list[str]:
     """A line of times."""
-    keys = ("mean", "p50", "p90", "p99", "p999", "max")
-    return [name, f"{summary['count']:,}", *(duration(summary[key]) for key in keys)]
+    return [name, f"{summary['count']:,}", *(duration(summary[key]) for key in PERCENTILES)]
 
 
-def print_devices(report: Report) -> None:
+def print_devices(report: TraceReport) -> None:
     """A line a device, the busiest ones."""
     if len(report["devices"]) < 2:
         return
@@ -346,7 +373,7 @@ def print_devices(report: Report) -> None:
         say(f"and {len(devices) - ROWS_MAX:,} others")
 
 
-def print_processes(report: Report) -> None:
+def print_processes(report: TraceReport) -> None:
     """A line a process, the busiest ones."""
     processes = busiest(report["processes"])
     if not processes:
@@ -355,10 +382,11 @@ def print_processes(report: Report) -> None:
     slices = report["latency"]["by_process"] if report["latency"] is not None else []
     times = {(one["of"]["pid"], one["of"]["name"]): one["all"] for one in slices}
 
-    def row(process: dict[str, Any]) -> list[str]:
-        of = times.get((process["pid"], process["name"]), {})
-        p50, p99 = (duration(of.get(key)) for key in ("p50_ns", "p99_ns"))
-        return [process["name"] or NOT_RECORDED, str(process["pid"]), *mix(process["operations"]), p50, p99]
+    def row(process: ProcessReport) -> list[str]:
+        of = times.get((process["pid"], process["name"]))
+        p50_ns, p99_ns = (None, None) if of is None else (of["p50_ns"], of["p99_ns"])
+        named = [process["name"] or NOT_RECORDED, str(process["pid"])]
+        return [*named, *mix(process["operations"]), duration(p50_ns), duration(p99_ns)]
 
     rows = [row(process) for process in processes[:ROWS_MAX]]
     headings = ["pid", "requests", "read %", "bytes", "p50 response", "p99"]
@@ -367,7 +395,7 @@ def print_processes(report: Report) -> None:
         say(f"and {len(processes) - ROWS_MAX:,} others")
 
 
-def print_environment(report: Report) -> None:
+def print_environment(report: TraceReport) -> None:
     """The environment as Compaq's predictor asks for it."""
     found = report["environment"]
     reads = found["read_share"]
@@ -414,25 +442,26 @@ PARTS = (
 )
 
 
-def mix(operations: dict[str, dict[str, int]]) -> list[str]:
+def mix(operations: Mapping[str, Amount]) -> list[str]:
     """Requests, the share of reads, and bytes."""
-    requests, transferred = (sum(a[what] for a in operations.values()) for what in ("requests", "bytes"))
-    reads = operations.get("read", {"requests": 0})["requests"]
-    known = reads + operations.get("write", {"requests": 0})["requests"]
+    requests = sum(amount["requests"] for amount in operations.values())
+    transferred = sum(amount["bytes"] for amount in operations.values())
+    reads, writes = (operations[name]["requests"] if name in operations else 0 for name in ("read", "write"))
+    known = reads + writes
     return [f"{requests:,}", percent(reads / known) if known else NOT_RECORDED, format_bytes(transferred)]
 
 
-def busiest(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Those with most requests first."""
+def busiest(entries: list[Entry]) -> list[Entry]:
+    """Devices or processes, those with most requests first."""
     return sorted(entries, key=lambda entry: -sum(a["requests"] for a in entry["operations"].values()))
 
 
-def within(bins: list[dict[str, float]], low: int, high: int | None) -> float:
+def within(bins: list[PowerBin], low: int, high: int | None) -> float:
     """Counts of the bins from ``low`` up to ``high``, both powers of two or 0."""
     return sum(entry["count"] for entry in bins if entry["from"] >= low and (high is None or entry["from"] < high))
 
 
-def beyond(runs: list[dict[str, float]], least: int) -> float | None:
+def beyond(runs: list[PowerBin], least: int) -> float | None:
     """The share of runs of at least so many requests, a power of two."""
     total = sum(entry["count"] for entry in runs)
     return within(runs, least, None) / total if total else None

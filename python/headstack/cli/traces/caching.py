@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
 import click
 
@@ -10,11 +10,32 @@ from headstack._native import format_bytes
 from headstack.cli.completing import SYSTEM, Among
 from headstack.cli.formats import output_options
 from headstack.cli.output import Outputs, print_table, say, wide_option
-from headstack.cli.traces.traces import counting, opened, source_options
+from headstack.cli.traces.traces import SourceOptions, counting, opened, source_options
 from headstack.io.columns import Figures, Names
 from headstack.traces.cache_lab import OUTSIDE, POINTS, UNITS, USUAL, WRITES, CacheLab, caches, sample_of
 from headstack.traces.cache_report import figure, share, size_told
 from headstack.traces.cache_runs import POLICIES
+
+
+class CacheOptions(SourceOptions):
+    """Options of the command, as typed, without those of its outputs."""
+
+    policy: str
+    size: str | None
+    points: int
+    block: str
+    holds: str
+    writes: str
+    dirty: str
+    destage: str
+    admit: str
+    sample: str | None
+    samples: int
+    seed: int
+    memory: str
+    behind: str | None
+    hit_time: str
+    outside: str
 
 
 @click.command("cache")
@@ -88,7 +109,7 @@ from headstack.traces.cache_runs import POLICIES
     plot="Draw misses over sizes.",
 )
 @wide_option
-def cache(files: tuple[str, ...], quiet: bool, **given: Any) -> None:
+def cache(files: tuple[str, ...], quiet: bool, **given: Unpack[CacheOptions]) -> None:
     """Say how often caches would miss: many policies, many sizes, one reading.
 
     Writes are taken in and go through at once, or back when they leave; they go around, and update what is held; or the
@@ -103,10 +124,9 @@ def cache(files: tuple[str, ...], quiet: bool, **given: Any) -> None:
     outputs.write(found, lambda: print_lab(found))
 
 
-def looked_at(files: tuple[str, ...], quiet: bool, given: dict[str, Any]) -> CacheLab:
-    """Carries out what was asked for."""
+def looked_at(files: tuple[str, ...], quiet: bool, given: CacheOptions) -> CacheLab:
+    """Simulates the caches that the options state."""
     trace = opened(files, given)
-    same = ("points", "block", "writes", "dirty", "destage", "admit", "samples", "seed", "memory", "behind", "hit_time")
     with counting("cache", quiet) as show:
         return caches(
             trace,
@@ -116,7 +136,17 @@ def looked_at(files: tuple[str, ...], quiet: bool, given: dict[str, Any]) -> Cac
             sample=sample_of(given["sample"]),
             outside=given["outside"],
             progress=show,
-            **{name: given[name] for name in same},
+            points=given["points"],
+            block=given["block"],
+            writes=given["writes"],
+            dirty=given["dirty"],
+            destage=given["destage"],
+            admit=given["admit"],
+            samples=given["samples"],
+            seed=given["seed"],
+            memory=given["memory"],
+            behind=given["behind"],
+            hit_time=given["hit_time"],
         )
 
 

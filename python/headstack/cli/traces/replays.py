@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 
@@ -16,7 +16,7 @@ from headstack.cli.output import Outputs, print_results, print_table, say, verbo
 from headstack.cli.simulate.runs import Command, listed
 from headstack.cli.simulate.varying import option_of
 from headstack.cli.targets import access_of, course, ending, error_option, one_thread_options
-from headstack.cli.traces.traces import Decorator, counting, opened, reading_options
+from headstack.cli.traces.traces import Decorator, SourceOptions, counting, opened, reading_options
 from headstack.io import signals
 from headstack.io.columns import Figures, Names
 from headstack.io.counts import counted
@@ -127,7 +127,9 @@ def replay(trace: str, systems: tuple[str, ...], mode: str, depth: str | None, q
         raise InputError("--volumes: there are lines of volumes where --map says where they lie")
     outputs = Outputs(given, Results, volumes=volumes_as_csv)
     playback = Playback(access_of(given), given["writes"], given["realtime"])
-    asked = Asked(opened((trace,), given), systems, tuple(listed(mode)), settings, values, playback)
+    asked = Asked(
+        opened((trace,), cast(SourceOptions, given)), systems, tuple(listed(mode)), settings, values, playback
+    )
     with counting("replay", quiet) as show, course(quiet) as tell_course:
         results = replay_all(asked, given["record"], show, tell_course)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Unpack
 
 import click
 
@@ -10,15 +11,30 @@ from headstack._native import InputError, format_duration_ns
 from headstack.cli.files import OUTPUT
 from headstack.cli.formats import output_options
 from headstack.cli.output import Outputs, print_table, say, wide_option
-from headstack.cli.traces.traces import counting, opened, source_options, words_beside
+from headstack.cli.traces.traces import SourceOptions, counting, opened, source_options, words_beside
 from headstack.io import signals
 from headstack.io.columns import Figures, Names
 from headstack.io.values import whole
 from headstack.traces.synthesis import Synthesis, synthesize_scenario
 from headstack.traces.synthesis import synthesize as made_of
+from headstack.traces.synthesis_types import Scorecard
 
-DRAWN = {"length": "1x", "rate": "1x", "footprint": "1x", "clients": None, "seed": "1"}
-"""What is asked of a twin that is a trace: a run of a scenario says its own length, rate and seed."""
+DRAWN: Mapping[str, str | None] = {"length": "1x", "rate": "1x", "footprint": "1x", "clients": None, "seed": "1"}
+"""Options of a twin that is a trace, with their defaults: a run of a scenario has its own length, rate and seed."""
+
+
+class SynthesizeOptions(SourceOptions):
+    """Options of the command, as typed."""
+
+    length: str
+    rate: str
+    footprint: str
+    clients: str | None
+    seed: str
+    no_scorecard: bool
+    plot_path: str | None
+    html_path: str | None
+    markdown_path: str | None
 
 
 @click.command("synthesize")
@@ -28,23 +44,25 @@ DRAWN = {"length": "1x", "rate": "1x", "footprint": "1x", "clients": None, "seed
 @click.option(
     "--length",
     metavar="10x|10min|N",
-    default=DRAWN["length"],
+    default="1x",
     show_default=True,
     help="Times its requests, a time, or requests.",
 )
-@click.option(
-    "--rate", metavar="2x", default=DRAWN["rate"], show_default=True, help="Arrivals a second, over the trace's."
-)
-@click.option(
-    "--footprint", metavar="4x", default=DRAWN["footprint"], show_default=True, help="Blocks touched, over the trace's."
-)
+@click.option("--rate", metavar="2x", default="1x", show_default=True, help="Arrivals a second, over the trace's.")
+@click.option("--footprint", metavar="4x", default="1x", show_default=True, help="Blocks touched, over the trace's.")
 @click.option("--clients", metavar="N", help="A closed loop of so many.  [default: what the trace is]")
-@click.option("--seed", metavar="N", default=DRAWN["seed"], show_default=True, help="Of all that is drawn.")
+@click.option("--seed", metavar="N", default="1", show_default=True, help="Of all that is drawn.")
 @click.option("--no-scorecard", is_flag=True, help="Write the twin alone, and compare nothing.")
 @output_options(Synthesis, json="Write every figure (- for stdout).", plot="Draw miss ratios and bursts of both.")
 @wide_option
 @signals.held()
-def synthesize(files: tuple[str, ...], output: str | None, scenario: str | None, quiet: bool, **given: Any) -> None:
+def synthesize(
+    files: tuple[str, ...],
+    output: str | None,
+    scenario: str | None,
+    quiet: bool,
+    **given: Unpack[SynthesizeOptions],
+) -> None:
     """Write a twin of a trace: other requests, places and times that are to a system what the trace's are.
 
     Kept are kinds and sizes, what is used again after what, runs, bursts at every scale, think times, and closed loops;
@@ -55,7 +73,8 @@ def synthesize(files: tuple[str, ...], output: str | None, scenario: str | None,
     SYSTEM -w FILE.toml" plays it for any time. Its scorecard is of a run with as many requests.
     """
     outputs = Outputs(given, Synthesis)
-    pictures = [name for name in ("plot", "html", "markdown") if given[f"{name}_path"] is not None]
+    paths = {"plot": given["plot_path"], "html": given["html_path"], "markdown": given["markdown_path"]}
+    pictures = [name for name, path in paths.items() if path is not None]
     if given["no_scorecard"] and pictures:
         raise InputError(f"--{pictures[0]}: shows the scorecard, which --no-scorecard leaves out")
     card = not given["no_scorecard"]
@@ -67,9 +86,17 @@ def synthesize(files: tuple[str, ...], output: str | None, scenario: str | None,
         elif output is not None:
             place = output
             clients = None if given["clients"] is None else whole("--clients", given["clients"])
-            asked = {name: given[name] for name in ("length", "rate", "footprint")}
-            seed, trace = whole("--seed", given["seed"]), opened(files, given)
-            found = made_of(trace, output, **asked, clients=clients, seed=seed, scorecard=card, progress=show)
+            found = made_of(
+                opened(files, given),
+                output,
+                length=given["length"],
+                rate=given["rate"],
+                footprint=given["footprint"],
+                clients=clients,
+                seed=whole("--seed", given["seed"]),
+                scorecard=card,
+                progress=show,
+            )
         else:
             raise InputError("say where the twin goes: --output FILE.parquet, or --scenario FILE.toml")
 
@@ -80,8 +107,8 @@ def synthesize(files: tuple[str, ...], output: str | None, scenario: str | None,
     outputs.write(found, tell)
 
 
-def check_scenario(output: str | None, given: dict[str, Any]) -> None:
-    """Refuses what only a twin that is a trace can be asked for."""
+def check_scenario(output: str | None, given: Mapping[str, object]) -> None:
+    """Refuses options that only a twin that is a trace has."""
     if output is not None:
         raise InputError("--scenario: is another kind of twin than that of --output; ask for one of them")
     if other := [name for name, usual in DRAWN.items() if given[name] != usual]:
@@ -92,7 +119,7 @@ def print_synthesis(found: Synthesis, output: str) -> None:
     """What was written, how near it comes, and what was lost."""
     made = found.made
     loop = "" if made["clients"] is None else f", a closed loop of {made['clients']:,} clients"
-    if made["requests"] is None:
+    if made["requests"] is None or made["duration_ns"] is None:
         say(f"{output}: a scenario{loop}")
     else:
         say(f"{output}: {made['requests']:,} requests in {format_duration_ns(made['duration_ns'])}{loop}")
@@ -106,7 +133,7 @@ def print_synthesis(found: Synthesis, output: str) -> None:
         say(f"lost: {words}")
 
 
-def scorecard_rows(card: dict[str, Any]) -> list[list[str]]:
+def scorecard_rows(card: Scorecard) -> list[list[str]]:
     """Each figure of trace and twin, and how far they are apart."""
 
     def row(name: str, trace: float | None, twin: float | None) -> list[str]:
@@ -124,8 +151,8 @@ def scorecard_rows(card: dict[str, Any]) -> list[list[str]]:
     for one in card["dispersion"]:
         name = f"dispersion in {format_duration_ns(one['bin_ns'])}"
         rows.append(row(name, one["trace"], one["twin"]))
-    for one in card["replays"]:
-        for figure in ("mean", "p99"):
-            name = f"{one['system']}, {one['twin_mode']}: {figure} ms"
-            rows.append(row(name, one[f"trace_{figure}_ms"], one[f"twin_{figure}_ms"]))
+    for replayed in card["replays"]:
+        name = f"{replayed['system']}, {replayed['twin_mode']}"
+        rows.append(row(f"{name}: mean ms", replayed["trace_mean_ms"], replayed["twin_mean_ms"]))
+        rows.append(row(f"{name}: p99 ms", replayed["trace_p99_ms"], replayed["twin_p99_ms"]))
     return rows

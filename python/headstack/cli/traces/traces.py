@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, redi
 from datetime import UTC, datetime
 from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import click
 
@@ -27,8 +27,9 @@ from headstack.io.tables import to_csv
 from headstack.io.tables import written as to_file
 from headstack.io.terminal import clear, rewrite
 from headstack.io.values import size_bytes, whole
+from headstack.traces.trace_types import Counts, Meta, TraceInfo, Volume
 from headstack.traces.traces import Trace, capture, export_formats, format_lines, formats
-from headstack.traces.volumes import FIGURES, NAMES, Volume
+from headstack.traces.volumes import FIGURES, NAMES
 
 Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
@@ -57,6 +58,22 @@ time and response with their unit (s, ms, us, ns, 100ns), offset and length in b
 time, requests are numbered. key=NAME stands for an offset, block=BYTES for a length. Also separator=; (or tab, blank:
 any number of blanks) skip=LINES base=unix|recording read=WORD|WORD write=WORD trim=WORD pid= process= count=. The same
 keys, a line each, may be in a file: --columns mine.toml, or in one of a folder, of which the one that fits is taken."""
+
+
+class SourceOptions(TypedDict):
+    """Values of ``reading_options``, as typed."""
+
+    steps: tuple[str, ...]
+    where: str | None
+    """The condition of ``--select``."""
+    top: str | None
+    by: str
+    format: str | None
+    columns: str | None
+    sector: str | None
+    unit: str | None
+    at: str | None
+    skip_bad: bool
 
 
 def source_options(command: Command) -> Command:
@@ -132,7 +149,7 @@ def reading_options() -> list[Decorator]:
     ]
 
 
-def opened(files: tuple[str, ...], given: dict[str, Any]) -> Trace:
+def opened(files: tuple[str, ...], given: SourceOptions) -> Trace:
     """The trace that the options of ``source_options`` name."""
     sector = given["sector"]
     trace = Trace(
@@ -218,7 +235,7 @@ def list_steps() -> None:
 @trace.command("import")
 @source_options
 @click.option("-o", "--output", type=OUTPUT, required=True, metavar="FILE.parquet", help="The stored form.")
-def import_(files: tuple[str, ...], output: str, quiet: bool, **given: Any) -> None:
+def import_(files: tuple[str, ...], output: str, quiet: bool, **given: Unpack[SourceOptions]) -> None:
     """Write a trace in the stored form: Parquet, sorted by arrival, one row a request.
 
     Several files are merged by time; the CPUs of one blktrace belong together. Any tool that reads Parquet reads the
@@ -237,7 +254,7 @@ def import_(files: tuple[str, ...], output: str, quiet: bool, **given: Any) -> N
 @click.option(
     "--to", "to", required=True, metavar="NAME", type=Among(export_formats), help='See "headstack trace formats".'
 )
-def export(files: tuple[str, ...], output: str, to: str, quiet: bool, **given: Any) -> None:
+def export(files: tuple[str, ...], output: str, to: str, quiet: bool, **given: Unpack[SourceOptions]) -> None:
     """Write a trace in another program's format, and say what that could not hold."""
     with counting("export", quiet) as show:
         written = opened(files, given).export(output, to, show)
@@ -256,7 +273,7 @@ def words_beside(output: str) -> AbstractContextManager[object]:
 @trace.command("split")
 @source_options
 @click.option("-o", "--output", required=True, metavar="FOLDER", type=OUTPUT_FOLDER, help="Gets one file a device.")
-def split(files: tuple[str, ...], output: str, quiet: bool, **given: Any) -> None:
+def split(files: tuple[str, ...], output: str, quiet: bool, **given: Unpack[SourceOptions]) -> None:
     """Write the requests of each device to a file of its own."""
     check_folder(output)
     with counting("split", quiet) as show:
@@ -268,7 +285,7 @@ def split(files: tuple[str, ...], output: str, quiet: bool, **given: Any) -> Non
 @source_options
 @output_options(csv="Write the table (- for stdout).", json="Write the table (- for stdout).")
 @wide_option
-def volumes(files: tuple[str, ...], quiet: bool, **given: Any) -> None:
+def volumes(files: tuple[str, ...], quiet: bool, **given: Unpack[SourceOptions]) -> None:
     """List the devices of a trace with what they can be chosen by, most requests first.
 
     Every command that reads a trace takes --select and --top: --select 'requests>1e6 and read_share<0.2' --top 20 --by
@@ -330,7 +347,7 @@ def print_volumes(found: list[Volume]) -> None:
 @source_options
 @output_options(json="Write everything (- for stdout).")
 @wide_option
-def info(files: tuple[str, ...], json_path: str | None, quiet: bool, **given: Any) -> None:
+def info(files: tuple[str, ...], json_path: str | None, quiet: bool, **given: Unpack[SourceOptions]) -> None:
     """Say what a trace holds: where it is from, its time, devices, operations."""
     outputs = Outputs({"json_path": json_path}, {"json": info_as_json})
     with counting("info", quiet) as show:
@@ -338,13 +355,13 @@ def info(files: tuple[str, ...], json_path: str | None, quiet: bool, **given: An
     outputs.write(told, lambda: print_info(told))
 
 
-def info_as_json(told: dict[str, Any], path: Path | None = None) -> str:
+def info_as_json(told: TraceInfo, path: Path | None = None) -> str:
     """All of it as JSON."""
     return to_file(page_of(told), path)
 
 
-def print_info(told: dict[str, Any]) -> None:
-    """What a trace says of itself, and a line a device."""
+def print_info(told: TraceInfo) -> None:
+    """Prints the metadata of a trace, and a line a device."""
     meta, summary = told["meta"], told["summary"]
     for origin in meta["origin"]:
         say(f"{origin['file']}: {formats().get(origin['format'], origin['format'])}")
@@ -378,7 +395,7 @@ def print_info(told: dict[str, Any]) -> None:
     print_remarks(meta)
 
 
-def device_row(name: str, counts: dict[str, Any], has_places: bool) -> list[str]:
+def device_row(name: str, counts: Counts, has_places: bool) -> list[str]:
     """A device's line; offsets of objects have no place on it."""
     requests, sizes = counts["requests"], counts["bytes"]
     others = sum(requests.values()) - requests.get("read", 0) - requests.get("write", 0)
@@ -396,7 +413,7 @@ def device_row(name: str, counts: dict[str, Any], has_places: bool) -> list[str]
     ]
 
 
-def spoken_start(meta: dict[str, Any], first_ns: int) -> str:
+def spoken_start(meta: Meta, first_ns: int) -> str:
     """When the first request arrived, as far as the trace says."""
     zero_ns = 0 if meta["clock"] == "unix" else meta.get("zero_unix_ns")
     if zero_ns is None:
@@ -405,8 +422,8 @@ def spoken_start(meta: dict[str, Any], first_ns: int) -> str:
     return f"from {start:%Y-%m-%d %H:%M:%S} UTC, "
 
 
-def print_remarks(meta: dict[str, Any]) -> None:
-    """What was counted, skipped and has to be known."""
+def print_remarks(meta: Meta) -> None:
+    """Prints counts of the reading, skipped lines, notes and steps."""
     for what, number in meta.get("counts", {}).items():
         say(f"counted: {number:,} {what}")
     if meta["rejected"]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, assert_never
 
 from headstack.comparison.differences.estimates import (
     UNTOLD,
@@ -118,15 +118,26 @@ class Cell:
         return -self.equal[0] if self.figure in MORE_IS_BETTER else self.equal[1]
 
     def in_words(self, same: float, tell: float) -> str:
-        """What is said of it."""
+        """The verdict for people, with the difference or what is missing for one."""
+        match self.verdict:
+            case "differs":
+                return self._size()
+            case "same":
+                most = max(abs(math.expm1(end)) for end in self.equal)
+                return (
+                    f"no difference larger than {share_text(most, up=True)} (90 %; {share_text(same)} counts as none)"
+                )
+            case "too short":
+                return self._missing(tell)
+        assert_never(self.verdict)
+
+    def _size(self) -> str:
         low, high = (math.expm1(min(end, 700.0)) for end in self.interval)
-        if self.verdict == "differs":
-            way = ("higher", "lower") if self.figure in MORE_IS_BETTER else ("longer", "shorter")
-            ends = sorted((abs(low), abs(high)))
-            return f"{way[self.estimate.log < 0]} by {between(*ends)}"
-        if self.verdict == "same":
-            most = max(abs(math.expm1(end)) for end in self.equal)
-            return f"no difference larger than {share_text(most, up=True)} (90 %; {share_text(same)} counts as none)"
+        way = ("higher", "lower") if self.figure in MORE_IS_BETTER else ("longer", "shorter")
+        ends = sorted((abs(low), abs(high)))
+        return f"{way[self.estimate.log < 0]} by {between(*ends)}"
+
+    def _missing(self, tell: float) -> str:
         if self.more_runs is None:
             return "too short: a side of one run says nothing of how far runs stray"
         could = f"it could have seen {share_text(self.least_seen, up=True)}"

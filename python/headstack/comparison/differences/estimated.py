@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 from headstack._native import Field
 from headstack.comparison.differences.cells import Cell, share_text
@@ -20,6 +20,9 @@ from headstack.io.stored import Stored
 from headstack.io.tables import Tabular
 
 STORED = Stored("difference")
+
+Value: TypeAlias = str | int | float | bool | None
+"""A cell of the table of questions."""
 
 ALIKE = 2.0
 """Runs in a row are alike where their correlation is so many times what chance gives."""
@@ -247,7 +250,7 @@ class Estimated(Tabular):
         correlation = cell.estimate.correlation
         return correlation is not None and correlation > ALIKE / math.sqrt(min(cell.estimate.counts))
 
-    def figures(self) -> list[dict[str, Any]]:
+    def figures(self) -> list[dict[str, Value]]:
         """A row for each question.
 
         >>> a = [hs.run("cheetah-x15-36lp", "file-server", requests=300, seed=n) for n in (1, 2, 3)]
@@ -288,7 +291,7 @@ def _signed(share: float) -> str:
     return f"{percent:+,.0f}" if abs(percent) >= 99.5 else f"{percent:+.2g}"
 
 
-def _row(cell: Cell) -> dict[str, Any]:
+def _row(cell: Cell) -> dict[str, Value]:
     estimate = cell.estimate
 
     def known(value: float) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, assert_never
 
 from headstack._native import InputError
 from headstack.comparison.differences.cells import ALPHA, Cell, share_text
@@ -42,18 +42,19 @@ class Judged:
 
     @property
     def in_words(self) -> str:
-        """For people."""
+        """The verdict for people."""
         cell, of = self.cell, f"{self.cell.load}: {self.cell.name}" if self.cell.load else self.cell.name
-        if self.kept == "exceeded":
-            return f"{of} is worse by {share_text(_share(cell, cell.worse))}, beyond {self.limit.text}"
-        if math.isinf(cell.worst):
-            return (
-                f"{of}: too short to tell whether {self.limit.text} is kept; one run says nothing of how far runs stray"
-            )
-        return (
-            f"{of}: too short to tell whether {self.limit.text} is kept; it may be worse by "
-            f"{share_text(_share(cell, cell.worst), up=True)}"
-        )
+        match self.kept:
+            case "kept":
+                return f"{of}: {self.limit.text} is kept"
+            case "exceeded":
+                return f"{of} is worse by {share_text(_share(cell, cell.worse))}, beyond {self.limit.text}"
+            case "not told":
+                untold = f"{of}: too short to tell whether {self.limit.text} is kept"
+                if math.isinf(cell.worst):
+                    return f"{untold}; one run says nothing of how far runs stray"
+                return f"{untold}; it may be worse by {share_text(_share(cell, cell.worst), up=True)}"
+        assert_never(self.kept)
 
 
 def _share(cell: Cell, worse: float) -> float:

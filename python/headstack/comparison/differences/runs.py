@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from headstack import _native
 from headstack._native import InputError
@@ -222,7 +222,7 @@ def _of_baseline(text: str, name: str) -> list[Run]:
 
 def to_baseline(runs: Sequence[Run]) -> str:
     """The runs as they are kept, to be compared with later ones."""
-    told: list[dict[str, Any]] = [
+    told: list[dict[str, object]] = [
         {key: getattr(run, key) for key in KEPT}
         | {"loads": {load: dict(outcome.figures) for load, outcome in run.outcomes.items()}}
         for run in runs

@@ -144,7 +144,10 @@ def _parsed_object(data: Fields) -> list[Inspection]:
     if "smartctl" in data.data:
         return [read_smartctl(data)]
     if LIVE in data.data:
-        reports = [one for one in data.data[LIVE] if isinstance(one, dict) and "smartctl" in one]
+        listed = data.data[LIVE]
+        reports = (
+            [one for one in listed if isinstance(one, dict) and "smartctl" in one] if isinstance(listed, list) else []
+        )
         return [read_smartctl(Fields(f"{data.file}: {LIVE}[{number}]", one)) for number, one in enumerate(reports)]
     if sysfs.MARK in data.data:
         return [sysfs.read_sysfs(data)]
@@ -171,7 +174,7 @@ def _asked(name: str, target: str, save: str | None, device_type: str | None) ->
             continue
         _run(file, [program, *command[1:], f"/dev/{name}"], f"/dev/{name}", outputs, parts, notes)
     if not raw.get("driver") or parts[0].identity.protocol not in ("ATA", "NVMe", "SCSI"):
-        below = " ".join(raw.get("slaves", [])) or raw["files"].get("loop/backing_file")
+        below = " ".join(raw["slaves"]) or raw["files"].get("loop/backing_file")
         notes.append(
             f"{name}: not a drive of its own, so that no health is known" + (f"; below it: {below}" if below else "")
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from headstack.diagnosis.inspection.hdparm import KEYS
 from headstack.diagnosis.inspection.model import Capability, Inspection
@@ -103,7 +102,7 @@ class Difference:
         return names
 
     def state(self, device: Inspection, key: str) -> str:
-        """What a device says of a feature, in a word."""
+        """The state of a feature of a device, in a word."""
         capability = device.capabilities.get(key)
         if capability is not None:
             return capability.state
@@ -186,7 +185,7 @@ class Difference:
         )
 
     def caveats(self) -> list[str]:
-        """What limits the conclusions, a line each."""
+        """The limits of the conclusions, a line each."""
         found: list[str] = []
         for side, devices in (("good", self.good), ("bad", self.bad)):
             if len(devices) == 1 and (self.good and self.bad):
@@ -205,7 +204,7 @@ class Difference:
             found.append("a feature that divides goes with the difference; that it is the cause, a test has to show")
         return found
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As JSON holds it."""
         exact, nearly = self.dividers()
         one_sided = self.one_sided()
@@ -236,7 +235,7 @@ def _value(capability: Capability | None) -> int | float | str | None:
     return None if capability is None else capability.value
 
 
-def _divider(divider: Divider) -> dict[str, Any]:
+def _divider(divider: Divider) -> dict[str, object]:
     return {
         "key": divider.key,
         "name": divider.name,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from headstack._native import InputError
 
@@ -19,7 +19,7 @@ class Fields:
     """An object of a JSON document."""
 
     file: str
-    data: dict[str, Any]
+    data: Mapping[str, object]
     at: str = ""
     """The path of the object within the document, with its dot."""
 
@@ -36,7 +36,7 @@ class Fields:
             raise InputError(f"{file}: a JSON {type(data).__name__}; allowed: an object")
         return cls(file, data)
 
-    def wrong(self, key: str, value: Any, allowed: str) -> InputError:
+    def wrong(self, key: str, value: object, allowed: str) -> InputError:
         """The error of a field."""
         shown = repr(value)
         return InputError(f"{self.file}: {self.at}{key}: {shown[:60]} is not {allowed}")
@@ -44,7 +44,7 @@ class Fields:
     def __contains__(self, path: str) -> bool:
         return self._find(path)[2] is not None
 
-    def _find(self, path: str) -> tuple[Fields, str, Any]:
+    def _find(self, path: str) -> tuple[Fields, str, object]:
         """The object a dotted path leads to, the last key, and its value."""
         here = self
         *way, key = path.split(".")
@@ -66,9 +66,10 @@ class Fields:
         here, key, value = self._find(path)
         if value is None:
             return []
-        if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+        found = [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+        if not isinstance(value, list) or len(found) < len(value):
             raise here.wrong(key, value, "a list of objects")
-        return [Fields(self.file, item, f"{here.at}{key}[{n}].") for n, item in enumerate(value)]
+        return [Fields(self.file, item, f"{here.at}{key}[{n}].") for n, item in enumerate(found)]
 
     def text(self, path: str) -> str | None:
         """A text without blanks around it; ``None`` where it is missing or empty."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TypedDict, Unpack
 
 from headstack._native import InputError
 from headstack.diagnosis.inspection.model import Capability, Identity, Inspection, slug
@@ -120,11 +120,29 @@ def read_hdparm(file: str, text: str) -> list[Inspection]:
     return [_Listing(file, start).read(lines[start:end]) for start, end in zip(starts, ends, strict=True)]
 
 
+class Stated(TypedDict, total=False):
+    """The parts of an ``Identity`` that a listing states."""
+
+    model: str | None
+    serial: str | None
+    firmware: str | None
+    wwn: str
+    capacity_bytes: int
+    rpm: int
+    form_factor: str
+    interface: str
+    interface_max_gbps: float
+    logical_block_bytes: int
+    physical_block_bytes: int
+
+
 @dataclass
 class _Listing:
     file: str
     first_line: int
-    identity: dict[str, Any] = field(default_factory=dict)
+    identity: Identity = field(default_factory=lambda: Identity(protocol="ATA"))
+    sectors: int | None = None
+    megabytes: int | None = None
     capabilities: dict[str, Capability] = field(default_factory=dict)
     seen: set[str] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
@@ -169,17 +187,23 @@ class _Listing:
                 self._standard(text)
             case "wwn":
                 if found := re.search(r"Identifier: *([0-9a-f]{16})", text):
-                    self.identity["wwn"] = found[1]
+                    self._identify(wwn=found[1])
             case _:
                 self._stated(text)
 
     def _head(self, text: str) -> None:
         name, _, value = (part.strip() for part in text.partition(":"))
-        key = {"Model Number": "model", "Serial Number": "serial", "Firmware Revision": "firmware"}.get(name)
-        if key is not None:
-            self.identity[key] = value or None
-        elif name == "Transport":
-            self.identity["interface"] = value
+        match name:
+            case "Model Number":
+                self._identify(model=value or None)
+            case "Serial Number":
+                self._identify(serial=value or None)
+            case "Firmware Revision":
+                self._identify(firmware=value or None)
+            case "Transport":
+                self._identify(interface=value)
+            case _:
+                pass
 
     def _standard(self, text: str) -> None:
         name, _, value = (part.strip() for part in text.partition(":"))
@@ -190,18 +214,19 @@ class _Listing:
     def _configuration(self, text: str) -> None:
         name, _, value = (part.strip() for part in re.sub(r"\s*=\s*(?=[^=]*$)", ":", text, count=1).partition(":"))
         if name in ("LBA user addressable sectors", "LBA48 user addressable sectors"):
-            self.identity["sectors"] = max(self._whole(name, value), self.identity.get("sectors", 0))
+            self.sectors = max(self._whole(name, value), self.sectors or 0)
         elif name in ("Logical/Physical Sector size", "Logical Sector size", "Physical Sector size"):
             size = self._whole(name, value.removesuffix("bytes"))
-            for what in ("logical", "physical"):
-                if what in name.lower():
-                    self.identity[f"{what}_block_bytes"] = size
+            if "logical" in name.lower():
+                self._identify(logical_block_bytes=size)
+            if "physical" in name.lower():
+                self._identify(physical_block_bytes=size)
         elif name == "Form Factor":
-            self.identity["form_factor"] = value.replace("inch", "inches").replace("inchess", "inches")
+            self._identify(form_factor=value.replace("inch", "inches").replace("inchess", "inches"))
         elif name == "Nominal Media Rotation Rate":
-            self.identity["rpm"] = 0 if value == "Solid State Device" else self._whole(name, value)
+            self._identify(rpm=0 if value == "Solid State Device" else self._whole(name, value))
         elif text.startswith("device size with M = 1000*1000"):
-            self.identity["megabytes"] = self._whole("device size", text.rpartition(": ")[2].partition(" MB")[0])
+            self.megabytes = self._whole("device size", text.rpartition(": ")[2].partition(" MB")[0])
         elif name == "cache/buffer size":
             self._put("buffer_size", Capability(name, value=None if value == "unknown" else value))
 
@@ -294,21 +319,23 @@ class _Listing:
         if colon and name and value:
             self._put(slug(name), Capability(name, value=value))
 
+    def _identify(self, **stated: Unpack[Stated]) -> None:
+        self.identity = replace(self.identity, **stated)
+
     def _put(self, key: str, capability: Capability) -> None:
         if key:
             self.capabilities.setdefault(key, replace(capability, source="hdparm"))
 
     def _finished(self) -> Inspection:
-        identity = self.identity
-        if not identity.get("model"):
+        if not self.identity.model:
             raise InputError(f"{self.file}: line {self.first_line + 1}: no Model Number follows; allowed: hdparm -I")
-        sectors, megabytes = identity.pop("sectors", None), identity.pop("megabytes", None)
-        if sectors is not None:
-            identity["capacity_bytes"] = sectors * identity.get("logical_block_bytes", 512)
-            if megabytes is not None and abs(identity["capacity_bytes"] // 10**6 - megabytes) > 1:
-                self.notes.append(
-                    f"hdparm: {sectors:,} sectors are {identity['capacity_bytes'] // 10**6:,} MB, not {megabytes:,} MB"
-                )
+        if self.sectors is not None:
+            block_bytes = self.identity.logical_block_bytes
+            capacity_bytes = self.sectors * (512 if block_bytes is None else block_bytes)
+            self._identify(capacity_bytes=capacity_bytes)
+            megabytes = capacity_bytes // 10**6
+            if self.megabytes is not None and abs(megabytes - self.megabytes) > 1:
+                self.notes.append(f"hdparm: {self.sectors:,} sectors are {megabytes:,} MB, not {self.megabytes:,} MB")
         complete = "features" in self.seen and bool(self.seen & {"security", "checksum", "wwn"})
         if not complete:
             self.notes.append("hdparm: the listing ends before its features do: those that are missing are not known")
@@ -316,11 +343,11 @@ class _Listing:
             self.notes.append("hdparm: the listing ends without its checksum; it may be cut")
         for gbps, key in ((6.0, "sata_gen3"), (3.0, "sata_gen2"), (1.5, "sata_gen1")):
             if key in self.capabilities:
-                identity["interface_max_gbps"] = gbps
+                self._identify(interface_max_gbps=gbps)
                 break
         return Inspection(
             name=self.file,
-            identity=Identity(protocol="ATA", **identity),
+            identity=self.identity,
             capabilities=self.capabilities,
             listings=("hdparm",) if complete else (),
             read_from=(f"hdparm: {self.file}",),

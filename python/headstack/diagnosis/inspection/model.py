@@ -1,4 +1,4 @@
-"""What is known of a device, whichever program said it."""
+"""The data of a device, regardless of the program that reported them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import dataclasses
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from headstack.io.stored import Stored
 
@@ -17,7 +17,7 @@ SOURCES = ("smartctl", "hdparm", "nvme", "sysfs")
 """Who says it, in the order in which they are believed: sysfs cuts models and knows the kernel's view only."""
 
 PROTOCOLS = ("ATA", "NVMe", "SCSI")
-"""What drives speak; of other devices the kernel's driver stands in its place."""
+"""Protocols of drives; other devices have the name of the kernel's driver in its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Capability:
     """A feature of a device, or one of its settings."""
 
     name: str
-    """What the source calls it."""
+    """Its name in the source."""
     supported: bool | None = None
     """Whether the device has it; ``None`` where that is not a question, or not said."""
     enabled: bool | None = None
@@ -78,7 +78,7 @@ class NvmeHealth:
     available_spare_threshold_percent: int | None = None
     percentage_used: int | None = None
     data_units_read: int | None = None
-    """Of 1,000 blocks of 512 bytes."""
+    """In units of 1,000 blocks of 512 bytes."""
     data_units_written: int | None = None
     unsafe_shutdowns: int | None = None
     media_errors: int | None = None
@@ -98,7 +98,7 @@ class ErrorCounter:
 
 @dataclass(frozen=True, slots=True)
 class SasHealth:
-    """What a SAS or SCSI drive counts."""
+    """The counters of a SAS or SCSI drive."""
 
     grown_defects: int | None = None
     """Blocks reassigned since the drive left the factory."""
@@ -177,7 +177,7 @@ class Inspection:
     read_from: tuple[str, ...] = ()
     """``PROGRAM: FILE``, or ``PROGRAM DOCUMENT: FILE``."""
     notes: tuple[str, ...] = ()
-    """What is missing or contradicts itself, a line each."""
+    """Missing data and contradictions, a line each."""
 
     @property
     def label(self) -> str:
@@ -192,12 +192,12 @@ class Inspection:
         unstated = self.identity.rpm is None and re.search(r"(?i)\bSSDs?\b|solid[ -]state", named) is not None
         return self.identity.rpm == 0 or self.nvme is not None or unstated
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As JSON holds it."""
         return {"schema": STORED.version, **dataclasses.asdict(self)}
 
-    def content(self) -> dict[str, Any]:
-        """What the device said, without when and by which way: equal for equal snapshots."""
+    def content(self) -> dict[str, object]:
+        """The data of the device, without the time and the way they were read: equal for equal snapshots."""
         held = dataclasses.asdict(self)
         for key in ("name", "taken_unix_s", "read_from", "notes"):
             del held[key]
@@ -239,22 +239,24 @@ def _join(first: Inspection, second: Inspection) -> Inspection:
     capabilities = dict(first.capabilities)
     for key, other in second.capabilities.items():
         capabilities[key] = _join_capability(key, capabilities[key], other, notes) if key in capabilities else other
-    changed: dict[str, Any] = {
-        "identity": _join_identity(first, second, notes),
-        # Whoever says that the drive fails is believed.
-        "passed": _join_passed(first.passed, second.passed, notes),
-        "capabilities": capabilities,
-        "listings": tuple(dict.fromkeys(first.listings + second.listings)),
-        "read_from": tuple(dict.fromkeys(first.read_from + second.read_from)),
-        "notes": tuple(notes),
-        "attributes": first.attributes or second.attributes,
-        "nvme": _filled(first.nvme, second.nvme) if first.nvme and second.nvme else first.nvme or second.nvme,
-    }
-    return replace(_filled(first, second), **changed)
+    identity = _join_identity(first, second, notes)
+    # A source that says that the drive fails is believed.
+    passed = _join_passed(first.passed, second.passed, notes)
+    return replace(
+        _filled(first, second),
+        identity=identity,
+        passed=passed,
+        capabilities=capabilities,
+        listings=tuple(dict.fromkeys(first.listings + second.listings)),
+        read_from=tuple(dict.fromkeys(first.read_from + second.read_from)),
+        notes=tuple(notes),
+        attributes=first.attributes or second.attributes,
+        nvme=_filled(first.nvme, second.nvme) if first.nvme and second.nvme else first.nvme or second.nvme,
+    )
 
 
 IDENTIFYING = ("model", "serial", "firmware", "wwn", "capacity_bytes", "rpm", "protocol", "logical_block_bytes")
-"""What one device cannot state in two ways."""
+"""Fields of which one device cannot have two values."""
 
 
 def _join_identity(first: Inspection, second: Inspection, notes: list[str]) -> Identity:

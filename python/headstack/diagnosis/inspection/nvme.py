@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Mapping
 
 from headstack.diagnosis.inspection.fields import Fields
 from headstack.diagnosis.inspection.model import Capability, Identity, Inspection, NvmeHealth
@@ -48,7 +48,7 @@ ADMIN_COMMANDS = {
 """Bits of OACS (bytes 256 and 257)."""
 
 
-def json_kind(data: dict[str, Any]) -> str | None:
+def json_kind(data: Mapping[str, object]) -> str | None:
     """Which document of nvme-cli it is."""
     renamed = {RENAMED.get(key, key) for key in data}
     return next((kind for kind, signs in SIGNS.items() if signs <= renamed), None)
@@ -65,12 +65,14 @@ def text_kind(text: str) -> str | None:
 
 def read_text(file: str, text: str) -> Fields:
     """The fields of a text, in the shape of the JSON; ``device`` is what its title names."""
-    data: dict[str, Any] = {}
+    data: dict[str, object] = {}
+    formats: list[dict[str, int]] = []
     for line in text.splitlines():
         if found := re.match(r"Smart Log for NVME device:\s*(\S+)", line, re.IGNORECASE):
             data["device"] = found[1]
         elif found := re.match(r"lbaf\s+(\d+)\s*: ms:\s*(\d+)\s+(?:lbads|ds):\s*(\d+)(.*)", line):
-            data.setdefault("lbafs", []).append({"ms": int(found[2]), "ds": int(found[3])})
+            formats.append({"ms": int(found[2]), "ds": int(found[3])})
+            data.setdefault("lbafs", formats)
             if "(in use)" in found[4]:
                 data["flbas"] = int(found[1])
         elif found := re.match(r"([A-Za-z_][\w ]*?)\s*:\s*(\S.*)", line):
@@ -79,7 +81,7 @@ def read_text(file: str, text: str) -> Fields:
     return Fields(file, data)
 
 
-def _value(key: str, text: str) -> Any:
+def _value(key: str, text: str) -> int | str:
     """A number where it begins with one, else the text; names stay as they are."""
     if key in ("sn", "mn", "fr"):
         return text
@@ -90,7 +92,7 @@ def _value(key: str, text: str) -> Any:
 
 
 def read_nvme(kind: str, data: Fields) -> Inspection:
-    """What a document of nvme-cli says."""
+    """The inspection that a document of nvme-cli gives."""
     data = Fields(data.file, {RENAMED.get(key, key): value for key, value in data.data.items()})
     read = {"id-ctrl": _controller, "id-ns": _namespace, "smart-log": _health}[kind]
     return read(data, f"{SOURCE} {kind}: {data.file}")

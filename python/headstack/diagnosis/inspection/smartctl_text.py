@@ -7,7 +7,6 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from headstack._native import InputError
 from headstack.diagnosis.inspection.fields import Fields
@@ -121,9 +120,11 @@ def read_text(file: str, text: str) -> list[Fields]:
 @dataclass
 class _Output:
     file: str
-    data: dict[str, Any] = field(default_factory=dict)
-    table: list[dict[str, Any]] = field(default_factory=list)
-    tests: list[dict[str, Any]] = field(default_factory=list)
+    data: dict[str, object] = field(default_factory=dict)
+    table: list[dict[str, object]] = field(default_factory=list)
+    tests: list[dict[str, object]] = field(default_factory=list)
+    nvme_tests: list[dict[str, object]] = field(default_factory=list)
+    messages: list[dict[str, str]] = field(default_factory=list)
     number: int = 0
 
     def read(self, lines: list[str], before: int) -> Fields:
@@ -141,12 +142,14 @@ class _Output:
         self._finish()
         return Fields(self.file, self.data)
 
-    def put(self, path: str, value: Any) -> None:
+    def put(self, path: str, value: object) -> None:
         """Sets what is not known yet."""
         here = self.data
         *way, last = path.split(".")
         for step in way:
-            here = here.setdefault(step, {})
+            inner = here.setdefault(step, {})
+            assert isinstance(inner, dict), path
+            here = inner
         here.setdefault(last, value)
 
     def _row(self, line: str) -> None:
@@ -162,7 +165,7 @@ class _Output:
         if not raw:
             raise InputError(f"{self.file}: line {self.number}: attribute {found['id']} has no raw value")
         when = {"NOW": "now", "FAILING_NOW": "now", "Past": "past", "In_the_past": "past"}.get(failed, "")
-        row: dict[str, Any] = {
+        row: dict[str, object] = {
             "id": int(found["id"]),
             "name": found["name"],
             "when_failed": when,
@@ -210,7 +213,7 @@ class _Output:
             self.put("ata_device_statistics.pages", [{"table": [row]}])
 
     def _message(self, text: str) -> None:
-        self.data.setdefault("smartctl", {}).setdefault("messages", []).append({"string": text})
+        self.messages.append({"string": text})
 
     def _switch(self, path: str, value: str) -> None:
         word = value.split(",")[0].split(" ")[0].lower()
@@ -224,7 +227,7 @@ class _Output:
         """A row of a self-test log."""
         found = SELF_TEST.match(line.strip())
         if found is not None:
-            status: dict[str, Any] = {"string": found["status"]}
+            status: dict[str, str | bool] = {"string": found["status"]}
             if not re.match(r"(?i)aborted|interrupted|self-test routine in progress", found["status"]):
                 status["passed"] = found["status"].lower().startswith("completed without error")
             self.tests.append(
@@ -242,7 +245,7 @@ class _Output:
                 "self_test_result": {"value": result, "string": found["status"]},
                 "power_on_hours": int(found["hours"]),
             }
-            self.data.setdefault("nvme_self_test_log", {}).setdefault("table", []).append(row)
+            self.nvme_tests.append(row)
             return True
         return False
 
@@ -250,7 +253,7 @@ class _Output:
         words = found["status"].lower()
         passed = words.startswith("completed") and "fail" not in words and "error" not in words
         undecided = words.startswith(("aborted", "interrupted", "self test in progress", "in progress"))
-        row: dict[str, Any] = {
+        row: dict[str, object] = {
             "code": {"string": found["kind"]},
             "result": {"value": 1 if undecided else 0 if passed else 7, "string": found["status"]},
         }
@@ -279,6 +282,10 @@ class _Output:
         data = self.data
         if self.table:
             self.put("ata_smart_attributes.table", self.table)
+        if self.messages:
+            self.put("smartctl.messages", self.messages)
+        if self.nvme_tests:
+            self.put("nvme_self_test_log.table", self.nvme_tests)
         if self.tests:
             # -x prints the extended log, and the standard one below it where both are there.
             distinct = [test for n, test in enumerate(self.tests) if test not in self.tests[:n]]

@@ -15,7 +15,7 @@ MARK = "headstack_inspections"
 """The key that tells a file of ours; its value is the version of the schema."""
 
 
-def document(inspections: list[Inspection]) -> dict[str, Any]:
+def document(inspections: list[Inspection]) -> dict[str, object]:
     """A file's content."""
     from headstack.diagnosis.inspection.verdict import judge  # start-up time
 
@@ -33,7 +33,7 @@ def read(data: Fields) -> list[Inspection]:
 
 def read_one(data: Fields) -> Inspection:
     """An inspection from its JSON form."""
-    data = Fields(data.file, STORED.upgraded(data.file, data.data), data.at)
+    data = Fields(data.file, STORED.upgraded(data.file, dict(data.data)), data.at)
     made = _made(Inspection, data)
     assert isinstance(made, Inspection)
     return made

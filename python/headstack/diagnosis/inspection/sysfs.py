@@ -1,4 +1,4 @@
-"""What the Linux kernel knows of a block device: ``/sys/block``."""
+"""The data of the Linux kernel on a block device: ``/sys/block``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import stat
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 from headstack._native import InputError
 from headstack.diagnosis.inspection.fields import Fields
@@ -35,9 +35,31 @@ FOLDERS = {
 }
 """The files that are read, a folder each; all of them where none is named."""
 
-LISTS = {"holders": "holders", "slaves": "slaves"}
-
 GBPS = re.compile(r"([\d.]+) Gbps")
+
+
+class Driver(TypedDict, total=False):
+    """The name of a device's driver, where it has one."""
+
+    driver: str
+
+
+class Record(TypedDict):
+    """The files of sysfs about a device, as they are stored."""
+
+    headstack_sysfs: int
+    """The version of the record."""
+    device: str
+    """The kernel's name of it."""
+    taken_unix_s: int
+    files: dict[str, str]
+    """The text of each file, by its path in the folder of the device."""
+    driver: NotRequired[str]
+    holders: list[str]
+    """Devices that are made of it."""
+    slaves: list[str]
+    """Devices that it is made of."""
+    partitions: list[str]
 
 
 def block_device(path: str) -> str:
@@ -84,7 +106,7 @@ def _mounted(path: str, number: int) -> Path:
     raise InputError(f"{path}: lies on {kind}, which is not a block device; name the device")
 
 
-def record(name: str) -> dict[str, Any]:
+def record(name: str) -> Record:
     """The files of sysfs about a device, as text."""
     folder = SYS / "class" / "block" / name
     files: dict[str, str] = {}
@@ -93,18 +115,27 @@ def record(name: str) -> dict[str, Any]:
             _keep(files, path, f"{part}/{path.name}")
         for file in names:
             _keep(files, folder / part / file, f"{part}/{file}".lstrip("/"))
-    found: dict[str, Any] = {MARK: 1, "device": name, "taken_unix_s": int(time.time()), "files": files}
-    driver = (folder / "device" / "driver").resolve()
-    if (folder / "device" / "driver").exists():
-        found["driver"] = driver.name
-    for key, part in LISTS.items():
-        found[key] = sorted(entry.name for entry in (folder / part).iterdir()) if (folder / part).is_dir() else []
-    found["partitions"] = sorted(entry.parent.name for entry in folder.glob("*/partition"))
+    driver = folder / "device" / "driver"
+    stated: Driver = {"driver": driver.resolve().name} if driver.exists() else {}
+    found: Record = {
+        "headstack_sysfs": 1,
+        "device": name,
+        "taken_unix_s": int(time.time()),
+        "files": files,
+        **stated,
+        "holders": _names(folder / "holders"),
+        "slaves": _names(folder / "slaves"),
+        "partitions": sorted(entry.parent.name for entry in folder.glob("*/partition")),
+    }
     serial = _unit_serial(folder)
     if serial:
         files.setdefault("device/vpd_pg80", serial)
     _keep_link(files, folder)
     return found
+
+
+def _names(folder: Path) -> list[str]:
+    return sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []
 
 
 def is_behind_usb(name: str) -> bool:
@@ -139,7 +170,7 @@ def _keep_link(files: dict[str, str], folder: Path) -> None:
 
 
 def read_sysfs(data: Fields) -> Inspection:
-    """What a record says."""
+    """The inspection that a record gives."""
     files, name = data.object("files"), data.text("device") or data.file
     sectors = files.integer("size") if "size" in files else None
     known_kind = re.match(r"(sd|nvme|hd)", name) is not None

@@ -11,7 +11,6 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from headstack.diagnosis.inspection.model import Inspection
 from headstack.diagnosis.inspection.raw import decode
@@ -22,7 +21,7 @@ T_95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2
 """Student's t, two-sided 95 %, for 1 to 15 degrees of freedom; beyond, 2.1 is on the safe side."""
 
 ROUNDING_VARIANCE = 1 / 12
-"""Of whole numbers: the error is uniform over one unit."""
+"""Variance of rounding to whole numbers: the error is uniform over one unit."""
 
 HOURS_A_DAY = 24
 
@@ -34,7 +33,7 @@ class Figure:
     key: str
     value: float
     threshold: float | None = None
-    """Where it ends; ``None`` for counts without an end."""
+    """The value at which the device fails; ``None`` for counts without one."""
     falls: bool = False
     """Towards the threshold from above."""
 
@@ -59,7 +58,7 @@ class Trend:
     says: str = ""
     """The forecast in words, or why there is none."""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As JSON holds it."""
         return dataclasses.asdict(self)
 

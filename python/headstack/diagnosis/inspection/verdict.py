@@ -11,14 +11,18 @@ import dataclasses
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal, TypeAlias, assert_never
 
 from headstack.diagnosis.inspection.catalogued import entry_of, shingled
 from headstack.diagnosis.inspection.model import Attribute, Inspection, NvmeHealth, SelfTest
 from headstack.diagnosis.inspection.raw import REMAINING_LIFE, decode
 from headstack.io.counts import counted
 
-PASS, WATCH, REPLACE, UNKNOWN = "pass", "watch", "replace", "unknown"
+Verdict: TypeAlias = Literal["pass", "watch", "replace", "unknown"]
+PASS: Literal["pass"] = "pass"
+WATCH: Literal["watch"] = "watch"
+REPLACE: Literal["replace"] = "replace"
+UNKNOWN: Literal["unknown"] = "unknown"
 
 BACKBLAZE = "76.7 % of failed and 4.2 % of working drives have one of 5, 187, 188, 197, 198 above 0 (Backblaze)"
 SILENT_FAILURES = (
@@ -34,9 +38,9 @@ class Sign:
     """An attribute whose count announces failure."""
 
     damage: str
-    """What has happened to the drive; signs of the same damage count once."""
+    """The damage of the drive; signs of the same damage count once."""
     names: re.Pattern[str]
-    """What vendors call it: the same number with another name is another thing."""
+    """Names that vendors give it: the same number with another name is another thing."""
     odds: str
 
 
@@ -55,7 +59,7 @@ SIGNS = {
 DAMAGES = {"reallocated", "uncorrectable", "unreadable"}
 """Two of these together: the policy above."""
 
-CRITICAL_WARNINGS = (
+CRITICAL_WARNINGS: tuple[tuple[Verdict, str], ...] = (
     (REPLACE, "the spare is below its threshold"),
     (WATCH, "a temperature is outside its thresholds"),
     (REPLACE, "reliability is degraded by media or internal errors"),
@@ -70,21 +74,44 @@ CRITICAL_WARNINGS = (
 class Reason:
     """Something that was found."""
 
-    verdict: str
-    """What it is reason for: ``watch``, ``replace``, or ``pass`` where it is only to be known."""
+    verdict: Verdict
+    """The verdict that it is a reason for: ``watch``, ``replace``, or ``pass`` where it is only to be known."""
     what: str
     damage: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The figures that a warranty desk asks for; ``None`` where one is not known."""
+
+    power_on_hours: int | None
+    power_cycles: int | None
+    start_stop_cycles: int | None
+    load_cycles: int | None
+    written_bytes: int | None
+    written_of_capacity: float | None
+    """Bytes written over the capacity."""
+    endurance_used_percent: int | None
+    temperature_celsius: int | None
+    last_self_test: str | None
+    """Its kind and status."""
+    last_self_test_hours: int | None
+    """Power-on hours at its end."""
+    shingled: str | None
+    """How it is known that the drive is shingled."""
+    catalogue_entry: str | None
+    """The id of the drive in the catalogue."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """A verdict with its reasons, and the summary that goes with it."""
 
-    verdict: str
+    verdict: Verdict
     reasons: tuple[Reason, ...]
-    summary: dict[str, Any]
+    summary: Summary
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As JSON holds it."""
         return dataclasses.asdict(self)
 
@@ -96,13 +123,26 @@ def judge(inspection: Inspection) -> Judgement:
     if len(damages) > 1 and not inspection.is_solid_state:
         policy = f"{' and '.join(sorted(damages))} blocks together (headstack's policy: two kinds of damage)"
         reasons = (*reasons, Reason(REPLACE, policy))
-    verdicts = {reason.verdict for reason in reasons}
-    verdict = REPLACE if REPLACE in verdicts else WATCH if WATCH in verdicts else PASS
+    verdict = min((reason.verdict for reason in reasons), key=urgency, default=PASS)
     if verdict == PASS and not _has_health(inspection):
         verdict = UNKNOWN
         reasons = (*reasons, Reason(PASS, "no health data were read"))
-    ordered = sorted(reasons, key=lambda reason: (REPLACE, WATCH, PASS).index(reason.verdict))
+    ordered = sorted(reasons, key=lambda reason: urgency(reason.verdict))
     return Judgement(verdict, tuple(ordered), summary(inspection))
+
+
+def urgency(verdict: Verdict) -> int:
+    """The place of a verdict, the most urgent first."""
+    match verdict:
+        case "replace":
+            return 0
+        case "watch":
+            return 1
+        case "pass":
+            return 2
+        case "unknown":
+            return 3
+    assert_never(verdict)
 
 
 def _has_health(inspection: Inspection) -> bool:
@@ -190,7 +230,7 @@ def _sign(attribute: Attribute, inspection: Inspection) -> Iterator[Reason]:
 
 
 def _weighed(found: str, sign: Sign, inspection: Inspection) -> Reason:
-    """What a count says: of disks by published odds, which nobody has found to hold for flash."""
+    """The reason that a count gives: for disks by published odds, which are not known to hold for flash."""
     if not inspection.is_solid_state:
         return Reason(WATCH, f"{found}: {sign.odds}", sign.damage)
     if sign.damage == "uncorrectable":
@@ -256,23 +296,23 @@ def _self_tests(tests: tuple[SelfTest, ...]) -> Iterator[Reason]:
         decided.add(test.kind)
 
 
-def summary(inspection: Inspection) -> dict[str, Any]:
-    """What a warranty desk asks; ``None`` where it is not known."""
+def summary(inspection: Inspection) -> Summary:
+    """The figures of a device that a warranty desk asks for."""
     tests = inspection.self_tests
     last = tests[0] if tests else None
     written, capacity = inspection.written_bytes, inspection.identity.capacity_bytes
     entry = entry_of(inspection.identity)
-    return {
-        "power_on_hours": inspection.power_on_hours,
-        "power_cycles": inspection.power_cycles,
-        "start_stop_cycles": inspection.start_stop_cycles,
-        "load_cycles": inspection.load_cycles,
-        "written_bytes": written,
-        "written_of_capacity": round(written / capacity, 3) if written is not None and capacity else None,
-        "endurance_used_percent": inspection.endurance_used_percent,
-        "temperature_celsius": inspection.temperature_celsius,
-        "last_self_test": None if last is None else f"{last.kind}: {last.status}",
-        "last_self_test_hours": None if last is None else last.hours,
-        "shingled": shingled(inspection),
-        "catalogue_entry": None if entry is None else entry.id,
-    }
+    return Summary(
+        power_on_hours=inspection.power_on_hours,
+        power_cycles=inspection.power_cycles,
+        start_stop_cycles=inspection.start_stop_cycles,
+        load_cycles=inspection.load_cycles,
+        written_bytes=written,
+        written_of_capacity=round(written / capacity, 3) if written is not None and capacity else None,
+        endurance_used_percent=inspection.endurance_used_percent,
+        temperature_celsius=inspection.temperature_celsius,
+        last_self_test=None if last is None else f"{last.kind}: {last.status}",
+        last_self_test_hours=None if last is None else last.hours,
+        shingled=shingled(inspection),
+        catalogue_entry=None if entry is None else entry.id,
+    )

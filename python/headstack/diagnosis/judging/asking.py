@@ -1,4 +1,4 @@
-"""What Python asks: verdicts on the disks of files or of a table."""
+"""The API of judging: verdicts on the disks of files or of a table."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from headstack.diagnosis.judging.judge import PeersMode
     from headstack.diagnosis.judging.observations import Observations
+    from headstack.diagnosis.judging.session import Document, Kept
     from headstack.diagnosis.judging.sources.files import How
 
 Inputs: TypeAlias = "str | Path | Sequence[str | Path] | pl.DataFrame | pl.LazyFrame"
@@ -29,11 +30,11 @@ class Judged:
     verdicts: tuple[Verdict, ...]
     """The slow first, of these the slowest; then those of which nothing can be told."""
     caveats: tuple[str, ...]
-    """What has to be known of what was read."""
-    state: dict[str, Any]
+    """Limits of the data that was read."""
+    state: Kept
     """Plain data, as JSON has it and as ``--state`` keeps it."""
-    document: dict[str, Any]
-    """Everything that is said, as ``--json`` writes it."""
+    document: Document
+    """All verdicts, as ``--json`` writes them."""
 
     @property
     def slow(self) -> tuple[Verdict, ...]:

@@ -16,12 +16,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from headstack.diagnosis.judging.levels import CHANGES, DAY_SEEN, DAY_STEPS, SHARES, noisier
+from headstack.diagnosis.judging.state import LaneState
 from headstack.diagnosis.judging.steps import STEP_S
 
 SHIFTS = (0.5, 1.0, 2.0)
@@ -100,7 +101,7 @@ def correlation_time(series: Array) -> float:
 
 
 class Scores(NamedTuple):
-    """What residuals are as evidence."""
+    """Residuals as evidence."""
 
     p: Array
     z: Array
@@ -112,16 +113,16 @@ class Scores(NamedTuple):
 
     @staticmethod
     def none(lanes: int) -> Scores:
-        """Of lanes that show nothing."""
+        """Scores of lanes that show nothing."""
         return Scores(np.ones(lanes), np.zeros(lanes), np.ones(lanes), np.full(lanes, Z_MIN))
 
 
 class Days(NamedTuple):
-    """What the test of days takes in."""
+    """The input of the test of days."""
 
     residuals: Array
     bounds: Array
-    """What the mean of a day stays below in health; infinite where that is not known."""
+    """The bound on the mean of a day in health; infinite where that is not known."""
 
 
 def deviates(
@@ -166,11 +167,11 @@ class Evidence:
     begun: Array
     """The step after which a test was last at 0."""
     count: Array
-    """Of residuals since then."""
+    """Number of residuals since then."""
     total: Array
     squares: Array
     bounds: Array
-    """Of residuals since then that were lower bounds."""
+    """Number of residuals since then that were lower bounds."""
     changes: Array
     """Of lanes and ``CHANGES``: squares of the last changes from one residual to the next, -1 where there is none."""
     last: Array
@@ -178,7 +179,7 @@ class Evidence:
     day_begun: Array
     """The first step of the day under way."""
     day_count: Array
-    """Of its residuals, up to ``DAY_SEEN``."""
+    """Number of its residuals, up to ``DAY_SEEN``."""
     day_total: Array
     alarmed: Array
     """The test that raised the alarm, counted from 1; 0 where none is on."""
@@ -187,7 +188,7 @@ class Evidence:
 
     @staticmethod
     def none(lanes: int) -> Evidence:
-        """Of lanes of which nothing was seen."""
+        """The tests of lanes without observations."""
         level, begun, count, total, squares, bounds = np.zeros((6, lanes, TESTS))
         last, day_begun, day_count, day_total, alarmed, seen = np.zeros((6, lanes))
         return Evidence(
@@ -303,12 +304,12 @@ class Evidence:
         half = 1.645 * math.sqrt(variance * min(time, count) / count)
         return mean, mean - half, mean + half
 
-    def plain(self, lane: int) -> dict[str, Any]:
+    def plain(self, lane: int) -> LaneState:
         """A lane, as plain data."""
         return {field.name: getattr(self, field.name)[lane].tolist() for field in fields(self)}
 
-    def set(self, lane: int, plain: dict[str, Any]) -> None:
-        """Makes a lane what ``plain`` told of it."""
+    def set(self, lane: int, plain: LaneState) -> None:
+        """Sets a lane to the values that ``plain`` returned."""
         for field in fields(self):
             getattr(self, field.name)[lane] = plain[field.name]
 

@@ -6,13 +6,14 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from headstack.diagnosis.judging.evidence import POOL_MAX, Array, correlation_time
 from headstack.diagnosis.judging.levels import Slow, of_days, of_hours, usual_change
+from headstack.diagnosis.judging.state import HealthState, PeersState
 from headstack.diagnosis.judging.steps import FEATURES, REQUESTS_MIN
 
 PEERS_MIN = 3
@@ -51,7 +52,7 @@ class Compared(NamedTuple):
     trust: Array
     """A deviation of health as a share of the deviation to expect here: a mean of fewer requests is noisier."""
     two_sided: npt.NDArray[np.bool_]
-    """Where a residual also proves health. A lower bound does not."""
+    """Whether a residual also proves health. A lower bound does not."""
 
     @staticmethod
     def none(shape: int | tuple[int, ...]) -> Compared:
@@ -61,7 +62,7 @@ class Compared(NamedTuple):
 
 @dataclass
 class Health:
-    """What residuals of healthy disks are like: a sample, and how many steps are worth an independent one."""
+    """The residuals of healthy disks: a sample, and how many steps are worth an independent one."""
 
     pool: Array = field(default_factory=lambda: np.empty(0))
     time: float = 1.0
@@ -74,7 +75,7 @@ class Health:
 
     @property
     def deviation(self) -> float:
-        """Of residuals; 0 where none is known."""
+        """Standard deviation of residuals; 0 where none is known."""
         return float(np.std(self.pool)) if len(self.pool) else 0.0
 
     @staticmethod
@@ -124,7 +125,7 @@ class Peers:
     offsets: Array = field(default_factory=lambda: np.empty(0))
     """By member, how far a healthy disk is above the others for good."""
     slopes: Array = field(default_factory=lambda: np.zeros(3))
-    """Of the logarithm of latency over rate, size and share of reads, within the group."""
+    """Slopes of the logarithm of latency over rate, size and share of reads, within the group."""
     health: Health = field(default_factory=Health)
     steps: list[tuple[int, Array, Array]] = field(default_factory=list)
     """The first ones: number, latencies, features; empty when residuals are known for good."""
@@ -219,18 +220,19 @@ class Peers:
         if self.known == len(PEER_STEPS):
             self.steps = []
 
-    def plain(self) -> dict[str, Any]:
-        # What was not seen is null: NaN is no JSON.
+    def plain(self) -> PeersState:
+        # A value that was not seen is null: NaN is no JSON.
         steps = [[step, *(np.where(np.isnan(a), NULL, a).tolist() for a in at)] for step, *at in self.steps]
         return {
             "offsets": self.offsets.tolist(),
             "slopes": self.slopes.tolist(),
             "known": self.known,
             "steps": steps,
-        } | plain_health(self.health)
+            **plain_health(self.health),
+        }
 
     @staticmethod
-    def of(plain: dict[str, Any]) -> Peers:
+    def of(plain: PeersState) -> Peers:
         steps = [(step, np.array(a, dtype=float), np.array(b, dtype=float)) for step, a, b in plain["steps"]]
         offsets, slopes = np.array(plain["offsets"], dtype=float), np.array(plain["slopes"])
         return Peers(offsets, slopes, health_of(plain), steps, plain["known"])
@@ -279,12 +281,12 @@ def expected_of_twin(twin: Twin, stream: str, features: Array) -> float:
     return math.log(told) if told else math.nan
 
 
-def plain_health(health: Health) -> dict[str, Any]:
+def plain_health(health: Health) -> HealthState:
     """Health, as plain data."""
     hours, days = ([slow.deviation, slow.freedom] for slow in (health.hours, health.days))
     return {"pool": health.pool.tolist(), "time": health.time, "hours": hours, "days": days, "change": health.change}
 
 
-def health_of(plain: dict[str, Any]) -> Health:
-    """Health that ``plain_health`` made plain."""
+def health_of(plain: HealthState) -> Health:
+    """The health that ``plain_health`` made plain."""
     return Health(np.array(plain["pool"]), plain["time"], Slow(*plain["hours"]), Slow(*plain["days"]), plain["change"])

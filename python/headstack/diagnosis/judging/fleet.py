@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -24,6 +24,7 @@ from headstack.diagnosis.judging.evidence import (
 from headstack.diagnosis.judging.expectation import PEERS_MIN, SICK, Compared, Health, Peers
 from headstack.diagnosis.judging.levels import DAY_STEPS, LEVEL_STEPS, chance
 from headstack.diagnosis.judging.past import STEPS_NEEDED, Past
+from headstack.diagnosis.judging.state import DiskState, FleetState, TestedDiskState
 from headstack.diagnosis.judging.steps import STEP_S, STREAMS, Step
 from headstack.diagnosis.judging.verdict import Method
 
@@ -44,7 +45,7 @@ SPREAD_WEIGHT = 0.05
 COURSE = 240
 PEER_STEPS_JUDGED = 8
 JUDGED_AFTER: tuple[tuple[Method, int], ...] = (("peers", PEER_STEPS_JUDGED), ("twin", 1), ("own past", 1))
-"""What a verdict rests on, the first that has seen so many steps."""
+"""The method of a verdict: the first that has seen so many steps."""
 LATELY = 8
 """The last steps, two hours: in which a disk at half its speed is to be found."""
 FRESH = 4
@@ -77,7 +78,7 @@ def grouped(frame: pl.DataFrame, peers: str) -> list[tuple[str, str, str | None,
 
 @dataclass
 class Disk:
-    """What is known of a disk."""
+    """A disk, and its past observations."""
 
     host: str
     disk: str
@@ -91,13 +92,13 @@ class Disk:
     seen."""
     course: list[tuple[float, float]] = field(default_factory=list)
     every: int = 1
-    """Of how many steps ``course`` has one."""
+    """``course`` has one of so many steps."""
     steps: int = 0
     """In which enough was asked of it."""
     first_s: float = 0.0
     last_s: float = 0.0
     usual_spread: list[float] = field(default_factory=lambda: [math.nan] * len(STREAMS))
-    """Of streams, a slow mean over the steps in which it was not slow."""
+    """Slow mean for each stream, over the steps in which the disk was not slow."""
     unsteady: float = 0.0
     """A slow mean of how far intervals are above the best of their step."""
     seen: list[int] = field(default_factory=list)
@@ -106,7 +107,7 @@ class Disk:
     """By method, the last ``LATELY`` steps in which a comparison could have proved it healthy."""
 
     def past(self, stream: int) -> Past:
-        """What it has shown of a kind of request."""
+        """Its past of one kind of request."""
         return self.pasts.setdefault(stream, Past())
 
     def note(self, step: Step, place: int, residuals: Array, method: int | None, of_peers: Array) -> None:
@@ -144,24 +145,57 @@ class Disk:
         spreads = spreads[np.isfinite(spreads)]
         return 1.645 * float(np.std(spreads)) / math.sqrt(max(len(spreads), 1))
 
-    def plain(self) -> dict[str, Any]:
-        told = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in ("pasts", "recent")}
-        recent = [[None if math.isnan(value) else value for value in row] for row in self.recent]
-        told["usual_spread"] = [None if math.isnan(value) else value for value in self.usual_spread]
-        return told | {"pasts": {str(of): past.plain() for of, past in self.pasts.items()}, "recent": recent}
+    def plain(self) -> DiskState:
+        return {
+            "host": self.host,
+            "disk": self.disk,
+            "model": self.model,
+            "group": self.group,
+            "course": self.course,
+            "every": self.every,
+            "steps": self.steps,
+            "first_s": self.first_s,
+            "last_s": self.last_s,
+            "usual_spread": _without_nan(self.usual_spread),
+            "unsteady": self.unsteady,
+            "seen": self.seen,
+            "compared": self.compared,
+            "pasts": {str(of): past.plain() for of, past in self.pasts.items()},
+            "recent": [_without_nan(row) for row in self.recent],
+        }
 
     @staticmethod
-    def of(plain: Mapping[str, Any]) -> Disk:
-        told = dict(plain)
-        told["pasts"] = {int(of): Past.of(past) for of, past in plain["pasts"].items()}
-        told["recent"] = [[math.nan if value is None else value for value in row] for row in plain["recent"]]
-        told["usual_spread"] = [math.nan if value is None else value for value in plain["usual_spread"]]
-        told["course"] = [(start, factor) for start, factor in plain["course"]]
-        return Disk(**told)
+    def of(plain: DiskState) -> Disk:
+        return Disk(
+            host=plain["host"],
+            disk=plain["disk"],
+            model=plain["model"],
+            group=plain["group"],
+            pasts={int(of): Past.of(past) for of, past in plain["pasts"].items()},
+            recent=[_with_nan(row) for row in plain["recent"]],
+            course=[(start, factor) for start, factor in plain["course"]],
+            every=plain["every"],
+            steps=plain["steps"],
+            first_s=plain["first_s"],
+            last_s=plain["last_s"],
+            usual_spread=_with_nan(plain["usual_spread"]),
+            unsteady=plain["unsteady"],
+            seen=plain["seen"],
+            compared=plain["compared"],
+        )
+
+
+def _without_nan(values: list[float]) -> list[float | None]:
+    """Values with ``None`` in place of NaN, which is no JSON."""
+    return [None if math.isnan(value) else value for value in values]
+
+
+def _with_nan(values: list[float | None]) -> list[float]:
+    return [math.nan if value is None else value for value in values]
 
 
 class Facts(NamedTuple):
-    """What a verdict says in words."""
+    """The facts that a verdict states in words."""
 
     slow: bool
     method: Method | None
@@ -170,7 +204,7 @@ class Facts(NamedTuple):
     stream: int
     since_step: float | None
     size: tuple[float, float, float] | None
-    """Of the logarithm of how much slower: mean, low, high."""
+    """Mean, low and high end of the logarithm of the slowdown."""
     share: float
     confidence: float | None
     noise: float
@@ -242,7 +276,7 @@ class Fleet:
                     yield (group, stream), self.peers.setdefault((group, stream), Peers()), of
 
     def lane(self, place: int, stream: int, method: Method) -> int:
-        """Where a lane is."""
+        """The index of a lane."""
         return (place * len(STREAMS) + stream) * len(METHODS) + METHODS.index(method)
 
     def health(self, place: int, stream: int, method: Method) -> Health:
@@ -314,7 +348,7 @@ class Fleet:
         return any(self.evidence.alarmed[self.lane(place, stream, method)] > 0 for stream in range(len(STREAMS)))
 
     def facts(self, place: int, budget: float) -> Facts:
-        """What there is to say of a disk."""
+        """The facts of a disk."""
         disk = self.disks[place]
         method = self.judged_by(place)
         unsteady = self._unsteady(place)
@@ -402,7 +436,7 @@ class Fleet:
         return found + since
 
     def _together(self, place: int) -> str | None:
-        """Where most disks of a group have left their own past together."""
+        """The reason for no verdict where most disks of a group became slower together; else ``None``."""
         group = self.disks[place].group
         members = [at for at, disk in enumerate(self.disks) if disk.group == group]
         left = [at for at in members if self.alarmed(at, "own past") and not self.alarmed(at, "peers")]
@@ -410,20 +444,20 @@ class Fleet:
             return None
         return f"{len(left)} of {len(members)} disks that should be alike became slower than they were, all together"
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> FleetState:
         lanes = len(STREAMS) * len(METHODS)
-        disks = [
-            disk.plain() | {"tests": [self.evidence.plain(place * lanes + lane) for lane in range(lanes)]}
+        disks: list[TestedDiskState] = [
+            {**disk.plain(), "tests": [self.evidence.plain(place * lanes + lane) for lane in range(lanes)]}
             for place, disk in enumerate(self.disks)
         ]
         peers = [[group, stream, of.plain()] for (group, stream), of in self.peers.items() if of.steps or of.known]
         return {"disks": disks, "peers": peers, "judged_s": self.judged_s, "late": self.late, "clock": self.clock}
 
     @staticmethod
-    def of(plain: Mapping[str, Any]) -> Fleet:
+    def of(plain: FleetState) -> Fleet:
         fleet = Fleet(judged_s=plain["judged_s"], late=plain["late"], clock=plain["clock"])
         fleet.peers = {(group, stream): Peers.of(of) for group, stream, of in plain["peers"]}
-        fleet.disks = [Disk.of({key: of for key, of in told.items() if key != "tests"}) for told in plain["disks"]]
+        fleet.disks = [Disk.of(told) for told in plain["disks"]]
         fleet.places = {(disk.host, disk.disk): place for place, disk in enumerate(fleet.disks)}
         fleet.add([])
         lane = 0

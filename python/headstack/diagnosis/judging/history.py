@@ -1,15 +1,16 @@
-"""What was said of disks and when it changed: a file that is only ever appended to."""
+"""The history of verdicts on disks: a file that is only ever appended to."""
 
 from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from headstack._native import InputError
-from headstack.diagnosis.judging.verdict import FINE, Verdict
+from headstack.diagnosis.judging.verdict import FINE, Kind, Verdict
 
 MARK = "headstack_judge_history"
 """The key that tells an entry of ours; its value is the version."""
@@ -18,9 +19,27 @@ BEGIN = f'{{"{MARK}": '
 """How each entry begins."""
 
 
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A verdict on a disk that differs from the one before."""
+
+    at_s: float
+    """Seconds since 1970."""
+    host: str
+    disk: str
+    before: Kind | None
+    kind: Kind
+    why: str
+
+    @staticmethod
+    def of(plain: Mapping[str, Any]) -> Entry:
+        """The entry that a line of a history has; its evidence is left out."""
+        return Entry(**{one.name: plain[one.name] for one in fields(Entry)})
+
+
 def record(path: Path, verdicts: tuple[Verdict, ...], at_s: float) -> int:
     """Appends to a history what is said otherwise than before of a disk, with its evidence; returns how many."""
-    before = {(one["host"], one["disk"]): one["kind"] for one in history(path)} if path.exists() else {}
+    before = {(one.host, one.disk): one.kind for one in history(path)} if path.exists() else {}
     changed = [one for one in verdicts if before.get((one.host, one.disk)) != one.kind]
     # Of a disk that was always fine there is nothing to tell.
     told = [one for one in changed if one.kind != FINE or (one.host, one.disk) in before]
@@ -43,7 +62,7 @@ def _whole_bytes(path: Path) -> int:
     return path.read_bytes().rfind(b"\n") + 1
 
 
-def history(path: Path) -> list[dict[str, Any]]:
+def history(path: Path) -> list[Entry]:
     """The entries of a history, oldest first. Raises ``InputError`` where it is not ours."""
     found = []
     try:
@@ -64,5 +83,8 @@ def history(path: Path) -> list[dict[str, Any]]:
             raise InputError(f"{path}: line {number}: no entry of a history of judge") from None
         if version != VERSION:
             raise InputError(f"{path}: line {number}: version {version}; allowed: {VERSION}")
-        found.append(entry)
+        try:
+            found.append(Entry.of(entry))
+        except KeyError as error:
+            raise InputError(f"{path}: line {number}: {error.args[0]} is missing") from None
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from headstack.diagnosis.judging.expectation import Compared, Peers, Twin, expec
 from headstack.diagnosis.judging.fleet import LATELY, METHODS, Disk, Fleet, grouped
 from headstack.diagnosis.judging.observations import Observations
 from headstack.diagnosis.judging.saying import verdict_of
+from headstack.diagnosis.judging.state import State
 from headstack.diagnosis.judging.steps import STREAMS, Step, plain_rows, rows_of, split, steps_of
 from headstack.diagnosis.judging.verdict import FALSE_SHARE, Judgement, Verdict
 
@@ -30,7 +31,7 @@ def judge(
     observations: Observations,
     peers: PeersMode = "auto",
     twin: Mapping[str, Twin] | None = None,
-    state: Mapping[str, Any] | None = None,
+    state: State | None = None,
     false_alarms_per_drive_year: float = FALSE_ALARMS,
 ) -> Judgement:
     """Verdicts on all disks that were seen, now or before.
@@ -55,7 +56,7 @@ def judge(
     twins = dict(twin or {})
     for step in steps_of(over.filter(over["start_s"] >= fleet.judged_s), fleet.places):
         take(fleet, step, twins, false_alarms_per_drive_year)
-    told = {"version": VERSION, "waiting": plain_rows(last)} | fleet.plain()
+    told: State = {"version": VERSION, "waiting": plain_rows(last), **fleet.plain()}
     return Judgement(tuple(verdicts(fleet, false_alarms_per_drive_year)), told)
 
 
@@ -126,7 +127,7 @@ def _compare_alone(
 
 
 def verdicts(fleet: Fleet, budget: float) -> list[Verdict]:
-    """Of all disks, in order of host and disk."""
+    """Verdicts on all disks, in order of host and disk."""
     found = []
     stands = discoveries(np.array([fleet.log_e_value(place) for place in range(len(fleet.disks))]), FALSE_SHARE)
     for place in sorted(range(len(fleet.disks)), key=lambda at: (fleet.disks[at].host, fleet.disks[at].disk)):

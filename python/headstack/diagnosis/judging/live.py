@@ -6,6 +6,7 @@ import os
 import platform
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from headstack._native import InputError
@@ -33,7 +34,7 @@ def disks_of(named: Sequence[str]) -> list[str]:
 
 
 def looks(named: Sequence[str], every_s: float, how: How) -> Iterator[Observations]:
-    """What the disks did from look to look, without end."""
+    """Observations of the disks from look to look, without end."""
     if every_s < LEAST_S:
         raise InputError(f"--live: {every_s:g}s is too short; allowed: {LEAST_S:g}s or more")
     disks = disks_of(named)
@@ -46,7 +47,7 @@ def looks(named: Sequence[str], every_s: float, how: How) -> Iterator[Observatio
         counts = dict(counted(DISKSTATS.read_text().splitlines()))
         now_s = time.time()
         rows = [
-            row | {"model": models[disk]}
+            replace(row, model=models[disk]).cells()
             for disk in disks
             if disk in counts and (row := differences.row(host, called[disk], now_s, counts[disk]))
         ]

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from headstack.diagnosis.judging.evidence import POOL_MAX, Array, normal_quantile
 from headstack.diagnosis.judging.expectation import SICK, Health, health_of, plain_health
 from headstack.diagnosis.judging.levels import Slow
+from headstack.diagnosis.judging.state import PastState
 
 STEPS_NEEDED = 96
 """A day, so that day and night are in it."""
@@ -42,7 +43,6 @@ DEEPER = SICK
 """How much more than ever may be in flight without explaining anything: a slow disk has more in flight, too."""
 BOUNDS = 13
 """Rates between the one that is judged and the farthest that was seen, at which a bound is looked for."""
-ARRAYS = ("weights", "busy_weights", "covariance", "centre", "rates", "middle")
 KEPT_EVERY = 8
 WEEK = 672
 """Steps. What is younger is not learnt from: a disk that slowly fails would teach that it is well."""
@@ -73,10 +73,10 @@ class Past:
     """Whether busy time for each request is judged, not latency: by Little's law that is latency over what is in
     flight. So it is where that changes for other reasons than the load."""
     deviation: float = NOISE
-    """Of steps at a load that is known."""
+    """Standard deviation of steps at a load that is known."""
     health: Health = field(default_factory=Health)
     anchor: float = 0.0
-    """What the first day expects in the middle of its load."""
+    """The expectation of the first day in the middle of its load."""
     middle: Array = field(default_factory=lambda: np.zeros(3))
     known: bool = False
 
@@ -187,16 +187,42 @@ class Past:
         time = 1.0 + together * curve.misfit**2 / curve.deviation**2
         self.health = Health(self.deviation * _student(freedom), time, Slow(curve.misfit, freedom))
 
-    def plain(self) -> dict[str, Any]:
-        arrays = {name: getattr(self, name).tolist() for name in ARRAYS}
-        plain = ("spells", "young", "deepest", "by_busy", "deviation", "anchor", "known")
-        return arrays | {name: getattr(self, name) for name in plain} | plain_health(self.health)
+    def plain(self) -> PastState:
+        return {
+            "weights": self.weights.tolist(),
+            "busy_weights": self.busy_weights.tolist(),
+            "covariance": self.covariance.tolist(),
+            "centre": self.centre.tolist(),
+            "rates": self.rates.tolist(),
+            "middle": self.middle.tolist(),
+            "spells": self.spells,
+            "young": self.young,
+            "deepest": self.deepest,
+            "by_busy": self.by_busy,
+            "deviation": self.deviation,
+            "anchor": self.anchor,
+            "known": self.known,
+            **plain_health(self.health),
+        }
 
     @staticmethod
-    def of(plain: dict[str, Any]) -> Past:
-        told = {name: value for name, value in plain.items() if name not in plain_health(Health())}
-        arrays = {name: np.array(told[name]) for name in ARRAYS}
-        return Past(**(told | arrays), health=health_of(plain))
+    def of(plain: PastState) -> Past:
+        return Past(
+            spells=plain["spells"],
+            young=plain["young"],
+            weights=np.array(plain["weights"]),
+            covariance=np.array(plain["covariance"]),
+            busy_weights=np.array(plain["busy_weights"]),
+            centre=np.array(plain["centre"]),
+            rates=np.array(plain["rates"]),
+            deepest=plain["deepest"],
+            by_busy=plain["by_busy"],
+            deviation=plain["deviation"],
+            health=health_of(plain),
+            anchor=plain["anchor"],
+            middle=np.array(plain["middle"]),
+            known=plain["known"],
+        )
 
 
 def _spell(step: int, latency: float, features: Array) -> list[float]:
@@ -212,9 +238,9 @@ class Curve(NamedTuple):
     weights: Array
     covariance: Array
     misfit: float
-    """Of loads; a deviation."""
+    """Standard deviation over loads."""
     deviation: float
-    """Of steps, at any load."""
+    """Standard deviation of steps, at any load."""
 
 
 def _regression(basis: Array, mean: Array, square: Array, count: Array) -> Curve:

@@ -7,14 +7,25 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypedDict, assert_never
 
 import polars as pl
 
 from headstack._native import InputError
 from headstack.diagnosis.judging.observations import Observations
 from headstack.diagnosis.judging.sources.files import How
-from headstack.diagnosis.judging.verdict import CANNOT_TELL, FALSE_SHARE, KINDS, SLOW, Cause, Judgement, Slower, Verdict
+from headstack.diagnosis.judging.state import State
+from headstack.diagnosis.judging.verdict import (
+    CANNOT_TELL,
+    FALSE_SHARE,
+    KINDS,
+    SLOW,
+    Cause,
+    Judgement,
+    Kind,
+    Slower,
+    Verdict,
+)
 from headstack.io.atomic_files import write_text
 from headstack.io.counts import agreed, counted
 from headstack.io.json_text import read_json
@@ -29,6 +40,36 @@ ALL_FINE, SOME_SLOW, NOTHING_TOLD = 0, 1, 4
 """Exit codes."""
 
 
+class Document(TypedDict):
+    """All verdicts, as ``--json`` writes them."""
+
+    headstack_verdicts: int
+    """The version."""
+    sources: list[str]
+    from_s: float | None
+    """Seconds since 1970."""
+    to_s: float | None
+    intervals: int
+    """Rows of observations that were judged."""
+    caveats: list[str]
+    disks: list[Mapping[str, object]]
+    """A ``Verdict`` of each disk."""
+
+
+class Kept(TypedDict):
+    """A state file."""
+
+    headstack_judge: int
+    """The version."""
+    state: State | None
+    judged_s: dict[str, float]
+    """The end of the last interval that was judged, in seconds since 1970, by host and disk joined by a tab."""
+    readings: dict[str, list[Any]]
+    """The last time and counts of each disk, by host and disk joined by a tab."""
+    verdicts: list[Mapping[str, object]]
+    """A ``Verdict`` of each disk."""
+
+
 @dataclass
 class Session:
     """Verdicts so far, and what the next observations go on from."""
@@ -36,8 +77,8 @@ class Session:
     judge: Judge
     how: How
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """What ``judge`` is told beside observations and state."""
-    state: dict[str, Any] | None = None
+    """Arguments of ``judge`` in addition to observations and state."""
+    state: State | None = None
     judged_s: dict[str, float] = field(default_factory=dict)
     """Until when each disk was judged, host and disk joined by a tab: what is read twice counts once."""
     verdicts: tuple[Verdict, ...] = ()
@@ -45,7 +86,7 @@ class Session:
     unsaid: set[str] | None = None
     """Columns that no part has said anything of."""
     span_s: tuple[float, float] | None = None
-    """Of what was judged in this run."""
+    """Start and end of the observations of this run."""
     rows: int = 0
 
     def take(self, observed: Observations) -> bool:
@@ -83,20 +124,18 @@ class Session:
 
     @property
     def caveats(self) -> list[str]:
-        """What has to be known of the sources."""
+        """The limits of the sources."""
         unsaid = {"reads", "writes", "requests"} & (self.unsaid or set())
         missing = ["requests are not counted: load is known by bytes alone"] if "requests" in unsaid else []
         return [*missing, *self.how.caveats()]
 
     @property
     def exit_code(self) -> int:
-        """That of the command."""
-        kinds = {one.kind for one in self.verdicts}
-        if SLOW in kinds:
-            return SOME_SLOW
-        return NOTHING_TOLD if kinds in ({CANNOT_TELL}, set()) else ALL_FINE
+        """The exit code of the command."""
+        codes = {exit_code_of(one.kind) for one in self.verdicts}
+        return next((code for code in (SOME_SLOW, ALL_FINE) if code in codes), NOTHING_TOLD)
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> Document:
         """Everything that is said, as JSON has it."""
         return {
             "headstack_verdicts": VERSION,
@@ -108,10 +147,10 @@ class Session:
             "disks": [asdict(one) for one in self.verdicts],
         }
 
-    def kept(self) -> dict[str, Any]:
-        """What the next run goes on from, as JSON has it."""
+    def kept(self) -> Kept:
+        """The state file from which the next run continues."""
         return {
-            MARK: VERSION,
+            "headstack_judge": VERSION,
             "state": self.state,
             "judged_s": self.judged_s,
             "readings": self.how.readings,
@@ -141,6 +180,18 @@ class Session:
         self.state, self.judged_s = document["state"], document["judged_s"]
         self.how.readings.update(document["readings"])
         self.verdicts = tuple(verdict_of(one) for one in document["verdicts"])
+
+
+def exit_code_of(kind: Kind) -> int:
+    """The exit code of the verdict on one disk."""
+    match kind:
+        case "slow":
+            return SOME_SLOW
+        case "fine":
+            return ALL_FINE
+        case "cannot tell":
+            return NOTHING_TOLD
+    assert_never(kind)
 
 
 def headline(session: Session) -> str:

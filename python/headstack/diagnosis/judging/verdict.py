@@ -1,9 +1,11 @@
-"""What is said of a disk."""
+"""Verdicts on disks."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
+
+from headstack.diagnosis.judging.state import State
 
 FINE: Literal["fine"] = "fine"
 SLOW: Literal["slow"] = "slow"
@@ -30,11 +32,11 @@ class Slower:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What would make a disk slow in this way."""
+    """The cause that would make a disk slow in this way."""
 
     name: str
     evidence: str
-    """What speaks for it, in a sentence."""
+    """The evidence for it, in a sentence."""
     likelihood: float | None = None
     """Its share among the causes that were tried."""
     runner_up: str | None = None
@@ -42,7 +44,7 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is said of a disk, and why."""
+    """The verdict on a disk, with the reasons."""
 
     host: str
     disk: str
@@ -55,9 +57,9 @@ class Verdict:
     """Seconds since 1970; of a slow disk alone."""
     slower: Slower | None = None
     confidence: float | None = None
-    """That it is as ``kind`` says, from 0 to 1."""
+    """Probability that the verdict is right, from 0 to 1."""
     method: Method | None = None
-    """What it was held against; ``None`` where there was nothing."""
+    """The reference that it was compared with; ``None`` where there was none."""
     cause: Cause | None = None
     evidence: float | None = None
     """How much of the evidence that an alarm takes has come together: 1 is an alarm."""
@@ -73,5 +75,5 @@ class Judgement:
     """Verdicts on all disks that were seen, and what the next observations go on from."""
 
     verdicts: tuple[Verdict, ...]
-    state: dict[str, Any]
+    state: State
     """Plain data, bounded for each disk."""

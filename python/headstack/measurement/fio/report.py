@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headstack._native import version
 from headstack.measurement.fio.logs import windowed
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LINES_MAX = 12
 """More lines than this are not told apart."""
 LOADS_MAX = 8
-"""Of so many loads the distributions are drawn, beginning with the first."""
+"""The number of loads whose distributions are drawn, beginning with the first."""
 MEASURES = {"iops": "IO/s", "bw": "Bandwidth", "lat": "Latency", "clat": "Completion latency", "slat": "Submission"}
 SHOWN = (
     "folder",
@@ -71,9 +71,9 @@ def _slug(text: str) -> str:
     return "".join(letter if letter.isalnum() and letter.isascii() else "-" for letter in text.lower())
 
 
-def _by_place(loads: Sequence[Load]) -> dict[tuple[int, int], dict[str, Any]]:
+def _by_place(loads: Sequence[Load]) -> dict[tuple[int, int], Load]:
     """The last run of each depth and number of jobs."""
-    return {(load.row["iodepth"], load.row["numjobs"]): load.row for load in loads}
+    return {(load.row["iodepth"], load.row["numjobs"]): load for load in loads}
 
 
 def _over(name: str, loads: Sequence[Load]) -> Iterable[Figure]:
@@ -84,7 +84,7 @@ def _over(name: str, loads: Sequence[Load]) -> Iterable[Figure]:
         return
     if len(depths) > 1 and len(jobs) > 1:
         for figure, unit in (("iops", "IO/s"), ("mean_ms", "ms")):
-            values = [[by.get((depth, n), {}).get(figure) for depth in depths] for n in jobs]
+            values = [[by[depth, n].row[figure] if (depth, n) in by else None for depth in depths] for n in jobs]
             what = "IO/s" if figure == "iops" else "Mean latency"
             yield Grid(
                 f"{figure.replace('_', '-')}-map-{_slug(name)}",
@@ -103,7 +103,7 @@ def _over(name: str, loads: Sequence[Load]) -> Iterable[Figure]:
     for figure, axis in (("iops", Axis("IO/s")), ("mean_ms", Axis("Latency (ms)"))):
         series = []
         for other in sorted({place[rest] for place in by})[:LINES_MAX]:
-            own = sorted((place[along], row) for place, row in by.items() if place[rest] == other)
+            own = [(place[along], load.row) for place, load in sorted(by.items()) if place[rest] == other]
             told = f"{other} job{'s' * (other > 1)}" if rest == 1 else f"depth {other}"
             p99 = [row["p99_ms"] for _, row in own] if figure == "mean_ms" else []
             xs, ys = [place for place, _ in own], [row[figure] for _, row in own]
@@ -115,9 +115,9 @@ def _over(name: str, loads: Sequence[Load]) -> Iterable[Figure]:
         yield Lines(f"{figure.replace('_', '-')}-{_slug(name)}", title, x, axis, series, note=note, says=says)
 
 
-def _most(by: dict[tuple[int, int], dict[str, Any]], figure: str, unit: str) -> str:
-    (depth, jobs), row = max(by.items(), key=lambda one: one[1][figure])
-    return f"The most is {row[figure]:,.0f} {unit}, at depth {depth} of {jobs} job{'s' * (jobs > 1)}."
+def _most(by: dict[tuple[int, int], Load], figure: str, unit: str) -> str:
+    (depth, jobs), load = max(by.items(), key=lambda one: one[1].row[figure])
+    return f"The most is {load.row[figure]:,.0f} {unit}, at depth {depth} of {jobs} job{'s' * (jobs > 1)}."
 
 
 def _beside(loads: Sequence[Load]) -> Iterable[Bars]:

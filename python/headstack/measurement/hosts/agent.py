@@ -14,8 +14,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from headstack import _native
 from headstack._native import InputError, RunError
@@ -28,21 +27,23 @@ from headstack.measurement.jobfiles.jobs import measure_file
 from headstack.measurement.measurement import prepared, scenario_measured
 from headstack.results.results import Results
 
+if TYPE_CHECKING:
+    from headstack.measurement.hosts.messages import Clocks, FromAgent, Hello, HostRequest, Over, ToAgent
+    from headstack.measurement.specs import ProgressReport
+
 PROTOCOL = 2
-"""Of what is said between the two sides; both have the same, or do not begin."""
+"""The version of the messages; both sides have the same, or do not begin."""
 TELL_EVERY_S = 0.2
 SILENCE_S = 30.0
-"""Whoever asked says something every few seconds; so long without a word is as good as an end."""
+"""The controller sends a message every few seconds; a silence of this length ends the session."""
 LEAVE_S = 5.0
 """So long may what is under way take to end when whoever asked is gone."""
 EXIT_GONE = 3
-"""What was under way did not end: a run that failed, as in docs/results.md."""
-
-Said = dict[str, Any]
+"""The exit code where requests under way did not end: a failed run, as in docs/results.md."""
 
 
-def hello() -> Said:
-    """What an agent says of itself first."""
+def hello() -> Hello:
+    """The build of this process."""
     return {"protocol": PROTOCOL, "schema": _native.RESULT_SCHEMA, "version": _native.version()}
 
 
@@ -52,7 +53,7 @@ class Agent:
     def __init__(self, source: int, sink: int) -> None:
         self._source, self._sink = source, sink
         self._one_line = threading.Lock()
-        self._asked: queue.SimpleQueue[Said | None] = queue.SimpleQueue()
+        self._asked: queue.SimpleQueue[HostRequest | None] = queue.SimpleQueue()
         self._starts: queue.SimpleQueue[int | None] = queue.SimpleQueue()
         self._is_ending = False
         self._is_alone = False
@@ -78,7 +79,7 @@ class Agent:
         # Its clock is asked once more.
         self._asked.get()
 
-    def _tell(self, said: Said) -> None:
+    def _tell(self, said: FromAgent) -> None:
         line = line_of(said)
         with self._one_line:
             try:
@@ -107,9 +108,9 @@ class Agent:
                 self._hear(json.loads(line), came)
         self._leave()
 
-    def _hear(self, said: Said, came: tuple[int, int, int]) -> None:
+    def _hear(self, said: ToAgent, came: Clocks) -> None:
         if "clock" in said:
-            self._tell({"clock": [said["clock"], came, _native.clock_ns()]})
+            self._tell({"clock": (said["clock"], came, _native.clock_ns())})
         elif "measure" in said:
             self._asked.put(said["measure"])
         elif "start" in said:
@@ -144,7 +145,7 @@ class Agent:
         self._tell({"ready": True})
         return self._starts.get()
 
-    def _progress(self, now: dict[str, Any]) -> None:
+    def _progress(self, now: ProgressReport) -> None:
         at_s = time.monotonic()
         if at_s - self._told_s >= TELL_EVERY_S or now["ending"]:
             self._told_s = at_s
@@ -159,11 +160,10 @@ class Agent:
             whole = results._native.to_json(index)
             self._tell({"result": {"began_ns": self._began.popleft(), "labels": labels, "whole": whole}})
 
-    def _carry_out(self, asked: Mapping[str, Any]) -> Said:
-        given: dict[str, Any] = asked["access"]
-        access = Access(**given | {"destroy": tuple(given["destroy"]), "over": tuple(given["over"])})
-        options: dict[str, list[str]] = asked["options"]
-        places: list[str] = asked["targets"]
+    def _carry_out(self, asked: HostRequest) -> Over:
+        given = asked["access"]
+        access = Access(**{**given, "destroy": tuple(given["destroy"]), "over": tuple(given["over"])})
+        options, places = asked["options"], asked["targets"]
         if asked["file"] is not None:
             read = asked["file"]
             file = JobFile(**{**read, "phases": tuple(read["phases"]), "remarks": tuple(read["remarks"])})
@@ -172,10 +172,10 @@ class Agent:
             return {"remarks": done.remarks[len(file.remarks) :], "stopped": done.stopped, "disks": done.disks}
         [path] = places
         if asked["scenario"] is not None:
-            scenario = Scenario(asked["scenario"])
+            scenario = Scenario(dict(asked["scenario"]))
             self._keep(scenario_measured(path, scenario, asked["luns"], access, options, self._progress))
             return {"remarks": [], "stopped": None, "disks": []}
-        demands = None if asked["workloads"] is None else [Workload(one) for one in asked["workloads"]]
+        demands = None if asked["workloads"] is None else [Workload(dict(one)) for one in asked["workloads"]]
         opened, steps = prepared(path, demands, access, options)
         for results in opened.each(steps, self._progress):
             self._keep(results)

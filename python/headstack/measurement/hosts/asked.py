@@ -1,10 +1,10 @@
-"""What each host is to do, as it is told."""
+"""Requests to the hosts of a measurement."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headstack._native import InputError
 from headstack.measurement.access import Access
@@ -13,7 +13,8 @@ from headstack.measurement.jobfiles.job_file import JobFile
 from headstack.measurement.measurement import scenario_of, workloads_of
 from headstack.simulation.runs import Demand, several
 
-Said = dict[str, Any]
+if TYPE_CHECKING:
+    from headstack.measurement.hosts.messages import HostRequest
 
 INTERVAL = "1s"
 """Without a series of each host, nobody could tell what they did while all of them measured."""
@@ -21,38 +22,31 @@ INTERVAL = "1s"
 
 @dataclass(frozen=True)
 class Asked:
-    """What hosts measure: a workload or scenario, or job files."""
+    """The measurement of all hosts: a workload or scenario, or job files."""
 
     targets: Sequence[str]
-    """Of every host that has none of its own."""
+    """Targets of every host that has none of its own."""
     demands: Sequence[Demand] | None
     access: Access
     options: Mapping[str, list[str]]
     luns: Mapping[str, str]
     file: JobFile | None = None
-    """Of every host that has none of its own."""
+    """The job file of every host that has none of its own."""
     files: Mapping[str, JobFile] | None = None
-    """Of hosts that have their own, by name."""
+    """Job files of single hosts, by the host's name."""
 
     def file_of(self, host: Host) -> JobFile | None:
         """The job file that a host carries out."""
         return (self.files or {}).get(host.name, self.file)
 
-    def of_each(self, hosts: Sequence[Host]) -> dict[str, Said]:
-        """What each host is told, by its name. Raises ``InputError`` for what no host could do."""
+    def of_each(self, hosts: Sequence[Host]) -> dict[str, HostRequest]:
+        """The request to each host, by its name. Raises ``InputError`` for what no host could do."""
         given = several(self.demands)
         scenario = scenario_of(given)
-        workloads = None
+        workloads: list[Mapping[str, Any]] | None = None
         if scenario is None and self.demands is not None:
             workloads = [one.description for one in workloads_of(given) if one is not None]
-        common = {
-            "access": asdict(self.access),
-            "options": {"interval": [INTERVAL], **self.options},
-            "luns": dict(self.luns),
-            "scenario": None if scenario is None else scenario.description,
-            "workloads": workloads,
-        }
-        asked = {}
+        asked: dict[str, HostRequest] = {}
         for host in hosts:
             file = self.file_of(host)
             targets = list(host.targets or self.targets)
@@ -60,5 +54,13 @@ class Asked:
                 raise InputError(
                     f"{host.name}: {len(targets)} targets; one TARGET is measured, or that of --target {host.name}=PATH"
                 )
-            asked[host.name] = {**common, "targets": targets, "file": None if file is None else asdict(file)}
+            asked[host.name] = {
+                "access": asdict(self.access),
+                "options": {"interval": [INTERVAL], **self.options},
+                "luns": dict(self.luns),
+                "scenario": None if scenario is None else scenario.description,
+                "workloads": workloads,
+                "targets": targets,
+                "file": None if file is None else asdict(file),
+            }
         return asked

@@ -16,13 +16,16 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headstack.io.json_text import line_of
 from headstack.measurement.hosts.host import Host
-from headstack.measurement.hosts.link import AGENT, GOODBYE_S, Heard, Said
+from headstack.measurement.hosts.link import AGENT, GOODBYE_S, Heard
 from headstack.measurement.hosts.session import Open
 from headstack.simulation.chunks.cluster import client_of
+
+if TYPE_CHECKING:
+    from headstack.measurement.hosts.messages import ToAgent
 
 LOOK_S = 2.0
 """How often it is looked whether a worker is there that says nothing."""
@@ -104,7 +107,7 @@ class WorkerLink:
             and self._host.address in self._client.scheduler_info(n_workers=-1)["workers"]
         )
 
-    def say(self, said: Said) -> None:
+    def say(self, said: ToAgent) -> None:
         """Sends a line."""
         if not self._is_closed:
             self._there.put(line_of(said).decode())

@@ -1,13 +1,13 @@
-"""What hosts have measured, on one time, with what is known of their clocks and of those that are missing."""
+"""Results of several hosts on one time scale, with the errors of their clocks and the hosts that are missing."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headstack import _native
 from headstack._native import InputError
@@ -22,6 +22,10 @@ from headstack.results.columns import SHOWN_STREAMS, Shown
 from headstack.results.results import Results
 from headstack.results.table import described
 
+if TYPE_CHECKING:
+    from headstack.measurement.jobfiles.fio_json import Fields
+    from headstack.measurement.jobfiles.phases import DiskUse
+
 HOSTS_TOLD = 8
 """So many hosts have a remark of their own on their clocks."""
 SSH_PORT = 22
@@ -31,7 +35,7 @@ WRONG_NS = 1_000_000
 
 @dataclass(frozen=True)
 class Part:
-    """What one host has measured in one round."""
+    """The result of one host in one round."""
 
     began_ns: int
     """When, by its own clock."""
@@ -40,9 +44,9 @@ class Part:
     labels: dict[str, str]
 
     @cached_property
-    def result(self) -> dict[str, Any]:
-        """The result."""
-        result: dict[str, Any] = json.loads(self.whole)
+    def result(self) -> Mapping[str, Any]:
+        """The result, as ``Results.whole`` has it."""
+        result: Mapping[str, Any] = json.loads(self.whole)
         return result
 
 
@@ -89,8 +93,8 @@ class Measured:
     """Each with the number of its round."""
     readings: Sequence[Reading]
     lost: Lost | None
-    disks: Sequence[dict[str, Any]] = ()
-    """What the disks below its targets did, where it carried out a job file."""
+    disks: Sequence[DiskUse] = ()
+    """The use of the disks below its targets, where it carried out a job file."""
 
     @property
     def host(self) -> str:
@@ -125,7 +129,7 @@ class _Placed:
         return None if self.after is self.before else self.after.ahead_ns - self.before.ahead_ns
 
     def facts(self) -> list[tuple[str, float]]:
-        """What is known of its time, as figures."""
+        """Facts about its clock, as figures."""
         whole = self.part.result
         found = [
             ("measured_s", whole["duration_ns"] / 1e9),
@@ -137,7 +141,7 @@ class _Placed:
         return found if drift_ns is None else [*found, ("clock_drift_us", drift_ns / 1e3)]
 
     def told(self) -> str | None:
-        """That its time of day is not ours, where that is so."""
+        """A note where its time of day differs from ours."""
         ahead_ns = self.before.wall_ahead_ns
         if abs(ahead_ns) < max(WRONG_NS, 2 * self.before.error_ns):
             return None
@@ -150,7 +154,7 @@ class _Placed:
 
 @dataclass(frozen=True)
 class SeenHost:
-    """What is known of a host in one round, beside what it measured."""
+    """The clock of a host in one round, and whether the host is missing."""
 
     host: str
     began_after_us: float | None
@@ -164,7 +168,7 @@ class SeenHost:
     missing_since_s: float | None
     """Since when it is missing, after the start of the round: 0 where it never began; absent where it is not."""
     requests_lost: int
-    """What it had completed until then, which is in no other figure."""
+    """Requests that it had completed until then, which are in no other figure."""
     why: str | None
     """Why it is missing."""
 
@@ -180,7 +184,7 @@ class HostResults(Results):
         """The runs of all hosts together."""
         self._measured = list(measured)
         self.remarks: list[str] = []
-        """What hosts do not do as job files ask, and what else they have to say."""
+        """Remarks of hosts, such as what they do not do as job files ask."""
         self.files: dict[str, JobFile] = {}
         """The job file of each host that carried out one, by the host's name."""
 
@@ -232,7 +236,7 @@ class HostResults(Results):
             )
         return tuple(seen)
 
-    def fio_json(self, plus: bool = False) -> dict[str, Any]:
+    def fio_json(self, plus: bool = False) -> Fields:
         """What ``fio --client=... --output-format=json`` prints: an entry for each job of each host, and one of all
         clients; with ``plus`` that of ``json+``. Raises ``InputError`` where hosts carried out no job files of fio.
 
@@ -298,7 +302,7 @@ class HostResults(Results):
 
 
 def joined(rounds: Sequence[Round], measured: Sequence[Measured], swept: Sequence[str]) -> HostResults:
-    """What all rounds have come to."""
+    """The results of all rounds."""
     results: _native.Results | None = None
     together = []
     for number, one in enumerate(rounds):

@@ -15,11 +15,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, TYPE_CHECKING, Protocol
 
 from headstack._native import InputError
 from headstack.io.json_text import line_of
 from headstack.measurement.hosts.host import Host
+
+if TYPE_CHECKING:
+    from headstack.measurement.hosts.messages import FromAgent, ToAgent
 
 SOCKET_PATH_MAX = 107
 """Bytes of the path of a Unix socket (`sun_path`), without the zero at its end."""
@@ -37,24 +40,22 @@ KEPT_S = 60
 """So long ssh keeps a connection for the next measurement."""
 GOODBYE_S = 5.0
 
-Said = dict[str, Any]
-
 
 @dataclass(frozen=True)
 class Heard:
-    """What came from a host."""
+    """A message from a host."""
 
     host: str
     at_ns: int
     """By our clock of measurements."""
-    said: Said | None
+    said: FromAgent | None
     """``None`` where nothing will come any more."""
 
 
 class Link(Protocol):
     """A way to an agent."""
 
-    def say(self, said: Said) -> None:
+    def say(self, said: ToAgent) -> None:
         """Sends a line; one that cannot be sent is followed by an end of what comes."""
 
     def why(self) -> str:
@@ -97,7 +98,7 @@ class ProgramLink:
             self._heard.put(Heard(self._host, at_ns, said))
         self._heard.put(Heard(self._host, time.monotonic_ns(), None))
 
-    def say(self, said: Said) -> None:
+    def say(self, said: ToAgent) -> None:
         """Sends a line."""
         assert self._process.stdin is not None
         try:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING
 
 from headstack._native import InputError, RunError
 from headstack.io import signals
@@ -16,8 +16,13 @@ from headstack.measurement.hosts.agent import hello
 from headstack.measurement.hosts.clock import TRIPS, Reading, Trip, reading_of
 from headstack.measurement.hosts.host import Host
 from headstack.measurement.hosts.joined import HostResults, Lost, Measured, Part, Round, joined
-from headstack.measurement.hosts.link import Heard, Link, Said
+from headstack.measurement.hosts.link import Heard, Link
 from headstack.measurement.measurement import BY_HAND
+
+if TYPE_CHECKING:
+    from headstack.measurement.hosts.messages import FromAgent, Hello, HostRequest
+    from headstack.measurement.jobfiles.phases import DiskUse
+    from headstack.measurement.specs import ProgressReport
 
 HELLO_S = 60.0
 """So long may it take until an agent says hello: ssh gives up sooner, and a slow machine loads Python."""
@@ -57,15 +62,15 @@ class Far:
     readings: list[Reading] = field(default_factory=list)
     trips: list[Trip] = field(default_factory=list)
     parts: list[tuple[int, Part]] = field(default_factory=list)
-    """What it has measured, each with the number of its round: it takes part in all of them until it is missing."""
-    now: dict[str, Any] | None = None
+    """Its results, each with the number of its round: it takes part in all of them until it is missing."""
+    now: ProgressReport | None = None
     """Its progress in this round."""
     lost: Lost | None = None
     is_refused: bool = False
     """Whether it is missing because of bad input."""
     remarks: list[str] = field(default_factory=list)
-    disks: list[dict[str, Any]] = field(default_factory=list)
-    """What the disks below its targets did, where it carried out a job file."""
+    disks: list[DiskUse] = field(default_factory=list)
+    """The use of the disks below its targets, where it carried out a job file."""
 
     @property
     def is_there(self) -> bool:
@@ -102,7 +107,7 @@ class Session:
 
     def measure(
         self,
-        asked: Mapping[str, Said],
+        asked: Mapping[str, HostRequest],
         progress: Progress | None,
         ready_within_s: float,
         swept: Sequence[str] = (),
@@ -201,7 +206,7 @@ class Session:
         else:
             self._take(far, heard.said, heard.at_ns)
 
-    def _take(self, far: Far, said: Said, at_ns: int) -> None:
+    def _take(self, far: Far, said: FromAgent, at_ns: int) -> None:
         if "clock" in said:
             (sent_ns, our_wall_ns, sent_by_ns), (came_ns, their_wall_ns, came_by_ns), left_ns = said["clock"]
             looking_ns = (sent_by_ns - sent_ns) + (came_by_ns - came_ns)
@@ -228,7 +233,7 @@ class Session:
             far.is_refused = said["failed"]["kind"] == "input"
             self._lose(far, said["failed"]["message"], at_ns)
 
-    def _compare(self, far: Far, theirs: Mapping[str, Any]) -> None:
+    def _compare(self, far: Far, theirs: Hello) -> None:
         ours = hello()
         if (theirs["protocol"], theirs["schema"]) != (ours["protocol"], ours["schema"]):
             raise InputError(
@@ -288,10 +293,12 @@ class Session:
             return
         # What a host had done before it was missing stays done.
         done = [far.now for far in hosts if far.now is not None]
-        summed = {name: sum(now[name] for now in done) for name in ("completed", "bytes", "response_s", "errors")}
         self._progress(
             {
-                **summed,
+                "completed": sum(now["completed"] for now in done),
+                "bytes": sum(now["bytes"] for now in done),
+                "response_s": sum(now["response_s"] for now in done),
+                "errors": sum(now["errors"] for now in done),
                 "run": max(now["run"] for now in there),
                 "runs": max(now["runs"] for now in there),
                 "elapsed_s": max(now["elapsed_s"] for now in there),

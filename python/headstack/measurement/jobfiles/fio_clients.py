@@ -1,4 +1,4 @@
-"""What many hosts came to by job files, in the form that ``fio --client=a --client=b --output-format=json`` prints.
+"""Results of job files on several hosts, in the form that ``fio --client=a --client=b --output-format=json`` prints.
 
 As fio 3.33 prints it (``client.c``): ``client_stats`` in place of ``jobs``, each entry with its ``hostname`` and
 ``port``, and where there are several, one of ``All clients``, without options. Options of all jobs stand there once, as
@@ -15,10 +15,11 @@ from typing import Any
 from headstack._native import InputError
 from headstack.measurement.jobfiles.fio_json import Entry, Fields, head, made_of, streams_of
 from headstack.measurement.jobfiles.job_file import JobFile
+from headstack.measurement.jobfiles.phases import DiskUse, PhaseJob
 
 ALL = "All clients"
 OF_BACKENDS = ("eta", "elapsed")
-"""What fio prints of jobs of its own process alone,"""
+"""Fields that fio prints only of jobs of its own process,"""
 OF_JOBS = ("job options", "latency_depth", "latency_target", "latency_percentile", "latency_window")
 """and of single jobs alone."""
 
@@ -31,12 +32,12 @@ class Client:
     port: int
     file: JobFile
     phases: Sequence[tuple[int, Mapping[str, Any]]]
-    """Of each phase that it carried out, which it is, and the result."""
-    disks: Sequence[Fields]
+    """The number and the result of each phase that it carried out."""
+    disks: Sequence[DiskUse]
 
     @property
     def info(self) -> Fields:
-        """What tells its entries from others'."""
+        """The fields that distinguish its entries from those of other clients."""
         return {"hostname": self.hostname, "port": self.port}
 
     def entries(self, plus: bool) -> list[tuple[Entry, Fields]]:
@@ -67,7 +68,7 @@ def fio_clients(clients: Sequence[Client], plus: bool) -> Fields:
         total = {kind: entry.kinds[kind]["bytes"] for kind in ("read", "write", "trim")}
         fields = _without(entry.fields(0, 0.0, total), (*OF_BACKENDS, *OF_JOBS))
         document["client_stats"].append(fields | clients[-1].info)
-    document["disk_util"] = [disk | client.info for client in clients for disk in client.disks]
+    document["disk_util"] = [{**disk, **client.info} for client in clients for disk in client.disks]
     return document
 
 
@@ -79,7 +80,7 @@ def together(entries: Sequence[Entry]) -> Entry:
     """The jobs of all clients as one, as fio sums them: counts, histograms and rates add up, and the longest time is
     the time of all."""
     first = entries[0]
-    job = {**first.job, "name": ALL, "group": 0, "as_written": []}
+    job: PhaseJob = {**first.job, "name": ALL, "group": 0, "as_written": []}
     stream = {"kinds": first.kinds, "facts": []}
     summed = Entry(job, {}, stream, first.result, first.plus)
     for entry in entries[1:]:

@@ -19,13 +19,15 @@ from headstack._native import InputError
 if TYPE_CHECKING:
     from headstack.measurement.jobfiles.job_file import JobFile
     from headstack.measurement.jobfiles.phase_results import PhaseResults
+    from headstack.measurement.jobfiles.phases import JobPhase, PhaseJob
 
 Fields = dict[str, Any]
+"""An object of fio's JSON."""
 
 PERCENTILES = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5, 99.9, 99.95, 99.99)
 """Those of fio where a job names none."""
 ETA_UNKNOWN = 2**31 - 1
-"""What fio prints of a job that is over."""
+"""The time left that fio prints of a job that is over."""
 
 NS_BUCKETS = (2, 4, 10, 20, 50, 100, 250, 500, 750, 1000)
 MS_BUCKETS = (*NS_BUCKETS, 2000)
@@ -45,7 +47,7 @@ EIO = 5
 """The error number of failed requests; the notes of the result name each error."""
 
 VERIFYING = " (verify)"
-"""What stands behind a job's name in that of the stream of the reads which verified what it wrote."""
+"""The suffix of a stream's name that marks the reads which verified the writes of the job."""
 
 GROUP_BITS = 6
 """fio's histogram has 2^6 bins for each power of two (``FIO_IO_U_PLAT_BITS``),"""
@@ -67,7 +69,7 @@ def fio_json(results: PhaseResults, plus: bool) -> Fields:
 
 
 def head(file: JobFile) -> Fields:
-    """What stands before the jobs."""
+    """The fields before the jobs."""
     now = time.time()
     document: Fields = {
         "fio version": f"fio-3.33 (headstack {_native.version()})",
@@ -91,7 +93,7 @@ def bin_index(ns: int) -> int:
 
 
 def bin_middle_ns(index: int) -> int:
-    """What fio prints for a bin: its middle."""
+    """The value that fio prints for a bin: its middle, in ns."""
     if index < 2 << GROUP_BITS:
         return index
     error_bits = (index >> GROUP_BITS) - 1
@@ -104,7 +106,7 @@ def _stated(options: Iterable[tuple[str, str]]) -> Fields:
     return {name: value for name, value in options if value or name not in FLAGS}
 
 
-def is_loop(phase: Mapping[str, Any]) -> bool:
+def is_loop(phase: JobPhase) -> bool:
     """Whether a phase is one more loop of the phase before it, whose jobs fio reports as one."""
     return bool(phase.get("loops_previous"))
 
@@ -130,7 +132,7 @@ def loops_before(results: PhaseResults, run: int) -> int:
     return sum(is_loop(outcome.phase) for outcome in results.outcomes[:run])
 
 
-def streams_of(phase: Mapping[str, Any], result: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+def streams_of(phase: JobPhase, result: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     """The streams of a phase; of one job alone, a result has none."""
     names = _native.phase_stream_names(phase)
     return result["streams"] or [{"name": names[0][0], "kinds": result["kinds"], "facts": []}]
@@ -138,7 +140,7 @@ def streams_of(phase: Mapping[str, Any], result: Mapping[str, Any]) -> Sequence[
 
 def entries_of(
     file: JobFile,
-    phase: Mapping[str, Any],
+    phase: JobPhase,
     run: int,
     elapsed_s: float,
     streams: Sequence[Mapping[str, Any]],
@@ -211,7 +213,7 @@ class Entry:
 
     def __init__(
         self,
-        job: Mapping[str, Any],
+        job: PhaseJob,
         shared: Mapping[str, str],
         stream: Mapping[str, Any],
         result: Mapping[str, Any],

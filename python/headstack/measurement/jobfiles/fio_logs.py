@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -12,7 +12,8 @@ from typing import IO, TYPE_CHECKING
 from headstack.io.atomic_files import write_all
 
 if TYPE_CHECKING:
-    from headstack.measurement.jobfiles.job_file import JobFile, Phase
+    from headstack.measurement.jobfiles.job_file import JobFile
+    from headstack.measurement.jobfiles.phases import JobPhase, PhaseJob
 
 Row = tuple[int, str, int, int, int, int, bool, int]
 """A request: job, kind, offset, length, when it was due, response, whether it failed, how long handing it over took."""
@@ -21,12 +22,12 @@ DIRECTIONS = {"read": 0, "write": 1, "trim": 2}
 """Flushes are in no log."""
 
 MEASURES = {"write_lat_log": ("lat", "slat", "clat"), "write_bw_log": ("bw",), "write_iops_log": ("iops",)}
-"""What each option writes."""
+"""The logs that each option writes."""
 
 
-def options_of(file: JobFile, job: Mapping[str, object]) -> dict[str, str]:
-    """What holds for a job, as written."""
-    return {**file.options, **dict(job["as_written"])}  # type: ignore[call-overload]
+def options_of(file: JobFile, job: PhaseJob) -> dict[str, str]:
+    """The options of a job as written, those of all jobs of the file among them."""
+    return {**file.options, **dict(job["as_written"])}
 
 
 @dataclass
@@ -55,7 +56,7 @@ class Thread:
 class Logs:
     """Logs of all jobs, in the course of the run in a file without a name, and at its end in their places."""
 
-    def __init__(self, file: JobFile, phases: Sequence[Phase]) -> None:
+    def __init__(self, file: JobFile, phases: Sequence[JobPhase]) -> None:
         self._threads: list[list[Thread]] = []
         self._written: dict[str, IO[str]] = {}
         number = 0

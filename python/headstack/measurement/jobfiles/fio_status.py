@@ -6,15 +6,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headstack import _native
 from headstack.measurement.jobfiles.fio_json import bin_index, bin_middle_ns, entries, entries_of, head, is_loop
 
 if TYPE_CHECKING:
+    from headstack.measurement.jobfiles.fio_json import Fields
     from headstack.measurement.jobfiles.fio_logs import Row
-    from headstack.measurement.jobfiles.job_file import JobFile, Phase
+    from headstack.measurement.jobfiles.job_file import JobFile
     from headstack.measurement.jobfiles.phase_results import PhaseResults
+    from headstack.measurement.jobfiles.phases import JobPhase
+    from headstack.measurement.specs import StoredHistogram, StoredKind
 
 KINDS = ("read", "write", "trim", "flush")
 
@@ -40,9 +43,17 @@ class Histogram:
         middle_ns = bin_middle_ns(bin_index(ns))
         self.bins[middle_ns] = self.bins.get(middle_ns, 0) + 1
 
-    def stored(self) -> dict[str, Any]:
-        """As in a result."""
-        return {**vars(self), "bins": sorted(self.bins.items()), "overflow": 0}
+    def stored(self) -> StoredHistogram:
+        """The histogram in the form of results."""
+        return {
+            "count": self.count,
+            "sum_ns": self.sum_ns,
+            "sum_squares_ns2": self.sum_squares_ns2,
+            "min_ns": self.min_ns,
+            "max_ns": self.max_ns,
+            "bins": sorted(self.bins.items()),
+            "overflow": 0,
+        }
 
 
 @dataclass
@@ -56,16 +67,22 @@ class Counted:
     service: Histogram = field(default_factory=Histogram)
     handing_over: Histogram = field(default_factory=Histogram)
 
-    def stored(self) -> dict[str, Any]:
-        """As in a result."""
-        latencies = {name: getattr(self, name).stored() for name in ("response", "service", "handing_over")}
-        return {"count": self.count, "bytes": self.bytes, "errors": self.errors, **latencies}
+    def stored(self) -> StoredKind:
+        """The requests in the form of results."""
+        return {
+            "count": self.count,
+            "bytes": self.bytes,
+            "errors": self.errors,
+            "response": self.response.stored(),
+            "service": self.service.stored(),
+            "handing_over": self.handing_over.stored(),
+        }
 
 
 class Status:
     """Counts the requests of the phase that is under way, and tells every so many seconds."""
 
-    def __init__(self, every_s: float, tell: Callable[[dict[str, Any]], object], plus: bool = False) -> None:
+    def __init__(self, every_s: float, tell: Callable[[Fields], object], plus: bool = False) -> None:
         self._every_s, self._tell, self._plus = every_s, tell, plus
         self._due_s = time.monotonic() + every_s
         self._began_s = time.monotonic()
@@ -76,7 +93,7 @@ class Status:
         self._began_s = time.monotonic()
         self._streams = {}
 
-    def take(self, file: JobFile, phase: Phase, rows: Iterable[Row], so_far: PhaseResults | None) -> None:
+    def take(self, file: JobFile, phase: JobPhase, rows: Iterable[Row], so_far: PhaseResults | None) -> None:
         """Requests of the phase that came back; what is done by phases before it."""
         names = [name for copies in _native.phase_stream_names(phase) for name in copies]
         for name in names:
@@ -98,7 +115,7 @@ class Status:
                 self._due_s += self._every_s
             self._tell(self._document(file, phase, so_far, now_s - self._began_s))
 
-    def _document(self, file: JobFile, phase: Phase, so_far: PhaseResults | None, elapsed_s: float) -> dict[str, Any]:
+    def _document(self, file: JobFile, phase: JobPhase, so_far: PhaseResults | None, elapsed_s: float) -> Fields:
         document = head(file)
         done = (
             []

@@ -4,11 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
-from headstack.measurement.jobfiles.fio_json import MS_BUCKETS, NS_BUCKETS
-
-Fields = dict[str, Any]
+from headstack.measurement.jobfiles.fio_json import MS_BUCKETS, NS_BUCKETS, Fields
 
 PERCENTILES_MAX = 20
 """fio fills up what a job states less."""

@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from headstack import _native
 from headstack._native import InputError
-from headstack.measurement.jobfiles.phases import writes
-
-Phase = dict[str, Any]
-"""A phase of a job file, as the compiled part knows it."""
+from headstack.measurement.jobfiles.phases import ErrorRule, JobFileRead, JobPhase, Remark, TreePhase, writes
 
 
 @dataclass(frozen=True)
 class JobFile:
-    """What a job file asks for: phases one after another, each of them jobs at the same time."""
+    """A job file: phases one after another, each of them jobs at the same time."""
 
     source: str
     """The file, or ``fio`` for arguments of its command line."""
     program: str
     """``fio``, ``icf`` (Iometer) or ``vdbench``."""
-    phases: tuple[Phase, ...]
+    phases: tuple[JobPhase, ...]
     remarks: tuple[str, ...]
-    """What is not done as the file asks, a line each, with the file's line and the option's name."""
+    """Options that are not done as the file asks, a line each, with the file's line and the option's name."""
     options: dict[str, str] = field(default_factory=dict)
-    """What the file states for all of its jobs, as written."""
-    tree_phases: tuple[Phase, ...] = ()
+    """Options of all of its jobs, as written."""
+    tree_phases: tuple[TreePhase, ...] = ()
     """Loads on files in folders, one after another: a file has these or ``phases``."""
 
     @classmethod
@@ -106,8 +102,8 @@ class JobFile:
             for job in phase["jobs"]:
                 if writes(job):
                     raise InputError(f"{self.source}: readonly: job {job['name']} writes or trims; reads are allowed")
-        for phase in self.tree_phases:
-            raise InputError(f"{self.source}: readonly: {phase['name']} uses a tree of files, which is made and marked")
+        for tree in self.tree_phases:
+            raise InputError(f"{self.source}: readonly: {tree['name']} uses a tree of files, which is made and marked")
 
     def going_on(self) -> JobFile:
         """The same, whose jobs all go on after errors.
@@ -116,19 +112,20 @@ class JobFile:
         >>> hs.JobFile.load("job.fio").going_on().phases[0]["jobs"][0]["errors"]["reads_go_on"]
         True
         """
-        rule = {"reads_go_on": True, "writes_go_on": True, "end_all": False}
+        rule: ErrorRule = {"reads_go_on": True, "writes_go_on": True, "end_all": False}
         phases = (phase | {"jobs": [job | {"errors": rule} for job in phase["jobs"]]} for phase in self.phases)
         return replace(self, phases=tuple(phases))
 
     @classmethod
-    def _of(cls, source: str, program: str, read: Mapping[str, Any]) -> JobFile:
-        remarks = tuple(_remark(source, remark) for remark in read["remarks"])
+    def _of(cls, source: str, program: str, read: JobFileRead) -> JobFile:
+        remarks = tuple(remark_line(source, remark) for remark in read["remarks"])
         trees = tuple(read.get("tree_phases", ()))
         if not read["phases"] and not trees:
             raise InputError(f"{source}: there is no job in it")
         return cls(source, program, tuple(read["phases"]), remarks, dict(read["global"]), trees)
 
 
-def _remark(source: str, remark: dict[str, Any]) -> str:
+def remark_line(source: str, remark: Remark) -> str:
+    """A remark as a line, with the file's line and the option's name."""
     place = f"{source}:{remark['line']}" if remark["line"] else source
     return f"{place}: {remark['option']}: {remark['message']}"

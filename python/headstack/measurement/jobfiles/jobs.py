@@ -11,18 +11,21 @@ from typing import Any, Unpack
 
 from headstack import _native
 from headstack._native import InputError, RunError
-from headstack.catalogue.options import OPTIONS, applied
+from headstack.catalogue.options import OPTIONS, Spec, applied
 from headstack.io.atomic_files import write_text
 from headstack.io.json_text import page_of
 from headstack.measurement.access import Access
+from headstack.measurement.access import Progress as Hears
 from headstack.measurement.jobfiles import fio_json as documents
 from headstack.measurement.jobfiles.fio_logs import Logs
 from headstack.measurement.jobfiles.fio_status import Status
-from headstack.measurement.jobfiles.job_file import JobFile, Phase, _remark
+from headstack.measurement.jobfiles.job_file import JobFile, remark_line
 from headstack.measurement.jobfiles.outcome import Outcome
 from headstack.measurement.jobfiles.phase_results import PhaseResults
+from headstack.measurement.jobfiles.phases import JobPhase, PhaseDemand, PhaseSpec
 from headstack.measurement.jobfiles.targets import Disks, Places, called, names_of, on_targets
 from headstack.measurement.measurement import BY_HAND
+from headstack.measurement.specs import ProgressReport, TargetDescription
 from headstack.results.results import Results
 from headstack.simulation.runs import Options, Progress, System, changed, check, first_spec, labels_of, loaded, texts
 
@@ -42,7 +45,7 @@ def told_of(file: JobFile) -> Iterator[None]:
 class JobResults(PhaseResults):
     """Results of job files: a run for each phase, whose streams are the jobs, or their groups."""
 
-    def fio_json(self, plus: bool = False) -> dict[str, Any]:
+    def fio_json(self, plus: bool = False) -> documents.Fields:
         """The document that ``fio --output-format=json`` prints; with ``plus`` that of ``json+``.
 
         >>> _ = Path("job.fio").write_text("[reads]\\nrw=randread\\nsize=64M\\nnumber_ios=100\\n")
@@ -76,7 +79,7 @@ def measure_jobs(
     overwrite: bool = False,
     seed: int = 1,
     interval: str | None = None,
-    progress: Callable[[dict[str, Any]], object] | None = None,
+    progress: Hears | None = None,
 ) -> JobResults:
     """Carries out a job file on files and block devices, phase after phase.
 
@@ -105,7 +108,7 @@ def measure_file(
     targets: Sequence[str],
     access: Access,
     options: dict[str, str],
-    progress: Callable[[dict[str, Any]], object] | None,
+    progress: Hears | None,
     status: Status | None = None,
     keep: Callable[[Results], object] | None = None,
 ) -> JobResults:
@@ -117,14 +120,15 @@ def measure_file(
     varied = applied({"seed": 1, "interval_ns": None}, options)
     places = Places(on_targets(file, targets), access)
     opened = _native.Targets(places.asked)
-    described = opened.described()
-    asked = [
+    described: list[TargetDescription] = opened.described()
+    asked: list[PhaseSpec] = [
         {
             "system_name": called(names_of([phase])),
             "phase": phase,
             "targets": places.of_phase(phase),
             "null_service_ns": places.null_service_ns,
-            **varied,
+            "seed": varied["seed"],
+            "interval_ns": varied["interval_ns"],
             "times_handing_over": file.program == "fio",
             "labels": [],
         }
@@ -139,7 +143,7 @@ def measure_file(
     logs = Logs(file, places.phases)
     log = _native.RequestLog() if logs.are_wanted or status is not None else None
 
-    def heard(index: int, phase: Phase) -> None:
+    def heard(index: int, phase: JobPhase) -> None:
         if log is None:
             return
         rows = log.take()
@@ -148,11 +152,11 @@ def measure_file(
         if status is not None:
             status.take(file, phase, rows, course.results() if course.native is not None else None)
 
-    def carry_out(index: int, phase: Phase) -> _native.Results:
+    def carry_out(index: int, phase: JobPhase) -> _native.Results:
         # Jobs of a curve's point that have no share of its rate are left out, and their targets with them.
-        changed = asked[index] | {"phase": phase, "targets": places.of_phase(phase)}
+        changed: PhaseSpec = asked[index] | {"phase": phase, "targets": places.of_phase(phase)}
 
-        def tell(now: dict[str, Any]) -> object:
+        def tell(now: ProgressReport) -> object:
             heard(index, phase)
             return progress(now | {"run": index, "runs": len(asked)}) if progress is not None else None
 
@@ -189,9 +193,9 @@ class Course:
     outcomes: list[Outcome] = field(default_factory=list)
     stopped: str | None = None
     reached: dict[int, list[float]] = field(default_factory=dict)
-    """What each job of a phase has reached, in requests a second, by the phase's place in the file."""
+    """The rate of each job of a phase, in requests a second, by the phase's place in the file."""
 
-    def follow(self, phases: Sequence[Phase], carry_out: Callable[[int, Phase], _native.Results]) -> None:
+    def follow(self, phases: Sequence[JobPhase], carry_out: Callable[[int, JobPhase], _native.Results]) -> None:
         """Carries out phases; what an error or an interruption finds done is kept."""
         began_s = time.monotonic()
         for index, phase in enumerate(phases):
@@ -216,21 +220,22 @@ class Course:
             row = results[0]
             if row["ended_early"] is not None:
                 return
-            limit_ns = (phases[index].get("curve_point") or {}).get("stop_response_ns")
+            point = phases[index].get("curve_point")
+            limit_ns = None if point is None else point["stop_response_ns"]
             if limit_ns is not None and row["mean_ms"] > limit_ns / 1e6:
                 return
 
-    def _with_rates(self, phase: Phase) -> Phase:
+    def _with_rates(self, phase: JobPhase) -> JobPhase:
         """A point of a curve, with rates by what the phase without a limit has reached."""
         point = phase.get("curve_point")
         if point is None:
             return phase
         reached = self.reached.get(point["max_phase"], [])
-        with_rates: Phase = _native.phase_at_observed(phase, reached)
+        with_rates: JobPhase = _native.phase_at_observed(phase, reached)
         return with_rates
 
     def results(self) -> JobResults:
-        """What was carried out."""
+        """The results of the phases that were carried out."""
         if self.native is None:
             raise InputError(f"{self.file.source}: there is nothing in it that could be carried out")
         results = JobResults(self.native, (), self.file, self.outcomes)
@@ -238,8 +243,8 @@ class Course:
         return results
 
 
-def _rates(phase: Phase, results: _native.Results) -> list[float]:
-    """What each job of a phase has reached, in requests a second; jobs that are one stream share evenly."""
+def _rates(phase: JobPhase, results: _native.Results) -> list[float]:
+    """The rate of each job of a phase, in requests a second; jobs that are one stream share evenly."""
     names = _native.phase_stream_names(phase)
     streams = {stream["stream"]: stream["iops"] or 0.0 for stream in results.streams_of(0)}
     if not streams:
@@ -301,16 +306,18 @@ def _simulated(file: JobFile, system: Any, chosen: dict[str, str], progress: Pro
     """The phases on one system: all at once, unless some depend on what others reach."""
     remarks: list[str] = []
 
-    def specify(phase: Phase) -> dict[str, Any]:
+    def specify(phase: JobPhase) -> Spec:
         spec = first_spec(system, None)
         spec = applied(spec, chosen)
         capacity_bytes = spec["span"][1] if spec["span"] else system.capacity_bytes
         with told_of(file):
-            demand = _native.phase_demand(phase, capacity_bytes)
-        remarks.extend(_remark(file.source, remark) for remark in demand.pop("remarks"))
-        spec["stream_names"] = demand.pop("streams")
+            demand: PhaseDemand = _native.phase_demand(phase, capacity_bytes)
+        remarks.extend(remark_line(file.source, remark) for remark in demand["remarks"])
+        spec["stream_names"] = demand["streams"]
         spec["labels"] = labels_of(spec["system"], chosen)
-        return {**spec, **demand}
+        if "workload" in demand:
+            return {**spec, "workload": demand["workload"]}
+        return {**spec, "scenario": demand["scenario"]}
 
     if any(phase.get("curve_point") for phase in file.phases):
         course = Course(file)

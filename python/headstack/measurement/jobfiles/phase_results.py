@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from headstack import _native
 from headstack.measurement.jobfiles.job_file import JobFile
 from headstack.measurement.jobfiles.outcome import Outcome
+from headstack.measurement.jobfiles.phases import DiskUse
 from headstack.results.columns import SHOWN_STREAMS, Shown
 from headstack.results.results import Results
 
@@ -23,9 +23,9 @@ class PhaseResults(Results):
         self.outcomes = list(outcomes)
         """One for each run."""
         self.remarks: list[str] = list(file.remarks)
-        """What was not done as the file asks, one line each."""
-        self.disks: list[dict[str, Any]] = []
-        """What the disks below real targets did meanwhile: fio's ``disk_util``."""
+        """Options that were not done as the file asks, one line each."""
+        self.disks: list[DiskUse] = []
+        """The use of the disks below real targets meanwhile: fio's ``disk_util``."""
         self.stopped: str | None = None
         """Why phases that follow were not carried out."""
 
@@ -62,9 +62,9 @@ class PhaseResults(Results):
             }
             for name, kinds in by_name.items():
                 # Only fio's files say so; what verifying could not read is judged by itself.
-                rule = rules.get(name, {}) if self.file.program == "fio" else {}
+                rule = rules.get(name) if self.file.program == "fio" else None
                 for kind, counts in kinds.items():
-                    goes_on = rule.get("reads_go_on" if kind == "read" else "writes_go_on", False)
+                    goes_on = rule is not None and rule["reads_go_on" if kind == "read" else "writes_go_on"]
                     failures += 0 if goes_on else counts["errors"]
         return failures
 

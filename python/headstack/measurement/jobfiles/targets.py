@@ -5,19 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headstack._native import InputError
 from headstack.io.values import duration_ns
 from headstack.measurement.access import NULL_BYTES, Access, is_null
+from headstack.measurement.jobfiles.phases import DiskUse, JobPhase, PhaseJob, writes
 from headstack.measurement.measurement import is_export
 
 if TYPE_CHECKING:
-    from headstack.measurement.jobfiles.job_file import JobFile, Phase
-from headstack.measurement.jobfiles.phases import writes
+    from headstack.measurement.jobfiles.job_file import JobFile
+    from headstack.measurement.specs import TargetDescription, TargetSpec
 
 
-def on_targets(file: JobFile, targets: Sequence[str]) -> list[Phase]:
+def on_targets(file: JobFile, targets: Sequence[str]) -> list[JobPhase]:
     """The phases with ``targets`` in place of the file's own names."""
     if not targets:
         nameless = [job["name"] for phase in file.phases for job in phase["jobs"] if not job["targets"]]
@@ -45,13 +46,13 @@ def on_targets(file: JobFile, targets: Sequence[str]) -> list[Phase]:
     return phases
 
 
-def names_of(phases: Iterable[Phase]) -> list[str]:
+def names_of(phases: Iterable[JobPhase]) -> list[str]:
     """The targets that phases name, each once."""
     return list(dict.fromkeys(name for phase in phases for job in phase["jobs"] for name in job["targets"]))
 
 
 def called(paths: Sequence[str]) -> str:
-    """What results call several targets."""
+    """The name of several targets in results."""
     if len(paths) <= 3:
         return ", ".join(paths)
     return f"{paths[0]} and {len(paths) - 1} more"
@@ -60,7 +61,7 @@ def called(paths: Sequence[str]) -> str:
 class Places:
     """The files and devices of a job file, each opened once for each way in which jobs use it."""
 
-    def __init__(self, phases: list[Phase], access: Access) -> None:
+    def __init__(self, phases: list[JobPhase], access: Access) -> None:
         self.phases = phases
         self.access = access
         self.paths = names_of(phases)
@@ -69,21 +70,21 @@ class Places:
             raise InputError(f"{', '.join(sorted(nulls))}: one null target is allowed")
         service = next((path.partition(":")[2] for path in nulls), "")
         self.null_service_ns = duration_ns("null", service) if service else 0
-        self._numbers: dict[tuple[Any, ...], int] = {}
+        self._numbers: dict[tuple[str, ...] | tuple[str, bool, str], int] = {}
         self._unlinked: set[str] = set()
-        self.asked: list[dict[str, Any]] = []
+        self.asked: list[TargetSpec] = []
         jobs = [job for phase in phases for job in phase["jobs"]]
         for job in jobs:
             for path in job["targets"]:
                 self._add(path, job, jobs)
         self._check()
 
-    def _key(self, path: str, job: dict[str, Any]) -> tuple[Any, ...]:
+    def _key(self, path: str, job: PhaseJob) -> tuple[str, ...] | tuple[str, bool, str]:
         if job["engine"] == "null" or is_null(path):
             return (path, "null")
         return (path, job["direct"], job["sync"])
 
-    def _add(self, path: str, job: dict[str, Any], jobs: list[dict[str, Any]]) -> None:
+    def _add(self, path: str, job: PhaseJob, jobs: list[PhaseJob]) -> None:
         key = self._key(path, job)
         if key not in self._numbers:
             self._numbers[key] = len(self.asked)
@@ -112,7 +113,7 @@ class Places:
         if twice is not None:
             raise InputError(f"{twice}: jobs write it in several ways (direct, sync); it is written in one")
 
-    def of_phase(self, phase: Phase) -> list[list[int]]:
+    def of_phase(self, phase: JobPhase) -> list[list[int]]:
         """The numbers of each job's targets."""
         return [[self._numbers[self._key(path, job)] for path in job["targets"]] for job in phase["jobs"]]
 
@@ -124,7 +125,7 @@ class Places:
 
 
 class Disks:
-    """What the kernel counts of the disks below targets."""
+    """The kernel's counts of the disks below targets."""
 
     # Documentation/admin-guide/iostats.rst, in order.
     FIELDS = (
@@ -132,7 +133,7 @@ class Disks:
         "write_ticks", "in_flight", "io_ticks", "in_queue",
     )  # fmt: skip
 
-    def __init__(self, described: Iterable[dict[str, Any]]) -> None:
+    def __init__(self, described: Iterable[TargetDescription]) -> None:
         devices = [target["description"].get("device") for target in described]
         self.names = list(dict.fromkeys(device.get("disk", device["name"]) for device in devices if device))
         self.before = {name: self._counts(name) for name in self.names}
@@ -145,21 +146,24 @@ class Disks:
             # A device that is gone has no counts.
             return {}
 
-    def since(self, elapsed_s: float) -> list[dict[str, Any]]:
-        """What they did since this was made, as in fio's ``disk_util``."""
-        done = []
+    def since(self, elapsed_s: float) -> list[DiskUse]:
+        """Their use since this was made, as in fio's ``disk_util``."""
+        done: list[DiskUse] = []
         for name in self.names:
             counts = {key: value - self.before[name].get(key, 0) for key, value in self._counts(name).items()}
             if counts:
-                shown = (
-                    "read_ios",
-                    "write_ios",
-                    "read_merges",
-                    "write_merges",
-                    "read_ticks",
-                    "write_ticks",
-                    "in_queue",
-                )
                 util = min(100.0, counts["io_ticks"] / max(elapsed_s, 1e-9) / 10)
-                done.append({"name": name} | {key: counts[key] for key in shown} | {"util": round(util, 6)})
+                done.append(
+                    {
+                        "name": name,
+                        "read_ios": counts["read_ios"],
+                        "write_ios": counts["write_ios"],
+                        "read_merges": counts["read_merges"],
+                        "write_merges": counts["write_merges"],
+                        "read_ticks": counts["read_ticks"],
+                        "write_ticks": counts["write_ticks"],
+                        "in_queue": counts["in_queue"],
+                        "util": round(util, 6),
+                    }
+                )
         return done

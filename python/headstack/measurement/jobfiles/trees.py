@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from headstack import _native
 from headstack._native import InputError, RunError
+from headstack.measurement.access import Progress
 from headstack.measurement.jobfiles.job_file import JobFile
+from headstack.measurement.jobfiles.phases import TreePhase
 from headstack.results.results import Results
 
 
@@ -19,7 +20,7 @@ class TreeResults(Results):
         super().__init__(native)
         self.file = file
         self.remarks: list[str] = list(file.remarks)
-        """What was not done as the file asks, one line each."""
+        """Options that were not done as the file asks, one line each."""
 
 
 def measure_files(
@@ -28,7 +29,7 @@ def measure_files(
     *,
     seed: int = 1,
     ledger: str | os.PathLike[str] | None = None,
-    progress: Callable[[dict[str, Any]], object] | None = None,
+    progress: Progress | None = None,
 ) -> TreeResults:
     """Puts the loads of a parameter file of vdbench on trees of files, phase after phase.
 
@@ -62,7 +63,7 @@ def verify_files(
     ledger: str | os.PathLike[str],
     *,
     power_loss: bool = False,
-    progress: Callable[[dict[str, Any]], object] | None = None,
+    progress: Progress | None = None,
 ) -> Results:
     """Judges what ``measure_files`` has left in a folder by the ledger that it kept, whether it ended by itself or was
     killed; with ``power_loss``, what was flushed alone has to be there.
@@ -77,7 +78,7 @@ def verify_files(
     return Results(_native.verify_tree(os.fspath(anchor), ledger, power_loss, progress))
 
 
-def _placed(file: JobFile, anchors: Sequence[str]) -> list[dict[str, Any]]:
+def _placed(file: JobFile, anchors: Sequence[str]) -> list[TreePhase]:
     """The phases, with these anchors in the order in which the file first names its own."""
     if not anchors:
         return list(file.tree_phases)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from headstack._native import InputError
 from headstack.catalogue.array import Array
@@ -21,6 +21,9 @@ MEMBERS = 8
 """Descriptions of a twin's sample that are run beside the best, as many as when twins were scored: their deviation is
 known to a quarter then."""
 
+System: TypeAlias = Mapping[str, object]
+"""A system as a run is pointed at it; it is passed on as a sample has it."""
+
 CLASS_OF = {"disk": "disk", "ssd": "flash", "volume": "volume"}
 
 
@@ -28,13 +31,13 @@ class Described(NamedTuple):
     """How a system is described."""
 
     of_class: str
-    """Of ``calibration.CLASSES``."""
+    """One of ``calibration.CLASSES``."""
     stated_share: float
-    """Of the values that times follow from, the share that is stated and not derived."""
+    """Share of the values that times follow from that is stated and not derived."""
     is_twin: bool = False
     """Whether the description was learnt from the answers of a device."""
-    sample: tuple[dict[str, Any], ...] = ()
-    """Of a twin, other descriptions that explain its answers as well."""
+    sample: tuple[System, ...] = ()
+    """Other descriptions that explain the answers of a twin as well."""
 
     @property
     def mostly(self) -> float:
@@ -48,9 +51,7 @@ class Described(NamedTuple):
         return known.get(self.of_class, ClassScores(self.of_class))
 
 
-def described(
-    system: Drive | Array, changed: Callable[[dict[str, Any]], dict[str, Any]] = lambda system: system
-) -> Described:
+def described(system: Drive | Array, changed: Callable[[Any], System] = lambda system: system) -> Described:
     """How a system is described; its sample is ``changed`` as options change the system itself. Raises ``InputError``
     where a twin's sample cannot be read.
 
@@ -71,7 +72,7 @@ def described(
 
 
 def stated_share(system: Drive | Array) -> float:
-    """Of the values that times follow from, the share that the description states: the rest is derived.
+    """Share of the values that times follow from that the description states; the rest is derived.
 
     >>> from headstack.results.intervals.described import stated_share
     >>> 0.2 < stated_share(hs.Drive.load("cheetah-x15-36lp")) < 0.6
@@ -84,7 +85,7 @@ def stated_share(system: Drive | Array) -> float:
 
 
 @cache
-def _sample(path: Path) -> tuple[dict[str, Any], ...]:
+def _sample(path: Path) -> tuple[System, ...]:
     """The systems of a sample that are run."""
     try:
         told = read_json(path)

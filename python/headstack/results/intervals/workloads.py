@@ -1,10 +1,11 @@
-"""What a run's workload is, as far as the errors of models depend on it."""
+"""The load of a run, as far as the errors of models depend on it."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 from headstack import _native
+from headstack.catalogue.options import Spec
 from headstack.results.intervals.calibration import Load, Refusal
 
 MOSTLY = 80.0
@@ -14,7 +15,7 @@ NEARLY_ALL = 95.0
 """The same where what was measured were reads or writes alone, as with twins."""
 
 
-def load_of(spec: dict[str, Any], row: dict[str, Any], mostly: float = MOSTLY) -> Load | Refusal:
+def load_of(spec: Spec, row: Mapping[str, float | None], mostly: float = MOSTLY) -> Load | Refusal:
     """The load of a run, from its specification and the row of its result; a refusal of what no device was measured
     under. From ``mostly`` percent on, reads or writes are taken for all.
 
@@ -25,8 +26,9 @@ def load_of(spec: dict[str, Any], row: dict[str, Any], mostly: float = MOSTLY) -
     ('read', 4)
     """
     if "replay" in spec:
-        size_bytes = row["mb_per_s"] * 1e6 / row["iops"] if row["iops"] else 0.0
-        return Load("replay", max(1, round(row["mean_depth"])), size_bytes)
+        iops, mb_per_s = row["iops"], row["mb_per_s"]
+        size_bytes = mb_per_s * 1e6 / iops if iops and mb_per_s is not None else 0.0
+        return Load("replay", max(1, round(row["mean_depth"] or 0.0)), size_bytes)
     workload = spec.get("workload", {})
     if "lines" not in workload:
         return Refusal("models were scored under single workloads, not under scenarios and job files")

@@ -21,7 +21,7 @@ from headstack.studies.fits.fitted import Tried, figures_of
 from headstack.studies.fits.found import Fitted
 from headstack.studies.fits.search import Search
 from headstack.studies.grids import specified
-from headstack.studies.study import Study
+from headstack.studies.study import Study, query_of
 
 SETTINGS = 1000
 
@@ -100,7 +100,7 @@ class _Work:
             for number, (key, setting) in enumerate(new.items()):
                 with self._naming(setting, places[number]):
                     tables = tables_of(filled[number][0], [grid[number] for grid in grids])
-                    self._known[key] = tuple(tables.query("sql", filled[number][0].claims[0]["sql"]).dicts())
+                    self._known[key] = tuple(tables.query("sql", query_of(filled[number][0].claims[0])).dicts())
         return [self._known[tuple(one.values())] for one in settings]
 
     def _place(self, folder: str, number: int) -> Path:

@@ -16,6 +16,7 @@ from headstack.studies.files import FILE as STUDY_FILE
 from headstack.studies.files import SHIPPED, check, stated_in, text_of
 from headstack.studies.power import Tolerance
 from headstack.studies.study import Study, table_name, wrong
+from headstack.studies.study_types import DerivedTable, Grid
 
 FILE = "fit.toml"
 FOUND = "found.json"
@@ -64,8 +65,8 @@ class Fit:
     question: str
     summary: str
     unknowns: tuple[Unknown, ...]
-    grids: tuple[dict[str, Any], ...]
-    tables: tuple[dict[str, Any], ...]
+    grids: tuple[Grid, ...]
+    tables: tuple[DerivedTable, ...]
     sql: str
     tolerance: Tolerance
     held_out: tuple[str, ...]

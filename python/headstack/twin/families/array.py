@@ -179,9 +179,9 @@ def _wholes(session: Session, share: tuple[str, ...] = ("reads", "writes", "both
     return [one for one in session.asked if one.test.startswith(tuple(f"whole, {name}" for name in share))]
 
 
-Change = dict[str, Any]
+Change = dict[str, str | float]
 """Values of a member by path, numbers as factors."""
-KNOBS: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
+KNOBS: Final[dict[str, dict[str, tuple[str | float, ...]]]] = {
     "disk": {
         "buffer.write_cache": ("on", "off", "appending", "protected"),
         "buffer.dirty_extents_max": (0.25, 0.5, 1.0, 2.0, 4.0),
@@ -216,7 +216,7 @@ def _written(session: Session, layout: Layout, rows: int, drive: dict[str, Any])
         return {}
 
     @functools.cache
-    def off(items: tuple[tuple[str, Any], ...]) -> float:
+    def off(items: tuple[tuple[str, str | float], ...]) -> float:
         try:
             return _off(assembled(layout, _changed(drive, dict(items)), rows), asked)
         except InputError:

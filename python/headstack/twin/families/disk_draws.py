@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from headstack import _native
 from headstack.catalogue.system import of_text
+from headstack.twin.learnt import System
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,8 @@ ERAS = (
 )
 
 
-def draw(random: np.random.Generator) -> dict[str, Any]:
-    """A disk that nobody has seen, as runs are pointed at one."""
+def draw(random: np.random.Generator) -> System:
+    """A disk that nobody has seen."""
     while True:
         try:
             return perturbed(of_text(_file(random)).system, random)
@@ -131,7 +131,7 @@ def _file(random: np.random.Generator) -> str:
     return "\n".join(lines) + "\n"
 
 
-def perturbed(system: dict[str, Any], random: np.random.Generator) -> dict[str, Any]:
+def perturbed(system: System, random: np.random.Generator) -> System:
     """The same with a firmware, a seek curve and surfaces of its own, which no sheet states."""
     disk = copy.deepcopy(system["drive"]["disk"])
     queue = disk["queue"]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 
 from headstack.catalogue.system import of_text
+from headstack.twin import disk_types
 from headstack.twin.device import Floats
+from headstack.twin.learnt import System
 from headstack.twin.probes.seeks import Distances
 from headstack.twin.probes.tracks import Tracks
 from headstack.twin.probes.zones import Rates
@@ -33,11 +35,38 @@ matter: cylinders are counted so that they hold what tracks hold, whatever their
 LosesTurn = Literal["nowhere", "at cylinders", "at tracks"]
 
 
+class QueueChange(TypedDict, total=False):
+    """Values of a queue."""
+
+    policy: str
+    depth: int
+
+
+class BufferChange(TypedDict, total=False):
+    """Values of a buffer."""
+
+    segments: int
+    segment_sectors: int
+    read_ahead: str
+    read_ahead_max_sectors: int
+    read_ahead_min_sectors: int
+    read_ahead_on_hit: bool
+    keep_passing_sectors: bool
+    read_hits_on_arriving: bool
+    read_hits_on_writes: bool
+    write_cache: str
+    dirty_extents_max: int
+    dirty_sectors_max: int
+    separate_write_segment: bool
+    read_watermark: float
+    write_watermark: float
+
+
 @dataclass(frozen=True)
 class Disk:
     """What is known of a disk; ``system`` makes the description of it."""
 
-    base: dict[str, Any]
+    base: disk_types.Disk
     """A drive of its capacity, speed and rates, otherwise as usual in its years."""
     capacity: int
     tracks: Tracks
@@ -54,15 +83,15 @@ class Disk:
     strength: float = 1.0
     read_ns_per_byte: float = 0.0
     write_ns_per_byte: float = 0.0
-    queue: dict[str, Any] = field(default_factory=dict)
-    """Replaces keys of the base's queue: policy, depth."""
+    queue: QueueChange = field(default_factory=QueueChange)
+    """Replaces keys of the base's queue."""
     on_arrival: bool = False
     """The arm begins with whichever wanted sector comes past first."""
     loses_turn: LosesTurn = "nowhere"
     """Where writes in order miss the beginning of the next track, since the skew is too small for them."""
     host_elevator: str = "fcfs"
     """The order of what waits in the host for the drive."""
-    buffer: dict[str, Any] = field(default_factory=dict)
+    buffer: BufferChange = field(default_factory=BufferChange)
     """Replaces keys of the base's buffer."""
 
     def with_(self, **changes: Any) -> Disk:
@@ -70,7 +99,7 @@ class Disk:
         return replace(self, **changes)
 
     @property
-    def system(self) -> dict[str, Any]:
+    def system(self) -> System:
         """The description, as runs are pointed at one."""
         disk = copy.deepcopy(self.base)
         mechanics = disk["mechanics"]
@@ -82,25 +111,22 @@ class Disk:
         mechanics["read_on_arrival"] = mechanics["write_on_arrival"] = self.on_arrival
         mechanics["head_switch_ns"] = self._next_track_ns(self.loses_turn == "at tracks")
         overheads = disk["overheads"]
-        for key, value in (
-            ("read_miss_ns", self.command_ns),
-            ("write_miss_ns", self.command_ns),
-            ("read_hit_ns", self.read_hit_ns),
-            ("write_hit_ns", self.write_hit_ns),
-        ):
-            overheads[key] = {"after_read": round(value), "after_write": round(value)}
+        overheads["read_miss_ns"] = _after_both(self.command_ns)
+        overheads["write_miss_ns"] = _after_both(self.command_ns)
+        overheads["read_hit_ns"] = _after_both(self.read_hit_ns)
+        overheads["write_hit_ns"] = _after_both(self.write_hit_ns)
         disk["interface"]["read_ns_per_byte"] = self.read_ns_per_byte
         disk["interface"]["write_ns_per_byte"] = self.write_ns_per_byte
-        disk["queue"] |= {
-            "committed": float(np.clip(self.committed, 0, 16)),
-            "rotation_margin_ns": round(max(0.0, self.rotation_margin_ns)),
-            "age_weight": float(np.clip(self.age_weight, 0, 1)),
-            "reordering_strength": float(np.clip(self.strength, 0.02, 1)),
-            **self.queue,
-        }
+        queue = disk["queue"]
+        queue["committed"] = float(np.clip(self.committed, 0, 16))
+        queue["rotation_margin_ns"] = round(max(0.0, self.rotation_margin_ns))
+        queue["age_weight"] = float(np.clip(self.age_weight, 0, 1))
+        queue["reordering_strength"] = float(np.clip(self.strength, 0.02, 1))
+        if "policy" in self.queue:
+            queue["policy"] = self.queue["policy"]
         disk["interface"]["host_elevator"] = self.host_elevator
         if "depth" in self.queue:
-            disk["interface"]["host_tags"] = self.queue["depth"]
+            queue["depth"] = disk["interface"]["host_tags"] = self.queue["depth"]
         disk["buffer"] |= self.buffer
         return {"drive": {"disk": disk}}
 
@@ -114,7 +140,7 @@ class Disk:
         covered_ns = skew_ns - max(0.0, self.write_settle_ns) + (2 if loses_turn else -2) * sector_ns
         return max(1000, round(covered_ns))
 
-    def _zones(self) -> list[dict[str, Any]]:
+    def _zones(self) -> list[disk_types.Zone]:
         """Zones as wide as the places lie apart, of tracks as they are there."""
         pattern = self.base["geometry"]["zones"][0]
         heads = self.base["geometry"]["heads"]
@@ -122,7 +148,8 @@ class Disk:
         middles = (edges[1:] + edges[:-1]) / 2 * SECTOR
         sizes = np.interp(middles, self.tracks.at_bytes, self.tracks.bytes)
         skews = np.interp(middles, self.tracks.at_bytes, self.tracks.skew_turns)
-        zones, first = [], 0
+        zones: list[disk_types.Zone] = []
+        first = 0
         for size, skew, low, high in zip(sizes, skews, edges[:-1], edges[1:], strict=True):
             sectors = max(4, round(size / SECTOR))
             cylinders = max(1, -(-round(high - low) // (sectors * heads)))
@@ -154,6 +181,11 @@ class Disk:
         return points
 
 
+def _after_both(ns: float) -> disk_types.AfterReadWrite:
+    """The same overhead after reads and after writes."""
+    return {"after_read": round(ns), "after_write": round(ns)}
+
+
 def rising(times: Floats) -> Floats:
     """The nearest times that never fall from one distance to the next (pool adjacent violators)."""
     blocks: list[list[float]] = []
@@ -165,7 +197,7 @@ def rising(times: Floats) -> Floats:
     return np.concatenate([np.full(int(count), value) for value, count in blocks])
 
 
-def base_of(capacity: int, rpm: float, rates: Rates) -> dict[str, Any]:
+def base_of(capacity: int, rpm: float, rates: Rates) -> disk_types.Disk:
     """A drive of these figures as usual in the years when disks were as fast."""
     outer, inner = float(rates.bytes_per_s.max()), float(rates.bytes_per_s[-1])
     year = next(year for limit, year in ERAS if outer < limit)
@@ -185,7 +217,7 @@ def base_of(capacity: int, rpm: float, rates: Rates) -> dict[str, Any]:
         f'[buffer]\nsize = "{buffer_kib}KiB"\n'
         f'[interface]\nkind = "{kind}"\nrate = "{rate}"\n'
     )
-    base: dict[str, Any] = of_text(text).system["drive"]["disk"]
+    base: disk_types.Disk = of_text(text).system["drive"]["disk"]
     # The spindle's own figure, to more digits than a sheet has.
     base["mechanics"]["rpm"] = rpm
     return base

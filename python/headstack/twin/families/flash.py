@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final, Literal
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from headstack.twin.probes import (
     write_buffer,
 )
 from headstack.twin.session import OutOfTimeError, Session
+from headstack.twin.ssd_types import Ssd
 
 __all__ = ["HELD_OUT", "draw", "learn", "marks", "probes"]
 
@@ -93,12 +94,14 @@ LONG_PIECE: Final = 1 << 16
 SPARE_TRIES: Final = 5
 LAST_OF_READS: Final = "depth curve, large, 64, found"
 SAMPLES: Final = 20
-SURE: Final = (
-    ("timing", "read_ns", 0.005),
-    ("timing", "program_ns", 0.02),
-    ("controller", "command_ns", 0.01),
-    ("controller", "command_interval_ns", 0.004),
-    ("controller", "write_interval_ns", 0.005),
+SURE_TIMES: Final[tuple[tuple[Literal["read_ns", "program_ns"], float], ...]] = (
+    ("read_ns", 0.005),
+    ("program_ns", 0.02),
+)
+SURE_COMMANDS: Final[tuple[tuple[Literal["command_ns", "command_interval_ns", "write_interval_ns"], float], ...]] = (
+    ("command_ns", 0.01),
+    ("command_interval_ns", 0.004),
+    ("write_interval_ns", 0.005),
 )
 """Values and how sure they are: standard deviations of their logarithms over drives drawn from the priors."""
 
@@ -225,7 +228,7 @@ def _from_reads(session: Session, found: Map, shown: Map, state: str, values: di
             f"{memory * 0.9:.0f}B", f"{memory * 1.1:.0f}B", "share of random reads that read the map first"
         )
     # fmt: off
-    drive: dict[str, Any] = {
+    drive: Ssd = {
         "name": device.name,
         "capacity": {"logical_bytes": device.capacity_bytes // unit * unit, "logical_block_bytes": block,
                      "mapping_unit_bytes": min(unit, page)},
@@ -251,8 +254,14 @@ def _from_reads(session: Session, found: Map, shown: Map, state: str, values: di
         of_map = as_found.miss_ns - 4096 * path.channel_ns
         if of_map < ONE_BIT * sense:
             # The map lies in cells with one bit; how many take writes is another matter.
-            drive["slc_cache"] = {"static_bytes": 0, "dynamic_bytes": 0, "bits_per_cell": BITS, "idle_ns": None}
-            drive["slc_cache"] |= {"read_ns": max(5_000, round(of_map)), "program_ns": PROGRAM_USUAL_NS // 3}
+            drive["slc_cache"] = {
+                "static_bytes": 0,
+                "dynamic_bytes": 0,
+                "bits_per_cell": BITS,
+                "idle_ns": None,
+                "read_ns": max(5_000, round(of_map)),
+                "program_ns": PROGRAM_USUAL_NS // 3,
+            }
     if drive["preconditioned"] and found.row_bytes in LARGE_UNITS:
         # Where nothing else repeats, what lies together is a unit of the map.
         drive["capacity"]["mapping_unit_bytes"] = found.row_bytes
@@ -286,7 +295,7 @@ def _dies(session: Session, shown: Map, values: dict[str, Value]) -> tuple[int, 
     return number, 8
 
 
-def _give_blocks(drive: dict[str, Any], raw_bytes: float) -> None:
+def _give_blocks(drive: Ssd, raw_bytes: float) -> None:
     """So many bytes of flash, in blocks small enough; spare enough for the model."""
     flash = drive["flash"]
     line = flash["channels"] * flash["dies_per_channel"] * flash["planes_per_die"] * flash["page_bytes"]
@@ -400,7 +409,7 @@ def _from_writes(session: Session, system: System, values: dict[str, Value]) -> 
             "what a row of a second fill takes longer, in blocks that take as long to erase as is usual",
         )
     onset = flash_writes.onset_bytes(session)
-    aside = drive["slc_cache"]["static_bytes"] * BITS if "slc_cache" in drive else 0
+    aside: float = drive["slc_cache"]["static_bytes"] * BITS if "slc_cache" in drive else 0
     if drive["filled"] and "slc_cache" in drive:
         # What nobody has written takes room as well, so that all of the cache is beyond it.
         aside = first.cache_bytes * BITS
@@ -415,7 +424,8 @@ def _from_writes(session: Session, system: System, values: dict[str, Value]) -> 
             _, now = flash_writes.like(session, system, "fill")
         if now.cache_bytes < (1 - 2 * SLC_STEP) * first.cache_bytes:
             # Such a spare leaves no room for it: it is set aside.
-            drive["slc_cache"].update(static_bytes=round(first.cache_bytes), dynamic_bytes=0)
+            drive["slc_cache"]["static_bytes"] = round(first.cache_bytes)
+            drive["slc_cache"]["dynamic_bytes"] = 0
             _give_blocks(drive, capacity * 1.02 + aside + (onset or 0.1 * capacity))
             _fit_streams(session, system, first, False)
             _fit_spare(session, system, values)
@@ -472,6 +482,7 @@ def _fit_streams(session: Session, system: System, first: flash_writes.Stream, p
         short = 0
         if "slc_cache" in drive:
             slc = drive["slc_cache"]
+            grows: Literal["dynamic_bytes", "static_bytes"]
             grows = "dynamic_bytes" if slc["dynamic_bytes"] else "static_bytes"
             of_each = blocks // BITS * row
             short = round((first.cache_bytes - now.cache_bytes) / of_each)
@@ -543,13 +554,13 @@ def _where_zero(
     return min(tried, key=lambda one: abs(one[1]))[0], tried
 
 
-def _least_blocks(drive: dict[str, Any]) -> int:
+def _least_blocks(drive: Ssd) -> int:
     trial = copy.deepcopy(drive)
     _give_blocks(trial, 0.0)
     return int(trial["flash"]["blocks_per_plane"])
 
 
-def _spare(drive: dict[str, Any]) -> float:
+def _spare(drive: Ssd) -> float:
     flash = drive["flash"]
     row = flash["planes_per_die"] * flash["page_bytes"]
     raw = flash["channels"] * flash["dies_per_channel"] * row * flash["pages_per_block"] * flash["blocks_per_plane"]
@@ -625,8 +636,11 @@ def _sample(session: Session, system: System, values: dict[str, Value]) -> list[
     for _ in range(SAMPLES):
         other = copy.deepcopy(system)
         drive = ssd(other)
-        for part, key, sure in SURE:
-            drive[part][key] = max(0, round(drive[part][key] * float(np.exp(random.normal(0, sure)))))
+        timing, controller = drive["timing"], drive["controller"]
+        for time, sure in SURE_TIMES:
+            timing[time] = max(0, round(timing[time] * float(np.exp(random.normal(0, sure)))))
+        for command, sure in SURE_COMMANDS:
+            controller[command] = max(0, round(controller[command] * float(np.exp(random.normal(0, sure)))))
         if session.of("steady writes"):
             flash = drive["flash"]
             spare = _spare(drive) * float(np.exp(random.normal(0, 0.03)))

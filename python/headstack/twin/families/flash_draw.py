@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from headstack.catalogue.system import of_text
@@ -46,7 +44,7 @@ def draw(random: np.random.Generator) -> System:
             continue
 
 
-def loaded(text: str) -> dict[str, Any]:
+def loaded(text: str) -> System:
     """The resolved system of a file's text."""
     return dict(of_text(text).system)
 

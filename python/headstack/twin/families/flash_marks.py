@@ -4,7 +4,7 @@ get slower."""
 from __future__ import annotations
 
 import copy
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -26,7 +26,7 @@ def marks(hidden: System, learnt: Learnt) -> dict[str, tuple[float | None, float
 
 
 def _dies(system: System) -> float:
-    flash: dict[str, Any] = ssd(system)["flash"]
+    flash = ssd(system)["flash"]
     return float(flash["channels"] * flash["dies_per_channel"])
 
 

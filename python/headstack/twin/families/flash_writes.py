@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from headstack.twin.device import Answers, SimulatedDevice
 from headstack.twin.learnt import System
 from headstack.twin.probes import slc_cache
 from headstack.twin.session import Asked, Session
+from headstack.twin.ssd_types import Ssd
 
 BUFFER_SHARE: Final = 0.005
 """Of the capacity: what is taken in faster and is less is a buffer, what is more a cache of one bit a cell. Drives have
@@ -197,7 +198,7 @@ def onset_bytes(session: Session) -> float | None:
     return max(knees, key=lambda one: one.before / one.after).bytes if knees else None
 
 
-def ssd(system: System) -> dict[str, Any]:
+def ssd(system: System) -> Ssd:
     """The drive of a description."""
-    drive: dict[str, Any] = system["drive"]["ssd"]
+    drive: Ssd = system["drive"]["ssd"]
     return drive

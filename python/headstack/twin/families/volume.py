@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from headstack.twin.hidden import HeldOut
 from headstack.twin.learnt import Learnt, Residual, System, Value
 from headstack.twin.probes import limits
 from headstack.twin.session import OutOfTimeError, Session
+from headstack.twin.volume_types import Accounting, Burst, Counts, Latency, Limit, Of, Volume
 
 __all__ = ["HELD_OUT", "draw", "learn", "marks", "probes"]
 
@@ -57,8 +58,9 @@ def draw(random: np.random.Generator) -> System:
 
     rate = between(100, 60_000)
 
-    def limit(counts: str, per_s: float, of: str, bursts: float) -> dict[str, Any]:
-        base, burst = round(per_s), None
+    def limit(counts: Counts, per_s: float, of: Of, bursts: float) -> Limit:
+        base = round(per_s)
+        burst: Burst | None = None
         if random.random() < bursts:
             high, base = (
                 (round(per_s * between(1.15, 12)), base)
@@ -71,12 +73,16 @@ def draw(random: np.random.Generator) -> System:
 
     floor = between(1e5, 3e6)
     median = floor * random.uniform(1.2, 3.0)
-    latency = {"floor_ns": round(floor), "median_ns": round(median), "p99_ns": round(median * random.uniform(1.5, 6.0))}
-    ways = ("both",) if random.random() < 0.8 else ("reads", "writes")
+    latency: Latency = {
+        "floor_ns": round(floor),
+        "median_ns": round(median),
+        "p99_ns": round(median * random.uniform(1.5, 6.0)),
+    }
+    ways: tuple[Of, ...] = ("both",) if random.random() < 0.8 else ("reads", "writes")
     unit = (None, 16384, 262144, 262144)[random.integers(4)]
     # Requests of some size have to meet it, or it is none.
     bytes_per_s = rate * between(6 << 10, 0.6 * min(unit or 1 << 18, 1 << 18))
-    volume = {
+    volume: Volume = {
         "name": "hidden",
         "capacity_bytes": int(between(30, 2000)) << 30,
         "block_bytes": 512,
@@ -87,7 +93,11 @@ def draw(random: np.random.Generator) -> System:
         },
         "limits": [limit("requests", rate, way, 0.5) for way in ways] + [limit("bytes", bytes_per_s, "both", 0.3)],
         "read": latency,
-        "write": {key: round(value * 1.1) for key, value in latency.items()},
+        "write": {
+            "floor_ns": round(latency["floor_ns"] * 1.1),
+            "median_ns": round(latency["median_ns"] * 1.1),
+            "p99_ns": round(latency["p99_ns"] * 1.1),
+        },
         "queue_depth": 1024,
     }
     return {"drive": {"volume": volume}}
@@ -96,17 +106,24 @@ def draw(random: np.random.Generator) -> System:
 def marks(hidden: System, learnt: Learnt) -> dict[str, tuple[float | None, float | None]]:
     """Rates, bursts and credits of every limit."""
 
-    def told(system: System) -> dict[tuple[str, str], dict[str, Any]]:
+    def told(system: System) -> dict[tuple[str, str], Limit]:
         return {(one["counts"], one["of"]): one for one in system["drive"]["volume"]["limits"]}
 
-    found, twin = {}, told(learnt.best)
+    found: dict[str, tuple[float | None, float | None]] = {}
+    twin = told(learnt.best)
     for (counts, of), limit in told(hidden).items():
-        other = twin.get((counts, of), {})
-        bursts = limit["burst"] or {}, other.get("burst") or {}
+        other = twin.get((counts, of))
+        burst, others = limit["burst"], None if other is None else other["burst"]
         name = counts if of == "both" else f"{counts} of {of}"
-        found[f"{name} a second"] = (limit["per_s"], other.get("per_s"))
-        found[f"{name} a second in bursts"] = (bursts[0].get("per_s"), bursts[1].get("per_s"))
-        found[f"{name} of credit"] = (bursts[0].get("credits"), bursts[1].get("credits"))
+        found[f"{name} a second"] = (limit["per_s"], None if other is None else other["per_s"])
+        found[f"{name} a second in bursts"] = (
+            None if burst is None else burst["per_s"],
+            None if others is None else others["per_s"],
+        )
+        found[f"{name} of credit"] = (
+            None if burst is None else burst["credits"],
+            None if others is None else others["credits"],
+        )
     return found
 
 
@@ -183,7 +200,7 @@ def _alone(session: Session, kind: str) -> Floats:
     return np.concatenate([one.answers.response_ns for one in session.of(f"alone, {kind}")])
 
 
-def latency(took: Floats) -> dict[str, int]:
+def latency(took: Floats) -> Latency:
     """Floor, median and 99th percentile of answers that are log-normal above a floor: the floor under which
     quantiles of the logarithm lie most nearly on a line."""
     shares = np.linspace(0.005, 0.995, 199)
@@ -198,7 +215,7 @@ def latency(took: Floats) -> dict[str, int]:
     slope, base = np.polyfit(normal, np.log(found - floor), 1)
     median, p99 = (floor + float(np.exp(base + slope * at)) for at in (0.0, 2.3263))
     whole = round(floor), round(max(median, floor + 1)), round(max(p99, median + 2))
-    return dict(zip(("floor_ns", "median_ns", "p99_ns"), whole, strict=True))
+    return {"floor_ns": whole[0], "median_ns": whole[1], "p99_ns": whole[2]}
 
 
 def _normal(shares: Floats) -> Floats:
@@ -238,17 +255,21 @@ def learn(session: Session) -> Learnt:
     writes = latency(_alone(session, "writes")) if session.of("alone, writes") else reads
     for kind, drawn in (("read", reads), ("write", writes)):
         written = kind == "read" or writes is not reads
-        for part, near in (("floor", 0.05), ("median", 0.02), ("p99", 0.06)):
-            ns = drawn[f"{part}_ns"]
+        for part, ns, near in (
+            ("floor", drawn["floor_ns"], 0.05),
+            ("median", drawn["median_ns"], 0.02),
+            ("p99", drawn["p99_ns"], 0.06),
+        ):
             low, high = (f"{ns * (1 + way) / 1000:.6g}us" for way in (-near, near))
             value = Value(low, high, "requests far apart") if written else Value(None, None, NOT_WRITTEN)
             values[f"volume.{kind}.{part}"] = value
-    found = _limits(session, values)
-    volume = {
+    accounting, held = _limits(session, values)
+    volume: Volume = {
         "name": session.device.name,
         "capacity_bytes": session.device.capacity_bytes,
         "block_bytes": session.device.block_bytes,
-        **found,
+        "accounting": accounting,
+        "limits": held,
         "read": reads,
         "write": writes,
         "queue_depth": 1024,
@@ -256,15 +277,15 @@ def learn(session: Session) -> Learnt:
     system: System = {"drive": {"volume": volume}}
     residuals, off = _residuals(session, system)
     why = ""
-    if not found["limits"]:
+    if not held:
         why = f"no limit was found up to {limits.DEPTH} requests at once: it answers as fast as it is asked"
     elif float(np.mean(np.abs(off))) > MISFIT:
         why = f"rates and medians are off by {np.mean(np.abs(off)):.0%} on average: no constant limits answer so"
     return Learnt(system, values, _sample(session, system), residuals, not why, why)
 
 
-def _limits(session: Session, values: dict[str, Value]) -> dict[str, Any]:
-    """Limits and accounting."""
+def _limits(session: Session, values: dict[str, Value]) -> tuple[Accounting, list[Limit]]:
+    """Accounting and limits."""
     small = _saturated(session, "saturated, small")
     most = limits.unlimited_per_s(session)
     sizes = limits.sweep(session)
@@ -274,7 +295,7 @@ def _limits(session: Session, values: dict[str, Value]) -> dict[str, Any]:
     merges = pace > 1.3 * small.before
     if merges:
         unit = unit or _merged(sizes, pace, small.before, most, session.device.block_bytes)
-    found: list[dict[str, Any]] = []
+    found: list[Limit] = []
     if small.after < (1 - BOUND) * most:
         for way in _of(session):
             written = way == "writes" and bool(session.of("saturated, writes"))
@@ -296,7 +317,7 @@ def _limits(session: Session, values: dict[str, Value]) -> dict[str, Any]:
         values["volume.limits"] = Value(
             None, None, "not identifiable: the latencies allow no more at the greatest depth"
         )
-    return {"accounting": {"unit_bytes": unit, "merges": bool(merges), "whole_units": False}, "limits": found}
+    return {"unit_bytes": unit, "merges": bool(merges), "whole_units": False}, found
 
 
 def _begun_with(session: Session, large: Saturated, size: int) -> float:
@@ -321,11 +342,10 @@ def _begun_with(session: Session, large: Saturated, size: int) -> float:
     return most / size
 
 
-def _limit(
-    counts: str, found: Saturated, of: str, each: float, most: float, values: dict[str, Value]
-) -> dict[str, Any]:
+def _limit(counts: Counts, found: Saturated, of: Of, each: float, most: float, values: dict[str, Value]) -> Limit:
     """A limit from a saturation by requests that count as ``each``; ``most`` is what depth and latencies allow."""
-    key, burst = f"volume.limits.{counts}", None
+    key = f"volume.limits.{counts}"
+    burst: Burst | None = None
 
     def within(value: float, near: float) -> tuple[str, str]:
         return f"{value * each * (1 - near):.6g}", f"{value * each * (1 + near):.6g}"
@@ -376,7 +396,7 @@ def _merged(sizes: dict[int, float], pace: float, rate: float, most: float, bloc
     return min((unit for unit in UNITS if unit is not None), key=off)
 
 
-def _of(session: Session) -> tuple[str, ...]:
+def _of(session: Session) -> tuple[Of, ...]:
     """Whether reads and writes have a limit together or one each."""
     rate = _saturated(session, "saturated, small").after
     if all(one.answers.per_s < 1.4 * rate for one in session.of("half of each")):

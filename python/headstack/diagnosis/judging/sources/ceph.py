@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ WHOLE_MS = "ceph's table has whole milliseconds: what is faster than one is not 
 
 
 def rows(paths: list[Path], how: How) -> Iterator[Row]:
-    """What OSDs took to commit, from document to document."""
+    """Latencies of commits of OSDs, from document to document."""
     clock = Clock(paths[0], how)
     host = how.host or stem(paths[0] if len(paths) == 1 else paths[0].parent)
     for block in blocks(paths, how):
@@ -30,13 +30,7 @@ def rows(paths: list[Path], how: How) -> Iterator[Row]:
             if interval is None:
                 continue
             for osd, latency_s in answer.items():
-                yield {
-                    "host": host,
-                    "disk": f"osd.{osd}",
-                    "start_s": interval[0],
-                    "length_s": interval[1],
-                    "latency_s": latency_s,
-                }
+                yield Row(host, f"osd.{osd}", *interval, {"latency_s": latency_s})
 
 
 def _answers(text: str, path: Path, how: How) -> Iterator[dict[str, float | None]]:
@@ -51,8 +45,7 @@ def _answers(text: str, path: Path, how: How) -> Iterator[dict[str, float | None
     for document in _documents(text, path, how):
         # jq -s makes one list of answers.
         for answer in document if isinstance(document, list) else [document]:
-            infos = _infos(answer, path)
-            yield {str(osd["id"]): _latency_s(osd.get("perf_stats", {})) for osd in infos}
+            yield _latencies(answer, path)
 
 
 def _documents(text: str, path: Path, how: How) -> Iterator[Any]:
@@ -69,16 +62,16 @@ def _documents(text: str, path: Path, how: How) -> Iterator[Any]:
         yield document
 
 
-def _infos(document: Any, path: Path) -> list[dict[str, Any]]:
-    """The OSDs, which older releases have at the top."""
+def _latencies(document: Any, path: Path) -> dict[str, float | None]:
+    """The latencies of OSDs in seconds, by their numbers; older releases have the OSDs at the top."""
     stats = document.get("osdstats", document) if isinstance(document, dict) else {}
     found = stats.get("osd_perf_infos")
     if not isinstance(found, list):
         raise InputError(f"{path}: osd_perf_infos is missing; ceph osd perf -f json writes it")
-    return found
+    return {str(osd["id"]): _latency_s(osd.get("perf_stats", {})) for osd in found}
 
 
-def _latency_s(stats: dict[str, Any]) -> float | None:
+def _latency_s(stats: Mapping[str, float]) -> float | None:
     """Nanoseconds where there are any: milliseconds are whole."""
     if "commit_latency_ns" in stats:
         return float(stats["commit_latency_ns"]) * 1e-9

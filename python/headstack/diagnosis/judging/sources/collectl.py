@@ -42,7 +42,7 @@ SHOWN = {
 
 
 def rows(paths: list[Path], how: How) -> Iterator[Row]:
-    """What disks did, from one time to the next."""
+    """Rows of disks, from one time to the next."""
     (path,) = paths
     clock, host, times = Clock(path, how), how.host or stem(path), Times(how.zone)
     how.remarks[DROPPED] = 1
@@ -75,12 +75,11 @@ def _block(
     start_s, length_s = interval
     for disk in judged(disks, how):
         fields = disks[disk]
-        row: Row = {"host": host, "disk": disk, "start_s": start_s, "length_s": length_s}
-        row |= {column: fields[key] * unit * length_s for key, column, unit in RATES if key in fields}
-        row |= {column: fields[key] * unit for key, column, unit in MEANS if key in fields}
-        if "busy" in row:
-            row["busy"] = min(1.0, row["busy"])
-        yield row
+        found = {column: fields[key] * unit * length_s for key, column, unit in RATES if key in fields}
+        found |= {column: fields[key] * unit for key, column, unit in MEANS if key in fields}
+        if "busy" in found:
+            found["busy"] = min(1.0, found["busy"])
+        yield Row(host, disk, start_s, length_s, found)
 
 
 def _lines(

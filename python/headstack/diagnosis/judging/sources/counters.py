@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from headstack.diagnosis.judging.sources.files import How, Row
 
 SECTOR_BYTES = 512
-"""Of the kernel's counters, whatever the disk's own are."""
+"""The unit of the kernel's counters, regardless of the disk's sectors."""
 
 COUNTS = ("reads", "read_bytes", "writes", "write_bytes", "flushes")
 TIMES = ("read_s", "write_s", "busy_s", "waited_s", "flush_s")
@@ -49,7 +49,7 @@ def judged(names: Iterable[str], how: How) -> list[str]:
 
 
 class Differences:
-    """What disks did between one reading of their counters and the next."""
+    """Differences between one reading of the counters of disks and the next."""
 
     def __init__(self, how: How, wraps: bool) -> None:
         self.how, self.wraps = how, wraps
@@ -79,20 +79,20 @@ class Differences:
         if any(by < 0 for by in grown.values()):
             self.how.remarks["intervals dropped: counters began anew"] += 1
             return None
-        return {"host": host, "disk": disk, "start_s": before[0], "length_s": length_s} | _row(grown, length_s)
+        return Row(host, disk, before[0], length_s, _figures(grown, length_s))
 
 
-def _row(grown: Mapping[str, float], length_s: float) -> Row:
-    row: Row = {name: grown[name] for name in COUNTS if name in grown}
+def _figures(grown: Mapping[str, float], length_s: float) -> dict[str, float]:
+    found = {name: grown[name] for name in COUNTS if name in grown}
     for count, spent, latency in (
         ("reads", "read_s", "read_latency_s"),
         ("writes", "write_s", "write_latency_s"),
         ("flushes", "flush_s", "flush_latency_s"),
     ):
         if grown.get(count) and spent in grown:
-            row[latency] = grown[spent] / grown[count]
+            found[latency] = grown[spent] / grown[count]
     if "waited_s" in grown:
-        row["in_flight"] = grown["waited_s"] / length_s
+        found["in_flight"] = grown["waited_s"] / length_s
     if "busy_s" in grown:
-        row["busy"] = min(1.0, grown["busy_s"] / length_s)
-    return row
+        found["busy"] = min(1.0, grown["busy_s"] / length_s)
+    return found

@@ -7,18 +7,15 @@ import gzip
 import json
 import lzma
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from pathlib import Path
-from typing import IO, Any, TypeAlias, cast
+from typing import IO, Any, cast
 
 from headstack._native import InputError
 from headstack.diagnosis.judging.sources.times import Times
 from headstack.io.encodings import encoding_of
-
-Row: TypeAlias = dict[str, Any]
-"""A row of observations, by the columns that it has."""
 
 HEAD_BYTES = 1 << 16
 """So much of a file tells what it is."""
@@ -28,12 +25,31 @@ LARGEST = 1 << 26
 COMPRESSED: dict[bytes, Callable[..., Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
 
 
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The work of a disk in an interval."""
+
+    host: str
+    disk: str
+    start_s: float
+    """Seconds since 1970."""
+    length_s: float
+    figures: Mapping[str, float | None]
+    """By the columns of observations, as far as its source has them."""
+    model: str | None = None
+
+    def cells(self) -> dict[str, str | float | None]:
+        """All of it by the columns of observations."""
+        named = {"host": self.host, "disk": self.disk, "model": self.model}
+        return {**named, "start_s": self.start_s, "length_s": self.length_s, **self.figures}
+
+
 @dataclass
 class How:
     """What is told of files that they do not say themselves, and what is found out about them on the way."""
 
     zone: tzinfo | None = None
-    """Of local times."""
+    """The zone of local times."""
     every_s: float | None = None
     """Between blocks without times."""
     host: str | None = None
@@ -42,7 +58,7 @@ class How:
     """The last of the counters of each disk, host and disk joined by a tab: time and counts. From run to run these are
     kept, so that the time between is an interval, too."""
     remarks: Counter[str] = field(default_factory=Counter)
-    """What has to be known of what was read, and how often it was so."""
+    """Remarks on the data that was read, and how often each applies."""
 
     def caveats(self) -> list[str]:
         """The remarks as sentences."""
@@ -51,7 +67,7 @@ class How:
 
 @dataclass(frozen=True)
 class Block:
-    """What was written at one time."""
+    """The lines that were written at one time."""
 
     time_s: float | None
     lines: list[str]

@@ -93,21 +93,21 @@ def parts(inputs: Iterable[str], how: How, columns: Mapping[str, str] | None = N
     assert kind is not None
     if kind.is_split:
         groups = [(kind, [path for _, paths in groups for path in paths])]
-    merged = heapq.merge(*(kind.rows(paths, how) for _, paths in groups), key=lambda row: row["start_s"])
+    merged = heapq.merge(*(kind.rows(paths, how) for _, paths in groups), key=lambda row: row.start_s)
     yield from in_parts(merged, kind.name, how, kind.caveats)
 
 
 def in_parts(rows: Iterable[Row], source: str, how: How, caveats: tuple[str, ...] = ()) -> Iterator[Observations]:
     """Observations of rows that come in order of time, so many at once, cut where a stretch of time ends."""
-    held: list[Row] = []
+    held: list[dict[str, str | float | None]] = []
     place = 0.0
     for row in rows:
-        at = row["start_s"] // STRETCH_S
+        at = row.start_s // STRETCH_S
         if len(held) >= PART_ROWS // 10 and at > place:
             yield observed(held, source, (*caveats, *how.caveats()))
             held = []
         place = max(place, at)
-        held.append(row)
+        held.append(row.cells())
     if held:
         yield observed(held, source, (*caveats, *how.caveats()))
 

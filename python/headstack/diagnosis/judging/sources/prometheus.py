@@ -11,9 +11,9 @@ import urllib.parse
 import urllib.request
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from headstack._native import InputError
 from headstack.diagnosis.judging.sources.counters import Differences, judged
@@ -85,7 +85,7 @@ class Server:
         return Server(urllib.parse.urlunsplit(parts._replace(netloc=place)).rstrip("/"), authorization, tls)
 
     def get(self, path: str, asked_for: Mapping[str, str], patience_s: float) -> Any:
-        """What it answers as JSON. Raises ``InputError``."""
+        """Its answer as JSON. Raises ``InputError``."""
         place = f"{self.url}{path}"
         request = urllib.request.Request(f"{place}?{urllib.parse.urlencode(asked_for)}")
         if self.authorization is not None:
@@ -116,6 +116,15 @@ def _token(path: str) -> str:
     return token
 
 
+class Series(TypedDict):
+    """One series of the answer to a range query."""
+
+    metric: dict[str, str]
+    """Its labels; ``__name__`` is the name of the metric."""
+    values: list[tuple[float, str]]
+    """Seconds since 1970, and the value as text."""
+
+
 class Machines:
     """What is read of disks and their counters, told apart by instance and device."""
 
@@ -127,7 +136,7 @@ class Machines:
         self.serials: dict[tuple[str, str], str] = {}
 
     def known(self, host: str, labels: Mapping[str, str]) -> None:
-        """What a disk says of itself."""
+        """Takes in the model and serial number of a disk."""
         key = host, labels.get("device", "")
         if labels.get("model"):
             self.models[key] = labels["model"]
@@ -139,11 +148,11 @@ class Machines:
         key = host, device
         disk = self.serials.get(key, device)
         row = self.differences.row(host, disk, time_s, counts)
-        return None if row is None else row | {"model": self.models.get(key)}
+        return None if row is None else replace(row, model=self.models.get(key))
 
 
 def scrapes(paths: list[Path], how: How) -> Iterator[Row]:
-    """What disks did between scrapes of a node_exporter, whose own clock is in them."""
+    """Rows of disks between scrapes of a node_exporter, which have its own clock."""
     machines, clock = Machines(how), Clock(paths[0], how)
     named = how.host or stem(paths[0] if len(paths) == 1 else paths[0].parent)
     for block in blocks(paths, how):
@@ -184,8 +193,8 @@ def _labels(text: str) -> dict[str, str]:
 
 
 def ranges(paths: list[Path], how: How) -> Iterator[Row]:
-    """What disks did, by range queries that were kept: one of every metric, or a file for each."""
-    series: list[dict[str, Any]] = []
+    """Rows of disks by stored range queries: one of every metric, or a file for each."""
+    series: list[Series] = []
     for path in paths:
         with opened(path) as stream:
             try:
@@ -201,7 +210,7 @@ def ranges(paths: list[Path], how: How) -> Iterator[Row]:
 def rows_of_server(
     server: Server, matchers: str, from_s: float, to_s: float, step_s: float, how: How, patience_s: float = PATIENCE_S
 ) -> Iterator[Row]:
-    """What disks did, as a server knows it, window by window. Raises ``InputError`` where it does not answer."""
+    """Rows of disks from a server, window by window. Raises ``InputError`` where it does not answer."""
     machines = Machines(how)
     chosen = "|".join([*COUNTERS, INFO])
     query = f'{{__name__=~"{chosen}"{"," if matchers else ""}{matchers}}}'
@@ -218,18 +227,18 @@ def rows_of_server(
         raise InputError(f"{server.url}: has no node_disk_ metrics of that time that match {{{matchers}}}")
 
 
-def _series(document: Any, where: str) -> list[dict[str, Any]]:
+def _series(document: Any, where: str) -> list[Series]:
     if not isinstance(document, dict) or document.get("status") == "error":
         told = document.get("error", "no reason") if isinstance(document, dict) else "not an object"
         raise InputError(f"{where}: Prometheus refused the query: {told}")
     data = document.get("data", document)
     if data.get("resultType") != "matrix":
         raise InputError(f"{where}: resultType is {data.get('resultType')!r}; allowed: matrix, of a range query")
-    found: list[dict[str, Any]] = data["result"]
+    found: list[Series] = data["result"]
     return found
 
 
-def _rows(series: Iterable[Mapping[str, Any]], machines: Machines, where: str) -> Iterator[Row]:
+def _rows(series: Iterable[Series], machines: Machines, where: str) -> Iterator[Row]:
     """The rows of series, in order of time."""
     counts: dict[float, dict[tuple[str, str], dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
     seen: dict[str, set[str]] = defaultdict(set)

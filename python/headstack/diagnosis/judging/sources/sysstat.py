@@ -1,4 +1,4 @@
-"""What sysstat writes: ``iostat -x`` as JSON and as text, and ``sadf -j -- -d``."""
+"""The output of sysstat: ``iostat -x`` as JSON and as text, and ``sadf -j -- -d``."""
 
 from __future__ import annotations
 
@@ -145,19 +145,19 @@ def _block(
 
 
 def _row(host: str, disk: str, start_s: float, length_s: float, fields: Mapping[str, Any]) -> Row:
-    row: Row = {"host": host, "disk": disk, "start_s": start_s, "length_s": length_s}
+    found: dict[str, float] = {}
     for key, column, unit in RATES:
         if key in fields:
-            row[column] = float(fields[key]) * unit * length_s
+            found[column] = float(fields[key]) * unit * length_s
     for key, column, unit in MEANS:
         if key in fields:
-            row[column] = float(fields[key]) * unit
-    if "busy" in row:
-        row["busy"] = min(1.0, row["busy"])
-    if "tps" in fields and "reads" not in row and "read_bytes" in row:
+            found[column] = float(fields[key]) * unit
+    if "busy" in found:
+        found["busy"] = min(1.0, found["busy"])
+    if "tps" in fields and "reads" not in found and "read_bytes" in found:
         # sadf tells bytes apart, and the -d short forms too.
-        row["bytes"] = row["read_bytes"] + row.get("write_bytes", 0.0)
-    return row
+        found["bytes"] = found["read_bytes"] + found.get("write_bytes", 0.0)
+    return Row(host, disk, start_s, length_s, found)
 
 
 def _said(header: str, key: str) -> str | None:

@@ -16,13 +16,13 @@ LEAF = re.compile(
     r"/.*|([shv]|xv)d[a-z]+\d*|nvme\d+n\d+(p\d+)?|(ata|scsi|wwn|nvme|usb|virtio|dm-uuid)-.*|(a?da|nda|nvd|vtbd)\d+.*"
     r"|c\d+t.*|dm-\d+|mpath.*|gpt.*|\d{15,}"
 )
-"""What disks are called, with -P and -g too."""
+"""Names of disks, with -P and -g too."""
 WITH_LATENCIES = 11
 NS = 1e-9
 
 
 def rows(paths: list[Path], how: How) -> Iterator[Row]:
-    """What the disks of pools did, block by block. The latency is that of the disk: ``disk_wait``."""
+    """Rows of the disks of pools, block by block. The latency is that of the disk: ``disk_wait``."""
     clock = Clock(paths[0], how)
     host = how.host or stem(paths[0] if len(paths) == 1 else paths[0].parent)
     how.remarks[DROPPED] = 1
@@ -66,11 +66,7 @@ def _block(host: str, start_s: float, length_s: float, lines: list[str], path: P
         left_bytes -= 0 if is_beside else _bytes(alloc, free)
         reads, writes, read_bytes, write_bytes = (_figure(field) for field in fields[3:7])
         read_ns, write_ns = (_figure(field) for field in fields[9:11])
-        yield {
-            "host": host,
-            "disk": name,
-            "start_s": start_s,
-            "length_s": length_s,
+        figures = {
             "reads": _times(reads, length_s),
             "writes": _times(writes, length_s),
             "read_bytes": _times(read_bytes, length_s),
@@ -78,6 +74,7 @@ def _block(host: str, start_s: float, length_s: float, lines: list[str], path: P
             "read_latency_s": _times(read_ns, NS),
             "write_latency_s": _times(write_ns, NS),
         }
+        yield Row(host, name, start_s, length_s, figures)
 
 
 def _bytes(alloc: str, free: str) -> int:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headstack._native import Field, InputError, format_bytes
 from headstack.io.values import choice, duration_ns, percent, size_bytes
@@ -26,12 +26,12 @@ from headstack.results.words import number
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-from headstack.measurement.tests.classic.figures import Score, Test
+from headstack.measurement.tests.classic.figures import Score, ScoreFigures, Test
 
 RUNS, TIME, PAUSE, SIZE = 5, "5s", "5s", "1GiB"
 
 MIX_READ = "70%"
-"""What CrystalDiskMark's mixed tests read where nobody says otherwise."""
+"""The share of reads in CrystalDiskMark's mixed tests, unless another is given."""
 
 KIB = 1 << 10
 
@@ -80,13 +80,17 @@ class Crystal(Outcome):
         """Its name."""
         return "crystal"
 
-    def figures(self) -> dict[str, Any]:
+    def figures(self) -> Mapping[str, object]:
         """``target``, ``profile``, ``used_bytes``, ``left_out``, and the ``scores``, with all runs in MB/s."""
-        scores = [score.figures() | {"all_mb_per_s": score.mb_per_s} for score in self.scores]
-        head = {"target": self.target, "profile": self.profile, "used_bytes": self.used_bytes}
-        return head | {"left_out": self.left_out, "scores": scores}
+        return {
+            "target": self.target,
+            "profile": self.profile,
+            "used_bytes": self.used_bytes,
+            "left_out": self.left_out,
+            "scores": [{**score.figures(), "all_mb_per_s": score.mb_per_s} for score in self.scores],
+        }
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[ScoreFigures]:
         """A row for each test and kind."""
         return [score.figures() for score in self.scores]
 
@@ -188,7 +192,7 @@ def _steps(
         random_percent=100 if test.is_random else 0,
         depth=test.queue * test.threads,
     )
-    prepared = described | {"warm_up": {"requests": 0, "time": f"{time_ns}ns"}}
+    prepared = {**described, "warm_up": {"requests": 0, "time": f"{time_ns}ns"}}
     return [
         Step(
             described if run else prepared,

@@ -1,4 +1,4 @@
-"""What the classic tests count and time: profiles of zones, samples of latency, writes with flushes, scores, LUNs."""
+"""Data of the classic tests: profiles of zones, samples of latency, writes with flushes, scores, LUNs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import Any
+from typing import TypedDict
 
 from headstack.measurement.tests.classic.logged import Logged
 from headstack.measurement.tests.classic.plateaus import Plateau, plateaus
@@ -25,15 +25,28 @@ class Test:
     threads: int
 
 
+class ScoreFigures(TypedDict):
+    """The score of a test: its best run."""
+
+    test: str
+    kind: str
+    mb_per_s: float
+    iops: float
+    latency_us: float | None
+    """The shortest mean response time of a run, which may be another run's."""
+    runs: int
+    worst_mb_per_s: float
+
+
 @dataclass(frozen=True)
 class Score:
-    """What a test came to."""
+    """The runs of a test."""
 
     test: Test
     kind: str
     """``read``, ``write`` or ``mix``."""
     mb_per_s: list[float]
-    """Of each run, in order."""
+    """The rate of each run, in order."""
     mean_ms: list[float]
 
     @property
@@ -41,7 +54,7 @@ class Score:
         """The score: the best run, as CrystalDiskMark has it."""
         return max(self.mb_per_s, default=0.0)
 
-    def figures(self) -> dict[str, Any]:
+    def figures(self) -> ScoreFigures:
         """The best run's rate, and the shortest mean latency, which may be another run's."""
         return {
             "test": self.test.name,
@@ -67,7 +80,7 @@ class Pairs:
     failed: int
 
     def percentile_ms(self, percent: float) -> float | None:
-        """What so many percent of the pairs do not exceed."""
+        """A percentile of the times of pairs."""
         ordered = sorted(self.response_ns)
         return ordered[max(0, math.ceil(percent / 100 * len(ordered)) - 1)] / 1e6 if ordered else None
 
@@ -85,11 +98,36 @@ class Sample:
     failed: bool
 
 
+class LatencyStatistics(TypedDict):
+    """Statistics of all requests of a test; ``None`` where none completed."""
+
+    requests: int
+    failed: int
+    duration_s: float
+    busy_s: float
+    """Time in which there was a request."""
+    min_ms: float | None
+    mean_ms: float | None
+    max_ms: float | None
+    mdev_ms: float | None
+    """Standard deviation, as ping calls it."""
+    p50_ms: float | None
+    p90_ms: float | None
+    p99_ms: float | None
+    p999_ms: float | None
+    iops: float
+    """Requests a second of the whole test, pauses included."""
+    mb_per_s: float
+    busy_iops: float | None
+    """Requests a second of the time in which there was a request."""
+    busy_mb_per_s: float | None
+
+
 POINTS_MAX = 4096
-"""Of the course of a LUN; when there are more, every second one is left out."""
+"""Most points of the course of a LUN; when there are more, every second one is left out."""
 
 POINTS_AT_ONCE = 16
-"""Of what comes back between two looks."""
+"""Most points of the requests that come back between two looks."""
 
 SECTIONS, SECTION_REQUESTS = 100, 16
 """Sections of a LUN for which rates are given; fewer where they had less requests than that, several of which
@@ -163,6 +201,48 @@ class Lun:
         return round(early_ns + min(1.0, share) * (late_ns - early_ns))
 
 
+class Rates(TypedDict):
+    """Rates of a system from its outer to its inner edge; ``None`` without any position."""
+
+    outer: float | None
+    inner: float | None
+    minimum: float | None
+    mean: float | None
+    maximum: float | None
+
+
+class AccessTimes(TypedDict):
+    """Times of random requests; ``None`` without any."""
+
+    mean_ms: float | None
+    p1_ms: float | None
+    p50_ms: float | None
+    p99_ms: float | None
+    max_ms: float | None
+
+
+class Zone(TypedDict):
+    """A zone of a disk, whose positions have one rate."""
+
+    start_bytes: int
+    positions: int
+    mb_per_s: float
+
+
+class ProfileFigures(TypedDict):
+    """Rates in MB/s (10^6 bytes) and Mb/s (10^6 bits), access times and zones of a system."""
+
+    system: str
+    mode: str
+    kind: str
+    start_bytes: int
+    length_bytes: int
+    mb_per_s: Rates
+    megabits_per_s: Rates
+    access: AccessTimes
+    zones: list[Zone]
+
+
 @dataclass(frozen=True)
 class Profile:
     """One system from its outer to its inner edge."""
@@ -188,19 +268,18 @@ class Profile:
         """Zones, where their steps stand out clearly from the noise; none otherwise."""
         return plateaus(self._mb_per_s)
 
-    def figures(self) -> dict[str, Any]:
+    def figures(self) -> ProfileFigures:
         """Rates in MB/s (10^6 bytes) and Mb/s (10^6 bits), access times in milliseconds."""
         rates, times = self._mb_per_s, sorted(ms for _, ms in self.accesses)
-        named = {
-            "outer": rates[0] if rates else None,
-            "inner": rates[-1] if rates else None,
-            "minimum": min(rates, default=None),
-            "mean": fmean(rates) if rates else None,
-            "maximum": max(rates, default=None),
-        }
-        access = {
+
+        def percentile_ms(percent: int) -> float | None:
+            return times[math.ceil(percent / 100 * len(times)) - 1] if times else None
+
+        access: AccessTimes = {
             "mean_ms": fmean(times) if times else None,
-            **{f"p{p}_ms": times[math.ceil(p / 100 * len(times)) - 1] if times else None for p in (1, 50, 99)},
+            "p1_ms": percentile_ms(1),
+            "p50_ms": percentile_ms(50),
+            "p99_ms": percentile_ms(99),
             "max_ms": times[-1] if times else None,
         }
         return {
@@ -209,8 +288,8 @@ class Profile:
             "kind": self.kind,
             "start_bytes": self.start_bytes,
             "length_bytes": self.length_bytes,
-            "mb_per_s": named,
-            "megabits_per_s": {name: None if rate is None else 8 * rate for name, rate in named.items()},
+            "mb_per_s": _named(rates),
+            "megabits_per_s": _named([8 * rate for rate in rates]),
             "access": access,
             "zones": [
                 {
@@ -221,3 +300,13 @@ class Profile:
                 for zone in self.plateaus
             ],
         }
+
+
+def _named(rates: Sequence[float]) -> Rates:
+    return {
+        "outer": rates[0] if rates else None,
+        "inner": rates[-1] if rates else None,
+        "minimum": min(rates, default=None),
+        "mean": fmean(rates) if rates else None,
+        "maximum": max(rates, default=None),
+    }

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from headstack import _native
 from headstack._native import Field, InputError, format_bytes
 from headstack.io.values import duration_ns, size_bytes
 from headstack.measurement.access import Access, Progress
 from headstack.measurement.measurement import Opened, Step
+from headstack.measurement.specs import StoredKind, TargetDescription
 from headstack.measurement.tests.classic.logged import Logged
 from headstack.measurement.tests.classic.outcome import (
     NOTHING_ALLOWED,
@@ -39,14 +40,33 @@ LIMIT = "10ms"
 """For the 99th percentile: etcd's documentation, "Tuning" and the alerts of its mixin (wal_fsync_duration_seconds)."""
 
 SPEED_TOLERANCE = 0.05
-"""Of a turn; spindles keep their speed within 1 %, and stamps of time have noise."""
+"""Tolerance as a share of a turn; spindles keep their speed within 1 %, and stamps of time have noise."""
 
 FASTEST_RPM = 15_000
 """No disk was ever sold that turns faster; where the speed is not known, it is taken for this."""
 
 FILE = "22MiB"
 
-PERCENTILES = (50.0, 90.0, 99.0, 99.9)
+
+class SizeFigures(TypedDict):
+    """Pairs of writes of one size, each with its flush; times are ``None`` where no pair completed."""
+
+    size_bytes: int
+    asked: str
+    """The sizes that were requested, separated by spaces."""
+    pairs: int
+    failed: int
+    pairs_per_s: float | None
+    mean_ms: float | None
+    p50_ms: float | None
+    p90_ms: float | None
+    p99_ms: float | None
+    p999_ms: float | None
+    max_ms: float | None
+    flush_p99_ms: float | None
+    """99th percentile of the flushes alone."""
+    kept: bool
+    """The 99th percentile keeps the limit, and nothing failed."""
 
 
 @dataclass(frozen=True)
@@ -89,12 +109,17 @@ class Fsync(Outcome):
         p99_ms = pairs.percentile_ms(99)
         return p99_ms is not None and p99_ms <= self.limit_ms and not pairs.failed
 
-    def figures(self) -> dict[str, Any]:
+    def figures(self) -> Mapping[str, object]:
         """``limit_ms``, ``kept``, ``warnings``, and for each of the ``sizes`` what ``rows`` has."""
-        head = {"target": self.target, "limit_ms": self.limit_ms, "kept": self.kept, "warnings": self.warnings}
-        return head | {"sizes": self.rows()}
+        return {
+            "target": self.target,
+            "limit_ms": self.limit_ms,
+            "kept": self.kept,
+            "warnings": self.warnings,
+            "sizes": self.rows(),
+        }
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[SizeFigures]:
         """A row for each size: percentiles of write and flush together, and what flushes alone take."""
         return [
             {
@@ -104,7 +129,10 @@ class Fsync(Outcome):
                 "failed": pairs.failed,
                 "pairs_per_s": len(pairs.response_ns) * 1e9 / sum(pairs.response_ns) if pairs.response_ns else None,
                 "mean_ms": sum(pairs.response_ns) / len(pairs.response_ns) / 1e6 if pairs.response_ns else None,
-                **{f"p{percent:g}_ms".replace(".", ""): pairs.percentile_ms(percent) for percent in PERCENTILES},
+                "p50_ms": pairs.percentile_ms(50),
+                "p90_ms": pairs.percentile_ms(90),
+                "p99_ms": pairs.percentile_ms(99),
+                "p999_ms": pairs.percentile_ms(99.9),
                 "max_ms": max(pairs.response_ns, default=0) / 1e6 if pairs.response_ns else None,
                 "flush_p99_ms": pairs.flush_p99_ms,
                 "kept": self._keeps(pairs),
@@ -191,8 +219,8 @@ def _measured(
         log = _native.RequestLog()
         results = opened.measure([step], progress, log=log)
         response_ns, failed = paired(log.take())
-        run = results.whole(0)
-        found.append(Pairs(bytes_, tuple(names), response_ns, _p99_ms(run), failed))
+        p99_ms = _p99_ms(results.whole(0)["kinds"]["flush"])
+        found.append(Pairs(bytes_, tuple(names), response_ns, p99_ms, failed))
         made.append(results)
         if opened.ended is not None:
             break
@@ -215,18 +243,18 @@ def paired(logged: Iterable[Logged]) -> tuple[list[int], int]:
     return response_ns, failed
 
 
-def _p99_ms(run: dict[str, Any]) -> float | None:
-    """Of the flushes alone, which is what monitoring of databases shows."""
-    count, seen = run["kinds"]["flush"]["count"], 0
-    for middle_ns, in_bin in run["kinds"]["flush"]["response"]["bins"]:
+def _p99_ms(flushes: StoredKind) -> float | None:
+    """The 99th percentile of the flushes alone, which is what monitoring of databases shows."""
+    count, seen = flushes["count"], 0
+    for middle_ns, in_bin in flushes["response"]["bins"]:
         seen += in_bin
         if seen >= 0.99 * count:
             return float(middle_ns) / 1e6
     return None
 
 
-def _doubts(described: dict[str, Any], found: list[Pairs], rpm: int | None) -> list[str]:
-    """What speaks against the figures."""
+def _doubts(described: TargetDescription, found: list[Pairs], rpm: int | None) -> list[str]:
+    """Reasons to doubt the figures."""
     doubts = []
     medians = [median for pairs in found if (median := pairs.percentile_ms(50)) is not None]
     # A write that follows the last one passes the head only after a whole revolution.

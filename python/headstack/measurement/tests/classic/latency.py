@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from headstack import _native
 from headstack._native import Field, InputError, format_bytes
 from headstack.io.values import duration_ns, size_bytes
 from headstack.measurement.access import Access
 from headstack.measurement.measurement import Opened, Step
+from headstack.measurement.specs import StoredHistogram, StoredKind
 from headstack.measurement.tests.classic.outcome import (
     NOTHING_ALLOWED,
     Outcome,
@@ -26,7 +27,7 @@ from headstack.results import words
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-from headstack.measurement.tests.classic.figures import Sample
+from headstack.measurement.tests.classic.figures import LatencyStatistics, Sample
 from headstack.measurement.tests.classic.logged import Logged
 
 COUNT, INTERVAL, SIZE, SEQUENTIAL_SIZE = 20, "1s", "4KiB", "256KiB"
@@ -64,6 +65,16 @@ class Samples:
                     self.kept, self._stride = self.kept[1::2], 2 * self._stride
 
 
+class SampleFigures(TypedDict):
+    """A ``Sample`` as a row."""
+
+    number: int
+    at_s: float
+    position_bytes: int
+    ms: float
+    failed: bool
+
+
 @dataclass(frozen=True)
 class Latency(Outcome):
     """Requests one after the other, and their distribution."""
@@ -87,12 +98,8 @@ class Latency(Outcome):
         """Its name."""
         return "latency"
 
-    def figures(self) -> dict[str, Any]:
+    def figures(self) -> Mapping[str, object]:
         """``statistics`` of all requests, their ``histogram``, and the requests one by one as ``samples``."""
-        samples = [
-            {"number": s.number, "at_s": s.at_s, "position_bytes": s.position_bytes, "ms": s.ms, "failed": s.failed}
-            for s in self.samples
-        ]
         return {
             "target": self.target,
             "kind": self.kind,
@@ -100,22 +107,23 @@ class Latency(Outcome):
             "interval_s": self.interval_s,
             "statistics": self.statistics(),
             "histogram": [{"from_ms": low, "to_ms": high, "requests": count} for low, high, count in self.histogram()],
-            "samples": samples,
+            "samples": self.rows(),
         }
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[SampleFigures]:
         """A row for each request."""
-        rows: list[dict[str, Any]] = self.figures()["samples"]
-        return rows
+        return [
+            {"number": s.number, "at_s": s.at_s, "position_bytes": s.position_bytes, "ms": s.ms, "failed": s.failed}
+            for s in self.samples
+        ]
 
-    def statistics(self) -> dict[str, Any]:
+    def statistics(self) -> LatencyStatistics:
         """Requests, how long they took in milliseconds (``mdev_ms`` is the standard deviation, as ping calls it), and
         rates: of the whole test, pauses with it, and of the time in which there was a request."""
         row, histogram = self.results[0], self._response()
         count, busy_s = int(histogram["count"]), int(histogram["sum_ns"]) / 1e9
         mean_ns = int(histogram["sum_ns"]) / count if count else 0.0
         variance = int(histogram["sum_squares_ns2"]) / count - mean_ns**2 if count else 0.0
-        named = {"p50_ms": "p50_ms", "p90_ms": "p90_ms", "p99_ms": "p99_ms", "p999_ms": "p999_ms"}
         return {
             "requests": count,
             "failed": row["errors"],
@@ -125,7 +133,10 @@ class Latency(Outcome):
             "mean_ms": mean_ns / 1e6 if count else None,
             "max_ms": int(histogram["max_ns"]) / 1e6 if count else None,
             "mdev_ms": math.sqrt(max(0.0, variance)) / 1e6 if count else None,
-            **{name: row[column] for name, column in named.items()},
+            "p50_ms": row["p50_ms"],
+            "p90_ms": row["p90_ms"],
+            "p99_ms": row["p99_ms"],
+            "p999_ms": row["p999_ms"],
             "iops": row["iops"],
             "mb_per_s": row["mb_per_s"],
             "busy_iops": count / busy_s if busy_s else None,
@@ -147,12 +158,10 @@ class Latency(Outcome):
         """How long requests take."""
         found = self.statistics()
         told = f"{self.target}: {found['requests']:,} {self.kind}s of {format_bytes(self.size_bytes)}"
-        times = [
-            f"{what} {words.time(found[name])}"
-            for what, name in (("half within", "p50_ms"), ("99 of 100 within", "p99_ms"), ("the longest", "max_ms"))
-            # A percentile takes ten requests beyond it, lest it is the longest by another name.
-            if found[name] is not None and (name != "p99_ms" or found["requests"] >= 1000)
-        ]
+        # A percentile takes ten requests beyond it, lest it is the longest by another name.
+        p99_ms = found["p99_ms"] if found["requests"] >= 1000 else None
+        named = (("half within", found["p50_ms"]), ("99 of 100 within", p99_ms), ("the longest", found["max_ms"]))
+        times = [f"{what} {words.time(ms)}" for what, ms in named if ms is not None]
         return f"{told}, {', '.join(times)}." if times else f"{told}."
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
@@ -166,10 +175,9 @@ class Latency(Outcome):
             path,
         )
 
-    def _response(self) -> dict[str, Any]:
-        run = self.results.whole(0)
-        response: dict[str, Any] = run["kinds"][self.kind]["response"]
-        return response
+    def _response(self) -> StoredHistogram:
+        kind: StoredKind = self.results.whole(0)["kinds"][self.kind]
+        return kind["response"]
 
 
 def latency(
@@ -225,13 +233,15 @@ def _measured(
     write = opened.writing
     bytes_ = whole_blocks(opened, size_bytes("size", size or (SEQUENTIAL_SIZE if sequential else SIZE)))
     kind = "write" if write else "read"
-    form = {"read_percent": 0 if write else 100, "random_percent": 0 if sequential else 100}
+    read, random = 0 if write else 100, 0 if sequential else 100
     name, span = f"single {kind}s", part_of(opened, part)
-    first = opened.measure([Step(requests(name, bytes_, **form), span, seed=seed + 1)])
+    first = opened.measure(
+        [Step(requests(name, bytes_, read_percent=read, random_percent=random), span, seed=seed + 1)]
+    )
     made, samples = first, Samples(each)
     if opened.ended is None:
         log = _native.RequestLog()
-        described = requests(name, bytes_, **form, think_ns=interval_ns)
+        described = requests(name, bytes_, read_percent=read, random_percent=random, think_ns=interval_ns)
         made = opened.measure([Step(described, span, limits, seed=seed)], lambda _: samples.add(log.take()), log=log)
         samples.add(log.take())
     return Latency(made, opened.ended, path, kind, bytes_, interval_ns / 1e9, samples.kept)

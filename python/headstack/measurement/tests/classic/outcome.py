@@ -1,4 +1,4 @@
-"""What the classic tests have in common: the requests they make, and what they hand back."""
+"""Requests and results that the classic tests have in common."""
 
 from __future__ import annotations
 
@@ -25,8 +25,6 @@ from headstack.results.words import words_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
-
-Workloads = dict[str, Any]
 STORED = Stored("test")
 NOTHING_ALLOWED = Access()
 """Reading, past the page cache."""
@@ -43,7 +41,7 @@ def requests(
     flush_every: int = 0,
     warm_up: int = 0,
     count: int | None = None,
-) -> Workloads:
+) -> Mapping[str, Any]:
     """The description of a closed loop of requests of one size; ``count`` of them unless limits say otherwise."""
     line = {"size": f"{size_bytes}B", "read_percent": read_percent, "random_percent": random_percent}
     think = {"fixed": f"{think_ns}ns"} if think_ns else "none"
@@ -55,7 +53,7 @@ def requests(
         "warm_up": {"requests": warm_up},
         "run_length": {"requests": depth if count is None else count},
     }
-    described: Workloads = _native.complete_workload(form)
+    described: Mapping[str, Any] = _native.complete_workload(form)
     return described
 
 
@@ -102,7 +100,7 @@ def at_least(name: str, value: int, least: int) -> int:
 
 @dataclass(frozen=True)
 class Outcome(Tabular):
-    """What a test came to: its figures, and the results of the runs that they are made of."""
+    """The result of a test: its figures, and the results of its runs."""
 
     results: Results
     ended_early: str | None
@@ -118,16 +116,16 @@ class Outcome(Tabular):
         """The name of the test."""
 
     @abstractmethod
-    def figures(self) -> dict[str, Any]:
-        """What the test is about, with units in the names."""
+    def figures(self) -> Mapping[str, object]:
+        """The figures of the test, with units in the names."""
 
     @abstractmethod
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> Sequence[Mapping[str, Any]]:
         """The figures as a table."""
 
     @abstractmethod
     def answer(self) -> str:
-        """What came out, in a sentence with its figures."""
+        """The answer of the test, in a sentence with its figures."""
 
     @abstractmethod
     def plot(self, path: str | os.PathLike[str] | None = None) -> Picture:
@@ -151,7 +149,7 @@ class Outcome(Tabular):
         """An object: ``test``, ``version``, ``ended_early``, the figures of the test, ``runs`` (whole results)."""
         runs = [self.results.whole(run) for run in range(len(self.results))]
         head = STORED.head | {"test": self.test, "version": _native.version(), "ended_early": self.ended_early}
-        return tables.to_json(head | self.figures() | {"runs": runs}, path)
+        return tables.to_json({**head, **self.figures(), "runs": runs}, path)
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """Writes the table of the runs as Parquet."""
@@ -159,7 +157,7 @@ class Outcome(Tabular):
 
 
 def report_of(test: Outcome) -> Report:
-    """What a test has found, as a report."""
+    """The result of a test as a report."""
     rows = test.rows()
     columns = [_words(name) for name in rows[0]] if rows else []
     table = Table("figures", "Figures", columns, [list(row.values()) for row in rows])

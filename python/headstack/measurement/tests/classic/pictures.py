@@ -16,13 +16,11 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any
 
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
 
-    from headstack.measurement.tests.classic.figures import Lun, Pairs, Profile, Sample, Score
-
+from headstack.measurement.tests.classic.figures import LatencyStatistics, Lun, Pairs, Profile, Sample, Score
 
 T = TypeVar("T")
 
@@ -84,7 +82,7 @@ def zones(profiles: Sequence[Profile], by_share: bool, seed: int) -> Figure:
 
 
 def latency(
-    target: str, kind: str, size_bytes: int, samples: Sequence[Sample], numbers: dict[str, Any], seed: int
+    target: str, kind: str, size_bytes: int, samples: Sequence[Sample], numbers: LatencyStatistics, seed: int
 ) -> Figure:
     """Each request over time, and beside it how many took how long, on the same axis."""
     with mpl.rc_context(STYLE):
@@ -106,8 +104,7 @@ def latency(
             low, high = axes.get_ylim()
             edges = [low * (high / low) ** (step / 48) for step in range(49)]
             beside.hist(times, bins=edges, orientation="horizontal", color=COLOURS[0], alpha=0.75)
-        for name, colour in (("p50", COLOURS[2]), ("p99", COLOURS[1])):
-            value = numbers[f"{name}_ms"]
+        for name, value, colour in (("p50", numbers["p50_ms"], COLOURS[2]), ("p99", numbers["p99_ms"], COLOURS[1])):
             if value is not None:
                 for panel in (axes, beside):
                     panel.axhline(value, color=colour, lw=1.1, ls="--", zorder=1)

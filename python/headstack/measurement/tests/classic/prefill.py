@@ -8,15 +8,16 @@ lie interleaved.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from headstack import _native
 from headstack._native import Field, InputError, format_bytes
 from headstack.io.values import choice, size_bytes
 from headstack.measurement.access import Access, Progress
 from headstack.measurement.measurement import Opened, Step
+from headstack.measurement.specs import ProgressReport
 from headstack.measurement.tests.classic.outcome import (
     NOTHING_ALLOWED,
     Outcome,
@@ -36,6 +37,17 @@ from headstack.measurement.tests.classic.figures import Lun
 ORDERS = ("serial", "concurrent")
 
 SIZE, DEPTH = "1MiB", 4
+
+
+class SectionFigures(TypedDict):
+    """A section of a LUN."""
+
+    lun: str
+    position_bytes: int
+    from_s: float | None
+    """When its first write began, after the start."""
+    to_s: float | None
+    mb_per_s: float
 
 
 @dataclass(frozen=True)
@@ -76,11 +88,11 @@ class Prefill(Outcome):
 
     @property
     def mb_per_s(self) -> float | None:
-        """Of all LUNs together."""
+        """Rate of all LUNs together, in 10^6 bytes/s."""
         written = sum(lun.written_bytes for lun in self.luns)
         return written / self.duration_s / 1e6 if self.duration_s else None
 
-    def figures(self) -> dict[str, Any]:
+    def figures(self) -> Mapping[str, object]:
         """``order``, ``complete``, ``mb_per_s`` of all together, and the ``luns``, each with its ``sections``."""
         return {
             "order": self.order,
@@ -103,7 +115,7 @@ class Prefill(Outcome):
             ],
         }
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[SectionFigures]:
         """A row for each hundredth of a LUN: where it begins, when, and its rate."""
         return [
             {
@@ -201,7 +213,7 @@ def _fill(opened: Opened, lun: Lun, wanted_bytes: int, depth: int) -> list[Step]
 
 
 def _rest(opened: Opened, lun: Lun, wanted_bytes: int, _: int) -> list[Step]:
-    """What whole requests leave at the end of a LUN, as one."""
+    """The rest at the end of a LUN that is no whole request, as one request."""
     bytes_ = whole_blocks(opened, wanted_bytes, lun.target)
     rest = lun.length_bytes % bytes_
     if not rest:
@@ -220,7 +232,7 @@ def _filled(opened: Opened, steps: list[tuple[Lun, Step]], progress: Progress | 
         for number, (lun, _) in enumerate(steps):
             lun.add([one for one in logged if one[0] == number])
 
-    def look(now: dict[str, Any]) -> None:
+    def look(now: ProgressReport) -> None:
         follow()
         if progress is not None:
             progress(now)

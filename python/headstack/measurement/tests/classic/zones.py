@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,6 @@ from headstack.measurement.measurement import Opened, Step, is_target
 from headstack.measurement.tests.classic.outcome import (
     NOTHING_ALLOWED,
     Outcome,
-    Workloads,
     at_least,
     joined,
     part_of,
@@ -76,7 +75,7 @@ class Zones(Outcome):
         """The rates from the outer to the inner edge, and the access times by percentile."""
         return zone_figures(self.profiles, self.by_share)
 
-    def figures(self) -> dict[str, Any]:
+    def figures(self) -> Mapping[str, object]:
         """For each system ``mb_per_s``, ``megabits_per_s``, ``access``, ``zones``, and the points themselves."""
         points = [
             {
@@ -85,9 +84,9 @@ class Zones(Outcome):
             }
             for profile in self.profiles
         ]
-        return {"systems": [p.figures() | more for p, more in zip(self.profiles, points, strict=True)]}
+        return {"systems": [{**p.figures(), **more} for p, more in zip(self.profiles, points, strict=True)]}
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[Mapping[str, str | float | None]]:
         """A row for each position: its rate, or the time of one access."""
         return [
             {"system": p.system, "mode": p.mode, "position_bytes": at, "mb_per_s": rate, "access_ms": ms}
@@ -111,7 +110,7 @@ class Zones(Outcome):
 
 @dataclass(frozen=True)
 class _Plan:
-    """Where requests go on one system."""
+    """The places and sizes of requests on one system."""
 
     start_bytes: int
     length_bytes: int
@@ -124,7 +123,7 @@ class _Plan:
     kind: str
 
     @property
-    def transfer(self) -> Workloads:
+    def transfer(self) -> Mapping[str, Any]:
         """Sequential requests through a part."""
         count = self.part_bytes // self.size_bytes - WARM_UP
         percent = 100 if self.kind == "read" else 0
@@ -132,7 +131,7 @@ class _Plan:
         return requests(name, self.size_bytes, read_percent=percent, depth=self.depth, warm_up=WARM_UP, count=count)
 
     @property
-    def access(self) -> Workloads:
+    def access(self) -> Mapping[str, Any]:
         """Random requests one by one over the whole."""
         percent = 100 if self.kind == "read" else 0
         return requests(
@@ -243,13 +242,13 @@ def _simulated(
     system = load_system(name) if part is None else load_system(name).part(part)
     size = system.size
     plan = _planned(name, system.span or (0, size.capacity_bytes), size.sector_bytes, wanted, sizes, write)
-    spec = first_spec(system, Workload(plan.transfer))
+    spec = first_spec(system, Workload(dict(plan.transfer)))
     specs = [spec | {"span": (at, plan.part_bytes), "labels": list(_labels(at).items())} for at in plan.places]
     made, accesses = [Results(_native.run(specs))], []
     if plan.accesses:
         import duckdb  # start-up time
 
-        spec = first_spec(system, Workload(plan.access)) | {"span": plan.span, "labels": []}
+        spec = first_spec(system, Workload(dict(plan.access))) | {"span": plan.span, "labels": []}
         with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
             record = str(Path(folder) / "accesses.parquet")
             made.append(Results(_native.run([spec], None, record)))
@@ -263,9 +262,7 @@ def _labels(at_bytes: int) -> dict[str, str]:
     return {"position": str(at_bytes)}
 
 
-def _profile(
-    name: str, mode: str, plan: _Plan, transfers: Sequence[dict[str, Any]] | Results, accesses: list[tuple[int, float]]
-) -> Profile:
+def _profile(name: str, mode: str, plan: _Plan, transfers: Results, accesses: list[tuple[int, float]]) -> Profile:
     # A position that an interruption left without a request has no rate.
     rates = [(int(row["position"]), row["mb_per_s"]) for row in transfers if row["requests"] and row["duration_s"]]
     return Profile(name, mode, plan.kind, plan.start_bytes, plan.length_bytes, rates, accesses)

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from headstack import _native
 from headstack._native import InputError
 from headstack.io.stored import Stored
+from headstack.measurement.specs import TargetDescription
+from headstack.measurement.tests.conditioning.records import Line, LoggedTarget, ModuleRecord, Record, StretchRecord
 
 STORED = Stored("conditioning log")
 PASSES = ("write", "read")
-
-Record = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Settings:
     """How a module is streamed over; what is resumed goes on with the same."""
 
     block_bytes: int = 64 << 10
-    """What goes to a device before the next has its turn."""
+    """Bytes that go to a device before the next has its turn."""
     ahead: int = 4
     """Blocks that a device may be ahead of the slowest: the recorder's memory."""
     interval_ns: int = 10_000_000_000
@@ -38,14 +38,14 @@ class Settings:
     """At most so much of each device, in bytes; all of it where absent."""
 
 
-def identity(described: Mapping[str, Any]) -> dict[str, Any]:
-    """What tells a target from all others and stays the same when it is attached elsewhere: serial number, or what the
-    kernel knows instead; of files the place."""
+def identity(described: TargetDescription) -> dict[str, str | int]:
+    """The properties of a target that no other has and that stay the same when it is attached elsewhere: its serial
+    number, or what the kernel knows instead; of files the place."""
     description = described["description"]
-    known: dict[str, Any] = {"kind": described["kind"], "capacity_bytes": described["capacity_bytes"]}
+    known: dict[str, str | int] = {"kind": described["kind"], "capacity_bytes": described["capacity_bytes"]}
     if described["kind"] == "file":
-        known["path"] = os.path.abspath(description.get("resolved", description["path"]))
-        known["inode"] = os.stat(known["path"]).st_ino
+        path = os.path.abspath(description.get("resolved", description["path"]))
+        known |= {"path": path, "inode": os.stat(path).st_ino}
     elif described["kind"] in ("block device", "NVMe namespace"):
         device = description.get("device", {})
         telling = next((key for key in ("serial", "backing_file", "name") if device.get(key)), "name")
@@ -55,11 +55,11 @@ def identity(described: Mapping[str, Any]) -> dict[str, Any]:
     return known
 
 
-def module_of(paths: list[str], described: list[dict[str, Any]], settings: Settings, began: str) -> Record:
+def module_of(paths: list[str], described: list[TargetDescription], settings: Settings, began: str) -> ModuleRecord:
     """The first line: what is streamed over, and how."""
     smallest = min(one["capacity_bytes"] for one in described)
     used = min(smallest, settings.device_bytes or smallest) // settings.block_bytes * settings.block_bytes
-    targets = [
+    targets: list[LoggedTarget] = [
         {"path": path, "identity": identity(one), "description": one["description"], "notes": one["notes"]}
         for path, one in zip(paths, described, strict=True)
     ]
@@ -79,7 +79,7 @@ def module_of(paths: list[str], described: list[dict[str, Any]], settings: Setti
     }
 
 
-def settings_of(module: Record) -> Settings:
+def settings_of(module: ModuleRecord) -> Settings:
     """The settings that a log was begun with."""
     return Settings(
         block_bytes=module["block_bytes"],
@@ -90,7 +90,7 @@ def settings_of(module: Record) -> Settings:
     )
 
 
-def refuse_others(path: str, module: Record, now: Record) -> None:
+def refuse_others(path: str, module: ModuleRecord, now: ModuleRecord) -> None:
     """Raises ``InputError`` unless the targets are those of the log, in the same order."""
     before, after = module["targets"], now["targets"]
     if len(before) != len(after):
@@ -162,8 +162,18 @@ class LogFile:
         os.close(self.descriptor)
 
 
-def read_log(path: str) -> tuple[list[Record], int]:
-    """The records of a log, and the length of its whole lines in bytes.
+class LogContents(NamedTuple):
+    """The records of a log."""
+
+    module: ModuleRecord
+    lines: list[Line]
+    """All but the first."""
+    whole_bytes: int
+    """Length of its whole lines."""
+
+
+def read_log(path: str) -> LogContents:
+    """The records of a log.
 
     A last line that is not whole is what an interruption has left, and no error. Raises ``InputError`` for what is
     no such log.
@@ -174,16 +184,17 @@ def read_log(path: str) -> tuple[list[Record], int]:
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
     del lines[-1]
-    records: list[Record] = []
+    module: ModuleRecord | None = None
+    records: list[Line] = []
     whole_bytes, course = 0, Course()
     for number, line in enumerate(lines, 1):
         try:
             record = json.loads(line, parse_constant=_refuse)
-            if records:
-                course.follow(records[0], record)
+            if module is not None:
+                course.follow(module, record)
+                records.append(record)
             else:
-                record = STORED.upgraded(path, record)
-                _check_module(record)
+                module = _module_in(STORED.upgraded(path, record))
         except InputError:
             raise
         except (ValueError, KeyError, TypeError, IndexError, AttributeError, ZeroDivisionError):
@@ -191,11 +202,10 @@ def read_log(path: str) -> tuple[list[Record], int]:
             if number == len(lines) and number > 1:
                 break
             raise InputError(f"{path}: line {number}: is not a line of a conditioning log") from None
-        records.append(record)
         whole_bytes += len(line) + 1
-    if not records:
+    if module is None:
         raise InputError(f"{path}: is empty; a conditioning log begins with the description of its module")
-    return records, whole_bytes
+    return LogContents(module, records, whole_bytes)
 
 
 def _refuse(word: str) -> NoReturn:
@@ -203,8 +213,8 @@ def _refuse(word: str) -> NoReturn:
     raise ValueError(word)
 
 
-def _check_module(record: Record) -> None:
-    """Raises where this is not a first line."""
+def _module_in(record: Any) -> ModuleRecord:
+    """The first line of a log. Raises where the value is none."""
     if record["record"] != "module":
         raise ValueError
     settings = settings_of(record)
@@ -216,33 +226,34 @@ def _check_module(record: Record) -> None:
         raise ValueError
     for target in record["targets"]:
         str.upper(target["path"]), dict.keys(target["identity"]), dict.keys(target["description"])
+    module: ModuleRecord = record
+    return module
 
 
 @dataclass
 class Course:
-    """Where in its course a conditioning is."""
+    """The place of a conditioning in its course."""
 
     number: int = 0
     """Which of the passes goes on."""
     position_bytes: int = 0
     """How far it is."""
 
-    def follow(self, module: Record, record: Record) -> None:
+    def follow(self, module: ModuleRecord, record: Line) -> None:
         """Goes on by a record. Raises ``ValueError`` and the like where it cannot be the next."""
-        match record["record"]:
-            case "stretch":
-                self._follow_stretch(module, record)
-            case "pass":
-                if (record["pass"], record["end_bytes"]) != (self.number, self.position_bytes):
-                    raise ValueError
-                if record["is_whole"]:
-                    self.number, self.position_bytes = self.number + 1, 0
-            case "resumed":
-                str.upper(record["at"])
-            case _:
+        if record["record"] == "stretch":
+            self._follow_stretch(module, record)
+        elif record["record"] == "pass":
+            if (record["pass"], record["end_bytes"]) != (self.number, self.position_bytes):
                 raise ValueError
+            if record["is_whole"]:
+                self.number, self.position_bytes = self.number + 1, 0
+        elif record["record"] == "resumed":
+            str.upper(record["at"])
+        else:
+            raise ValueError
 
-    def _follow_stretch(self, module: Record, record: Record) -> None:
+    def _follow_stretch(self, module: ModuleRecord, record: StretchRecord) -> None:
         if (record["pass"], record["position_bytes"]) != (self.number, self.position_bytes):
             raise ValueError
         left_bytes = module["module_bytes"] - self.position_bytes
@@ -261,9 +272,9 @@ class Course:
         self.position_bytes += record["bytes"]
 
 
-def course_of(records: list[Record]) -> Course:
-    """Where a conditioning is after these records."""
+def course_of(module: ModuleRecord, lines: Iterable[Line]) -> Course:
+    """The place of a conditioning in its course after these lines."""
     course = Course()
-    for record in records[1:]:
-        course.follow(records[0], record)
+    for line in lines:
+        course.follow(module, line)
     return course

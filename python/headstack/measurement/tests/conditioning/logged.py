@@ -12,10 +12,8 @@ from headstack._native import Field
 from headstack.io import tables
 from headstack.io.stored import Stored
 from headstack.io.tables import Tabular
-from headstack.measurement.tests.conditioning.log import (
-    Record,
-    read_log,
-)
+from headstack.measurement.tests.conditioning.log import read_log
+from headstack.measurement.tests.conditioning.records import Line, ModuleRecord
 from headstack.measurement.tests.conditioning.report import Pass, judgement, passes_of, verdict
 
 STORED = Stored("conditioning")
@@ -45,8 +43,10 @@ FIGURES = (0.5, 0.99, 0.999)
 class Logged(Tabular):
     """The passes in the log of a conditioning, with figures and verdicts. ``Conditioning`` draws and writes them."""
 
-    records: list[Record]
-    """The lines of the log."""
+    module: ModuleRecord
+    """The first line of the log: the targets, and how they were streamed over."""
+    lines: list[Line]
+    """All lines behind it."""
     require_mbit_per_s: float | None = None
     """The rate that is to be kept everywhere, in 10^6 bits per second."""
 
@@ -57,17 +57,13 @@ class Logged(Tabular):
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
         """Reads a log. Raises ``InputError`` where it is none."""
-        return cls(read_log(os.fspath(path))[0])
-
-    @property
-    def module(self) -> Record:
-        """The targets and how they were streamed over."""
-        return self.records[0]
+        module, lines, _ = read_log(os.fspath(path))
+        return cls(module, lines)
 
     @cached_property
     def passes(self) -> list[Pass]:
         """Each pass with its intervals and devices."""
-        return passes_of(self.records)
+        return passes_of(self.module, self.lines)
 
     @property
     def is_whole(self) -> bool:
@@ -77,18 +73,18 @@ class Logged(Tabular):
     @property
     def ended_early(self) -> str | None:
         """Why it ended before that; ``None`` where it did not, or was killed."""
-        last = self.records[-1]
-        return str(last["ended_early"]) if last["record"] == "pass" and last["ended_early"] is not None else None
+        last = self.lines[-1] if self.lines else None
+        return last["ended_early"] if last is not None and last["record"] == "pass" else None
 
     @property
     def sessions(self) -> int:
         """How many times it was begun or resumed."""
-        return 1 + [record["record"] for record in self.records].count("resumed")
+        return 1 + [line["record"] for line in self.lines].count("resumed")
 
     @property
     def failures(self) -> list[str]:
         """The first failures of each session, in words."""
-        return [words for record in self.records if record["record"] == "pass" for words in record["failures"]]
+        return [words for line in self.lines if line["record"] == "pass" for words in line["failures"]]
 
     @property
     def is_kept(self) -> bool:
@@ -102,7 +98,7 @@ class Logged(Tabular):
         return [judgement(one, self.require_mbit_per_s) for one in self.passes]
 
     def verdict(self, lane: int) -> str:
-        """What is wrong with the device of this number, or ``ok``."""
+        """The faults of the device of this number, or ``ok``."""
         return verdict(lane, self.passes, self.module["block_bytes"], self.require_mbit_per_s)
 
     @property
@@ -114,9 +110,10 @@ class Logged(Tabular):
         ]
         return [*FIELDS, *counts]
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[dict[str, object]]:
         """A row for each interval and device."""
-        rows, columns = [], self.column_names
+        rows: list[dict[str, object]] = []
+        columns = self.column_names
         for one in self.passes:
             for interval in one.intervals:
                 for device, share in zip(one.devices, interval.devices, strict=True):
@@ -140,7 +137,7 @@ class Logged(Tabular):
                     rows.append(dict(zip(columns, cells, strict=True)))
         return rows
 
-    def figures(self) -> dict[str, Any]:
+    def figures(self) -> Mapping[str, object]:
         """Everything that is computed from the log, as JSON values."""
         return {
             **STORED.head,
@@ -155,7 +152,7 @@ class Logged(Tabular):
             "passes": [self._figures_of(one) for one in self.passes],
         }
 
-    def _figures_of(self, one: Pass) -> dict[str, Any]:
+    def _figures_of(self, one: Pass) -> Mapping[str, object]:
         lowest, holder = one.lowest, one.devices[one.lowest.holder]
         devices = [
             {
@@ -193,7 +190,7 @@ class Logged(Tabular):
         return tables.to_json(self.figures(), path)
 
 
-def class_names(module: Record) -> list[str]:
+def class_names(module: ModuleRecord) -> list[str]:
     """The classes of block times: ``<1.125ms`` and so on."""
     limits = [limit / 1e6 for limit in module["class_limits_ns"]]
     return [f"<{limit:g}ms" for limit in limits] + [f">={limits[-1]:g}ms"]

@@ -1,4 +1,4 @@
-"""What the log of a conditioning says: rates over the module, who held it up, and each device's block times."""
+"""Figures from the log of a conditioning: rates over the module, who held it up, and each device's block times."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from statistics import median
+from typing import Literal
 
 from headstack._native import format_bytes
 from headstack.io.counts import counted
-from headstack.measurement.tests.conditioning.log import Record
+from headstack.measurement.specs import DeviceShare
+from headstack.measurement.tests.conditioning.records import Line, ModuleRecord
 
 JUDGED_SHARE = 0.5
 """An interval of less than this share of its length is judged together with the one before: the last of a pass, or of a
@@ -29,13 +31,15 @@ class Interval:
     """A stretch of the module, streamed over without a break."""
 
     position_bytes: int
-    """Where in the module it begins."""
+    """Its first byte in the module."""
     bytes: int
     elapsed_s: float
-    """Of the pass, up to its end; breaks between sessions are not counted."""
+    """Time of the pass up to its end; breaks between sessions are not counted."""
     duration_s: float
-    devices: list[Record]
-    """Each device's share, as the log has it."""
+    held_ns: list[int]
+    """For each device the time in which it had the stream's oldest block."""
+    devices: list[DeviceShare]
+    """Each device's share, as the log has it; empty where intervals are joined."""
 
     @property
     def mbit_per_s(self) -> float:
@@ -45,20 +49,18 @@ class Interval:
     @property
     def holder(self) -> int:
         """Number of the device that had the stream's oldest block for the longest time."""
-        return max(range(len(self.devices)), key=lambda number: self.devices[number]["held_ns"])
+        return max(range(len(self.held_ns)), key=lambda number: self.held_ns[number])
 
     def held_share(self, number: int) -> float:
         """Share of the time for which a device held up the others."""
-        return float(self.devices[number]["held_ns"] / (self.duration_s * 1e9))
+        return self.held_ns[number] / (self.duration_s * 1e9)
 
 
 def _joined(first: Interval, second: Interval) -> Interval:
-    """Two intervals as one, of whose devices only the sums that rates and places need are kept."""
-    devices = [
-        {"held_ns": one["held_ns"] + other["held_ns"]} for one, other in zip(first.devices, second.devices, strict=True)
-    ]
+    """Two intervals as one, with the sums that rates and places need."""
+    held_ns = [one + other for one, other in zip(first.held_ns, second.held_ns, strict=True)]
     duration_s, count = first.duration_s + second.duration_s, first.bytes + second.bytes
-    return Interval(first.position_bytes, count, second.elapsed_s, duration_s, devices)
+    return Interval(first.position_bytes, count, second.elapsed_s, duration_s, held_ns, [])
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class Device:
     """Its place in the stripe, from 0."""
     path: str
     """By which it was opened."""
-    shares: Sequence[Record]
+    shares: Sequence[DeviceShare]
     duration_s: float
     limits_ns: Sequence[int]
 
@@ -78,8 +80,8 @@ class Device:
         """Its place in the stripe, from 1, and its path."""
         return f"{self.number + 1} {self.path}"
 
-    def _sum(self, key: str) -> int:
-        return int(sum(share[key] for share in self.shares))
+    def _sum(self, key: Literal["blocks", "errors", "busy_ns", "held_ns", "sum_ns"]) -> int:
+        return sum(share[key] for share in self.shares)
 
     @cached_property
     def blocks(self) -> int:
@@ -198,24 +200,31 @@ class Pass:
         return [interval for interval in self.judged if interval.mbit_per_s < mbit_per_s]
 
 
-def passes_of(records: Sequence[Record]) -> list[Pass]:
+def passes_of(module: ModuleRecord, lines: Sequence[Line]) -> list[Pass]:
     """The passes of a log that have an interval at least."""
-    module, limits_ns = records[0], records[0]["class_limits_ns"]
+    limits_ns = module["class_limits_ns"]
     passes = []
     for number, kind in enumerate(module["passes"]):
-        stretches = [record for record in records if record["record"] == "stretch" and record["pass"] == number]
+        stretches = [line for line in lines if line["record"] == "stretch" and line["pass"] == number]
         if not stretches:
             continue
         ends = list(accumulate(stretch["duration_ns"] / 1e9 for stretch in stretches))
         intervals = [
-            Interval(stretch["position_bytes"], stretch["bytes"], end, stretch["duration_ns"] / 1e9, stretch["devices"])
+            Interval(
+                stretch["position_bytes"],
+                stretch["bytes"],
+                end,
+                stretch["duration_ns"] / 1e9,
+                [share["held_ns"] for share in stretch["devices"]],
+                stretch["devices"],
+            )
             for stretch, end in zip(stretches, ends, strict=True)
         ]
         devices = [
             Device(lane, target["path"], [stretch["devices"][lane] for stretch in stretches], ends[-1], limits_ns)
             for lane, target in enumerate(module["targets"])
         ]
-        flushes = [r["flush_ns"] for r in records if r["record"] == "pass" and r["pass"] == number and r["flush_ns"]]
+        flushes = [r["flush_ns"] for r in lines if r["record"] == "pass" and r["pass"] == number and r["flush_ns"]]
         flush_s = flushes[-1] / 1e9 if flushes else None
         interval_s, module_bytes = module["interval_ns"] / 1e9, module["module_bytes"]
         passes.append(Pass(number, kind, intervals, devices, interval_s, module_bytes, flush_s))
@@ -223,7 +232,7 @@ def passes_of(records: Sequence[Record]) -> list[Pass]:
 
 
 def verdict(lane: int, passes: Iterable[Pass], block_bytes: int, require_mbit_per_s: float | None) -> str:
-    """What is wrong with a device, or ``ok``."""
+    """The faults of a device, or ``ok``."""
     faults = [
         f"{one.kind}: {fault}"
         for one in passes

@@ -11,16 +11,24 @@ from typing import TYPE_CHECKING
 from headstack._native import InputError
 from headstack.measurement.access import Access, is_null
 from headstack.measurement.measurement import BY_HAND, Opened
+from headstack.measurement.specs import PassEnd, PassSpec, Stretch
 from headstack.measurement.tests.conditioning.log import (
     PASSES,
     LogFile,
-    Record,
     Settings,
     course_of,
     module_of,
     read_log,
     refuse_others,
     settings_of,
+)
+from headstack.measurement.tests.conditioning.records import (
+    Line,
+    ModuleRecord,
+    PassRecord,
+    Record,
+    ResumedRecord,
+    StretchRecord,
 )
 from headstack.measurement.tests.conditioning.report import Device, Interval, Pass
 
@@ -53,7 +61,7 @@ class Now:
     kind: str
     position_bytes: int
     module_bytes: int
-    last: Record | None
+    last: StretchRecord | None
     """The last interval since this process began, as in the log."""
 
 
@@ -76,33 +84,38 @@ def condition(
     paths = [os.fspath(target) for target in targets]
     if resume and log is None:
         raise InputError("there is no log to go on with; name one", key="resume")
-    old, whole_bytes = read_log(os.fspath(log)) if resume and log is not None else ([], 0)
-    if old:
-        stated = settings_of(old[0])
+    old = read_log(os.fspath(log)) if resume and log is not None else None
+    if old is not None:
+        stated = settings_of(old.module)
         if settings is not None and settings != stated:
             raise InputError(f"{log}: was begun with other settings ({stated}); what is resumed goes on with the same")
         settings = stated
     settings, access = settings or Settings(), access or Access()
     _check(paths, settings)
-    left = settings.passes[course_of(old).number :]
-    if not left:
-        return Conditioning(old)
+    left = settings.passes[0 if old is None else course_of(old.module, old.lines).number :]
+    if old is not None and not left:
+        return Conditioning(old.module, old.lines)
     # What is resumed exists, or is not the same.
-    access = replace(access, create=None if old else access.create)
+    access = replace(access, create=access.create if old is None else None)
     opened = Opened(paths, access, writing="write" in left)
     now = datetime.now(UTC).isoformat(timespec="seconds")
     module = module_of(paths, opened.described, settings, now)
     if module["module_bytes"] == 0:
         raise InputError(f"{settings.block_bytes} bytes have no room on the smallest target", key="block")
-    first = {"record": "resumed", "at": now} if old else module
-    if old:
-        refuse_others(os.fspath(log or ""), old[0], module)
+    if old is not None:
+        refuse_others(os.fspath(log or ""), old.module, module)
     file = None
     if log is not None:
-        file = LogFile.resume(os.fspath(log), whole_bytes) if old else LogFile.create(os.fspath(log))
-    session = _Session(opened, settings, file, old, progress)
+        path = os.fspath(log)
+        file = LogFile.create(path) if old is None else LogFile.resume(path, old.whole_bytes)
+    session = _Session(opened, settings, file, module, [], progress)
+    if old is not None:
+        session.module, session.lines = old.module, old.lines
     try:
-        session.keep(first)
+        if old is None:
+            session.store(module)
+        else:
+            session.keep(ResumedRecord(record="resumed", at=now))
         session.run()
     except OSError as error:
         session.end(f"{log}: {error.strerror}")
@@ -111,7 +124,7 @@ def condition(
     finally:
         if file is not None:
             file.close()
-    return Conditioning(session.records)
+    return Conditioning(session.module, session.lines)
 
 
 def _check(paths: list[str], settings: Settings) -> None:
@@ -139,24 +152,38 @@ class _Session:
     opened: Opened
     settings: Settings
     file: LogFile | None
-    records: list[Record]
+    module: ModuleRecord
+    lines: list[Line]
     progress: Callable[[Now], object] | None
 
-    def keep(self, record: Record) -> None:
-        """Keeps a record, in the log too. Raises ``OSError`` where that cannot be written, once."""
-        self.records.append(record)
+    def keep(self, line: Line) -> None:
+        """Keeps a line, in the log too. Raises ``OSError`` where that cannot be written, once."""
+        self.lines.append(line)
+        self.store(line)
+
+    def store(self, record: Record) -> None:
+        """Writes a record to the log, where there is one. Raises ``OSError`` where it cannot, once."""
         if self.file is not None:
             self.file.append(record)
 
     def end(self, why: str) -> None:
         """Says why it ended before its time."""
-        course = course_of(self.records)
-        ended = {"record": "pass", "pass": course.number, "end_bytes": course.position_bytes, "is_whole": False}
-        self.records.append(ended | {"flush_ns": None, "ended_early": why, "failures": [], "engine": ""})
+        course = course_of(self.module, self.lines)
+        ended: PassRecord = {
+            "record": "pass",
+            "pass": course.number,
+            "end_bytes": course.position_bytes,
+            "is_whole": False,
+            "flush_ns": None,
+            "ended_early": why,
+            "failures": [],
+            "engine": "",
+        }
+        self.lines.append(ended)
 
     def run(self) -> None:
         """Carries out what is left of the passes."""
-        course = course_of(self.records)
+        course = course_of(self.module, self.lines)
         for number in range(course.number, len(self.settings.passes)):
             start_bytes = course.position_bytes if number == course.number else 0
             passed = self._pass(number, start_bytes)
@@ -164,11 +191,11 @@ class _Session:
             if passed["ended_early"] is not None:
                 return
 
-    def _pass(self, number: int, start_bytes: int) -> Record:
-        kind, module_bytes = self.settings.passes[number], self.records[0]["module_bytes"]
-        last: Record | None = None
+    def _pass(self, number: int, start_bytes: int) -> PassEnd:
+        kind, module_bytes = self.settings.passes[number], self.module["module_bytes"]
+        last: StretchRecord | None = None
 
-        def keep(stretch: Record) -> None:
+        def keep(stretch: Stretch) -> None:
             nonlocal last
             last = {"record": "stretch", "pass": number, **stretch}
             self.keep(last)
@@ -177,7 +204,7 @@ class _Session:
             if self.progress is not None:
                 self.progress(Now(kind, position_bytes, module_bytes, last))
 
-        asked = {
+        asked: PassSpec = {
             "write": kind == "write",
             "block_bytes": self.settings.block_bytes,
             "ahead": self.settings.ahead,

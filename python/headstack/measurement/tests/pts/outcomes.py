@@ -5,27 +5,27 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypedDict
 
 from headstack._native import Field
 from headstack.io import tables
 from headstack.io.stored import Stored
 from headstack.io.tables import Tabular
-from headstack.measurement.tests.pts.plans import PLANS, ROUNDS, Plan, Point
+from headstack.measurement.tests.pts.plans import PLANS, ROUNDS, Plan, Point, Row
 from headstack.measurement.tests.pts.steady import Window, last_window, steady_state
 
 STORED = Stored("test report")
 
 ROUND_NS = 60_000_000_000
-"""What the specification gives a measurement."""
+"""Length of a measurement by the specification."""
 
 ACTIVE_RANGES = (100.0, 75.0)
-"""Of the specification: drives of enterprises, and of clients."""
+"""Active ranges of the specification in percent: of enterprise and of client drives."""
 
 DEPTH = 32
 
 FIGURES = ("iops", "mb_per_s", "mean_ms", "p50_ms", "p99_ms", "p999_ms", "max_ms", "requests", "errors")
-"""What is kept of each measurement."""
+"""Columns of the table of results that are kept of each measurement."""
 
 FIELDS = (
     Field("test", "text", "", "the test of the specification"),
@@ -85,10 +85,10 @@ class Settings:
 
 @dataclass
 class Outcome:
-    """What a test came to."""
+    """The rounds of a test."""
 
     plan: Plan
-    rounds: list[list[dict[str, Any]]] = field(default_factory=list)
+    rounds: list[list[Row]] = field(default_factory=list)
     """The figures of each point of each whole round."""
     preconditioning_s: float | None = None
     """How long the writing before it took."""
@@ -107,10 +107,10 @@ class Outcome:
 
     @property
     def window(self) -> Window | None:
-        """That one, or else the last."""
+        """The first steady window, or else the last."""
         return self.steady or last_window(self.values)
 
-    def window_rounds(self) -> list[list[dict[str, Any]]]:
+    def window_rounds(self) -> list[list[Row]]:
         """The rounds whose average is told: those of the window, or all where there are too few for one."""
         window, group = self.window, self.plan.group
         if window is None:
@@ -135,10 +135,11 @@ class Outcomes(Tabular):
     """The outcomes of tests of the PTS, with their figures. ``Report`` draws and writes them."""
 
     target: str
-    description: dict[str, Any]
+    description: Mapping[str, Any]
+    """The properties of the target that results store."""
     settings: Settings
     capacity_bytes: int
-    """What counts as the capacity."""
+    """The bytes that count as the capacity."""
     outcomes: list[Outcome] = field(default_factory=list)
     deviations: list[str] = field(default_factory=list)
     """Why the run is none that conforms to the specification."""
@@ -151,7 +152,7 @@ class Outcomes(Tabular):
         """A row for each measurement of each round."""
         return self.rows()
 
-    def figures(self) -> dict[str, Any]:
+    def figures(self) -> Mapping[str, object]:
         """All of it as JSON values."""
         return {
             **STORED.head,
@@ -176,19 +177,19 @@ class Outcomes(Tabular):
         """All of it."""
         return tables.to_json(self.figures(), path)
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[Mapping[str, object]]:
         """A row for each measurement of each round."""
-        rows = []
+        rows: list[Mapping[str, object]] = []
         for outcome in self.outcomes:
             used = {id(points) for points in outcome.window_rounds()}
             for number, points in enumerate(outcome.rounds, 1):
                 for point, figures in zip(outcome.plan.points, points, strict=True):
                     place = (number, id(points) in used, point.block_bytes, point.read_percent, point.is_random)
-                    rows.append(dict(zip(COLUMNS, (outcome.plan.name, *place), strict=False)) | figures)
+                    rows.append({**dict(zip(COLUMNS, (outcome.plan.name, *place), strict=False)), **figures})
         return rows
 
 
-def _figures_of(outcome: Outcome) -> dict[str, Any]:
+def _figures_of(outcome: Outcome) -> Mapping[str, object]:
     plan, window = outcome.plan, outcome.window
     judged = None
     if window is not None:
@@ -202,9 +203,11 @@ def _figures_of(outcome: Outcome) -> dict[str, Any]:
             "intercept": window.intercept,
         }
     averages = [
-        _place(point)
-        | {name: outcome.mean(point, name) for name in FIGURES if name != "max_ms"}
-        | {"max_ms": outcome.largest(point, "max_ms")}
+        {
+            **_place(point),
+            **{name: outcome.mean(point, name) for name in FIGURES if name != "max_ms"},
+            "max_ms": outcome.largest(point, "max_ms"),
+        }
         for point in plan.points
     ]
     return {
@@ -218,10 +221,19 @@ def _figures_of(outcome: Outcome) -> dict[str, Any]:
         "written_bytes": outcome.written_bytes,
         "averages": averages,
         "rounds": [
-            [_place(point) | row for point, row in zip(plan.points, points, strict=True)] for points in outcome.rounds
+            [{**_place(point), **row} for point, row in zip(plan.points, points, strict=True)]
+            for points in outcome.rounds
         ],
     }
 
 
-def _place(point: Point) -> dict[str, Any]:
+class Place(TypedDict):
+    """A point as JSON."""
+
+    block_bytes: int
+    read_percent: int
+    random: bool
+
+
+def _place(point: Point) -> Place:
     return {"block_bytes": point.block_bytes, "read_percent": point.read_percent, "random": point.is_random}

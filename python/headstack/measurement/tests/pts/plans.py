@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 KIB, MIB = 1 << 10, 1 << 20
 
-Row = Mapping[str, Any]
+Row = Mapping[str, float | None]
+"""The figures of a measurement by the names of ``FIGURES``; ``None`` where no request completed."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Variable:
-    """What is tracked, or shown, of a point."""
+    """A figure of a point that is tracked, or shown."""
 
     column: str
     """In the table of results."""

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headstack._native import InputError, RunError
 from headstack.catalogue.workload import Workload
@@ -17,6 +17,7 @@ from headstack.measurement.access import Access, Progress
 from headstack.measurement.measurement import BY_HAND, Opened, Step
 from headstack.measurement.tests.pts.plans import KIB, PLANS, Plan, Point
 from headstack.measurement.tests.pts.steady import WINDOW, Window, last_window, steady_state
+from headstack.results.table import Row
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -202,7 +203,7 @@ class _Device:
         }
         return Step(workload, (0, length_bytes), limits, threads=min(self.access.threads, depth))
 
-    def _measure(self, steps: Sequence[Step]) -> list[dict[str, Any]]:
+    def _measure(self, steps: Sequence[Step]) -> list[Row]:
         rows = list(self.opened.measure(steps, self.progress))
         if self.opened.ended is not None:
             raise _EndedEarlyError(self.opened.ended)

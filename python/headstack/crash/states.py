@@ -1,0 +1,175 @@
+"""Crash states, and the descriptions of recordings and searches, as the compiled part takes and returns them."""
+
+from __future__ import annotations
+
+from typing import Literal, NotRequired, TypedDict
+
+
+class TornWrite(TypedDict):
+    """A write of which some atoms are there."""
+
+    change: int
+    """Its number among the changes of the recording."""
+    kept: list[list[int]]
+    """The atoms that are there, counted from its first: pairs of a first atom and the one behind the last."""
+
+
+class CrashState(TypedDict):
+    """A state after a crash: all that is durable by then, and of the open changes all but those that are named."""
+
+    events: int
+    """Events of the recording that have happened."""
+    missing: list[int]
+    """Open changes of which nothing is there, by their numbers in order."""
+    torn: list[TornWrite]
+
+
+class Rules(TypedDict):
+    """The promises of the device in addition to those of its flushes."""
+
+    tear: str
+    """The places at which writes may stop: one of ``TEARS``."""
+    atom_bytes: int
+    """The size that is written as a whole or not at all; 0 for a block of the device."""
+    regions: list[int]
+    """First bytes of regions, within each of which changes survive in the order in which they were sent."""
+
+
+class MarkName(TypedDict):
+    """The mark of this text, as the start of a search."""
+
+    mark: str
+
+
+SearchRequest = TypedDict(
+    "SearchRequest",
+    {"rules": Rules, "from": Literal["first-mark", "beginning"] | MarkName, "seed": int},
+)
+"""The states to search: the device's rules, the first moment at which crashes are tried, and the seed of the draws."""
+
+
+class Reproduced(TypedDict):
+    """A state that a check fails on, as a reproducer stores it."""
+
+    state: CrashState
+    rules: Rules
+    check: str
+    """The name of the check, or its command."""
+    over: str
+    """How the check was shown the state: one of ``WAYS``."""
+    message: str
+
+
+class RecordingSummary(TypedDict):
+    """The device of a recording, its counts, and how it ends."""
+
+    capacity_bytes: int
+    block_bytes: int
+    atomic_bytes: int
+    has_volatile_cache: bool
+    image: str | None
+    """The image that the device began with; ``None`` for zeros."""
+    events: int
+    changes: int
+    trims: int
+    forced: int
+    failed: int
+    data_bytes: int
+    flushes: int
+    marks: int
+    power_cuts: int
+    span_ns: int
+    is_finished: bool
+    left_bytes: int
+    """Bytes at the end that are no whole record."""
+
+
+class Moment(TypedDict):
+    """A window: a moment at which crashes are tried."""
+
+    events: int
+    at_ns: int
+    marks: int
+    open: int
+    """Changes that are open."""
+    possible: float
+    """Subsets of these, torn ones among them."""
+
+
+class SentChange(TypedDict):
+    """A write or a trim that the device was sent."""
+
+    number: int
+    what: str
+    """``write``, ``zeros`` or ``trim``."""
+    offset_bytes: int
+    length_bytes: int
+    is_forced: bool
+    is_metadata: bool
+    submitted_ns: int
+    event: int
+
+
+class CoverageCounts(TypedDict):
+    """How much of what there is was tried; see ``Coverage``."""
+
+    states: int
+    duplicates: int
+    subsets: int
+    possible: float
+    windows: int
+    whole_windows: int
+    largest_window: int
+
+
+class KeptWrite(TypedDict):
+    """A ``Write`` in the file of an exploration."""
+
+    number: int
+    what: str
+    offset_bytes: int
+    length_bytes: int
+    submitted_ns: int
+    is_metadata: bool
+    files: list[str]
+    kept: list[list[int]] | None
+
+
+class KeptFinding(TypedDict):
+    """A ``Finding`` in the file of an exploration."""
+
+    message: str
+    state: CrashState
+    missing: list[KeptWrite]
+    torn: list[KeptWrite]
+    needed: list[KeptWrite] | None
+    marks: int
+    last_mark: str | None
+    at_ns: int
+    count: int
+    reproducer: str | None
+    is_replayable: bool
+    is_least: NotRequired[bool]
+    """Missing in files of earlier versions."""
+
+
+class ExplorationIdentity(TypedDict):
+    """The properties that two explorations share when the second continues the first."""
+
+    recording: RecordingSummary
+    asked: SearchRequest
+    check: str
+
+
+class KeptExploration(TypedDict):
+    """The file from which an exploration continues."""
+
+    of: ExplorationIdentity
+    done: int
+    seconds: float
+    violations: int
+    others: dict[str, int]
+    unsteady: int
+    reduction_states: NotRequired[int]
+    """Missing in files of earlier versions."""
+    findings: list[KeptFinding]

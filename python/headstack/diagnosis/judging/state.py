@@ -1,0 +1,100 @@
+"""The state of a judgement as it is stored: plain data, from which the next judgement continues."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias, TypedDict
+
+LaneState: TypeAlias = Mapping[str, float | list[float]]
+"""The values of one lane of ``Evidence``, by its fields; lists have a value for each test, or for each change."""
+
+
+class HealthState(TypedDict):
+    """The residuals of healthy disks; residuals are differences of logarithms of latency."""
+
+    pool: list[float]
+    time: float
+    """Steps that are worth an independent one."""
+    hours: list[float]
+    """Deviation of levels of two hours, and its degrees of freedom."""
+    days: list[float]
+    """Deviation of means of days, and its degrees of freedom."""
+    change: float
+
+
+class PeersState(HealthState):
+    """A group of disks and one kind of request."""
+
+    offsets: list[float]
+    """By member, a logarithm of latency."""
+    slopes: list[float]
+    """Of the logarithm of latency over rate, size and share of reads."""
+    known: int
+    steps: list[list[Any]]
+    """Number, latencies and features of each step; null where nothing was seen."""
+
+
+class PastState(HealthState):
+    """One disk and one kind of request."""
+
+    weights: list[float]
+    busy_weights: list[float]
+    covariance: list[list[float]]
+    centre: list[float]
+    rates: list[float]
+    middle: list[float]
+    spells: list[list[float]]
+    young: list[list[float]]
+    deepest: float
+    by_busy: bool
+    deviation: float
+    anchor: float
+    known: bool
+
+
+class DiskState(TypedDict):
+    """One disk, without its tests."""
+
+    host: str
+    disk: str
+    model: str | None
+    group: str | None
+    course: list[tuple[float, float]]
+    """Start of a step in seconds since 1970, and how many times as slow the disk was."""
+    every: int
+    steps: int
+    first_s: float
+    last_s: float
+    usual_spread: list[float | None]
+    unsteady: float
+    seen: list[int]
+    compared: list[list[int]]
+    pasts: dict[str, PastState]
+    """By the number of the stream, as text."""
+    recent: list[list[float | None]]
+
+
+class TestedDiskState(DiskState):
+    """One disk with the tests of its lanes."""
+
+    tests: list[LaneState]
+
+
+class FleetState(TypedDict):
+    """All disks."""
+
+    disks: list[TestedDiskState]
+    peers: list[list[Any]]
+    """The group, the number of the stream, and a ``PeersState``."""
+    judged_s: float
+    """Seconds since 1970."""
+    late: int
+    clock: list[int]
+
+
+class State(FleetState):
+    """Everything from which the next judgement continues."""
+
+    version: int
+    waiting: dict[str, list[Any]]
+    """Rows of observations that are judged when something later is seen, by column."""

@@ -1,0 +1,250 @@
+"""Answers of a running export to orders: its status with all gauges, its fidelity, and faults that were injected."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, NotRequired, TypedDict
+
+
+class Spread(TypedDict):
+    """Times in three figures, in nanoseconds."""
+
+    count: int
+    mean_ns: int
+    p99_ns: int
+    max_ns: int
+
+
+class Turns(TypedDict):
+    """The requests of a client, and the errors of their times."""
+
+    requests: int
+    depth: int
+    """The most requests that were under way, including replies that the client had not read."""
+    error: Spread
+    """Upper bound of the time that the client measured in addition to the model's."""
+    long_error: Spread
+    """The same for messages whose copying takes noticeable time."""
+    turned_ns: int
+    """Sum of the times from replies to the requests that they made possible."""
+    served_ns: int
+    """Sum of the model's times of its requests."""
+    lying: int
+    """Replies that the client left unread."""
+
+
+class Waits(TypedDict):
+    """The time that the scheduler gave to the threads of a process."""
+
+    ran_share: float
+    """Share of the time in which the busiest thread ran."""
+    waited_share: float
+    """Share of the time in which the thread that waited longest waited for a processor."""
+    ran_ns: int
+    waited_ns: int
+    wait: Spread
+
+
+class Client(TypedDict):
+    """A client of NBD."""
+
+    name: str | None
+    pid: int | None
+    """Its process; ``None`` for a client of another machine."""
+    turns: Turns
+    waits: Waits | None
+
+
+class Fidelity(TypedDict):
+    """The agreement of a session's times with its model. Times are of the wall where no other clock is named."""
+
+    requests: int
+    floor_ns: int
+    """The cost of the path in and out, which is subtracted from the time that a request is made to take."""
+    lateness_p50_ns: int
+    lateness_p99_ns: int
+    lateness_p999_ns: int
+    lateness_max_ns: int
+    lateness_mean_ns: int
+    copying_p99_ns: int
+    memory_waits: int
+    memory_wait_mean_ns: int
+    below_floor: int
+    """Requests that the model would have answered sooner than the path can."""
+    deepest_queue: int
+    scheduling: Literal["realtime", "shared"]
+    speed: float
+    """Nanoseconds of the model in one of the wall."""
+    clients: list[Client]
+    """Those with the most requests first."""
+    canary: Spread
+    """Lateness of a client of ordinary priority."""
+    server: Waits | None
+    pressure_share: float | None
+    """Share of the time in which a task of this machine waited for a processor (PSI)."""
+    error_ns: int | None
+    """Upper bound of what clients measured in addition to the model, in the mean and at p99."""
+    valid_above_ns: int | None
+    """The session is valid for latencies of the model from here on; ``None`` where it is not valid."""
+    verdict: str
+
+
+class Pass(TypedDict):
+    """A check, a repair or a resync of a RAID group."""
+
+    kind: Literal["check", "repair", "resync"]
+    state: Literal["running", "done", "stopped"]
+    done_bytes: int
+    of_bytes: int
+
+
+RaidGroup = TypedDict(
+    "RaidGroup",
+    {
+        "name": str,
+        "level": str,
+        "state": Literal["healthy", "degraded", "rebuilding", "failed"],
+        "rebuilt_bytes": int,
+        # Bytes that a rebuild writes in the end; 0 when none is under way.
+        "of_bytes": int,
+        # Bytes that no redundancy could restore and that were not written since.
+        "lost_bytes": int,
+        "pass": NotRequired[Pass],
+    },
+)
+"""A RAID group of an array, with its last check, repair or resync."""
+
+
+class Device(TypedDict):
+    """A device: a drive that stands alone, or a member of an array."""
+
+    name: str
+    """Empty for a drive that stands alone."""
+    state: Literal["idle", "reading", "writing", "internal", "standby", "missing", "rebuilding"]
+    queue: int
+    """Commands that it has, including those that wait for a tag."""
+    cylinder: int | None
+    cylinders: int
+    """0 without an arm."""
+    head: int
+    dirty_bytes: int
+
+
+class Cache(TypedDict):
+    """The cache of an array's controller."""
+
+    bytes: int
+    dirty_bytes: int
+    hits: int
+    battery_ok: bool
+
+
+class Gauges(TypedDict):
+    """The state of the simulated hardware."""
+
+    outstanding: int
+    devices: list[Device]
+    cache: Cache | None
+    groups: list[RaidGroup]
+
+
+class KindCount(TypedDict):
+    """Requests of a kind that were answered; times are of the model."""
+
+    requests: int
+    bytes: int
+    response_ns: int
+    """Sum of all response times."""
+    failed: int
+    buckets: list[int]
+    """Requests by response time, up to the last bucket that has any; ``bounds_ns`` are their upper bounds."""
+
+
+class ActiveFault(TypedDict):
+    """A fault that lasts."""
+
+    number: int
+    at_ns: int
+    fault: Mapping[str, Any]
+    """Its kind under ``what``, and its settings: see the page "Faults"."""
+    met: int
+    """Requests that met it."""
+    failed: int
+
+
+class Memory(TypedDict):
+    """Memory for requests and connections."""
+
+    limit_bytes: int
+    used_bytes: int
+    peak_bytes: int
+    waiting: int
+    waited: int
+    waited_ns: int
+
+
+class Mismatches(TypedDict):
+    """Redundancy of a RAID group that does not follow from its data."""
+
+    name: str
+    mismatched_sectors: int
+    """Sectors that the last check, repair or resync found to differ."""
+    differing_bytes: int | None
+    """Bytes of copies and parities that differ now; ``None`` where members have no contents of their own."""
+
+
+class Status(TypedDict):
+    """The answer to ``status``."""
+
+    model_ns: int
+    outstanding: int
+    power: bool
+    trouble: str | None
+    memory: Memory
+    gauges: Gauges | None
+    """``None`` for a device of constant latency."""
+    faults: list[ActiveFault]
+    kinds: dict[str, KindCount]
+    bounds_ns: list[int]
+    fidelity: Fidelity
+    mismatches: NotRequired[list[Mismatches]]
+
+
+class LostExtent(TypedDict):
+    """Sectors that hold other data than those that were acknowledged last."""
+
+    at_bytes: int
+    length_bytes: int
+
+
+class TornExtent(TypedDict):
+    """A write of which the first part is there and the rest is not."""
+
+    at_bytes: int
+    length_bytes: int
+    torn_at_bytes: int
+    """First byte that is not there."""
+    acknowledged: bool
+
+
+class PowerLoss(TypedDict):
+    """Data that a power loss took."""
+
+    at_ns: int
+    lost_writes: int
+    lost_bytes: int
+    lost: list[LostExtent]
+    lost_extents: int
+    under_way: int
+    absent: int
+    whole: int
+    torn: list[TornExtent]
+
+
+class Injected(TypedDict):
+    """The answer to ``inject``."""
+
+    number: int
+    """Its number in the log of injections."""
+    at_ns: int
+    loss: NotRequired[PowerLoss]

@@ -1,0 +1,191 @@
+"""Types of the cache lab: its options and its report, as the compiled module takes and returns them."""
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict
+
+
+class Blocks(TypedDict):
+    """The size of a block in bytes, a power of two."""
+
+    bytes: int
+
+
+class BlockUnit(TypedDict):
+    """Caches that hold blocks."""
+
+    blocks: Blocks
+
+
+Unit = BlockUnit | Literal["objects", "object_bytes"]
+"""Contents of caches: blocks, so many whole requests, or so many bytes of whole requests."""
+
+
+class UpTo(TypedDict):
+    """The longest request that is taken in."""
+
+    length_bytes: int
+
+
+class UpToAdmission(TypedDict):
+    """Admission of requests up to a length."""
+
+    up_to: UpTo
+
+
+class AdmittedShare(TypedDict):
+    """The share that is taken in, from 0 to 1."""
+
+    share: float
+
+
+class ShareAdmission(TypedDict):
+    """Admission by chance."""
+
+    share: AdmittedShare
+
+
+Admission = UpToAdmission | ShareAdmission | Literal["all", "second"]
+
+
+class LabOptions(TypedDict):
+    """Options of the cache lab."""
+
+    policies: list[str]
+    sizes: list[int]
+    """Sizes of caches: blocks, objects or bytes of objects."""
+    unit: Unit
+    writes: str
+    """``through``, ``back``, ``around`` or ``read-only``."""
+    dirty_share: float
+    """The most that may be dirty, from 0 to 1, with ``back``."""
+    destage_bytes: int
+    """The most bytes that are destaged at once."""
+    admission: Admission
+    rate: float
+    """Least share of the blocks or objects in a sample, from 0 to 1."""
+    samples: int
+    """Independent samples, where the rate is below 1."""
+    seed: int
+    """Chooses the blocks of the samples."""
+    memory_bytes: int
+    """Memory for identifiers, policies and references."""
+
+
+class Behind(TypedDict):
+    """The system behind a cache."""
+
+    system: str
+    """Its name."""
+    hit_ns: int
+    """Response time of a hit."""
+    notes: list[str]
+    """Notes on the clock and addresses of the trace."""
+
+
+class Share(TypedDict):
+    """A share, with its band where it is estimated."""
+
+    value: float
+    """From 0 to 1."""
+    low: float | None
+    """Lower end of the 95 % band; ``None`` where the count is exact."""
+    high: float | None
+    """Upper end of the 95 % band; ``None`` where the count is exact."""
+
+
+class CacheReport(TypedDict):
+    """One policy at one size."""
+
+    policy: str
+    """The policy's name."""
+    cache: int
+    """The size in blocks, objects or bytes of objects, as requested."""
+    cache_bytes: int | None
+    """The size in bytes; ``None`` where objects are counted."""
+    miss_ratio: Share
+    """References that miss, over all."""
+    read_miss_ratio: Share | None
+    """Miss ratio of reads; ``None`` without reads."""
+    write_miss_ratio: Share | None
+    """Miss ratio of writes; ``None`` without writes."""
+    back_reads: int | None
+    """Reads of the system behind; neighbours that miss together are one, ``None`` where a sample breaks them up."""
+    back_read_bytes: float
+    """Bytes read from it."""
+    back_writes: int | None
+    """Writes to it, passed through or destaged; ``None`` as of reads."""
+    back_write_bytes: float
+    """Bytes written to it."""
+    dirty_bytes: float
+    """Bytes that it lacks in the end."""
+
+
+class LabReport(TypedDict):
+    """Misses of all policies at all sizes."""
+
+    unit: str
+    """The thing that is counted: ``blocks``, ``objects`` or ``bytes`` of objects."""
+    block_bytes: int | None
+    """Bytes of a block; ``None`` where requests are objects."""
+    references: list[int]
+    """References of reads, and of writes."""
+    requests: int
+    """Requests that transfer data and are counted."""
+    distinct: float
+    """Different blocks or objects; an estimate where ``sampled_rate`` is below 1."""
+    sampled_rate: float
+    """Share of the blocks or objects in each sample; 1 where the count is exact."""
+    samples: int
+    """Independent samples; 1 where the count is exact."""
+    caches: list[CacheReport]
+    """Policies in the order in which they were requested, each at sizes in that order."""
+
+
+class Responses(TypedDict):
+    """Response times before one cache; ``None`` where there were none."""
+
+    policy: str
+    cache: int
+    """The size in blocks, objects or bytes of objects, as requested."""
+    responses: int
+    """Requests that were answered."""
+    mean_ns: float | None
+    p99_ns: int | None
+    read_mean_ns: float | None
+    read_p99_ns: int | None
+    write_mean_ns: float | None
+    write_p99_ns: int | None
+
+
+class BehindReport(TypedDict):
+    """Results of the replays behind caches."""
+
+    times: list[Responses]
+    """Response times of each cache; caches that know the future have none."""
+    notes: list[str]
+    """Notes on limits of the trace, the same for every cache."""
+
+
+class CacheRow(TypedDict):
+    """A row of the table of caches, with the columns of ``cache_runs.FIELDS``."""
+
+    policy: str
+    cache: int
+    cache_bytes: int | None
+    miss_ratio: float
+    miss_ratio_low: float | None
+    miss_ratio_high: float | None
+    read_miss_ratio: float | None
+    write_miss_ratio: float | None
+    back_reads: int | None
+    back_read_bytes: float
+    back_writes: int | None
+    back_write_bytes: float
+    dirty_bytes: float
+    mean_ms: float | None
+    p99_ms: float | None
+    read_mean_ms: float | None
+    read_p99_ms: float | None
+    write_mean_ms: float | None
+    write_p99_ms: float | None
