@@ -22,9 +22,12 @@ from typing import Any
 
 import rust
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import leftovers
+
 WORKERS = 2
 TIMES_AS_LONG, LEAST_S = 5, 20
-"""A mutant whose tests take so many times as long as without it hangs, which counts as noticed."""
+"""A mutant with which no test ends for so many times as long as the longest takes hangs, which counts as noticed."""
 QUICK_S = 1.0
 """Tests up to this duration run before the others."""
 
@@ -111,6 +114,8 @@ def outcomes(
                 zip(trial.mutants, threads.map(lambda number: noticed_by(trial, number), trial.mutants), strict=True)
             )
     finally:
+        # Programs that were ended leave mounts and loop devices.
+        leftovers.end_mounts_and_loops(place)
         shutil.rmtree(place, ignore_errors=True)
     for number, outcome in found.items():
         outcome.is_viable, outcome.noticed_by = number in noticed, noticed.get(number)
@@ -185,7 +190,8 @@ def environment(trial: Trial, crate: Path, more: Mapping[str, str]) -> dict[str,
 
 
 def failed(trial: Trial, tests: Sequence[Test], limit_s: float, more: Mapping[str, str]) -> str | None:
-    """The first test of a program that fails, or why the program ended; nothing where all pass."""
+    """The first test of a program that fails, or why the program ended; nothing where all pass. The program ends when
+    no test of it has ended for the time limit."""
     program, crate = tests[0].program, tests[0].crate
     process = subprocess.Popen(
         [str(program), "--exact", *(test.name for test in tests)],
@@ -209,6 +215,9 @@ def failed(trial: Trial, tests: Sequence[Test], limit_s: float, more: Mapping[st
     timer.start()
     try:
         for line in process.stdout:
+            timer.cancel()
+            timer = threading.Timer(limit_s, end)
+            timer.start()
             if line.startswith("test ") and line.rstrip().endswith("FAILED"):
                 return line.split()[1]
         code = process.wait()
@@ -253,7 +262,7 @@ def noticed_by(trial: Trial, number: int) -> str | None:
     for test in trial.reached_by[number]:
         groups[trial.took_s[test] > QUICK_S, str(test.program)].append(test)
     for _, tests in sorted(groups.items()):
-        limit_s = max(LEAST_S, TIMES_AS_LONG * sum(trial.took_s[test] for test in tests))
+        limit_s = max(LEAST_S, TIMES_AS_LONG * max(trial.took_s[test] for test in tests))
         failure = failed(trial, tests, limit_s, {"HEADSTACK_MUTANT": str(number)})
         if failure:
             return failure
