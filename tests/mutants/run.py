@@ -30,7 +30,7 @@ from schemata import Outcome
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "tests"))
-import leftovers
+import leftovers  # noqa: E402
 
 SURVIVORS = Path(__file__).parent / "survivors.txt"
 OUTPUT = REPOSITORY / "target" / "mutants"
