@@ -29,7 +29,7 @@ help:
 	@echo "make validate  compare with real drives and fio, check power cuts; writes target/validate.json, appends to history/; takes hours"
 	@echo "make vm-tests  what needs a kernel's drives and modules, in a virtual machine; needs qemu. TESTS='FILE...' for some"
 	@echo "make crash-stores  real stores and file systems: known bugs found, promises held; as root. CASES='S1 G2' for some of them"
-	@echo "make mutants   whether tests notice changes of the code; SAMPLE=20 SEED=1 for so many of each folder, else for days"
+	@echo "make mutants   whether tests notice changes of the code; SAMPLE=30 SEED=1 FOLDERS=crates/result/src takes minutes, all days"
 	@echo "make fuzz      properties with new random inputs, then each parser's fuzz target for a minute"
 	@echo "make site      the documentation as a folder of pages: target/site"
 	@echo "make web       the pages of reports and of the explorer, with its engine; needs Node, and Rust for WebAssembly"

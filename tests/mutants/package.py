@@ -67,7 +67,7 @@ class Mutant:
     @property
     def name(self) -> str:
         """The file, the line and the change."""
-        return f"{self.file.relative_to(REPOSITORY)}:{self.line}:0: {self.what}"
+        return f"{self.file.relative_to(REPOSITORY)}:{self.line}: {self.what}"
 
 
 def nodes(tree: ast.Module) -> Iterator[ast.AST]:

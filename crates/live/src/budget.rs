@@ -423,4 +423,80 @@ mod tests {
         });
         assert!(!budget.share().grow(REQUEST_BYTES_MAX, &mut || false) || !budget.is_wanted());
     }
+
+    #[test]
+    fn a_budget_is_divided_between_connections_and_requests() {
+        let least = Budget::new(1);
+        assert_eq!((least.gauge().limit_bytes, least.0.requests_bytes), (BUDGET_BYTES_MIN, 96 * MIB));
+        assert_eq!((least.connections_max(), least.exposed_bytes_max()), (1024, 31 * MIB / 2));
+        assert_eq!(Budget::new(1 << 30).connections_max(), CONNECTIONS_MAX);
+        let of_this_machine = Budget::of_this_machine().gauge().limit_bytes;
+        assert!((BUDGET_BYTES_MIN..=BUDGET_BYTES_DEFAULT).contains(&of_this_machine), "{of_this_machine}");
+    }
+
+    #[test]
+    fn shares_count_as_they_grow_shrink_and_move() {
+        let budget = Budget::new(BUDGET_BYTES_MIN);
+        let used = || budget.gauge().used_bytes;
+        let (mut one, mut other) = (budget.share(), budget.share());
+        assert!(one.grow(10 * MIB, &mut patient) && other.grow_now(2 * MIB) && other.grow_now(MIB));
+        assert_eq!((used(), one.bytes(), other.bytes()), (12 * MIB, 10 * MIB, 2 * MIB));
+        one.shrink(4 * MIB);
+        one.shrink(8 * MIB);
+        assert_eq!((used(), one.bytes()), (6 * MIB, 4 * MIB));
+        other.take_over(&mut one, 3 * MIB);
+        assert_eq!((used(), one.bytes(), other.bytes()), (6 * MIB, MIB, 5 * MIB));
+        other.take_over(&mut one, 3 * MIB);
+        assert_eq!((used(), one.bytes(), other.bytes()), (8 * MIB, 0, 8 * MIB));
+        assert!(!one.grow_now(budget.common_bytes() - 8 * MIB + 1) && one.bytes() == 0);
+        assert!(one.grow_now(budget.common_bytes() - 8 * MIB));
+        let peak_bytes = budget.common_bytes();
+        drop((one, other));
+        let expected = MemoryGauge { peak_bytes, ..Budget::new(BUDGET_BYTES_MIN).gauge() };
+        assert_eq!(budget.gauge(), expected, "nobody had to wait");
+    }
+
+    #[test]
+    fn one_share_has_the_reserve_until_it_is_dropped() {
+        let budget = Budget::new(BUDGET_BYTES_MIN);
+        let (mut holder, mut first, mut second) = (budget.share(), budget.share(), budget.share());
+        assert!(holder.grow(budget.common_bytes(), &mut patient) && first.grow(MIB, &mut patient));
+        // Who has the reserve needs no more turns.
+        assert!(first.grow(REQUEST_BYTES_MAX, &mut || false));
+        assert_eq!((budget.gauge().used_bytes, budget.gauge().waited), (budget.0.requests_bytes, 1));
+        let mut looks = 0;
+        let mut three_times = || {
+            looks += 1;
+            thread::current().unpark();
+            looks < 3
+        };
+        assert!(!second.grow(MIB, &mut three_times));
+        assert_eq!((looks, second.bytes(), budget.gauge().waiting, budget.gauge().waited), (3, 0, 0, 2));
+        assert!(budget.state().queue.is_empty() && !budget.is_wanted());
+        drop(first);
+        assert!(second.grow(MIB, &mut patient));
+        assert_eq!(budget.gauge().used_bytes, budget.common_bytes() + MIB);
+    }
+
+    #[test]
+    fn the_reserve_waits_for_what_was_taken_beyond_the_common_part() {
+        let budget = Budget::new(BUDGET_BYTES_MIN);
+        let (mut holder, mut other, mut none) = (budget.share(), budget.share(), budget.share());
+        assert!(holder.grow(budget.common_bytes(), &mut patient));
+        holder.take_over(&mut none, holder.bytes() + 1);
+        let mut at_once = true;
+        let mut once = || {
+            thread::current().unpark();
+            std::mem::take(&mut at_once)
+        };
+        assert!(!other.grow(MIB, &mut once));
+        holder.shrink(budget.common_bytes());
+        assert!(other.grow(MIB, &mut patient));
+    }
+
+    #[test]
+    #[should_panic(expected = "B for one request")]
+    fn no_request_takes_more_than_the_reserve() {
+        Budget::new(BUDGET_BYTES_MIN).share().grow(REQUEST_BYTES_MAX + 1, &mut patient);
+    }
 }

@@ -85,4 +85,21 @@ mod tests {
         drop(second);
         assert!((0..1_000).all(|_| first.takes()), "nobody is left to wait for");
     }
+
+    #[test]
+    fn a_member_is_held_back_once_its_share_exceeds_its_weight() {
+        let flow = Arc::new(Flow::default());
+        let (heavy, light) = (Member::new(&flow, 3, 0), Member::new(&flow, 1, 0));
+        let (mut first, mut second) = (heavy.begin(), light.begin());
+        let until_held = |turns: &mut Turns<'_>| (0..100).take_while(|_| turns.takes()).count();
+        // The count of the flow begins at 1: 3 of 4 is the weight's share still, 4 of 5 is more.
+        assert_eq!(until_held(&mut first), 4);
+        // 1 of 6 is less than 25 %, 2 of 7 is more.
+        assert_eq!(until_held(&mut second), 2);
+        // The requests and the weight of a member that ends leave the flow: 2 of 3 remain, then 3 of 6 with the next.
+        drop(first);
+        let next = Member::new(&flow, 1, 0);
+        assert!(!second.takes());
+        assert_eq!(until_held(&mut next.begin()), 4);
+    }
 }

@@ -345,4 +345,98 @@ mod tests {
         assert!(joined.checks.iter().any(|check| check.name == "b: in = out" && !check.passed));
         assert!(all(Vec::new()).joined().is_none());
     }
+
+    #[test]
+    fn the_workload_of_hosts_that_do_the_same_is_a_multiple_of_it() {
+        let joined = |workloads: [Value; 2]| {
+            let runs = workloads.into_iter().map(|workload| {
+                let mut run = host("a", 1000, 1, 1000);
+                run.result.workload = workload;
+                run
+            });
+            all(runs.collect()).joined().unwrap().0.workload
+        };
+        let same = json!({
+            "name": "w", "arrivals": { "open": { "rate_per_s": 10.5 } }, "run_length": { "requests": 500 },
+        });
+        let workload = joined([same.clone(), same.clone()]);
+        assert_eq!(workload["arrivals"]["open"]["rate_per_s"], 21.0);
+        assert_eq!((&workload["run_length"]["requests"], &workload["name"]), (&json!(1000), &json!("w")));
+        let workload = joined([same, json!({ "name": "v" })]);
+        assert_eq!((&workload["name"], &workload["hosts"][1]["workload"]["name"]), (&json!("w, v"), &json!("v")));
+    }
+
+    #[test]
+    fn what_hosts_offered_and_held_outstanding_adds_up() {
+        let (mut a, mut b) = (host("a", 1000, 10, 1000), host("b", 1000, 5, 1000));
+        (a.result.offered_per_s, b.result.offered_per_s) = (Some(100.0), Some(50.0));
+        (a.result.late_arrivals, b.result.late_arrivals) = (2, 3);
+        (a.result.backlog, b.result.backlog) = (5, 6);
+        b.result.saturated = true;
+        a.result.depth = DepthResult { mean: 4.0, max: 8, time_at_depth_ns: Vec::new() };
+        b.result.depth = DepthResult { mean: 2.0, max: 3, time_at_depth_ns: Vec::new() };
+        b.facts = vec![Fact { name: "clock_error_us".to_owned(), value: 3.0 }];
+        let (joined, _) = all(vec![a, b]).joined().unwrap();
+        assert_eq!((joined.offered_per_s, joined.saturated), (Some(150.0), true));
+        assert_eq!((joined.late_arrivals, joined.backlog), (5, 11));
+        // The second host measured for half of the time.
+        assert_eq!((joined.depth.mean, joined.depth.max), (5.0, 11));
+        assert_eq!((joined.streams[1].facts.len(), joined.streams[1].kinds.read.count), (1, 50));
+        let (joined, _) = all(vec![host("a", 1000, 1, 1000)]).joined().unwrap();
+        assert_eq!((joined.offered_per_s, joined.saturated, joined.notes), (None, false, Vec::new()));
+    }
+
+    #[test]
+    fn the_error_of_the_mean_of_all_hosts_is_weighted_by_their_requests() {
+        let known = |name: &str, intervals, low_ns, high_ns| {
+            let mut run = host(name, 1000, intervals, 1000);
+            run.result.sampling.mean = Known::Between { low_ns, high_ns };
+            run.result.sampling.warm_up_requests = 3;
+            run
+        };
+        let (a, b) = (|| known("a", 3, 4000.0, 8000.0), || known("b", 1, 8000.0, 12_000.0));
+        // A host without requests has no say.
+        let idle = host("c", 1000, 0, 1000);
+        let (joined, _) = all(vec![a(), b(), idle]).joined().unwrap();
+        assert_eq!(joined.sampling.mean, Known::Between { low_ns: 5000.0, high_ns: 9000.0 });
+        assert_eq!(joined.sampling.warm_up_requests, 6);
+        let mut short = b();
+        short.result.sampling.mean = Known::TooShort(TooShort::Drifts);
+        let (joined, _) = all(vec![a(), short]).joined().unwrap();
+        assert_eq!(joined.sampling.mean, Known::TooShort(TooShort::Drifts));
+        let (joined, _) = all(vec![host("c", 1000, 0, 1000)]).joined().unwrap();
+        assert_eq!(joined.sampling.mean, Known::TooShort(TooShort::SeveralThreads));
+        assert_eq!((joined.start_ns, joined.duration_ns), (0, 0), "it never left its warm-up");
+        assert!(joined.notes.is_empty(), "{:?}", joined.notes);
+        let mut one = known("a", 0, 4000.0, 8000.0);
+        one.result.kinds.read.count = 1;
+        let (joined, _) = all(vec![one]).joined().unwrap();
+        assert_eq!(joined.sampling.mean, Known::Between { low_ns: 4000.0, high_ns: 8000.0 });
+    }
+
+    #[test]
+    fn an_interval_that_the_common_time_cuts_counts_by_its_share() {
+        // Together from 150 ms to 300 ms after the first began: half of an interval and a whole one of each.
+        let (joined, _) = all(vec![host("a", 1000, 2, 1000), host("b", 1050, 2, 1000)]).joined().unwrap();
+        let counters: Vec<_> = joined.counters.iter().map(|counter| (counter.name.as_str(), counter.value)).collect();
+        let expected =
+            [("common_window_ns", 150_000_000), ("common_window_requests", 30), ("common_window_bytes", 30 * 4096)];
+        assert_eq!(counters, expected);
+        assert!(
+            joined.notes[0].ends_with("200.0 IO/s and 0.82 MB/s in that time, by their intervals"),
+            "{:?}",
+            joined.notes
+        );
+    }
+
+    #[test]
+    fn stalls_are_moved_to_the_time_of_the_first_host() {
+        let (a, mut b) = (host("a", 1000, 10, 1000), host("b", 1250, 10, 1000));
+        let longest = vec![headstack_result::Stall { start_ns: 200_000_000, duration_ns: 150_000_000, outstanding: 2 }];
+        b.result.stalls = Some(Stalls { longest, response: headstack_result::LatencyHistogram::new().store() });
+        let (joined, _) = all(vec![a, b]).joined().unwrap();
+        assert_eq!(joined.stalls.unwrap().longest[0].start_ns, 450_000_000);
+        let starts: Vec<_> = joined.intervals.iter().map(|interval| interval.start_ns).collect();
+        assert_eq!((starts[0], starts.len()), (100_000_000, 13));
+    }
 }

@@ -117,6 +117,13 @@ fn equal_devices_hold_each_other_up_equally() {
 }
 
 #[test]
+fn one_block_of_each_device_may_be_under_way() {
+    let (whole, kept) = passed(&Pass { ahead: 1, ..nulls(&[MS; 2], MIB) }, |_| true);
+    assert!(whole.is_whole);
+    assert_eq!(kept.iter().map(|one| one.duration_ns).sum::<u64>(), 16 * MS, "16 blocks of each, 1 ms each");
+}
+
+#[test]
 fn what_was_stopped_goes_on_where_it_was() {
     let mut pass = nulls(&[MS, 2 * MS], 64 << 20);
     let mut looks = 0;
@@ -131,6 +138,16 @@ fn what_was_stopped_goes_on_where_it_was() {
     assert!(whole.is_whole);
     let blocks: u64 = first.iter().chain(&rest).flat_map(|one| &one.devices).map(|device| device.blocks).sum();
     assert_eq!(blocks * u64::from(BLOCK), 128 << 20);
+}
+
+#[test]
+fn progress_is_reported_until_the_last_block_under_way_has_ended() {
+    let mut looks = 0;
+    let (stopped, _) = passed(&nulls(&[MS, 80 * MS], 64 << 20), |_| {
+        looks += 1;
+        looks < 2
+    });
+    assert!(!stopped.is_whole && looks > 2, "{looks}");
 }
 
 #[test]
@@ -190,6 +207,7 @@ fn what_cannot_be_streamed_is_refused_in_words() {
         (|pass| pass.start_bytes = 3 * MIB, "begins at byte"),
         (|pass| pass.engines[0] = EngineKind::Auto, "real and null"),
         (|pass| pass.targets.clear(), "no target"),
+        (|pass| pass.engines.truncate(1), "no target"),
     ] {
         let told = refused(change);
         assert!(told.contains(words), "{told}");

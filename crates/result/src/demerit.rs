@@ -326,6 +326,19 @@ mod tests {
     }
 
     #[test]
+    fn the_bins_of_disksim_widen_by_one_percent() {
+        let edges = disksim_edges_us();
+        assert_eq!((edges[..3].to_vec(), edges[99..103].to_vec()), (vec![0, 1, 2], vec![99, 100, 102, 104]));
+        assert_eq!(edges.len(), 1750);
+        // The last whole us below an edge is in the bin that ends there, and the edge itself in the next one.
+        for at in [300, 600] {
+            let last = |us: u64| disksim_cdf(&[us as f64 / 1000.0], &edges).last().copied();
+            assert_eq!(last(edges[at] - 1), Some((edges[at] as f64 / 1000.0, 1.0)));
+            assert_eq!(last(edges[at]), Some((edges[at + 1] as f64 / 1000.0, 1.0)));
+        }
+    }
+
+    #[test]
     fn the_worst_percentile_is_found_with_its_sign() {
         let measured: Vec<_> = (1..=200).map(f64::from).collect();
         let mut simulated = measured.clone();

@@ -510,6 +510,19 @@ mod tests {
         }
     }
 
+    #[test]
+    fn equal_values_have_neither_skewness_nor_correlation() {
+        assert_eq!((skewness(&[5.0; 10]), inflation(&[5.0; 10])), (0.0, 1.0));
+    }
+
+    #[test]
+    fn a_level_that_moves_is_named() {
+        for (level, name) in LEVEL_NAMES.iter().enumerate().filter(|&(level, _)| level != FREE_FLASH) {
+            let words = TooShort::of_level(level).words();
+            assert_eq!(words, format!("too short to tell: {name} still changed"));
+        }
+    }
+
     /// White's rule in his own words: the cut with the least sum of squares about the mean of what is left, over the
     /// square of how many are left.
     #[test]

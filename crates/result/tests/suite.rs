@@ -1,5 +1,6 @@
-//! Results: their sampling errors and their schema.
+//! Results: their sampling errors, their schema and their tables.
 
 mod sampling;
 mod schema;
+mod tables;
 mod upgrade;
