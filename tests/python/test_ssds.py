@@ -73,14 +73,14 @@ def test_a_run_that_uses_up_erased_flash_is_not_steady(small: str, headstack: He
     assert (new[0]["half_width_ms"], new[0]["p99_low_ms"]) == (None, None)
     assert any(note.startswith("1 of 1 run is not steady: ") for note in new.notes), new.notes
     assert not (used[0]["sampling"] or "").startswith("not steady")
-    assert new.flash_states[0].startswith("small is filled: ")
-    assert used.flash_states[0].startswith("small is steady: ")
+    assert new.flash_states[0].startswith("small: filled, ")
+    assert used.flash_states[0].startswith("small: steady: ")
     assert hs.run("cheetah-x15-36lp", requests=300).flash_states == []
     reads = hs.run(small, size="4KiB", read=100, random=100, depth=4, requests=20_000)
     assert not (reads[0]["sampling"] or "").startswith("not steady")
     shown = headstack("run", small, "--size", "4KiB", "--read", "0", "--random", "100", "--depth", "32").stdout
     first, *rest = shown.splitlines()
-    assert first.startswith("small is filled: reads find data, writes find erased flash")
+    assert first.startswith("small: filled, not preconditioned")
     assert "not steady" in "".join(rest[:4])
 
 

@@ -7,7 +7,7 @@ import click
 from headstack.cli.completing import SHELLS
 
 
-@click.command()
+@click.command(hidden=True)
 @click.argument("shell", type=click.Choice(tuple(SHELLS)), help="The shell that is to complete.")
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:

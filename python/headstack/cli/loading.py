@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +12,11 @@ import click
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+
+
+def note_of_name(earlier: str, today: str) -> None:
+    """Prints the name of today to who uses an earlier one."""
+    print(f"headstack: `headstack {earlier}` is now `headstack {today}`", file=sys.stderr)
 
 
 class Late(click.Group):
@@ -65,6 +72,29 @@ class Implied(Late):
         found = super().shell_complete(ctx, incomplete)
         found += [] if found else self.commands[self.implied].shell_complete(ctx, incomplete)
         return found or [CompletionItem(incomplete, type="file")]
+
+
+class Parts(Implied):
+    """A command with subcommands: it runs by itself unless one of them is named."""
+
+    def __init__(self, command: click.Command, late: Mapping[str, str]) -> None:
+        name = command.name or ""
+        super().__init__(name, implied=name, late=late, help=command.help)
+        self.command = command
+        """The command by itself."""
+        hidden = copy(command)
+        hidden.hidden = True
+        self.add_command(hidden, name)
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the help of the command, then its subcommands."""
+        self.command.format_help(ctx, formatter)
+        self.format_commands(ctx, formatter)
+
+
+def with_subcommands(late: Mapping[str, str]) -> Callable[[click.Command], Parts]:
+    """Gives a command subcommands, by the modules that have them."""
+    return lambda command: Parts(command, late)
 
 
 def every(command: click.Command, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:

@@ -14,7 +14,7 @@ import click
 from headstack._native import InputError, RunError, catalogue_hash, version
 from headstack.catalogue.options import KEYS, OPTIONS
 from headstack.cli import start
-from headstack.cli.loading import Late
+from headstack.cli.loading import Late, note_of_name
 from headstack.io import signals
 from headstack.io.atomic_files import WriteError
 from headstack.io.terminal import Guarded, visible
@@ -29,55 +29,58 @@ COMPLETE = "_HEADSTACK_COMPLETE"
 
 EPILOG = """\b
 Exit codes:
-  0  fine
-  1  a disk is slow; a limit is not kept, or by nothing that could be chosen; verified
-     data are damaged or lost, or others came to need what was being written: what was
-     measured is written
-  2  bad input or usage: one line says what, nothing is written
-  3  a run failed, or failed the checks that it makes of itself: nothing is written; a
-     measurement ended early by its target: what was measured is written; results could
-     not be written: one line says where and why
-  4  nothing can be told: too few runs for a limit, or of no disk anything; make more
-  70 internal error of headstack, with a traceback on stderr: please report it
-  128 + N  ended by signal N: 130 by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP; of measurements,
-     what was measured is written"""
+  0   success
+  1   a verdict: a disk is slow, a limit is exceeded, no candidate meets it, or
+      verified data are damaged or lost
+  2   bad input or usage; nothing is written
+  3   a run failed, a measurement ended early, or a file cannot be written
+  4   not enough data for a verdict
+  70  internal error with a traceback: please report it
+  128+N  ended by signal N, for example 130 by Ctrl-C
+`headstack man` writes the manual, `headstack completion SHELL` completes names."""
 
 
 COMMANDS = {
     "run": "simulate.runs",
-    "curve": "simulate.runs",
     "sweep": "simulate.sweep",
-    "sweep-merge": "simulate.sweep",
-    "measure": "measure.measure",
-    "measure-agent": "measure.hosts",
-    "serve": "serve",
-    "top": "serve",
-    "ctl": "serve",
-    "drives": "catalogue.catalogue",
-    "arrays": "catalogue.arrays",
-    "workloads": "catalogue.catalogue",
-    "scenarios": "catalogue.scenarios",
-    "prices": "catalogue.prices",
-    "trace": "traces.traces",
-    "replay": "traces.replays",
-    "compare": "compare.compare",
-    "plot": "compare.plot",
-    "inspect": "diagnose.inspect",
-    "judge": "diagnose.judge",
-    "study": "studies.studies",
-    "crash": "crash",
-    "fit": "studies.fits",
-    "characterize": "predict.prediction",
-    "predict": "predict.prediction",
     "choose": "predict.choosing",
     "explore": "simulate.explore",
-    "twin": "predict.twin",
-    "validate": "compare.validation",
+    "measure": "measure.measure",
+    "compare": "compare.compare",
+    "trace": "traces.traces",
+    "inspect": "diagnose.inspect",
+    "judge": "diagnose.judge",
+    "serve": "serve",
+    "crash": "crash",
+    "catalog": "catalog",
+    "lab": "lab",
     "demo": "demo",
+    "curve": "simulate.runs",
+    "measure-agent": "measure.hosts",
     "completion": "completion",
     "man": "man",
 }
-"""The modules of the commands."""
+"""The modules of the commands; the last four are hidden."""
+
+MOVED = {
+    "sweep-merge": ("sweep", "merge"),
+    "top": ("serve", "top"),
+    "ctl": ("serve", "ctl"),
+    "drives": ("catalog", "drives"),
+    "arrays": ("catalog", "arrays"),
+    "workloads": ("catalog", "workloads"),
+    "scenarios": ("catalog", "scenarios"),
+    "prices": ("catalog", "prices"),
+    "replay": ("trace", "replay"),
+    "plot": ("compare", "plot"),
+    "study": ("lab", "study"),
+    "fit": ("lab", "fit"),
+    "characterize": ("lab", "characterize"),
+    "predict": ("lab", "predict"),
+    "validate": ("lab", "validate"),
+    "twin": ("measure", "twin"),
+}
+"""Earlier names of commands, which still work."""
 
 
 class Cli(Late):
@@ -121,6 +124,16 @@ class Cli(Late):
             # A panic of the compiled part is no Exception.
             fail_internally(error)
         sys.exit(code or 0)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Finds a command, by an earlier name too, which prints the name of today."""
+        if args and args[0] in MOVED:
+            today = MOVED[args[0]]
+            note_of_name(args[0], " ".join(today))
+            args = [*today, *args[1:]]
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Runs a command to its last byte of output."""
@@ -218,17 +231,15 @@ def named_as_typed(error: InputError) -> str:
 @click.version_option(version(), message=f"%(prog)s, version %(version)s\ncatalogue {catalogue_hash()}")
 @click.pass_context
 def main(context: click.Context) -> None:
-    """A storage performance laboratory: simulated drives and arrays, measured against real ones.
+    """Simulate, measure and compare storage: drives, arrays, SSDs and cloud volumes.
 
     \b
-    headstack run cheetah-x15-36lp -w file-server --depth 1,4,16,64
-    headstack curve atlas-10k-iii-73 atlas-10k-iii-73@36.7GB -w file-server
-    headstack trace import blktrace.sda.* -o sda.parquet
-    headstack measure /dev/sdb -w file-server --depth 1,4,16,64
-    headstack measure zones /dev/sdb
-    headstack replay sda.parquet constellation2-1tb --mode timed
-    headstack serve cheetah-x15-36lp --nbd unix:/tmp/s
-    headstack demo
+    headstack run 990-pro-2tb --size 4KiB --depth 1,32       simulate a drive
+    headstack measure /dev/nvme0n1 --size 4KiB --depth 1,32  measure the real one
+    headstack choose -w file-server --rate 400 --limit p99=60ms --capacity 20TB --among nearline
+    headstack judge iostat.log                               find slow disks
+    headstack compare before.json after.json                 compare two fio runs
+    headstack demo                                           see an answer first
     """
     if context.invoked_subcommand is None:
         print(start.text("start.txt"), end="")

@@ -21,7 +21,7 @@ SPELT = {"\\": "\\e", "-": "\\-", "'": "\\(aq", "`": "\\(ga", "^": "\\(ha", "~":
 """What means something else to roff."""
 
 
-@click.command()
+@click.command(hidden=True)
 @click.option("-o", "--output", metavar="FOLDER", type=OUTPUT_FOLDER, required=True, help="Gets a file for each page.")
 @click.pass_context
 def man(context: click.Context, output: str) -> None:

@@ -118,17 +118,11 @@ def print_results(results: Results, with_streams: bool = False, limit: str | Non
             print()
             say(f"data loss in run {number} ({row['system']}): {row['data_loss']}")
     saturated = results.overloaded()
-    if saturated:
+    if saturated and len(results) > 1:
         print()
-        say(
-            f"saturated: {len(saturated)} of {counted(len(results), 'run')} could not keep up with the rate offered; "
-            "their response times grow with the length of the run"
-        )
+        say(f"saturated: {len(saturated)} of {counted(len(results), 'run')}; their latency grows with time")
         for one in saturated if len(saturated) <= NAMED_MAX else []:
             say(f"saturated: {one}")
-    elif all(row["rate_per_s"] is not None for row in results):
-        print()
-        say("not saturated: every run kept up with the rate offered")
     if limit is not None:
         for answer in results.fewest_drives(limit):
             print()

@@ -18,6 +18,7 @@ from headstack._native import InputError, format_bytes
 from headstack.cli.completing import FOLDER, SOCKET, SYSTEM
 from headstack.cli.files import KEPT, OUTPUT, SOURCE, KeptFile
 from headstack.cli.formats import output_options
+from headstack.cli.loading import with_subcommands
 from headstack.cli.output import Outputs, progress
 from headstack.cli.simulate.runs import Command
 from headstack.cli.simulate.varying import option_of
@@ -41,6 +42,7 @@ def system_options(command: Command) -> Command:
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(list(options)), command)
 
 
+@with_subcommands({"top": "serve", "ctl": "serve"})
 @click.command()
 @click.argument("system", type=SYSTEM, metavar="SYSTEM", help="A drive or an array, or a latency.")
 @click.option(

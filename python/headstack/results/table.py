@@ -276,10 +276,10 @@ class ResultTable(Tabular):
     def flash_states(self) -> list[str]:
         """The state in which the SSDs of each simulated system began: fresh, filled or steady.
 
-        >>> hs.run("980-1tb", requests=100, warm_up=0).flash_states[0][:17]
-        '980-1tb is filled'
+        >>> hs.run("980-1tb", requests=100, warm_up=0).flash_states[0][:15]
+        '980-1tb: filled'
         """
-        states: dict[str, None] = {}
+        states: dict[str, list[str]] = {}
         seen: set[tuple[Any, ...]] = set()
         for index, row in enumerate(self):
             key = (row["system"], row.get("preconditioned"), row.get("drive"))
@@ -288,8 +288,10 @@ class ResultTable(Tabular):
             seen.add(key)
             whole = self.whole(index)
             found = flash_states(whole["system"]["description"]) if whole["mode"] == "simulated" else []
-            states |= dict.fromkeys(f"{row['system']} is {state}" for state in found)
-        return list(states)
+            for state in found:
+                systems = states.setdefault(state, [])
+                systems += [row["system"]] * (row["system"] not in systems)
+        return [f"{', '.join(systems)}: {state}" for state, systems in states.items()]
 
     @property
     def notes(self) -> list[str]:

@@ -36,7 +36,7 @@ NEAR = 0.9
 
 
 def headline(results: ResultTable) -> str:
-    """The answer in a sentence, with its interval: throughput under the load, or latency where arrivals set the rate."""
+    """States the answer with its interval: throughput under the load, or latency where arrivals set the rate."""
     at_most = {name: max(runs, key=lambda run: _worth(results[run])) for name, runs in results.curves().items()}
     order = sorted(at_most, key=lambda name: _worth(results[at_most[name]]), reverse=True)
     if len(order) == 1:
@@ -61,9 +61,10 @@ def _of_one(results: ResultTable, name: str) -> str:
     first = results[runs[0]]
     tail = f", p99 {time(first['p99_ms'])}" if first["p99_ms"] is not None else ""
     if first["saturated"]:
-        return f"{name} cannot keep up {load_of(first)}: it serves {number(first['iops'])}."
+        return f"{name} cannot keep up with {number(first['rate_per_s'])} IOPS: it serves {number(first['iops'])}."
     if is_of_arrivals(first):
-        return f"{name} keeps up {load_of(first)}: mean latency {_mean(first)}{tail}.".replace("  ", " ")
+        with_rate = f"keeps up with {number(first['rate_per_s'])} IOPS" if first["rate_per_s"] else "keeps up"
+        return f"{name} {with_rate}: mean latency {_mean(first)}{tail}."
     if len(runs) == 1:
         return f"{name} serves {_performance(first)}; mean latency {_mean(first)}{tail}."
     most = results[max(runs, key=lambda run: results[run]["iops"])]

@@ -13,6 +13,7 @@ from headstack._native import InputError
 from headstack.cli.completing import SYSTEM, Among
 from headstack.cli.files import OUTPUT, OUTPUT_FOLDER, SOURCE
 from headstack.cli.formats import output_options
+from headstack.cli.loading import with_subcommands
 from headstack.cli.output import Outputs, print_table, progress, say, wide_option
 from headstack.comparison.comparison import TOLERANCE, Comparison, is_file
 from headstack.comparison.comparison import compare as held_against
@@ -77,6 +78,7 @@ class OfRuns(click.Command):
         return super().parse_args(ctx, spread)
 
 
+@with_subcommands({"plot": "compare.plot"})
 @click.command(cls=OfRuns)
 @click.argument(
     "sources",

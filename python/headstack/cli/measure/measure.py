@@ -82,6 +82,7 @@ TESTS = {
     "condition": "measure.conditioning",
     "pts": "measure.pts",
     "verify": "measure.verify",
+    "twin": "predict.twin",
 }
 """The modules of the tests."""
 

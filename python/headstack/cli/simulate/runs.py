@@ -13,6 +13,7 @@ from headstack.catalogue.options import OPTIONS
 from headstack.cli.completing import DEMAND, systems_argument
 from headstack.cli.files import OUTPUT
 from headstack.cli.formats import output_options
+from headstack.cli.loading import note_of_name
 from headstack.cli.measure.jobfiles import AskedJobs, asked_jobs, job_options
 from headstack.cli.output import Outputs, print_results, print_table, progress, say, verbose_option, wide_option
 from headstack.cli.simulate.varying import option_of
@@ -81,9 +82,10 @@ def varied(command: Command) -> Command:
 @job_options
 @click.option("--record", type=OUTPUT, metavar="FILE.parquet", help="Write the requests of a single run as a trace.")
 @click.option(
-    "--limit", metavar="TIME", help='Also say who keeps within this response time: of the mean, or "p99=20ms".'
+    "--limit", metavar="TIME", help='Also print who meets this latency: of the mean, or for example "p99=20ms".'
 )
-def run(systems: tuple[str, ...], workload: str | None, limit: str | None, **given: Any) -> None:
+@click.option("--curve", "has_curve", is_flag=True, help="At depths 1, 2, 4 ... 256, with the knee of each curve.")
+def run(systems: tuple[str, ...], workload: str | None, limit: str | None, has_curve: bool, **given: Any) -> None:
     """Run SYSTEMs under a workload or a scenario.
 
     SYSTEM is a drive or an array of the catalogue (see "headstack drives list" and "headstack arrays list") or a TOML
@@ -103,6 +105,10 @@ def run(systems: tuple[str, ...], workload: str | None, limit: str | None, **giv
     asked = asked_jobs(systems, workload, given)
     if asked is not None:
         simulate_job_file(asked, given)
+        return
+    if has_curve:
+        ask_for_curve(given)
+        carry_out(systems, workload, given, show=partial(print_curves, limit))
         return
     carry_out(systems, workload, given, show=partial(print_results, with_streams=True, limit=limit))
 
@@ -126,7 +132,19 @@ def simulate_job_file(asked: AskedJobs, given: dict[str, Any]) -> None:
     asked.tell(results, to_stdout)
 
 
-@click.command(cls=Grouped)
+def ask_for_curve(given: dict[str, Any]) -> None:
+    """Sets the queue depths of a saturation curve, unless a depth or a rate is given."""
+    if given["depth"] is None and given["rate"] is None:
+        given["depth"] = ",".join(map(str, CURVE_DEPTHS))
+
+
+def print_curves(limit: str | None, results: Results) -> None:
+    """Prints the results of saturation curves, and the knees."""
+    print_results(results)
+    print_knees(results, limit)
+
+
+@click.command(cls=Grouped, hidden=True)
 @varied
 @click.option(
     "--limit", metavar="TIME", help='Also state the IO/s within this response time: of the mean, or "p99=20ms".'
@@ -143,16 +161,12 @@ def curve(systems: tuple[str, ...], workload: str | None, limit: str | None, **g
     """
     if limit is not None:
         response_limit("--limit", limit)
-    if given["depth"] is None and given["rate"] is None:
-        given["depth"] = ",".join(map(str, CURVE_DEPTHS))
+    note_of_name("curve", "run --curve")
+    ask_for_curve(given)
     access, goes_on = access_of(given), given.pop("continue_on_error")
     work = partial(simulated_and_measured, systems, workload, access)
-
-    def show(results: Results) -> None:
-        print_results(results)
-        print_knees(results, limit)
-
-    results, _ = carry_out(systems, workload, given, work if any(map(is_target, systems)) else None, show)
+    works = work if any(map(is_target, systems)) else None
+    results, _ = carry_out(systems, workload, given, works, partial(print_curves, limit))
     return ending(results, goes_on)
 
 

@@ -13,6 +13,7 @@ from headstack.catalogue.options import OPTIONS
 from headstack.cli.completing import DEMAND, EXECUTOR, FOLDER, systems_argument
 from headstack.cli.files import OUTPUT, SOURCE
 from headstack.cli.formats import output_options, report_writers
+from headstack.cli.loading import with_subcommands
 from headstack.cli.output import Outputs, print_table, progress, say, wide_option
 from headstack.cli.simulate.runs import Command, Grouped
 from headstack.cli.simulate.varying import option_of
@@ -21,7 +22,8 @@ from headstack.io.atomic_files import write_all
 from headstack.results.answers import overlap, whole
 from headstack.results.table import between
 from headstack.simulation.designs import SAMPLES
-from headstack.simulation.shards import Shard, merge
+from headstack.simulation.shards import Shard
+from headstack.simulation.shards import merge as merged
 
 if TYPE_CHECKING:
     from headstack.simulation.sweeps import Sweep
@@ -35,6 +37,7 @@ def options_of_runs(command: Command) -> Command:
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
 
 
+@with_subcommands({"merge": "simulate.sweep"})
 @click.command(cls=Grouped)
 @systems_argument("Drives and arrays, the whole or a part.")
 @click.option(
@@ -55,7 +58,7 @@ def options_of_runs(command: Command) -> Command:
 @click.option(
     "--shard",
     metavar="I/N",
-    help="Carry out this part of N alone, such as 2/8; -o writes it for `headstack sweep-merge`.",
+    help="Carry out this part of N alone, such as 2/8; -o writes it for `headstack sweep merge`.",
 )
 @click.option(
     "--where", metavar="CONDITION", help="Show, draw and report those alone that fulfil it: 'p99_ms < 20'. In SQL."
@@ -119,7 +122,7 @@ def sweep(
     \b
     headstack sweep cheetah-x15-36lp -w file-server --depth 1..64:7:log --shard 1/2 -o 1.parquet
     headstack sweep cheetah-x15-36lp -w file-server --depth 1..64:7:log --shard 2/2 -o 2.parquet
-    headstack sweep-merge 1.parquet 2.parquet -o whole.parquet
+    headstack sweep merge 1.parquet 2.parquet -o whole.parquet
 
     A configuration that is impossible is a row that says why. What is finished is kept: the same command goes on where
     it was interrupted. --seed is the seed of all runs, and of the sample.
@@ -161,7 +164,7 @@ def sweep(
     return EXIT_RUN if swept.failed else 0
 
 
-@click.command(name="sweep-merge")
+@click.command()
 @click.argument(
     "shards",
     nargs=-1,
@@ -171,16 +174,16 @@ def sweep(
     help="Tables of `headstack sweep --shard`, all of them.",
 )
 @click.option("-o", "--output", type=OUTPUT, required=True, metavar="FILE.parquet|csv", help="Write the whole table.")
-def sweep_merge(shards: tuple[str, ...], output: str) -> None:
+def merge(shards: tuple[str, ...], output: str) -> None:
     """Put the shards of a sweep together: the table that one machine would have written.
 
     \b
-    headstack sweep-merge part-1.parquet part-2.parquet -o whole.parquet
+    headstack sweep merge part-1.parquet part-2.parquet -o whole.parquet
 
     All SHARDs of one `headstack sweep --shard` are needed, in any order; what is missing or there twice is named.
     """
     checked_ending(output)
-    say(f"{merge(shards, output):,} configurations from {len(shards)} shards")
+    say(f"{merged(shards, output):,} configurations from {len(shards)} shards")
 
 
 def checked_ending(output: str) -> None:

@@ -195,7 +195,13 @@ def counting(what: str, quiet: bool) -> Iterator[Callable[[int], object] | None]
 
 
 @click.group(
-    cls=Late, late={"analyze": "traces.analysis", "cache": "traces.caching", "synthesize": "traces.synthesizing"}
+    cls=Late,
+    late={
+        "analyze": "traces.analysis",
+        "cache": "traces.caching",
+        "synthesize": "traces.synthesizing",
+        "replay": "traces.replays",
+    },
 )
 def trace() -> None:
     """Recorded traces: import, export, understand, synthesize, split, capture.

@@ -1,0 +1,27 @@
+"""``headstack catalog``: everything that ships with headstack and can be named in a command."""
+
+from __future__ import annotations
+
+import click
+
+from headstack.cli.loading import Late
+
+
+@click.group(
+    cls=Late,
+    late={
+        "drives": "catalogue.catalogue",
+        "arrays": "catalogue.arrays",
+        "workloads": "catalogue.catalogue",
+        "scenarios": "catalogue.scenarios",
+        "prices": "catalogue.prices",
+    },
+)
+def catalog() -> None:
+    """List and show drives, arrays, workloads, scenarios and prices.
+
+    \b
+    headstack catalog drives list --kind ssd --year 2022..
+    headstack catalog arrays show zfs-raidz2-8-nas
+    headstack catalog drives show 990-pro-2tb --toml > mine.toml
+    """
