@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headstack._native import InputError, RunError, format_bytes, format_duration_ns
+from headstack.cli.command import Brief
 from headstack.cli.completing import Among
 from headstack.cli.files import KEPT, OUTPUT, OUTPUT_FOLDER, SOURCE
 from headstack.cli.formats import output_options
@@ -75,7 +76,7 @@ def crash() -> None:
     """What a crash may leave of what was written, and what does not survive it."""
 
 
-@crash.command()
+@crash.command(cls=Brief)
 @journal_argument
 @click.option(
     "--check",

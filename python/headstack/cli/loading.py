@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from headstack.cli.command import Brief
+
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
@@ -52,7 +54,7 @@ class Late(click.Group):
             ) from None
 
 
-class Implied(Late):
+class Implied(Brief, Late):
     """A group that does one of its commands, a hidden one, where none is named."""
 
     def __init__(self, *arguments: Any, implied: str, late: Mapping[str, str] | None = None, **settings: Any) -> None:
@@ -61,9 +63,13 @@ class Implied(Late):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Puts in the command that goes without saying; ``./NAME`` is a file of the name of a command."""
-        if args and args[0] not in {*self.list_commands(ctx), *ctx.help_option_names}:
+        if args and args[0] not in {*self.list_commands(ctx), *ctx.help_option_names, "--all"}:
             args = [self.implied, *args]
         return super().parse_args(ctx, args)
+
+    def by_itself(self) -> click.Command:
+        """The command that is implied."""
+        return self.commands[self.implied]
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[Any]]:
         """Its commands, and what that one takes: options, else files."""

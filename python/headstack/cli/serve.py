@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headstack._native import InputError, format_bytes
+from headstack.cli.command import Brief
 from headstack.cli.completing import FOLDER, SOCKET, SYSTEM
 from headstack.cli.files import KEPT, OUTPUT, SOURCE, KeptFile
 from headstack.cli.formats import output_options
@@ -43,7 +44,7 @@ def system_options(command: Command) -> Command:
 
 
 @with_subcommands({"top": "serve", "ctl": "serve"})
-@click.command()
+@click.command(cls=Brief)
 @click.argument("system", type=SYSTEM, metavar="SYSTEM", help="A drive or an array, or a latency.")
 @click.option(
     "--nbd",

@@ -10,6 +10,7 @@ from typing import Any, assert_never
 import click
 
 from headstack._native import InputError
+from headstack.cli.command import Brief
 from headstack.cli.completing import SYSTEM, Among
 from headstack.cli.files import OUTPUT, OUTPUT_FOLDER, SOURCE
 from headstack.cli.formats import output_options
@@ -60,7 +61,7 @@ class Options:
                 raise InputError(f"--{name.replace('_', '-')}: is {why}")
 
 
-class OfRuns(click.Command):
+class OfRuns(Brief):
     """Takes for others' runs all that follows ``--against`` up to the next option, where ours stand before it: a shell
     puts many names in the place of one pattern."""
 

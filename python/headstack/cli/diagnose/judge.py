@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from headstack._native import InputError
+from headstack.cli.command import Brief
 from headstack.cli.completing import SYSTEM, Among
 from headstack.cli.files import KEPT, SOURCE, read_from
 from headstack.cli.formats import output_options, report_writers
@@ -47,7 +48,7 @@ FINE_SHOWN = 24
 """Fine disks that are shown one by one; of more their number is."""
 
 
-@click.command()
+@click.command(cls=Brief)
 @click.argument(
     "inputs", nargs=-1, type=SOURCE, metavar="INPUT...", help="Files and folders of monitoring; - for stdin."
 )

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from headstack._native import format_bytes, format_duration_ns, parse_bytes
+from headstack.cli.command import Brief
 from headstack.cli.completing import Among, systems_argument
 from headstack.cli.files import TARGET
 from headstack.cli.formats import output_options
@@ -66,7 +67,7 @@ def carry_out(given: Mapping[str, Any], work: Callable[[Progress | None], T], sh
     return outcome
 
 
-@click.command()
+@click.command(cls=Brief)
 @systems_argument("Files and block devices, measured; drives and arrays, simulated.", metavar="TARGET|SYSTEM...")
 @click.option("--positions", metavar="N", default="64", show_default=True, help="Places at which the rate is measured.")
 @click.option("--size", metavar="SIZE", default="1MiB", show_default=True, help="Of sequential requests.")
@@ -144,7 +145,7 @@ def show_zones(test: zones_test.Zones) -> None:
         print_table(columns, steps)
 
 
-@click.command()
+@click.command(cls=Brief)
 @click.argument("target", type=TARGET, help="A file or a block device.")
 @click.option("-c", "--count", metavar="N", help="Requests; 0 until Ctrl-C.  [default: 20; with -w or -R any number]")
 @click.option("-i", "--interval", metavar="TIME", help="From one request to the next.  [default: 1s]")
@@ -226,7 +227,7 @@ def time_of(ms: float) -> str:
     return format_duration_ns(round(ms * 1e6))
 
 
-@click.command()
+@click.command(cls=Brief)
 @click.argument("target", type=TARGET, help="A file, a block device, or a folder.")
 @click.option(
     "--size", "sizes", metavar="SIZE", default=",".join(fsync_test.SIZES), show_default=True, help="Of writes."
@@ -292,7 +293,7 @@ def show_fsync(test: fsync_test.Fsync) -> None:
         say(f"warning: {warning}")
 
 
-@click.command()
+@click.command(cls=Brief)
 @click.argument("target", type=TARGET, help="A file, a block device, or a folder.")
 @click.option(
     "--profile",
@@ -365,7 +366,7 @@ def show_crystal(test: crystal_test.Crystal) -> None:
         say(f"note: the tests that write were left out: {test.left_out}")
 
 
-@click.command()
+@click.command(cls=Brief)
 @click.argument("targets", nargs=-1, required=True, type=TARGET, metavar="TARGET...", help="Files or block devices.")
 @click.option("--serial", "order", flag_value="serial", default=True, help="One LUN after the other.  [default]")
 @click.option("--concurrent", "order", flag_value="concurrent", help="All LUNs at the same time.")

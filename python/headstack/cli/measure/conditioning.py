@@ -12,6 +12,7 @@ from typing import Any, TypedDict
 import click
 
 from headstack._native import InputError
+from headstack.cli.command import Brief
 from headstack.cli.completing import Among
 from headstack.cli.files import KEPT, SOURCE, TARGET
 from headstack.cli.formats import output_options
@@ -33,7 +34,7 @@ from headstack.measurement.tests.conditioning.session import condition as condit
 EXIT_NOT_KEPT = 1
 
 
-@click.command()
+@click.command(cls=Brief)
 @click.argument(
     "targets", nargs=-1, type=TARGET, metavar="TARGET...", help="The devices of the module, in their order."
 )

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from headstack._native import format_bytes
+from headstack.cli.command import Brief
 from headstack.cli.completing import Among
 from headstack.cli.files import TARGET
 from headstack.cli.formats import output_options
@@ -28,7 +29,7 @@ from headstack.measurement.tests.pts.testing import PURGES, Report
 from headstack.measurement.tests.pts.testing import pts as tested
 
 
-@click.command()
+@click.command(cls=Brief)
 @click.argument("target", type=TARGET, metavar="TARGET", help="A solid-state drive, or a file.")
 @click.option(
     "--test", "tests", metavar="iops,...", type=Among(tuple(PLANS)), help=f"Of {', '.join(PLANS)}.  [default: all]"

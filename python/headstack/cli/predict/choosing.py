@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headstack._native import InputError
+from headstack.cli.command import Brief
 from headstack.cli.completing import ARRAY, DEMAND, EXECUTOR, FOLDER, SYSTEM, Among
 from headstack.cli.files import OUTPUT, SOURCE
 from headstack.cli.formats import output_options, report_writers
@@ -33,7 +34,7 @@ NOTHING = 1
 """The exit code where nothing meets the limits."""
 
 
-@click.command()
+@click.command(cls=Brief)
 @click.argument("job", nargs=-1, type=DEMAND, metavar="[JOB]...", help="A workload, a scenario or a trace.")
 @click.option(
     "-w",

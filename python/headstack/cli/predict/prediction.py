@@ -13,6 +13,7 @@ import click
 import headstack as hs
 from headstack._native import InputError
 from headstack.catalogue.options import CHANGEABLE
+from headstack.cli.command import Brief
 from headstack.cli.completing import DEMAND, SYSTEM, systems_argument
 from headstack.cli.files import OUTPUT, check_outputs
 from headstack.cli.formats import output_options
@@ -44,7 +45,7 @@ def changes(command: Command) -> Command:
     )
 
 
-@click.command()
+@click.command(cls=Brief)
 @click.argument("system", type=SYSTEM, metavar="SYSTEM", help="A drive or an array, or a file or device.")
 @click.option(
     "-o", "--output", type=OUTPUT, metavar="FILE.json", help="The file; NAME.json of the system unless stated."

@@ -10,6 +10,7 @@ import click
 
 from headstack._native import InputError
 from headstack.catalogue.options import OPTIONS
+from headstack.cli.command import Brief
 from headstack.cli.completing import DEMAND, systems_argument
 from headstack.cli.files import OUTPUT
 from headstack.cli.formats import output_options
@@ -35,7 +36,7 @@ KNEE = "knee: the load at which 1 % more throughput costs 1 % more response time
 AT_OR_BEFORE = "the first step already costs more than it gains; the knee lies at the lightest load or before it"
 
 
-class Grouped(click.Command):
+class Grouped(Brief):
     """A command whose help lists the options under headings."""
 
     def sections(self, ctx: click.Context) -> dict[str, list[click.Option]]:

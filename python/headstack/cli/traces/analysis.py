@@ -7,6 +7,7 @@ from typing import Unpack
 import click
 
 from headstack._native import InputError
+from headstack.cli.command import Brief
 from headstack.cli.completing import EXECUTOR, FOLDER, Among
 from headstack.cli.files import OUTPUT
 from headstack.cli.formats import output_options
@@ -30,7 +31,7 @@ class AnalyzeOptions(SourceOptions):
     store: str | None
 
 
-@click.command("analyze")
+@click.command("analyze", cls=Brief)
 @source_options
 @click.option("--block", metavar="SIZE", default="4KiB", show_default=True, help="Blocks of working set and re-use.")
 @click.option(

@@ -7,6 +7,7 @@ from typing import Unpack
 import click
 
 from headstack._native import format_bytes
+from headstack.cli.command import Brief
 from headstack.cli.completing import SYSTEM, Among
 from headstack.cli.formats import output_options
 from headstack.cli.output import Outputs, print_table, say, wide_option
@@ -38,7 +39,7 @@ class CacheOptions(SourceOptions):
     outside: str
 
 
-@click.command("cache")
+@click.command("cache", cls=Brief)
 @source_options
 @click.option(
     "--policy",

@@ -9,6 +9,7 @@ from typing import Any, cast
 import click
 
 from headstack._native import InputError, format_bytes, format_duration_ns
+from headstack.cli.command import Brief
 from headstack.cli.completing import MAP, Among, systems_argument
 from headstack.cli.files import OUTPUT, SOURCE
 from headstack.cli.formats import output_options
@@ -95,7 +96,7 @@ def replay_options(command: Command) -> Command:
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
 
 
-@click.command()
+@click.command(cls=Brief)
 @replay_options
 @signals.held()
 def replay(trace: str, systems: tuple[str, ...], mode: str, depth: str | None, quiet: bool, **given: Any) -> int:

@@ -8,6 +8,7 @@ from typing import Unpack
 import click
 
 from headstack._native import InputError, format_duration_ns
+from headstack.cli.command import Brief
 from headstack.cli.files import OUTPUT
 from headstack.cli.formats import output_options
 from headstack.cli.output import Outputs, print_table, say, wide_option
@@ -37,7 +38,7 @@ class SynthesizeOptions(SourceOptions):
     markdown_path: str | None
 
 
-@click.command("synthesize")
+@click.command("synthesize", cls=Brief)
 @source_options
 @click.option("-o", "--output", type=OUTPUT, metavar="FILE.parquet", help="The twin, in the stored form.")
 @click.option("--scenario", type=OUTPUT, metavar="FILE.toml", help="Instead, a scenario: a twin that never ends.")
