@@ -86,15 +86,13 @@ class Parts(Implied):
     def __init__(self, command: click.Command, late: Mapping[str, str]) -> None:
         name = command.name or ""
         super().__init__(name, implied=name, late=late, help=command.help)
-        self.command = command
-        """The command by itself."""
         hidden = copy(command)
         hidden.hidden = True
         self.add_command(hidden, name)
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the help of the command, then its subcommands."""
-        self.command.format_help(ctx, formatter)
+        self.by_itself().format_help(ctx, formatter)
         self.format_commands(ctx, formatter)
 
 
