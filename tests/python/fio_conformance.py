@@ -701,13 +701,25 @@ def missing(case: Case | None = None) -> tuple[str, str] | None:
 
 
 def table(outcomes: dict[str, Outcome], cases: dict[str, Case]) -> str:
-    """For the document."""
-    rows = ["| job | outcome | how it differs, or why it is refused |\n| --- | --- | --- |\n"]
+    """For the document: the names of the jobs that are the same, and a row for each of the others."""
+    same = ", ".join(f"`{name}`" for name, found in outcomes.items() if found.word == "same")
+    rows = [f"Same in both programs: {same}.\n\n"]
+    rows.append("| job | outcome | how it differs, or why it is refused |\n| --- | --- | --- |\n")
     for name, found in outcomes.items():
+        if found.word == "same":
+            continue
         why = cases[name].differs
         detail = f"{found.detail} ({why})" if found.word == "differs" and why else found.detail
         rows.append(f"| {name} | {found.word} | {detail.replace('|', '/')} |\n")
     return "".join(rows)
+
+
+def write(section: str, outcomes: dict[str, Outcome], cases: dict[str, Case]) -> None:
+    """Renews a section of the document."""
+    document = ROOT / "docs" / "fio.md"
+    begin, end = f"<!-- {section}: made by tests/python/fio_conformance.py -->\n", "<!-- end -->"
+    before, rest = document.read_text().split(begin)
+    document.write_text(f"{before}{begin}{table(outcomes, cases)}{rest[rest.index(end) :]}")
 
 
 def main(names: Sequence[str]) -> int:
@@ -728,13 +740,10 @@ def main(names: Sequence[str]) -> int:
             outcomes[name] = Outcome("too slow", f"{late.cmd[-1]} took more than {TIME_LIMIT_S} s")
         print(f"{name:32} {outcomes[name].word:12} {outcomes[name].detail}", flush=True)
     if not names:
-        document = ROOT / "docs" / "fio.md"
-        begin, end = "<!-- conformance: made by tests/python/fio_conformance.py -->\n", "<!-- end -->"
-        before, rest = document.read_text().split(begin)
-        written, after = rest[: rest.index(end)], rest[rest.index(end) :]
-        # Where fio's examples are not installed, what was found of them stays.
-        kept = [] if examples() else [row for row in written.splitlines(True) if row.split(" | ")[0].endswith(".fio")]
-        document.write_text(f"{before}{begin}{table(outcomes, chosen)}{''.join(kept)}{after}")
+        # If fio's examples are not installed, their section stays.
+        write("conformance", {name: outcomes[name] for name in CASES}, CASES)
+        if installed := examples():
+            write("conformance of examples", {name: outcomes[name] for name in installed}, installed)
     unexpected = [n for n, o in outcomes.items() if o.word in ("differs", "fails here") and not chosen[n].differs]
     if unexpected:
         print(f"without a known reason: {', '.join(unexpected)}", file=sys.stderr)

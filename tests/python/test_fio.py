@@ -269,6 +269,14 @@ def test_the_program_names_what_it_lacks(monkeypatch: pytest.MonkeyPatch, capsys
     assert sys.executable in fio_conformance.headstack()
 
 
+def test_the_table_has_rows_only_for_jobs_that_are_not_the_same() -> None:
+    cases = {"read": fio_conformance.Case(""), "normal": fio_conformance.Case("", differs="the mean of twelve")}
+    outcomes = {"read": fio_conformance.Outcome("same", ""), "normal": fio_conformance.Outcome("differs", "5, 6 | 7")}
+    same, _, _, _, row = fio_conformance.table(outcomes, cases).splitlines()
+    assert same == "Same in both programs: `read`."
+    assert row == "| normal | differs | 5, 6 / 7 (the mean of twelve) |"
+
+
 def shapes(line: str) -> list[str]:
     """The fields of a terse line without their figures, up to those of disks."""
     return [re.sub(r"[0-9]+", "0", field) for field in line.strip().split(";")]

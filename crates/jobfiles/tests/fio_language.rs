@@ -42,7 +42,7 @@ fn errors_name_file_line_option_and_what_is_allowed() {
         ("[j]\nrw=randread\nrandom_distribution=zipf:0\n", "test.fio:3: random_distribution: \"0\" is out of range"),
         ("[j]\nrw=randread\nrandom_distribution=zoned:50/5:30/95\n", "test.fio:3: random_distribution: the shares of"),
         ("[j]\nrw=randrw\nrate_iops=1000,\n", "test.fio:3: rate_iops: limits some kinds of requests alone; state"),
-        ("[j]\ndedupe_percentage=30\n", "test.fio:2: dedupe_percentage: cannot be done: what is written is random"),
+        ("[j]\ndedupe_percentage=30\n", "test.fio:2: dedupe_percentage: cannot be done: data are random, zeros"),
         ("[j]\nscramble_buffers=0\n", "test.fio:2: scramble_buffers: cannot be done: no two requests"),
         ("[global]\nend_syncfs=1\n[j]\n", "test.fio:2: end_syncfs: cannot be done: no whole file system"),
         ("[j]\nsync_file_range=write:8\n", "test.fio:2: sync_file_range: cannot be done: sync_file_range(2)"),

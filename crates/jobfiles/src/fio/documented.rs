@@ -44,13 +44,15 @@ fn options() -> String {
     }
     done.sort();
     refused.sort();
-    let mut made = format!("Done, or with a remark where a value is not: {}.\n\nNot done:\n\n", listed(&done));
-    made.push_str("| remark | options |\n| --- | --- |\n");
+    let mut made = format!("Supported (some values with a message): {}.\n\nIgnored with a message:\n\n", listed(&done));
+    made.push_str("| message | options |\n| --- | --- |\n");
     for (remark, mut names) in others {
         names.sort();
         writeln!(made, "| {remark} | {} |", listed(&names)).unwrap();
     }
-    made.push_str("\nRefused, because it would change what is written or where:\n\n| option | why |\n| --- | --- |\n");
+    made.push_str(
+        "\nRefused, because they would change what is written or where:\n\n| option | message |\n| --- | --- |\n",
+    );
     for (name, why) in refused {
         writeln!(made, "| `{name}` | {why} |").unwrap();
     }

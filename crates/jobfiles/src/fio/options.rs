@@ -110,19 +110,20 @@ const ERRORS: &[&str] = &["none", "read", "write", "io", "verify", "all", "0", "
 const STEADY: &[&str] = &["iops", "iops_slope", "bw", "bw_slope", "lat", "lat_slope"];
 
 const LOGS: &str = "logs are of text, with the time since the start, and hold all requests or the mean of each window";
-const HISTOGRAM_LOG: &str = "no log of histograms is written: the result keeps them, with interval for each interval";
-const BUFFERS: &str = "what is written is random, zeros or a pattern: it cannot be made to compress or repeat so far";
-const CHECKING: &str = "what is written is stamped and checked in one way, without this choice";
-const CREATION: &str = "files are created in one way: written once before the run where they are shorter than asked";
+const HISTOGRAM_LOG: &str =
+    "no histogram log is written: results keep histograms, with --interval one for each interval";
+const BUFFERS: &str = "data are random, zeros or a pattern: compressible or duplicate data are not supported";
+const CHECKING: &str = "data are stamped and checked in headstack's own way";
+const CREATION: &str = "files shorter than requested are written once before the run";
 const CLOCKS: &str = "every request is timed";
-const SCHEDULING: &str = "priorities and places of processes and memory are left to the system";
-const SUBMISSION: &str = "each request is handed over as soon as it may be, and each completion taken as it comes";
+const SCHEDULING: &str = "priority and placement of processes and memory are left to the system";
+const SUBMISSION: &str = "each request is issued as soon as possible, and each completion handled on arrival";
 const REPLAY: &str = "belongs to a replay, which is not a job";
 const TARGET: &str = "the queue depth stays as stated: raise it step by step for a saturation curve";
 const STEADINESS: &str = "the job does not end at a steady state";
 const ENGINE: &str = "belongs to an engine that is not used";
-const TRIMS: &str = "it makes requests that are not known here: blocks that were verified are not trimmed";
-const PLACEMENT: &str = "data are written without hints where to";
+const TRIMS: &str = "blocks that were verified are not trimmed";
+const PLACEMENT: &str = "no placement hints are sent";
 const NOTHING_RUN: &str = "no other program is run";
 const DEPRECATED: &str = "fio itself ignores it";
 
@@ -178,19 +179,15 @@ const CORE: &[Group] = &[
         "iodepth_batch/iodepth_batch_submit iodepth_batch_complete_min/iodepth_batch_complete \
          iodepth_batch_complete_max iodepth_low",
     ),
-    Group(Kind::Bool(false), Not("requests that overlap may be under way at once"), "serialize_overlap"),
+    Group(Kind::Bool(false), Not("overlapping requests may be in flight at once"), "serialize_overlap"),
     Group(
         Kind::Choice(&["inline", "offload"]),
-        Not("arrivals are kept by the schedule, and latency counts from when one is due"),
+        Not("requests follow the schedule, and latency counts from the due time"),
         "io_submit_mode",
     ),
     // Files.
     Group(Kind::Choice(&["none", "exclusive", "readwrite"]), Not("files are not locked"), "lockfile"),
-    Group(
-        Kind::Choice(&["none", "file", "block", "char"]),
-        Not("the kind of a file is found out by looking"),
-        "filetype",
-    ),
+    Group(Kind::Choice(&["none", "file", "block", "char"]), Not("the file type is detected"), "filetype"),
     Group(Kind::Bool(true), Not("names are not made unique for clients"), "unique_filename"),
     Group(ANY, Not("all files stay open"), "openfiles"),
     Group(Kind::Bool(false), Refused("files are not appended to"), "file_append"),
@@ -199,10 +196,10 @@ const CORE: &[Group] = &[
     Group(Kind::Bool(false), Not(CREATION), "create_on_open overwrite"),
     Group(Kind::Bool(false), Not("headstack's own guard decides what may be written"), "allow_mounted_write"),
     Group(Kind::Bool(false), Not("files are not read before the run"), "pre_read"),
-    Group(Kind::Bool(false), Not("files are removed at the end alone"), "unlink_each_loop"),
+    Group(Kind::Bool(false), Not("files are removed only at the end"), "unlink_each_loop"),
     Group(
         Kind::Choice(&["0", "1", "random", "sequential", "noreuse"]),
-        Not("the kernel is given no advice"),
+        Not("the kernel gets no advice"),
         "fadvise_hint",
     ),
     Group(Kind::Bool(false), Done, "end_fsync fsync_on_close"),
@@ -219,15 +216,15 @@ const CORE: &[Group] = &[
     ),
     Group(Kind::Text, Not("the device's scheduler stays as it is"), "ioscheduler"),
     // Randomness.
-    Group(Kind::Bool(false), Refused("no such preconditioning is known"), "sprandom"),
-    Group(ANY, Not("no such preconditioning is known"), "spr_num_regions spr_cs"),
-    Group(Kind::Floats(f64::MAX), Not("no such preconditioning is known"), "spr_op"),
+    Group(Kind::Bool(false), Refused("this preconditioning is not supported"), "sprandom"),
+    Group(ANY, Not("this preconditioning is not supported"), "spr_num_regions spr_cs"),
+    Group(Kind::Floats(f64::MAX), Not("this preconditioning is not supported"), "spr_op"),
     Group(ANY, Refused("no sequence of blocks can be prescribed"), "random_sequence_stride"),
     Group(POSITIVE, Refused("a trim has one range"), "num_range"),
     Group(Kind::Text, Not(DEPRECATED), "percentage_sequential rwmixcycle verifysort verifysort_nr flow_watermark"),
     // Times and rates.
-    Group(Kind::Micros, Not("waiting is done asleep"), "thinktime_spin"),
-    Group(ANY, Not("waiting is done asleep"), "thinkcycles"),
+    Group(Kind::Micros, Not("a waiting job sleeps"), "thinktime_spin"),
+    Group(ANY, Not("a waiting job sleeps"), "thinkcycles"),
     Group(Kind::Choice(&["complete", "issue"]), Not("pauses are between requests"), "thinktime_blocks_type"),
     Group(Kind::Seconds, Not("pauses come after requests, not after times"), "thinktime_iotime"),
     Group(Kind::Wholes(0, u64::MAX), Done, "rate_min/ratemin rate_iops_min"),
@@ -265,7 +262,7 @@ const CORE: &[Group] = &[
     // Verifying.
     Group(ANY, Not(CHECKING), "verify_interval verify_offset verify_pattern_interval verify_async"),
     Group(ANY, Not("all is read when the writes are done"), "verify_backlog verify_backlog_batch"),
-    Group(Kind::Text, Refused("what is verified carries headstack's own stamp, and no pattern"), "verify_pattern"),
+    Group(Kind::Text, Refused("verified data carry headstack's stamp, not a pattern"), "verify_pattern"),
     Group(Kind::Text, Not(CHECKING), "verify_async_cpus"),
     Group(Kind::Bool(false), Not(CHECKING), "verify_dump experimental_verify verify_state_load"),
     Group(Kind::Bool(false), Not("every mismatch is counted, and none ends the job"), "verify_fatal"),
@@ -300,7 +297,7 @@ const CORE: &[Group] = &[
     Group(Kind::Whole(0, 1000), Done, "flow"),
     Group(Kind::Flag, Done, "exitall_on_error"),
     Group(Kind::Choice(ERRORS), Done, "continue_on_error"),
-    Group(Kind::Text, Not("no error is overlooked; continue_on_error goes on after it"), "ignore_error"),
+    Group(Kind::Text, Not("errors are never ignored; continue_on_error continues after one"), "ignore_error"),
     Group(Kind::Bool(false), Not("every error is reported"), "error_dump"),
     // Reports.
     Group(Kind::TextOrNone, Done, "write_bw_log write_lat_log write_iops_log"),
