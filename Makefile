@@ -21,7 +21,7 @@ ENGINE := python/headstack/report/engine.wasm.lzma
 	engine quick-engine dist clean
 
 help:
-	@echo "make demo      build and run the main job; writes demo/curves.png, curves.html, results.json, results.parquet"
+	@echo "make demo      build, answer a question, write demo/curves.png, curves.html, results.json, results.parquet"
 	@echo "make test      build and run what every change needs"
 	@echo "make test-all  that and what is slow by nature; before a release"
 	@echo "make check     formatters, linters, types"

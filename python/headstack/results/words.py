@@ -43,7 +43,8 @@ def headline(results: ResultTable) -> str:
         return _of_one(results, order[0])
     best = at_most[order[0]]
     gain = results.gains()[best]
-    first = f", {gain} times {results[0]['system']}" if gain is not None and gain.times > 1 else ""
+    base = next(name for name, runs in results.curves().items() if 0 in runs)
+    first = f", {gain} times {base}" if gain is not None and gain.times > 1 else ""
     others = [f"{name}: {_performance(results[at_most[name]])}" for name in order[1 : NAMED_MAX + 1]]
     rest = len(order) - 1 - len(others)
     others += [f"{rest} more are slower"] * (rest > 0)
