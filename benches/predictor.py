@@ -70,7 +70,7 @@ REAL = {
     "mqsim-wsrch": ("mqsim/wsrch-small.trace", ["device=0", "fold=8GiB"]),
 }
 Held = tuple[str, str, int, float, Prediction]
-"""Trace, system, depth, IO/s simulated, prediction."""
+"""Trace, system, depth, IOPS simulated, prediction."""
 
 
 def traces(folder: Path) -> dict[str, hs.Trace]:

@@ -255,7 +255,7 @@ def held(title: str, trace: hs.Trace, system: Characterization) -> dict[str, str
     verdicts = {}
     for figure, column in FIGURES.items():
         ends = (found.iops, found.iops_low, found.iops_high)
-        name, replayed = "IO/s", row["iops"]
+        name, replayed = "IOPS", row["iops"]
         if not found.saturated:
             name, replayed = figure, row[column]
             ends = tuple(getattr(found, key) for key in (column, f"{figure}_ms_low", f"{figure}_ms_high"))

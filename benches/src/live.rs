@@ -64,7 +64,7 @@ pub fn lateness(report: &mut Report) {
 /// A queue reaches the model, by either path: fio at depth 32 on a device of constant latency.
 pub fn queue(report: &mut Report) {
     let ideal_per_s = (QUEUED_DEPTH * 1000 / QUEUED_MS) as f64;
-    let row = |path: &str| format!("live over {path}, {QUEUED_MS} ms at depth {QUEUED_DEPTH}, of {ideal_per_s} IO/s");
+    let row = |path: &str| format!("live over {path}, {QUEUED_MS} ms at depth {QUEUED_DEPTH}, of {ideal_per_s} IOPS");
     let (size, nbd) = (report.size(), fio_lacks("nbd"));
     let over_nbd = || {
         with_service(&constant(QUEUED_MS), |socket| {

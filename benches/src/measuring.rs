@@ -249,7 +249,7 @@ fn compare(report: &mut Report, name: String, unit: &'static str, peer: &str, pa
     report.add(Figure {
         name,
         value: median(ours.iter().copied()),
-        best: ours.iter().copied().reduce(if unit == "IO/s" { f64::max } else { f64::min }),
+        best: ours.iter().copied().reduce(if unit == "IOPS" { f64::max } else { f64::min }),
         unit,
         peer: Some(Peer { name: format!("{peer}, measured"), value }),
         bar: factor.map(|factor| Bar::AtMost(factor * value)),
@@ -314,9 +314,9 @@ fn against(report: &mut Report, name: &str, ours: &[Measured], theirs: &[Measure
     compare(report, format!("{name}, CPU"), US_PER_IO, peer, cpu, Some(cpu_factor));
     let per_s = pair(ours, theirs, |run| run.told.per_s);
     let ratio = median(per_s.0.iter().zip(&per_s.1).map(|(ours, theirs)| ours / theirs));
-    compare(report, name.to_owned(), "IO/s", peer, per_s, None);
+    compare(report, name.to_owned(), "IOPS", peer, per_s, None);
     report.add(Figure {
-        name: format!("{name}, IO/s over {peer}"),
+        name: format!("{name}, IOPS over {peer}"),
         value: ratio,
         best: None,
         unit: "times",

@@ -175,16 +175,16 @@ class VolumeType:
 
     @property
     def iops(self) -> tuple[int, int] | None:
-        """Least and most IO/s that can be provisioned, of the largest volume; ``None`` where they follow from the
+        """Least and most IOPS that can be provisioned, of the largest volume; ``None`` where they follow from the
         size."""
 
     @property
     def iops_a_gib(self) -> int | None:
-        """Most IO/s for each GiB, where there is such a limit."""
+        """Most IOPS for each GiB, where there is such a limit."""
 
     @property
     def free_iops(self) -> int:
-        """IO/s that the price of the size includes."""
+        """IOPS that the price of the size includes."""
 
     @property
     def throughput(self) -> tuple[int, int] | None:
@@ -201,18 +201,18 @@ class VolumeType:
         not read."""
 
     def iops_range(self, gib: int) -> tuple[int, int] | None:
-        """Least and most IO/s that a volume of so many GiB can have provisioned; ``None`` where they follow from the
+        """Least and most IOPS that a volume of so many GiB can have provisioned; ``None`` where they follow from the
         size."""
 
     def throughput_max(self, iops: int) -> int | None:
-        """Most throughput in ``rate_unit`` that a volume with so many IO/s can have provisioned; ``None`` where it
+        """Most throughput in ``rate_unit`` that a volume with so many IOPS can have provisioned; ``None`` where it
         follows from the rest."""
 
     def billed_gib(self, gib: int) -> int:
         """The size in GiB that is billed for one that holds so many."""
 
     def bill(self, gib: int, iops: int | None = None, throughput: int | None = None) -> list[tuple[str, int]]:
-        """The monthly bill for a size in GiB, and for IO/s and throughput (in ``rate_unit``) that are provisioned:
+        """The monthly bill for a size in GiB, and for IOPS and throughput (in ``rate_unit``) that are provisioned:
         items of files of prices, and how many of each."""
 
 @final

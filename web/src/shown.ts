@@ -118,7 +118,7 @@ export function saturation(state: State, curves: (Curve | null)[], dropped: Seri
   });
   const both = [...all, ...dropped];
   const { x, y } = spread(both);
-  return lines(figureOf("Response time over throughput", { label: "IO/s", log: x }, { label: `${NAMES[state.shows]}${state.shows === "mean" ? ", thin: 99th percentile" : ""} (ms)`, log: y }, both), width, view);
+  return lines(figureOf("Response time over throughput", { label: "IOPS", log: x }, { label: `${NAMES[state.shows]}${state.shows === "mean" ? ", thin: 99th percentile" : ""} (ms)`, log: y }, both), width, view);
 }
 
 export function throughput(state: State, curves: (Curve | null)[], width: number, view: View): Drawing {
@@ -126,7 +126,7 @@ export function throughput(state: State, curves: (Curve | null)[], width: number
   const isOffered = (row: Row) => (state.load === "depth" ? row.depth !== null : row.rate_per_s !== null);
   const all = series(state, curves, (row, load) => ({ x: isOffered(row) ? load : null, y: number(row.iops), label: "", low: null, high: null }));
   const label = state.load === "depth" ? "requests outstanding, or clients" : "requests a second offered";
-  return lines(figureOf("Throughput over load", { label, log: true }, { label: "IO/s", log: spread(all).y }, all), width, view);
+  return lines(figureOf("Throughput over load", { label, log: true }, { label: "IOPS", log: spread(all).y }, all), width, view);
 }
 
 const PERCENTILES: [percent: number, name: string][] = [[50, "p50"], [90, "p90"], [95, "p95"], [99, "p99"], [99.9, "p999"]];
@@ -181,7 +181,7 @@ export function said(entry: Entry, state: State, curve: Curve | null): string {
   const why = half === null && row.sampling ? ` How sure the mean is, is not known: ${String(row.sampling)}.` : "";
   const saturated = row.saturated ? " It cannot keep up." : "";
   return (
-    `${entry.system} ${at}: ${shown(number(row.iops) ?? 0, 4)} IO/s, ${shown(number(row.mb_per_s) ?? 0, 3)} MB/s; ` +
+    `${entry.system} ${at}: ${shown(number(row.iops) ?? 0, 4)} IOPS, ${shown(number(row.mb_per_s) ?? 0, 3)} MB/s; ` +
     `mean ${mean}, 99th percentile ${ms(number(row.p99_ms))}. Busiest: ${String(row.bottleneck)}, ${shown(number(row.utilisation_percent) ?? 0, 3)} % of the time.${saturated}${failed}${ended}${why}`
   );
 }
@@ -207,7 +207,7 @@ export function busy(state: State, curve: Curve | null): HTMLElement {
 /** The figures of all systems at the load that is looked at, with prices where they are known. */
 export function cost(state: State, curves: (Curve | null)[], prices: Prices, stated: (system: string) => Stated | null): HTMLElement {
   const hasPrices = Object.keys(prices).length > 0;
-  const heads = ["system", "IO/s", "MB/s", "mean", "p50", "p99", "p99.9", "busy", ...(hasPrices ? ["price, $", "$ per IO/s"] : [])];
+  const heads = ["system", "IOPS", "MB/s", "mean", "p50", "p99", "p99.9", "busy", ...(hasPrices ? ["price, $", "$ per IOPS"] : [])];
   const body = state.entries.map((entry, n) => {
     const row = rowOf(looked(state, curves[n] ?? null));
     const system = stated(entry.system);

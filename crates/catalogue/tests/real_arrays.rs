@@ -131,9 +131,9 @@ fn an_md_raid_5_follows_its_measured_curves_over_depth() {
             each.add(&name, simulated, writes_each(row));
         }
     }
-    read_rate.print("reads, IO/s");
+    read_rate.print("reads, IOPS");
     read_p99.print("reads, p99");
-    write_rate.print("writes, IO/s");
+    write_rate.print("writes, IOPS");
     write_p99.print("writes, p99");
     each.print("writes for each write");
     assert!(read_rate.mean() <= 0.05 && read_p99.mean() <= 0.12);
@@ -175,7 +175,7 @@ fn a_raid_0_behind_a_raid_controller_follows_its_measured_reads_over_depth() {
         println!("depth {:>2}: {found:>7.0}/{:<7.0} {:+.0} %", row.iodepth, row.iops, 100.0 * (found / row.iops - 1.0));
         rates.add(format!("depth {}", row.iodepth), found, row.iops);
     }
-    rates.print("reads of a RAID 0, IO/s");
+    rates.print("reads of a RAID 0, IOPS");
     assert!(rates.mean() <= 0.12 && rates.worst() <= 0.25);
 }
 

@@ -99,7 +99,7 @@ impl Score {
     }
 
     fn print(&self) {
-        self.rate.print("IO/s");
+        self.rate.print("IOPS");
         self.median.print("median");
         self.p99.print("p99");
     }

@@ -226,7 +226,7 @@ fn every_type_is_sold() {
     }
 }
 
-/// 80,000 IO/s of io2 in three tiers; sizes of Azure have an item each, and ultra disks are billed by powers of two up to a TiB.
+/// 80,000 IOPS of io2 in three tiers; sizes of Azure have an item each, and ultra disks are billed by powers of two up to a TiB.
 #[test]
 fn bills_are_of_size_and_of_what_is_provisioned() {
     let bill = |kind: VolumeType, gib, iops, rate| {

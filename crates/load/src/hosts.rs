@@ -253,7 +253,7 @@ impl Common {
         let seconds = self.duration_ns as f64 / 1e9;
         (hosts > 1).then(|| {
             format!(
-                "all {hosts} hosts measured together for {seconds:.3} of {:.3} s: {:.1} IO/s and {:.2} MB/s in that time, \
+                "all {hosts} hosts measured together for {seconds:.3} of {:.3} s: {:.1} IOPS and {:.2} MB/s in that time, \
                  by their intervals",
                 all.duration_ns as f64 / 1e9,
                 self.requests as f64 / seconds,
@@ -329,7 +329,7 @@ mod tests {
         assert_eq!((joined.start_ns, joined.duration_ns), (100_000_000, 1_250_000_000));
         let counters: Vec<_> = joined.counters.iter().map(|counter| counter.value).collect();
         assert_eq!(counters, [750_000_000, 150, 150 * 4096]);
-        assert!(joined.notes[0].contains("for 0.750 of 1.250 s: 200.0 IO/s"), "{:?}", joined.notes);
+        assert!(joined.notes[0].contains("for 0.750 of 1.250 s: 200.0 IOPS"), "{:?}", joined.notes);
         assert_eq!(joined.intervals.iter().map(|interval| interval.count).sum::<u64>(), 200);
         let (apart, _) = all(vec![host("a", 1000, 2, 1000), host("b", 5000, 2, 1000)]).joined().unwrap();
         assert!(apart.counters.is_empty() && apart.notes[0].starts_with("at no time"), "{:?}", apart.notes);
@@ -423,7 +423,7 @@ mod tests {
             [("common_window_ns", 150_000_000), ("common_window_requests", 30), ("common_window_bytes", 30 * 4096)];
         assert_eq!(counters, expected);
         assert!(
-            joined.notes[0].ends_with("200.0 IO/s and 0.82 MB/s in that time, by their intervals"),
+            joined.notes[0].ends_with("200.0 IOPS and 0.82 MB/s in that time, by their intervals"),
             "{:?}",
             joined.notes
         );

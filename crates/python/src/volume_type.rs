@@ -78,19 +78,19 @@ impl VolumeType {
         self.sold.sizes.iter().map(|size| (size.gib, size.name.clone(), size.is_faster)).collect()
     }
 
-    /// Least and most IO/s that can be provisioned, of the largest volume; `None` where they follow from the size.
+    /// Least and most IOPS that can be provisioned, of the largest volume; `None` where they follow from the size.
     #[getter]
     fn iops(&self) -> Option<(u64, u64)> {
         self.sold.iops.map(|Provisioned { least, most, .. }| (least, most))
     }
 
-    /// Most IO/s for each GiB, where there is such a limit.
+    /// Most IOPS for each GiB, where there is such a limit.
     #[getter]
     fn iops_a_gib(&self) -> Option<u64> {
         self.sold.iops_a_gib
     }
 
-    /// IO/s that the price of the size includes.
+    /// IOPS that the price of the size includes.
     #[getter]
     fn free_iops(&self) -> u64 {
         self.sold.iops.map_or(0, |iops| iops.free)
@@ -114,12 +114,12 @@ impl VolumeType {
         self.sold.afr_percent.clone()
     }
 
-    /// Least and most IO/s that a volume of so many GiB can have provisioned; `None` where they follow from the size.
+    /// Least and most IOPS that a volume of so many GiB can have provisioned; `None` where they follow from the size.
     fn iops_range(&self, gib: u64) -> Option<(u64, u64)> {
         self.sold.iops_range(gib)
     }
 
-    /// Most throughput in `rate_unit` that a volume with so many IO/s can have provisioned; `None` where it follows from the rest.
+    /// Most throughput in `rate_unit` that a volume with so many IOPS can have provisioned; `None` where it follows from the rest.
     fn throughput_max(&self, iops: u64) -> Option<u64> {
         self.sold.throughput_range(iops).map(|(_, most)| most / self.sold.rate_unit.bytes())
     }
@@ -129,7 +129,7 @@ impl VolumeType {
         self.sold.billed_gib(gib)
     }
 
-    /// The monthly bill for a size in GiB, and for IO/s and throughput (in `rate_unit`) that are provisioned: items of files of
+    /// The monthly bill for a size in GiB, and for IOPS and throughput (in `rate_unit`) that are provisioned: items of files of
     /// prices, and how many of each.
     #[pyo3(signature = (gib, iops = None, throughput = None))]
     fn bill(&self, gib: u64, iops: Option<u64>, throughput: Option<u64>) -> Bill {

@@ -164,7 +164,7 @@ fn warming_takes_the_minutes_that_were_seen() {
     let warm = rates.iter().position(|&rate| rate > 5_000.0).expect("it becomes warm");
     assert!((16..24).contains(&warm), "warm after {warm} minutes");
     assert!(rates[2] < 2.0 * rates[0], "three minutes bring little yet");
-    assert!(rates[rates.len() - 1] > 8_000.0, "8,800 IO/s were seen: {}", rates[rates.len() - 1]);
+    assert!(rates[rates.len() - 1] > 8_000.0, "8,800 IOPS were seen: {}", rates[rates.len() - 1]);
 }
 
 #[test]

@@ -395,7 +395,7 @@ fn dependent_requests_keep_the_depth_of_a_closed_loop() {
     let within = on_another(ReplayMode::Dependent { min_ns: 0, max_ns: Some(100 * MS) });
     let rates = [&result, &of_loop, &within].map(|result| fidelity(result).achieved_per_s.unwrap());
     let depths = [&result, &of_loop, &within].map(|result| result.depth.mean);
-    println!("IO/s {rates:.1?}, in flight {depths:.1?}");
+    println!("IOPS {rates:.1?}, in flight {depths:.1?}");
     assert!(rates[0] > 0.85 * rates[1] && depths[0] > 0.93 * depths[1], "{rates:?}, {depths:?}");
     assert!(rates[2] < 0.8 * rates[1] && depths[2] < 0.5 * depths[1], "{rates:?}, {depths:?}");
     let fidelity = fidelity(&result);

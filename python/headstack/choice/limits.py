@@ -50,7 +50,7 @@ class Limit:
     @property
     def name(self) -> str:
         """Which figure it is of, for people: ``p99``, ``mean of reads``, ``p99 while rebuilding``."""
-        shown = {"p999": "p99.9", "iops": "IO/s", "mb_per_s": "MB/s"}.get(self.figure, self.figure)
+        shown = {"p999": "p99.9", "iops": "IOPS", "mb_per_s": "MB/s"}.get(self.figure, self.figure)
         return shown + (f" of {self.kind}s" if self.kind else "") + (" while rebuilding" if self.rebuilding else "")
 
     @property

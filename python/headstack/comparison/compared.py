@@ -255,7 +255,7 @@ def _in_words(point: Point) -> Iterator[str]:
     said = {
         "iops": lambda: (
             f"{point.shortfall('iops'):.1%} less throughput than predicted, {measured['iops']:,.1f} of "
-            f"{predicted['iops']:,.1f} IO/s"
+            f"{predicted['iops']:,.1f} IOPS"
         ),
         "mean_ms": lambda: (
             f"a mean response {_longer(point.shortfall('mean_ms'))} predicted, {measured['mean_ms']:,.3f} for "
@@ -272,6 +272,6 @@ def _in_words(point: Point) -> Iterator[str]:
             yield f"{when} nothing was complete, where a response takes {stretch.predicted_ms:,.3f} ms as predicted"
         else:
             yield (
-                f"{when} a mean response of {stretch.mean_ms:,.3f} ms at {stretch.measured_iops:,.1f} IO/s, for "
+                f"{when} a mean response of {stretch.mean_ms:,.3f} ms at {stretch.measured_iops:,.1f} IOPS, for "
                 f"{stretch.predicted_ms:,.3f} ms as predicted"
             )

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from headstack.comparison.pairs import Point
 
 COLUMNS = (
-    Figures("IO/s", 0),
+    Figures("IOPS", 0),
     Figures("MB/s", 3),
     Figures("mean\nms", 0),
     Figures("p50\nms", 5),

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 COLUMNS = (
     Names("system"),
     Names("load"),
-    Figures("IO/s", 0),
-    Figures("IO/s\n90 %", 1),
+    Figures("IOPS", 0),
+    Figures("IOPS\n90 %", 1),
     Figures("MB/s", 7),
     Figures("mean\nms", 0),
     Figures("mean\n90 %", 2),

@@ -23,7 +23,7 @@ LINES_MAX = 24
 CELLS_MAX = 40
 """Rows, or columns, of a map."""
 LABELS = {
-    "iops": "Throughput (IO/s)",
+    "iops": "Throughput (IOPS)",
     "mb_per_s": "Throughput (MB/s)",
     "mean_ms": "Mean response time (ms)",
     "p50_ms": "Median response time (ms)",
@@ -278,8 +278,8 @@ def _table(swept: SweptRuns, rows: Sequence[Mapping[str, Any]], column: str) -> 
 
 COLUMNS: dict[str, Column] = {
     "capacity_gb": Figures("capacity\nGB", 4),
-    "iops": Figures("IO/s", 0),
-    "iops_model": Figures("IO/s\n90 %", 1),
+    "iops": Figures("IOPS", 0),
+    "iops_model": Figures("IOPS\n90 %", 1),
     "mb_per_s": Figures("MB/s", 3),
     "mean_ms": Figures("mean\nms", 0),
     "mean_model": Figures("mean\n90 %", 2),

@@ -109,8 +109,8 @@ def _rate(report: TraceReport) -> Iterable[Figure]:
     series = [one for one in series if any(one.y)]
     width = format_duration_ns(width_ns)
     totals = [sum(entry["requests"] for entry in part) * 1e9 / width_ns for part in parts]
-    axes, note = (Axis(f"Time ({time_unit})", log=False), Axis("Rate (IO/s)")), f"In bins of {width}."
-    yield Lines("rate", "Rate", *axes, series, note, says=of_course(totals, "IO/s in all"))
+    axes, note = (Axis(f"Time ({time_unit})", log=False), Axis("Rate (IOPS)")), f"In bins of {width}."
+    yield Lines("rate", "Rate", *axes, series, note, says=of_course(totals, "IOPS in all"))
 
 
 def _gaps(report: TraceReport) -> Iterable[Figure]:
@@ -244,7 +244,7 @@ def summary(report: TraceReport) -> str:
     long = "" if report["first_arrival_ns"] is None else f" in {format_duration_ns(report['duration_ns'])}"
     parts = [f"{report['requests']:,} requests{long}"]
     if report["requests_per_s"] is not None and report["bytes_per_s"] is not None:
-        parts.append(f"{figures(report['requests_per_s'])} IO/s, {figures(report['bytes_per_s'] / 1e6)} MB/s")
+        parts.append(f"{figures(report['requests_per_s'])} IOPS, {figures(report['bytes_per_s'] / 1e6)} MB/s")
     parts.append(f"{format_bytes(report['bytes'])} moved")
     if report["highest_end_bytes"] is not None:
         parts.append(f"addresses up to {format_bytes(report['highest_end_bytes'])}")

@@ -147,7 +147,7 @@ def _draw_rate(axes: Axes, report: TraceReport) -> None:
         base = top
     axes.set_title("Rate")
     axes.set_xlabel(f"Time ({time_unit})")
-    axes.set_ylabel(f"IO/s in bins of {format_duration_ns(width_ns)}")
+    axes.set_ylabel(f"IOPS in bins of {format_duration_ns(width_ns)}")
     axes.set_xlim(0, edges[-1] if edges[-1] > 0 else 1)
     axes.set_ylim(0, 1.05 * max(base) or 1)
     if report["requests_per_s"] is not None:

@@ -106,13 +106,13 @@ pub struct Sold {
     pub grows_to_gib: &'static [u64],
     /// The only sizes that are sold, where it has fixed ones.
     pub sizes: Vec<Size>,
-    /// IO/s that can be provisioned.
+    /// IOPS that can be provisioned.
     pub iops: Option<Provisioned>,
-    /// Most IO/s for each GiB, where there is such a limit.
+    /// Most IOPS for each GiB, where there is such a limit.
     pub iops_a_gib: Option<u64>,
-    /// IO/s above which the next are billed as another item.
+    /// IOPS above which the next are billed as another item.
     pub iops_tiers: &'static [u64],
-    /// Throughput that can be provisioned, in `rate_unit`; at most a quarter of the IO/s.
+    /// Throughput that can be provisioned, in `rate_unit`; at most a quarter of the IOPS.
     pub throughput: Option<Provisioned>,
     /// The unit of `throughput`.
     pub rate_unit: RateUnit,
@@ -153,13 +153,13 @@ impl Sold {
         }
     }
 
-    /// Least and most IO/s that a volume of so many GiB can have provisioned.
+    /// Least and most IOPS that a volume of so many GiB can have provisioned.
     pub fn iops_range(&self, gib: u64) -> Option<(u64, u64)> {
         let Provisioned { least, most, .. } = self.iops?;
         Some((least, self.iops_a_gib.map_or(most, |each| (each * gib).clamp(least, most))))
     }
 
-    /// Least and most throughput in bytes a second that a volume with so many IO/s can have provisioned.
+    /// Least and most throughput in bytes a second that a volume with so many IOPS can have provisioned.
     pub fn throughput_range(&self, iops: u64) -> Option<(u64, u64)> {
         let (Provisioned { least, most, .. }, unit) = (self.throughput?, self.rate_unit.bytes());
         Some((least * unit, (iops * unit / 4).min(most * unit)))
@@ -183,7 +183,7 @@ fn by_amazon(percent: f64, kind: VolumeType) -> Option<(f64, String)> {
 /// The numbers of Azure's sizes, from 4 GiB on: P30 has 1,024 GiB.
 const AZURE_NUMBERS: [u32; 14] = [1, 2, 3, 4, 6, 10, 15, 20, 30, 40, 50, 60, 70, 80];
 
-/// Azure's sizes by their rows of capacity in GiB, IO/s and MB/s; the last rows have the last numbers.
+/// Azure's sizes by their rows of capacity in GiB, IOPS and MB/s; the last rows have the last numbers.
 fn azure(letter: char, rows: &[(u64, u64, u64)]) -> Vec<Size> {
     let numbers = &AZURE_NUMBERS[AZURE_NUMBERS.len() - rows.len()..];
     let before = std::iter::once(None).chain(rows.iter().map(Some));
@@ -202,7 +202,7 @@ impl VolumeType {
     pub fn sold(self) -> Sold {
         use Provider::{Amazon, Google, Microsoft};
         match self {
-            // From 34 GiB more than 100 IO/s, from 171 250 MiB/s; 1,000: the base is the burst; 5,334: 16,000 IO/s.
+            // From 34 GiB more than 100 IOPS, from 171 250 MiB/s; 1,000: the base is the burst; 5,334: 16,000 IOPS.
             VolumeType::Gp2 => Sold {
                 grows_to_gib: &[34, 171, 1_000, 5_334],
                 afr_percent: by_amazon(0.2, self),
@@ -239,7 +239,7 @@ impl VolumeType {
                 afr_percent: by_amazon(0.2, self),
                 ..Sold::of(Amazon, "aws-sc1-2tib", (125, 16_384))
             },
-            // To these bytes and IO/s grow: of pd-standard writes, reads.
+            // To these bytes and IOPS grow: of pd-standard writes, reads.
             VolumeType::PdStandard => {
                 Sold { grows_to_gib: &[3_334, 10_000], ..Sold::of(Google, "gcp-pd-standard-1000", (10, 65_536)) }
             }
@@ -289,7 +289,7 @@ impl VolumeType {
         }
     }
 
-    /// The monthly bill for a size, and for IO/s and throughput (in the type's unit) that are provisioned.
+    /// The monthly bill for a size, and for IOPS and throughput (in the type's unit) that are provisioned.
     pub fn bill(self, gib: u64, iops: Option<u64>, throughput: Option<u64>) -> Bill {
         let (sold, name) = (self.sold(), self.name());
         if let Some(size) = sold.sizes.iter().find(|size| size.gib >= gib) {

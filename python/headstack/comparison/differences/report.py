@@ -119,5 +119,5 @@ def _runs(found: Estimated, load: str) -> Lines:
 
 
 def _axis(cell: Cell) -> str:
-    units = {"iops": "IO/s", "mb_per_s": "MB/s", "elapsed_s": "s"}
+    units = {"iops": "IOPS", "mb_per_s": "MB/s", "elapsed_s": "s"}
     return f"{cell.name[:1].upper()}{cell.name[1:]} ({units.get(cell.figure, 'ms')})"

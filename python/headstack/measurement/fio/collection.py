@@ -51,7 +51,7 @@ class Collection(Tabular):
         parts += [f"{len(self.logs):,} log{'s' * (len(self.logs) != 1)}"] if self.logs else []
         parts += [f"{len(self.bad):,} could not be read"] if self.bad else []
         best = max(self.loads, key=lambda load: float(load.row["iops"]), default=None)
-        most = "" if best is None else f" The most is {best.row['iops']:,.0f} IO/s: {best.name}."
+        most = "" if best is None else f" The most is {best.row['iops']:,.0f} IOPS: {best.name}."
         return f"{', '.join(parts)}.{most}"
 
     def shown(self) -> tuple[list[Column], list[list[str]]]:
@@ -60,7 +60,7 @@ class Collection(Tabular):
             Words("folder", 4),
             Names("load"),
             Words("job", 5),
-            Figures("IO/s", 0),
+            Figures("IOPS", 0),
             Figures("MB/s", 2),
             Figures("mean\nms", 0),
             Figures("p50\nms", 3),

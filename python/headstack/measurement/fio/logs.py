@@ -16,7 +16,7 @@ from headstack._native import InputError
 
 NAME = re.compile(r"^(?P<stem>.*?)_?(?P<measure>clat_hist|iops|bw|lat|slat|clat)(\.(?P<job>\d+))?\.log$")
 MEASURES = {
-    "iops": ("IO/s", 1.0),
+    "iops": ("IOPS", 1.0),
     "bw": ("MB/s", 1024 / 1e6),
     "lat": ("ms", 1e-6),
     "clat": ("ms", 1e-6),

@@ -20,7 +20,7 @@ LINES_MAX = 12
 """More lines than this are not told apart."""
 LOADS_MAX = 8
 """The number of loads whose distributions are drawn, beginning with the first."""
-MEASURES = {"iops": "IO/s", "bw": "Bandwidth", "lat": "Latency", "clat": "Completion latency", "slat": "Submission"}
+MEASURES = {"iops": "IOPS", "bw": "Bandwidth", "lat": "Latency", "clat": "Completion latency", "slat": "Submission"}
 SHOWN = (
     "folder",
     "jobname",
@@ -35,7 +35,7 @@ SHOWN = (
     "p99_ms",
     "p999_ms",
 )
-WORDS = ("folder", "job", "kind", "rw", "bs", "depth", "jobs", "IO/s", "MB/s", "mean ms", "p99 ms", "p99.9 ms")
+WORDS = ("folder", "job", "kind", "rw", "bs", "depth", "jobs", "IOPS", "MB/s", "mean ms", "p99 ms", "p99.9 ms")
 
 
 def report_of(found: Collection) -> Report:
@@ -83,9 +83,9 @@ def _over(name: str, loads: Sequence[Load]) -> Iterable[Figure]:
     if len(by) < 2:
         return
     if len(depths) > 1 and len(jobs) > 1:
-        for figure, unit in (("iops", "IO/s"), ("mean_ms", "ms")):
+        for figure, unit in (("iops", "IOPS"), ("mean_ms", "ms")):
             values = [[by[depth, n].row[figure] if (depth, n) in by else None for depth in depths] for n in jobs]
-            what = "IO/s" if figure == "iops" else "Mean latency"
+            what = "IOPS" if figure == "iops" else "Mean latency"
             yield Grid(
                 f"{figure.replace('_', '-')}-map-{_slug(name)}",
                 f"{what} of {name}",
@@ -95,12 +95,12 @@ def _over(name: str, loads: Sequence[Load]) -> Iterable[Figure]:
                 "depth",
                 values,
                 unit,
-                says=_most(by, "iops", "IO/s") if figure == "iops" else "",
+                says=_most(by, "iops", "IOPS") if figure == "iops" else "",
             )
     # Over what varies more.
     along, rest = (0, 1) if len(depths) >= len(jobs) else (1, 0)
     words = ("Depth of each job", "Jobs")
-    for figure, axis in (("iops", Axis("IO/s")), ("mean_ms", Axis("Latency (ms)"))):
+    for figure, axis in (("iops", Axis("IOPS")), ("mean_ms", Axis("Latency (ms)"))):
         series = []
         for other in sorted({place[rest] for place in by})[:LINES_MAX]:
             own = [(place[along], load.row) for place, load in sorted(by.items()) if place[rest] == other]
@@ -109,9 +109,9 @@ def _over(name: str, loads: Sequence[Load]) -> Iterable[Figure]:
             xs, ys = [place for place, _ in own], [row[figure] for _, row in own]
             series.append(Series(told, xs, ys, p99=p99 if any(p99) else ()))
         note = "Thin lines: the 99th percentile, where fio tells one." if figure == "mean_ms" else ""
-        title = f"{'IO/s' if figure == 'iops' else 'Mean latency'} of {name}"
+        title = f"{'IOPS' if figure == 'iops' else 'Mean latency'} of {name}"
         x = Axis(words[along], log=True)
-        says = _most(by, "iops", "IO/s") if figure == "iops" and min(len(depths), len(jobs)) == 1 else ""
+        says = _most(by, "iops", "IOPS") if figure == "iops" and min(len(depths), len(jobs)) == 1 else ""
         yield Lines(f"{figure.replace('_', '-')}-{_slug(name)}", title, x, axis, series, note=note, says=says)
 
 
@@ -130,7 +130,7 @@ def _beside(loads: Sequence[Load]) -> Iterable[Bars]:
     if not common:
         return
     shown = common[: 2 * LOADS_MAX]
-    for figure, axis in (("iops", Axis("IO/s")), ("mean_ms", Axis("Latency (ms)"))):
+    for figure, axis in (("iops", Axis("IOPS")), ("mean_ms", Axis("Latency (ms)"))):
         series = [
             _side(
                 folder,
@@ -141,7 +141,7 @@ def _beside(loads: Sequence[Load]) -> Iterable[Bars]:
             )
             for folder in folders[:LINES_MAX]
         ]
-        what = "IO/s" if figure == "iops" else "Mean latency"
+        what = "IOPS" if figure == "iops" else "Mean latency"
         rest = f" {len(common) - len(shown)} more loads are in the table." if len(common) > len(shown) else ""
         note = f"Strokes: one standard deviation: of several runs, between them; of one, of fio's samples.{rest}"
         yield Bars(f"beside-{figure.replace('_', '-')}", f"{what} of each folder", axis, shown, series, note=note)

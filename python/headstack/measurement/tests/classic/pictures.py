@@ -168,7 +168,7 @@ def crystal(target: str, used_bytes: int, scores_of_all: Sequence[Score], seed: 
             for place, score in enumerate(scores):
                 rate, numbers = score.best_mb_per_s, score.figures()
                 panel.barh(place, rate, height=0.72, color=KIND_COLOURS[score.kind])
-                text = f" {rate:,.1f} MB/s, {numbers['iops']:,.0f} IO/s, {numbers['latency_us'] or 0:,.0f} us"
+                text = f" {rate:,.1f} MB/s, {numbers['iops']:,.0f} IOPS, {numbers['latency_us'] or 0:,.0f} us"
                 panel.annotate(text, (rate, place), va="center", fontsize=8.5)
             panel.set_xlim(0, 1.75 * most)
             panel.set_ylim(len(kinds) - 0.4, -0.6)
