@@ -4,7 +4,7 @@
     python benches/validate.py --smoke    every step in its smallest form, in about a minute: shows that all of them run
     python benches/validate.py --only choices --only studies
 
-Each step prints its table as it goes. Rows come from `headstack validate --json`, from the outcomes of the studies, and
+Each step prints its table as it goes. Rows come from `headstack lab validate --json`, from the outcomes of the studies, and
 from the lines `row: {...}` that tests print. They are written to target/validate.json after each step
 (target/validate-smoke.json with `--smoke`) in the form of target/bench.json. A run of all steps is appended to
 history/validate.jsonl, and the rows that changed since the last run are printed; `HEADSTACK_HISTORY` names another
@@ -162,7 +162,7 @@ def claims(folder: Path, names: Sequence[str]) -> list[Row]:
 
 
 def demerits(is_smoke: bool) -> Found:
-    """Demerit figures of `headstack validate`, compared with those that DiskSim publishes."""
+    """Demerit figures of `headstack lab validate`, compared with those that DiskSim publishes."""
     folder = Path(os.environ.get("HEADSTACK_SHARED", REPOSITORY / ".." / "shared")) / "validation" / "disksim"
     if not folder.is_dir():
         reason = f"no validation data in {folder} (HEADSTACK_SHARED names another folder)"

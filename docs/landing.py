@@ -101,7 +101,7 @@ def card(name: str, outcome: Outcome | None, has_report: bool) -> str:
         parts += [f'<p class="picture">{picture}</p>', counted(outcome)]
     links = [f"[how it was asked, and what came out](study-{name}.md)"]
     links += [f'<a href="{FOLDER}/{name}.html">the report with every figure and claim</a>'] if has_report else []
-    command = f"headstack study run {name}"
+    command = f"headstack lab study run {name}"
     return "\n\n".join([*parts, f"```sh\n{command}\n```", f"{' · '.join(links)}\n"])
 
 

@@ -144,12 +144,13 @@ def computed(shown: Told, folder: Path) -> list[dict[str, Any]]:
         values = dict(word.split("=", 1) for at, word in enumerate(words) if words[at - 1] == "--vary")
         demand = words[words.index("-w") + 1] if "-w" in words else None
         return hs.sweep(words[2], demand, vary=values).rows()
-    options = dict(zip(words[4::2], words[5::2], strict=True))
-    trace = hs.Trace(words[2], steps=(options["--step"],))
+    assert words[1:3] == ["trace", "replay"]
+    options = dict(zip(words[5::2], words[6::2], strict=True))
+    trace = hs.Trace(words[3], steps=(options["--step"],))
     depths = options["--depth"].split(",") if "--depth" in options else None
     faults = options.get("--faults", "none")
     requests = int(options["--requests"])
-    return list(hs.replay(trace, words[3], options["--mode"], depth=depths, requests=requests, faults=faults))
+    return list(hs.replay(trace, words[4], options["--mode"], depth=depths, requests=requests, faults=faults))
 
 
 def check(shown: Told, folder: Path) -> None:
@@ -157,7 +158,7 @@ def check(shown: Told, folder: Path) -> None:
     loads = re.findall(r"with (\d+) (?:requests|clients)", shown["answer"])
     rows = [row for row in computed(shown, folder) if not loads or row["depth"] == int(loads[0])]
     (row,) = rows
-    iops, mb_per_s = re.findall(r"([\d.,]+) IO/s, ([\d.,]+) MB/s", shown["answer"])[0]
+    iops, mb_per_s = re.findall(r"([\d.,]+) IOPS, ([\d.,]+) MB/s", shown["answer"])[0]
     assert float(iops.replace(",", "")) == pytest.approx(row["iops"], rel=6e-4)
     assert float(mb_per_s.replace(",", "")) == pytest.approx(row["mb_per_s"], rel=6e-3)
     assert f"Busiest: {row['bottleneck']}, {row['utilisation_percent']:.3g} %" in shown["answer"]
@@ -166,12 +167,12 @@ def check(shown: Told, folder: Path) -> None:
 
 
 def iops(shown: Told) -> float:
-    return float(re.findall(r"([\d.,]+) IO/s", shown["answer"])[0].replace(",", ""))
+    return float(re.findall(r"([\d.,]+) IOPS", shown["answer"])[0].replace(",", ""))
 
 
 def test_dragging_computes_anew_and_says_what_came_of_it(dragged: Told) -> None:
     before, after, keyed, typed = (dragged[when] for when in ("before", "after", "keyed", "typed"))
-    assert before["answer"].startswith(f"{CHEETAH} with 16 requests outstanding: 274.3 IO/s")
+    assert before["answer"].startswith(f"{CHEETAH} with 16 requests outstanding: 274.3 IOPS")
     assert len({before["answer"], after["answer"], keyed["answer"]}) == 3
     assert iops(after) < iops(keyed) < iops(typed) < iops(before), "a slower spindle takes longer"
 
@@ -236,7 +237,7 @@ def test_each_fault_strikes_each_kind_of_system(faulty: Told) -> None:
     assert "a drive has failed" not in labels[CHEETAH]
     assert min(map(len, labels.values())) >= 5
     for one in faulty["each"]:
-        assert "IO/s" in one["answer"], one
+        assert "IOPS" in one["answer"], one
 
 
 def test_a_scenario_grows_by_its_clients_or_says_why_not(addressed: Told) -> None:
@@ -338,10 +339,10 @@ def test_every_system_and_workload_of_the_catalogue_is_shown_and_dragged(folder:
     assert told["systems"] <= 240
     for shown in told["told"]:
         # A scenario may be for an array that has its LUNs.
-        is_possible = "IO/s" in shown["answer"] or "streams[0].lun" in shown["answer"]
+        is_possible = "IOPS" in shown["answer"] or "streams[0].lun" in shown["answer"]
         assert is_possible, shown["answer"]
         assert "faults" in shown["labels"]
-        assert shown["moved"] is False or re.search(r"IO/s|cannot be: \w", shown["moved"]), shown["moved"]
+        assert shown["moved"] is False or re.search(r"IOPS|cannot be: \w", shown["moved"]), shown["moved"]
 
 
 @slow("of the engine as it ships, which `make test` does not build")

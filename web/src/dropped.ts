@@ -13,7 +13,7 @@ export type Taken = { stated: Stated } | { faults: string } | { trace: Trace } |
 export async function taken(file: File, engine: Engine): Promise<Taken> {
   if (file.size > BYTES_MAX) {
     const mb = (bytes: number) => (bytes / 1e6).toFixed(0);
-    throw new Error(`${mb(file.size)} MB are too many for the page, which takes ${mb(BYTES_MAX)} MB; headstack replay takes any`);
+    throw new Error(`${mb(file.size)} MB are too many for the page, which takes ${mb(BYTES_MAX)} MB; headstack trace replay takes any`);
   }
   const text = await file.text();
   if (/^\s*\[\[fault\]\]/m.test(text) && file.name.endsWith(".toml")) {

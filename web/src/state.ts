@@ -178,7 +178,7 @@ export function command(entry: Entry, state: State, load: Load): string {
     const isFile = changesOf(entry).some(([field]) => !CHANGES.includes(field));
     const options = Object.entries(entry.values).filter(([field]) => !isFile || kindOf(field) === "option");
     const given = [["mode", load], ...along, ["requests", String(state.requests)], ...options];
-    const parts = ["headstack replay", quoted(entry.demand), quoted(isFile ? FILE : entry.system)];
+    const parts = ["headstack trace replay", quoted(entry.demand), quoted(isFile ? FILE : entry.system)];
     const told = (option: string, value: string) =>
       option === "device" ? `--step ${quoted(`device=${value}`)}` : `--${option.replaceAll("_", "-")} ${quoted(value)}`;
     return [parts.join(" "), ...given.map(([option = "", value = ""]) => told(option, value))].join(" \\\n  ");

@@ -34,7 +34,7 @@ pub struct Replays {
     blueprint: Blueprint,
     /// What was changed in its file.
     values: Vec<(String, String)>,
-    /// Options, as `headstack replay` has them.
+    /// Options, as `headstack trace replay` has them.
     options: Vec<(String, String)>,
     #[serde(default)]
     faults: Option<Schedule>,

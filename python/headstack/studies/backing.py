@@ -1,4 +1,4 @@
-"""What speaks for a claim, in words: for the scorecard, the report and ``headstack study show``."""
+"""What speaks for a claim, in words: for the scorecard, the report and ``headstack lab study show``."""
 
 from __future__ import annotations
 

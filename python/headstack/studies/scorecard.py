@@ -14,7 +14,7 @@ from headstack.studies.outcome import Outcome
 
 HEAD = """# Scorecard
 
-What was published, and what headstack makes of it. Written by `headstack study scorecard`; the tests fail when a
+What was published, and what headstack makes of it. Written by `headstack lab study scorecard`; the tests fail when a
 figure here is not what the studies give.
 
 A claim's verdict says what its figures rest on. That is not our word: every study is carried out once more with other

@@ -132,7 +132,7 @@ const CORE: &[Group] = &[
     // What a job is.
     Group(Kind::Text, Done, "description name wait_for filename directory filename_format ioengine"),
     Group(Kind::Text, Refused("no directory is searched; name its files with filename"), "opendir"),
-    Group(Kind::Text, Refused("a job is no replay; headstack replay LOG replays the log"), "read_iolog"),
+    Group(Kind::Text, Refused("a job is no replay; headstack trace replay LOG replays the log"), "read_iolog"),
     Group(Kind::Text, Refused("its jobs are built into fio; write them out"), "profile"),
     Group(Kind::Bool(false), Refused("creating files alone is no load; leave it out"), "create_only"),
     Group(Kind::ChoiceAnd(RW), Done, "rw/readwrite"),

@@ -46,7 +46,7 @@ def _section(found: Fitted) -> str:
     wider = ", ".join(f"{count:,} with {times:g} times that" for times, count in found.wider[1:])
     lines = [
         f"## {found.title}\n",
-        f"`headstack fit {found.fit} --settings {found.settings}`: {found.question}\n",
+        f"`headstack lab fit {found.fit} --settings {found.settings}`: {found.question}\n",
         f"**{finding(found)}**\n",
         *([f"{found.summary}\n"] if found.summary else []),
         markdown_table(columns, rows, 2),
