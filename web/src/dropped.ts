@@ -54,7 +54,7 @@ function isFio(value: unknown): value is { jobs: Job[] } {
   return typeof value === "object" && value !== null && Array.isArray((value as { jobs?: unknown }).jobs);
 }
 
-/** A point a job: requests of all kinds a second, and their mean response time. */
+/** A point a job: requests of all kinds a second, and their mean latency. */
 export function fio(name: string, { jobs }: { jobs: Job[] }): Series[] {
   const points = jobs.flatMap((job) => {
     const all = [job.read, job.write, job.trim].filter((one) => one && one.iops > 0);

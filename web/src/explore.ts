@@ -60,9 +60,9 @@ export class Explorer {
   private readonly reproduced = html("section", { class: "reproduced" });
   private readonly machine = new Machine();
   private readonly charts = [
-    new Chart("Response time over throughput", (width, view) => saturation(this.state, this.curves, this.dropped, width, view)),
+    new Chart("Latency over throughput", (width, view) => saturation(this.state, this.curves, this.dropped, width, view)),
     new Chart("Throughput over load", (width, view) => throughput(this.state, this.curves, width, view)),
-    new Chart("Response times at the load that is looked at", (width, view) => tail(this.state, this.curves, width, view)),
+    new Chart("Latency at the selected load", (width, view) => tail(this.state, this.curves, width, view)),
   ];
 
   /** In an element of the page; what it shows first is told by the address, where nothing else is said. */
@@ -82,7 +82,7 @@ export class Explorer {
   }
 
   async start(): Promise<void> {
-    const titles = ["Response time over throughput", "Throughput over load", "Response times at one load"];
+    const titles = ["Latency over throughput", "Throughput over load", "Latency at one load"];
     const [first = null, ...others] = this.charts.map((chart, n) =>
       html("figure", { class: n ? "" : "first" }, html("figcaption", {}, titles[n] ?? ""), chart.element),
     );
@@ -416,7 +416,7 @@ export class Explorer {
       choice("load", "grows by", [["depth", "requests outstanding"], ["rate", "requests a second"]], state.load, (value) => Object.assign(state, { load: value === "rate" ? "rate" : "depth", loads: [] })),
       ...(state.load === "rate" ? [html("div", { class: "control" }, html("label", { for: "most" }, "up to"), mostShown, most)] : []),
       html("div", { class: "control" }, html("label", { for: "at" }, `look at ${unit}`), shown, at),
-      choice("shows", "response time", SHOWN.map((one) => [one, SHOWN_AS[one]]), state.shows, (value) => (state.shows = SHOWN.find((one) => one === value) ?? "mean")),
+      choice("shows", "latency", SHOWN.map((one) => [one, SHOWN_AS[one]]), state.shows, (value) => (state.shows = SHOWN.find((one) => one === value) ?? "mean")),
       choice("requests", "requests a point", counts, String(state.requests), (value) => (state.requests = Number(value))),
     ];
   }

@@ -51,7 +51,7 @@ function number(value: Row[string] | undefined): number | null {
   return typeof value === "number" ? value : null;
 }
 
-/** A response time of a row with its interval, in ms. */
+/** A latency of a row with its interval, in ms. */
 function response(row: Row, shows: Shown): [number | null, number | null, number | null] {
   return [number(row[`${shows}_ms`]), number(row[`${shows}_low_ms`]), number(row[`${shows}_high_ms`])];
 }
@@ -108,7 +108,7 @@ function spread(all: Series[]): { x: boolean; y: boolean } {
   return { x: isWide(all.flatMap(({ x }) => x)), y: isWide(all.flatMap(({ y, p99 }) => [...y, ...p99])) };
 }
 
-const NAMES: Record<Shown, string> = { mean: "mean response time", p50: "median response time", p90: "90th percentile", p99: "99th percentile", p999: "99.9th percentile" };
+const NAMES: Record<Shown, string> = { mean: "mean latency", p50: "median latency", p90: "90th percentile", p99: "99th percentile", p999: "99.9th percentile" };
 
 export function saturation(state: State, curves: (Curve | null)[], dropped: Series[], width: number, view: View): Drawing {
   const all = series(state, curves, (row, load) => {
@@ -118,7 +118,7 @@ export function saturation(state: State, curves: (Curve | null)[], dropped: Seri
   });
   const both = [...all, ...dropped];
   const { x, y } = spread(both);
-  return lines(figureOf("Response time over throughput", { label: "IOPS", log: x }, { label: `${NAMES[state.shows]}${state.shows === "mean" ? ", thin: 99th percentile" : ""} (ms)`, log: y }, both), width, view);
+  return lines(figureOf("Latency over throughput", { label: "IOPS", log: x }, { label: `${NAMES[state.shows]}${state.shows === "mean" ? ", thin: 99th percentile" : ""} (ms)`, log: y }, both), width, view);
 }
 
 export function throughput(state: State, curves: (Curve | null)[], width: number, view: View): Drawing {
@@ -138,7 +138,7 @@ export function tail(state: State, curves: (Curve | null)[], width: number, view
     const x = PERCENTILES.map(([percent]) => percent);
     return { ...EMPTY, ...lookOf(state, n), name: named(state, n), x, y: of(""), low: of("_low"), high: of("_high"), labels: x.map(() => "") };
   });
-  const figure = figureOf("Response times at one load", { label: "percentile", log: false }, { label: "response time (ms)", log: spread(all).y }, all);
+  const figure = figureOf("Latency at one load", { label: "percentile", log: false }, { label: "latency (ms)", log: spread(all).y }, all);
   return lines({ ...figure, x_is_percentile: true }, width, view);
 }
 
@@ -207,7 +207,7 @@ export function busy(state: State, curve: Curve | null): HTMLElement {
 /** The figures of all systems at the load that is looked at, with prices where they are known. */
 export function cost(state: State, curves: (Curve | null)[], prices: Prices, stated: (system: string) => Stated | null): HTMLElement {
   const hasPrices = Object.keys(prices).length > 0;
-  const heads = ["system", "IOPS", "MB/s", "mean", "p50", "p99", "p99.9", "busy", ...(hasPrices ? ["price, $", "$ per IOPS"] : [])];
+  const heads = ["system", "IOPS", "MB/s", "mean", "p50", "p99", "p99.9", "utilization", ...(hasPrices ? ["price, $", "$ per IOPS"] : [])];
   const body = state.entries.map((entry, n) => {
     const row = rowOf(looked(state, curves[n] ?? null));
     const system = stated(entry.system);
