@@ -189,7 +189,7 @@ impl Pool {
         unchanged
     }
 
-    /// After a demotion that frees `slots` another is still possible, now or after compaction. It may not be when most
+    /// Whether another demotion is possible after one that frees `slots`, now or after compaction. It may not be when most
     /// of its segments were written meanwhile: then the stripes are not worth the group that they take.
     fn can_go_on_with(&self, slots: u32) -> bool {
         self.groups.free() > 0
