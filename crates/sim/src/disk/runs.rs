@@ -18,7 +18,7 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// Takes note of a request; returns the length of the run that it belongs to, itself included.
+    /// Records a request; returns the length of the run that it belongs to, itself included.
     pub fn extend(&mut self, start: u64, length: u64) -> u64 {
         self.clock += 1;
         let followed = self.runs.iter().position(|run| run.length > 0 && run.next == start);

@@ -1,9 +1,9 @@
-//! What goes wrong, when, and the proof that it did.
+//! [`Fault`]s: what goes wrong, when, and the proof that it did. See docs/design/faults-and-power.md.
 //!
-//! A fault strikes at a moment of the model and lasts until another, or for ever. Those of the media strike the mechanism
-//! of a device ([`crate::media_defects::MediaDefect`]); the others stand between the system and who asks it
-//! ([`injector`]), some of which damage contents ([`contents`], [`damaging`]). Which requests make a fault strike is its
-//! trigger ([`trigger`]).
+//! A fault starts at a time of the model and lasts until another time, or forever. Media faults affect the mechanism of
+//! a device ([`crate::media_defects::MediaDefect`]); the others apply between the system and its clients
+//! ([`injector`]), and some of them damage contents ([`contents`], [`damaging`]). A trigger ([`trigger`]) selects the
+//! requests that start a fault.
 
 pub mod contents;
 mod cues;
@@ -36,165 +36,166 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::power_cut::Tear;
 
-/// Something that goes wrong.
+/// A fault.
 ///
-/// Members and groups of an array go by their names; a device that stands alone has none. Without `ranges` a fault is
-/// everywhere, without `kinds` it meets what it usually meets, and without `percent` it meets all.
+/// Members and groups of an array are named; a device that is a system of its own has no name. Without `ranges` a fault
+/// is everywhere, without `kinds` it affects the kinds that it usually does, and without `percent` it affects all
+/// requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum Fault {
-    /// Sectors of the media cannot be read any more. The device tries for `time`, then the access fails. A write heals
-    /// them: it goes to spares.
+    /// Unreadable sectors. The device tries for `time`, then the access fails. A write heals them: it remaps them to
+    /// spares.
     MediaError {
         /// The member of an array that has them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member: Option<String>,
-        /// Where they are on the device.
+        /// Their place on the device.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ranges: Vec<Stretch>,
-        /// A map file of GNU ddrescue with more of them, relative to the schedule.
+        /// Map file of GNU ddrescue with more of them, relative to the schedule.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         map: Option<PathBuf>,
-        /// Share of the accesses that meet it.
+        /// Percentage of the accesses that meet it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         percent: Option<f64>,
-        /// Reads, where nothing is said; writes meet a write fault.
+        /// Kinds of accesses, reads by default; writes meet a write fault.
         #[serde(default, deserialize_with = "kinds_of", skip_serializing_if = "Vec::is_empty")]
         kinds: Vec<RequestKind>,
-        /// How long the device tries; by what kind of device it is, where nothing is said.
+        /// How long the device tries; the default depends on the kind of device.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         recovery: Option<Recovery>,
         /// The same as a time.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         time: Option<DurationNs>,
-        /// A write does not heal them.
+        /// Whether a write does not heal them.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         permanent: bool,
     },
-    /// Sectors that are read after some turns more (more reads of the cell in a solid-state drive).
+    /// Sectors that take additional turns to read (additional reads of the cell in an SSD).
     WeakSectors {
         /// The member of an array that has them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member: Option<String>,
-        /// Where they are on the device.
+        /// Their place on the device.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ranges: Vec<Stretch>,
-        /// A map file of GNU ddrescue with more of them, relative to the schedule.
+        /// Map file of GNU ddrescue with more of them, relative to the schedule.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         map: Option<PathBuf>,
-        /// Turns that it takes more.
+        /// Additional turns.
         turns: u32,
-        /// Share of the accesses that meet it.
+        /// Percentage of the accesses that meet it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         percent: Option<f64>,
-        /// Reads, where nothing is said.
+        /// Kinds of accesses, reads by default.
         #[serde(default, deserialize_with = "kinds_of", skip_serializing_if = "Vec::is_empty")]
         kinds: Vec<RequestKind>,
     },
-    /// Accesses hold the mechanism longer than they should: everybody behind them waits too.
+    /// Slow accesses: they occupy the mechanism longer than they should, so that all queued requests wait too.
     FailSlow {
         /// The member of an array that is slow.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member: Option<String>,
-        /// Where on the device.
+        /// Their place on the device.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ranges: Vec<Stretch>,
-        /// How much longer.
+        /// Additional time.
         time: DurationNs,
-        /// Share of the accesses that meet it.
+        /// Percentage of the accesses that meet it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         percent: Option<f64>,
-        /// Reads and writes, where nothing is said.
+        /// Kinds of accesses, reads and writes by default.
         #[serde(default, deserialize_with = "kinds_of", skip_serializing_if = "Vec::is_empty")]
         kinds: Vec<RequestKind>,
     },
-    /// Answers come later than they could: a pause of firmware, the collection of garbage. The mechanism goes on.
+    /// Late answers: a pause of firmware, garbage collection. The mechanism continues.
     LatencySpike {
-        /// Where in the system's address space.
+        /// Ranges in the system's address space.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ranges: Vec<Stretch>,
-        /// How much later; the mean where it is drawn.
+        /// Additional time; its mean if it is drawn.
         time: DurationNs,
-        /// How it is drawn.
+        /// Distribution of the additional time.
         #[serde(default)]
         distribution: Distribution,
-        /// Share of the requests that meet it.
+        /// Percentage of the requests that meet it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         percent: Option<f64>,
-        /// All, where nothing is said.
+        /// Kinds of requests, all by default.
         #[serde(default, deserialize_with = "kinds_of", skip_serializing_if = "Vec::is_empty")]
         kinds: Vec<RequestKind>,
     },
-    /// Requests are not answered until the fault ends; those that the system has done by then are answered at that moment.
+    /// Requests are not answered until the fault ends; those that are done by then are answered at that moment.
     Hang {
-        /// Where in the system's address space.
+        /// Ranges in the system's address space.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ranges: Vec<Stretch>,
-        /// All, where nothing is said.
+        /// Kinds of requests, all by default.
         #[serde(default, deserialize_with = "kinds_of", skip_serializing_if = "Vec::is_empty")]
         kinds: Vec<RequestKind>,
     },
-    /// The device is gone until the fault ends: what is under way and what comes is lost to who asked.
+    /// The device is absent until the fault ends: requests in flight and new ones are lost.
     DropOut,
     /// A member of an array fails.
     MemberFails {
-        /// Which.
+        /// The member.
         member: String,
     },
-    /// A member that failed is there again, empty, and is filled.
+    /// A failed member returns, empty, and is filled.
     MemberReturns {
-        /// Which.
+        /// The member.
         member: String,
     },
-    /// A group of an array gets a hot spare more.
+    /// A group of an array gets one more hot spare.
     SpareAdded {
-        /// Which.
+        /// The group.
         group: String,
     },
     /// All stripes of a group are read and compared, as Linux md scrubs an array.
     Scrub {
-        /// Which; the only one, where nothing is said.
+        /// The group; may be omitted if there is only one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         group: Option<String>,
-        /// What is redundant is written again from the data where it differs.
+        /// Whether inconsistent redundant data are rewritten from the data.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         repair: bool,
     },
-    /// The battery of an array's cache is down.
+    /// The battery of an array's cache fails.
     BatteryFails,
-    /// It is charged again.
+    /// The battery is charged again.
     BatteryReturns,
-    /// Commands meet a bad checksum on the link, are given up after a time-out and sent again, five times at most.
+    /// Commands meet a bad checksum on the link, time out and are sent again, at most five times.
     LinkErrors {
-        /// Share of the commands, each time that it is sent.
+        /// Percentage of the commands, each time one is sent.
         percent: f64,
-        /// Until the host gives a command up; 30 s, Linux' own, where nothing is said.
+        /// Time-out of the host; by default 30 s, as in Linux.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         time_out: Option<DurationNs>,
     },
-    /// The link is reset: nothing passes it in either direction for a time, and again and again while the fault lasts.
+    /// Link resets: nothing passes the link in either direction for a time, repeatedly while the fault lasts.
     LinkResets {
-        /// How long nothing passes.
+        /// Duration of a reset.
         time: DurationNs,
-        /// From one reset to the next; once, where nothing is said.
+        /// Interval between resets; by default there is only one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         every: Option<DurationNs>,
     },
-    /// Flushes are answered at once, and the system never hears of them.
+    /// Flushes are acknowledged at once, and never reach the system.
     LyingCache,
-    /// Power fails: nobody is answered until the fault ends, and what a volatile cache alone held is lost. What was being
-    /// written is there, absent or torn.
+    /// A power cut: no request is answered until the fault ends, and data that were only in a volatile cache are lost.
+    /// Writes in progress are complete, absent or torn.
     PowerCut {
-        /// Where a write may have stopped that was under way.
+        /// Where a write in progress may have stopped.
         #[serde(default)]
         tear: Tear,
-        /// Bytes that are written as a whole or not at all; a physical sector, where nothing is said.
+        /// Bytes that are written atomically; by default a physical sector.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         atom: Option<Bytes>,
     },
-    /// Power is back.
+    /// Power returns.
     PowerOn,
-    /// Data are not what they should be, and nobody is told.
+    /// Silent corruption: wrong data without an error.
     Corrupt {
         /// The member of an array whose data they are.
         #[serde(default, skip_serializing_if = "Option::is_none")]
