@@ -1,4 +1,4 @@
-//! Notes on what a simulated system does not show, for people.
+//! Notes for users on effects that a simulated system does not include.
 
 use headstack_result::RunResult;
 use headstack_workload::Workload;
@@ -8,20 +8,20 @@ use crate::description::device::DeviceDescription;
 use crate::description::drive::{SlowProcesses, WriteCache};
 use crate::description::system::SystemDescription;
 
-/// A note on a workload's requests on a drive whose sectors are larger than its blocks (512e).
+/// Returns a note on misaligned requests of a workload, for a drive whose sectors are larger than its blocks (512e).
 pub fn note_of_alignment(system: &SystemDescription, workload: &Workload) -> Option<String> {
     match system {
         SystemDescription::Drive(DeviceDescription::Disk(drive)) => {
             let geometry = &drive.geometry;
             workload.note_of_alignment(geometry.logical_block_bytes, geometry.physical_sector_bytes)
         }
-        // Solid-state drives and volumes have no sectors of a medium, and arrays no one size of theirs.
+        // SSDs and volumes have no physical sectors, and arrays no single size of them.
         SystemDescription::Drive(DeviceDescription::Ssd(_) | DeviceDescription::Volume(_))
         | SystemDescription::Array(_) => None,
     }
 }
 
-/// What a reader of latencies should know of a system that makes no tail of its own.
+/// Returns a note on latencies of a system that has no tail of its own.
 pub fn note_of_tail(system: &SystemDescription) -> Option<String> {
     let quiet = |device: &DeviceDescription| match device {
         DeviceDescription::Disk(drive) => drive.slow == SlowProcesses::default(),
@@ -35,7 +35,7 @@ pub fn note_of_tail(system: &SystemDescription) -> Option<String> {
     quiet.then(|| note.to_owned())
 }
 
-/// A note on what OpenZFS does and its levels here do not.
+/// Returns a note on behaviour of OpenZFS that its levels here do not model.
 pub fn note_of_openzfs(system: &SystemDescription) -> Option<String> {
     let SystemDescription::Array(array) = system else { return None };
     let has_records = array.groups.iter().any(|group| group.level.rules().has_records);
@@ -44,8 +44,8 @@ pub fn note_of_openzfs(system: &SystemDescription) -> Option<String> {
     has_records.then(|| note.to_owned())
 }
 
-/// A note on the cost of flushes and forced writes, where the model assumes it: what measured devices of the class do with
-/// one writer is in docs/accuracy.md.
+/// Returns a note on the cost of flushes and forced writes where the model assumes it; docs/accuracy.md has the
+/// measured cost of devices of the class with one writer.
 pub fn note_of_flushes(system: &SystemDescription) -> Option<String> {
     let devices = match system {
         SystemDescription::Drive(device) => std::slice::from_ref(device),
@@ -67,7 +67,7 @@ pub fn note_of_flushes(system: &SystemDescription) -> Option<String> {
     Some(format!("the flush cost of this drive is not known: {assumed}"))
 }
 
-/// Whether a controller's cache answers writes and flushes for the members.
+/// Whether a controller's cache acknowledges writes and flushes for the members.
 fn acknowledges_writes(array: &ArrayDescription) -> bool {
     let is_back = |writes: CacheWrites| match writes {
         CacheWrites::Back => true,
@@ -76,8 +76,8 @@ fn acknowledges_writes(array: &ArrayDescription) -> bool {
     array.controller.cache.as_ref().is_some_and(|cache| is_back(cache.writes))
 }
 
-/// Warning about a rebuild onto drive-managed shingled (SMR) drives. Rebuilds write the spare in ascending order, which such a
-/// drive takes at its full rate; resilvers of file systems do not, and take many times as long.
+/// Warns about a rebuild onto drive-managed shingled (SMR) drives. Rebuilds write the spare in ascending order, which
+/// such a drive accepts at its full rate; resilvers of file systems do not, and take many times as long.
 pub fn note_of_shingled_rebuild(system: &SystemDescription, result: &RunResult) -> Option<String> {
     let SystemDescription::Array(array) = system else { return None };
     let is_shingled = |&member: &u32| match array.device(member) {

@@ -120,7 +120,7 @@ impl Cleaning {
         extents
     }
 
-    /// Gets ready to rewrite the band that the oldest data of the log belong to. Returns the extents.
+    /// Prepares to rewrite the band to which the oldest data of the log belong. Returns the number of extents.
     pub fn band(&mut self, log: &Log, band_sectors: u64, shape: &Shape) -> usize {
         self.clear();
         let Some(oldest) = log.durable_records().find_map(|record| log.live(*record).next()) else {

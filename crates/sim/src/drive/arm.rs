@@ -99,8 +99,8 @@ impl Drive {
         }
     }
 
-    /// Brings read-ahead up to date and the heads to where it has got; the arm can be taken at the returned time. A job
-    /// that goes on where read-ahead is may still join it.
+    /// Advances read-ahead and moves the heads to where it is; returns when the arm can be taken. A job that continues
+    /// at that place may still join the read-ahead.
     #[inline]
     pub(super) fn stop_read_ahead(&mut self, now_ns: u64) -> u64 {
         let free_ns = self.update_read_ahead(now_ns);

@@ -197,138 +197,140 @@ pub enum Fault {
     PowerOn,
     /// Silent corruption: wrong data without an error.
     Corrupt {
-        /// The member of an array whose data they are.
+        /// The member of an array whose data are corrupted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member: Option<String>,
-        /// Where in the system's address space.
+        /// Ranges in the system's address space.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ranges: Vec<Stretch>,
-        /// When they are corrupted: as they are written, while they lie there, or as they are read.
+        /// When they are corrupted: when written, while stored, or when read.
         on: Stage,
-        /// What becomes of them.
+        /// Kind of corruption.
         how: Corruption,
-        /// Bits that are inverted, of each request; one, where nothing is said.
+        /// Inverted bits per request; 1 by default.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         bits: Option<u32>,
-        /// Sectors of 512 bytes that are struck, of each request, one after the other; one, where nothing is said.
+        /// Affected sectors of 512 bytes per request, consecutive; 1 by default.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sectors: Option<u32>,
-        /// What they are filled with.
+        /// Pattern that fills them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pattern: Option<Pattern>,
-        /// Share of the requests that meet it.
+        /// Percentage of the requests that meet it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         percent: Option<f64>,
     },
-    /// Data go to a wrong place, or come from one, and nobody is told.
+    /// Silent misdirection: data go to a wrong place, or come from one, without an error.
     Misdirect {
-        /// The member of an array that takes the wrong place.
+        /// The member of an array that uses the wrong place.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member: Option<String>,
-        /// Where in the system's address space.
+        /// Ranges in the system's address space.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ranges: Vec<Stretch>,
-        /// How far away, forwards or backwards.
+        /// Distance to the wrong place, forwards or backwards.
         distance: Distance,
-        /// Share of the requests that meet it.
+        /// Percentage of the requests that meet it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         percent: Option<f64>,
-        /// Writes, where nothing is said.
+        /// Kinds of requests, writes by default.
         #[serde(default, deserialize_with = "kinds_of", skip_serializing_if = "Vec::is_empty")]
         kinds: Vec<RequestKind>,
     },
-    /// Writes are acknowledged and never stored.
+    /// Lost writes: acknowledged and never stored.
     LoseWrite {
         /// The member of an array that loses them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member: Option<String>,
-        /// Where in the system's address space.
+        /// Ranges in the system's address space.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ranges: Vec<Stretch>,
-        /// Share of the writes that meet it.
+        /// Percentage of the writes that meet it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         percent: Option<f64>,
     },
-    /// Reads bring what was there before the last write, if that came while the fault lasted.
+    /// Stale reads: they return the data from before the last write, if that was made while the fault lasted.
     StaleRead {
-        /// Where in the system's address space.
+        /// Ranges in the system's address space.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ranges: Vec<Stretch>,
-        /// How long a place is read so.
+        /// How long a place returns stale data.
         #[serde(default)]
         lasting: Lasting,
-        /// Share of the reads that meet it.
+        /// Percentage of the reads that meet it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         percent: Option<f64>,
     },
-    /// Acknowledged writes store only their first part.
+    /// Shorn writes: acknowledged, but only their first part is stored.
     ShornWrite {
-        /// Where in the system's address space.
+        /// Ranges in the system's address space.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ranges: Vec<Stretch>,
-        /// Which part, down to whole atoms.
+        /// The part that is stored, rounded down to whole atoms.
         part: Part,
-        /// Bytes that are written as a whole or not at all; 512, where nothing is said.
+        /// Bytes that are written atomically; 512 by default.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         atom: Option<Bytes>,
-        /// Share of the writes that meet it.
+        /// Percentage of the writes that meet it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         percent: Option<f64>,
     },
-    /// Requests fail with an error, and nothing of them is done.
+    /// Requests fail with an error, and none of their work is done.
     Errno {
-        /// Where in the system's address space.
+        /// Ranges in the system's address space.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ranges: Vec<Stretch>,
-        /// Which error.
+        /// The error.
         #[serde(default)]
         errno: Errno,
-        /// What it usually concerns, where nothing is said: writes of ENOSPC, writes and trims of EROFS, all of the others.
+        /// Kinds of requests; by default those that the error usually concerns: writes for ENOSPC, writes and trims for
+        /// EROFS, all for the others.
         #[serde(default, deserialize_with = "kinds_of", skip_serializing_if = "Vec::is_empty")]
         kinds: Vec<RequestKind>,
-        /// How long the error takes; no time, where nothing is said.
+        /// Time until the error is reported; 0 by default.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         time: Option<DurationNs>,
-        /// What a flush that fails does with what was not flushed.
+        /// How a failed flush treats the data that were not flushed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unflushed: Option<Unflushed>,
-        /// Share of the requests that meet it.
+        /// Percentage of the requests that meet it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         percent: Option<f64>,
     },
-    /// The schedule is in another state from now on, which triggers of others look at.
+    /// The schedule enters another state, which triggers of other faults can check.
     SetState {
-        /// Which.
+        /// The new state.
         to: u32,
     },
 }
 
-/// A stretch of bytes: `offset` and `length`, or `lba` and `blocks`.
+/// A range of bytes: `offset` and `length`, or `lba` and `blocks`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stretch {
     /// First byte.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<Bytes>,
-    /// Bytes.
+    /// Length in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<Bytes>,
     /// First logical block.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lba: Option<u64>,
-    /// Logical blocks; one, where nothing is said.
+    /// Number of logical blocks; 1 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks: Option<u64>,
 }
 
 impl Stretch {
-    /// A stretch of bytes.
+    /// Returns a range of bytes.
     pub fn of_bytes(start_bytes: u64, length_bytes: u64) -> Stretch {
         Stretch { offset: Some(Bytes(start_bytes)), length: Some(Bytes(length_bytes)), ..Stretch::default() }
     }
 }
 
-/// Kinds as a list, or as one word or several with commas between: `kinds=read,write` of an order.
+/// Deserializes kinds as a list, or as one word or several with commas between, such as `kinds=read,write` on the
+/// command line.
 fn kinds_of<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<RequestKind>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
@@ -344,17 +346,17 @@ fn kinds_of<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<RequestKin
     words.into_iter().map(kind).collect()
 }
 
-/// What a request does, as faults name it.
+/// Kind of a request, as faults name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RequestKind {
-    /// It reads.
+    /// A read.
     Read,
-    /// It writes.
+    /// A write.
     Write,
-    /// It trims.
+    /// A trim.
     Trim,
-    /// It flushes.
+    /// A flush.
     Flush,
 }
 
@@ -369,11 +371,12 @@ impl From<Kind> for RequestKind {
     }
 }
 
-/// How long a device tries to read what it cannot.
+/// How long a device tries to read an unreadable sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Recovery {
-    /// It has nobody to turn to and tries for long: the default of a disk with an ATA or SATA interface that stands alone.
+    /// Long, because no redundancy is behind it: the default of a disk with an ATA or SATA interface that is a system
+    /// of its own.
     Desktop,
     /// Limited (SCT error recovery control, TLER), so that a controller does not give the drive up: the default of all
     /// other devices.
@@ -381,11 +384,11 @@ pub enum Recovery {
 }
 
 impl Recovery {
-    /// How long it tries.
+    /// Returns the time limit of recovery.
     ///
     /// Limited: 7 s, the limit of drives made for RAID (Western Digital: "the hard drive will only spend 7 seconds to
     /// attempt to recover"; `smartctl -l scterc,70,70`). Desktop: 30 s, between the 10 s that limited drives stay below
-    /// and the "up to 2 minutes" of Western Digital's deep recovery; it is also what Linux waits for a command.
+    /// and the "up to 2 minutes" of Western Digital's deep recovery; it is also Linux's time-out of a command.
     pub fn time_ns(self) -> u64 {
         match self {
             Recovery::Desktop => 30_000_000_000,
@@ -394,13 +397,13 @@ impl Recovery {
     }
 }
 
-/// How times are drawn.
+/// Distribution of times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Distribution {
-    /// All alike.
+    /// Constant.
     #[default]
     Fixed,
-    /// Exponentially.
+    /// Exponential.
     Exponential,
 }
