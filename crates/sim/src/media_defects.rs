@@ -95,7 +95,7 @@ pub(crate) struct Meeting {
     pub delay_ns: u64,
     /// Passes repeated in that time.
     pub repeats: u32,
-    /// Where it fails, if it does.
+    /// Sectors at which it fails, if it does.
     pub fails: Option<Stretch>,
 }
 

@@ -91,7 +91,7 @@ pub struct Rig<'a> {
     recorder: Option<Recorder<&'a mut Sink<'a>>>,
     /// Reason why the run ended early.
     ended_early: Option<String>,
-    /// Some request asked for data on stable storage: a flush, or a forced write.
+    /// Whether some request required stable storage: a flush, or a forced write.
     asks_durability: bool,
     /// Whether the run ended early because an open loop can only pile up.
     pub is_swamped: bool,

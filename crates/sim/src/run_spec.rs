@@ -6,7 +6,7 @@ use headstack_workload::{Span, Workload};
 use crate::description::system::SystemDescription;
 use crate::faults::Schedule;
 
-/// One run of a system.
+/// A run of a system.
 #[derive(Clone, Debug)]
 pub struct RunSpec {
     /// The system's name, for display.
@@ -32,7 +32,7 @@ pub struct RunSpec {
 #[allow(clippy::large_enum_variant)] // One a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Demand {
-    /// One access specification, in a closed or an open loop.
+    /// An access specification, in a closed or an open loop.
     Workload(Workload),
     /// Several kinds of clients at once.
     Scenario(Scenario),

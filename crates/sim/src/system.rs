@@ -39,7 +39,7 @@ impl SystemDescription {
 /// A system in virtual time.
 #[derive(Clone, Debug)]
 pub enum System {
-    /// One device and the host's queue in front of it.
+    /// A single device and the host's queue in front of it.
     Drive(Single),
     /// An array.
     Array(Box<Array>),
@@ -376,7 +376,7 @@ impl System {
     }
 }
 
-/// One device, with the host's tag limit and elevator in front of it, and its adapter if one is described.
+/// A single device, with the host's tag limit and elevator in front of it, and its adapter if one is described.
 #[derive(Clone, Debug)]
 pub struct Single {
     device: Device,

@@ -79,7 +79,7 @@ pub struct Step {
     pub number: u32,
     /// First byte of the slot.
     pub from_bytes: u64,
-    /// One past the last.
+    /// The byte after the last.
     pub to_bytes: u64,
     /// Commands in flight.
     pub pending: u32,
@@ -96,7 +96,7 @@ pub struct Lost {
     pub member: u32,
     /// First byte.
     pub from: u64,
-    /// One past the last.
+    /// The byte after the last.
     pub to: u64,
 }
 

@@ -25,7 +25,7 @@ pub struct HostRequest {
 /// A read or write of a run of bytes of one group.
 #[derive(Clone, Copy, Debug)]
 pub struct Operation {
-    /// What it is done for.
+    /// Its origin.
     pub origin: Origin,
     /// The group.
     pub group: u32,
@@ -35,7 +35,7 @@ pub struct Operation {
     pub chunks: Option<(u64, u64)>,
 }
 
-/// What an operation is done for.
+/// Origin of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// A host request.
@@ -47,7 +47,7 @@ pub enum Origin {
 /// A command in flight.
 #[derive(Clone, Copy, Debug)]
 pub struct Command {
-    /// What waits for it.
+    /// Its owner, which waits for it.
     pub owner: Owner,
     /// The member.
     pub member: u32,
@@ -57,7 +57,7 @@ pub struct Command {
     pub tagged: bool,
 }
 
-/// What waits for a command.
+/// Owner of a command, which waits for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// A host request itself (flushes).
@@ -112,11 +112,11 @@ pub struct Relay {
     pub pending: u32,
     /// Extents to write when all reads are done.
     pub writes: Vec<Extent>,
-    /// What it is done for.
+    /// Its origin.
     pub then: RelayEnd,
 }
 
-/// What a relay is done for.
+/// Origin of a relay.
 #[derive(Clone, Debug)]
 pub enum RelayEnd {
     /// An operation.

@@ -300,7 +300,7 @@ impl Prefill {
 pub struct Incident {
     /// When it happens.
     pub at_ns: u64,
-    /// What happens.
+    /// The incident itself.
     pub what: IncidentKind,
 }
 

@@ -43,7 +43,7 @@ pub struct Accounting {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limit {
-    /// What it counts.
+    /// Quantity that it counts.
     pub counts: Counts,
     /// Which requests it counts.
     pub of: Of,

@@ -20,7 +20,7 @@ use crate::media_defects::MediaDefect;
 use crate::media_defects::{Failure, Failures};
 use crate::spans::common;
 
-/// One mechanism with its caches.
+/// A mechanism with its caches.
 #[derive(Clone, Debug)]
 pub struct Assisted {
     description: Arc<DriveDescription>,

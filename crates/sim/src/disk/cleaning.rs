@@ -33,7 +33,7 @@ pub struct Cleaning {
 pub struct Shape {
     /// First sector of home.
     pub home_block: u64,
-    /// One past the last sector of home, counted from its first.
+    /// The sector after the last one of home, counted from its first.
     pub home_sectors: u64,
     /// Sectors of a long access, which cannot be interrupted.
     pub step_sectors: u32,

@@ -77,7 +77,7 @@ pub struct Flash {
     blocks_max: usize,
     /// Slot of each block in flash.
     resident: FxHashMap<u64, u32>,
-    /// The same blocks as marks, which every read looks up.
+    /// Marks of these blocks, which every read looks up.
     marks: Marks,
     /// Block in each slot.
     slots: Vec<u64>,

@@ -175,9 +175,9 @@ pub struct WriteCache {
 /// How a write was accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accepted {
-    /// As a new extent in this slot, which needs the arm.
+    /// It is a new extent in this slot, which needs the arm.
     New(u32),
-    /// Joined to a waiting extent (its slot).
+    /// It joined a waiting extent (its slot).
     Joined(u32),
 }
 

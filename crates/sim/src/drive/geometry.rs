@@ -418,7 +418,7 @@ impl CompiledZone {
 struct DiskAddress {
     /// Sector of the zone, in the order of its tracks.
     sector: u64,
-    /// The same number before remapping.
+    /// Number of the sector before remapping.
     unmapped: u64,
     /// Blocks left in the region, this one included.
     region_left: u64,

@@ -65,7 +65,7 @@ pub enum Fault {
         /// How long the device tries; the default depends on the kind of device.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         recovery: Option<Recovery>,
-        /// The same as a time.
+        /// Limit of recovery as a time.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         time: Option<DurationNs>,
         /// Whether a write does not heal them.
@@ -186,7 +186,7 @@ pub enum Fault {
     /// A power cut: no request is answered until the fault ends, and data that were only in a volatile cache are lost.
     /// Writes in progress are complete, absent or torn.
     PowerCut {
-        /// Where a write in progress may have stopped.
+        /// Boundaries at which a write in progress may have stopped.
         #[serde(default)]
         tear: Tear,
         /// Bytes that are written atomically; by default a physical sector.

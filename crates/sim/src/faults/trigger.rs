@@ -12,7 +12,7 @@ use crate::gauges::GroupHealth;
 /// Most patterns that one session looks for: one bit for each marks those that a write contains.
 pub const PATTERNS_MAX: usize = 64;
 
-/// What starts a fault, and which requests meet it.
+/// Conditions that start a fault and select the requests that meet it.
 ///
 /// `at` and `after` state when it first takes effect; it lasts from then on. `touching`, `containing`, `while` and
 /// `state` select the requests that these count, or, without either, those that meet the fault. `every` takes each nth

@@ -20,7 +20,7 @@ use crate::description::system::SystemDescription;
 /// A trim or a run of zeros longer than this counts as durable: its previous contents could be the whole device.
 pub const CHANGE_BYTES_MAX: u64 = 64 << 20;
 
-/// Where a write in progress may have stopped at a power cut.
+/// Boundaries at which a write in progress may stop at a power cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tear {
@@ -36,7 +36,7 @@ pub enum Tear {
 /// Parameters of a power cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PowerCut {
-    /// Where writes in progress stop.
+    /// Boundaries at which writes in progress stop.
     pub tear: Tear,
     /// Bytes that are written atomically; by default those of a physical sector.
     pub atom_bytes: Option<u64>,

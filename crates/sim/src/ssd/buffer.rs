@@ -29,7 +29,7 @@ pub struct Row {
 /// The write buffer, in slots of one mapping unit each.
 #[derive(Clone, Debug)]
 pub struct Buffer {
-    /// As many slots as were ever in use at once.
+    /// Slots that were ever in use at once.
     slots: Vec<Slot>,
     /// Maximum number of slots.
     units: u32,

@@ -38,11 +38,11 @@ pub struct VolumeCounters {
 #[derive(Clone, Debug)]
 pub struct Volume {
     description: VolumeDescription,
-    /// One bucket per limit.
+    /// A bucket for each limit.
     buckets: Vec<Bucket>,
     reads: Draws,
     writes: Draws,
-    /// Where the last read and the last write ended, and the rest of the unit that they were counted as.
+    /// Ends of the last read and of the last write, and the rest of the unit that they were counted as.
     runs: [Run; 2],
     /// Requests in flight: time of completion, number of arrival, id, beginning.
     under_way: BinaryHeap<Reverse<(u64, u64, u32, u64)>>,
@@ -50,7 +50,7 @@ pub struct Volume {
     counters: VolumeCounters,
 }
 
-/// Where requests of a kind continue.
+/// Position at which requests of a kind continue.
 #[derive(Clone, Copy, Debug, Default)]
 struct Run {
     end_bytes: u64,

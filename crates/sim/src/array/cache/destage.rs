@@ -131,7 +131,7 @@ mod tests {
         }
     }
 
-    /// One destage just above the low mark, all of them from the high mark on, and linear growth in between.
+    /// There is one destage just above the low mark, all of them from the high mark on, and linear growth in between.
     #[test]
     fn destages_grow_from_the_low_mark_to_the_high_one() {
         let mut cache = cache(Destage::Sorted);

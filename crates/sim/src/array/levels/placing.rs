@@ -142,7 +142,7 @@ impl Shape {
     }
 }
 
-/// Where a power loss may cut a write short: at a boundary within the group, or at one of the member's own.
+/// Place at which a power loss may cut a write short: a boundary within the group, or one of the member's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tear {
     /// At this byte of the group.
@@ -210,7 +210,7 @@ pub struct RowPart {
     pub row: u64,
     /// First byte of the row's data.
     pub from_bytes: u64,
-    /// One past the last.
+    /// The byte after the last.
     pub to_bytes: u64,
 }
 

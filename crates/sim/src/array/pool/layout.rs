@@ -26,7 +26,7 @@ fn extent(cell: u32, members: u32, segment_shift: u8) -> Extent {
 pub enum Placement {
     /// Two copies on adjacent members.
     Mirrored([Extent; 2]),
-    /// One copy, in a stripe with two parities.
+    /// A single copy, in a stripe with two parities.
     Parity {
         /// The segment itself.
         data: Extent,

@@ -88,11 +88,11 @@ pub struct Geometry {
 pub enum BlockOrder {
     /// All heads of a cylinder, then the next cylinder.
     CylinderMajor,
-    /// As `CylinderMajor`, odd cylinders (counted from the zone's first) in reversed head order.
+    /// Like `CylinderMajor`, odd cylinders (counted from the zone's first) in reversed head order.
     SerpentineInZone,
-    /// As `CylinderMajor`, odd cylinders (absolute) in reversed head order.
+    /// Like `CylinderMajor`, odd cylinders (absolute) in reversed head order.
     Serpentine,
-    /// One head over all cylinders of a band of `band_cylinders`, then the next head over the same band in the
+    /// A single head over all cylinders of a band of `band_cylinders`, then the next head over the same band in the
     /// opposite direction (Fujitsu MAN/MAS/MAP "cells"; most drives since about 2005).
     SurfaceSerpentine {
         /// Cylinders of a band.
@@ -199,7 +199,7 @@ pub enum SeekCurve {
     /// Ruemmler and Wilkes 1994: `short_ns + short_ns_per_sqrt * sqrt(d)` below `boundary_cylinders`, else
     /// `long_ns + long_ns_per_cylinder * d`; `first_ns` overrides the distances 1, 2, ...
     TwoPiece {
-        /// Where the second piece begins.
+        /// Distance at which the second piece begins.
         boundary_cylinders: u32,
         /// Constant of the short piece.
         short_ns: f64,
@@ -222,7 +222,7 @@ pub enum SeekCurve {
         /// Full stroke.
         maximum_ns: u64,
     },
-    /// The same time for every distance above 0.
+    /// Constant time for every distance above 0.
     Constant(u64),
 }
 
@@ -270,7 +270,7 @@ pub enum Policy {
 }
 
 impl Queue {
-    /// One command at a time, in order of arrival.
+    /// No queueing: a single command at a time, in order of arrival.
     pub const NONE: Queue = Queue {
         depth: 1,
         policy: Policy::Fcfs,
@@ -372,7 +372,7 @@ pub enum WriteCache {
     Appending,
     /// When it is in the buffer.
     On,
-    /// As [`Self::On`], but the buffer survives a power loss: a flush or a forced write does not wait for the media,
+    /// Like [`Self::On`], but the buffer survives a power loss: a flush or a forced write does not wait for the media,
     /// and the cache cannot be switched off (nearline drives since about 2013, which save it to flash).
     Protected,
 }

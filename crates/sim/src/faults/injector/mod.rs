@@ -63,7 +63,7 @@ enum Standing {
     Battery,
 }
 
-/// What happens to a request on its way to the system.
+/// Effects of faults on a request on its way to the system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Way {
     /// Delay before it reaches the system, or ends.
