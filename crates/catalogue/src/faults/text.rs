@@ -1,4 +1,4 @@
-//! What was injected, as the text of a schedule.
+//! Writes a log of injections as the text of a schedule.
 
 use std::fmt::Write;
 
@@ -7,10 +7,10 @@ use headstack_sim::faults::{Counters, Injection, Log, Meeting, Schedule, Timed};
 use headstack_sim::power_cut::PowerLoss;
 use serde::Serialize;
 
-/// Damages that the comments tell one by one; `injections` has more of them.
+/// Damages that the comments list; `injections` has more of them.
 const HARMS_PRINTED: usize = 16;
 
-/// What was injected as a schedule file, under which the same would happen again; its comments are the proof.
+/// Returns a log as a schedule file that would reproduce it; its comments are the proof.
 pub fn faults_to_toml(log: &Log) -> String {
     let Schedule { seed, faults } = log.schedule();
     let mut text = format!("seed = {seed}\n");
