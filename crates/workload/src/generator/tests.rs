@@ -66,7 +66,7 @@ fn lines_reads_and_randomness_come_in_their_shares() {
             }
         }
     }
-    // Random accesses that happen to follow, and wraps, are a few in 100,000.
+    // Random accesses that happen to be sequential, and wraps, are a few in 100,000.
     for (count, share) in counts.iter().zip(&shares) {
         let sigma = (share * 1e6 * (1.0 - share)).sqrt();
         let miss = (*count as f64 - share * 1e6).abs();
@@ -154,7 +154,7 @@ fn a_random_map_asks_for_every_block_once_whatever_the_sizes() {
 
 #[test]
 fn a_map_of_many_blocks_finds_each_of_them() {
-    // Three levels of the tree: the last blocks of a round lie far apart.
+    // Three levels of the tree: the last blocks of a round are far apart.
     let span = Span { start_bytes: 0, length_bytes: 4096 * 300_001 };
     let lines = vec![line(4096, 90.0, 100.0, 100.0), line(8192, 10.0, 100.0, 100.0)];
     let mapped = Workload { addresses: Addresses::RandomMap, ..workload(lines) };
@@ -480,10 +480,10 @@ proptest! {
             let end_bytes = request.offset_bytes + u64::from(request.length_bytes);
             prop_assert!(request.offset_bytes >= span.start_bytes);
             prop_assert!(end_bytes <= span.start_bytes + span.length_bytes);
-            // Two lines may have one size: the request suits one of them.
+            // Two lines may have the same size: the request suits one of them.
             let suits = varied.specification.lines.iter().any(|line| {
                 let align_bytes = u64::from(line.align_bytes.unwrap_or(512));
-                // A random map cuts what has no room.
+                // A random map cuts requests that do not fit.
                 let is_cut = matches!(varied.addresses, Addresses::RandomMap) && request.length_bytes < line.size_bytes;
                 (line.size_bytes == request.length_bytes || is_cut) && request.offset_bytes.is_multiple_of(align_bytes)
             });
@@ -494,7 +494,7 @@ proptest! {
     #[test]
     fn arrival_times_never_go_back(rate_per_s in 0.1..1e8f64, on_ns in 1u64..1_000_000, off_ns in 0u64..1_000_000, seed: u64) {
         for process in [ArrivalProcess::Fixed, ArrivalProcess::Poisson, ArrivalProcess::Bursty { on_ns, off_ns }] {
-            // Phases that are refused as too short.
+            // Phases that are rejected as too short.
             if crate::ArrivalClock::new(rate_per_s, process, seed).is_err() {
                 prop_assert!(rate_per_s * ((on_ns + off_ns) as f64) < 1e6);
                 continue;
@@ -526,7 +526,7 @@ fn a_loop_has_the_same_requests_in_the_same_order() {
     for again in of_transfers.chunks(10) {
         assert_eq!(again, &endless[..10]);
     }
-    // A loop that is a pass over the part ends with the request that reaches its length.
+    // A loop of one pass over the part ends with the request that reaches its length.
     let of_passes = with(Some(LoopLength { passes: Some(1.0), ..LoopLength::default() }));
     let mut bytes = 0;
     let is_within = |request: &&Request| {
