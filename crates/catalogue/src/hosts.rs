@@ -64,7 +64,7 @@ impl HostProfile {
         HostProfile::Nvme,
     ];
 
-    /// Returns the adapter of a drive that is alone on it; `None` if it takes no time.
+    /// Returns the adapter of a single drive on it; `None` if it takes no time.
     pub fn adapter(self) -> Option<AdapterDescription> {
         let base = AdapterDescription {
             tags: NCQ_TAGS,

@@ -204,7 +204,7 @@ pub struct Claim {
     pub configured: Option<String>,
     /// Why the published figure cannot be right.
     pub contradicted: Option<String>,
-    /// What is missing to reproduce it, or by how much it is missed and why.
+    /// Reason why it is not reproduced: missing information, or by how much it is missed and why.
     pub missing: Option<String>,
     /// A remark.
     #[serde(default)]

@@ -31,7 +31,7 @@ pub enum ReplayMode {
         /// Factor on all times: 2 takes twice as long. Finite and above 0.
         time_scale: f64,
     },
-    /// As soon as there is room: at a constant queue depth, in recorded order.
+    /// Issued as soon as there is room: at a constant queue depth, in recorded order.
     Asap {
         /// Queue depth, from 1.
         depth: u32,

@@ -58,7 +58,7 @@ pub struct Batches {
     levels: [Levels; MAX_BATCHES],
     levels_before: Levels,
     requests_before: u64,
-    /// One row per batch, of the `width` bins from `first_bin` on: used ones, and some around.
+    /// Counts in one row per batch, of the `width` bins from `first_bin` on: used ones, and some around.
     counts: Vec<u32>,
     first_bin: usize,
     width: usize,

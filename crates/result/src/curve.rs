@@ -4,7 +4,7 @@ use std::f64::consts::{FRAC_PI_4, TAU};
 
 use serde::{Deserialize, Serialize};
 
-/// One run on a saturation curve.
+/// A run on a saturation curve.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CurvePoint {
     /// Offered load: queue depth (closed loop) or IOPS (open loop).

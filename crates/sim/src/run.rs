@@ -131,7 +131,7 @@ impl<'a> Runner<'a> {
         Ok(Runner { rig, requests, warm_up: workload.warm_up, end, waiting_max, late_arrivals: 0 })
     }
 
-    /// Returns by how many pages more a system's cache is dirty after so many requests of the workload.
+    /// Returns by how many pages more a system's cache is dirty after a number of requests of the workload.
     fn pilot(
         spec: &RunSpec,
         workload: &Workload,

@@ -16,7 +16,7 @@ pub struct AccessSpecification {
     pub lines: Vec<AccessLine>,
 }
 
-/// One line of an access specification. Percentages apply to the line's own requests, as in Iometer.
+/// A line of an access specification. Percentages apply to the line's own requests, as in Iometer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AccessLine {

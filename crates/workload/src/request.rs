@@ -30,7 +30,7 @@ impl Kind {
     }
 }
 
-/// One request to a system, without the time of its issue.
+/// A request to a system, without the time of its issue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
     /// Its kind.

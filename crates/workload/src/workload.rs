@@ -52,7 +52,7 @@ pub struct Sequence {
     pub kinds_apart: bool,
     /// Whether each place is trimmed and then written.
     pub trim_then_write: bool,
-    /// One request in this many has a random address, the last of each run; 0 if only the lines decide.
+    /// Length of a run, whose last request has a random address; 0 if only the lines decide.
     pub run: u32,
     /// Whether the others of a run repeat the previous address, rather than continue after it.
     pub repeats: bool,

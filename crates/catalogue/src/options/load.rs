@@ -49,7 +49,7 @@ fn six_digits(value: f64) -> f64 {
     format!("{value:.5e}").parse().expect("a number that was formatted")
 }
 
-/// Returns a scenario with `clients` clients in place of its own, in every stream that has a number of them.
+/// Returns a scenario with `clients` clients in place of its own, in every stream with a client count.
 ///
 /// # Errors
 /// When no stream has one, or it cannot have so many.

@@ -61,7 +61,7 @@ pub struct SsdFile {
     /// Figures that the data sheet promises: missing values are fitted to them.
     #[serde(default, skip_serializing_if = "is_default")]
     pub stated: StatedTable,
-    /// The same figures in the form of files up to version 0.2; read, and never written.
+    /// Stated figures in the form of files up to version 0.2; read, and never written.
     #[serde(default, skip_serializing)]
     pub sheet: Option<SheetTable>,
     /// Sources, as [`crate::file::DriveFile::sources`].
@@ -87,20 +87,20 @@ pub struct SsdCapacityTable {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cells {
-    /// One.
+    /// A single bit per cell.
     Slc,
-    /// Two.
+    /// Two bits per cell.
     Mlc,
-    /// Three.
+    /// Three bits per cell.
     Tlc,
-    /// Four.
+    /// Four bits per cell.
     Qlc,
 }
 
 /// `generation` of the flash: bits of a cell, and the feature size or the layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Generation {
-    /// One bit, planar.
+    /// Single-bit cells, planar.
     #[serde(rename = "slc")]
     Slc,
     /// Two bits, planar, 25 to 20 nm.

@@ -7,7 +7,7 @@ use headstack_workload::quantity::{Bytes, DurationNs, Rate};
 
 use super::file::{Cells, Generation};
 
-/// One generation.
+/// Figures of a generation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GenerationFigures {
     /// Bits of a cell.

@@ -86,7 +86,7 @@ impl Log {
         }
     }
 
-    /// Returns the most sectors of one record: several of them must fit, whatever is lost at the log's end.
+    /// Returns the most sectors of one record: several of them must fit, including the room lost at the log's end.
     pub fn record_max(&self) -> u32 {
         (self.sectors / 8).min(1 << 16) as u32
     }

@@ -156,7 +156,7 @@ struct Member {
 enum Pace {
     /// A client for each request in flight or in think time; the stream of its next request.
     Closed(Vec<Option<u32>>),
-    /// One client, which never waits for completions.
+    /// A single client, which never waits for completions.
     Open { clock: ArrivalClock, next_ns: u64 },
 }
 

@@ -25,9 +25,9 @@ pub struct Prefill {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// One after another.
+    /// LUNs one after another.
     Serial,
-    /// All at once.
+    /// All LUNs at once.
     Concurrent,
 }
 

@@ -48,7 +48,7 @@ pub struct Web {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Layout {
-    /// One after another from the range's start, the hot ones first.
+    /// Contiguous from the range's start, the hot files first.
     #[default]
     Contiguous,
     /// In extents of this size, spread over the whole range.

@@ -16,7 +16,7 @@ pub struct Accelerated {
     start: f64,
     root: f64,
     linear: f64,
-    /// One cylinder as a share of the stroke.
+    /// Share of the stroke that is one cylinder.
     step: f64,
 }
 

@@ -161,7 +161,7 @@ pub struct Fit {
     factor: f64,
     stretch: f64,
     single_cylinder: f64,
-    /// One cylinder as a share of the stroke.
+    /// Share of the stroke that is one cylinder.
     step: f64,
 }
 

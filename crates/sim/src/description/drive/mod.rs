@@ -485,7 +485,7 @@ pub struct Disconnect {
     pub extra: Option<ExtraDisconnect>,
 }
 
-/// A write that disconnects once more, between command and data (HP C2247A).
+/// A write with a second disconnection, between command and data (HP C2247A).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExtraDisconnect {
