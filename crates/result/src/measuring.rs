@@ -18,7 +18,7 @@ pub struct Measuring {
     batches: Batches,
     /// Stalls of a device; `None` for a model, which stalls only by its faults.
     stalls: Option<StallWatch>,
-    look: Cell<Look>,
+    precision_check: Cell<PrecisionCheck>,
     time_at_depth_ns: Vec<u64>,
     depth_since_ns: u64,
     interval_ns: u64,
@@ -36,11 +36,11 @@ pub struct Measuring {
 }
 
 /// Completions before the first look at the confidence interval of the mean.
-const FIRST_LOOK: u64 = 1 << 10;
+const FIRST_CHECK: u64 = 1 << 10;
 
 /// When the confidence interval of the mean is checked next, and whether it was narrow enough the last time.
 #[derive(Clone, Copy, Debug)]
-struct Look {
+struct PrecisionCheck {
     next: u64,
     was_known: bool,
 }
@@ -62,7 +62,7 @@ impl Measuring {
             interval_response: LatencyHistogram::new(),
             batches: Batches::new(),
             stalls: None,
-            look: Cell::new(Look { next: FIRST_LOOK, was_known: false }),
+            precision_check: Cell::new(PrecisionCheck { next: FIRST_CHECK, was_known: false }),
             time_at_depth_ns: vec![0; 64],
             depth_since_ns: start_ns,
             interval_ns,
@@ -173,12 +173,12 @@ impl Measuring {
     /// Stopping at the first interval that is narrow enough selects those that are narrow by chance, the more so the
     /// more often it is checked. Checks are therefore 25 % of the run apart, and two in a row must agree.
     pub fn is_known_within(&self, percent: f64) -> bool {
-        let Look { next, was_known } = self.look.get();
+        let PrecisionCheck { next, was_known } = self.precision_check.get();
         if self.completed < next {
             return false;
         }
         let is_known = self.is_narrow(percent);
-        self.look.set(Look { next: self.completed + self.completed / 4, was_known: is_known });
+        self.precision_check.set(PrecisionCheck { next: self.completed + self.completed / 4, was_known: is_known });
         is_known && was_known
     }
 

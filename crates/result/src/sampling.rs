@@ -26,7 +26,7 @@ const CORRELATION_MAX: f64 = 0.6;
 /// The 99 % point of the Cramér-von Mises statistic of a Brownian bridge (Anderson and Darling, 1952).
 const CRAMER_VON_MISES_99: f64 = 0.743_46;
 /// Largest relative change of a level that counts as constant, over a time in which the requests served grow e-fold.
-const LEVEL_STANDS: f64 = 0.01;
+const LEVEL_DRIFT_MAX: f64 = 0.01;
 /// A level has changed if it has moved by this many standard deviations of the sum of its steps.
 const LEVEL_SIGMAS: f64 = 3.0;
 /// Fewest events that determine a figure: a rate of rare events that was observed three times is known to a factor of
@@ -322,7 +322,7 @@ fn warm_up(batches: &Batches, means: &[f64]) -> Result<usize, TooShort> {
     }
     let mut first = 0;
     for level in 0..LEVEL_NAMES.len() {
-        first = first.max(level_stands_from(batches, level)?);
+        first = first.max(first_constant_batch(batches, level)?);
     }
     let means = &means[first..];
     let Some(variance) = variance_of_late(means) else {
@@ -339,14 +339,14 @@ fn warm_up(batches: &Batches, means: &[f64]) -> Result<usize, TooShort> {
 }
 
 /// Returns the first batch that begins with a level that also occurs in the second half of the run.
-fn level_stands_from(batches: &Batches, level: usize) -> Result<usize, TooShort> {
+fn first_constant_batch(batches: &Batches, level: usize) -> Result<usize, TooShort> {
     let (before, levels) = batches.level(level);
     let middle = levels.len() / 2;
     let late = &levels[middle - 1..];
     let (moved, steps) = moved_and_steps(late);
     let most = late.iter().copied().max().unwrap_or(0).max(1) as f64;
     let growth = batches.requests_seen(levels.len()) as f64 / batches.requests_seen(middle) as f64;
-    if moved.powi(2) > LEVEL_SIGMAS.powi(2) * steps && moved.abs() / most >= LEVEL_STANDS * libm::log(growth) {
+    if moved.powi(2) > LEVEL_SIGMAS.powi(2) * steps && moved.abs() / most >= LEVEL_DRIFT_MAX * libm::log(growth) {
         return Err(TooShort::of_level(level));
     }
     let (least, most) = late.iter().fold((u64::MAX, 0), |(least, most), &level| (least.min(level), most.max(level)));

@@ -10,7 +10,7 @@ use crate::progress::Progress;
 use crate::system::System;
 
 /// Requests between two checks whether the caller wants to stop.
-const LOOK_EVERY: usize = 1 << 13;
+const REQUESTS_PER_CHECK: usize = 1 << 13;
 
 /// A system and its clock.
 pub struct Bench {
@@ -76,7 +76,7 @@ impl Bench {
         let start_ns = self.now_ns;
         let mut probing = Probing::new(probe);
         let mut answers = vec![Answer::default(); probe.requests.len()];
-        let (mut outstanding, mut next_look) = (0usize, LOOK_EVERY);
+        let (mut outstanding, mut next_check) = (0usize, REQUESTS_PER_CHECK);
         while outstanding > 0 || !probing.is_over() {
             let (event_ns, due_ns) = (self.system.next_event_ns(), probing.next_due_ns().saturating_add(start_ns));
             // The system is first: its completions of this moment make room for requests that are issued at it.
@@ -92,8 +92,8 @@ impl Bench {
             answers[number].issued_ns = start_ns + due_ns;
             self.system.submit(self.now_ns, number as u32, request);
             outstanding += 1;
-            if number >= next_look {
-                next_look += LOOK_EVERY;
+            if number >= next_check {
+                next_check += REQUESTS_PER_CHECK;
                 if !progress(probing.share()) {
                     return Err(SimError::Stopped);
                 }

@@ -118,7 +118,7 @@ impl<E: From<SimError> + From<ReplayError>> Stage<'_, '_, E> {
                 self.rig.never_answers();
                 break;
             }
-            self.rig.tell(progress, |rig| rig.flights.completed as f64 / requests_max as f64)?;
+            self.rig.report_progress(progress, |rig| rig.flights.completed as f64 / requests_max as f64)?;
         }
         // The trace may have been empty.
         self.rig.start_measuring();

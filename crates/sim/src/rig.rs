@@ -172,7 +172,7 @@ impl<'a> Rig<'a> {
         self.count_depth(flight.intended_ns);
         self.asks_durability |= flight.request.kind == Kind::Flush || flight.request.force_unit_access;
         let id = self.flights.issue(flight);
-        self.tell_arrival(id, &flight);
+        self.log_arrival(id, &flight);
         if let Some(recorder) = &mut self.recorder {
             recorder.issued(id, &flight);
         }
@@ -200,7 +200,7 @@ impl<'a> Rig<'a> {
     }
 
     #[inline(always)]
-    fn tell_arrival(&self, id: u32, flight: &Flight) {
+    fn log_arrival(&self, id: u32, flight: &Flight) {
         note(|names| Event::Arrives {
             at_ns: flight.intended_ns,
             request: names.new_request(id),
@@ -212,7 +212,7 @@ impl<'a> Rig<'a> {
     }
 
     #[inline(always)]
-    fn tell_completion(&self, completion: &Completion) {
+    fn log_completion(&self, completion: &Completion) {
         note(|names| Event::Completes {
             at_ns: completion.at_ns,
             request: names.request(completion.id),
@@ -235,7 +235,7 @@ impl<'a> Rig<'a> {
     pub fn complete(&mut self, completion: &Completion) -> (Flight, Outcome) {
         self.count_depth(completion.at_ns);
         let flight = self.flights.complete(completion.id);
-        self.tell_completion(completion);
+        self.log_completion(completion);
         if let Machine::Faulted(faulted) = &mut self.machine {
             let outcome = faulted.take_outcome(completion.id);
             if outcome != Outcome::Done {
@@ -328,8 +328,8 @@ impl<'a> Rig<'a> {
     /// Ends a run in which more requests of an open loop wait than [`waiting_max`].
     #[cold]
     pub fn swamp(&mut self, waiting_max: u64) {
-        let told = format!("more than {waiting_max} requests wait: the system cannot carry what is offered");
-        (self.ended_early, self.is_swamped) = (Some(told), true);
+        let reason = format!("more than {waiting_max} requests wait: the system cannot carry what is offered");
+        (self.ended_early, self.is_swamped) = (Some(reason), true);
         self.close();
     }
 
@@ -348,7 +348,7 @@ impl<'a> Rig<'a> {
     /// # Errors
     /// [`SimError::Stopped`] if the run shall not continue.
     #[inline]
-    pub fn tell(&mut self, progress: &Progress, share_done: impl Fn(&Self) -> f64) -> Result<(), SimError> {
+    pub fn report_progress(&mut self, progress: &Progress, share_done: impl Fn(&Self) -> f64) -> Result<(), SimError> {
         if self.flights.completed >= self.next_progress {
             self.next_progress = self.flights.completed + PROGRESS_EVERY;
             if !progress(share_done(self).min(1.0)) {

@@ -181,7 +181,7 @@ impl<'a> Runner<'a> {
                 self.issue();
             }
             let end = &self.end;
-            self.rig.tell(progress, |rig| rig.share_done(end))?;
+            self.rig.report_progress(progress, |rig| rig.share_done(end))?;
         }
         Ok(())
     }

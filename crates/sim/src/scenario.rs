@@ -123,7 +123,7 @@ impl Runner<'_> {
             self.maybe_end();
             self.maybe_swamp();
             let end = self.clients.end();
-            self.rig.tell(progress, |rig| rig.share_done(end))?;
+            self.rig.report_progress(progress, |rig| rig.share_done(end))?;
         }
         Ok(())
     }

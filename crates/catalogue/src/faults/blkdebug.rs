@@ -72,11 +72,11 @@ pub fn parse(file: &str, text: &str) -> Result<Schedule, InputError> {
         rule.keys.push((number, key, value));
     }
     let faults = rules.iter().map(|rule| {
-        let told = match rule.section {
+        let parsed = match rule.section {
             Section::InjectError => injected(rule),
             Section::SetState => state_set(rule),
         };
-        told.map_err(|(line, key, message)| error(line, key, message))
+        parsed.map_err(|(line, key, message)| error(line, key, message))
     });
     Ok(Schedule { seed: 0, faults: faults.collect::<Result<_, _>>()? })
 }

@@ -63,10 +63,10 @@ impl Curve {
     }
 
     /// Describes its derivation for users: its size and the rule.
-    fn told(&self) -> (String, String) {
+    fn describe(&self) -> (String, String) {
         match self {
-            Curve::Measured(fit) => fit.told(),
-            Curve::Accelerated(curve) => curve.told(),
+            Curve::Measured(fit) => fit.describe(),
+            Curve::Accelerated(curve) => curve.describe(),
         }
     }
 }
@@ -104,7 +104,7 @@ impl Resolver<'_> {
             let message = "no curve of the usual shape has this average, single-cylinder time and full stroke";
             return Err(self.document.error("seek.read_average", message));
         }
-        let (size, mut rule) = curve.told();
+        let (size, mut rule) = curve.describe();
         if matches!(curve, Curve::Measured(_)) {
             rule += match Class::of(motion.rpm) {
                 Class::Fast if self.file.year.is_some_and(|year| year >= ACCELERATED_SINCE) => {

@@ -23,7 +23,7 @@ const CONTRADICTION: f64 = 0.1;
 
 /// Relative difference that counts as a fit: sheets are rounded to two or three figures, and a trial has an error of
 /// its own.
-const NEAR: f64 = 0.01;
+const FIT_TOLERANCE: f64 = 0.01;
 
 /// Requests of a trial: one standard error of their mean service time is below 1 %.
 const REQUESTS: u64 = 4000;
@@ -123,7 +123,7 @@ impl Solver<'_> {
             rate
         } else {
             let rate = self.rate(stated, 100.0)?;
-            if rate <= stated.iops * (1.0 + NEAR) || !self.may_commit() {
+            if rate <= stated.iops * (1.0 + FIT_TOLERANCE) || !self.may_commit() {
                 rate
             } else {
                 // The more is committed, the less there is to choose from.
@@ -205,18 +205,18 @@ impl Solver<'_> {
         let mut best = last;
         let mut next = guesses.1;
         for _ in 0..STEPS {
-            let found = (next, error(next)?);
-            if found.1.abs() < best.1.abs() {
-                best = found;
+            let candidate = (next, error(next)?);
+            if candidate.1.abs() < best.1.abs() {
+                best = candidate;
             }
-            if best.1.abs() < NEAR || found.1 == last.1 {
+            if best.1.abs() < FIT_TOLERANCE || candidate.1 == last.1 {
                 break;
             }
-            next = zero_of(last, found).clamp(range.0, range.1);
-            if next == found.0 {
+            next = zero_of(last, candidate).clamp(range.0, range.1);
+            if next == candidate.0 {
                 break;
             }
-            last = found;
+            last = candidate;
         }
         Ok((best.0, stated.iops * libm::exp(best.1)))
     }

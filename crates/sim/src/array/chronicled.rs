@@ -10,7 +10,7 @@ use crate::chronicle::{Event, Purpose, note};
 impl Array {
     /// Logs a command on its way to a member.
     #[inline(always)]
-    pub(super) fn tell_command(&self, now_ns: u64, number: u32) {
+    pub(super) fn log_command(&self, now_ns: u64, number: u32) {
         note(|names| {
             let command = self.commands.get(number);
             let (purpose, host) = self.purpose_of(command.owner, command.member, &command.request);
@@ -29,19 +29,19 @@ impl Array {
 
     /// Logs the completion of a member's command.
     #[inline(always)]
-    pub(super) fn tell_answer(now_ns: u64, number: u32) {
+    pub(super) fn log_answer(now_ns: u64, number: u32) {
         note(|names| Event::Answers { at_ns: now_ns, command: names.command(number) });
     }
 
     /// Logs the failure of a member.
     #[inline(always)]
-    pub(super) fn tell_failure(now_ns: u64, member: u32) {
+    pub(super) fn log_failure(now_ns: u64, member: u32) {
         note(|_| Event::Fails { at_ns: now_ns, member });
     }
 
     /// Logs the progress of a rebuild.
     #[inline(always)]
-    pub(super) fn tell_rebuilt(now_ns: u64, member: u32, done_bytes: u64, of_bytes: u64) {
+    pub(super) fn log_rebuilt(now_ns: u64, member: u32, done_bytes: u64, of_bytes: u64) {
         note(|_| Event::Rebuilt { at_ns: now_ns, member, done_bytes, of_bytes });
     }
 

@@ -11,7 +11,7 @@ impl Array {
     pub(super) fn member_fails(&mut self, now_ns: u64, member: u32) {
         self.set_member_next(member as usize, u64::MAX);
         self.missing[member as usize] = true;
-        Self::tell_failure(now_ns, member);
+        Self::log_failure(now_ns, member);
         self.lost.retain(|lost| lost.member != member);
         self.standing += 1;
         let mut lost = false;

@@ -12,7 +12,7 @@ impl Array {
     pub(super) fn issue(&mut self, now_ns: u64, member: u32, owner: Owner, request: Request) {
         let number = self.commands.insert(Command { owner, member, request, tagged: false });
         let ready_ns = self.processors.work(now_ns, self.description.controller.command_ns);
-        self.tell_command(now_ns, number);
+        self.log_command(now_ns, number);
         self.ports[member as usize].last_end_bytes = request.offset_bytes + u64::from(request.length_bytes);
         if ready_ns > now_ns { self.at(ready_ns, Event::Offer(number)) } else { self.offer(now_ns, number) }
     }
@@ -110,7 +110,7 @@ impl Array {
         self.set_member_next(at, self.members[at].next_event_ns());
         let is_suspect = self.members[at].has_failures() || !self.lost.is_empty();
         for completion in batch.drain(..) {
-            Self::tell_answer(completion.at_ns, completion.id);
+            Self::log_answer(completion.at_ns, completion.id);
             self.release(completion.at_ns, completion.id);
             let command = self.commands.remove(completion.id);
             if is_suspect {

@@ -182,8 +182,8 @@ impl Array {
             }
             last_ns = next_ns;
             if next_delivery_ns < own_ns.min(member_ns) {
-                let told = std::iter::from_fn(|| self.adapter.as_mut()?.report(next_delivery_ns));
-                self.done.extend(told);
+                let reported = std::iter::from_fn(|| self.adapter.as_mut()?.report(next_delivery_ns));
+                self.done.extend(reported);
             } else if member_ns <= own_ns {
                 self.member_event(member, member_ns);
             } else if let Some(Reverse((at_ns, _, event))) = self.events.pop() {

@@ -90,11 +90,11 @@ impl Array {
             let within = offset % segment_bytes;
             let length_bytes = (segment_bytes - within).min(end - at);
             let part = |place: pool::Extent| self::part(place, within, length_bytes);
-            let mut tell = |held: Held| each(&Piece { at_bytes: at, length_bytes, group, held });
+            let mut emit = |held: Held| each(&Piece { at_bytes: at, length_bytes, group, held });
             match pool.place(self.lun_numbers[lun], (offset / segment_bytes) as u32) {
                 None => {}
-                Some(Placement::Mirrored(copies)) => tell(Held::Copies(&copies.map(part))),
-                Some(Placement::Parity { data, stripe }) => tell(Held::Stripe(part(data), stripe, within)),
+                Some(Placement::Mirrored(copies)) => emit(Held::Copies(&copies.map(part))),
+                Some(Placement::Parity { data, stripe }) => emit(Held::Stripe(part(data), stripe, within)),
             }
             at += length_bytes;
         }

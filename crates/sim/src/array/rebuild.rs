@@ -32,7 +32,7 @@ impl Array {
             return;
         }
         self.standing += 1;
-        Self::tell_rebuilt(now_ns, state.slots[slot].member, 0, state.slot_bytes);
+        Self::log_rebuilt(now_ns, state.slots[slot].member, 0, state.slot_bytes);
         state.rebuilding = Some(Rebuilding {
             slot: slot as u32,
             steps: Vec::new(),
@@ -163,7 +163,7 @@ impl Array {
         while let Some(at) = rebuilding.steps.iter().position(|step| step.done && step.from_bytes == done_bytes) {
             done_bytes = rebuilding.steps.remove(at).to_bytes;
         }
-        Self::tell_rebuilt(now_ns, state.slots[slot].member, done_bytes, state.slot_bytes);
+        Self::log_rebuilt(now_ns, state.slots[slot].member, done_bytes, state.slot_bytes);
         debug_assert!(done_bytes <= begun_bytes && begun_bytes <= state.slot_bytes, "what is done was begun");
         state.slots[slot].state = SlotState::Filling { done_bytes, begun_bytes };
         if done_bytes == state.slot_bytes {

@@ -1,7 +1,7 @@
 //! The arm of a [`Drive`]: which job it serves next, and how long that occupies it and the host.
 
 use super::buffer::Accepted;
-use super::defective::For;
+use super::defective::Origin;
 use super::geometry::Extent;
 use super::media::{Access, Pass, ReadAheadRun};
 use super::queue::{HostJob, Job, Taken, Work};
@@ -17,7 +17,7 @@ impl Drive {
         (self.filling, self.serves_ordered) = (None, false);
         if let Some(Service::Destage(slot)) = self.in_service.take() {
             self.writes.finish(slot);
-            self.tell_destaged(now_ns);
+            self.log_destaged(now_ns);
             self.after_destage(upstream, now_ns);
         }
         if self.slow.recalibration_due(now_ns) {
@@ -37,7 +37,7 @@ impl Drive {
             match self.accept(upstream, arrived_ns, now_ns.max(arrived_ns + job.overhead_ns), &job) {
                 Accepted::New(slot) => {
                     self.queue.cached(at, Some(slot));
-                    self.tell_wait_as_destage(now_ns, at);
+                    self.log_wait_as_destage(now_ns, at);
                 }
                 Accepted::Joined(slot) => {
                     self.queue.cached(at, None);
@@ -50,7 +50,7 @@ impl Drive {
                 break;
             }
             self.flushes.pop_front();
-            self.tell_deferred(id);
+            self.report_deferred(id);
             self.complete(id, arrived_ns, now_ns);
         }
     }
@@ -146,7 +146,7 @@ impl Drive {
             data_ns: start_ns,
             mark,
         };
-        let (mut pass, bad) = self.pass_over(from, &access, extent, For::Host);
+        let (mut pass, bad) = self.pass_over(from, &access, extent, Origin::Host);
         self.retry(&mut pass);
         if let Some(bad) = bad {
             return self.fail_read(now_ns, decoded_ns, start_ns, job.id, &pass, bad);
@@ -167,9 +167,9 @@ impl Drive {
         self.complete(job.id, now_ns, done + overheads.read_completion_ns);
         let segment = self.keep_read(job, &pass);
         self.filling = segment.map(|segment| (segment, job.block, pass.end_ns));
-        self.tell_access(now_ns, (chronicle::Work::Command, job.id, false), start_ns, &pass, extent);
+        self.log_access(now_ns, (chronicle::Work::Command, job.id, false), start_ns, &pass, extent);
         if let Some(segment) = segment {
-            self.tell_segment(pass.end_ns, segment);
+            self.log_segment(pass.end_ns, segment);
         }
         self.account(&pass, start_ns);
         self.occupy(&pass, Service::Read, job.block + u64::from(job.sectors));
@@ -311,7 +311,7 @@ impl Drive {
             self.segments.forget(job.block, job.block + u64::from(job.sectors));
             self.fail(job.id, bad, true);
         }
-        self.tell_access(now_ns, (chronicle::Work::Command, job.id, true), start_ns, &pass, extent);
+        self.log_access(now_ns, (chronicle::Work::Command, job.id, true), start_ns, &pass, extent);
         self.account(&pass, start_ns);
         self.occupy(&pass, Service::Write, job.block + u64::from(job.sectors));
     }
@@ -339,7 +339,7 @@ impl Drive {
         if let Some(bad) = bad {
             self.media_defects.defer(bad);
         }
-        self.tell_access(start_ns, (chronicle::Work::Destage, slot, true), start_ns, &pass, extent);
+        self.log_access(start_ns, (chronicle::Work::Destage, slot, true), start_ns, &pass, extent);
         self.account(&pass, start_ns);
         self.occupy(&pass, Service::Destage(slot), dirty.end);
     }
@@ -350,7 +350,7 @@ impl Drive {
             // Part of a physical sector: read it, and write it one turn later.
             self.counters.read_modify_writes += 1;
             let read = Access { write: false, ..access };
-            let (read, bad) = self.pass_over(self.head, &read, extent, For::Host);
+            let (read, bad) = self.pass_over(self.head, &read, extent, Origin::Host);
             if bad.is_some() {
                 return (read, bad);
             }
@@ -358,7 +358,7 @@ impl Drive {
             access.start_ns = read.end_ns;
             access.settled_ns = read.end_ns;
         }
-        let (mut pass, bad) = self.pass_over(self.head, &access, extent, For::Host);
+        let (mut pass, bad) = self.pass_over(self.head, &access, extent, Origin::Host);
         self.retry(&mut pass);
         if self.slow.verifies_writes() {
             let turn_ns = self.media.spindle.revolution_ns();

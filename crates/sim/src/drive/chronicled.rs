@@ -24,19 +24,19 @@ fn waits(names: &Names, now_ns: u64, job: &Job) -> Event {
 impl Drive {
     /// Logs a job that waits for the arm.
     #[inline(always)]
-    pub(super) fn tell_wait(now_ns: u64, job: &Job) {
+    pub(super) fn log_wait(now_ns: u64, job: &Job) {
         note(|names| waits(names, now_ns, job));
     }
 
     /// Logs that a write which waited for the arm waits as a destage from now on.
     #[inline(always)]
-    pub(super) fn tell_wait_as_destage(&self, now_ns: u64, at: usize) {
+    pub(super) fn log_wait_as_destage(&self, now_ns: u64, at: usize) {
         note(|names| waits(names, now_ns, self.queue.job(at)));
     }
 
     /// Logs that the arm takes a job whose pass is known; the heads have not moved yet.
     #[inline(always)]
-    pub(super) fn tell_access(
+    pub(super) fn log_access(
         &self,
         now_ns: u64,
         (work, name, write): (Work, u32, bool),
@@ -63,13 +63,13 @@ impl Drive {
 
     /// Logs a read that is served from the buffer.
     #[inline(always)]
-    pub(super) fn tell_hit(now_ns: u64, id: u32) {
+    pub(super) fn log_hit(now_ns: u64, id: u32) {
         note(|names| Event::Hit { at_ns: now_ns, member: names.member(), id: names.of(id) });
     }
 
     /// Logs that the write cache has accepted a write.
     #[inline(always)]
-    pub(super) fn tell_cached(&self, now_ns: u64, id: u32) {
+    pub(super) fn log_cached(&self, now_ns: u64, id: u32) {
         note(|names| Event::Cached {
             at_ns: now_ns,
             member: names.member(),
@@ -80,13 +80,13 @@ impl Drive {
 
     /// Logs that an extent of the write cache is on the media.
     #[inline(always)]
-    pub(super) fn tell_destaged(&self, now_ns: u64) {
+    pub(super) fn log_destaged(&self, now_ns: u64) {
         note(|names| Event::Destaged { at_ns: now_ns, member: names.member(), dirty_sectors: self.writes.sectors() });
     }
 
     /// Logs a change of a segment's contents.
     #[inline(always)]
-    pub(super) fn tell_segment(&self, now_ns: u64, segment: usize) {
+    pub(super) fn log_segment(&self, now_ns: u64, segment: usize) {
         note(|names| Event::Segment {
             at_ns: now_ns,
             member: names.member(),

@@ -48,7 +48,7 @@ impl Drive {
         if self.segments.end_of(run.segment) == before {
             self.segments.fill_to(run.segment, run.next);
             let segment = run.segment;
-            self.tell_segment(now_ns, segment);
+            self.log_segment(now_ns, segment);
         }
         free_ns
     }
@@ -115,7 +115,7 @@ impl Drive {
         sectors: u32,
         segment: usize,
     ) {
-        Self::tell_hit(now_ns, id);
+        Self::log_hit(now_ns, id);
         let overheads = self.params.description.overheads;
         let decoded = self.decode(now_ns, self.after_last(overheads.read_hit_ns));
         let there = match self.filling {
@@ -272,7 +272,7 @@ impl Drive {
             data_ns
         };
         let accepted = self.writes.accept(start, end, media_from_ns, job.partial);
-        self.tell_cached(data_ns, job.id);
+        self.log_cached(data_ns, job.id);
         accepted
     }
 
@@ -286,7 +286,7 @@ impl Drive {
     pub(super) fn submit_flush(&mut self, now_ns: u64, id: u32) {
         if self.writes.is_empty() || self.params.write_cache == WriteCacheKind::Protected {
             let overhead = self.after_last(self.params.description.overheads.write_miss_ns);
-            self.tell_deferred(id);
+            self.report_deferred(id);
             self.complete(id, now_ns, now_ns + overhead);
         } else {
             self.flushes.push_back((id, now_ns, self.writes.sequence()));
@@ -322,7 +322,7 @@ impl Drive {
             let free_ns = self.stop_read_ahead(now_ns);
             self.start(upstream, now_ns, free_ns, &job);
         } else {
-            Self::tell_wait(now_ns, &job);
+            Self::log_wait(now_ns, &job);
             self.queue.push(job);
         }
     }

@@ -8,7 +8,7 @@ use crate::media_defects::{Failure, Leg, Meeting, Stretch};
 
 /// Origin of the arm's work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum For {
+pub(super) enum Origin {
     /// The host: an error ends the access, and written data renew their sectors.
     Host,
     /// The drive itself: it continues after unreadable sectors, and writes only data that it read before.
@@ -23,25 +23,25 @@ impl Drive {
         from: Head,
         access: &Access,
         extent: &Extent,
-        whom: For,
+        origin: Origin,
     ) -> (Pass, Option<Stretch>) {
         if self.media_defects.is_clean() {
             return (self.media.pass_from(from, access, extent), None);
         }
-        self.pass_over_media_defects(from, access, whom)
+        self.pass_over_media_defects(from, access, origin)
     }
 
     #[cold]
-    fn pass_over_media_defects(&mut self, from: Head, access: &Access, whom: For) -> (Pass, Option<Stretch>) {
+    fn pass_over_media_defects(&mut self, from: Head, access: &Access, origin: Origin) -> (Pass, Option<Stretch>) {
         let end = access.block + u64::from(access.sectors);
         // Dirty data come from the buffer, whatever the state of the media.
         let dirty: Vec<(u64, u64)> = if access.write { Vec::new() } else { self.writes.dirty().collect() };
         let turn_ns = self.media.spindle.revolution_ns();
-        let renews = access.write && whom == For::Host;
+        let renews = access.write && origin == Origin::Host;
         let Meeting { delay_ns, repeats, fails } =
             self.media_defects.meet((access.block, end), access.write, renews, &dirty, turn_ns);
         // The sector that fails is the last that the heads pass.
-        let end = fails.filter(|_| whom == For::Host).map_or(end, |bad| bad.from + 1);
+        let end = fails.filter(|_| origin == Origin::Host).map_or(end, |bad| bad.from + 1);
         let mut pass = self.pass_by_legs(from, access, end);
         self.counters.retries += u64::from(repeats);
         pass.mark_ns += delay_ns;
@@ -106,7 +106,7 @@ impl Drive {
 
     /// Reports, with a flush, data that the write cache could not destage.
     #[inline]
-    pub(super) fn tell_deferred(&mut self, id: u32) {
+    pub(super) fn report_deferred(&mut self, id: u32) {
         if let Some(bad) = self.media_defects.take_deferred() {
             self.fail(id, bad, true);
         }

@@ -1,7 +1,7 @@
 //! Internal accesses: background I/O of the drive, in addition to its host's commands, and data in its other memories.
 //! [`crate::disk`] decides on them; here they use the arm, the firmware and the port.
 
-use super::defective::For;
+use super::defective::Origin;
 use super::geometry::Extent;
 use super::media::Access;
 use super::queue::{InternalAccess, Job, Work};
@@ -47,7 +47,7 @@ impl Drive {
             data_ns: if internal.write { internal.ready_ns } else { start_ns },
             mark: internal.sectors,
         };
-        let (mut pass, bad) = self.pass_over(self.head, &access, extent, For::Itself);
+        let (mut pass, bad) = self.pass_over(self.head, &access, extent, Origin::Itself);
         self.retry(&mut pass);
         if let Some(bad) = bad.filter(|_| internal.write) {
             self.media_defects.defer(bad);
@@ -57,7 +57,7 @@ impl Drive {
             self.segments.forget(internal.block, end);
         }
         self.complete(internal.id, now_ns, pass.end_ns);
-        self.tell_access(now_ns, (chronicle::Work::Own, internal.id, internal.write), start_ns, &pass, extent);
+        self.log_access(now_ns, (chronicle::Work::Own, internal.id, internal.write), start_ns, &pass, extent);
         self.account(&pass, start_ns);
         self.occupy(&pass, Service::Internal, end);
     }

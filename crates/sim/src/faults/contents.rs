@@ -18,7 +18,7 @@ use super::trigger::Pattern;
 /// Unit of damage: a sector of 512 bytes, whatever the block size.
 pub const SECTOR_BYTES: u64 = 512;
 /// Most damages that are listed one by one, per fault.
-pub const HARMS_TOLD: usize = 1 << 16;
+pub const HARMS_LISTED_MAX: usize = 1 << 16;
 /// Most places with older data that one fault remembers; it forgets the oldest of more.
 pub const PLACES_MAX: usize = 4096;
 

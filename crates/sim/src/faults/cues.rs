@@ -3,7 +3,7 @@
 use headstack_workload::{Kind, Random, Request};
 
 use super::Timed;
-use super::effect::{effect_of, known};
+use super::effect::{effect_of, named_devices};
 use super::injector::{Change, Injector, devices_of};
 use super::trigger::{PATTERNS_MAX, Sight, bit_of};
 use super::waiting::Waiting;
@@ -90,7 +90,7 @@ impl Injector {
     ) -> (u32, Option<u64>) {
         let number = self.log.len() as u32;
         let seed = self.seeds.bits();
-        let effect = effect_of(&timed.fault, &self.subject, &known(&devices_of(system)));
+        let effect = effect_of(&timed.fault, &self.subject, &named_devices(&devices_of(system)));
         // An impossible fault is reported when it takes effect.
         let is_event = effect.is_ok_and(|effect| effect.is_event());
         let pattern = self.bit_of_pattern(&timed).unwrap_or_default();

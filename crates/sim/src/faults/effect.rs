@@ -177,43 +177,44 @@ impl Effect {
 
 /// A device, as faults name it.
 #[derive(Clone, Debug)]
-pub(crate) struct Known {
+pub(crate) struct NamedDevice {
     /// Its name; empty for a device that is a system of its own.
     pub name: String,
     /// Bytes that it exports.
     pub capacity_bytes: u64,
 }
 
-impl Known {
+impl NamedDevice {
     /// Returns the devices of a model, in the order of their numbers.
-    pub fn devices_of(model: &Model) -> Vec<Known> {
+    pub fn devices_of(model: &Model) -> Vec<NamedDevice> {
         match model {
             Model::Constant(_) => Vec::new(),
             Model::System(SystemDescription::Drive(device)) => {
-                vec![Known { name: String::new(), capacity_bytes: device.capacity_bytes() }]
+                vec![NamedDevice { name: String::new(), capacity_bytes: device.capacity_bytes() }]
             }
             Model::System(SystemDescription::Array(array)) => {
-                let known = |member: &Member| {
+                let named = |member: &Member| {
                     let capacity_bytes = array.devices[member.device as usize].capacity_bytes();
-                    Known { name: member.name.clone(), capacity_bytes }
+                    NamedDevice { name: member.name.clone(), capacity_bytes }
                 };
-                array.members.iter().map(known).collect()
+                array.members.iter().map(named).collect()
             }
         }
     }
 }
 
 /// Returns the devices of a running system.
-pub(crate) fn known(devices: &[DeviceHealth]) -> Vec<Known> {
-    let known = |device: &DeviceHealth| Known { name: device.name.clone(), capacity_bytes: device.capacity_bytes };
-    devices.iter().map(known).collect()
+pub(crate) fn named_devices(devices: &[DeviceHealth]) -> Vec<NamedDevice> {
+    let named =
+        |device: &DeviceHealth| NamedDevice { name: device.name.clone(), capacity_bytes: device.capacity_bytes };
+    devices.iter().map(named).collect()
 }
 
 /// Translates a fault into its effect. `devices` are the system's, in the order of their numbers.
 ///
 /// # Errors
 /// The first impossible key and its allowed values.
-pub(crate) fn effect_of(fault: &Fault, subject: &Subject, devices: &[Known]) -> Result<Effect, Complaint> {
+pub(crate) fn effect_of(fault: &Fault, subject: &Subject, devices: &[NamedDevice]) -> Result<Effect, Complaint> {
     let world = World { subject, devices };
     match fault {
         Fault::MediaError { member, ranges, map, percent, kinds, recovery, time, permanent } => {
@@ -319,7 +320,7 @@ pub(crate) fn effect_of(fault: &Fault, subject: &Subject, devices: &[Known]) -> 
 
 struct World<'a> {
     subject: &'a Subject,
-    devices: &'a [Known],
+    devices: &'a [NamedDevice],
 }
 
 impl World<'_> {

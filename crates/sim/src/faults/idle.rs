@@ -2,7 +2,7 @@
 
 use headstack_workload::Span;
 
-use super::effect::{Effect, Known, Subject, effect_of};
+use super::effect::{Effect, NamedDevice, Subject, effect_of};
 use super::filter::Complaint;
 use super::{At, Fault, Schedule};
 use crate::description::model::Model;
@@ -15,7 +15,7 @@ impl Schedule {
     /// # Panics
     /// A schedule that [`check`](Schedule::check) rejects.
     pub fn without_effect(&self, model: &Model, parts: &[Span], may_lose_data: bool) -> Vec<(usize, Complaint)> {
-        let (subject, devices) = (Subject::of(model), Known::devices_of(model));
+        let (subject, devices) = (Subject::of(model), NamedDevice::devices_of(model));
         let (capacity_bytes, block_bytes, _) = subject.extent();
         let is_met = |span: &Span| parts.iter().any(|part| overlap(part, span));
         let mut idle = Vec::new();
@@ -126,6 +126,6 @@ fn overlap(one: &Span, other: &Span) -> bool {
 }
 
 fn format_spans(parts: &[Span]) -> String {
-    let told = parts.iter().map(|part| format!("{}..{} B", part.start_bytes, part.start_bytes + part.length_bytes));
-    told.collect::<Vec<_>>().join(", ")
+    let ranges = parts.iter().map(|part| format!("{}..{} B", part.start_bytes, part.start_bytes + part.length_bytes));
+    ranges.collect::<Vec<_>>().join(", ")
 }

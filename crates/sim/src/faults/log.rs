@@ -110,10 +110,10 @@ impl Log {
     /// Returns the active faults, with what they have met so far.
     pub fn active(&self) -> serde_json::Value {
         let lasts = |injection: &&Injection| injection.until_ns.is_none() && injection.refused.is_none();
-        let told = |injection: &Injection| {
+        let describe = |injection: &Injection| {
             let Injection { number, at_ns, fault, met, failed, .. } = injection;
             serde_json::json!({ "number": number, "at_ns": at_ns, "fault": fault, "met": met, "failed": failed })
         };
-        self.injections.iter().filter(lasts).map(told).collect()
+        self.injections.iter().filter(lasts).map(describe).collect()
     }
 }

@@ -7,7 +7,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-use super::effect::{Known, Subject, effect_of};
+use super::effect::{NamedDevice, Subject, effect_of};
 use super::filter::Complaint;
 use super::trigger::{Every, PATTERNS_MAX};
 use super::{At, Fault, Pattern, Trigger};
@@ -157,7 +157,7 @@ impl Schedule {
     /// # Errors
     /// The first impossible fault: its number, the key and the allowed values.
     pub fn check(&self, model: &Model) -> Result<(), (usize, Complaint)> {
-        let (subject, devices) = (Subject::of(model), Known::devices_of(model));
+        let (subject, devices) = (Subject::of(model), NamedDevice::devices_of(model));
         // A spare that is added later has no name yet.
         let grows = self.faults.iter().any(|timed| matches!(timed.fault, Fault::SpareAdded { .. }));
         for (index, timed) in self.faults.iter().enumerate() {

@@ -66,7 +66,7 @@ pub struct PowerLoss {
 }
 
 /// Most extents of a loss that are listed.
-const EXTENTS_TOLD: usize = 1 << 16;
+const EXTENTS_LISTED_MAX: usize = 1 << 16;
 
 impl PowerLoss {
     /// Records the loss that was found in the contents.
@@ -74,9 +74,9 @@ impl PowerLoss {
         self.lost_writes = lost.writes;
         self.lost_extents = lost.spans.len() as u64;
         self.lost_bytes = lost.spans.iter().map(|span| span.length_bytes).sum();
-        let told = lost.spans.iter().take(EXTENTS_TOLD);
+        let listed = lost.spans.iter().take(EXTENTS_LISTED_MAX);
         self.lost =
-            told.map(|span| LostExtent { at_bytes: span.start_bytes, length_bytes: span.length_bytes }).collect();
+            listed.map(|span| LostExtent { at_bytes: span.start_bytes, length_bytes: span.length_bytes }).collect();
     }
 }
 

@@ -108,7 +108,7 @@ impl Ssd {
             Kind::Trim => self.trim(now_ns, slot),
             Kind::Flush => {
                 self.counters.flushes += 1;
-                self.tell_deferred(slot);
+                self.report_deferred(slot);
                 self.make_stable(now_ns, slot);
             }
         }

@@ -87,13 +87,13 @@ struct Die {
 
 /// Logs a read that is issued to a die.
 #[inline(always)]
-fn tell_read(now_ns: u64, die: u32, purpose: ReadFor) {
+fn log_read(now_ns: u64, die: u32, purpose: ReadFor) {
     note(|names| Event::Asks { at_ns: now_ns, member: names.member(), die, id: reader(purpose, names) });
 }
 
 /// Logs that a die begins a job.
 #[inline(always)]
-fn tell(now_ns: u64, die: u32, job: Job, ends_ns: u64) {
+fn log_job(now_ns: u64, die: u32, job: Job, ends_ns: u64) {
     note(|names| {
         let (does, id) = match job {
             Job::Sense(read) => (DieWork::Sense, reader(read.purpose, names)),
@@ -204,7 +204,7 @@ impl Flash {
     pub fn read(&mut self, now_ns: u64, die: u32, read: PageRead, pages: u32, ftl: &mut Ftl) {
         self.page_reads += u64::from(pages);
         self.last_host_ns = now_ns;
-        tell_read(now_ns, die, read.purpose);
+        log_read(now_ns, die, read.purpose);
         let state = &mut self.dies[die as usize];
         state.reads.push_back(read);
         match state.job {
@@ -265,7 +265,7 @@ impl Flash {
 
     #[inline]
     fn begin(&mut self, die: u32, job: Job, now_ns: u64, ends_ns: u64) {
-        tell(now_ns, die, job, ends_ns);
+        log_job(now_ns, die, job, ends_ns);
         self.dies_busy_ns += ends_ns - now_ns;
         let state = &mut self.dies[die as usize];
         (state.job, state.ends_ns) = (job, ends_ns);

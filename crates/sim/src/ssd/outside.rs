@@ -52,7 +52,7 @@ impl Ssd {
 
     /// Reports, with a flush, data that the write buffer could not program.
     #[inline]
-    pub(super) fn tell_deferred(&mut self, slot: u32) {
+    pub(super) fn report_deferred(&mut self, slot: u32) {
         if let Some(bad) = self.media_defects.take_deferred() {
             self.fail(slot, bad);
         }

@@ -12,7 +12,7 @@ const WINDOWS_THAT_AGREE: usize = 5;
 const WINDOWS_MAX: usize = 25;
 
 /// Rows between two calls of `goes_on`: some milliseconds.
-const TELL_EVERY: u64 = 1 << 12;
+const ROWS_PER_REPORT: u64 = 1 << 12;
 
 /// Counts rows and reports the share of the fewest needed that is done: one pass over the drive, and the windows that
 /// must agree.
@@ -27,7 +27,7 @@ impl Course<'_> {
     #[inline]
     fn row(&mut self) -> bool {
         self.rows += 1;
-        !self.rows.is_multiple_of(TELL_EVERY) || (self.goes_on)((self.rows as f64 / self.least as f64).min(0.99))
+        !self.rows.is_multiple_of(ROWS_PER_REPORT) || (self.goes_on)((self.rows as f64 / self.least as f64).min(0.99))
     }
 }
 
@@ -187,9 +187,9 @@ mod tests {
             shares.push(share);
             shares.len() < 3
         };
-        let mut course = Course { rows: 0, least: 8 * TELL_EVERY, goes_on: &mut goes_on };
-        let rows = (0..10 * TELL_EVERY).take_while(|_| course.row()).count() as u64;
-        assert_eq!((rows + 1, &shares[..]), (3 * TELL_EVERY, &[0.125, 0.25, 0.375][..]));
+        let mut course = Course { rows: 0, least: 8 * ROWS_PER_REPORT, goes_on: &mut goes_on };
+        let rows = (0..10 * ROWS_PER_REPORT).take_while(|_| course.row()).count() as u64;
+        assert_eq!((rows + 1, &shares[..]), (3 * ROWS_PER_REPORT, &[0.125, 0.25, 0.375][..]));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use rustc_hash::FxBuildHasher;
 
 /// While at most one unit in this many is mapped, the mapped ones are in a hash table: an array of all units would take
 /// a page of memory for each unit that is written at random, gigabytes for a few seconds of an array of drives.
-const FEW: usize = 32;
+const SPARSE_RATIO: usize = 32;
 
 /// A code for each unit, 0 for nowhere.
 #[derive(Clone, Debug)]
@@ -53,7 +53,7 @@ impl UnitMap {
                     few.remove(&unit);
                 } else {
                     few.insert(unit, code);
-                    if few.len() > self.units as usize / FEW {
+                    if few.len() > self.units as usize / SPARSE_RATIO {
                         self.hold_all();
                     }
                 }

@@ -65,7 +65,7 @@ impl Accelerated {
     }
 
     /// Returns its size and its rule.
-    pub fn told(&self) -> (String, String) {
+    pub fn describe(&self) -> (String, String) {
         let size = format!(
             "{:.3} ms + {:.3} ms sqrt(x) + {:.3} ms x",
             self.start / MS_TO_NS,

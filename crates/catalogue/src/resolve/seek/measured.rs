@@ -4,10 +4,10 @@ use super::sheet::{MS_TO_NS, Sheet};
 use crate::constants::interpolate;
 
 /// Share of the stroke over which a curve departs from the sheet's single-cylinder time.
-const NEAR: f64 = 0.01;
+const SINGLE_CYLINDER_END: f64 = 0.01;
 
 /// Share of the stroke from which a curve bends towards the sheet's full stroke.
-const FAR: f64 = 2.0 / 3.0;
+const BEND_START: f64 = 2.0 / 3.0;
 
 /// Measured seek times in ms over cylinders, with the drive's last cylinder (DiskSim 4.0 validation parameters of
 /// Carnegie Mellon University, read off at these distances).
@@ -154,7 +154,7 @@ impl Shape {
 ///
 /// A sheet's full stroke is often 2.2 to 2.5 times its average where measured curves have 1.85 to 2.0. Stretching the
 /// whole curve would make short strokes much too short (mean over half the capacity 0.60 to 0.65 of the full mean, as
-/// with Lee and Katz 1993, where measured curves show 0.72 to 0.77), so only the part above [`FAR`] is bent: those
+/// with Lee and Katz 1993, where measured curves show 0.72 to 0.77), so only the part above [`BEND_START`] is bent: those
 /// seeks are rare, and a drive that uses half its capacity makes none of them.
 pub struct Fit {
     shape: Shape,
@@ -165,14 +165,14 @@ pub struct Fit {
     step: f64,
 }
 
-/// Returns 0 up to [`FAR`], then linearly rising values to 1 at the full stroke.
+/// Returns 0 up to [`BEND_START`], then linearly rising values to 1 at the full stroke.
 fn far(share: f64) -> f64 {
-    ((share - FAR) / (1.0 - FAR)).max(0.0)
+    ((share - BEND_START) / (1.0 - BEND_START)).max(0.0)
 }
 
-/// Returns 1 at one cylinder, then linearly falling values to 0 at [`NEAR`] and above.
+/// Returns 1 at one cylinder, then linearly falling values to 0 at [`SINGLE_CYLINDER_END`] and above.
 fn near(share: f64, step: f64) -> f64 {
-    ((NEAR - share) / (NEAR - step).max(step)).clamp(0.0, 1.0)
+    ((SINGLE_CYLINDER_END - share) / (SINGLE_CYLINDER_END - step).max(step)).clamp(0.0, 1.0)
 }
 
 /// Means over random pairs of blocks of the parts of a curve.
@@ -216,7 +216,7 @@ impl Fit {
 
     /// Returns its corners.
     pub fn corners(&self) -> Vec<f64> {
-        self.shape.corners().chain([NEAR, FAR]).collect()
+        self.shape.corners().chain([SINGLE_CYLINDER_END, BEND_START]).collect()
     }
 
     /// Whether the shape rises with the distance.
@@ -225,7 +225,7 @@ impl Fit {
     }
 
     /// Returns its size and its rule.
-    pub fn told(&self) -> (String, String) {
+    pub fn describe(&self) -> (String, String) {
         let rule =
             format!("shape of the {} scaled to the sheet's average, single-cylinder and full stroke", self.shape.name);
         (format!("{:.3} times the shape", self.factor / MS_TO_NS), rule)

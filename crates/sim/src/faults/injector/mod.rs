@@ -10,8 +10,8 @@ use headstack_workload::{DurationNs, Purpose, Random, Span};
 use crate::description::array::IncidentKind;
 use crate::description::model::Model;
 use crate::error::SimError;
-use crate::faults::contents::{Corruptor, Damage, HARMS_TOLD, Harm, MemberDamage, Spoil};
-use crate::faults::effect::{Effect, Subject, effect_of, known};
+use crate::faults::contents::{Corruptor, Damage, HARMS_LISTED_MAX, Harm, MemberDamage, Spoil};
+use crate::faults::effect::{Effect, Subject, effect_of, named_devices};
 use crate::faults::trigger::Choice;
 use crate::faults::waiting::Waiting;
 use crate::faults::{At, Counters, Injection, Log, Schedule, Timed};
@@ -247,7 +247,7 @@ impl Injector {
         if let Some(At::Time(_)) = timed.trigger.at {
             return Err(wrong(("at", "an order strikes now; a request such as { flush = 7 } is allowed".to_owned())));
         }
-        let devices = known(&devices_of(system.as_deref()));
+        let devices = named_devices(&devices_of(system.as_deref()));
         let effect = effect_of(&timed.fault, &self.subject, &devices).map_err(wrong)?;
         timed.trigger.plan(effect.is_event(), self.subject.extent(), Some(0)).map_err(wrong)?;
         self.bit_of_pattern(&timed)?;
@@ -303,7 +303,7 @@ impl Injector {
     ) -> Change {
         let devices = devices_of(system.as_deref());
         let fault = self.log[number as usize].fault.clone();
-        let effect = effect_of(&fault, &self.subject, &known(&devices));
+        let effect = effect_of(&fault, &self.subject, &named_devices(&devices));
         let (at_ns, until) = (now_ns, until_ns);
         let mut change = Change::default();
         let done = match (effect, &mut system) {
@@ -410,7 +410,7 @@ impl Injector {
     fn harm(&mut self, number: u32, harm: Harm) {
         let injection = &mut self.log[number as usize];
         injection.harmed += 1;
-        if injection.harms.len() < HARMS_TOLD {
+        if injection.harms.len() < HARMS_LISTED_MAX {
             injection.harms.push(harm);
         }
     }

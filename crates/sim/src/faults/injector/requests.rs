@@ -197,7 +197,7 @@ impl Injector {
     #[inline]
     pub fn answered(&mut self, id: u32, request: &Request, came_ns: u64, at_ns: u64, outcome: Outcome) {
         if !self.watched.is_empty() {
-            self.tell(id, request, came_ns, at_ns, outcome);
+            self.record_answer(id, request, came_ns, at_ns, outcome);
         }
     }
 
@@ -211,7 +211,7 @@ impl Injector {
     }
 
     #[cold]
-    fn tell(&mut self, id: u32, request: &Request, came_ns: u64, at_ns: u64, outcome: Outcome) {
+    fn record_answer(&mut self, id: u32, request: &Request, came_ns: u64, at_ns: u64, outcome: Outcome) {
         self.active.iter_mut().for_each(|active| active.chosen.retain(|chosen| *chosen != id));
         for number in self.watched.remove(&id).into_iter().flatten() {
             let active = self.active.iter().find(|active| active.number == number);
