@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_can_carry_out_is_said() {
+    fn impossible_probes_are_rejected() {
         let depth = |depth| Pace::Depth { depth, think_ns: Vec::new() };
         let fault = |requests, pace| Probe { requests, pace }.fault(1 << 20, 4096);
         assert_eq!(fault(vec![read(0)], depth(1)), None);

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_behind_a_volume_is_refused_folded_or_dropped() {
+    fn requests_after_the_end_of_a_volume_are_refused_folded_or_dropped() {
         let behind = read(4_800, 512, 2_000);
         let refused = volumes(Outside::Refuse).place(1, behind).unwrap_err();
         assert!(refused.contains("512 bytes at 4800 of `b`, which has 5000"), "{refused}");

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn the_knee_of_an_open_server_lies_at_half_its_rate() {
+    fn the_knee_of_an_open_server_is_at_half_its_rate() {
         // d ln R / d ln X = rho / (1 - rho) = 1 at rho = 1/2.
         let fine = knee(&mm1((1..100).map(f64::from))).unwrap();
         assert_near(fine.load, 50.0, 0.001);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn the_knee_of_a_balanced_closed_network_lies_one_below_its_stations() {
+    fn the_knee_of_a_balanced_closed_network_is_one_below_its_stations() {
         // d ln R / d ln X = N / (M - 1).
         let every = |stations| knee(&balanced(stations, (1..=64).map(f64::from))).unwrap();
         for stations in [4.0, 9.0, 25.0] {

@@ -281,7 +281,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_model_tells_how_far_it_may_be_from_its_device() {
+    fn a_result_carries_the_prediction_intervals_of_its_model() {
         let mut result = filled();
         assert!(!result.to_json().unwrap().contains("model_error"), "nobody asked for it");
         let range = Some(Range { low: 0.1, high: 0.3 });
@@ -301,7 +301,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_replay_tells_of_its_fidelity() {
+    fn a_replay_reports_its_fidelity() {
         let mut result = filled();
         let fidelity = Fidelity { causality_violations: 3, rate_ratio: Some(0.1), ..Fidelity::default() };
         result.fidelity = Some(fidelity);

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_goes_to_whoever_is_free_first() {
+    fn work_goes_to_the_server_that_is_free_first() {
         let mut servers = Servers::new(2);
         assert_eq!([servers.work(0, 10), servers.work(0, 30), servers.work(5, 10)], [10, 30, 20]);
         assert_eq!(servers.work(15, 0), 15, "nothing to do takes nobody");

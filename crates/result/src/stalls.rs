@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_came_back_is_a_stall() {
+    fn an_unfinished_wait_is_a_stall() {
         let mut watch = StallWatch::new(0);
         for at_ms in 1..=100 {
             watch.count_depth(at_ms * MS, 2);

@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_asked_for_last_is_not_made_again() {
+    fn remembered_values_are_not_derived_again() {
         let mut kept = Kept::default();
         let mut made = Vec::new();
         let mut ask = |key: u32| {

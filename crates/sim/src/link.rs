@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_bus_adds_its_bytes_alone() {
+    fn an_idle_bus_adds_only_its_bytes() {
         let mut link = bus();
         assert_eq!(link.carry(0, 1_000_000, 4096, 0.0, Direction::Read), 1_102_400);
         assert_eq!((link.busy_ns, link.waited_ns), (152_400, 0));
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn directions_share_a_half_duplex_link_alone() {
+    fn directions_share_only_a_half_duplex_link() {
         let mut half = bus();
         let mut full = Link::new(&LinkDescription { full_duplex: true, ..bus().description });
         for (link, end) in [(&mut half, 100_000 + 2 * 102_400 + 50_000), (&mut full, 202_400)] {

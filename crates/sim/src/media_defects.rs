@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_on_spares_and_well() {
+    fn written_bad_sectors_are_remapped_and_good() {
         let mut media = MediaDefects::none();
         assert!(media.is_clean());
         media.replace(&[bad(10, 20)], 512, 1);

@@ -64,7 +64,7 @@ fn belady_hits(capacity: u64, ids: &[u32]) -> Vec<bool> {
 /// A cache of three sees A B C, A again, D, and A once more: FIFO's descendants spare A and lose B, and differ
 /// afterwards.
 #[test]
-fn what_goes_first_is_the_policys() {
+fn each_policy_evicts_its_own_victim() {
     let (a, b, c, d, e) = (1, 2, 3, 4, 5);
     let held = |policy, keys: &[u32]| hits(policy, 3, keys).1;
     for policy in CachePolicy::ALL {
@@ -93,7 +93,7 @@ fn what_goes_first_is_the_policys() {
 /// A scan of items that are not used again spares items in use, except under policies that ignore uses or track only
 /// one.
 #[test]
-fn scans_spare_what_is_in_use() {
+fn scans_spare_items_in_use() {
     let kept = |policy| {
         let warm = (0..4).flat_map(|_| 0..20u32);
         let keys: Vec<u32> = warm.chain(1000..1200).chain(0..20).collect();

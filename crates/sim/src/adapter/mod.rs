@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_alone_wakes_the_processor() {
+    fn a_single_waiting_request_wakes_the_processor() {
         let sleepy = AdapterDescription { wake_ns: 7_000, ..PLAIN };
         assert_eq!(reported_ns(sleepy, &[Kind::Read]), [112_000]);
         assert_eq!(reported_ns(sleepy, &[Kind::Read, Kind::Read]), [105_000, 117_048]);

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_earliest_is_next_whatever_changed() {
+    fn the_earliest_time_is_next_after_any_change() {
         for sources in [1, 2, 5, 64] {
             let mut agenda = Agenda::new(sources);
             let mut times = vec![u64::MAX; sources];

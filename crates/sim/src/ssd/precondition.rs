@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn it_reports_how_far_it_is_and_stops_when_asked() {
+    fn preconditioning_reports_progress_and_stops_on_request() {
         let mut shares = Vec::new();
         let mut goes_on = |share: f64| {
             shares.push(share);

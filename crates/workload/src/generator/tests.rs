@@ -109,7 +109,7 @@ fn zipf_touches_every_block_and_heats_the_top_one_right() {
 }
 
 #[test]
-fn once_goes_through_the_span_whatever_the_mix() {
+fn once_covers_the_span_with_any_mix() {
     // Reads and writes share one round; two sizes start at every block once.
     let span = Span { start_bytes: 4096, length_bytes: 4096 * 1_001 };
     for lines in
@@ -128,7 +128,7 @@ fn once_goes_through_the_span_whatever_the_mix() {
 }
 
 #[test]
-fn a_random_map_asks_for_every_block_once_whatever_the_sizes() {
+fn a_random_map_uses_every_block_once_with_any_sizes() {
     let span = Span { start_bytes: 4096, length_bytes: 4096 * 1_001 };
     for lines in
         [vec![line(4096, 100.0, 70.0, 100.0)], vec![line(4096, 50.0, 100.0, 100.0), line(65536, 50.0, 0.0, 100.0)]]
@@ -190,7 +190,7 @@ fn each_place_is_trimmed_and_then_written() {
 }
 
 #[test]
-fn runs_are_as_long_as_asked_and_kinds_keep_their_own_places() {
+fn runs_have_the_requested_length_and_kinds_keep_their_own_pointers() {
     let sequence = Sequence { run: 8, kinds_apart: true, ..Sequence::default() };
     let runs = Workload { sequence, ..workload(vec![line(4096, 100.0, 100.0, 100.0)]) };
     let requests = generate(&runs, SPAN, 5, 800);
@@ -212,7 +212,7 @@ fn runs_are_as_long_as_asked_and_kinds_keep_their_own_places() {
 }
 
 #[test]
-fn both_flushes_come_after_their_writes_and_the_stronger_stands_for_both() {
+fn both_flushes_follow_their_writes_and_the_stronger_replaces_the_other() {
     let flushing = Workload { flush_every: 4, sync_every: 6, ..workload(vec![line(4096, 100.0, 0.0, 0.0)]) };
     let mut writes = 0;
     let mut flushes = Vec::new();
@@ -229,7 +229,7 @@ fn both_flushes_come_after_their_writes_and_the_stronger_stands_for_both() {
 }
 
 #[test]
-fn a_kind_can_be_asked_for() {
+fn a_kind_can_be_requested() {
     let mut generator =
         Generator::new(&workload(vec![line(4096, 50.0, 90.0, 0.0), line(512, 50.0, 50.0, 0.0)]), SPAN, 512, 1).unwrap();
     for kind in [Kind::Write, Kind::Read, Kind::Write, Kind::Write] {
@@ -361,7 +361,7 @@ fn think_times_do_not_shift_the_requests() {
 }
 
 #[test]
-fn trims_and_flushes_come_as_asked() {
+fn trims_and_flushes_have_the_requested_shares() {
     let mut trimming = line(4096, 100.0, 50.0, 100.0);
     trimming.trim_percent = 20.0;
     let flushing = Workload { flush_every: 16, ..workload(vec![trimming]) };
@@ -383,7 +383,7 @@ fn trims_and_flushes_come_as_asked() {
 }
 
 #[test]
-fn the_seed_alone_decides() {
+fn requests_depend_only_on_the_seed() {
     let mixed = Workload {
         addresses: Addresses::Zipf { theta: 0.99 },
         ..workload(vec![line(4096, 40.0, 50.0, 50.0), line(512, 60.0, 50.0, 50.0)])

@@ -118,7 +118,7 @@ mod tests {
     /// Neighbouring pages are destaged together, whatever their age, even when the cache accepts no more writes: a full
     /// cache that wrote page by page would free pages more slowly than one that is not full, and never recover.
     #[test]
-    fn a_full_cache_destages_as_its_policy_says() {
+    fn a_full_cache_destages_by_its_policy() {
         for (destage, run) in [(Destage::Sorted, 2), (Destage::StripeAware, 2), (Destage::Fifo, 1)] {
             let mut cache = cache(destage);
             for page in (0..50).flat_map(|pair| [7 + 4 * pair, 8 + 4 * pair]).rev() {

@@ -336,7 +336,7 @@ mod tests {
     /// A write of one block on 3+1 reads two blocks either way: md reads old data and parity there, the model the rest
     /// of the row.
     #[test]
-    fn of_equals_the_rest_of_the_row_is_read() {
+    fn a_tie_is_resolved_by_reading_the_rest_of_the_row() {
         let layout = layout(1, 4, 1, Rotation::LeftSymmetric);
         let part = RowPart { row: 0, from_bytes: 0, to_bytes: 4 };
         let reads = layout.plan(&part, &|_| true, &|_| true).reads;
