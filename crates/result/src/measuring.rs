@@ -42,7 +42,7 @@ const FIRST_CHECK: u64 = 1 << 10;
 #[derive(Clone, Copy, Debug)]
 struct PrecisionCheck {
     next: u64,
-    was_known: bool,
+    was_precise: bool,
 }
 
 /// Whether an open loop is unsustainable: of those that arrived, `piled` wait in addition to those that did before,
@@ -62,7 +62,7 @@ impl Measuring {
             interval_response: LatencyHistogram::new(),
             batches: Batches::new(),
             stalls: None,
-            precision_check: Cell::new(PrecisionCheck { next: FIRST_CHECK, was_known: false }),
+            precision_check: Cell::new(PrecisionCheck { next: FIRST_CHECK, was_precise: false }),
             time_at_depth_ns: vec![0; 64],
             depth_since_ns: start_ns,
             interval_ns,
@@ -173,13 +173,13 @@ impl Measuring {
     /// Stopping at the first interval that is narrow enough selects those that are narrow by chance, the more so the
     /// more often it is checked. Checks are therefore 25 % of the run apart, and two in a row must agree.
     pub fn is_known_within(&self, percent: f64) -> bool {
-        let PrecisionCheck { next, was_known } = self.precision_check.get();
+        let PrecisionCheck { next, was_precise } = self.precision_check.get();
         if self.completed < next {
             return false;
         }
         let is_known = self.is_narrow(percent);
-        self.precision_check.set(PrecisionCheck { next: self.completed + self.completed / 4, was_known: is_known });
-        is_known && was_known
+        self.precision_check.set(PrecisionCheck { next: self.completed + self.completed / 4, was_precise: is_known });
+        is_known && was_precise
     }
 
     fn is_narrow(&self, percent: f64) -> bool {

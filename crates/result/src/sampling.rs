@@ -18,7 +18,7 @@ pub const PERCENTS: [f64; 5] = [50.0, 90.0, 95.0, 99.0, 99.9];
 const TESTED: [usize; 3] = [64, 32, 16];
 /// Factor by which the batches of the interval are longer. N-Skart's is two; but correlated batches of a run that looks
 /// calm by chance pass the test, and this halves the hidden correlation once more.
-const LONGER: usize = 4;
+const BATCH_LENGTH_FACTOR: usize = 4;
 /// Normal quantile of the test's level of 20 %, one-sided: N-Skart's.
 const VON_NEUMANN_Z: f64 = 0.841_621_233_572_914;
 /// Correlation above which the correction for it does not increase.
@@ -423,7 +423,7 @@ impl Spread {
         let batches =
             tested.map(|tested| paired(series, series.len() / tested)).find(|batches| are_independent(batches))?;
         let (mean, _) = mean_and_variance(series);
-        let longer = paired(&batches, LONGER);
+        let longer = paired(&batches, BATCH_LENGTH_FACTOR);
         let (_, variance) = mean_and_variance(&longer);
         let error = (variance * inflation(&longer) / longer.len() as f64).sqrt();
         let skew = skewness(&batches) / (6.0 * (batches.len() as f64).sqrt());

@@ -19,8 +19,8 @@ const PILOTS: [u64; 7] = [1_000, 1_000, 2_000, 2_000, 4_000, 4_000, 8_000];
 /// A share of dirty pages that leaves room for the writes of a short run.
 const NEARLY_FULL: f64 = 0.99;
 
-/// The first 1/4 of a short run is skipped, until queues match the share of dirty pages.
-pub const FIRST: u64 = 4;
+/// A short run is preceded by its number of requests divided by this, until queues match the share of dirty pages.
+pub const WARM_UP_DIVISOR: u64 = 4;
 
 /// A short run from a system's state: its number of requests after the first ones, and a number that distinguishes it
 /// from others. Returns by how many pages more the cache is dirty at its end.

@@ -94,7 +94,7 @@ pub struct Rig<'a> {
     /// Whether some request required stable storage: a flush, or a forced write.
     asks_durability: bool,
     /// Whether the run ended early because an open loop can only pile up.
-    pub is_swamped: bool,
+    pub is_overloaded: bool,
     next_progress: u64,
 }
 
@@ -122,7 +122,7 @@ impl<'a> Rig<'a> {
             recorder: sink.map(Recorder::new),
             ended_early: None,
             asks_durability: false,
-            is_swamped: false,
+            is_overloaded: false,
             next_progress: PROGRESS_EVERY,
         }
     }
@@ -327,9 +327,9 @@ impl<'a> Rig<'a> {
 
     /// Ends a run in which more requests of an open loop wait than [`waiting_max`].
     #[cold]
-    pub fn swamp(&mut self, waiting_max: u64) {
+    pub fn end_overloaded(&mut self, waiting_max: u64) {
         let reason = format!("more than {waiting_max} requests wait: the system cannot carry what is offered");
-        (self.ended_early, self.is_swamped) = (Some(reason), true);
+        (self.ended_early, self.is_overloaded) = (Some(reason), true);
         self.close();
     }
 

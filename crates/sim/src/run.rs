@@ -140,7 +140,7 @@ impl<'a> Runner<'a> {
         progress: &Progress,
     ) -> Result<i64, SimError> {
         let short = Workload {
-            warm_up: WarmUp { requests: requests / in_service::FIRST, time_ns: 0 },
+            warm_up: WarmUp { requests: requests / in_service::WARM_UP_DIVISOR, time_ns: 0 },
             run_length: RunLength::Requests(requests),
             ..workload.clone()
         };
@@ -213,17 +213,17 @@ impl<'a> Runner<'a> {
             self.rig.issue(flight);
         }
         if self.rig.outstanding() > self.waiting_max / 2 && matches!(self.requests, Loop::Open(_)) {
-            self.pile_up();
+            self.end_if_overloaded();
         }
     }
 
     /// Ends a run whose system cannot sustain the offered load, once too many requests wait: its warm-up would never be
     /// over.
     #[cold]
-    fn pile_up(&mut self) {
+    fn end_if_overloaded(&mut self) {
         self.rig.start_measuring();
         if self.rig.outstanding() > self.waiting_max {
-            self.rig.swamp(self.waiting_max);
+            self.rig.end_overloaded(self.waiting_max);
         }
     }
 
@@ -259,9 +259,9 @@ impl<'a> Runner<'a> {
     fn finish(self, spec: &RunSpec, workload: &Workload) -> RunResult {
         let record = serde_json::to_value(workload).expect("workloads are plain data");
         let backlog = self.rig.outstanding();
-        let is_swamped = self.rig.is_swamped;
+        let is_overloaded = self.rig.is_overloaded;
         let measuring = self.rig.measuring.as_ref();
-        let piled_up = is_swamped || measuring.is_some_and(|measuring| measuring.has_piled_up(backlog));
+        let piled_up = is_overloaded || measuring.is_some_and(|measuring| measuring.has_piled_up(backlog));
         let mut result = self.rig.finish(&spec.system_name, &spec.system, record, spec.seed);
         result.late_arrivals = self.late_arrivals;
         if let Arrivals::Open { rate_per_s, .. } = workload.arrivals {

@@ -42,7 +42,7 @@ pub fn run<'a>(
         let mut past = Past::new(ScenarioRun::new(scenario, &luns, block_bytes, !spec.seed)?);
         in_service::bring(&mut system, &mut || past.next(), spec.preload, &mut |system, requests, number| {
             let short = Scenario {
-                warm_up: WarmUp { requests: requests / in_service::FIRST, time_ns: 0 },
+                warm_up: WarmUp { requests: requests / in_service::WARM_UP_DIVISOR, time_ns: 0 },
                 run_length: ScenarioLength::Requests(requests),
                 ..scenario.clone()
             };
@@ -121,7 +121,7 @@ impl Runner<'_> {
             }
             self.maybe_start_measuring();
             self.maybe_end();
-            self.maybe_swamp();
+            self.end_if_overloaded();
             let end = self.clients.end();
             self.rig.report_progress(progress, |rig| rig.share_done(end))?;
         }
@@ -172,19 +172,19 @@ impl Runner<'_> {
 
     /// Ends an overloaded run, as [`run`](crate::run) does in an open loop.
     #[inline]
-    fn maybe_swamp(&mut self) {
+    fn end_if_overloaded(&mut self) {
         let waiting_max = waiting_max(self.clients.end());
         if self.clients.waiting() > waiting_max / 2 {
             self.start_measuring();
             if self.clients.waiting() > waiting_max && !self.rig.is_over() {
-                self.rig.swamp(waiting_max);
+                self.rig.end_overloaded(waiting_max);
             }
         }
     }
 
     fn finish(self, spec: &RunSpec, scenario: &Scenario) -> RunResult {
         let record = serde_json::to_value(scenario).expect("scenarios are plain data");
-        let piled_up = self.rig.is_swamped || self.clients.has_piled_up();
+        let piled_up = self.rig.is_overloaded || self.clients.has_piled_up();
         let report = self.clients.finish(self.rig.now_ns);
         let mut result = self.rig.finish(&spec.system_name, &spec.system, record, spec.seed);
         if piled_up {

@@ -59,7 +59,7 @@ impl RandomWrites {
 
     /// Returns the blocks kept free and the unused part of open ones, as a share of the flash: 0.25 less than one block
     /// of each die below the least number of free ones, according to simulated drives of 80 and 320 blocks a die.
-    fn kept(&self, over_provisioning: f64) -> f64 {
+    fn reserved_share(&self, over_provisioning: f64) -> f64 {
         let raw = self.capacity.logical_bytes as f64 * (1.0 + over_provisioning);
         let blocks = raw / (self.dies() * self.row_bytes() * f64::from(self.flash.pages_per_block));
         (f64::from(self.collection.free_blocks_min) - 0.75) / blocks.max(1.0)
@@ -68,7 +68,7 @@ impl RandomWrites {
     /// Returns the write amplification of greedy collection of large blocks under uniform writes (Desnoyers 2012): with
     /// the part `x` of a victim valid, flash over data is ln(1/x) / (1 - x), and the amplification 1 / (1 - x).
     pub fn amplification(&self, over_provisioning: f64) -> f64 {
-        let flash_over_data = (1.0 + over_provisioning) * (1.0 - self.kept(over_provisioning)).max(0.1);
+        let flash_over_data = (1.0 + over_provisioning) * (1.0 - self.reserved_share(over_provisioning)).max(0.1);
         let (mut low, mut high) = (1e-9, 1.0 - 1e-6);
         for _ in 0..60 {
             let x = f64::midpoint(low, high);

@@ -58,11 +58,11 @@ pub fn resolve(document: &Document) -> Result<ResolvedVolume, InputError> {
     let terms = terms.transpose().map_err(|(key, message)| document.error(key, message))?;
     let needed = |key: &str| document.error(key, "this key is missing, and so is volume.type, which would give it");
     let mut derived = Vec::new();
-    let mut note = |key: &str, told: String| derived.push(Derived::new(key, &told, RULE));
+    let mut note = |key: &str, value: String| derived.push(Derived::new(key, &value, RULE));
     let limits = match (&table.limits, &terms) {
         (Some(limits), _) => limits.iter().map(|limit| stated(document, limit)).collect::<Result<_, _>>()?,
         (None, Some(terms)) => {
-            note("volume.limits", told_limits(&terms.limits));
+            note("volume.limits", format_limits(&terms.limits));
             terms.limits.clone()
         }
         (None, None) => return Err(needed("volume.limits")),
@@ -70,7 +70,7 @@ pub fn resolve(document: &Document) -> Result<ResolvedVolume, InputError> {
     let mut latency = |given: Option<LatencyTable>, of: fn(&Terms) -> Latency, key: &str| match (given, &terms) {
         (Some(table), _) => ns(document, key, table),
         (None, Some(terms)) => {
-            note(key, told_latency(&of(terms)));
+            note(key, format_latency(&of(terms)));
             Ok(of(terms))
         }
         (None, None) => Err(needed(key)),
@@ -105,14 +105,14 @@ pub fn resolve(document: &Document) -> Result<ResolvedVolume, InputError> {
 /// The rule of values that follow from a type.
 const RULE: &str = "volume.type, its size and what was provisioned";
 
-fn told_latency(latency: &Latency) -> String {
+fn format_latency(latency: &Latency) -> String {
     let us = |ns: u64| ns / 1_000;
     let Latency { floor_ns, median_ns, p99_ns } = *latency;
     format!("{} us or more, median {} us, p99 {} us", us(floor_ns), us(median_ns), us(p99_ns))
 }
 
-fn told_limits(limits: &[Limit]) -> String {
-    let told = |limit: &Limit| {
+fn format_limits(limits: &[Limit]) -> String {
+    let describe = |limit: &Limit| {
         let of = match limit.of {
             Of::Both => "",
             Of::Reads => " of reads",
@@ -125,7 +125,7 @@ fn told_limits(limits: &[Limit]) -> String {
         let burst = |burst: Burst| format!(" (burst {}/s, bucket of {})", burst.per_s, burst.credits);
         format!("{}/s {what}{of}{}", limit.per_s, limit.burst.map_or(String::new(), burst))
     };
-    limits.iter().map(told).collect::<Vec<_>>().join("; ")
+    limits.iter().map(describe).collect::<Vec<_>>().join("; ")
 }
 
 fn stated(document: &Document, table: &LimitTable) -> Result<Limit, InputError> {

@@ -69,9 +69,9 @@ impl Array {
         };
         cache.left_dirty = share;
         while self.cache().dirty_share() > share
-            && let Some((from, length)) = self.begin_to_leave()
+            && let Some((from, length)) = self.begin_destage()
         {
-            self.cache().have_left(from, length);
+            self.cache().finish_destage(from, length);
         }
     }
 
@@ -140,7 +140,7 @@ impl Array {
         let (offset, length) = (wanted.offset_bytes, u64::from(wanted.length_bytes));
         let cache = self.cache();
         if !cache.takes(length) {
-            cache.write_past(offset, length);
+            cache.write_around(offset, length);
             return self.request_members(now_ns, number);
         }
         if cache.waiting_writes.is_empty() && cache.accept(offset, length) {

@@ -20,7 +20,7 @@ impl Array {
         while let Some(cache) = &mut self.cache
             && cache.destages < cache.destages_allowed(idle)
         {
-            let Some((from, length)) = self.begin_to_leave() else {
+            let Some((from, length)) = self.begin_destage() else {
                 return;
             };
             let cache = self.cache();
@@ -32,7 +32,7 @@ impl Array {
     }
 
     /// Returns the next run of dirty bytes by the cache's policy, and marks it as being destaged.
-    pub(super) fn begin_to_leave(&mut self) -> Option<(u64, u64)> {
+    pub(super) fn begin_destage(&mut self) -> Option<(u64, u64)> {
         let cache = self.cache();
         let sample = cache.directory.next_dirty(cache.sweep).unwrap_or(0) * cache.page_bytes;
         let row_bytes = self.row_bytes_at(sample);
@@ -89,7 +89,7 @@ impl Array {
     /// Handles pages that have arrived at the members: waiting writes may take their room.
     pub(super) fn destaged(&mut self, now_ns: u64, transfer: &Transfer) {
         let cache = self.cache();
-        cache.have_left(transfer.offset_bytes, transfer.length_bytes);
+        cache.finish_destage(transfer.offset_bytes, transfer.length_bytes);
         cache.destages -= 1;
         if transfer.failed {
             self.deferred.get_or_insert(transfer.offset_bytes);

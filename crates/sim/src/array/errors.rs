@@ -34,7 +34,7 @@ impl Array {
         if let Some(bad) = bad {
             self.command_failed(completion.at_ns, command, bad);
         } else if request.kind == Kind::Write && !matches!(command.owner, Owner::Rebuild(..)) {
-            self.find_again(member, from, to);
+            self.mark_valid(member, from, to);
         }
         self.command_done(completion.at_ns, command);
     }
@@ -47,19 +47,19 @@ impl Array {
         match command.owner {
             Owner::Operation(number) => {
                 self.read_failed(now_ns, command, number, bad);
-                self.go_on_behind(now_ns, command, bad.1);
+                self.read_after_bad_run(now_ns, command, bad.1);
             }
             Owner::Row(number) => {
                 self.row_read_failed(now_ns, command, number, bad);
-                self.go_on_behind(now_ns, command, bad.1);
+                self.read_after_bad_run(now_ns, command, bad.1);
             }
             Owner::Rebuild(group, _) => {
                 self.rebuild_read_failed(now_ns, command, group, bad);
-                self.go_on_behind(now_ns, command, bad.1);
+                self.read_after_bad_run(now_ns, command, bad.1);
             }
             Owner::Pass(group, _) => {
                 self.pass_read_failed(now_ns, command.member, group, bad);
-                self.go_on_behind(now_ns, command, bad.1);
+                self.read_after_bad_run(now_ns, command, bad.1);
             }
             // The second failure of a run: no source is left.
             Owner::Relay(number) => self.relay_failed(number, command.member, bad),
@@ -74,7 +74,7 @@ impl Array {
     }
 
     /// Reads the rest of a command that ended at a bad run.
-    fn go_on_behind(&mut self, now_ns: u64, command: &Command, from: u64) {
+    fn read_after_bad_run(&mut self, now_ns: u64, command: &Command, from: u64) {
         let to = command.request.offset_bytes + u64::from(command.request.length_bytes);
         if from < to {
             let rest = Request { offset_bytes: from, length_bytes: (to - from) as u32, ..command.request };
@@ -218,7 +218,7 @@ impl Array {
     }
 
     /// Marks bytes of a member as holding valid data again.
-    fn find_again(&mut self, member: u32, from: u64, to: u64) {
+    fn mark_valid(&mut self, member: u32, from: u64, to: u64) {
         let mut kept = Vec::with_capacity(self.lost.len());
         for lost in self.lost.drain(..) {
             if lost.member != member || lost.to <= from || to <= lost.from {

@@ -19,7 +19,7 @@ impl Array {
 
     /// Gives a prepared command a tag, or queues it for one.
     pub(super) fn offer(&mut self, now_ns: u64, number: u32) {
-        if self.is_forgotten(number) {
+        if self.drop_if_unowned(number) {
             return;
         }
         let member = self.commands.get(number).member;
@@ -34,7 +34,7 @@ impl Array {
     }
 
     /// Drops a command that no request waits for any more, because its member is gone; returns whether it did.
-    fn is_forgotten(&mut self, number: u32) -> bool {
+    fn drop_if_unowned(&mut self, number: u32) -> bool {
         let forgotten = self.commands.get(number).owner == Owner::Nobody;
         if forgotten {
             self.commands.remove(number);
@@ -59,7 +59,7 @@ impl Array {
 
     /// Sends a command across the links.
     pub(super) fn cross_links(&mut self, now_ns: u64, number: u32) {
-        if self.is_forgotten(number) {
+        if self.drop_if_unowned(number) {
             return;
         }
         let member = self.commands.get(number).member as usize;
@@ -89,7 +89,7 @@ impl Array {
 
     /// Hands a command over to its member.
     pub(super) fn hand_over(&mut self, now_ns: u64, number: u32) {
-        if self.is_forgotten(number) {
+        if self.drop_if_unowned(number) {
             return;
         }
         let command = self.commands.get(number);
@@ -143,7 +143,7 @@ impl Array {
         };
         self.held[link as usize].by_command = false;
         while let Some(next) = self.held[link as usize].waiting.pop_front() {
-            if !self.is_forgotten(next) {
+            if !self.drop_if_unowned(next) {
                 return self.deliver(now_ns, next);
             }
         }

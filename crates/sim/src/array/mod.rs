@@ -221,9 +221,9 @@ impl Array {
             Event::Relay(number) => self.relay_part_done(now_ns, number),
             Event::Incident(number) => self.incident(now_ns, self.description.incidents[number as usize].what),
             Event::Replace(member) => self.replace_member(now_ns, member),
-            Event::Rebuild(group) => self.rebuild_on(now_ns, group),
+            Event::Rebuild(group) => self.continue_rebuild(now_ns, group),
             Event::Bitmap(group) => self.bitmap_daemon(now_ns, group),
-            Event::Pass(group) => self.pass_on(now_ns, group),
+            Event::Pass(group) => self.continue_pass(now_ns, group),
         }
     }
 

@@ -63,11 +63,11 @@ impl Array {
             begun_ns: now_ns,
             allowed_ns: now_ns,
         });
-        self.pass_on(now_ns, group);
+        self.continue_pass(now_ns, group);
     }
 
     /// Begins the next step of a pass, if it is due.
-    pub(super) fn pass_on(&mut self, now_ns: u64, group: u32) {
+    pub(super) fn continue_pass(&mut self, now_ns: u64, group: u32) {
         let busy = self.host_requests > 0;
         let state = &self.groups[group as usize];
         let Some(pass) = self.passes[group as usize].as_mut().filter(|pass| pass.is_running() && pass.pending == 0)

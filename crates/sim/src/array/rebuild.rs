@@ -45,7 +45,7 @@ impl Array {
 
     fn begin_steps(&mut self, now_ns: u64, group: u32) {
         for _ in 0..self.groups[group as usize].rebuild.steps {
-            self.rebuild_on(now_ns, group);
+            self.continue_rebuild(now_ns, group);
         }
     }
 
@@ -65,7 +65,7 @@ impl Array {
     }
 
     /// Begins the next step of a rebuild, if it is due.
-    pub(super) fn rebuild_on(&mut self, now_ns: u64, group: u32) {
+    pub(super) fn continue_rebuild(&mut self, now_ns: u64, group: u32) {
         let busy = self.host_requests > 0;
         let state = &mut self.groups[group as usize];
         let Some(rebuilding) = &mut state.rebuilding else {
@@ -176,7 +176,7 @@ impl Array {
             return self.take_spare(now_ns, group);
         }
         if !rebuilding.scheduled {
-            self.rebuild_on(now_ns, group);
+            self.continue_rebuild(now_ns, group);
         }
     }
 }

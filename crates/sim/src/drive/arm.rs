@@ -174,7 +174,7 @@ impl Drive {
         self.account(&pass, start_ns);
         self.occupy(&pass, Service::Read, job.block + u64::from(job.sectors));
         if let Some(segment) = segment {
-            self.read_on(&pass, job.block + u64::from(job.sectors), segment);
+            self.start_read_ahead(&pass, job.block + u64::from(job.sectors), segment);
         }
     }
 
@@ -210,7 +210,7 @@ impl Drive {
 
     /// Starts read-ahead after a pass; its minimum belongs to the pass.
     #[inline]
-    fn read_on(&mut self, pass: &Pass, end: u64, segment: usize) {
+    fn start_read_ahead(&mut self, pass: &Pass, end: u64, segment: usize) {
         if self.params.read_ahead == ReadAhead::None {
             return;
         }

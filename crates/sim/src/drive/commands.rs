@@ -127,11 +127,11 @@ impl Drive {
         let end = self.pass_on(upstream, ready, sectors, end, Direction::Read);
         self.complete(id, now_ns, end + overheads.read_completion_ns);
         self.segments.touch(segment);
-        self.read_on_after_hit(now_ns, block + u64::from(sectors), segment);
+        self.continue_read_ahead(now_ns, block + u64::from(sectors), segment);
     }
 
     /// Continues the segment's read-ahead after a hit; restarts one that had ended if the drive does that.
-    fn read_on_after_hit(&mut self, now_ns: u64, end: u64, segment: usize) {
+    fn continue_read_ahead(&mut self, now_ns: u64, end: u64, segment: usize) {
         let limit = self.read_ahead_limit(end, segment, None);
         if let Some(run) = &mut self.read_ahead {
             if run.segment == segment && !run.is_done() {

@@ -94,11 +94,11 @@ impl Ssd {
     fn execute(&mut self, upstream: &mut Upstream, now_ns: u64, slot: u32) {
         let request = self.commands[slot as usize].request;
         match request.kind {
-            Kind::Read if self.asks_for_the_map(now_ns, slot) => {}
+            Kind::Read if self.read_missing_map_entries(now_ns, slot) => {}
             Kind::Read => self.read(upstream, now_ns, slot),
             Kind::Write => {
                 self.counters.writes += 1;
-                self.asks_for_the_map(now_ns, slot);
+                self.read_missing_map_entries(now_ns, slot);
                 if request.length_bytes == 0 {
                     return self.complete(now_ns, slot);
                 }
@@ -184,7 +184,7 @@ impl Ssd {
 
     /// Reads missing entries of the map for a command, which waits for them if it is a read. Returns whether any are
     /// missing.
-    fn asks_for_the_map(&mut self, now_ns: u64, slot: u32) -> bool {
+    fn read_missing_map_entries(&mut self, now_ns: u64, slot: u32) -> bool {
         let Some(map) = &mut self.map_cache else { return false };
         let request = self.commands[slot as usize].request;
         let last = (request.offset_bytes + u64::from(request.length_bytes.max(1)) - 1) >> self.unit_shift;

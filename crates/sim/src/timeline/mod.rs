@@ -205,7 +205,7 @@ impl<T> Timeline<T> {
         let Touch { changed, holds } = touch.into();
         self.work_up_to(at_ns);
         if !self.power.is_on_since(at_ns) {
-            return self.comes_in_vain(at_ns, request, changed, ticket);
+            return self.arrives_without_power(at_ns, request, changed, ticket);
         }
         if let Some(changed) = changed.filter(|_| self.may_lose_contents()) {
             self.exposure.began(changed, request.span());

@@ -66,7 +66,7 @@ impl<T> Timeline<T> {
 
     /// Handles a request that arrives without power, or before it was back.
     #[cold]
-    pub(super) fn comes_in_vain(&mut self, at_ns: u64, request: Request, changed: Option<Changed>, ticket: T) {
+    pub(super) fn arrives_without_power(&mut self, at_ns: u64, request: Request, changed: Option<Changed>, ticket: T) {
         if let Some(changed) = changed {
             self.exposure.refused(changed, request.span());
         }

@@ -174,7 +174,7 @@ impl CacheState {
     }
 
     /// Marks a run as written to the members.
-    pub fn have_left(&mut self, offset: u64, length: u64) {
+    pub fn finish_destage(&mut self, offset: u64, length: u64) {
         for key in self.keys(offset, length) {
             let slot = self.directory.find(key).expect("a page that leaves stays until it has left");
             self.directory.left(slot, parts_of(key, self.page_bytes, offset, length));
@@ -224,7 +224,7 @@ impl CacheState {
 
 impl CacheState {
     /// Handles a write around the cache: cached parts of the run are updated or invalidated.
-    pub fn write_past(&mut self, offset: u64, length: u64) {
+    pub fn write_around(&mut self, offset: u64, length: u64) {
         let keeps = self.writes() == CacheWrites::Through && self.settings.keeps_reads;
         for key in self.keys(offset, length) {
             let parts = parts_of(key, self.page_bytes, offset, length);

@@ -172,7 +172,7 @@ impl Pool {
     fn commit(&mut self) -> u32 {
         let Some(under_way) = self.under_way.take() else { return 0 };
         let unchanged = under_way.moves.iter().filter(|step| self.is_unchanged(step)).count() as u32;
-        if under_way.kind == MigrationKind::Demotion && !self.can_go_on_with(unchanged) {
+        if under_way.kind == MigrationKind::Demotion && !self.can_demote_after(unchanged) {
             self.under_way = Some(under_way);
             self.cancel();
             return 0;
@@ -191,7 +191,7 @@ impl Pool {
 
     /// Whether another demotion is possible after one that frees `slots`, now or after compaction. It may not be when most
     /// of its segments were written meanwhile: then the stripes are not worth the group that they take.
-    fn can_go_on_with(&self, slots: u32) -> bool {
+    fn can_demote_after(&self, slots: u32) -> bool {
         self.groups.free() > 0
             || self.groups.holes(Class::Mirrored) + slots >= self.groups.layout.slots(Class::Mirrored)
     }
