@@ -1,5 +1,5 @@
-//! Writes of an array with a write-intent bitmap ([`Intent`]): when the bitmap is written, and which writes wait for
-//! it.
+//! Writes of an array with a write-intent bitmap ([`Intent`](super::intent::Intent)): when the bitmap is written, and
+//! which writes wait for it.
 
 use headstack_workload::{Kind, Request};
 
