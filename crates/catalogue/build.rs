@@ -43,7 +43,7 @@ fn toml_files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// One line for whoever builds.
+/// Writes one line for the user who builds.
 fn fail(message: &str) -> ! {
     println!("cargo::error={message}");
     std::process::exit(1)

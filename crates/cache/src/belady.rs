@@ -1,6 +1,6 @@
-//! Belady's policy: what is used again latest goes, and what never is before all else (Belady, "A study of replacement algorithms
-//! for a virtual-storage computer", IBM Systems Journal 5(2), 1966). No other misses less where all weigh alike. It must know
-//! what will come.
+//! [`Belady`]: Belady's policy evicts the id whose next use is latest, and first of all those that are never used again
+//! (Belady, "A study of replacement algorithms for a virtual-storage computer", IBM Systems Journal 5(2), 1966). With
+//! equal weights no other policy misses less. It must know all future references.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::policy::Policy;
 
 const WORD_BITS: usize = 64;
 
-/// All references to come, and when each of them is followed by the next of the same.
+/// All future references, and when the same id is next used after each of them.
 #[derive(Debug)]
 pub struct Future {
     ids: Vec<u32>,
@@ -18,7 +18,7 @@ pub struct Future {
 }
 
 impl Future {
-    /// The future of references to ids below `ids_end`, in their order; fewer than 2^32 references.
+    /// Creates the future of references to ids below `ids_end`, in their order; fewer than 2^32 references.
     pub fn new(ids: Vec<u32>, ids_end: usize) -> Future {
         let mut last = vec![NONE; ids_end];
         let mut next = vec![NONE; ids.len()];
@@ -30,7 +30,7 @@ impl Future {
     }
 }
 
-/// Numbers in a set, and its greatest: each level has a bit for each word of the level below that is not 0.
+/// A set of numbers, and its maximum: each level has a bit for each word of the level below that is not 0.
 #[derive(Clone, Debug)]
 struct Numbers {
     levels: Vec<Vec<u64>>,
@@ -86,21 +86,21 @@ impl Numbers {
     }
 }
 
-/// The policy; [`Policy::is_at`] tells it which reference is next.
+/// Belady's policy; the caller reports the next reference with [`Policy::is_at`].
 #[derive(Clone, Debug)]
 pub struct Belady {
     future: Arc<Future>,
     now: usize,
     nodes: Nodes,
-    /// Ids that are held and used again, by their next use.
+    /// Cached ids that are used again, by their next use.
     coming: Numbers,
     due: Vec<u32>,
-    /// Ids that are held and never used again.
+    /// Cached ids that are never used again.
     over: List,
 }
 
 impl Belady {
-    /// A policy that knows what will come.
+    /// Creates a policy that knows the future.
     pub fn new(future: Arc<Future>) -> Belady {
         let coming = Numbers::new(future.ids.len());
         Belady { future, now: 0, nodes: Nodes::default(), coming, due: Vec::new(), over: List::default() }

@@ -1,8 +1,9 @@
-//! Which of what a cache holds gives way to what comes: the policies of the simulator's arrays and of the cache lab.
+//! Eviction policies of caches ([`Policy`]), shared by the simulator's arrays and the cache lab. See
+//! docs/design/cache-lab.md.
 //!
-//! A policy knows what it is asked about by an id, a small number that whoever asks has given to a block or an object, and by
-//! its weight: 1 where a cache counts blocks, its bytes where it counts bytes. What lies behind an id, when it is used and how
-//! long anything takes is for others to know.
+//! A policy knows an item by an id, a small number that its caller has given to a block or an object, and by its
+//! weight: 1 if a cache counts blocks, its bytes if it counts bytes. The caller knows what an id refers to, when it is
+//! used and how long anything takes.
 
 #![deny(clippy::wildcard_enum_match_arm)] // A new variant does not compile until every match handles it.
 

@@ -1,8 +1,8 @@
-//! Ids in an order, linked through their nodes.
+//! [`List`]: ids in an order, linked through their nodes.
 
 use crate::nodes::{NONE, Nodes};
 
-/// From the oldest to the newest.
+/// A list of ids, from the oldest to the newest.
 #[derive(Clone, Copy, Debug)]
 pub struct List {
     /// The newest id, or [`NONE`].
@@ -20,13 +20,13 @@ impl Default for List {
 }
 
 impl List {
-    /// There is none on it.
+    /// Whether it is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.oldest == NONE
     }
 
-    /// Adds an id, which is on no list, as the newest.
+    /// Adds an id, which must be on no list, as the newest.
     #[inline]
     pub fn push(&mut self, nodes: &mut Nodes, id: u32) {
         let node = nodes.at_mut(id);
@@ -39,7 +39,7 @@ impl List {
         self.newest = id;
     }
 
-    /// Takes an id off the list.
+    /// Removes an id from the list.
     #[inline]
     pub fn remove(&mut self, nodes: &mut Nodes, id: u32) {
         let node = *nodes.at(id);
@@ -64,7 +64,7 @@ impl List {
         }
     }
 
-    /// Takes the oldest id off the list, which is not empty.
+    /// Removes and returns the oldest id of the list, which must not be empty.
     #[inline]
     pub fn pop(&mut self, nodes: &mut Nodes) -> u32 {
         let id = self.oldest;

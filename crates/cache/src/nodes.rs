@@ -1,51 +1,51 @@
-//! What a policy keeps of each id: its place on a list, its weight, and a mark.
+//! [`Nodes`]: a policy's state of each id: its place on a list, its weight, and a mark.
 
 /// No id.
 pub const NONE: u32 = u32::MAX;
 
 /// The id is in the cache.
 pub(crate) const HELD: u32 = 1 << 31;
-/// It must stay: it is on no list that anything is given up from.
+/// The id is pinned: it is on no list from which ids are evicted.
 pub(crate) const KEPT: u32 = 1 << 30;
-/// It is not in the cache, but remembered.
+/// The id is not in the cache, but remembered (a ghost).
 pub(crate) const GHOST: u32 = 1 << 29;
-/// It was remembered, and comes back.
+/// The id was remembered, and is coming back.
 pub(crate) const BACK: u32 = 1 << 28;
-/// The bits of a mark that are left for the policy.
+/// The bits of a mark that are available to the policy.
 pub(crate) const OWN: u32 = BACK - 1;
 
-/// An id on one list at most. 16 bytes: what is looked at together lies together.
+/// Node of an id, which is on at most one list. 16 bytes: fields that are used together are adjacent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Node {
     pub newer: u32,
     pub older: u32,
     pub weight: u32,
-    /// 0 where nothing is known of it.
+    /// 0 if nothing is known about the id.
     pub mark: u32,
 }
 
-/// All ids that were ever named.
+/// All ids that were ever used.
 #[derive(Clone, Debug, Default)]
 pub struct Nodes {
     nodes: Vec<Node>,
-    /// Ids of which nothing is known any more, where somebody wants to use them again.
+    /// Forgotten ids, if the caller wants to reuse them.
     forgotten: Option<Vec<u32>>,
 }
 
 impl Nodes {
-    /// None yet. Where ids are used again, those that nothing is known of any more are gathered.
+    /// Creates an empty set. If ids are reused, forgotten ones are collected.
     pub fn new(ids_return: bool) -> Nodes {
         Nodes { nodes: Vec::new(), forgotten: ids_return.then(Vec::new) }
     }
 
-    /// There is room for ids below `count`.
+    /// Makes room for ids below `count`.
     pub fn reach(&mut self, count: usize) {
         if self.nodes.len() < count {
             self.nodes.resize(count, Node { newer: NONE, older: NONE, weight: 0, mark: 0 });
         }
     }
 
-    /// Weight of an id, or its weight when it was last held.
+    /// Returns the weight of an id, or its weight when it was last cached.
     #[inline]
     pub fn weight(&self, id: u32) -> u32 {
         self.at(id).weight
@@ -66,13 +66,13 @@ impl Nodes {
         self.at(id).mark
     }
 
-    /// The id, which may never have been named, is in the cache.
+    /// Whether the id, which may never have been used, is in the cache.
     #[inline]
     pub fn is_held(&self, id: u32) -> bool {
         self.nodes.get(id as usize).is_some_and(|node| node.mark & HELD != 0)
     }
 
-    /// It comes into the cache, with this mark of the policy's own.
+    /// Marks an id as cached, with this mark of the policy's own.
     #[inline]
     pub fn hold(&mut self, id: u32, weight: u32, own: u32) {
         self.reach(id as usize + 1);
@@ -80,7 +80,7 @@ impl Nodes {
         (node.weight, node.mark) = (weight, HELD | own);
     }
 
-    /// Nothing is known of it any more.
+    /// Forgets an id.
     #[inline]
     pub fn forget(&mut self, id: u32) {
         self.at_mut(id).mark = 0;
@@ -89,7 +89,7 @@ impl Nodes {
         }
     }
 
-    /// Takes one of the ids of which nothing is known since this was asked last.
+    /// Returns an id that was forgotten since the last call.
     #[inline]
     pub fn next_forgotten(&mut self) -> Option<u32> {
         self.forgotten.as_mut().and_then(Vec::pop)

@@ -1,10 +1,10 @@
-//! Any of the policies.
+//! [`Replacement`]: any of the policies.
 
 use crate::nodes::Nodes;
 use crate::policies::{Arc, Clock, Fifo, Lfu, Lirs, Lru, S3Fifo, Sieve, Slru, TwoQ, WTinyLfu};
 use crate::policy::{CachePolicy, Policy};
 
-/// The policy of a cache, and what it remembers.
+/// The policy of a cache, and its state.
 #[derive(Clone, Debug)]
 pub struct Replacement {
     policy: AnyPolicy,
@@ -43,15 +43,15 @@ macro_rules! of_policy {
     };
 }
 
-/// Something to do with a policy, whichever it is: compiled once for each, so that its loop has no choice to make.
+/// An operation on any policy: compiled once for each, so that its loop has no choice to make.
 pub trait Task {
-    /// Does it.
+    /// Performs the operation.
     fn with<P: Policy>(self, policy: &mut P);
 }
 
 impl Replacement {
-    /// A policy that has seen nothing yet, of a cache that holds so much. `ids_return` says whether ids of which nothing is
-    /// known any more are used again, for others.
+    /// Creates a policy without history for a cache of `capacity`. `ids_return` states whether forgotten ids are reused
+    /// for others.
     pub fn new(policy: CachePolicy, capacity: u64, ids_return: bool) -> Replacement {
         let nodes = Nodes::new(ids_return);
         let policy = match policy {
@@ -70,7 +70,7 @@ impl Replacement {
         Replacement { policy }
     }
 
-    /// Does something with the policy.
+    /// Performs an operation on the policy.
     pub fn carry_out(&mut self, task: impl Task) {
         of_policy!(&mut self.policy, policy => task.with(policy));
     }

@@ -1,25 +1,26 @@
-//! How often keys were used, about: a counting Bloom filter that halves as it ages.
+//! [`Sketch`]: approximate counts of the uses of keys: a counting Bloom filter that halves as it ages.
 
-/// Counters of a key, and counters for each key that the cache holds: a filter for one error in a thousand,
-/// -ln(0.001) / ln(2)^2 = 14.38, of which 14.38 ln(2) are a key's.
+/// Counters of a key, and counters per key that the cache holds: a filter for one error in a thousand, -ln(0.001) /
+/// ln(2)^2 = 14.38, of which 14.38 ln(2) are a key's.
 const HASHES: u32 = 10;
 const COUNTERS_PER_KEY: f64 = 14.377_587_51;
 
-/// Keys that a new filter has counters for at most, 2 MB of them: a cache measured in bytes cannot know how many it will hold.
+/// Most keys for which a new filter has counters, 2 MB of them: a cache measured in bytes cannot know how many it will
+/// hold.
 const KEYS_AT_FIRST: u64 = 1 << 16;
 
-/// The counters. A key's estimate is its least one, so that it may be too high and never too low.
+/// The counters. A key's estimate is the smallest of its counters, so it may be too high and never too low.
 #[derive(Clone, Debug)]
 pub struct Sketch {
     counters: Vec<u16>,
-    /// Keys that there are counters for.
+    /// Number of keys for which there are counters.
     keys: u64,
 }
 
 impl Sketch {
-    /// A filter for a cache of at most `most` keys; it grows with those that the cache holds.
+    /// Creates a filter for a cache of at most `most` keys; it grows with the number of cached keys.
     pub fn new(most: u64) -> Sketch {
-        // Halved, so that doubling leads back to as many counters as `most` keys need.
+        // Halved, so that doubling returns to as many counters as `most` keys need.
         let mut keys = most;
         while keys > KEYS_AT_FIRST {
             keys = keys.div_ceil(2);
@@ -28,8 +29,8 @@ impl Sketch {
         Sketch { counters: vec![0; counters.max(2 * HASHES as usize)], keys }
     }
 
-    /// Makes room for the keys that the cache holds. A place of twice as many counters is one of before or as far behind it
-    /// as there were, so that a copy of all counters keeps every estimate.
+    /// Makes room for the cached keys. With twice as many counters the place of a key is its previous one, or that plus
+    /// their previous number, so a copy of all counters keeps every estimate.
     #[inline]
     pub fn reach(&mut self, keys: u64) {
         while self.keys < keys {
@@ -59,7 +60,7 @@ impl Sketch {
     }
 }
 
-/// Every bit of the result depends on every bit.
+/// Mixes bits so that every bit of the result depends on every bit.
 fn mix(value: u64) -> u64 {
     let mut mixed = (value ^ value >> 33).wrapping_mul(0xff51_afd7_ed55_8ccd);
     mixed = (mixed ^ mixed >> 33).wrapping_mul(0xc4ce_b9fe_1a85_ec53);

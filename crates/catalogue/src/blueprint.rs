@@ -1,4 +1,5 @@
-//! A file of the catalogue or of a user's with some of its values changed, over and over: the points of a sweep.
+//! [`Blueprint`]: a file of the catalogue or of a user, from which descriptions with some changed values are derived
+//! repeatedly, for the points of a sweep.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Mutex;
@@ -17,13 +18,13 @@ use crate::{
     unknown, whole,
 };
 
-/// Everything that a description follows from, as text: what is to be varied, and the files that it names. It needs
-/// neither the catalogue of another version nor a file of another machine.
+/// The complete input of a description as text: the file that is varied, and the files that it names. It depends
+/// neither on the version of the catalogue nor on files of the machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Blueprint {
     kind: BlueprintKind,
-    /// TOML; of an array over those that it is based on.
+    /// The file as TOML; an array is merged with its base files.
     text: String,
     /// Files of drives that an array names by path.
     drives: BTreeMap<String, String>,
@@ -39,8 +40,8 @@ enum BlueprintKind {
 }
 
 impl Blueprint {
-    /// The drive or array of a name, as [`crate::load_system`] takes it; `drives` are paths of drives that may be put
-    /// into an array.
+    /// Returns the blueprint of a drive or array, named as for [`crate::load_system`]; `drives` are paths of drives
+    /// that may be put into an array.
     ///
     /// # Errors
     /// When there is none of that name, or a file cannot be read.
@@ -65,7 +66,7 @@ impl Blueprint {
         Ok(Blueprint { kind: BlueprintKind::Array, text, drives })
     }
 
-    /// The workload or scenario of a name, as [`crate::load_demand`] takes it.
+    /// Returns the blueprint of a workload or scenario, named as for [`crate::load_demand`].
     ///
     /// # Errors
     /// When there is none of that name, or its file cannot be read.
@@ -81,7 +82,7 @@ impl Blueprint {
         Blueprint { kind, text: document.text().to_owned(), drives: BTreeMap::new() }
     }
 
-    /// Whatever the text of a file describes, which is read again with every description made of it.
+    /// Returns the blueprint of a text, which is read again for every description derived from it.
     ///
     /// # Errors
     /// When it is not TOML, or an array that names files of drives which cannot be read.
@@ -93,7 +94,7 @@ impl Blueprint {
         Blueprint::of_system_document(&document, &[])
     }
 
-    /// What the text states, key by key as in the file.
+    /// Returns the contents of the text, key by key as in the file.
     ///
     /// # Errors
     /// When it is not TOML.
@@ -102,7 +103,7 @@ impl Blueprint {
     }
 }
 
-/// What a blueprint describes.
+/// Description derived from a blueprint.
 #[allow(clippy::large_enum_variant)] // One a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Described {
@@ -112,20 +113,20 @@ pub enum Described {
     Demand(Demand),
 }
 
-/// A blueprint that has been read, from which descriptions are made on any number of threads.
+/// A parsed blueprint, from which descriptions are derived on any number of threads.
 pub struct Drafter {
     blueprint: Blueprint,
     table: Table,
-    /// Drives of arrays, which are completed once.
+    /// Drives of arrays, each completed only once.
     complete: Mutex<HashMap<String, ResolvedDevice>>,
-    /// The drive file whose derived values were fixed last, and the result.
+    /// The drive file whose derived values were fixed last, with the result.
     frozen: Mutex<Option<(Table, Option<Frozen>)>>,
-    /// Keys of a drive file that have been seen to change its description.
+    /// Keys of a drive file that are known to change its description.
     effective: Mutex<HashSet<String>>,
 }
 
 impl Drafter {
-    /// Reads a blueprint.
+    /// Parses a blueprint.
     ///
     /// # Errors
     /// When its text is not TOML.
@@ -142,10 +143,10 @@ impl Drafter {
         })
     }
 
-    /// The file that describes the same as [`Drafter::with`], as text.
+    /// Returns, as text, a file with the same description as [`Drafter::with`].
     ///
     /// # Errors
-    /// As there; and for a capacity, which a file does not state.
+    /// As for [`Drafter::with`]; and for a capacity, which a file does not state.
     pub fn text_with(&self, values: &[(String, String)]) -> Result<String, InputError> {
         let (table, changes) = self.drafted(values)?;
         let text = toml::to_string(&table).map_err(|error| whole("", &error.to_string()))?;
@@ -162,23 +163,23 @@ impl Drafter {
         }
     }
 
-    /// What the blueprint describes when each of these keys, such as `seek.read_average` or `lines[0].size`, or of an array
-    /// what [`Changes`] names, has another value, as it would stand in the file but without quotation marks.
+    /// Returns the description with other values of these keys, such as `seek.read_average` or `lines[0].size`, or for
+    /// an array of what [`Changes`] names, each as in the file but without quotation marks.
     ///
     /// # Errors
-    /// A key that does not exist, a value that it cannot have, or a description that is impossible; lines are not told,
-    /// since there is no file that has these values.
+    /// A key that does not exist, a value that it cannot have, or an impossible description; errors name no line, since
+    /// no file has these values.
     pub fn with(&self, values: &[(String, String)]) -> Result<Described, InputError> {
         let (table, changes) = self.drafted(values)?;
         let text = toml::to_string(&table).map_err(|error| whole("", &error.to_string()))?;
         self.describe(&text, &changes).map_err(|error| InputError { line: None, ..error })
     }
 
-    /// The figures of a drive's `[stated]` that no longer hold when these keys have other values, such as
-    /// `stated.random_read`: the varied drive keeps what was derived from them, and is not fitted to them again.
+    /// Returns the figures of a drive's `[stated]` that no longer hold with other values of these keys, such as
+    /// `stated.random_read`: the varied drive keeps the values derived from them, and is not fitted to them again.
     ///
     /// # Errors
-    /// As of [`Drafter::with`].
+    /// As for [`Drafter::with`].
     pub fn dropped_figures(&self, values: &[(String, String)]) -> Result<Vec<String>, InputError> {
         let is_base = |key: &str| is_stated(key) || NOT_SIMULATED.contains(&top(key));
         let (base, varied): (Vec<_>, Vec<_>) = values.iter().cloned().partition(|(key, _)| is_base(key));
@@ -193,11 +194,11 @@ impl Drafter {
         }
     }
 
-    /// The sentence that tells which figures of `[stated]` these values drop, for the system of a name; `None` where they
+    /// Returns a note on the figures of `[stated]` that these values drop, for the system of a name; `None` if they
     /// drop none.
     ///
     /// # Errors
-    /// As of [`Drafter::with`].
+    /// As for [`Drafter::with`].
     pub fn dropped_note(&self, system: &str, values: &[(String, String)]) -> Result<Option<String>, InputError> {
         let figures = self.dropped_figures(values)?;
         if figures.is_empty() {
@@ -207,7 +208,7 @@ impl Drafter {
             |value: &&(String, String)| self.dropped_figures(&[(*value).clone()]).is_ok_and(|one| !one.is_empty());
         let mut varied: Vec<&str> = values.iter().filter(drops).map(|(key, _)| key.as_str()).collect();
         if varied.is_empty() {
-            // Only together they do.
+            // They do only in combination.
             varied = values.iter().map(|(key, _)| key.as_str()).collect();
         }
         Ok(Some(note_of_dropped(system, &varied, &figures)))
@@ -232,11 +233,11 @@ impl Drafter {
         Ok((table, changes))
     }
 
-    /// The file of a drive in which keys have other values, and everything else is what was derived before.
+    /// Returns the file of a drive with other values of keys, where everything else keeps the values derived before.
     fn vary(&self, table: Table, values: &[(&str, &str)]) -> Result<Table, InputError> {
         let mut varied = table.clone();
         values.iter().try_for_each(|(key, text)| set(&mut varied, key, text))?;
-        // The value that the file states leaves it as it is.
+        // A value equal to the stated one changes nothing.
         let is_other = |key: &str| get(&varied, key) != get(&table, key) || get(&table, key).is_none();
         let others: Vec<_> = values.iter().filter(|(key, _)| is_other(key)).copied().collect();
         if others.is_empty() {
@@ -250,7 +251,7 @@ impl Drafter {
         self.set_frozen(&table, &keys, values)
     }
 
-    /// The file of a drive with its derived values fixed, then some set.
+    /// Returns the file of a drive with its derived values fixed and some keys set.
     fn set_frozen(&self, table: &Table, keys: &[&str], values: &[(&str, &str)]) -> Result<Table, InputError> {
         let mut table = match self.frozen(table)? {
             Some(frozen) => frozen.for_varying(keys)?,
@@ -260,9 +261,9 @@ impl Drafter {
         Ok(table)
     }
 
-    /// Refuses a key that changes nothing because other keys of the file decide. Keys of one table that are varied
-    /// together, such as all seek times, may: one of them is enough. A number that changes nothing by itself, such as a size
-    /// that is rounded, is tried at other values first; a name cannot be, so it is never refused.
+    /// Rejects a key that changes nothing because other keys of the file take precedence. Of keys of one table that are
+    /// varied together, such as all seek times, one with an effect is enough. A number without an effect, such as a
+    /// size that is rounded, is tried at other values first; a name cannot be, so it is never rejected.
     fn check_effect(&self, table: &Table, together: &[(&str, &str)], key: &str) -> Result<(), InputError> {
         let keys: Vec<&str> = together.iter().map(|&(key, _)| key).collect();
         let effective = || self.effective.lock().expect("no panics with it");
@@ -275,7 +276,7 @@ impl Drafter {
         };
         let base = described(table)?;
         let varied = |values: &[(&str, &str)]| described(&self.set_frozen(table, &keys, values)?);
-        // The error is for the whole of what is varied to report.
+        // The error is reported for all varied keys together.
         let Ok(described) = varied(together) else { return Ok(()) };
         if described == base {
             let text = together.iter().find(|(other, _)| *other == key).map_or("", |(_, text)| text);
@@ -316,7 +317,7 @@ impl Drafter {
         })
     }
 
-    /// A drive that an array names.
+    /// Returns a drive that an array names.
     fn drive(&self, name: &str) -> Result<ResolvedDevice, InputError> {
         if let Some(drive) = self.complete.lock().expect("no panics with it").get(name) {
             return Ok(drive.clone());
@@ -330,7 +331,7 @@ impl Drafter {
     }
 }
 
-/// The sentence that tells which stated figures of a system the values of its varied keys drop.
+/// Returns a note on the stated figures of a system that the values of its varied keys drop.
 pub fn note_of_dropped(system: &str, varied: &[impl AsRef<str>], figures: &[String]) -> String {
     let varied: Vec<&str> = varied.iter().map(AsRef::as_ref).collect();
     format!(
@@ -344,10 +345,10 @@ pub fn note_of_dropped(system: &str, varied: &[impl AsRef<str>], figures: &[Stri
 const NOT_SIMULATED: [&str; 9] =
     ["name", "vendor", "model", "notes", "power", "price", "reliability", "sources", "twin"];
 
-/// By what a number is multiplied to find out whether its key changes anything.
+/// Factors that are tried to find out whether a number's key changes anything.
 const SCALES: [f64; 4] = [0.5, 2.0, 0.1, 10.0];
 
-/// A quantity times a factor, as text; `None` for a text that does not begin with a number.
+/// Multiplies a quantity in text form; `None` for a text that does not begin with a number.
 fn scaled(text: &str, factor: f64) -> Option<String> {
     let digits = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '_' | '-'))).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -355,7 +356,7 @@ fn scaled(text: &str, factor: f64) -> Option<String> {
     Some(if unit.is_empty() && !number.contains('.') { format!("{}", value.round()) } else { format!("{value}{unit}") })
 }
 
-/// A description without what no rate follows from.
+/// Removes the parts of a description on which no rate depends.
 fn without_power(mut described: Described) -> Described {
     if let Described::System(SystemDescription::Drive(device)) = &mut described {
         match device {
@@ -367,12 +368,12 @@ fn without_power(mut described: Described) -> Described {
     described
 }
 
-/// Returns true for keys of the stated table: figures of the data sheet.
+/// Whether a key is in the stated table: figures of the data sheet.
 fn is_stated(key: &str) -> bool {
     ["stated", "sheet"].contains(&top(key))
 }
 
-/// The first step of a key.
+/// Returns the first step of a key.
 fn top(key: &str) -> &str {
     key.split(['.', '[']).next().unwrap_or(key)
 }
@@ -383,7 +384,7 @@ enum Step<'k> {
     Index(usize),
 }
 
-/// `lines[0].size` as its steps.
+/// Splits a path such as `lines[0].size` into its steps.
 fn steps(path: &str) -> Result<Vec<Step<'_>>, InputError> {
     let wrong = || key_error(path, "this is not a key; write it as in seek.read_average or lines[0].size".to_owned());
     let mut steps = Vec::new();
@@ -401,7 +402,7 @@ fn steps(path: &str) -> Result<Vec<Step<'_>>, InputError> {
     Ok(steps)
 }
 
-/// Gives a key a value; tables on the way that are not there are made.
+/// Sets the value of a key; missing tables on the way are created.
 fn set(table: &mut Table, path: &str, text: &str) -> Result<(), InputError> {
     let steps = steps(path)?;
     let mut steps = steps.iter();
@@ -421,7 +422,7 @@ fn set(table: &mut Table, path: &str, text: &str) -> Result<(), InputError> {
                 values.get_mut(*index).ok_or_else(missing)?
             }
             (Step::Index(_), _) => return Err(key_error(path, "this is not a list".to_owned())),
-            // What stands there is one of several forms, of which the new value is another.
+            // The present value has one of several forms, and the new value another.
             (Step::Key(key), other) => {
                 *other = Value::Table(Table::new());
                 is_new = true;
@@ -436,7 +437,7 @@ fn set(table: &mut Table, path: &str, text: &str) -> Result<(), InputError> {
     Ok(())
 }
 
-/// The value of a text: what TOML would read without quotation marks, and text otherwise, or where text stood before.
+/// Parses a value: as TOML without quotation marks, and as text otherwise, or if the present value is text.
 fn value(path: &str, text: &str, stated: Option<&Value>) -> Result<Value, InputError> {
     if text.starts_with(['[', '{']) {
         let line: Table = format!("value = {text}").parse().map_err(|error: toml::de::Error| {
@@ -545,7 +546,7 @@ mod tests {
     #[test]
     fn keys_that_other_keys_decide_are_refused() {
         for (id, key, value, words) in [
-            // Its file gives the curve.
+            // Its file states the curve.
             ("cheetah-9lp", "seek.read_average", "5ms", "changes nothing"),
             ("990-pro-2tb", "flash.generation", "qlc-144", "follow from stated.after_slc, stated.random_read"),
             ("990-pro-2tb", "flash.raw", "1TB", "more than the capacity"),

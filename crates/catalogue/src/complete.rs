@@ -1,4 +1,4 @@
-//! A complete description as a TOML file that leaves nothing to be derived.
+//! Writes a complete description of a disk as a TOML file that leaves nothing to derive.
 
 use std::collections::BTreeMap;
 
@@ -16,9 +16,9 @@ use crate::file::{
 };
 use crate::hosts::HostProfile;
 
-/// The complete form of a description, with `sources` from key path to `CODE text`.
+/// Returns the complete form of a description, with `sources` from key path to `CODE text`.
 ///
-/// [`crate::resolve()`] of the text gives exactly `description` again and derives nothing.
+/// [`crate::resolve()`] of the text returns exactly `description` again and derives nothing.
 pub fn description_to_toml(description: &DriveDescription, sources: &BTreeMap<String, String>) -> String {
     let file = DriveFile {
         name: description.name.clone(),

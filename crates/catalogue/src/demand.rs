@@ -1,12 +1,12 @@
-//! What a system is put under, by name or file: workloads and scenarios.
+//! Loads workloads and scenarios by name or file.
 
 use headstack_sim::Demand;
 use headstack_workload::{Document, InputError, Scenario, Workload};
 
 use crate::{SCENARIOS, WORKLOADS, find, unknown, whole};
 
-/// Reads a workload of the catalogue, named by id or by the name of its access specification, or one from a file of the
-/// user's, named by a path that ends in `.toml`.
+/// Loads a workload of the catalogue, named by id or by the name of its access specification, or one of the user's
+/// files, named by a path that ends in `.toml`.
 ///
 /// # Errors
 /// When there is no such workload or file, or it is not acceptable.
@@ -20,7 +20,7 @@ pub fn load_workload(name_or_path: &str) -> Result<Workload, InputError> {
     Workload::from_toml(document.file(), document.text())
 }
 
-/// Reads a scenario, named as workloads are.
+/// Loads a scenario, named as workloads are.
 ///
 /// # Errors
 /// When there is no such scenario or file, or it is not acceptable.
@@ -34,10 +34,10 @@ pub fn load_scenario(name_or_path: &str) -> Result<Scenario, InputError> {
     Scenario::from_toml(document.file(), document.text())
 }
 
-/// Reads a workload or a scenario, named as workloads are.
+/// Loads a workload or a scenario, named as workloads are.
 ///
 /// # Errors
-/// As of [`load_workload`] and [`load_scenario`].
+/// As for [`load_workload`] and [`load_scenario`].
 pub fn load_demand(name_or_path: &str) -> Result<Demand, InputError> {
     let Some(document) = find(name_or_path, &[("workloads", WORKLOADS), ("scenarios", SCENARIOS)])? else {
         return Err(unknown("workload or scenario", name_or_path, &[WORKLOADS, SCENARIOS]));
@@ -49,7 +49,7 @@ pub fn load_demand(name_or_path: &str) -> Result<Demand, InputError> {
     }
 }
 
-/// Whether a file is a scenario's, by what only these have: tables of streams, where a workload has their number.
+/// Whether a file describes a scenario: only scenarios have tables of streams, where a workload has their number.
 pub(crate) fn is_scenario(document: &Document) -> bool {
     ["streams[0]", "pool", "network", "cpus"].iter().any(|key| document.states(key))
 }

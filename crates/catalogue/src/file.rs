@@ -1,6 +1,7 @@
-//! The TOML form of a drive, from the few numbers of a data sheet to a complete description.
+//! [`DriveFile`]: the TOML form of a disk drive, from the few numbers of a data sheet to a complete description. See
+//! docs/design/catalogue.md.
 //!
-//! Nearly every key is optional: what is left out is derived (see [`crate::resolve`]). The complete form states
+//! Nearly every key is optional: missing values are derived (see [`crate::resolve`]). The complete form states
 //! everything and derives nothing.
 
 mod assists;
@@ -23,7 +24,7 @@ pub use price::PriceTable;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DriveFile {
-    /// Product name, for people.
+    /// Product name, for display.
     pub name: String,
     /// Maker.
     pub vendor: Option<String>,
@@ -31,11 +32,11 @@ pub struct DriveFile {
     pub model: Option<String>,
     /// Year of introduction; many defaults depend on it.
     pub year: Option<u32>,
-    /// What a reader should know.
+    /// Notes for readers.
     pub notes: Option<String>,
-    /// Arms that move on their own, each with its share of the heads and blocks; 1 where left out.
+    /// Independent arms, each with its share of the heads and blocks; default 1.
     pub actuators: Option<u32>,
-    /// How much it holds.
+    /// Capacity.
     #[serde(default, skip_serializing_if = "is_default")]
     pub capacity: CapacityTable,
     /// Surfaces, cylinders, zones.
@@ -44,7 +45,7 @@ pub struct DriveFile {
     /// Rates and densities of a data sheet.
     #[serde(default, skip_serializing_if = "is_default")]
     pub media: MediaTable,
-    /// Speed, and where in a turn an access may begin.
+    /// Speed, and the start of accesses within a turn.
     #[serde(default, skip_serializing_if = "is_default")]
     pub spindle: SpindleTable,
     /// Seek times of a data sheet or a curve, switching and settling.
@@ -59,35 +60,35 @@ pub struct DriveFile {
     /// Fixed costs of a command.
     #[serde(default, skip_serializing_if = "is_default")]
     pub overheads: OverheadsTable,
-    /// The way to the host.
+    /// The connection to the host.
     #[serde(default, skip_serializing_if = "is_default")]
     pub interface: InterfaceTable,
-    /// Slow processes, off where left out.
+    /// Slow processes, off by default.
     #[serde(default, skip_serializing_if = "is_default")]
     pub slow: SlowTable,
-    /// What the sheet promises; what the file leaves out is solved for it.
+    /// Figures that the sheet promises; missing values are fitted to them.
     #[serde(default, skip_serializing_if = "is_default")]
     pub stated: StatedTable,
-    /// Flash that serves reads; none where left out.
+    /// Flash that serves reads; none by default.
     pub flash_cache: Option<FlashCacheTable>,
-    /// Media that take random writes in order; none where left out.
+    /// Media that take random writes in order; none by default.
     pub media_cache: Option<MediaCacheTable>,
-    /// Tracks that overlap; none where left out.
+    /// Overlapping tracks; none by default.
     pub shingles: Option<ShinglesTable>,
-    /// What the drive takes, and what cools it.
+    /// Power and cooling.
     #[serde(default, skip_serializing_if = "is_default")]
     pub power: PowerTable,
     /// Reliability; carried, not used by the model.
     #[serde(default, skip_serializing_if = "is_default")]
     pub reliability: ReliabilityTable,
-    /// What it cost; carried, not used by the model.
+    /// Price; carried, not used by the model.
     pub price: Option<PriceTable>,
-    /// Key path, or the path of a table that holds it, or `default`, to `CODE text`: how sure (A read in the named
+    /// Key path, or the path of a table that holds it, or `default`, to `CODE text`: confidence (A read in the named
     /// source, S stated by a study's document, B general knowledge of high and C of medium confidence, D estimate, I
-    /// inferred) and where from.
+    /// inferred) and source.
     #[serde(default, skip_serializing_if = "is_default")]
     pub sources: BTreeMap<String, String>,
-    /// How it was learnt from a device, where it was; carried, not used by the model.
+    /// Provenance of a calibrated model (twin); carried, not used by the model.
     pub twin: Option<TwinTable>,
 }
 
@@ -109,24 +110,24 @@ pub struct StatedTable {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StatedWrites {
-    /// Requests a second.
+    /// Rate, in IOPS.
     pub iops: f64,
-    /// Requests outstanding; 1 where left out.
+    /// Queue depth; default 1.
     pub depth: Option<u32>,
-    /// Bytes of a request; 4 KiB where left out.
+    /// Bytes of a request; default 4 KiB.
     pub size: Option<Bytes>,
-    /// The volatile write cache was on or off.
+    /// Whether the volatile write cache was on or off.
     pub cache: CacheState,
 }
 
 impl StatedWrites {
-    /// The rate alone.
+    /// Returns the rate without the cache state.
     pub fn rate(&self) -> StatedRate {
         StatedRate { iops: self.iops, depth: self.depth, size: self.size }
     }
 }
 
-/// How the volatile write cache was set.
+/// Setting of the volatile write cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CacheState {
@@ -142,11 +143,11 @@ pub enum CacheState {
 pub struct CapacityTable {
     /// Blocks the drive exports.
     pub logical_blocks: Option<u64>,
-    /// Its size where the count of blocks is unknown; rounded down to whole blocks.
+    /// Its size if the count of blocks is unknown; rounded down to whole blocks.
     pub size: Option<Bytes>,
-    /// Bytes of a logical block; 512 where left out.
+    /// Bytes of a logical block; default 512.
     pub logical_block: Option<Bytes>,
-    /// Bytes of a physical sector; as the logical block where left out.
+    /// Bytes of a physical sector; by default as the logical block.
     pub physical_sector: Option<Bytes>,
 }
 
@@ -156,7 +157,7 @@ pub struct CapacityTable {
 pub struct GeometryTable {
     /// Disks of the stack.
     pub platters: Option<u32>,
-    /// Diameter of a disk; it decides what the spindle takes.
+    /// Diameter of a disk, which determines the power of the spindle.
     pub media_diameter_mm: Option<f64>,
     /// Recording surfaces.
     pub heads: Option<u32>,
@@ -164,7 +165,7 @@ pub struct GeometryTable {
     pub cylinders: Option<u32>,
     /// Order of the blocks.
     pub order: Option<BlockOrder>,
-    /// Where spares lie.
+    /// Place of spares.
     pub sparing: Option<Sparing>,
     /// Number of zones, where their table is unknown.
     pub zone_count: Option<u32>,
@@ -186,19 +187,19 @@ pub struct ZoneTable {
     pub last_cylinder: u32,
     /// Physical sectors of a track.
     pub sectors_per_track: u32,
-    /// Angle of the first sector in turns; 0 where left out.
+    /// Angle of the first sector in turns; default 0.
     pub offset_turns: Option<f64>,
     /// Skew at a change of head, in turns.
     pub track_skew_turns: Option<f64>,
     /// Skew at a change of cylinder, in turns.
     pub cylinder_skew_turns: Option<f64>,
-    /// Sectors at the front without logical blocks; 0 where left out.
+    /// Sectors at the front without logical blocks; default 0.
     pub reserved_sectors: Option<u64>,
-    /// Spares of a region; 0 where left out.
+    /// Spares of a region; default 0.
     pub spares: Option<u32>,
-    /// Places skipped; none where left out.
+    /// Places skipped; none by default.
     pub slips: Option<Vec<u64>>,
-    /// Pairs (defective, replacement); none where left out.
+    /// Pairs (defective, replacement); none by default.
     pub remaps: Option<Vec<(u64, u64)>>,
 }
 
@@ -214,11 +215,11 @@ pub struct MediaTable {
     pub raw_outer_rate: Option<Rate>,
     /// Raw rate off the head at the inner rim.
     pub raw_inner_rate: Option<Rate>,
-    /// Tracks an inch; carried, not used by the model.
+    /// Tracks per inch; carried, not used by the model.
     pub tracks_per_inch: Option<f64>,
-    /// Bits an inch of track at most; carried, not used by the model.
+    /// Maximum bits per inch of track; carried, not used by the model.
     pub bits_per_inch: Option<f64>,
-    /// Gigabits a square inch; carried, not used by the model.
+    /// Gigabits per square inch; carried, not used by the model.
     pub gbit_per_square_inch: Option<f64>,
 }
 
@@ -226,15 +227,15 @@ pub struct MediaTable {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SpindleTable {
-    /// Turns a minute.
+    /// Spindle speed.
     pub speed: Option<Rpm>,
-    /// Reads start with the first wanted sector that passes.
+    /// Whether reads start with the first wanted sector that passes.
     pub read_on_arrival: Option<bool>,
-    /// Writes start with the first wanted sector that passes.
+    /// Whether writes start with the first wanted sector that passes.
     pub write_on_arrival: Option<bool>,
 }
 
-/// `[seek]`: at most one of the four curves; the figures of the sheet make one where there is none.
+/// `[seek]`: at most one of the four curves; without any, a curve is derived from the figures of the sheet.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SeekTable {
@@ -254,15 +255,15 @@ pub struct SeekTable {
     pub points: Option<Vec<(u32, DurationNs)>>,
     /// Ruemmler and Wilkes' two pieces.
     pub two_piece: Option<TwoPieceTable>,
-    /// Lee and Katz' three parameters.
+    /// Lee and Katz's three parameters.
     pub three_parameter: Option<ThreeParameterTable>,
-    /// One time for every distance.
+    /// Constant time for every distance.
     pub constant: Option<DurationNs>,
     /// Time to change to another surface.
     pub head_switch: Option<DurationNs>,
-    /// Added to a read whenever arm or head moved; may be negative.
+    /// Added to a read whenever the arm or the head moved; may be negative.
     pub read_settle: Option<DurationNs>,
-    /// Added to a write whenever arm or head moved; may be negative.
+    /// Added to a write whenever the arm or the head moved; may be negative.
     pub write_settle: Option<DurationNs>,
 }
 
@@ -270,7 +271,7 @@ pub struct SeekTable {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TwoPieceTable {
-    /// Where the second piece begins.
+    /// Distance at which the second piece begins.
     pub boundary_cylinders: u32,
     /// Constant of the short piece.
     pub short_ns: f64,
@@ -301,19 +302,19 @@ pub struct ThreeParameterTable {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QueueTable {
-    /// Commands the drive holds.
+    /// Most commands that the drive holds.
     pub depth: Option<u32>,
-    /// Which is next.
+    /// Scheduling policy.
     pub policy: Option<Policy>,
-    /// Age that takes precedence; none where left out.
+    /// Age that takes precedence; none by default.
     pub ageing: Option<DurationNs>,
-    /// Share of the open commands that is searched, 0 to 1.
+    /// Share of the open commands that the policy may choose from, 0 to 1.
     pub reordering_strength: Option<f64>,
-    /// Commands behind the one in service whose order is fixed.
+    /// Commands after the one in service whose order is fixed.
     pub committed: Option<f64>,
-    /// A sector that comes past within this time of the end of the seek is taken to be missed.
+    /// A sector that passes within this time of the end of the seek is assumed to be missed.
     pub rotation_margin: Option<DurationNs>,
-    /// Time of positioning that a unit of waiting makes up for, 0 to 1.
+    /// Positioning time that one unit of waiting time makes up for, 0 to 1.
     pub age_weight: Option<f64>,
 }
 
@@ -323,31 +324,31 @@ pub struct QueueTable {
 pub struct BufferTable {
     /// Bytes of the buffer.
     pub size: Option<Bytes>,
-    /// Segments.
+    /// Number of segments.
     pub segments: Option<u32>,
     /// Physical sectors of a segment.
     pub segment_sectors: Option<u32>,
-    /// How far reads are continued.
+    /// How far reads continue.
     pub read_ahead: Option<ReadAhead>,
     /// Most sectors read ahead.
     pub read_ahead_max_sectors: Option<u32>,
     /// Sectors read ahead before another command is served.
     pub read_ahead_min_sectors: Option<u32>,
-    /// Read-ahead goes on after a hit.
+    /// Whether read-ahead continues after a hit.
     pub read_ahead_on_hit: Option<bool>,
-    /// Sectors that pass before the first wanted one are kept.
+    /// Whether sectors that pass before the first wanted one are kept.
     pub keep_passing_sectors: Option<bool>,
-    /// A read whose first sector read-ahead reads now joins it.
+    /// Whether a read joins read-ahead that is just reading its first sector.
     pub read_hits_on_arriving: Option<bool>,
-    /// Reads of written data are hits.
+    /// Whether reads of written data are hits.
     pub read_hits_on_writes: Option<bool>,
     /// When a write is complete.
     pub write_cache: Option<WriteCache>,
-    /// Extents that may be dirty at once.
+    /// Most extents that may be dirty at once.
     pub dirty_extents_max: Option<u32>,
-    /// Physical sectors that may be dirty at once.
+    /// Most physical sectors that may be dirty at once.
     pub dirty_sectors_max: Option<u32>,
-    /// Writes have one segment of their own.
+    /// Whether writes have a segment of their own.
     pub separate_write_segment: Option<bool>,
     /// Share of a read in the buffer before it goes to the host.
     pub read_watermark: Option<f64>,
@@ -359,7 +360,7 @@ pub struct BufferTable {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OverheadsTable {
-    /// The cost of a command that goes to the media, in place of the kinds that follow.
+    /// Cost of a command that goes to the media, in place of the individual kinds below.
     pub command: Option<DurationNs>,
     /// Before a read that hits.
     pub read_hit: Option<AfterTable>,
@@ -375,9 +376,9 @@ pub struct OverheadsTable {
     pub write_completion: Option<DurationNs>,
     /// Before a transfer to the host.
     pub data_preparation: Option<DurationNs>,
-    /// Least time to the end of a write's arm movement.
+    /// Earliest end of a write's arm movement.
     pub minimum_seek_delay: Option<DurationNs>,
-    /// Least time from a read to its track, where the arm need not move.
+    /// Earliest arrival of a read at its track, where the arm need not move.
     pub read_settled_min: Option<AfterTable>,
 }
 
@@ -395,21 +396,21 @@ pub struct AfterTable {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InterfaceTable {
-    /// Which one.
+    /// Kind of interface.
     pub kind: Option<InterfaceKind>,
     /// Its rate: of data, or of a serial line in bits, as sheets state it.
     pub rate: Option<LinkRate>,
-    /// Time of one byte towards the host; 0 for an interface that is never the limit.
+    /// Time of one byte towards the host; 0 for an interface that is never the bottleneck.
     pub read_ns_per_byte: Option<f64>,
     /// Time of one byte towards the drive.
     pub write_ns_per_byte: Option<f64>,
-    /// Commands the host keeps in the drive.
+    /// Most commands that the host keeps in the drive.
     pub host_tags: Option<u32>,
     /// Order of the host's own queue.
     pub host_elevator: Option<Policy>,
-    /// What the drive hangs on where it stands alone; nothing that takes time where left out.
+    /// Host of a drive that is a system of its own; by default one that takes no time.
     pub host: Option<HostProfile>,
-    /// Costs of leaving the bus; the drive stays connected where left out.
+    /// Costs of releasing the bus; by default the drive stays connected.
     pub disconnect: Option<DisconnectTable>,
 }
 
@@ -417,13 +418,13 @@ pub struct InterfaceTable {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DisconnectTable {
-    /// Leaving after a read command.
+    /// Time to release the bus after a read command.
     pub read: AfterTable,
-    /// Leaving after a write's data.
+    /// Time to release the bus after a write's data.
     pub write: DurationNs,
-    /// Taking the bus again, first time.
+    /// Time to reacquire the bus, first time.
     pub first_reselect: DurationNs,
-    /// Taking the bus again, later.
+    /// Time to reacquire the bus, later times.
     pub other_reselect: DurationNs,
     /// A second disconnection within a write.
     pub extra: Option<ExtraDisconnectTable>,
@@ -455,7 +456,7 @@ pub struct SlowTable {
     pub recalibration: Option<RecalibrationTable>,
     /// Background media scan.
     pub scan: Option<ScanTable>,
-    /// Each write is read back a turn later; off where left out.
+    /// Whether each write is read back one turn later; default off.
     pub write_verify: Option<bool>,
 }
 
@@ -473,9 +474,9 @@ pub struct RetriesTable {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecalibrationTable {
-    /// Between two starts.
+    /// Time between two starts.
     pub interval: DurationNs,
-    /// How long.
+    /// Duration.
     pub duration: DurationNs,
 }
 
@@ -493,33 +494,33 @@ pub struct ScanTable {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PowerTable {
-    /// Watts, spinning without work.
+    /// Idle power with the spindle turning, in W.
     pub idle_w: Option<f64>,
-    /// Watts, reading at random places one after the other, or without a pause.
+    /// Power while reading randomly one request after the other, or without a pause, in W.
     pub active_w: Option<f64>,
-    /// Share of the idle power that the electronics take.
+    /// Part of the idle power that the electronics consume, in W.
     pub electronics_w: Option<f64>,
-    /// Share of the idle power that the spindle takes.
+    /// Part of the idle power that the spindle consumes, in W.
     pub spindle_w: Option<f64>,
-    /// More than idle while the arm moves.
+    /// Additional power while the arm moves, in W.
     pub seek_w: Option<f64>,
-    /// More than idle while data pass the heads.
+    /// Additional power while data pass the heads, in W.
     pub transfer_w: Option<f64>,
-    /// With the spindle at rest.
+    /// Power with the spindle at rest, in W.
     pub standby_w: Option<f64>,
-    /// Energy of the drive while the spindle stops.
+    /// Energy of the drive during a spin-down, in J.
     pub spin_down_j: Option<f64>,
-    /// How long that takes.
+    /// Duration of a spin-down.
     pub spin_down: Option<DurationNs>,
-    /// Energy of the drive while the spindle starts.
+    /// Energy of the drive during a spin-up, in J.
     pub spin_up_j: Option<f64>,
-    /// How long that takes.
+    /// Duration of a spin-up.
     pub spin_up: Option<DurationNs>,
-    /// Time without work after which the spindle stops; never where left out.
+    /// Time without work after which the spindle stops; never by default.
     pub idle_timeout: Option<DurationNs>,
-    /// Temperature of the air where the drive sits.
+    /// Temperature of the air around the drive, in °C.
     pub ambient_celsius: Option<f64>,
-    /// How much warmer than the air the case gets, a watt.
+    /// Temperature rise of the case above the air, in K/W.
     pub airflow_k_per_w: Option<f64>,
 }
 
@@ -527,10 +528,10 @@ pub struct PowerTable {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReliabilityTable {
-    /// Mean time between failures.
+    /// Mean time between failures, in hours.
     pub mtbf_h: Option<u64>,
-    /// Annualised failure rate.
+    /// Annualized failure rate, in percent.
     pub afr_percent: Option<f64>,
-    /// Bits read for one unrecoverable error.
+    /// Bits read per unrecoverable error.
     pub bits_per_error: Option<f64>,
 }

@@ -1,24 +1,25 @@
-//! Hosts that drives hang on: what driver, adapter and link take for each command, each figure with its source.
+//! [`HostProfile`]: hosts of drives, with the times that driver, adapter and link take for each command, each figure
+//! with its source.
 //!
-//! Where nothing else is said, figures were fitted to one solid-state drive, an Intel D3-S4610 under fio (4 KiB random requests of one
-//! job at depths 1 to 64, `libaio`, direct), and held against another, a Samsung PM883, on the same host: docs/accuracy.md has
-//! both errors. They are those of one submitting thread; a faster processor takes less, a slower one more. An interval is the
-//! inverse of the rate that the host reached at depth 8 and more.
+//! Unless noted otherwise, figures were fitted to one SSD, an Intel D3-S4610 under fio (4 KiB random requests of one
+//! job at depths 1 to 64, `libaio`, direct), and compared with another, a Samsung PM883, on the same host:
+//! docs/accuracy.md has both errors. They apply to one submitting thread; a faster processor takes less, a slower one
+//! more. An interval is the inverse of the rate that the host reached at depth 8 and more.
 //!
-//! A sheet states a latency as its maker measured it, at a host, so that a drive's latency has that host in it already. The latency
-//! of a host here is what it takes beyond the maker's: for the fitted hosts, what a write at depth 1 took beyond the 37 us of the
-//! drive's sheet; for NVMe nothing, since makers measure under Linux too.
+//! A sheet states a latency as its maker measured it, at a host, so a drive's latency already includes that host. The
+//! latency of a host here is the difference from the maker's: for the fitted hosts, the time of a write at depth 1
+//! minus the 37 us of the drive's sheet; for NVMe nothing, since makers measure under Linux too.
 
 use headstack_sim::adapter::description::{AdapterDescription, Coalescing};
 use headstack_sim::device::DeviceDescription;
 use headstack_sim::drive::description::Policy;
 use serde::{Deserialize, Serialize};
 
-/// A host, by what a drive hangs on there.
+/// A host, by the adapter or bridge to which a drive is attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HostProfile {
-    /// Nothing that takes time.
+    /// No adapter: takes no time.
     Direct,
     /// AHCI at 6 Gb/s, on a small server of 2017 (HP MicroServer Gen10, 1.6 GHz).
     Ahci,
@@ -27,30 +28,30 @@ pub enum HostProfile {
     Ahci3g,
     /// SAS2008: LSI 9211-8i, 9240-8i, IBM M1015, Dell H200 and H310.
     M1015,
-    /// HP Smart Array P420i, each drive a RAID 0 of its own; its cache is an array's.
+    /// HP Smart Array P420i, with each drive as a RAID 0 of its own; its cache belongs to an array.
     P420i,
-    /// The same as a host bus adapter.
+    /// HP Smart Array P420i as a host bus adapter.
     #[serde(rename = "p420i-hba")]
     P420iHba,
-    /// USB 3.0 bridge that takes one command at a time (Bulk-Only Transport).
+    /// USB 3.0 bridge with one command at a time (Bulk-Only Transport).
     UsbBot,
-    /// USB 3.0 bridge that queues (USB Attached SCSI).
+    /// USB 3.0 bridge with queueing (USB Attached SCSI).
     UsbUas,
     /// NVM Express, one queue pair.
     Nvme,
 }
 
-/// What a controller in front of many drives adds: what an array takes of a host.
+/// Overhead of a controller shared by many drives: the part of a host that an array uses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct SharedAdapter {
-    /// Time of its processor for a command to any drive.
+    /// Processor time for a command to any drive.
     pub command_ns: u64,
     /// Times of the host adapter for each request and each drive.
     pub adapter: AdapterDescription,
 }
 
 impl HostProfile {
-    /// Every host.
+    /// All hosts.
     pub const ALL: [HostProfile; 9] = [
         HostProfile::Direct,
         HostProfile::Ahci,
@@ -63,7 +64,7 @@ impl HostProfile {
         HostProfile::Nvme,
     ];
 
-    /// What a drive alone on it meets; `None` where nothing takes time.
+    /// Returns the adapter of a single drive on it; `None` if it takes no time.
     pub fn adapter(self) -> Option<AdapterDescription> {
         let base = AdapterDescription {
             tags: NCQ_TAGS,
@@ -76,8 +77,9 @@ impl HostProfile {
         };
         Some(match self {
             HostProfile::Direct => return None,
-            // 58.9 k reads and 52.1 k writes a second; the drive needs 6.8 us of a link of 6 Gb/s for 4 KiB, so that its own rate
-            // bounds long requests. At depth 2 a write is 17 us faster than alone: the processor does not go to sleep.
+            // 58.9 k reads and 52.1 k writes a second; the drive needs 6.8 us of a link of 6 Gb/s for 4 KiB, so its own
+            // rate limits long requests. At depth 2 a write is 17 us faster than at depth 1: the processor does not go
+            // to sleep.
             HostProfile::Ahci => AdapterDescription {
                 read_interval_ns: 17_000,
                 write_interval_ns: 19_200,
@@ -97,8 +99,8 @@ impl HostProfile {
             HostProfile::M1015 => {
                 AdapterDescription { read_interval_ns: 15_700, write_interval_ns: 17_100, latency_ns: 31_000, ..base }
             }
-            // 69.5 k and 48.0 k (tests of another day: 64.4 k and 45.1 k). Medians at depth 4 are 171 us whatever the drive takes: the
-            // controller saves interrupts.
+            // 69.5 k and 48.0 k (tests of another day: 64.4 k and 45.1 k). Medians at depth 4 are 171 us regardless of
+            // the drive's own time: the controller coalesces interrupts.
             HostProfile::P420i => AdapterDescription {
                 read_interval_ns: 14_900,
                 write_interval_ns: 21_300,
@@ -132,24 +134,24 @@ impl HostProfile {
                 latency_ns: 40_000,
                 ..base
             },
-            // C usual of Linux: half a million requests a second on one core. Its few microseconds for system call and interrupt are in
-            // the sheet's latency: four drives answered sooner at their hosts than their sheets state.
+            // C usual under Linux: half a million IOPS on one core. Its few microseconds for system call and interrupt
+            // are in the sheet's latency: four drives answered sooner at their hosts than their sheets state.
             HostProfile::Nvme => {
                 AdapterDescription { tags: 1023, read_interval_ns: 2_000, write_interval_ns: 2_000, ..base }
             }
         })
     }
 
-    /// The host that an adapter is.
+    /// Returns the host of an adapter.
     pub fn of(adapter: &AdapterDescription) -> Option<HostProfile> {
         HostProfile::ALL.into_iter().find(|host| host.adapter().as_ref() == Some(adapter))
     }
 
-    /// What the drives of an array share of it; links have their own tables.
+    /// Returns the part that the drives of an array share; links have their own tables.
     pub(crate) fn shared(self) -> Option<SharedAdapter> {
         let adapter = self.adapter()?;
         let command_ns = match self {
-            // Ports of a chipset and bridges have nothing in common.
+            // Ports of a chipset and bridges share nothing.
             HostProfile::Direct | HostProfile::Ahci | HostProfile::Ahci3g => 0,
             HostProfile::UsbBot | HostProfile::UsbUas => 0,
             // C 350,000 requests a second (ServeTheHome on the SAS2008).
@@ -161,7 +163,7 @@ impl HostProfile {
         Some(SharedAdapter { command_ns, adapter })
     }
 
-    /// Puts a drive on this host.
+    /// Attaches a drive to this host.
     pub fn carry(self, device: &mut DeviceDescription) {
         device.set_host(self.adapter());
         if let (DeviceDescription::Disk(disk), Some(elevator)) = (device, self.elevator()) {
@@ -169,10 +171,10 @@ impl HostProfile {
         }
     }
 
-    /// The order in which it hands over what the drive does not hold; the drive's usual one where absent.
+    /// Returns the order in which it submits requests that exceed the drive's queue; `None` for the drive's usual one.
     pub(crate) fn elevator(self) -> Option<Policy> {
         match self {
-            // Linux sorts for what cannot queue (mq-deadline).
+            // Linux sorts requests for devices that cannot queue (mq-deadline).
             HostProfile::UsbBot => Some(Policy::CLook),
             HostProfile::Direct
             | HostProfile::Ahci
@@ -186,10 +188,11 @@ impl HostProfile {
     }
 }
 
-/// Native command queueing.
+/// Tags of native command queueing.
 const NCQ_TAGS: u32 = 32;
 
-/// Fitted to the D3-S4610: the 95th percentiles of its reads at depths 1, 2 and 4 are 157, 173 and 175 us, of its writes 161, 181 and
-/// 183 us, a quarter of them at depths 1 and 2 and nearly all at depth 4; at depth 16 the steps are gone.
+/// Fitted to the D3-S4610: the 95th percentiles of its reads at depths 1, 2 and 4 are 157, 173 and 175 us, of its
+/// writes 161, 181 and 183 us, 25 % of them at depths 1 and 2 and nearly all at depth 4; at depth 16 the steps are
+/// gone.
 const P420I_INTERRUPTS: Option<Coalescing> =
     Some(Coalescing { interval_ns: 170_000, completions_max: 8, from_outstanding: 4, one_in: 4 });

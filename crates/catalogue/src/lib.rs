@@ -1,5 +1,5 @@
-//! The catalogue: drives, arrays, scenarios and workloads that ship with headstack, one TOML file each, and what makes
-//! a complete description of the few figures of a data sheet.
+//! The catalogue: drives, arrays, scenarios and workloads that ship with headstack, one TOML file each, and the
+//! derivation of complete descriptions from the few figures of a data sheet. See docs/design/catalogue.md.
 
 #![deny(clippy::wildcard_enum_match_arm)] // A new variant does not compile until every match handles it.
 
@@ -46,45 +46,45 @@ include!(concat!(env!("OUT_DIR"), "/entries.rs"));
 /// A file of the catalogue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The file's name without its ending, such as `cheetah-x15-36lp`.
+    /// The file's name without its extension, such as `cheetah-x15-36lp`.
     pub id: &'static str,
     /// The file's name.
     pub file_name: &'static str,
-    /// Its text.
+    /// Its contents.
     pub text: &'static str,
 }
 
-/// The drives, by id.
+/// Returns the drives, by id.
 pub fn drives() -> &'static [Entry] {
     DRIVES
 }
 
-/// The disk drives among them, by id.
+/// Returns the disk drives, by id.
 pub fn disks() -> impl Iterator<Item = &'static Entry> {
     DRIVES.iter().filter(|entry| !entry.is_ssd())
 }
 
-/// The arrays, by id.
+/// Returns the arrays, by id.
 pub fn arrays() -> &'static [Entry] {
     ARRAYS
 }
 
-/// The volumes of clouds, by id.
+/// Returns the cloud volumes, by id.
 pub fn volumes() -> &'static [Entry] {
     VOLUMES
 }
 
-/// The scenarios, by id.
+/// Returns the scenarios, by id.
 pub fn scenarios() -> &'static [Entry] {
     SCENARIOS
 }
 
-/// The workloads, by id.
+/// Returns the workloads, by id.
 pub fn workloads() -> &'static [Entry] {
     WORKLOADS
 }
 
-/// A hash of all these files and their names, which tells one catalogue from another.
+/// Returns a hash of all these files and their names, which identifies a catalogue.
 pub fn hash() -> String {
     let folders = [
         ("arrays", ARRAYS),
@@ -100,37 +100,37 @@ pub fn hash() -> String {
 }
 
 impl Entry {
-    /// Whether it is the file of a solid-state drive.
+    /// Whether it is the file of an SSD.
     pub fn is_ssd(&self) -> bool {
         self.document("drives").is_ok_and(|document| ssd::is_ssd(&document))
     }
 
-    /// What it is called: of a workload, its access specification; its id where it has no name.
+    /// Returns its name: of a workload, its access specification; its id if it has no name.
     pub fn name(&self) -> String {
         let named = Document::parse(self.file_name, self.text).and_then(|document| document.read());
         let Named { name, specification } = named.unwrap_or(Named { name: None, specification: None });
         specification.or(name).unwrap_or_else(|| self.id.to_owned())
     }
 
-    /// The file, which lies in `folder` of the catalogue.
+    /// Parses the file, which is in `folder` of the catalogue.
     fn document(&self, folder: &str) -> Result<Document, InputError> {
         Document::parse(&format!("catalogue/{folder}/{}", self.file_name), self.text)
     }
 }
 
-/// A drive of either kind, complete.
+/// A complete drive of any kind.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ResolvedDevice {
     /// A disk drive.
     Disk(Box<Resolved>),
     /// A solid-state drive.
     Ssd(Box<ResolvedSsd>),
-    /// A volume of a cloud.
+    /// A cloud volume.
     Volume(Box<ResolvedVolume>),
 }
 
 impl ResolvedDevice {
-    /// Its description.
+    /// Returns its description.
     pub fn description(self) -> DeviceDescription {
         match self {
             ResolvedDevice::Disk(drive) => DeviceDescription::Disk(drive.description),
@@ -140,7 +140,7 @@ impl ResolvedDevice {
     }
 }
 
-/// A drive or an array, complete.
+/// A complete drive or array.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ResolvedSystem {
     /// A drive.
@@ -150,7 +150,7 @@ pub enum ResolvedSystem {
 }
 
 impl ResolvedSystem {
-    /// What a run is pointed at.
+    /// Returns its description.
     pub fn description(self) -> SystemDescription {
         match self {
             ResolvedSystem::Drive(drive) => SystemDescription::Drive(drive.description()),
@@ -159,8 +159,8 @@ impl ResolvedSystem {
     }
 }
 
-/// Completes a drive of the catalogue, named by id or by its exact name, or one from a file of the user's, named by a
-/// path that ends in `.toml`.
+/// Loads and completes a drive of the catalogue, named by id or by its exact name, or one of the user's files, named by
+/// a path that ends in `.toml`.
 ///
 /// # Errors
 /// When there is no such drive or file, or it cannot be completed.
@@ -175,10 +175,10 @@ pub fn load_device(name_or_path: &str) -> Result<ResolvedDevice, InputError> {
     resolve_device(&document)
 }
 
-/// Completes a disk drive, as [`load_device`] does.
+/// Loads and completes a disk drive, as [`load_device`] does.
 ///
 /// # Errors
-/// As of [`load_device`]; also when it is a solid-state drive.
+/// As for [`load_device`]; also when it is an SSD.
 pub fn load_drive(name_or_path: &str) -> Result<Resolved, InputError> {
     match load_device(name_or_path)? {
         ResolvedDevice::Disk(drive) => Ok(*drive),
@@ -197,7 +197,7 @@ fn resolve_device(document: &Document) -> Result<ResolvedDevice, InputError> {
     })
 }
 
-/// Completes an array, named as drives are.
+/// Loads and completes an array, named as drives are.
 ///
 /// # Errors
 /// When there is no such array or file, it cannot be completed, or `changes` do not fit.
@@ -212,10 +212,10 @@ pub fn load_array(name_or_path: &str, changes: &Changes) -> Result<ResolvedArray
     array::resolve(&document, changes)
 }
 
-/// Completes a drive or an array, named by id, by its exact name or by a path that ends in `.toml`.
+/// Loads and completes a drive or an array, named by id, by its exact name or by a path that ends in `.toml`.
 ///
 /// # Errors
-/// As of [`load_drive`] and [`load_array`]; `changes` fit arrays only.
+/// As for [`load_drive`] and [`load_array`]; `changes` fit only arrays.
 pub fn load_system(name_or_path: &str, changes: &Changes) -> Result<ResolvedSystem, InputError> {
     let document = match find(name_or_path, &[("drives", DRIVES), ("arrays", ARRAYS), ("volumes", VOLUMES)])? {
         Some(document) => document,
@@ -230,7 +230,7 @@ pub fn load_system(name_or_path: &str, changes: &Changes) -> Result<ResolvedSyst
     }
 }
 
-/// The file of a path, or the entry with that id or exact name; `None` where the catalogue has none.
+/// Returns the file at a path, or the entry with that id or exact name; `None` if the catalogue has none.
 fn find(name_or_path: &str, folders: &[(&str, &'static [Entry])]) -> Result<Option<Document>, InputError> {
     if name_or_path.ends_with(".toml") {
         return read_document(name_or_path).map(Some);
@@ -250,11 +250,11 @@ fn find(name_or_path: &str, folders: &[(&str, &'static [Entry])]) -> Result<Opti
     Ok(None)
 }
 
-/// By what files are named.
+/// Names of a file.
 #[derive(Deserialize)]
 struct Named {
     name: Option<String>,
-    /// Name of the workload's access specification, if it has one of its own.
+    /// Name of the workload's access specification, if it differs.
     specification: Option<String>,
 }
 
@@ -264,31 +264,31 @@ fn read_document(path: &str) -> Result<Document, InputError> {
     Document::parse(path, &text)
 }
 
-/// Keeps the outputs of a command from replacing a description that it reads.
+/// Protects a description that a command reads from being overwritten by its outputs.
 #[cfg(not(target_family = "wasm"))]
 pub(crate) fn note_input(path: &str) -> Result<(), InputError> {
     headstack_files::note_input(Path::new(path)).map_err(|error| whole(path, &error.message))
 }
 
-/// In a browser there are no outputs.
+/// Does nothing: in a browser there are no outputs.
 #[cfg(target_family = "wasm")]
 #[allow(clippy::unnecessary_wraps)] // As elsewhere.
 pub(crate) fn note_input(_path: &str) -> Result<(), InputError> {
     Ok(())
 }
 
-/// `path` as seen from the folder of a file.
+/// Resolves `path` relative to the folder of a file.
 fn beside(document: &Document, path: &str) -> String {
     let folder = Path::new(document.file()).parent().unwrap_or(Path::new(""));
     folder.join(path).to_string_lossy().into_owned()
 }
 
-/// An error about something that no file states.
+/// Returns an error about something that no file states.
 fn key_error(key: &str, message: String) -> InputError {
     InputError { file: String::new(), line: None, key: key.to_owned(), message }
 }
 
-/// An error about a whole file.
+/// Returns an error about a whole file.
 fn whole(file: &str, message: &str) -> InputError {
     InputError { file: file.to_owned(), line: None, key: String::new(), message: message.to_owned() }
 }
@@ -302,9 +302,9 @@ fn unknown(what: &str, name: &str, catalogues: &[&'static [Entry]]) -> InputErro
     whole("", &message)
 }
 
-/// The three of `names` that share most pairs of letters with `name` (Dice's coefficient): names of drives are made of
-/// parts in any order, which an edit distance does not see. Among equals, those with most letters in their place: short
-/// names have few pairs.
+/// Returns the three of `names` that share most pairs of letters with `name` (Dice's coefficient): names of drives
+/// consist of parts in any order, which an edit distance does not detect. Ties are resolved by the number of letters in
+/// the same place, since short names have few pairs.
 fn closest<'n>(name: &str, names: &[&'n str]) -> Vec<&'n str> {
     let pairs = |text: &str| -> Vec<[char; 2]> {
         let letters: Vec<char> = text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();

@@ -1,7 +1,7 @@
-//! From a drive file to a complete description: what the file leaves out follows from rules.
+//! Completes a drive file ([`resolve`]): missing values follow from rules.
 //!
-//! Each rule states its physics and its source where it stands; what it produced is listed in [`Resolved::derived`],
-//! so that a report can tell a sheet's figure from a deduction.
+//! Each rule documents its physics and its source; its results are listed in [`Resolved::derived`], so that a report
+//! can distinguish a sheet's figure from a deduction.
 
 mod assists;
 mod check;
@@ -26,27 +26,28 @@ pub(crate) use check::source_code as check_source;
 pub use geometry::cylinders_from_density;
 pub use power::spindle_w;
 
-/// A drive, complete, with the file it came from.
+/// A complete drive, with the file it came from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resolved {
-    /// Every number of the model.
+    /// The description, with every number of the model.
     pub description: DriveDescription,
     /// The file as it was read, with its sources and the facts that the model does not use.
     pub file: DriveFile,
-    /// The file with what was solved for its `[stated]` figures.
+    /// The file with the values fitted to its `[stated]` figures.
     pub(crate) solved: DriveFile,
-    /// What the file left out, in the order of derivation.
+    /// Values that the file does not state, in the order of derivation.
     pub derived: Vec<Derived>,
 }
 
 impl Resolved {
-    /// Source of a key of the file as `CODE text`: its own, else that of the table that holds it, else the default.
+    /// Returns the source of a key of the file as `CODE text`: its own, else that of the table that holds it, else the
+    /// default.
     pub fn source(&self, key: &str) -> Option<&str> {
         source_of(&self.file.sources, key)
     }
 }
 
-/// What `sources` says of a key, or of the table that holds it, or by default.
+/// Returns the source of a key, or of the table that holds it, or the default.
 pub(crate) fn source_of<'s>(sources: &'s BTreeMap<String, String>, key: &str) -> Option<&'s str> {
     let mut path = key;
     loop {
@@ -65,7 +66,7 @@ pub struct Derived {
     pub key: String,
     /// The value, as text.
     pub value: String,
-    /// Where it comes from.
+    /// Its rule.
     pub rule: String,
 }
 
@@ -79,10 +80,11 @@ impl Derived {
 /// Completes a drive file.
 ///
 /// # Errors
-/// When the file is not a drive file, contradicts itself, or leaves out what nothing can be derived from; the error names
-/// file, line and key.
+/// When the file is not a drive file, contradicts itself, or lacks values that cannot be derived; the error names file,
+/// line and key.
 ///
-/// What a sheet promises under `[stated]` is solved for first, and the rest follows as if the file stated the solution.
+/// Figures that a sheet promises under `[stated]` are fitted first, and the rest follows as if the file stated the
+/// solution.
 pub fn resolve(document: &Document) -> Result<Resolved, InputError> {
     let file: DriveFile = document.read()?;
     check::file(document, &file)?;
@@ -94,7 +96,8 @@ pub fn resolve(document: &Document) -> Result<Resolved, InputError> {
     Ok(Resolved { description, file, solved: solved.file, derived })
 }
 
-/// The seek curve comes last, over a geometry that has been checked: its mean depends on where the blocks are.
+/// Returns the description and its derived values. The seek curve is last, over a checked geometry: its mean depends on
+/// the place of the blocks.
 fn complete(document: &Document, file: &DriveFile) -> Result<(DriveDescription, Vec<Derived>), InputError> {
     let mut resolver = Resolver { document, file, derived: Vec::new() };
     let interface = resolver.interface()?;
@@ -135,7 +138,7 @@ fn complete(document: &Document, file: &DriveFile) -> Result<(DriveDescription, 
     Ok((description, resolver.derived))
 }
 
-/// The keys that are not stated, beside the one that is told of, as the end of its message: all are heard of at once.
+/// Returns the end of an error message, which lists the other missing keys so that all are reported at once.
 pub(crate) fn also_missing(key: &str, needed: &[(&str, bool)]) -> String {
     let others = needed.iter().filter(|(other, is_stated)| !is_stated && *other != key).map(|(other, _)| *other);
     match others.collect::<Vec<_>>() {
@@ -155,7 +158,7 @@ impl Resolver<'_> {
         Err(self.document.error(key, format!("this key is missing; {why}{}", self.also_missing(key))))
     }
 
-    /// What every file has to state and this one does not, beside `key`.
+    /// Returns the required keys, other than `key`, that this file does not state.
     fn also_missing(&self, key: &str) -> String {
         let DriveFile { capacity, geometry, spindle, seek, buffer, interface, .. } = self.file;
         let has_curve = mechanics::explicit_curve(seek).is_some();
@@ -174,7 +177,7 @@ impl Resolver<'_> {
         )
     }
 
-    /// The value the file gives, else the one that `make` derives, which is recorded with its rule.
+    /// Returns the value in the file, else the one that `make` derives, which is recorded with its rule.
     fn given_or<T: Serialize>(
         &mut self,
         given: Option<T>,
@@ -203,13 +206,13 @@ impl Resolver<'_> {
         }
     }
 
-    /// A quantity that has changed over the years.
+    /// Interpolates a quantity that has changed over the years.
     fn by_year(&self, table: &[(f64, f64)]) -> Result<f64, InputError> {
         Ok(constants::interpolate(table, f64::from(self.year()?)))
     }
 }
 
-/// Nanoseconds of a duration that [`check::file`] has found not negative.
+/// Returns the nanoseconds of a duration that [`check::file`] has found not negative.
 fn ns(duration: DurationNs) -> u64 {
     u64::try_from(duration.0).expect("durations were checked")
 }

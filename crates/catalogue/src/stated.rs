@@ -1,4 +1,4 @@
-//! What data sheets promise, as the files of drives state it under `[stated]`: disks and solid-state drives alike.
+//! [`StatedRate`]: rates that data sheets promise, as the files of disks and SSDs state them under `[stated]`.
 
 use headstack_workload::quantity::Bytes;
 use serde::{Deserialize, Serialize};
@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StatedRate {
-    /// Requests a second.
+    /// Rate, in IOPS.
     pub iops: f64,
-    /// Requests outstanding; where left out, what the kind of drive is measured at.
+    /// Queue depth; by default that at which the kind of drive is usually measured.
     pub depth: Option<u32>,
-    /// Bytes of a request; 4 KiB where left out.
+    /// Bytes of a request; default 4 KiB.
     pub size: Option<Bytes>,
 }
 
 impl StatedRate {
-    /// Bytes of a request.
+    /// Returns the bytes of a request.
     pub fn bytes(&self) -> u64 {
         self.size.map_or(4096, |size| size.0)
     }

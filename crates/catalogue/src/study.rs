@@ -1,4 +1,5 @@
-//! Studies: what a `study.toml` says, read with the line of whatever is wrong. Carrying it out is not done here.
+//! [`Study`]: parses a `study.toml`, with the line of each error. Studies are run elsewhere. See
+//! docs/design/studies.md.
 
 use std::collections::BTreeMap;
 
@@ -12,47 +13,47 @@ use serde_json::Value;
 pub struct Study {
     /// A heading.
     pub title: String,
-    /// What is asked.
+    /// The question.
     pub question: String,
-    /// Where published figures come from.
+    /// Sources of published figures.
     #[serde(default)]
     pub sources: Vec<String>,
-    /// What came out, in some sentences.
+    /// The results, in some sentences.
     #[serde(default)]
     pub summary: String,
     /// The runs.
     pub grids: Vec<Grid>,
-    /// Tables of figures that belong to the runs of a grid.
+    /// Tables of published figures for the runs of a grid.
     #[serde(default)]
     pub published: Vec<Published>,
     /// Tables that are derived from others.
     #[serde(default)]
     pub tables: Vec<DerivedTable>,
-    /// What was chosen with published figures in view.
+    /// Values that were fitted to published figures.
     #[serde(default)]
     pub chosen: Vec<Chosen>,
-    /// What the documents leave open, and this study chose without a figure in view.
+    /// Values that the documents leave open, and that this study chose without fitting.
     #[serde(default)]
     pub open: Vec<Open>,
-    /// Where tolerances come from, by tolerance: `15%`.
+    /// Sources of tolerances, by tolerance: `15%`.
     #[serde(default)]
     pub tolerances: BTreeMap<String, String>,
-    /// What was published.
+    /// Published claims.
     #[serde(default)]
     pub claims: Vec<Claim>,
-    /// What is drawn.
+    /// Charts.
     #[serde(default)]
     pub pictures: Vec<Picture>,
 }
 
-/// How the rows of a grid come about.
+/// How the rows of a grid are produced.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GridKind {
     /// Runs of systems under workloads.
     #[default]
     Run,
-    /// Replays of requests that were recorded on one system.
+    /// Replays of a trace that was recorded on one system.
     Replay,
     /// Predictions from the low-level tests of systems.
     Predict,
@@ -64,12 +65,12 @@ pub enum GridKind {
 pub struct Grid {
     /// Name of the table.
     pub name: String,
-    /// How its rows come about.
+    /// How its rows are produced.
     #[serde(default)]
     pub kind: GridKind,
     /// Systems of the catalogue, parts of them, or files.
     pub systems: Vec<String>,
-    /// Workloads and scenarios, likewise; none where the settings say what is asked.
+    /// Workloads and scenarios, likewise; empty if the settings define the load.
     #[serde(default)]
     pub workloads: Vec<String>,
     /// Options with a value, or a list of values that are swept.
@@ -77,7 +78,7 @@ pub struct Grid {
     pub settings: BTreeMap<String, Value>,
     /// The trace to replay; for replays only.
     pub record: Option<Record>,
-    /// Response times at which the throughput of each curve is wanted.
+    /// Latencies at which the throughput of each curve is reported.
     #[serde(default)]
     pub within: Vec<String>,
     /// Further tables.
@@ -85,7 +86,7 @@ pub struct Grid {
     pub keep: Vec<Keep>,
 }
 
-/// A table of a grid beside that of its runs.
+/// A table of a grid in addition to that of its runs.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Keep {
@@ -93,11 +94,11 @@ pub enum Keep {
     Intervals,
     /// The streams of scenarios.
     Streams,
-    /// What streams count of their own.
+    /// Values specific to streams.
     Facts,
-    /// Percentiles of response times.
+    /// Percentiles of latencies.
     Percentiles,
-    /// How busy each component is.
+    /// Utilization of each component.
     Components,
 }
 
@@ -105,9 +106,9 @@ pub enum Keep {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
-    /// On which they are recorded.
+    /// The system on which they are recorded.
     pub system: String,
-    /// What it is put under.
+    /// The load on it.
     #[serde(default)]
     pub workloads: Vec<String>,
     /// Options of runs.
@@ -115,15 +116,15 @@ pub struct Record {
     pub settings: BTreeMap<String, Value>,
 }
 
-/// A published table, each row of which is held against a run.
+/// A published table, each row of which is compared with a run.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
-    /// In the folder of the study.
+    /// File in the folder of the study.
     pub file: String,
-    /// Whose runs they are.
+    /// Grid of the runs.
     pub grid: String,
-    /// The columns that tell which run, of the same name in both.
+    /// Columns that identify the run, with the same name in both.
     pub by: Vec<String>,
 }
 
@@ -133,57 +134,57 @@ pub struct Published {
 pub struct DerivedTable {
     /// Name of the table.
     pub name: String,
-    /// A heading, where it is to be shown.
+    /// A heading, if it is to be displayed.
     pub title: Option<String>,
     /// The query.
     pub sql: String,
 }
 
-/// A choice of this study that was made with published figures in view. Values of descriptions and constants say so
-/// themselves: where they are from names the claims (`S0.99`).
+/// A choice of this study that was fitted to published figures. Values of descriptions and constants are marked
+/// themselves: their source names the claims (`S0.99`).
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Chosen {
-    /// What, with its value.
+    /// The choice, with its value.
     pub what: String,
-    /// Claims whose figures it was chosen for, or with these in view.
+    /// Claims to whose figures it was fitted.
     pub on: Vec<String>,
-    /// Systems whose runs it is in; all of them where none is named.
+    /// Systems whose runs it affects; all if none is named.
     #[serde(default)]
     pub systems: Vec<String>,
 }
 
-/// A choice that the documents leave open: which drive stands in for one that is not named, how long a client thinks.
+/// A choice that the documents leave open: the drive that replaces an unnamed one, a client's think time.
 ///
-/// Runs are carried out once more with each of the others in its place, to see what hangs on it.
+/// The runs are repeated with each of the alternatives, to see what depends on it.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Open {
-    /// What is chosen, with the value.
+    /// The choice, with its value.
     pub what: String,
-    /// The grids that are carried out again.
+    /// The grids that are run again.
     pub grids: Vec<String>,
-    /// What may as well be so.
+    /// Alternatives.
     pub others: Vec<Other>,
-    /// Claims that it may be of importance to.
+    /// Claims that it may affect.
     pub on: Vec<String>,
 }
 
-/// What may as well stand in the place of a choice.
+/// An alternative to a choice.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Other {
-    /// In words.
+    /// The alternative in words.
     pub what: String,
-    /// Names of systems, workloads and drives as they were chosen, with those that take their place.
+    /// Chosen names of systems, workloads and drives, with those that replace them.
     #[serde(default)]
     pub names: BTreeMap<String, String>,
-    /// Settings that are added to the grids', or take their place.
+    /// Settings that are added to the grids', or replace them.
     #[serde(default)]
     pub settings: BTreeMap<String, Value>,
 }
 
-/// Something published, and what is expected of it.
+/// A published claim, and what is expected of it.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
@@ -191,36 +192,36 @@ pub struct Claim {
     pub id: String,
     /// The claim in words.
     pub says: String,
-    /// A query for published figures beside those found.
+    /// A query that returns published figures and results.
     pub sql: Option<String>,
-    /// How far each may be apart: `5%`, or an amount with its unit.
+    /// Tolerance of each: `5%`, or an amount with its unit.
     pub tolerance: Option<String>,
-    /// Where the tolerance comes from, where it is not as other claims' of the study.
+    /// Source of the tolerance, if it differs from the study's other claims.
     pub because: Option<String>,
-    /// How far they may be apart on average.
+    /// Tolerance of their mean.
     pub mean: Option<String>,
-    /// Which input of ours states it, where results of runs only repeat that.
+    /// Input of ours that states it, if results of runs only repeat that.
     pub configured: Option<String>,
-    /// Why what was published cannot be right.
+    /// Why the published figure cannot be right.
     pub contradicted: Option<String>,
-    /// What is missing to reproduce it, or by how much it is missed and why.
+    /// Reason why it is not reproduced: missing information, or by how much it is missed and why.
     pub missing: Option<String>,
     /// A remark.
     #[serde(default)]
     pub note: String,
 }
 
-/// How a picture is drawn.
+/// Kind of a chart.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PictureKind {
-    /// Figures over another.
+    /// Lines over another quantity.
     Lines,
-    /// Figures side by side.
+    /// Bars next to each other.
     Bars,
-    /// Figures over two things that come in steps.
+    /// Values over two discrete quantities.
     Grid,
-    /// How much there is at each place.
+    /// Heat map.
     Heat,
     /// Rows of figures and words.
     Table,
@@ -234,14 +235,14 @@ pub struct Picture {
     pub name: String,
     /// A heading.
     pub title: String,
-    /// How it is drawn.
+    /// Kind of chart.
     pub kind: PictureKind,
     /// The query.
     pub sql: String,
-    /// What the horizontal axis shows, with its unit.
+    /// Quantity of the horizontal axis, with its unit.
     #[serde(default)]
     pub x_label: String,
-    /// What the vertical axis shows, with its unit.
+    /// Quantity of the vertical axis, with its unit.
     #[serde(default)]
     pub y_label: String,
     /// Logarithmic axes: `x`, `y` or `xy`.
@@ -250,10 +251,10 @@ pub struct Picture {
     /// Unit of the values of grids and heat maps.
     #[serde(default)]
     pub unit: String,
-    /// Coloured from a middle at 0.
+    /// Whether colours diverge from 0.
     #[serde(default)]
     pub signed: bool,
-    /// The horizontal axis runs over percentiles in nines.
+    /// Whether the horizontal axis shows percentiles in nines.
     #[serde(default)]
     pub percentiles: bool,
     /// A remark.
@@ -261,21 +262,22 @@ pub struct Picture {
     pub note: String,
 }
 
-/// An inverse study: which settings of what a document leaves unsaid give all of its figures at once?
+/// An inverse study: it searches for settings of undocumented values that reproduce all of a document's figures at
+/// once.
 ///
 /// It is a study with blanks: in systems, workloads, settings and queries, and in files of its folder that these name,
-/// `{name}` stands for the value of an unknown.
+/// `{name}` is replaced by the value of an unknown.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fit {
     /// A heading.
     pub title: String,
-    /// What is asked.
+    /// The question.
     pub question: String,
-    /// What came out, in some sentences.
+    /// The results, in some sentences.
     #[serde(default)]
     pub summary: String,
-    /// What is not told.
+    /// Undocumented values.
     pub unknowns: Vec<Unknown>,
     /// The runs, with blanks.
     pub grids: Vec<Grid>,
@@ -284,42 +286,42 @@ pub struct Fit {
     pub tables: Vec<DerivedTable>,
     /// A query for the figures: `figure`, `found`, and `published` or `low` and `high`.
     pub sql: String,
-    /// How far each may be apart: `5%`, or an amount with its unit.
+    /// Tolerance of each: `5%`, or an amount with its unit.
     pub tolerance: String,
-    /// Figures that settings are not chosen by.
+    /// Figures that are held out from fitting.
     pub held_out: Vec<String>,
 }
 
-/// Something that a document leaves unsaid, and what it may be.
+/// An undocumented value, and its possible range.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Unknown {
-    /// Its blank.
+    /// Name of its blank.
     pub name: String,
-    /// What it is.
+    /// Its meaning.
     pub what: String,
-    /// Why it may be that: a source, or what was usual.
+    /// Why it may have these values: a source, or what was usual.
     pub why: String,
-    /// Values of which each is as likely.
+    /// Equally likely values.
     #[serde(default)]
     pub values: Vec<String>,
-    /// The lowest value, where all between two are as likely.
+    /// The lowest value, if all between two are equally likely.
     pub low: Option<f64>,
-    /// The highest.
+    /// The highest value.
     pub high: Option<f64>,
-    /// All orders of magnitude between the two are as likely.
+    /// Whether all orders of magnitude between the two are equally likely.
     #[serde(default)]
     pub log: bool,
-    /// Whole numbers alone.
+    /// Whether only whole numbers are allowed.
     #[serde(default)]
     pub whole: bool,
-    /// What follows the number in its blank: `ms`, `%`.
+    /// Unit after the number in its blank: `ms`, `%`.
     #[serde(default)]
     pub unit: String,
 }
 
 impl Fit {
-    /// Reads the `text` of an inverse study, as `Study::from_toml` does.
+    /// Parses the `text` of an inverse study, as `Study::from_toml` does.
     ///
     /// # Errors
     /// When it is not TOML, or a key is unknown, missing or of the wrong type.
@@ -330,7 +332,8 @@ impl Fit {
 }
 
 impl Study {
-    /// Reads the `text` of a study that came from `file`; also the line of each key, by its path (`claims[3].id`).
+    /// Parses the `text` of a study that came from `file`; returns also the line of each key, by its path
+    /// (`claims[3].id`).
     ///
     /// # Errors
     /// When it is not TOML, or a key is unknown, missing or of the wrong type.
@@ -354,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_line() {
+    fn errors_name_their_line() {
         let error = Study::from_toml("s.toml", &format!("{HEAD}setings = {{ depth = 1 }}\n")).unwrap_err().to_string();
         assert!(error.starts_with("s.toml:7: grids[0].setings: unknown key; did you mean `settings`?"), "{error}");
         let error = Study::from_toml("s.toml", &format!("{HEAD}kind = \"replays\"\n")).unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! What a description that was learnt from a device says of how it was: carried, not used by the model.
+//! [`TwinTable`]: provenance of a calibrated model (twin): carried, not used by the model.
 
 use std::collections::BTreeMap;
 
@@ -9,35 +9,35 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TwinTable {
-    /// What was measured.
+    /// The measured device.
     pub of: String,
-    /// What kind of device it was taken to be: intervals are learnt from others of its class.
+    /// Class of the device: intervals are learned from others of its class.
     pub class: TwinClass,
-    /// When.
+    /// Date of the measurement.
     pub made: Option<String>,
-    /// By which version of the software.
+    /// Version of the software.
     pub version: Option<String>,
-    /// What its random choices began with.
+    /// Seed of its random choices.
     pub seed: Option<u64>,
-    /// Requests that it took.
+    /// Number of requests.
     pub requests: Option<u64>,
-    /// Time of the device that it took.
+    /// Measurement time on the device.
     pub device_time: Option<DurationNs>,
     /// Whether it wrote.
     pub wrote: Option<bool>,
-    /// The probes that were carried out.
+    /// Probes that were run.
     pub probes: Option<Vec<String>>,
-    /// The file beside this one with other descriptions that what was measured does not tell from this.
+    /// The file in the same folder with other descriptions that fit the measurements as well.
     pub sample: Option<String>,
-    /// Key path to how sure its value is.
+    /// Key path to the confidence of its value.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub values: BTreeMap<String, TwinValue>,
-    /// Kind of request to how far the description is off what was measured.
+    /// Kind of request to the error of the description.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub residuals: BTreeMap<String, TwinResidual>,
 }
 
-/// Kinds of devices.
+/// Classes of devices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TwinClass {
@@ -52,28 +52,28 @@ pub enum TwinClass {
     Volume,
 }
 
-/// How sure a value is, and how it was found.
+/// Confidence of a value, and its derivation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TwinValue {
-    /// Where it lies at least, with its unit.
+    /// Lower bound, with its unit.
     pub low: Option<String>,
-    /// Where it lies at most.
+    /// Upper bound.
     pub high: Option<String>,
-    /// From what.
+    /// How it was derived.
     pub how: String,
 }
 
-/// The natural logarithm of what was measured over what the description says.
+/// Errors as natural logarithms of the ratio of measured to modelled values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TwinResidual {
-    /// Error of the mean response time.
+    /// Error of the mean latency.
     pub mean: f64,
     /// Error of the median.
     pub p50: f64,
     /// Error of the 99th percentile.
     pub p99: f64,
-    /// Requests that it was learnt from.
+    /// Number of requests that it was learned from.
     pub requests: u64,
 }

@@ -1,4 +1,4 @@
-//! The arrays of the catalogue: complete, sourced, and what they are known to be.
+//! The arrays of the catalogue are complete, sourced, and have their known properties.
 
 use headstack_catalogue::array::standards::LinkStandard;
 use headstack_catalogue::{
@@ -53,7 +53,7 @@ fn descriptions_pass_through_json() {
 }
 
 #[test]
-fn compaqs_chain_has_as_many_drives_as_asked_for() {
+fn compaqs_chain_has_the_requested_number_of_drives() {
     for count in 1..=15 {
         let changes = Changes { drives: Some(count), ..Changes::default() };
         let description = load_array("compaq-wide-ultra", &changes).unwrap().description;
@@ -83,7 +83,7 @@ fn a_level_is_changed_with_what_it_alone_knows() {
     let mirrored = changed("demartek-512n-raid5-24", &[("level", "raid10")]).unwrap();
     assert_eq!((mirrored.groups[0].level, mirrored.groups[0].name.as_str()), (Level::Raid10, "raid10"));
     assert_eq!(mirrored.capacity_bytes(), array("demartek-512n-raid10-24").description.capacity_bytes());
-    // LUNs name groups that are called by the level of the file.
+    // LUNs name groups by the level of the file.
     let several = changed("demartek-512n-raid5-20-log-raid10-4", &[("level", "raid6")]).unwrap();
     assert_eq!(several.groups.iter().map(|group| group.level).collect::<Vec<_>>(), [Level::Raid6, Level::Raid6]);
     for (asked, expected) in [
@@ -97,14 +97,14 @@ fn a_level_is_changed_with_what_it_alone_knows() {
     ] {
         assert!(changed("md-raid5-8x2tb", asked).unwrap_err().starts_with(expected));
     }
-    // What a virtual array does not know is told.
+    // Keys that a virtual array does not have are reported.
     let refused = changed("va-7100", &[("level", "raid6")]).unwrap_err();
     assert!(refused.starts_with("level: a pool places its blocks by rules of its own; only raid10"), "{refused}");
     assert!(changed("va-7100", &[("level", "raid10")]).is_ok());
 }
 
 #[test]
-fn as_few_drives_as_export_what_is_asked_for() {
+fn the_fewest_drives_that_export_the_requested_capacity_are_used() {
     for (level, usable, drives) in [
         ("raid6", "9TB", 12),
         ("raid10", "9TB", 20),
@@ -151,7 +151,7 @@ fn a_loop_carries_the_peaks_of_the_va_7100() {
     let mb_per_s = |bytes: f64, own_ns: u64| bytes / (bytes * front.ns_per_byte + own_ns as f64) * 1000.0;
     assert!((mb_per_s(131_072.0, front.command_ns + front.read_ns) - 93.1).abs() < 0.1);
     assert!((mb_per_s(131_072.0, front.command_ns + front.write_ns) - 92.7).abs() < 0.1);
-    // 12,400 reads of 1 KiB a second, which the controller bounds.
+    // 12,400 reads of 1 KiB a second, the limit of the controller.
     assert!(mb_per_s(1024.0, front.command_ns + front.read_ns) / 1024e-6 > 12_400.0);
 }
 
@@ -216,7 +216,7 @@ fn values(of: &[(&str, &str)]) -> Vec<(String, String)> {
     of.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect()
 }
 
-/// Drives, number, level and keys replaced: as a point of a sweep, and as the file that is written of it.
+/// Drives, number, level and keys replaced: as a point of a sweep, and as the file written from it.
 #[test]
 fn a_file_that_is_drafted_describes_what_its_point_does() {
     let changes: [&[(&str, &str)]; 5] = [
@@ -238,7 +238,7 @@ fn a_file_that_is_drafted_describes_what_its_point_does() {
     }
 }
 
-/// A controller that switches the caches of its disks off says nothing of the solid-state drives that replace them.
+/// A controller that switches the caches of its disks off says nothing about the SSDs that replace them.
 #[test]
 fn what_only_disks_know_goes_with_them() {
     let drafter = Drafter::new(Blueprint::of_system("server-12-raid6-cache", &[]).expect("it is there")).expect("TOML");

@@ -1,4 +1,4 @@
-//! What systems tell of what happens in them adds up to what their results say.
+//! The event logs of systems add up to their results.
 
 use std::collections::HashMap;
 
@@ -70,7 +70,7 @@ fn counter(result: &RunResult, name: &str) -> u64 {
     result.counters.iter().find(|counter| counter.name == name).expect("results count it").value
 }
 
-/// Of each request that was answered: when it came, when the system began with it, and when it was answered.
+/// Returns for each answered request: its arrival, the beginning of its service, and its answer.
 fn answered(told: &Chronicle) -> Vec<(u64, u64, u64)> {
     let mut arrivals = HashMap::new();
     let mut answered = Vec::new();
@@ -128,20 +128,21 @@ fn an_access_is_seek_rotation_and_transfer_and_fits_its_service_time() {
             assert!(start_ns + seek_ns + rotation_ns < end_ns, "what is left is the transfer");
             assert!(from_cylinder != cylinder || seek_ns < 2_000_000, "who stays on a cylinder does not seek");
             let Some(&(started_ns, done_ns)) = completed.get(&id) else { continue };
-            // Beside the access a service is the firmware's overheads and the bus alone: less than a millisecond here.
+            // Without an access a service consists only of the firmware's overheads and the bus: less than a
+            // millisecond here.
             assert_eq!(started_ns, at_ns);
             assert!(end_ns <= done_ns && done_ns - started_ns < end_ns - start_ns + 1_000_000);
             (seek_ns_sum, free_ns, head) = (seek_ns_sum + seek_ns, end_ns, cylinder);
         }
         assert!(head > 0);
-        // The drive has begun with one more when the last is answered.
+        // The drive has begun one more when the last is answered.
         let of_result = counter(&result, "seek_ns");
         assert!(seek_ns_sum <= of_result && of_result - seek_ns_sum < 20_000_000, "{seek_ns_sum} {of_result}");
     }
 }
 
 #[test]
-fn who_waits_for_the_arm_is_passed_over_by_no_policy_that_is_fair() {
+fn fair_policies_starve_no_command() {
     let passed = |policy| {
         let (_, told) = watched(disk(policy), &Load { size: "8KiB", read_percent: 100, depth: 64, requests: 500 });
         let mut waiting = Vec::new();
@@ -165,7 +166,7 @@ fn who_waits_for_the_arm_is_passed_over_by_no_policy_that_is_fair() {
     assert!(passed(Policy::Sptf) > 50);
 }
 
-/// Of each request of the host's: the kinds and purposes of the commands that it became, in order of their issue.
+/// Returns for each host request: the kinds and purposes of the commands that it became, in order of issue.
 fn commands(told: &Chronicle) -> HashMap<u32, Vec<(&'static str, Purpose)>> {
     let mut commands: HashMap<u32, Vec<_>> = HashMap::new();
     for event in &told.events {

@@ -1,4 +1,4 @@
-//! The complete form reads back exactly, whatever the description.
+//! The complete form of any description reads back exactly.
 
 use std::collections::BTreeMap;
 
@@ -101,7 +101,7 @@ fn media_cache() -> impl Strategy<Value = MediaCache> {
     )
 }
 
-/// A catalogue drive with everything replaced that the derivation never produces.
+/// Generates a catalogue drive with all parts replaced that the derivation never produces.
 fn description() -> impl Strategy<Value = DriveDescription> {
     let places = (
         prop::sample::select(BlockOrder::ALL.to_vec()),

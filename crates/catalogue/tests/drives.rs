@@ -1,4 +1,4 @@
-//! Every disk drive of the catalogue, whatever is in the folder.
+//! Tests of every disk drive of the catalogue.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ fn sectors_by_cylinder(geometry: &Geometry) -> Vec<u64> {
     sectors
 }
 
-/// Mean seek over the whole drive, and over the outer cylinders that hold half of it, in ns.
+/// Returns the mean seek over the whole drive, and over the outer cylinders that hold half of it, in ns.
 fn mean_seeks(mechanics: &Mechanics, geometry: &Geometry) -> (f64, f64) {
     let table: Vec<u32> =
         (0..geometry.cylinders).map(|distance| seek_ns(&mechanics.seek, distance, geometry.cylinders)).collect();
@@ -47,7 +47,7 @@ fn mean_seeks(mechanics: &Mechanics, geometry: &Geometry) -> (f64, f64) {
     (mean_seek_ns(&table, &sectors), mean_seek_ns(&table, &outer))
 }
 
-/// Every key that holds a value, `[sources]` apart.
+/// Collects every key that holds a value, except `[sources]`.
 fn keys(table: &toml::Table, parent: &str, found: &mut Vec<String>) {
     for (key, value) in table.iter().filter(|(key, _)| !parent.is_empty() || *key != "sources") {
         let path = if parent.is_empty() { key.clone() } else { format!("{parent}.{key}") };
@@ -122,14 +122,14 @@ fn derived_curves_meet_the_sheet_and_shorten_as_measured_ones_do() {
         let (file, description) = (&resolved.file, &resolved.description);
         let (all, half) = mean_seeks(&description.mechanics, &description.geometry);
         let Some(average) = file.seek.read_average else {
-            // Solved for what the sheet promises of random reads.
+            // Fitted to the sheet's random reads.
             assert!(file.stated.random_read.is_some(), "{id}");
             return;
         };
         let average = average.0 as f64;
         assert!((all / average - 1.0).abs() < 0.02, "{id}: mean seek {all} ns, the sheet says {average}");
-        // The curves extracted from drives give 0.70 to 0.77; the catalogue holds one drive without zones. A square root gives
-        // 0.71 without zones, and 0.5 is what an arm that coasts all the way would.
+        // The curves extracted from drives yield 0.70 to 0.77; the catalogue holds one drive without zones. A square
+        // root yields 0.71 without zones, and an arm that coasts all the way 0.5.
         let ratio = half / all;
         let accelerated = description.mechanics.rpm < 9000.0 && file.year >= Some(constants::ACCELERATED_SINCE);
         let least = if accelerated { 0.55 } else { 0.69 };
@@ -284,7 +284,7 @@ fn measured_drives_keep_their_curves() {
         assert!(matches!(curve, SeekCurve::Points(_)), "{id}");
     }
     let curve = load_drive("hp-c2247a").unwrap().description.mechanics.seek;
-    // 3.81 + 0.33 sqrt(d) ms, 7.75 + 0.0059 d ms, and the tenth of the tabulated times.
+    // 3.81 + 0.33 sqrt(d) ms, 7.75 + 0.0059 d ms, and the tenth tabulated time.
     let at = |distance| seek_ns(&curve, distance, 2051);
     assert_eq!([at(10), at(100), at(1000)], [4_990_000, 7_110_000, 13_650_000]);
 }

@@ -1,4 +1,4 @@
-//! Bad drive files: one line each that names file, line, key and what is allowed.
+//! Errors of invalid drive files: one line each that names file, line, key and the allowed values.
 
 use headstack_catalogue::resolve;
 use headstack_workload::Document;
@@ -62,7 +62,8 @@ fn error(text: &str) -> String {
     }
 }
 
-/// Replaces `from` in `text`, which must hold it, and expects an error that starts with `place` and holds `words`.
+/// Replaces `from` in `text`, which must contain it, and expects an error that starts with `place` and contains
+/// `words`.
 #[track_caller]
 fn refused(text: &str, from: &str, to: &str, place: &str, words: &str) {
     assert!(text.contains(from), "{from}");

@@ -1,4 +1,4 @@
-//! Arrays with solid-state drives in them: as members, and as the cache of others.
+//! Arrays with SSDs: as members, and as the cache of others.
 
 use headstack_catalogue::{Changes, array, arrays, load_array};
 use headstack_result::RunResult;
@@ -54,7 +54,7 @@ fn a_cache_of_flash_serves_a_hot_set_faster() {
         let mut without = description(plain);
         without.controller.cache = None;
         let disks = pace(without, 0);
-        // Three times each block.
+        // Each block three times.
         let cached = pace(description(&format!("{plain}-nvme-cache")), 400_000);
         println!("{plain:20} {disks:10.0} a second, {cached:10.0} with its cache of flash");
         assert!(cached > 2.0 * disks, "{plain}: {disks} a second, {cached} with a cache of flash");
@@ -98,7 +98,7 @@ fn refused(from: &str, to: &str, place: &str, words: &str) {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_in_one_line() {
+fn ranges_that_do_not_fit_are_refused_in_one_line() {
     array::resolve(&Document::parse("good.toml", ARRAY).unwrap(), &Changes::default()).unwrap();
     let depth = "queue_depth = 8";
     refused(depth, "policy = \"fcfs\"", "bad.toml:9: drives[1].policy: only disks", "solid-state");

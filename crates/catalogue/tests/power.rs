@@ -1,4 +1,4 @@
-//! What the drives of the catalogue take, against their sheets and what was measured.
+//! Compares the power of the catalogue's drives with their sheets and measurements.
 
 use headstack_catalogue::constants::Spindle;
 use headstack_catalogue::resolve::spindle_w;
@@ -86,8 +86,8 @@ fn drives_take_what_their_sheets_say() {
 #[test]
 fn constants_are_the_medians_of_the_sheets() {
     let (mut electronics, mut active_over_idle) = (Vec::new(), Vec::new());
-    // A file of one of two actuators has half of the drive's power; the Advanced Write Cache is a drive that is there
-    // already.
+    // A file of one of two actuators has half of the drive's power; the Advanced Write Cache variants are the same
+    // drives.
     let counts = |id: &str| !id.starts_with("exos-2x") && id != "ultrastar-hs760-20tb" && !id.ends_with("-awc");
     for entry in disks().filter(|entry| counts(entry.id)) {
         let resolved = load_drive(entry.id).unwrap();

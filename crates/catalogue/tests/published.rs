@@ -1,6 +1,6 @@
-//! Published measurements of real drives, held against the catalogue's descriptions as they stand.
+//! Compares published measurements of real drives with the unmodified descriptions of the catalogue.
 //!
-//! Run with `--nocapture` for the tables: signed errors cell by cell, so that the worst is seen as plainly as the mean.
+//! Run with `--nocapture` for the tables: signed errors cell by cell, so that the worst is as visible as the mean.
 
 use headstack_catalogue::{disks, load_drive, workloads};
 use headstack_result::score;
@@ -58,8 +58,8 @@ fn replayed_traces_of_five_real_drives_come_out_at_least_as_well_as_in_disksim()
     assert!(relative <= 0.03);
 }
 
-/// The sustained rate of a zone by IBM's formula: the sectors of a track in the time of a turn and of the change to the
-/// next track, which its skew covers.
+/// Returns the sustained rate of a zone by IBM's formula: the sectors of a track in the time of a turn and of the
+/// change to the next track, which its skew covers.
 fn sustained_bytes_per_s(drive: &DriveDescription) -> f64 {
     let geometry = &drive.geometry;
     let (zone, heads) = (&geometry.zones[0], f64::from(geometry.heads));
@@ -80,7 +80,7 @@ fn every_drive_streams_reads_at_its_sustained_rate() {
             continue;
         }
         let zone_bytes = zone_blocks(&drive.geometry, 0) * u64::from(drive.geometry.physical_sector_bytes);
-        // Two at once: the fastest disks pass 64 KiB sooner than a command comes and its data go over SATA.
+        // Two at once: the fastest disks pass 64 KiB sooner than a command arrives and its data cross SATA.
         let mut streaming = workload("sequential-read-64k", 2);
         streaming.run_length = RunLength::Requests((zone_bytes / 65536).clamp(500, 8000) - 200);
         streaming.warm_up.requests = 100;

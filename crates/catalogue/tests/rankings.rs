@@ -1,6 +1,7 @@
-//! Whether the simulator ranks pairs of drives as published figures do: what somebody who has to choose asks first.
+//! Tests whether the simulator ranks pairs of drives as published figures do, the first question of anyone who has to
+//! choose.
 //!
-//! A pair counts where its published figures differ by more than 3 %. Figures of general knowledge do not count. Run with
+//! A pair counts if its published figures differ by more than 3 %. Figures of general knowledge do not count. Run with
 //! `--nocapture` for the rows.
 
 use std::collections::BTreeMap;
@@ -16,19 +17,19 @@ use crate::common::{random_4k, repository};
 use crate::real_disks::{DISKS, Measured, measured};
 use crate::real_ssds::key;
 
-/// Figures that differ by less are one figure.
+/// Smallest difference that counts.
 const MARGIN: f64 = 0.03;
 
-/// A published figure of a drive and what the simulator makes of it; more is better or worse in all of a row alike.
+/// A published figure of a drive and its simulated value; in a row, either more is always better or always worse.
 struct Ranked {
     id: String,
-    /// What is compared: pairs are of the same.
+    /// The compared quantity: pairs share it.
     what: String,
     published: f64,
     found: f64,
 }
 
-/// Counts pairs that come out the same way round.
+/// Counts pairs with the same order in both.
 #[derive(Default)]
 struct Row {
     same: usize,
@@ -114,7 +115,7 @@ fn under(id: &str, what: &str) -> RunSpec {
     }
 }
 
-/// The queues of these three are fitted to these measurements, as their files say.
+/// The queues of these three are fitted to these measurements, as their files state.
 #[test]
 fn disks_under_fio_are_ranked_as_measured() {
     let mut ranked = Vec::new();
@@ -134,12 +135,12 @@ fn disks_under_fio_are_ranked_as_measured() {
     assert!(row.share() >= 0.98, "{:#?}", row.wrong);
 }
 
-/// Whether a figure was read somewhere or is known for sure.
+/// Whether a figure has a source that was read, or is certain.
 fn counts(source: Option<&str>) -> bool {
     source.is_some_and(|source| source.starts_with(['A', 'S', 'B']))
 }
 
-/// The file of an entry without `key` of `table`.
+/// Returns the file of an entry without `key` of `table`.
 fn without(file_name: &str, text: &str, table: &str, key: &str) -> Document {
     let mut file: toml::Table = text.parse().unwrap();
     let hidden = file.get_mut(table).and_then(toml::Value::as_table_mut).unwrap().remove(key);
@@ -213,7 +214,7 @@ fn solid_state_drives_are_ranked_as_their_sheets_do() {
     }
 }
 
-/// Bytes a second under the heads of the outermost zone.
+/// Returns the bytes a second under the heads of the outermost zone.
 fn outer_rate(resolved: &Resolved) -> f64 {
     let description = &resolved.description;
     let track_bytes = f64::from(description.geometry.zones[0].sectors_per_track)
@@ -230,7 +231,7 @@ fn disks_stream_in_the_order_of_their_sheets() {
         if !counts(known.source("media.sustained_outer_rate")) || known.file.actuators.is_some() {
             continue;
         }
-        // Nothing else may tell the rate.
+        // No other key may determine the rate.
         let document = without(entry.file_name, entry.text, "media", "sustained_outer_rate");
         let Ok(resolved) = resolve(&document) else { continue };
         let found = outer_rate(&resolved);

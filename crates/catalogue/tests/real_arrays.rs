@@ -1,4 +1,5 @@
-//! An md RAID 5 under fio, held against its members as `disk_util` shows them: rates, percentiles, and writes for each write.
+//! Compares an md RAID 5 under fio with its members as `disk_util` shows them: rates, percentiles, and writes per
+//! write.
 //!
 //! Run with `--nocapture` for the tables.
 
@@ -12,13 +13,13 @@ use headstack_workload::RunLength;
 use crate::common::{Errors, FioRow, fio_runs, random_4k};
 
 const SYSTEM: &str = "SERVER/IBM_M1015/8x2TBRAID5MDADM";
-/// As fio ran.
+/// Duration of fio's runs.
 const RUN_NS: u64 = 60_000_000_000;
 
-/// Four members took 8.0 ms a read at depth 1, one 9.6, three 10.8 to 11.1: five drives of 7,200 rpm and three of 5,400 rpm and
-/// 12 ms. How far the file lies apart is not known: the span of 500 GB of each drive is fitted to the reads at depth 1, and
-/// nothing to other depths or to writes. A file of 100 GiB has 229 chunks of 64 MiB on each member; over the span as many chunks
-/// have 2,183 MB.
+/// Four members took 8.0 ms a read at depth 1, one 9.6, three 10.8 to 11.1: five drives of 7,200 rpm and three of 5,400
+/// rpm and 12 ms. The spread of the file is unknown: the span of 500 GB of each drive is fitted to the reads at depth
+/// 1, and nothing to other depths or to writes. A file of 100 GiB has 229 chunks of 64 MiB on each member; over the
+/// span as many chunks have 2,183 MB.
 const ARRAY: &str = r#"
 name = "md RAID 5 of eight unlike drives"
 
@@ -54,7 +55,7 @@ request     = "10us"
 parity_rate = "5GB/s"
 "#;
 
-/// The array, and the same without a bitmap.
+/// Returns the array, with or without a bitmap.
 fn array(bitmap: bool) -> SystemDescription {
     let folder = std::env::temp_dir().join(format!(
         "headstack-real-arrays-{}-{:?}",
@@ -87,7 +88,7 @@ fn spec(system: &SystemDescription, row: &FioRow, reads_percent: f64) -> RunSpec
     spec
 }
 
-/// Writes of all members for each write of the host, as fio counted them.
+/// Returns the writes of all members for each write of the host, as fio counted them.
 fn writes_each(row: &FioRow) -> f64 {
     let count = |disk: &str, at: usize| -> Option<f64> { disk.split([':', '/']).nth(at)?.parse().ok() };
     let (md, members): (Vec<&str>, Vec<&str>) = row.disk_util.split(';').partition(|disk| disk.starts_with("md"));
@@ -137,7 +138,7 @@ fn an_md_raid_5_follows_its_measured_curves_over_depth() {
     write_p99.print("writes, p99");
     each.print("writes for each write");
     assert!(read_rate.mean() <= 0.05 && read_p99.mean() <= 0.12);
-    // The bar of 12 % is missed: see docs/accuracy.md.
+    // The limit of 12 % is missed: see docs/accuracy.md.
     assert!(write_rate.mean() <= 0.26 && each.mean() <= 0.12);
 }
 
@@ -179,7 +180,7 @@ fn a_raid_0_behind_a_raid_controller_follows_its_measured_reads_over_depth() {
     assert!(rates.mean() <= 0.12 && rates.worst() <= 0.25);
 }
 
-/// A bitmap costs nothing to reads, and a write at depth 1 most.
+/// A bitmap costs nothing for reads, and most for a write at depth 1.
 #[test]
 fn a_bitmap_costs_writes_at_shallow_depths() {
     let rate = |bitmap: bool, depth: u32, reads: f64| {

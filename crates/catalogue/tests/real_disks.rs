@@ -1,4 +1,4 @@
-//! Disks under fio, held against the catalogue's descriptions as they stand: rates and percentiles at every depth.
+//! Compares disks under fio with the unmodified descriptions of the catalogue: rates and percentiles at every depth.
 //!
 //! Run with `--nocapture` for the tables.
 
@@ -12,10 +12,10 @@ use crate::common::{Errors, FioRow, fio_runs, random_4k};
 
 const REQUESTS: u64 = 20_000;
 
-/// libata resets a device that has not answered for 30 s: rows with such a stall tell of that.
+/// libata resets a device that has not responded for 30 s: rows with such a stall measure that.
 const STALL_MS: f64 = 29_000.0;
 
-/// A disk of the measurements and the description that stands for it.
+/// A disk of the measurements and its description.
 pub struct Disk {
     systems: &'static [&'static str],
     pub id: &'static str,
@@ -33,7 +33,7 @@ pub const DISKS: [Disk; 3] = [
     },
 ];
 
-/// What was measured with as many requests outstanding: the mean of all ways to deal them to jobs.
+/// Measurements at one queue depth: the mean over all splits into jobs.
 pub struct Measured {
     pub outstanding: u32,
     pub iops: f64,
@@ -42,7 +42,8 @@ pub struct Measured {
     p999_ms: f64,
 }
 
-/// The runs of pure reads or writes of a disk up to the 32 tags of native command queueing, without those that stalled.
+/// Returns the runs of pure reads or writes of a disk up to the 32 tags of native command queueing, without those that
+/// stalled.
 pub fn measured(disk: &Disk, rw: &str) -> Option<Vec<Measured>> {
     let mut rows: BTreeMap<u32, Vec<FioRow>> = BTreeMap::new();
     for system in disk.systems {
@@ -74,7 +75,7 @@ struct Score {
 }
 
 impl Score {
-    /// Holds a drive against what was measured, and prints it.
+    /// Compares a drive with measurements, and prints the comparison.
     fn add(&mut self, id: &str, drive: &DriveDescription, reads_percent: f64, measured: &[Measured]) {
         let spec = |row: &Measured| random_4k(id, drive.clone().into(), row.outstanding, reads_percent, REQUESTS);
         let specs: Vec<_> = measured.iter().map(spec).collect();
@@ -129,7 +130,7 @@ fn writes_of_disks_follow_their_measured_curves_over_depth() {
     assert!(all.rate.mean() <= 0.12);
 }
 
-/// A disk of which nothing was fitted: its sheet, and the firmware that the other two have on average.
+/// A disk without any fit: its sheet, and the average firmware of the other two.
 #[test]
 fn a_disk_that_was_not_fitted_comes_out_from_its_sheet_and_its_family() {
     let [f1, travelstar, raptor] = DISKS;
@@ -143,7 +144,7 @@ fn a_disk_that_was_not_fitted_comes_out_from_its_sheet_and_its_family() {
     let mut score = Score::default();
     score.add("spinpoint-f1-1tb from its family", &drive, 100.0, &measured);
     score.print();
-    // What it comes to, rounded up: 5.1 %, worst 9.7 %; 12.4 %; 28.6 %.
+    // Limits are the results rounded up: 5.1 %, worst 9.7 %; 12.4 %; 28.6 %.
     assert!(score.rate.mean() <= 0.07 && score.rate.worst() <= 0.12);
     assert!(score.median.mean() <= 0.15);
     assert!(score.p99.mean() <= 0.32);

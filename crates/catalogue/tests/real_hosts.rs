@@ -1,4 +1,5 @@
-//! One solid-state drive on several hosts, held against fio: the rates that hosts allow, at the depths at which they are what limits.
+//! Compares one SSD on several hosts with fio: the rates that hosts allow, at the depths at which they are the
+//! bottleneck.
 //!
 //! Hosts were fitted to the Intel D3-S4610; the Samsung PM883 is held out. Run with `--nocapture` for the tables.
 
@@ -10,10 +11,10 @@ use crate::common::{Errors, FioRow, fio_runs, random_4k, under_light_load};
 const REQUESTS: u64 = 30_000;
 /// A drive of their kind: six gigabits, three bits a cell.
 const DRIVE: &str = "dc-s4500-960gb";
-/// Below, the drive's own latency counts for more than the host.
+/// Least queue depth: below it, the drive's own latency matters more than the host.
 const DEPTH_MIN: u32 = 8;
 
-/// Hosts and the measurements of the drive that they were fitted to.
+/// Hosts with the measurements of the drive that they were fitted to.
 const FITTED: [(HostProfile, &str); 5] = [
     (HostProfile::Ahci, "HPMICROSERVERG10/SATA_AHCI_INTEL_D3-S4610_SSDSC2KG48"),
     (HostProfile::Ahci3g, "HPMICROSERVERG8/SATA300/INTELD3S4610"),
@@ -22,7 +23,7 @@ const FITTED: [(HostProfile, &str); 5] = [
     (HostProfile::P420iHba, "HPDL380G8/HBA/INTEL_D3_S4610"),
 ];
 
-/// Hosts and the measurements of a drive that nothing was fitted to.
+/// Hosts with the measurements of a drive that nothing was fitted to.
 const HELD_OUT: [(HostProfile, &str); 4] = [
     (HostProfile::Ahci, "HPMICROSERVERG10/SATA_AHCI_SAMSUNG_PM833_MZ7LH480HAHQ"),
     (HostProfile::Ahci3g, "HPMICROSERVERG8/SATA300/SAMSUNGPM833"),
@@ -104,7 +105,7 @@ const NVME: [(&str, &str); 3] = [
     ("7450-pro-7680gb", "Micron 7450 PRO 960GB"),
 ];
 
-/// Median latency at depth 1, in us.
+/// Returns the median latency at depth 1, in us.
 fn alone_us(id: &str, host: HostProfile, reads_percent: f64) -> f64 {
     let mut device = load_device(id).unwrap().description();
     host.carry(&mut device);
@@ -112,7 +113,7 @@ fn alone_us(id: &str, host: HostProfile, reads_percent: f64) -> f64 {
     run(&spec, &|_| true).unwrap().quantile_ns(0.5).expect("a drive answers") as f64 / 1e3
 }
 
-/// The maker's host is in a sheet's latency: on a host like that, a drive takes what the sheet states.
+/// A sheet's latency includes the maker's host: on such a host, a drive takes the time that the sheet states.
 #[test]
 fn the_latency_of_an_nvme_host_is_counted_once() {
     for (id, _) in NVME {
@@ -127,8 +128,8 @@ fn the_latency_of_an_nvme_host_is_counted_once() {
     }
 }
 
-/// Prints how far latencies on a named host are from those measured; they are above, as the sheets are, and were further off with
-/// the host's latency added to the sheet's.
+/// Prints the differences between latencies on a named host and measured ones; they are above, as the sheets are, and
+/// were further off with the host's latency added to the sheet's.
 #[test]
 fn nvme_drives_answer_at_their_hosts_no_later_than_their_sheets_state() {
     let mut errors = Errors::default();
@@ -147,9 +148,9 @@ fn nvme_drives_answer_at_their_hosts_no_later_than_their_sheets_state() {
     assert!(errors.mean() < 0.5);
 }
 
-/// What is typed is what the file would state, and a complete description names it again.
+/// The option equals the key of the file, and a complete description names the host again.
 #[test]
-fn a_host_is_stated_in_a_file_or_asked_for() {
+fn a_host_is_stated_in_a_file_or_by_an_option() {
     for id in [DRIVE, "exos-x24-24tb"] {
         for host in HostProfile::ALL {
             let mut device = load_device(id).unwrap().description();

@@ -1,5 +1,5 @@
-//! Solid-state drives against what their sheets and reviewers say, as predictions: each stated figure is hidden in turn, and
-//! the drive that the rest of its file describes is measured. Figures that decide are of the confidence of a source that was read.
+//! Compares SSDs with their sheets and reviews, as predictions: each stated figure is hidden in turn, and the drive
+//! that the rest of its file describes is measured. Only figures with a source that was read decide.
 //!
 //! Run with `--nocapture` for the table.
 
@@ -12,10 +12,10 @@ use rayon::prelude::*;
 use crate::common::ssds::{Figure, What};
 use crate::common::{Errors, FioRow, fio_runs, random_4k};
 
-/// Makers whose drives no default was fitted to.
+/// Makers whose drives are held out: no default was fitted to them.
 const HELD_OUT: [&str; 2] = ["KIOXIA", "Micron"];
 
-/// The key of `[stated]` that a figure is of.
+/// Returns the key of `[stated]` of a figure.
 pub fn key(what: What) -> &'static str {
     match what {
         What::RandomRead { .. } => "random_read",
@@ -29,7 +29,7 @@ pub fn key(what: What) -> &'static str {
     }
 }
 
-/// The file without one of its stated figures.
+/// Returns the file without one of its stated figures.
 fn without(text: &str, key: &str) -> String {
     let mut stated = false;
     let kept = text.lines().filter(|line| {
@@ -40,7 +40,7 @@ fn without(text: &str, key: &str) -> String {
     kept.collect::<Vec<_>>().join("\n")
 }
 
-/// Whether the figure's source was read, or is general knowledge that decides nothing.
+/// Whether the figure's source was read; otherwise it is general knowledge and decides nothing.
 fn decides(file: &SsdFile, figure: &Figure) -> bool {
     let key = format!("stated.{}", key(figure.what));
     let source = file.sources.get(&key).or_else(|| file.sources.get("stated")).or_else(|| file.sources.get("default"));
@@ -71,12 +71,13 @@ impl Score {
     }
 }
 
-/// Caches of one bit a cell follow from nothing else: drives of one year and kind have none, 4 % and 38 % of their capacity.
+/// Whether a figure can be predicted: SLC caches follow from nothing else: drives of one year and kind have none, 4 %
+/// and 38 % of their capacity.
 fn is_predicted(what: What) -> bool {
     !matches!(what, What::SlcCache | What::AfterSlc)
 }
 
-/// What a drive does without one of its figures.
+/// A drive's figures without one of the stated ones.
 struct Hidden {
     id: &'static str,
     held_out: bool,
@@ -120,7 +121,7 @@ fn hidden_figures_follow_from_the_others() {
     assert!(devices >= 15, "only {devices} drives");
     fitted.print("hidden");
     held_out.print("hidden, makers kept out");
-    // What is reached; docs/accuracy.md has the bar, which is 12 %.
+    // The present results; docs/accuracy.md has the limit, which is 12 %.
     for (kind, bound) in
         [("random_read", 0.20), ("random_write", 0.25), ("sequential_read", 0.15), ("sequential_write", 0.25)]
     {
@@ -130,7 +131,7 @@ fn hidden_figures_follow_from_the_others() {
     }
 }
 
-/// Two drives as their files have them, on the hosts that they were measured on, none of which is a cache.
+/// Unmodified drives on the hosts on which they were measured, none of which is a cache.
 const MEASURED: [(&str, HostProfile, &str); 7] = [
     ("d3-s4610-480gb", HostProfile::Ahci, "HPMICROSERVERG10/SATA_AHCI_INTEL_D3-S4610_SSDSC2KG48"),
     ("d3-s4610-480gb", HostProfile::Ahci3g, "HPMICROSERVERG8/SATA300/INTELD3S4610"),
@@ -141,7 +142,7 @@ const MEASURED: [(&str, HostProfile, &str); 7] = [
     ("pm883-480gb", HostProfile::M1015, "SERVER/IBM_M1015/SAMSUNG_PM883"),
 ];
 
-/// Errors of a drive's rows of one job: (rates, p99).
+/// Returns the errors of a drive's rows of one job: (rates, p99).
 fn on_host(id: &str, host: HostProfile, rows: &[FioRow], rw: &str) -> (Errors, Errors) {
     let mut device = load_device(id).unwrap().description();
     host.carry(&mut device);

@@ -1,4 +1,4 @@
-//! Sampling errors of simulated systems, held against runs many times as long.
+//! Compares sampling errors of simulated systems with runs many times as long.
 
 use headstack_catalogue::{Changes, load_system, workloads};
 use headstack_result::{Known, RunResult, Sampling, TooShort};
@@ -6,20 +6,20 @@ use headstack_sim::{RunSpec, SystemDescription, run_all};
 use headstack_workload::{ArrivalProcess, Arrivals, RunLength, Span, Think, WarmUp, Workload};
 use serde_json::json;
 
-/// A system under a load, and how long it is looked at.
+/// A system under a load, and the lengths of its runs.
 struct Case {
     name: &'static str,
     system: &'static str,
-    /// Other drives in the array than its file states, and how many.
+    /// Replacement drives of the array, and their number.
     drives: Option<(&'static str, u32)>,
     workload: &'static str,
     load: Load,
     requests: u64,
-    /// Of the beginning of the system, where not all of it is used.
+    /// The part at the beginning of the system that is used, if not all.
     span_mib: Option<u64>,
-    /// Left out at the beginning of the runs that tell the truth: caches are full by then.
+    /// Requests left out at the beginning of the long runs: caches are full by then.
     settle: u64,
-    /// Measured in each of these.
+    /// Requests measured in each of the long runs.
     long: u64,
 }
 
@@ -62,7 +62,7 @@ impl Case {
         }
     }
 
-    /// Of runs from `first` on: what `figure` makes of each.
+    /// Returns `figure` of each of the runs from `first` on.
     fn runs<T>(
         &self,
         system: &SystemDescription,
@@ -84,12 +84,12 @@ impl Case {
     }
 }
 
-/// What became of the intervals of one figure.
+/// Results of the intervals of one figure.
 #[derive(Default)]
 struct Tally {
     told: u32,
     held: u32,
-    /// Those that did not hold and lie below the truth.
+    /// Intervals that missed the truth and are below it.
     below: u32,
     runs: u32,
     half_widths_ns: Vec<f64>,
@@ -110,12 +110,12 @@ impl Tally {
         100.0 * f64::from(self.told) / f64::from(self.runs)
     }
 
-    /// Of those that were told.
+    /// Returns the share of the intervals that covered it, in percent.
     fn held_percent(&self) -> Option<f64> {
         (self.told > 0).then(|| 100.0 * f64::from(self.held) / f64::from(self.told))
     }
 
-    /// Told, held, too low, and the half-width in the middle of all.
+    /// Returns the numbers of intervals, hits and misses below, and the median half-width.
     fn cells(&mut self, truth_ns: f64) -> String {
         let Some(held) = self.held_percent() else { return "0 % | - | - | -".to_owned() };
         self.half_widths_ns.sort_by(f64::total_cmp);
@@ -157,7 +157,7 @@ fn coverage(case: &Case, runs: u64) -> (Tally, Tally) {
     (mean, p99)
 }
 
-/// The mean of runs, and its standard error.
+/// Returns the mean of runs, and its standard error.
 fn mean_and_error(figures: impl ExactSizeIterator<Item = f64> + Clone) -> (f64, f64) {
     let count = figures.len() as f64;
     let mean = figures.clone().sum::<f64>() / count;
@@ -300,9 +300,9 @@ static CASES: [Case; 12] = [
     },
 ];
 
-/// A row for `make validate`, which collects them.
+/// Prints a row for `make validate`, which collects them.
 fn row(name: String, value: Option<f64>, bar: [f64; 2]) {
-    // Where nothing was told, nothing was wrong.
+    // Without intervals, none was wrong.
     let met = value.is_none_or(|value| (bar[0]..=bar[1]).contains(&value));
     println!(
         "row: {}",
@@ -310,8 +310,8 @@ fn row(name: String, value: Option<f64>, bar: [f64; 2]) {
     );
 }
 
-/// The bar of 93 to 97.5 % is reported, not asserted: of 200 runs a perfect interval misses it in one case of seven.
-/// SAMPLING_CASES picks those whose name holds it, SAMPLING_SEEDS says how many runs of each.
+/// The limit of 93 to 97.5 % is reported, not asserted: of 200 runs a perfect interval misses it in one case of seven.
+/// SAMPLING_CASES selects those whose name contains it, SAMPLING_SEEDS is the number of runs of each.
 #[test]
 #[ignore = "half an hour: make validate"]
 fn intervals_hold_in_twelve_systems() {
@@ -328,7 +328,7 @@ fn intervals_hold_in_twelve_systems() {
     }
 }
 
-/// What a short run of a drive tells holds, and what an array whose cache still fills would tell is not told.
+/// Intervals of short runs of a drive cover the truth, and an array whose cache still fills has none.
 #[test]
 fn short_runs_tell_what_they_know() {
     let disk = Case { requests: 2_000, settle: 2_000, long: 20_000, ..CASES[0] };
@@ -341,8 +341,9 @@ fn short_runs_tell_what_they_know() {
     }
 }
 
-/// A controller's cache is as dirty after a preload as it stays under the load: a short run from there is near a long one,
-/// where one from an empty cache is several times as fast. The cache is a sixteenth of the catalogue's, which a long run fills.
+/// A controller's cache is as dirty after a preload as it stays under the load: a short run from there is near a long
+/// one, where one from an empty cache is several times as fast. The cache is 1/16 of the catalogue's, which a long run
+/// fills.
 #[test]
 fn a_preloaded_write_cache_begins_as_it_stays() {
     let case = |rate_per_s| Case {
@@ -370,7 +371,7 @@ fn a_preloaded_write_cache_begins_as_it_stays() {
     let (long, short, empty) = (mean_ms(700.0, 200_000, 0), mean_ms(700.0, 8_000, 40_000), mean_ms(700.0, 8_000, 0));
     assert!(far(short, long) < 0.25, "{short} ms in service, {long} ms in the long run");
     assert!(empty < 0.5 * long, "{empty} ms from an empty cache, {long} ms in the long run");
-    // Hardly loaded: idle moments clean it, and the low mark is no place to begin.
+    // Lightly loaded: idle moments clean it, and the low mark is no place to begin.
     let (long, short) = (mean_ms(100.0, 50_000, 0), mean_ms(100.0, 8_000, 40_000));
     assert!(far(short, long) < 0.1, "{short} ms in service, {long} ms in the long run");
 }

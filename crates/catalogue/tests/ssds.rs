@@ -1,4 +1,4 @@
-//! The solid-state drives of the catalogue: complete, sourced, and near what their data sheets promise.
+//! The SSDs of the catalogue are complete, sourced, and near the figures of their data sheets.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ fn each(mut test: impl FnMut(&str, &str, ResolvedSsd)) {
     }
 }
 
-/// Every key that holds a value, `[sources]` apart.
+/// Collects every key that holds a value, except `[sources]`.
 fn keys(table: &toml::Table, parent: &str, found: &mut Vec<String>) {
     for (key, value) in table.iter().filter(|(key, _)| !parent.is_empty() || *key != "sources") {
         let path = if parent.is_empty() { key.clone() } else { format!("{parent}.{key}") };
@@ -75,10 +75,10 @@ fn complete_form_reads_back_exactly_and_derives_nothing() {
     });
 }
 
-/// A figure may differ by this much from what its file states.
+/// Allowed relative difference of a figure from the one that its file states.
 const STATED_BOUND: f64 = 0.10;
 
-/// Drives of the catalogue of which `make test` runs one.
+/// `make test` runs one in this many drives of the catalogue.
 const SAMPLE_STEP: usize = 4;
 
 /// Runs each drive of a part of the catalogue, so that several parts run at once.
@@ -90,7 +90,7 @@ fn do_what_their_files_state(part: usize) {
         if index % PARTS != part || !sampled.contains(&(index / PARTS)) {
             return;
         }
-        // General knowledge decides nothing; most of the time would go into steady writes of it.
+        // General knowledge decides nothing; most of the time would be spent on steady writes of it.
         let known = |figure: &Figure| {
             let source = resolved.source(&format!("stated.{}", key(figure.what)));
             source.is_some_and(|source| !source.starts_with(['C', 'D']))
@@ -144,7 +144,7 @@ kind = "nvme"
 generation = 3
 "#;
 
-/// Replaces `from` in the good file and expects an error of one line that starts with `place` and holds `words`.
+/// Replaces `from` in the valid file and expects an error of one line that starts with `place` and contains `words`.
 #[track_caller]
 fn refused(from: &str, to: &str, place: &str, words: &str) {
     assert!(SHEET.contains(from), "{from}");

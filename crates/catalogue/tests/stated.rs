@@ -1,4 +1,4 @@
-//! What sheets promise of disks: solved for where a file leaves something out, held against the model where it does not.
+//! Promises of disks' sheets: fitted where a file leaves values out, compared with the model where it does not.
 //!
 //! Run with `--nocapture` for the tables.
 
@@ -11,7 +11,7 @@ use headstack_workload::Document;
 
 use crate::common::{Errors, random_4k};
 
-/// Requests a second of a drive at the depth of a sheet.
+/// Returns the IOPS of a drive at the depth of a sheet.
 fn rate(id: &str, description: &DriveDescription, stated: StatedRate, reads_percent: f64) -> f64 {
     assert_eq!(stated.bytes(), 4096, "{id}: sheets of disks state 4 KiB");
     let mut spec = random_4k(id, description.clone().into(), stated.depth.unwrap_or(1), reads_percent, 5_000);
@@ -20,7 +20,7 @@ fn rate(id: &str, description: &DriveDescription, stated: StatedRate, reads_perc
     run(&spec, &|_| true).unwrap().throughput_per_s()
 }
 
-/// A nearline drive of 2023 with what a sheet would say of it.
+/// Returns a nearline drive of 2023 with these lines of a sheet.
 fn sheet(lines: &str) -> Resolved {
     let text = format!(
         "name = \"Sheet\"\nyear = 2023\ncapacity.size = \"24TB\"\ncapacity.physical_sector = \"4096B\"\n\
@@ -65,7 +65,7 @@ fn writes_that_are_sorted_with_the_cache_off_need_a_protected_one() {
     assert_eq!(derived(&drive, "buffer.write_cache"), Some("protected"));
     let found = rate("sheet", &drive.description, StatedRate { iops: 550.0, ..READS }, 0.0);
     assert!((found / 550.0 - 1.0).abs() < 0.05, "{found}");
-    // As many as the queue can sort need none.
+    // No more than the queue can sort needs no cache.
     let plain = sheet("seek.read_average = \"8ms\"\nstated.random_write = { iops = 150, depth = 16, cache = \"off\" }");
     assert_eq!(derived(&plain, "buffer.dirty_extents_max"), Some("64"));
     let cached = sheet("seek.read_average = \"8ms\"\nstated.random_write = { iops = 300, depth = 16, cache = \"on\" }");
@@ -95,7 +95,7 @@ fn stated(file: &DriveFile) -> Vec<(&'static str, StatedRate, f64)> {
     reads.into_iter().chain(writes).collect()
 }
 
-/// No file of the catalogue states what its model misses by more than a tenth.
+/// No file of the catalogue states a figure that its model misses by more than 10 %.
 #[test]
 fn every_disk_keeps_what_its_sheet_states() {
     let mut errors = Errors::default();
@@ -116,7 +116,7 @@ fn every_disk_keeps_what_its_sheet_states() {
     assert!(errors.worst() <= 0.10);
 }
 
-/// A file without its table of promises.
+/// Returns a file without its table of promises.
 fn without_promises(text: &str) -> String {
     let mut inside = false;
     let mut kept = String::new();
@@ -132,7 +132,8 @@ fn without_promises(text: &str) -> String {
     kept
 }
 
-/// Random reads of disks since 2012 from the rest of their sheets: what is stated is hidden, and nothing is fitted to it.
+/// Random reads of disks since 2012 from the rest of their sheets: the stated figure is hidden, and nothing is fitted
+/// to it.
 #[test]
 fn stated_reads_are_predicted_from_the_rest_of_the_sheet() {
     let (mut sure, mut unsure) = (Errors::default(), Errors::default());
@@ -154,11 +155,11 @@ fn stated_reads_are_predicted_from_the_rest_of_the_sheet() {
     }
     sure.print("read or seen");
     unsure.print("from memory (decides nothing)");
-    // One figure alone: 304 of two actuators, where the model has 268.
+    // Only one figure: 304 of two actuators, where the model has 268.
     assert!(sure.worst() <= 0.12);
 }
 
-/// What a file of today may leave out: sectors of 4 KiB, and the media cache of a shingled drive.
+/// Defaults for present drives: sectors of 4 KiB, and the media cache of a shingled drive.
 #[test]
 fn sectors_and_media_caches_are_those_of_the_year() {
     let plain = |year: u32, interface: &str, size: &str| {

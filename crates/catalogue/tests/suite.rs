@@ -1,4 +1,4 @@
-//! Drives, arrays and solid-state drives from files: what is read, derived and answered.
+//! Tests of drives, arrays and SSDs from files: parsing, derivation and results.
 
 mod answers;
 mod arrays;

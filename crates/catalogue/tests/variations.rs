@@ -1,4 +1,5 @@
-//! What-if: each key of each drive of the catalogue, varied, moves the answer in its physical direction, or is refused.
+//! What-if: each key of each drive of the catalogue, varied, moves the result in its physical direction, or is
+//! rejected.
 
 use headstack_catalogue::{Blueprint, Described, Drafter, ResolvedDevice, drives, load_device};
 use headstack_sim::device::DeviceDescription;
@@ -25,19 +26,19 @@ use Effect::{Lowers, Open, Raises};
 enum Load {
     /// Random reads of 4 KiB, one at a time.
     LoneReads,
-    /// Random reads of 4 KiB, as many at a time as the drive can use.
+    /// Random reads of 4 KiB, at the deepest queue that the drive can use.
     DeepReads,
     LoneWrites,
     DeepWrites,
-    /// Reads in order, of 128 KiB from an SSD and of 32 KiB from a disk: fewer than a segment of its buffer holds, so that
-    /// reading ahead does not stop and lose a turn.
+    /// Sequential reads, of 128 KiB from an SSD and of 32 KiB from a disk: smaller than a segment of its buffer, so
+    /// that reading ahead does not stop and lose a turn.
     ReadsInOrder,
     WritesInOrder,
 }
 
 use Load::{DeepReads, DeepWrites, LoneReads, LoneWrites, ReadsInOrder, WritesInOrder};
 
-/// Keys of disks. A key stands for those below it.
+/// Keys of disks. A key includes those below it.
 const DISK: &[(&str, Effect)] = &[
     ("actuators", Raises(DeepReads)),
     ("buffer.dirty_extents_max", Raises(DeepWrites)),
@@ -144,11 +145,11 @@ const SSD: &[(&str, Effect)] = &[
     ("slc_cache", Raises(DeepWrites)),
 ];
 
-/// Keys that no rate follows from, of both kinds.
+/// Keys that affect no rate, of both kinds.
 const NO_RATE: [&str; 10] =
     ["model", "name", "notes", "power", "price", "reliability", "stated", "twin", "vendor", "year"];
 
-/// Keys whose variation moves the rate of every drive, unless it is refused.
+/// Keys whose variation moves the rate of every drive, unless it is rejected.
 const STRICT: [&str; 4] = ["seek.read_average", "spindle.speed", "controller.command", "overheads.command"];
 
 const FACTORS: [f64; 3] = [0.5, 1.0, 2.0];
@@ -156,7 +157,7 @@ const FACTORS: [f64; 3] = [0.5, 1.0, 2.0];
 /// A rate that moves the wrong way by this much is noise: other values meet other rotational phases.
 const NOISE: f64 = 0.03;
 
-/// Drives of which `make test` runs one.
+/// `make test` runs one in this many drives.
 const SAMPLE_STEP: usize = 12;
 
 const PARTS: usize = 2;
@@ -177,7 +178,7 @@ fn keys(table: &Table, parent: &str, found: &mut Vec<(String, String)>) {
     }
 }
 
-/// All keys of a drive with their values: those of its file, and those that are derived.
+/// Returns all keys of a drive with their values: those of its file, and derived ones.
 fn values_of(id: &str, text: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     keys(&text.parse().unwrap(), "", &mut found);
@@ -196,7 +197,7 @@ fn values_of(id: &str, text: &str) -> Vec<(String, String)> {
     found
 }
 
-/// A quantity times a factor; `None` for what is no quantity.
+/// Multiplies a quantity by a factor; `None` for a text that is no quantity.
 fn scaled(text: &str, factor: f64) -> Option<String> {
     let digits = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-'))).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -227,8 +228,8 @@ fn rate(id: &str, system: &SystemDescription, load: Load, is_ssd: bool) -> f64 {
     run(&spec, &|_| true).unwrap_or_else(|error| panic!("{id}: {load:?}: {error}")).throughput_per_s()
 }
 
-/// Returns true if the outermost zone of a disk delivers data faster than the host takes them in requests of 32 KiB. The
-/// buffer is then full again and again, and the head waits for a turn each time: a higher rate of the media may be slower.
+/// Whether the outermost zone of a disk delivers data faster than the host takes them in requests of 32 KiB. The buffer
+/// is then repeatedly full, and the head waits for a turn each time: a higher rate of the media may be slower.
 fn outruns_its_host(system: &SystemDescription) -> bool {
     let SystemDescription::Drive(DeviceDescription::Disk(disk)) = system else { return false };
     let turn_ns = 60e9 / disk.mechanics.rpm;
@@ -239,7 +240,7 @@ fn outruns_its_host(system: &SystemDescription) -> bool {
     turn_ns / track_bytes < host_ns_per_byte
 }
 
-/// Problems with the answers of one drive, one line each.
+/// Returns problems with the results of one drive, one line each.
 fn problems_of(id: &str, text: &str, is_ssd: bool) -> Vec<String> {
     let drafter = Drafter::new(Blueprint::of_system(id, &[]).unwrap()).unwrap();
     let table = if is_ssd { SSD } else { DISK };
@@ -310,7 +311,7 @@ fn every_key_of_the_catalogue_has_a_direction_or_a_reason_for_none() {
     }
 }
 
-/// Requests a second of a drive with one key varied.
+/// Returns the IOPS of a drive with one key varied.
 fn rates(id: &str, key: &str, values: &[&str], load: Load) -> Vec<f64> {
     let drafter = Drafter::new(Blueprint::of_system(id, &[]).unwrap()).unwrap();
     let is_ssd = drives().iter().find(|entry| entry.id == id).unwrap().is_ssd();

@@ -1,4 +1,5 @@
-//! Volumes of clouds against what their providers publish: each rule, its arithmetic, and requests counted over windows of time.
+//! Compares cloud volumes with what their providers publish: each rule, its arithmetic, and requests counted over
+//! windows of time.
 
 use headstack_catalogue::volume::sold::BILLED_UNITS;
 use headstack_catalogue::volume::types::{Order, VolumeType};
@@ -31,10 +32,10 @@ struct Busy {
 }
 
 impl Busy {
-    /// Random-like requests: each starts far from the end of the one before.
+    /// Creates scattered requests: each starts far from the end of the previous one.
     fn new(id: &str, kind: Kind, length_bytes: u32) -> Busy {
         let mut description = described(id);
-        // Only limits are looked at.
+        // Only limits matter here.
         let short = Latency { floor_ns: 1, median_ns: 2, p99_ns: 3 };
         (description.read, description.write) = (short, short);
         let volume = Volume::new(&description, 1).unwrap();
@@ -45,7 +46,7 @@ impl Busy {
         Busy { step_bytes: u64::from(self.length_bytes), ..self }
     }
 
-    /// Requests that begin before `until_ns`, where 64 are always outstanding.
+    /// Returns the requests that begin before `until_ns`, with 64 always outstanding.
     fn until(&mut self, until_ns: u64) -> u64 {
         let mut done: Vec<Completion> = Vec::new();
         loop {
@@ -57,7 +58,7 @@ impl Busy {
             self.volume.advance(now_ns, |completion| done.push(completion));
             self.begun.extend(done.iter().map(|completion| completion.started_ns));
             if now_ns >= until_ns {
-                // They begin in the order in which they are told of.
+                // They begin in the order in which they are reported.
                 let before =
                     std::mem::replace(&mut self.counted, self.begun.partition_point(|&at_ns| at_ns < until_ns));
                 return (self.counted - before) as u64;
@@ -84,7 +85,7 @@ impl Busy {
     }
 }
 
-/// Counts requests of a window against the rule, to one.
+/// Asserts that a count matches the rule within one.
 fn assert_count(found: u64, expected: u64, what: &str) {
     assert!(found.abs_diff(expected) <= 1, "{what}: {found} requests, {expected} by the rule");
 }
@@ -115,7 +116,8 @@ fn gp2_bursts_as_long_as_published() {
     assert_eq!(largest.limits[0].per_s, 16_000);
 }
 
-/// 3,000 requests a second, and 125 MiB: of 64 KiB random ones 2,000, of 16 KiB in a row as many as the bytes allow.
+/// 3,000 requests a second, and 125 MiB: 2,000 random ones of 64 KiB; sequential ones of 16 KiB as many as the bytes
+/// allow.
 #[test]
 fn gp3_is_bound_by_requests_or_by_bytes() {
     assert_count(Busy::new("aws-gp3-500", Kind::Read, 4096).until(10 * SECOND_NS), 30_000, "small");
@@ -129,7 +131,8 @@ fn gp3_is_bound_by_requests_or_by_bytes() {
     assert_count(Busy::new("aws-io2-1000-256k", Kind::Read, MIB as u32).until(SECOND_NS), 4_000, "4,000 MiB a second");
 }
 
-/// 80 MiB/s and a bucket of 2 TiB that a burst of 500 drains at 420 MiB/s: 2 TiB / 420 = 4,993 s; a scan of all needs 4,194.
+/// 80 MiB/s and a bucket of 2 TiB that a burst of 500 drains at 420 MiB/s: 2 TiB / 420 = 4,993 s; a full scan needs
+/// 4,194.
 #[test]
 fn st1_scans_all_of_itself_in_one_burst() {
     let mut host = Busy::new("aws-st1-2tib", Kind::Read, MIB as u32).sequential();
@@ -175,7 +178,7 @@ fn premium_p10_bursts_for_thirty_minutes() {
     assert_count(count, 1_800 * 170_000_000 / MIB, "170 MB a second");
 }
 
-/// Reads and writes of pd-standard have limits of their own: 750 and 1,500 a second at 1,000 GiB.
+/// Reads and writes of pd-standard have separate limits: 750 and 1,500 a second at 1,000 GiB.
 #[test]
 fn pd_standard_counts_reads_and_writes_apart() {
     assert_count(Busy::new("gcp-pd-standard-1000", Kind::Read, 4096).until(20 * SECOND_NS), 15_000, "reads");
@@ -206,7 +209,7 @@ fn what_is_not_sold_is_refused_by_its_key() {
     }
 }
 
-/// Each type is read by its name, has a volume of its own in the catalogue, and is billed in known units.
+/// Each type can be parsed by its name, has a volume in the catalogue, and is billed in known units.
 #[test]
 fn every_type_is_sold() {
     for kind in VolumeType::ALL {
@@ -226,7 +229,8 @@ fn every_type_is_sold() {
     }
 }
 
-/// 80,000 IOPS of io2 in three tiers; sizes of Azure have an item each, and ultra disks are billed by powers of two up to a TiB.
+/// 80,000 IOPS of io2 in three tiers; sizes of Azure have an item each, and ultra disks are billed by powers of two up
+/// to a TiB.
 #[test]
 fn bills_are_of_size_and_of_what_is_provisioned() {
     let bill = |kind: VolumeType, gib, iops, rate| {

@@ -1,17 +1,17 @@
-//! When a run is over.
+//! [`End`]: the end of a run.
 
 use headstack_result::Measuring;
 use headstack_workload::RunLength;
 use headstack_workload::scenario::ScenarioLength;
 
-/// How long the measured part of a run lasts: until the first of these.
+/// Length of the measured part of a run: until the first of these.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct End {
     /// Requests that completed or failed.
     pub requests: u64,
     /// Nanoseconds.
     pub time_ns: u64,
-    /// The mean response is known to so many percent.
+    /// Precision of the mean latency, in percent.
     pub confidence_percent: Option<f64>,
 }
 
@@ -19,14 +19,14 @@ impl End {
     /// The end of a run that only an outside event ends.
     pub const NEVER: End = End { requests: u64::MAX, time_ns: u64::MAX, confidence_percent: None };
 
-    /// Whether the measured part has come to its end, in which `ended` requests completed or failed. That its time is up,
-    /// whoever keeps the clock sees first.
+    /// Whether the measured part, in which `ended` requests completed or failed, is over by requests or precision. The
+    /// caller, who keeps the clock, checks the time.
     #[inline]
     pub fn is_reached(&self, measuring: &Measuring, ended: u64) -> bool {
         ended >= self.requests || self.confidence_percent.is_some_and(|percent| measuring.is_known_within(percent))
     }
 
-    /// How much of it is done at `now_ns`, from 0; beyond 1 where it is late.
+    /// Returns the share that is done at `now_ns`, from 0; above 1 if it is late.
     pub fn share_done(&self, measuring: &Measuring, now_ns: u64) -> f64 {
         let time = (now_ns - measuring.start_ns) as f64 / self.time_ns as f64;
         time.max(measuring.completed as f64 / self.requests as f64)

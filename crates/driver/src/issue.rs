@@ -1,4 +1,4 @@
-//! What drivers give.
+//! Requests that drivers return, such as [`LoopIssue`].
 
 use headstack_workload::Request;
 
@@ -9,11 +9,12 @@ pub struct LoopIssue {
     pub due_ns: u64,
     /// The request.
     pub request: Request,
-    /// A flush that comes with a write where kinds arrive apart: the arrival of its moment is still to be taken.
+    /// Whether it is a flush that comes with a write where kinds arrive separately: the arrival of its moment is still
+    /// to be taken.
     pub is_extra: bool,
 }
 
-/// Whose request it is.
+/// Client and stream of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner {
     /// The client's number, from 0.
@@ -25,10 +26,10 @@ pub struct Owner {
 /// A request of a client of a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientIssue {
-    /// When the client issued it, in nanoseconds since the start; its response time counts from here.
+    /// When the client issued it, in nanoseconds since the start; its latency counts from here.
     pub due_ns: u64,
     /// The request.
     pub request: Request,
-    /// Whose it is.
+    /// Its client and stream.
     pub owner: Owner,
 }

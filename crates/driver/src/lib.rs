@@ -1,7 +1,8 @@
-//! Which request comes next in a closed loop, an open loop or a scenario: one logic for virtual and for real time.
+//! Drivers ([`Loop`], scenarios, probes), which determine the next request of a closed loop, an open loop or a
+//! scenario: the same logic for virtual and for real time. See docs/design/requests-and-time.md.
 //!
-//! A driver knows no system and no clock. It counts nanoseconds since its start, says when something is due next, gives what
-//! is due, and is told what is complete. Recordings have a driver of their own, the player of `headstack-replay`.
+//! A driver knows no system and no clock. It counts nanoseconds since its start, returns when something is due next and
+//! what is due, and receives completions. Traces have a driver of their own, the player of `headstack-replay`.
 
 #![deny(clippy::wildcard_enum_match_arm)] // A new variant does not compile until every match handles it.
 
@@ -25,15 +26,15 @@ pub use scenario::{Clients, ClientsReport};
 /// The requests of a workload, as they come.
 #[allow(clippy::large_enum_variant)] // One a run.
 pub enum Loop {
-    /// Each completion is followed by the next request, maybe after a think time.
+    /// Each completion is followed by the next request, possibly after a think time.
     Closed(ClosedLoop),
     /// Requests arrive at their times.
     Open(OpenLoop),
 }
 
 impl Loop {
-    /// The loop that `workload` asks for, of the generator's requests. With `rates_per_s`, reads, writes and trims arrive
-    /// each at its own rate, in place of the workload's for all; closed loops have none.
+    /// Creates the loop of `workload`, with the generator's requests. With `rates_per_s`, reads, writes and trims
+    /// arrive each at its own rate, in place of the workload's common one; closed loops have none.
     ///
     /// # Errors
     /// A rate that no clock can have.
@@ -53,7 +54,7 @@ impl Loop {
         })
     }
 
-    /// When a request is due next; `u64::MAX` if none is before one completes.
+    /// Returns when the next request is due; `u64::MAX` if none is before one completes.
     #[inline]
     pub fn next_due_ns(&self) -> u64 {
         match self {
@@ -62,7 +63,7 @@ impl Loop {
         }
     }
 
-    /// Whether a request answers one that is complete, without a think time between.
+    /// Whether a request follows a completion at once, without a think time.
     #[inline]
     pub fn has_answer(&self) -> bool {
         match self {
@@ -71,7 +72,7 @@ impl Loop {
         }
     }
 
-    /// The next request that is due by `now_ns`.
+    /// Returns the next request that is due by `now_ns`.
     #[inline]
     pub fn take(&mut self, now_ns: u64) -> Option<LoopIssue> {
         match self {
@@ -80,7 +81,7 @@ impl Loop {
         }
     }
 
-    /// A request is complete at `at_ns`, whether well or not.
+    /// Records that a request completed or failed at `at_ns`.
     #[inline]
     pub fn completed(&mut self, at_ns: u64) {
         match self {

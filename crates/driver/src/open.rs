@@ -1,27 +1,28 @@
-//! The open loop: requests arrive at their times, whether or not earlier ones are complete.
+//! [`OpenLoop`]: requests arrive at their times, whether or not earlier ones are complete.
 
 use headstack_workload::{ArrivalProcess, Generator, Kind, WorkloadError};
 
 use crate::issue::LoopIssue;
 use crate::schedule::Schedule;
 
-/// An open loop at work.
+/// A running open loop.
 ///
-/// A simulated system takes every request when it arrives, and is where those wait that it has no room for: who drives it
-/// only [takes](Self::take). On a real one no more are issued than there is room for, and the others wait here: the engine
-/// lets them [arrive](Self::arrive), and takes as many as it can issue. A backlog of any length takes no memory: a copy of the
-/// schedule stands at the first of those that wait, and runs through the same arrivals again.
+/// A simulated system accepts every request on arrival, and holds those for which it has no room: the simulator only
+/// [takes](Self::take) requests. On a real system no more are issued than there is room for, and the others wait here:
+/// the engine lets them [arrive](Self::arrive), and takes as many as it can issue. A backlog of any length takes no
+/// memory: a copy of the schedule is positioned at the first waiting request, and runs through the same arrivals again.
 pub struct OpenLoop {
     generator: Generator,
     /// Requests that have not arrived yet.
     ahead: Schedule,
-    /// From the first of those that wait on, where any does.
+    /// Schedule from the first waiting request on, if there is one.
     behind: Schedule,
     waiting: u64,
 }
 
 impl OpenLoop {
-    /// Requests of `generator` that arrive at `rate_per_s`, or reads, writes and trims at a rate of their own each.
+    /// Creates a loop of requests of `generator` that arrive at `rate_per_s`, or reads, writes and trims at a rate of
+    /// their own each.
     ///
     /// # Errors
     /// A rate that no clock can have.
@@ -36,13 +37,13 @@ impl OpenLoop {
         Ok(OpenLoop { generator, behind: ahead.clone(), ahead, waiting: 0 })
     }
 
-    /// When the next request arrives.
+    /// Returns when the next request arrives.
     #[inline]
     pub fn next_arrival_ns(&self) -> u64 {
         self.ahead.next_ns()
     }
 
-    /// The next request arrives, and waits until it is taken.
+    /// Lets the next request arrive and wait until it is taken.
     #[inline]
     pub fn arrive(&mut self) {
         if self.waiting == 0 {
@@ -52,19 +53,19 @@ impl OpenLoop {
         self.ahead.advance();
     }
 
-    /// Requests that have arrived and wait.
+    /// Returns the number of requests that have arrived and wait.
     #[inline]
     pub fn waiting(&self) -> u64 {
         self.waiting
     }
 
-    /// When a request is due next: that of the first that waits, or of the next arrival.
+    /// Returns when the next request is due: the first waiting one, or the next arrival.
     #[inline]
     pub fn next_due_ns(&self) -> u64 {
         if self.waiting > 0 { self.behind.next_ns() } else { self.ahead.next_ns() }
     }
 
-    /// The first of the requests that wait; where none does, the next, if it arrives by `now_ns`.
+    /// Returns the first waiting request; if none waits, the next one if it arrives by `now_ns`.
     #[inline]
     pub fn take(&mut self, now_ns: u64) -> Option<LoopIssue> {
         let schedule = if self.waiting > 0 { &mut self.behind } else { &mut self.ahead };
@@ -82,7 +83,7 @@ impl OpenLoop {
                 request
             }
         };
-        // Of those that wait, nobody comes after the last.
+        // No waiting request follows the last one.
         if self.waiting != 1 {
             schedule.advance();
         }
@@ -90,7 +91,7 @@ impl OpenLoop {
         Some(LoopIssue { due_ns, request, is_extra: false })
     }
 
-    /// When those arrived that wait at the end, the first of them first.
+    /// Returns the arrival times of requests that wait at the end, in order.
     pub fn into_waiting(self) -> impl Iterator<Item = u64> {
         let mut behind = self.behind;
         (0..self.waiting).map(move |_| {

@@ -1,45 +1,45 @@
-//! Requests that are known beforehand, one by one: what a probe asks of a device to learn something of it.
+//! [`Probe`]: a fixed list of requests that measures a device.
 
 use std::collections::VecDeque;
 
 use headstack_workload::{Kind, Request};
 
-/// When the requests of a probe come.
+/// When the requests of a probe are issued.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// Always so many are outstanding.
+    /// At a constant queue depth.
     Depth {
-        /// From 1.
+        /// Queue depth, from 1.
         depth: u32,
-        /// How long after the completion that makes room for it each request comes; nothing where left out at the end.
+        /// Time of each request after the completion that makes room for it; 0 for omitted ones at the end.
         think_ns: Vec<u64>,
     },
     /// Each at its time since the first, ascending, whether or not the device keeps up.
     Times(Vec<u64>),
 }
 
-/// Requests in the order in which they come.
+/// A list of requests in order of issue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probe {
     /// The requests of the probe.
     pub requests: Vec<Request>,
-    /// When.
+    /// When they are issued.
     pub pace: Pace,
 }
 
-/// The answer to a request of a probe, by the clock of the system that served it.
+/// The completion of a request of a probe, by the clock of the system that served it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// When it was issued, or was to be by [`Pace::Times`].
+    /// Time of issue, or the intended one with [`Pace::Times`].
     pub issued_ns: u64,
-    /// When it was complete.
+    /// Time of completion.
     pub completed_ns: u64,
-    /// It came back in error.
+    /// Whether it completed in error.
     pub failed: bool,
 }
 
 impl Probe {
-    /// Why nobody can carry it out, if so.
+    /// Returns why it cannot be run on a device, if it cannot.
     pub fn fault(&self, capacity_bytes: u64, block_bytes: u32) -> Option<String> {
         let requests = self.requests.len();
         match &self.pace {
@@ -65,12 +65,12 @@ impl Probe {
         ))
     }
 
-    /// Whether it changes what is on the device.
+    /// Whether it changes the contents of the device.
     pub fn writes(&self) -> bool {
         self.requests.iter().any(|request| matches!(request.kind, Kind::Write | Kind::Trim))
     }
 
-    /// Those outstanding at a time at most, as far as the probe decides.
+    /// Returns the most requests outstanding at a time, as far as the probe determines that.
     pub fn slots(&self) -> u32 {
         match self.pace {
             Pace::Depth { depth, .. } => depth.min(self.requests.len().max(1) as u32),
@@ -79,16 +79,16 @@ impl Probe {
     }
 }
 
-/// A probe on its way. It counts nanoseconds since its beginning.
+/// A running probe. It counts nanoseconds since its beginning.
 pub struct Probing<'p> {
     probe: &'p Probe,
     next: usize,
-    /// When room came for each request that may come, in order; of [`Pace::Depth`] alone.
+    /// Times at which there was room for each request that may be issued, in order; only for [`Pace::Depth`].
     room_ns: VecDeque<u64>,
 }
 
 impl<'p> Probing<'p> {
-    /// At its beginning.
+    /// Starts a probe.
     pub fn new(probe: &'p Probe) -> Probing<'p> {
         let room_ns = match probe.pace {
             Pace::Depth { depth, .. } => std::iter::repeat_n(0, depth as usize).collect(),
@@ -97,7 +97,7 @@ impl<'p> Probing<'p> {
         Probing { probe, next: 0, room_ns }
     }
 
-    /// When a request is due next; `u64::MAX` if none is before one completes, or ever.
+    /// Returns when the next request is due; `u64::MAX` if none is before one completes, or ever.
     pub fn next_due_ns(&self) -> u64 {
         if self.next == self.probe.requests.len() {
             return u64::MAX;
@@ -111,7 +111,7 @@ impl<'p> Probing<'p> {
         }
     }
 
-    /// The next request that is due by `now_ns`: its number, and when it was due.
+    /// Returns the next request that is due by `now_ns`: its number, and when it was due.
     pub fn take(&mut self, now_ns: u64) -> Option<(usize, u64, &'p Request)> {
         let due_ns = self.next_due_ns();
         if due_ns > now_ns || due_ns == u64::MAX {
@@ -122,7 +122,7 @@ impl<'p> Probing<'p> {
         Some((self.next - 1, due_ns, &self.probe.requests[self.next - 1]))
     }
 
-    /// A request is complete at `at_ns`.
+    /// Records that a request completed at `at_ns`.
     pub fn completed(&mut self, at_ns: u64) {
         if let Pace::Depth { .. } = self.probe.pace {
             self.room_ns.push_back(at_ns);
@@ -134,7 +134,7 @@ impl<'p> Probing<'p> {
         self.next == self.probe.requests.len()
     }
 
-    /// The share that has been taken, 0 to 1.
+    /// Returns the share that has been taken, 0 to 1.
     pub fn share(&self) -> f64 {
         self.next as f64 / self.probe.requests.len().max(1) as f64
     }
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_can_carry_out_is_said() {
+    fn impossible_probes_are_rejected() {
         let depth = |depth| Pace::Depth { depth, think_ns: Vec::new() };
         let fault = |requests, pace| Probe { requests, pace }.fault(1 << 20, 4096);
         assert_eq!(fault(vec![read(0)], depth(1)), None);

@@ -1,4 +1,4 @@
-//! The clients of a scenario, the host's processors and the network in front of it.
+//! [`Clients`] of a scenario, the host's processors and the network in front of it.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,18 +10,18 @@ use headstack_workload::{Rate, Span, WarmUp, WorkloadError};
 use crate::end::End;
 use crate::issue::{ClientIssue, Owner};
 
-/// The clients of a scenario at work: what they do next, and what each stream has come to.
+/// The running clients of a scenario: their next steps, and the results of each stream.
 ///
-/// Who drives them hands each request that they issue to the system, asks the next client when it is
-/// [due](Self::next_due_ns), and tells what is [complete](Self::completed). What clients wait for outside of the system,
-/// processors and network, passes by the driver's clock alone: nothing is computed or sent.
+/// The caller passes each request that they issue to the system, asks the next client when it is
+/// [due](Self::next_due_ns), and reports [completions](Self::completed). Time that clients spend outside of the system,
+/// on processors and network, passes only on the driver's clock: nothing is computed or sent.
 ///
-/// Simulator and load engine differ in two things, which they keep: in virtual time one client is asked at a time, between
-/// any two events of the system; in real time all those whose time has come are asked before anything else, each as of its
-/// time, so that what the program is late by does not add up.
+/// Simulator and load engine differ in one thing: in virtual time one client is asked at a time, between any two events
+/// of the system; in real time all those whose time has come are asked before anything else, each as of its time, so
+/// that delays of the program do not add up.
 pub struct Clients {
     run: ScenarioRun,
-    /// When clients are asked next: (time, order, client).
+    /// Times at which clients are asked next: (time, order, client).
     asks: BinaryHeap<Reverse<(u64, u64, u32)>>,
     asked: u64,
     processors: Servers,
@@ -37,7 +37,7 @@ pub struct Clients {
     ends_when_all_are_done: bool,
 }
 
-/// Requests of open loops, and as many of them as there were when measuring began.
+/// Requests of open loops, and their number when measuring began.
 #[derive(Clone, Copy, Debug, Default)]
 struct OpenStreams {
     arrived: u64,
@@ -53,7 +53,7 @@ impl OpenStreams {
 }
 
 impl Clients {
-    /// The clients of `scenario` on a system with these LUNs, which lie one after another in its address space.
+    /// Creates the clients of `scenario` on a system with these LUNs, which follow one another in its address space.
     ///
     /// # Errors
     /// Those of [`ScenarioRun::new`].
@@ -81,25 +81,25 @@ impl Clients {
         })
     }
 
-    /// All clients begin, at 0.
+    /// Starts all clients, at 0.
     pub fn begin(&mut self, mut issue: impl FnMut(&ClientIssue)) {
         (0..self.run.clients()).for_each(|client| self.go_on(client, 0, &mut issue));
     }
 
-    /// When a client is to be asked next; `u64::MAX` if none is before a request completes.
+    /// Returns when the next client is to be asked; `u64::MAX` if none is before a request completes.
     #[inline]
     pub fn next_due_ns(&self) -> u64 {
         self.asks.peek().map_or(u64::MAX, |Reverse((at_ns, ..))| *at_ns)
     }
 
-    /// Asks the client that is due next, as of the time at which it is.
+    /// Asks the client that is due next, as of its time.
     pub fn ask(&mut self, mut issue: impl FnMut(&ClientIssue)) {
         if let Some(Reverse((at_ns, _, client))) = self.asks.pop() {
             self.go_on(client, at_ns, &mut issue);
         }
     }
 
-    /// A request is complete, whether well or not: its client goes on if it waited for that.
+    /// Records that a request completed or failed: its client continues if it waited for that.
     pub fn completed(&mut self, owner: Owner, at_ns: u64, mut issue: impl FnMut(&ClientIssue)) {
         self.open.completed += u64::from(self.run.is_open(owner.client));
         if self.run.complete(owner.client) {
@@ -113,13 +113,13 @@ impl Clients {
         self.streams[owner.stream as usize].record(finished);
     }
 
-    /// Counts a request of the measured part that failed: an error of its kind, and no latency.
+    /// Counts a failed request of the measured part: an error of its kind, without a latency.
     #[cold]
     pub fn fail(&mut self, owner: Owner, kind: usize) {
         self.streams[owner.stream as usize].of(kind).errors += 1;
     }
 
-    /// A client goes on until it waits for something.
+    /// Runs a client until it waits for something.
     fn go_on(&mut self, client: u32, now_ns: u64, issue: &mut impl FnMut(&ClientIssue)) {
         let until_ns = loop {
             match self.run.next(client, now_ns) {
@@ -141,7 +141,7 @@ impl Clients {
         self.asks.push(Reverse((until_ns, self.asked, client)));
     }
 
-    /// Whether the warm-up is over after so many completed requests, `now_ns` after the start.
+    /// Whether the warm-up is over after `completed` requests, `now_ns` after the start.
     #[inline]
     pub fn is_warm(&self, completed: u64, now_ns: u64) -> bool {
         self.warm_up.is_over(completed, now_ns)
@@ -154,31 +154,31 @@ impl Clients {
         self.before = [&self.processors, &self.network].map(|servers| servers.component(""));
     }
 
-    /// How long the measured part lasts, unless all clients are [done](Self::is_over) before.
+    /// Returns the length of the measured part, unless all clients are [done](Self::is_over) before.
     #[inline]
     pub fn end(&self) -> &End {
         &self.end
     }
 
-    /// Whether the measured part is over, in which `ended` requests completed or failed.
+    /// Whether the measured part, in which `ended` requests completed or failed, is over.
     #[inline]
     pub fn is_over(&self, measuring: &Measuring, ended: u64) -> bool {
         self.end.is_reached(measuring, ended) || (self.ends_when_all_are_done && self.run.all_done())
     }
 
-    /// Requests of open loops that have arrived and are not complete.
+    /// Returns the requests of open loops that have arrived and are not complete.
     #[inline]
     pub fn waiting(&self) -> u64 {
         self.open.waiting()
     }
 
-    /// Whether more of them has piled up since measuring began than chance piles up for a moment.
+    /// Whether more of them have piled up since measuring began than chance explains.
     pub fn has_piled_up(&self) -> bool {
         let OpenStreams { arrived, arrived_before, waited_before, .. } = self.open;
         piles_up(self.waiting().saturating_sub(waited_before), arrived - arrived_before)
     }
 
-    /// The report on the clients in the measured part, which ended at `end_ns`.
+    /// Returns the report on the clients in the measured part, which ended at `end_ns`.
     pub fn finish(self, end_ns: u64) -> ClientsReport {
         let mut components = vec![self.processors.component("host processors").since(&self.before[0])];
         if self.rate.is_some() {
@@ -198,7 +198,7 @@ pub struct ClientsReport {
 }
 
 impl ClientsReport {
-    /// Puts it into the result of the run, and checks that the streams are all there is.
+    /// Adds it to the result of the run, and checks that the streams' requests add up to the total.
     pub fn write_to(self, result: &mut RunResult) {
         result.components.extend(self.components);
         result.streams.extend(self.streams);

@@ -1,11 +1,11 @@
-//! When requests of an open loop arrive: all kinds by one clock, or each by its own.
+//! [`Schedule`]: arrivals of an open loop: all kinds by one clock, or each by its own.
 
 use headstack_workload::{ArrivalClock, ArrivalProcess, Kind, WorkloadError};
 
 /// The arrivals to come.
 pub struct Schedule {
     clocks: Vec<KindClock>,
-    /// Index of the one that comes next.
+    /// Index of the next one.
     next: usize,
 }
 
@@ -18,7 +18,8 @@ struct KindClock {
 }
 
 impl Schedule {
-    /// Arrivals at `rate_per_s`, or of reads, writes and trims at a rate of their own each; a kind without one has none.
+    /// Creates a schedule of arrivals at `rate_per_s`, or of reads, writes and trims at a rate of their own each; a
+    /// kind without a rate does not arrive.
     ///
     /// # Errors
     /// A rate that no clock can have.
@@ -33,7 +34,7 @@ impl Schedule {
             Some(rates) => Kind::ALL.into_iter().map(Some).zip(rates).filter(|(_, rate)| *rate > 0.0).collect(),
         };
         let clocks = rates.into_iter().map(|(kind, rate_per_s)| {
-            // Kinds come independently of each other.
+            // Kinds arrive independently of each other.
             let seed = seed.wrapping_add(kind.map_or(0, |kind| kind as u64 + 1));
             let mut clock = ArrivalClock::new(rate_per_s, process, seed)?;
             let next_ns = clock.next_ns();
@@ -44,19 +45,19 @@ impl Schedule {
         Ok(schedule)
     }
 
-    /// When the next arrives.
+    /// Returns the time of the next arrival.
     #[inline]
     pub fn next_ns(&self) -> u64 {
         self.clocks[self.next].next_ns
     }
 
-    /// Kind of the next request, if known.
+    /// Returns the kind of the next request, if known.
     #[inline]
     pub fn next_kind(&self) -> Option<Kind> {
         self.clocks[self.next].kind
     }
 
-    /// Goes on to the one after the next.
+    /// Advances to the following arrival.
     #[inline]
     pub fn advance(&mut self) {
         let arrived = &mut self.clocks[self.next];
@@ -78,7 +79,7 @@ impl Clone for Schedule {
         Schedule { clocks: self.clocks.clone(), next: self.next }
     }
 
-    /// Into the memory that is there: loops copy schedules at arrivals.
+    /// Reuses allocated memory: loops copy schedules at arrivals.
     #[inline]
     fn clone_from(&mut self, source: &Self) {
         self.clocks.clone_from(&source.clocks);

@@ -1,10 +1,10 @@
-//! When runs are over.
+//! Tests of the end of runs.
 
 use headstack_driver::End;
 use headstack_result::{Finished, Measuring};
 use headstack_workload::RunLength;
 
-/// So many reads of 1 ms, one after the other from 0 on.
+/// Returns the measurements of `count` reads of 1 ms, one after the other from 0 on.
 fn reads(count: u64) -> Measuring {
     let mut measuring = Measuring::new(0, 0, u64::MAX);
     for at_ns in (0..count).map(|n| (n + 1) * 1_000_000) {
@@ -23,7 +23,7 @@ fn a_run_of_requests_ends_with_the_last_whether_they_failed_or_not() {
 }
 
 #[test]
-fn a_run_of_so_long_ends_by_its_clock_alone() {
+fn a_run_of_fixed_time_ends_by_its_clock() {
     let end = End::from(RunLength::TimeNs(20_000_000));
     assert!(!end.is_reached(&reads(100), 100));
     assert_eq!(end.share_done(&reads(5), 5_000_000), 0.25);
@@ -32,7 +32,7 @@ fn a_run_of_so_long_ends_by_its_clock_alone() {
 #[test]
 fn a_run_for_confidence_ends_when_the_mean_is_known_or_at_its_limit() {
     let end = End::from(RunLength::Confidence { percent: 1.0, max_requests: 5_000 });
-    // All alike: known at the second look, a quarter of the run after the first.
+    // All alike: known at the second check, 25 % of the run after the first.
     assert!(!end.is_reached(&reads(1_000), 1_000), "nobody has looked yet");
     assert!(end.is_reached(&reads(1_000), 5_000));
     let measuring = reads(3_000);

@@ -1,4 +1,4 @@
-//! Closed and open loops, by a clock that the tests turn.
+//! Closed and open loops, on a clock that the tests advance.
 
 use std::collections::VecDeque;
 
@@ -27,7 +27,7 @@ fn closed(arrivals: &str) -> (ClosedLoop, Generator) {
     (closed, generator(&workload))
 }
 
-/// 2,000 a second, or kinds with rates of their own.
+/// Returns an open loop at 2,000 a second, or with rates per kind.
 fn open(process: &str, rates_per_s: Option<[f64; 3]>) -> (OpenLoop, Generator) {
     let workload = workload(&format!("arrivals = {{ open = {{ rate_per_s = 2000, process = {process} }} }}"));
     let Loop::Open(open) = Loop::new(&workload, generator(&workload), rates_per_s, SEED).unwrap() else { panic!() };
@@ -61,7 +61,7 @@ fn who_has_thought_first_comes_first() {
     let (mut closed, _) = closed("{ outstanding = 3, think = { fixed = \"5ms\" } }");
     assert!(closed.thinks() && !closed.has_answer());
     assert_eq!((closed.next_due_ns(), closed.take(5 * MS - 1)), (5 * MS, None));
-    // Whoever looks late hears when they were due.
+    // A late caller learns when they were due.
     let due: Vec<u64> = std::iter::from_fn(|| closed.take(8 * MS)).map(|next| next.due_ns).collect();
     assert_eq!((due, closed.next_due_ns()), (vec![5 * MS; 3], u64::MAX));
     for at_ns in [9 * MS, 7 * MS, 8 * MS] {
@@ -97,14 +97,14 @@ fn an_open_loop_issues_by_its_clock() {
     }
 }
 
-/// Lets `arriving` come and then takes `taken`, again and again: whatever waits, all come in order, once.
+/// Lets `arriving` requests arrive and then takes `taken`, repeatedly: regardless of waits, all come in order, once.
 #[test]
 fn who_waits_comes_out_as_who_is_taken_at_once() {
     for (process, kinds) in [("\"fixed\"", None), ("\"poisson\"", None), ("\"poisson\"", Some([900.0, 700.0, 0.0]))] {
         let (mut late, _) = open(process, kinds);
         let (mut at_once, _) = open(process, kinds);
         let mut expected = VecDeque::new();
-        // Nobody waits, one waits, some wait, all are gone again, and a thousand pile up.
+        // None waits, one waits, some wait, all are gone again, and a thousand pile up.
         for (arriving, taken) in [(1, 1), (1, 0), (2, 1), (5, 7), (1, 1), (1_000, 300), (10, 709), (3, 0), (0, 2)] {
             for _ in 0..arriving {
                 while let Some(next) = at_once.take(late.next_arrival_ns()) {

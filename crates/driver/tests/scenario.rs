@@ -1,4 +1,4 @@
-//! Clients of a scenario on a system that answers every request after 1 ms, whatever it has to do besides.
+//! Clients of a scenario on a system that completes every request after 1 ms, regardless of its load.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 const MS: u64 = 1_000_000;
 
-/// Clients of the scenario, and what the system was asked for.
+/// Clients of the scenario, and the requests to the system.
 struct Played {
     clients: Clients,
     issued: Vec<ClientIssue>,
@@ -109,7 +109,7 @@ fn clients_of_one_time_are_asked_in_the_order_in_which_they_began_to_wait() {
     (0..3).for_each(|_| played.clients.ask(|issue| first.push(*issue)));
     assert_eq!(first.iter().map(|issue| issue.owner.client).collect::<Vec<_>>(), [0, 1, 2]);
     assert_eq!(played.clients.next_due_ns(), u64::MAX, "all of them wait for the system");
-    // They come back in another order, and think alike.
+    // They come back in another order, with equal think times.
     for at in [2, 0, 1] {
         played.clients.completed(first[at].owner, 6 * MS, |issue| panic!("{issue:?} while it thinks"));
     }
@@ -120,8 +120,8 @@ fn clients_of_one_time_are_asked_in_the_order_in_which_they_began_to_wait() {
 }
 
 #[test]
-fn components_and_streams_tell_of_the_measured_part_alone() {
-    // Two clients keep one processor busy without a pause: from 10 ms to 30 ms it works for 20 ms, give or take one.
+fn components_and_streams_cover_only_the_measured_part() {
+    // Two clients keep one processor busy without a pause: from 10 ms to 30 ms it works for 20 ms, within one.
     let played = play_from(&transactions(1, 2, "0s", "4ms"), 10 * MS, 30 * MS);
     assert_eq!(played.issued_ms(), [4, 8, 12, 16, 20, 24, 28]);
     let result = played.result();
@@ -145,10 +145,10 @@ fn a_network_carries_one_thing_at_a_time() {
     let result = play_from(&web("network = \"10MB/s\""), 0, 1_000 * MS).result();
     let network = result.components.iter().find(|one| one.name == "client network").unwrap();
     assert_eq!(network.servers, 1);
-    // It is never idle once the first page is read, and bytes of pages on their way are not counted yet.
+    // It is never idle once the first page is read, and bytes of pages in transit are not counted yet.
     assert!((pages(&result, "page_bytes") / 10e6 - 1.0).abs() < 0.08, "{result:?}");
     assert!(network.busy_ns >= 1_000 * MS - 5 * MS, "{network:?}");
-    // Without one, pages take as long as the system does.
+    // Without a network, pages take as long as the system does.
     let free = play_from(&web(""), 0, 1_000 * MS).result();
     assert_eq!(free.components.len(), 1);
     assert!(pages(&free, "pages_per_s") > 10.0 * pages(&result, "pages_per_s"), "{free:?}");

@@ -1,4 +1,4 @@
-//! Drivers in virtual time, by a clock that a test turns by hand.
+//! Tests of drivers in virtual time, on a clock that the tests advance.
 
 mod ends;
 mod loops;

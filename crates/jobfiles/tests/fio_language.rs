@@ -58,7 +58,10 @@ fn errors_name_file_line_option_and_what_is_allowed() {
         ("[j]\nioengine=nbd\nuri=/dev/nbd0\n", "test.fio:3: uri: \"/dev/nbd0\" is no address of an export"),
         ("[j]\nioengine=net\n", "test.fio:2: ioengine: the engine net of job [j] is not for files"),
         ("[j]\nioengine=libaoi\n", "test.fio:2: ioengine: \"libaoi\" of job [j] is not an engine; did you mean libaio"),
-        ("[j]\nread_iolog=x\n", "test.fio:2: read_iolog: cannot be done: a job is no replay; headstack trace replay LOG"),
+        (
+            "[j]\nread_iolog=x\n",
+            "test.fio:2: read_iolog: cannot be done: a job is no replay; headstack trace replay LOG",
+        ),
         ("[j]\nwait_for=k\n", "test.fio:2: wait_for: there is no job \"k\" before this one"),
         ("[j]\noffset=1m\noffset_increment=1%\nnumjobs=2\n", "test.fio:3: offset_increment: an offset and its"),
         ("[j]\nsize=(1/0)\n", "test.fio:2: size: \"(1/0)\" divides by 0"),

@@ -1,4 +1,4 @@
-//! What a request waited for when it was recorded, inferred from completions, and waits for again.
+//! [`Dependencies`]: which completions a recorded request waited for, inferred from the trace and waited for again.
 
 use std::collections::VecDeque;
 
@@ -8,20 +8,20 @@ use crate::mode::{ReplayError, ReplayMode};
 use crate::recording::Recording;
 use crate::soonest::Soonest;
 
-/// How it is inferred.
+/// Rule by which dependencies are inferred.
 #[derive(Clone, Copy, Debug)]
 pub enum Rule {
     /// A request belongs to the virtual client whose last request was complete last before it arrived (of several, the
-    /// one that had arrived first): each request is waited for by one other at most.
+    /// one that had arrived first): each request is waited for by at most one other.
     Closed,
-    /// A request waited for the last completions at least `min_ns` before it that no other request came between.
+    /// A request waited for the last completions at least `min_ns` before it without another arrival in between.
     LastRun { min_ns: u64 },
     /// A request waited for all that were complete between `min_ns` and `max_ns` before it arrived.
     Within { min_ns: u64, max_ns: u64 },
 }
 
 impl Rule {
-    /// How old the completions are that it asks for.
+    /// Returns the allowed age of completions.
     fn age_ns(self) -> (u64, u64) {
         match self {
             Rule::Closed => (0, u64::MAX),
@@ -31,58 +31,59 @@ impl Rule {
     }
 }
 
-/// A recording of which so many requests have no completion is taken to have none.
+/// A trace with this many requests without a completion is assumed to have no completions.
 const UNPAIRED_MAX: u64 = 1 << 14;
 
 /// A request from when it is read until it is complete and no other can wait for it any more.
 #[derive(Default)]
 struct Node {
     arrived: Arrived,
-    /// Requests that it waits for still.
+    /// Requests that it still waits for.
     missing: u32,
-    /// The latest completion of those that it waited for.
+    /// Latest completion of those that it waited for.
     ready_ns: u64,
-    /// From there to its issue: as long as was recorded.
+    /// Time from there to its issue, as recorded.
     slack_ns: u64,
-    /// When the replay completed it.
+    /// Time at which the replay completed it.
     done_ns: Option<u64>,
-    /// Requests not yet read may wait for it.
+    /// Whether requests that are not read yet may wait for it.
     awaited: bool,
     /// Requests that wait for it.
     waiters: Vec<Slot>,
 }
 
 impl Node {
-    /// It is still that of the request `number`, for which others may wait.
+    /// Whether it is still that of request `number`, for which others may wait.
     fn is_awaited(&self, number: u64) -> bool {
         self.arrived.number == number && self.awaited
     }
 }
 
-/// Requests read, and what they wait for. The greatest times are below 2^63, so that differences of them fit.
+/// Requests that were read, and their dependencies. The largest times are below 2^63, so that differences of them fit.
 pub struct Dependencies {
     rule: Rule,
-    /// By their slots.
+    /// Nodes by their slots.
     nodes: Vec<Node>,
-    /// Requests complete when the last arrived, but for less than the least age, by (recorded completion, slot).
+    /// Requests complete when the last one arrived, but younger than the least age, by (recorded completion, slot).
     young: VecDeque<(u64, Slot)>,
     most_in_flight: usize,
-    /// Those complete before it that the next ones may wait for, by (recorded completion, slot), the latest last.
+    /// Earlier completions that the next requests may wait for, by (recorded completion, slot), latest last.
     finished: VecDeque<(u64, Slot)>,
-    /// Of [`Rule::LastRun`]: a request has arrived since the last of those was complete, so that the next completion
-    /// begins a new run.
+    /// For [`Rule::LastRun`]: whether a request has arrived since the last of those completions, so that the next
+    /// completion begins a new run.
     is_answered: bool,
-    /// Requests that wait for nothing but their time: (issue, number, slot).
+    /// Requests that wait only for their time: (issue, number, slot).
     due: Soonest<(u64, u64, Slot)>,
-    /// How much later than recorded those were complete that may be awaited, as far as that is sooner: (lag, number,
-    /// slot). What is read next comes no sooner than the least of them, nor, for it may wait for none, than recorded.
+    /// By how much awaited requests were completed later than recorded, if that is known to be earlier than others:
+    /// (lag, number, slot). The next request read is due no sooner than the smallest lag, nor, as it may wait for none,
+    /// than recorded.
     lags: Soonest<(i64, u64, Slot)>,
     read: u64,
     with_completion: u64,
 }
 
 impl Dependencies {
-    /// Nothing read yet.
+    /// Creates an empty set.
     pub fn new(rule: Rule) -> Self {
         Dependencies {
             rule,
@@ -98,22 +99,22 @@ impl Dependencies {
         }
     }
 
-    /// No request is to be issued before this time, as far as completions up to now tell; none where that depends on a
+    /// Returns the time before which no request is due, according to completions up to now; `None` if that depends on a
     /// completion. Reads nothing.
     ///
     /// # Errors
-    /// Of the recording.
+    /// Those of the trace.
     #[inline]
     pub fn next_ns<E: From<ReplayError>>(&mut self, recording: &mut Recording<E>) -> Result<Option<u64>, E> {
         let unread_ns = self.unread_ns(recording)?;
         Ok(self.due_ns().into_iter().chain(unread_ns).min())
     }
 
-    /// The next request that is to be issued by `now_ns`, after the time at which it was due and its slot. Reads all that
-    /// may come before it.
+    /// Returns the next request that is due by `now_ns`, with its due time and its slot. Reads all that may come before
+    /// it.
     ///
     /// # Errors
-    /// Of the recording.
+    /// Those of the trace.
     #[inline]
     pub fn take<E: From<ReplayError>>(
         &mut self,
@@ -139,23 +140,23 @@ impl Dependencies {
         })
     }
 
-    /// When the first of those is to be issued that wait for nothing but their time.
+    /// Returns when the first of those that wait only for their time is due.
     #[inline]
     fn due_ns(&self) -> Option<u64> {
         self.due.first().map(|(at_ns, ..)| at_ns)
     }
 
-    /// The time before which none is to be issued of those that are not yet read; none at the end.
+    /// Returns the time before which no unread request is due; `None` at the end.
     #[inline]
     fn unread_ns<E: From<ReplayError>>(&mut self, recording: &mut Recording<E>) -> Result<Option<u64>, E> {
         let Some(next) = recording.peek()? else {
             return Ok(None);
         };
-        // A request that waits for nothing comes at its recorded time, which is a lag of none.
+        // A request that waits for nothing arrives at its recorded time, which is a lag of 0.
         Ok(Some(next.arrival_ns.saturating_add_signed(self.least_lag_ns().min(0))))
     }
 
-    /// The replay has completed a request.
+    /// Records that the replay has completed a request.
     pub fn completed(&mut self, slot: Slot, at_ns: u64, books: &mut Books) {
         let done = &mut self.nodes[slot.index()];
         done.done_ns = Some(at_ns);
@@ -165,7 +166,7 @@ impl Dependencies {
         }
         match completion_ns {
             Some(recorded_ns) if awaited => {
-                // Behind a client that rests for good, what is stale never comes to the top.
+                // After a client that pauses for good, stale entries never reach the top.
                 if self.lags.len() > 2 * self.nodes.len() {
                     let nodes = &self.nodes;
                     self.lags.retain(|&(_, number, slot)| nodes[slot.index()].is_awaited(number));
@@ -178,7 +179,7 @@ impl Dependencies {
         }
     }
 
-    /// Those that waited for a request wait for one less.
+    /// Releases those that waited for a request: they wait for one less.
     fn wake(&mut self, slot: Slot, at_ns: u64) {
         let mut waiters = std::mem::take(&mut self.nodes[slot.index()].waiters);
         for waiter in waiters.drain(..) {
@@ -189,11 +190,11 @@ impl Dependencies {
                 self.due.push((waiting.ready_ns.saturating_add(waiting.slack_ns), waiting.arrived.number, waiter));
             }
         }
-        // Kept for the list's sake: a node is used again and allocates nothing.
+        // Keeps the list: a node is reused without allocating.
         self.nodes[slot.index()].waiters = waiters;
     }
 
-    /// Requests of which none has a completion to infer from are an error as soon as there are `unpaired` of them.
+    /// Fails if none of `unpaired` requests has a completion to infer from.
     fn demand_completions(&self, unpaired: u64) -> Result<(), ReplayError> {
         if self.read >= unpaired {
             let read = self.read;
@@ -204,9 +205,9 @@ impl Dependencies {
         Ok(())
     }
 
-    /// A request that was read, which waits for nothing yet.
+    /// Adds a request that was read, which waits for nothing yet.
     fn note(&mut self, slot: Slot, arrived: &Arrived) {
-        // Slots are given out one after another.
+        // Slots are assigned consecutively.
         if slot.index() == self.nodes.len() {
             self.nodes.push(Node::default());
         }
@@ -218,7 +219,7 @@ impl Dependencies {
         self.with_completion += u64::from(node.awaited);
     }
 
-    /// Finds what it waits for.
+    /// Infers its dependencies.
     fn add(&mut self, slot: Slot, books: &mut Books) {
         let Arrived { number, arrival_ns, completion_ns, .. } = self.nodes[slot.index()].arrived;
         self.finish_until(arrival_ns, books);
@@ -265,7 +266,7 @@ impl Dependencies {
         }
     }
 
-    /// No request that is read from now on waits for this one.
+    /// Records that no later request can wait for this one.
     fn forget(&mut self, slot: Slot, books: &mut Books) {
         let forgotten = &mut self.nodes[slot.index()];
         forgotten.awaited = false;
@@ -274,7 +275,7 @@ impl Dependencies {
         }
     }
 
-    /// Brings the recording's state up to an arrival: what was complete, and what of it may be waited for.
+    /// Advances the trace's state to an arrival: what was complete, and which completions may be waited for.
     fn finish_until(&mut self, arrival_ns: u64, books: &mut Books) {
         let (min_ns, max_ns) = self.rule.age_ns();
         while let Some(&(completion_ns, slot)) = self.young.front()
@@ -282,7 +283,7 @@ impl Dependencies {
         {
             self.young.pop_front();
             match self.rule {
-                // They come in order of arrival, and of equals the first to arrive goes on top.
+                // They are in order of arrival, and of equals the first to arrive is on top.
                 Rule::Closed => {
                     let before = |other: &&(u64, Slot)| other.0 == completion_ns;
                     let equals = self.finished.iter().rev().take_while(before).count();
@@ -291,7 +292,7 @@ impl Dependencies {
                         _ => self.finished.insert(self.finished.len() - equals, (completion_ns, slot)),
                     }
                 }
-                // Those of one run are under way together, so none of them waited for another.
+                // Those of one run are in flight together, so none of them waited for another.
                 Rule::LastRun { .. } => {
                     if std::mem::take(&mut self.is_answered) {
                         while let Some((_, answered)) = self.finished.pop_front() {
@@ -314,8 +315,9 @@ impl Dependencies {
         }
     }
 
-    /// Who waits for this one waits for all that it waited for itself. Those were complete before it arrived, so they
-    /// are the first of the list, and leave no one to whom they would matter: this one stays longer.
+    /// Drops dependencies that are implied: a request that waits for this one waits for all that it waited for itself.
+    /// Those were complete before it arrived, so they are the first of the list, and no other request needs them: this
+    /// one stays longer.
     fn drop_transitive(&mut self, slot: Slot, min_ns: u64, books: &mut Books) {
         let Arrived { number, arrival_ns, .. } = self.nodes[slot.index()].arrived;
         while let Some(&(completion_ns, earlier)) = self.finished.front()

@@ -1,4 +1,4 @@
-//! What a replay counts of its own faithfulness.
+//! [`Books`]: counts from which the fidelity of a replay is computed.
 
 use std::collections::VecDeque;
 
@@ -7,7 +7,7 @@ use headstack_result::{Fidelity, LatencyHistogram};
 use crate::issue::{Arrived, Issue, Slot};
 use crate::soonest::Soonest;
 
-/// Counts of a replay that is under way.
+/// Counts of a replay in progress.
 #[derive(Default)]
 pub struct Books {
     /// Requests read.
@@ -18,7 +18,7 @@ pub struct Books {
     pub folded: u64,
     pub dropped: u64,
     pub rounded: u64,
-    /// Requests that the system flushes its cache before.
+    /// Requests before which the system flushes its cache.
     pub pre_flushes: u64,
     pub replayed: u64,
     first_issue_ns: u64,
@@ -29,20 +29,20 @@ pub struct Books {
     reordered: u64,
     causality_violations: u64,
     unfinished: Unfinished,
-    /// Response times as recorded, and the last completion.
+    /// Sum of latencies as recorded, and the last completion.
     recorded_response_ns: u128,
     last_completion_ns: u64,
     first_arrival_ns: Option<u64>,
     recorded_depth_max: u64,
     /// Requests issued at `suspects_ns` while others were unfinished that had been complete before they arrived: if
-    /// those are complete at that very moment, nothing was violated.
+    /// those complete at that same moment, nothing was violated.
     suspects: Vec<(u64, u64)>,
     suspects_ns: u64,
 }
 
 impl Books {
-    /// The replay has heard of a request; returns where it is found again. `hear` is told, in their order, of the recorded
-    /// completions up to its arrival that were not told before.
+    /// Records a request that was read; returns its slot. Calls `hear`, in order, with the recorded completions up to
+    /// its arrival that were not reported before.
     #[inline]
     pub fn taken(&mut self, arrived: &Arrived, hear: impl FnMut(u64, Slot)) -> Slot {
         self.unfinished.arrive(arrived.arrival_ns, hear);
@@ -57,12 +57,12 @@ impl Books {
         slot
     }
 
-    /// Requests that were under way in the recording when the last arrived, and that one.
+    /// Returns the requests that were in flight in the trace when the last one arrived, including it.
     pub fn in_flight(&self) -> usize {
         self.unfinished.coming.len()
     }
 
-    /// It is issued at `at_ns`.
+    /// Records that a request is issued at `at_ns`.
     #[inline]
     pub fn issued(&mut self, issue: &Issue, at_ns: u64) {
         if self.replayed == 0 {
@@ -75,7 +75,7 @@ impl Books {
         self.reordered += u64::from(issue.number < self.highest_number);
         self.highest_number = self.highest_number.max(issue.number);
         self.settle(at_ns);
-        // Of those complete at the moment of its arrival, the ones before it in the recording were complete before it.
+        // Of those complete at the moment of its arrival, the ones before it in the trace were complete before it.
         let place = (issue.arrival_ns, issue.number);
         if self.unfinished.first().is_some_and(|first| first < place) {
             self.suspects.push(place);
@@ -83,20 +83,20 @@ impl Books {
         }
     }
 
-    /// It is complete.
+    /// Records that a request is complete.
     #[inline]
     pub fn completed(&mut self, slot: Slot, at_ns: u64) {
         self.settle(at_ns);
         self.unfinished.finish(slot);
     }
 
-    /// No one asks for it any more: another may take its slot.
+    /// Releases the slot of a request that is no longer needed.
     #[inline]
     pub fn release(&mut self, slot: Slot) {
         self.unfinished.free.push(slot);
     }
 
-    /// Time goes on to `at_ns`: suspects of an earlier moment are cleared, or convicted.
+    /// Advances to `at_ns`: suspects of an earlier moment are cleared, or counted as violations.
     #[inline]
     fn settle(&mut self, at_ns: u64) {
         if at_ns > self.suspects_ns && !self.suspects.is_empty() {
@@ -106,7 +106,7 @@ impl Books {
         }
     }
 
-    /// The sum of it all, `scale` times as slow as recorded.
+    /// Returns the fidelity, with `scale` times the recorded times.
     pub fn fidelity(&self, scale: f64) -> Fidelity {
         let per_s = |requests: u64, span_ns: u64| {
             (span_ns > 0).then(|| requests.saturating_sub(1) as f64 / (span_ns as f64 / 1e9))
@@ -142,23 +142,24 @@ impl Books {
     }
 }
 
-/// The requests that the replay has heard of and not completed, as far as they were complete before the last arrival.
+/// Requests that were read and that the replay has not completed, if they were complete before the last arrival.
 ///
-/// Completions pass in their order, each behind all that passed before, so that in a replay that is late, where many
-/// have passed, the first of them stays at hand.
+/// Completions are added in order, so that in a replay that is late, where many are unfinished, the first of them is
+/// available at once.
 #[derive(Default)]
 struct Unfinished {
-    /// (recorded completion, number, slot) of the requests that were under way at the last arrival.
+    /// Requests that were in flight at the last arrival: (recorded completion, number, slot).
     coming: Soonest<(u64, u64, Slot)>,
-    /// The same of those that were complete. Of both, what the replay has completed stays until it is the first.
+    /// Requests that were complete by then, likewise. In both, those that the replay has completed stay until they are
+    /// the first.
     passed: VecDeque<(u64, u64, Slot)>,
-    /// The number of the request in each slot; 0 once the replay has completed it.
+    /// Number of the request in each slot; 0 once the replay has completed it.
     numbers: Vec<u64>,
     free: Vec<Slot>,
 }
 
 impl Unfinished {
-    /// A request arrives, whether or not its own completion is known: what was complete by then has passed.
+    /// Handles an arrival, whether or not its own completion is known: requests complete by then have passed.
     #[inline]
     fn arrive(&mut self, arrival_ns: u64, mut hear: impl FnMut(u64, Slot)) {
         while let Some(key @ (completion_ns, _, _)) = self.coming.first()
@@ -172,7 +173,7 @@ impl Unfinished {
         }
     }
 
-    /// Returns the slot of a request that arrived.
+    /// Adds a request that arrived; returns its slot.
     #[inline]
     fn add(&mut self, number: u64) -> Slot {
         let slot = self.free.pop().unwrap_or_else(|| {
@@ -198,7 +199,7 @@ impl Unfinished {
         }
     }
 
-    /// (recorded completion, number)
+    /// Returns (recorded completion, number) of the first.
     #[inline]
     fn first(&self) -> Option<(u64, u64)> {
         self.passed.front().map(|&(completion_ns, number, _)| (completion_ns, number))

@@ -1,8 +1,8 @@
-//! A request between the recording and whoever issues it.
+//! [`Issue`]: a request between the trace and the caller that issues it.
 
 use headstack_workload::{Kind, Request};
 
-/// Where a player has a request that it has heard of, until that is complete and no other waits for it: an index.
+/// Slot of a request in a player, until it is complete and no other waits for it: an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Slot(pub(crate) u32);
 
@@ -15,15 +15,15 @@ impl Slot {
 /// A recorded request on the replay's clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrived {
-    /// From 1.
+    /// Its number, from 1.
     pub number: u64,
     pub arrival_ns: u64,
-    /// The same at the time scale of the replay.
+    /// Time of arrival at the time scale of the replay.
     pub scheduled_ns: u64,
     pub completion_ns: Option<u64>,
     /// The request to the system.
     pub request: Request,
-    /// The system flushes its cache before it.
+    /// Whether the system flushes its cache before it.
     pub pre_flush: bool,
 }
 
@@ -36,27 +36,28 @@ impl Default for Arrived {
     }
 }
 
-/// A request that is to be issued. Whoever issues it keeps its slot, to tell of its completion.
+/// A request to be issued. The caller keeps its slot, to report its completion.
 #[derive(Clone, Copy, Debug)]
 pub struct Issue {
     /// The request to the system: whole blocks within it.
     pub request: Request,
-    /// When it is to be issued, on the player's clock: in [`ReplayMode::Asap`](crate::ReplayMode::Asap) when it is taken, else no later than that.
+    /// When it is to be issued, on the player's clock: in [`ReplayMode::Asap`](crate::ReplayMode::Asap) when it is
+    /// taken, otherwise no later than that.
     pub due_ns: u64,
-    /// Its number in the recording, from 1.
+    /// Its number in the trace, from 1.
     pub number: u64,
-    /// When it arrived, on the recording's clock.
+    /// Time of arrival, on the trace's clock.
     pub(crate) arrival_ns: u64,
-    /// The same at the time scale of the replay.
+    /// Time of arrival at the time scale of the replay.
     pub(crate) scheduled_ns: u64,
-    /// Its name when it completes.
+    /// Its slot, by which its completion is reported.
     pub slot: Slot,
-    /// The second part of a recorded request whose first part, a flush, is complete.
+    /// Whether it is the second part of a recorded request whose first part, a flush, is complete.
     pub(crate) is_after_flush: bool,
 }
 
 impl Issue {
-    /// The flush before this request, which is issued in its place.
+    /// Returns the flush before this request, which is issued in its place.
     pub(crate) fn flush_before(&self) -> Issue {
         let flush = Request {
             kind: Kind::Flush,
@@ -68,7 +69,7 @@ impl Issue {
         Issue { request: flush, ..*self }
     }
 
-    /// This request after its flush, which was complete at `flushed_ns`.
+    /// Returns this request after its flush, which was complete at `flushed_ns`.
     pub(crate) fn after_flush(&self, flushed_ns: u64) -> Issue {
         Issue { due_ns: flushed_ns, is_after_flush: true, ..*self }
     }

@@ -1,5 +1,6 @@
-//! Replay: a recording played on a system, simulated or real, by one logic: which recorded request comes next, who
-//! waits for whom, how faithful it was. Knows no system and no clock: who plays tells the [`Player`] what time it is.
+//! Replay of a trace on a simulated or real system ([`Player`]): which recorded request is next, which completions it
+//! waits for, and how faithful the replay was. Knows no system and no clock: its caller reports the time. See
+//! docs/design/replay.md.
 
 #![deny(clippy::wildcard_enum_match_arm)] // A new variant does not compile until every match handles it.
 
@@ -20,7 +21,7 @@ pub use player::{Due, Played, Player};
 pub use recording::Source;
 pub use volumes::{Extent, VolumeResult, Volumes};
 
-/// A source of requests that are at hand.
+/// Returns a source of requests in memory.
 pub fn in_memory<E>(records: impl IntoIterator<Item = Recorded>) -> impl FnMut(&mut Vec<Recorded>) -> Result<bool, E> {
     const BATCH: usize = 1 << 12;
     let mut records = records.into_iter();

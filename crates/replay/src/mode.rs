@@ -1,15 +1,15 @@
-//! What is asked of a replay: when recorded requests are issued, and what becomes of those that do not fit.
+//! [`Replay`]: when recorded requests are issued, and how requests outside the system are treated.
 
 use serde::{Deserialize, Serialize};
 
-/// Where all times of a replay end: 73 years. The sum of two such times fits 63 bits, with room for all that a system may
-/// be late.
+/// Largest time of a replay: 73 years. The sum of two such times fits 63 bits, with room for all that a system may be
+/// late.
 pub(crate) const LATEST_NS: u64 = 1 << 61;
 
-/// An error in the settings of a replay or in its recording.
+/// An error in the settings of a replay or in its trace.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
-    /// A request of the recording cannot be replayed, or does not lie on the system.
+    /// A request of the trace cannot be replayed, or is outside the system.
     #[error("request {number}: {message}")]
     Request {
         /// Number from 1.
@@ -17,12 +17,12 @@ pub enum ReplayError {
         /// The error and the allowed values.
         message: String,
     },
-    /// The recording cannot be replayed as it was asked for.
+    /// The trace cannot be replayed with these settings.
     #[error("replay: {0}")]
     Settings(String),
 }
 
-/// When a recorded request is issued again.
+/// When a recorded request is issued.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum ReplayMode {
@@ -31,47 +31,47 @@ pub enum ReplayMode {
         /// Factor on all times: 2 takes twice as long. Finite and above 0.
         time_scale: f64,
     },
-    /// As soon as there is room: always this many outstanding, in recorded order.
+    /// Issued as soon as there is room: at a constant queue depth, in recorded order.
     Asap {
-        /// Requests outstanding, from 1.
+        /// Queue depth, from 1.
         depth: u32,
     },
     /// By virtual clients with their recorded think times. A request is issued by the client whose last request was, in
-    /// the recording, complete last before it arrived (of several, the one that had arrived first), and as long after
-    /// that one's completion; where there is no such client, a new one begins at its recorded time. A client whose
-    /// request has no recorded completion ends with it.
+    /// the trace, complete last before it arrived (of several, the one that had arrived first), and as long after that
+    /// one's completion; if there is no such client, a new one begins at its recorded time. A client whose request has
+    /// no recorded completion ends with it.
     Closed,
-    /// After all requests that it waited for in the recording, and as long after the last of them as was recorded. These
-    /// are inferred. A request that waited for none comes at its recorded time: what did not wait when it was recorded
-    /// is an arrival from outside, which a slower system would not have held up.
+    /// After all requests that it waited for in the trace, and as long after the last of them as was recorded. These
+    /// are inferred. A request that waited for none is issued at its recorded time: without a recorded dependency it is
+    /// an arrival from outside, which a slower system would not have delayed.
     ///
-    /// Without `max_ns`: the last completions before it that no other request came between, as far as they are no more
-    /// than [`ReplayMode::REACTION_MAX_NS`] old. Who keeps `n` requests under way answers each completion with a
-    /// request, which then waits for that one; who waits for all of a group answers the last of them, and what follows
-    /// waits for all.
+    /// Without `max_ns`: it waits for the last completions before it without another arrival in between, if they are no
+    /// more than [`ReplayMode::REACTION_MAX_NS`] old. A program that keeps `n` requests in flight follows each
+    /// completion with a request, which then waits for that one; a program that waits for all of a group reacts to the
+    /// last of them, and its next request waits for all.
     ///
-    /// With `max_ns`: all that were complete between `min_ns` and `max_ns` before it arrived, without those that others
-    /// of them waited for, at most one more than were ever in flight at a time. This keeps every order within that
-    /// time, also where it was chance: on a system that answers in another order it holds requests up.
+    /// With `max_ns`: it waits for all that were complete between `min_ns` and `max_ns` before it arrived, without
+    /// those that others of them waited for, at most one more than were ever in flight at a time. This keeps every
+    /// order within that time, even if it was chance: on a system that completes in another order it delays requests.
     Dependent {
-        /// Who issued it cannot have learnt of later completions.
+        /// The issuer cannot have reacted to later completions.
         min_ns: u64,
-        /// Who issued it did not wait for earlier ones.
+        /// The issuer did not wait for earlier ones.
         #[serde(default)]
         max_ns: Option<u64>,
     },
 }
 
 impl ReplayMode {
-    /// [`ReplayMode::Dependent`] where nothing is known of who issued the requests: what the recording puts behind a
-    /// completion may be its answer at once.
+    /// [`ReplayMode::Dependent`] if nothing is known about the issuer of the requests: any request after a completion
+    /// may be an immediate reaction to it.
     pub const DEPENDENT: ReplayMode = ReplayMode::Dependent { min_ns: 0, max_ns: None };
-    /// The longest that a program's answer to a completion is taken to be: 100 ms, the time within which people take an
-    /// answer to be immediate (Miller, 1968). Longer pauses are those of users and timers, who do not count from a disk's
+    /// Longest assumed reaction of a program to a completion: 100 ms, the time within which people perceive a response
+    /// as immediate (Miller, 1968). Longer pauses are those of users and timers, which do not count from a disk's
     /// completion.
     pub const REACTION_MAX_NS: u64 = 100_000_000;
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(&self) -> &'static str {
         match self {
             ReplayMode::Timed { .. } => "timed",
@@ -81,7 +81,7 @@ impl ReplayMode {
         }
     }
 
-    /// Factor on all recorded times.
+    /// Returns the factor on all recorded times.
     pub(crate) fn time_scale(&self) -> f64 {
         if let ReplayMode::Timed { time_scale } = self { *time_scale } else { 1.0 }
     }
@@ -108,20 +108,20 @@ impl ReplayMode {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outside {
-    /// It is an error.
+    /// Reports an error.
     #[default]
     Refuse,
-    /// It goes to its offset modulo the capacity, moved down where it would cross the end.
+    /// Uses its offset modulo the capacity, moved down where it would cross the end.
     Fold,
-    /// It is left out.
+    /// Leaves it out.
     Drop,
 }
 
 impl Outside {
-    /// All of them.
+    /// All variants.
     pub const ALL: [Outside; 3] = [Outside::Refuse, Outside::Fold, Outside::Drop];
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         match self {
             Outside::Refuse => "refuse",
@@ -131,37 +131,37 @@ impl Outside {
     }
 }
 
-/// How a recording is replayed.
+/// Parameters of a replay of a trace.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Replay {
-    /// The recording's name, for people.
+    /// The trace's name, for display.
     pub name: String,
     /// When requests are issued.
     pub mode: ReplayMode,
     /// How requests outside the system are treated.
     #[serde(default)]
     pub outside: Outside,
-    /// When the first request comes, on the player's clock. In virtual time, a recording whose clock began with its
-    /// system, as that of a simulated run does, comes out the same to the nanosecond only if this is its first arrival:
+    /// When the first request arrives, on the player's clock. In virtual time, a trace whose clock began with its
+    /// system, such as that of a simulated run, is reproduced to the nanosecond only if this is its first arrival:
     /// until then the spindle has turned. Otherwise it does not matter.
     #[serde(default)]
     pub start_ns: u64,
-    /// Only so many requests from the first on.
+    /// Limit on the number of requests, counted from the first.
     #[serde(default)]
     pub requests_max: Option<u64>,
-    /// Only the requests that arrived no later than this after the first, on the recording's clock.
+    /// Limit on arrivals after the first, on the trace's clock.
     #[serde(default)]
     pub time_max_ns: Option<u64>,
 }
 
 impl Replay {
-    /// All of a recording, whose requests all lie on the system.
+    /// Returns a replay of a complete trace, whose requests are all within the system.
     pub fn new(name: impl Into<String>, mode: ReplayMode) -> Replay {
         Replay { name: name.into(), mode, outside: Outside::Refuse, start_ns: 0, requests_max: None, time_max_ns: None }
     }
 
-    /// Whether it can be played at all; [`Player::new`](crate::Player::new) asks too.
+    /// Checks that it can be played at all; [`Player::new`](crate::Player::new) does so too.
     ///
     /// # Errors
     /// [`ReplayError::Settings`].

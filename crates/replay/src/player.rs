@@ -1,4 +1,4 @@
-//! What a player is told: when the next request is due, and which one that is.
+//! [`Player`]: returns when the next request is due, and which one that is.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -16,7 +16,7 @@ pub enum Due {
     At(u64),
     /// Not before a request completes.
     AfterCompletion,
-    /// Never: all of the recording is issued and complete.
+    /// Never: the whole trace is issued and complete.
     Never,
 }
 
@@ -25,29 +25,29 @@ pub enum Due {
 pub struct Played {
     /// How faithful it was.
     pub fidelity: Fidelity,
-    /// Requests a second that came whether or not the system kept up; only in [`ReplayMode::Timed`].
+    /// IOPS that were offered whether or not the system kept up; only in [`ReplayMode::Timed`].
     pub offered_per_s: Option<f64>,
-    /// Notes on changes to the recording's requests.
+    /// Notes on changes to the trace's requests.
     pub notes: Vec<String>,
 }
 
-/// A recording that is being played on a system, which is the caller's: it asks what is due, issues what it
-/// [takes](Self::take), and tells what is [issued](Self::issued) and [complete](Self::completed).
+/// A trace that is being played on a system, which belongs to the caller: the caller asks what is due, issues what it
+/// [takes](Self::take), and reports what is [issued](Self::issued) and [complete](Self::completed).
 ///
-/// The player's clock is the caller's too. It starts at 0, counts nanoseconds below 2^63 and does not go back. The
-/// recording is read as the clock goes on, so that memory is bounded by the requests that have arrived and are not
-/// complete: those in the system, and in [`ReplayMode::Closed`] and [`ReplayMode::Dependent`] those that wait for
-/// others, which pile up where the system is slower than the recorded one.
+/// The player's clock is the caller's too. It starts at 0, counts nanoseconds below 2^63 and never decreases. The trace
+/// is read as the clock advances, so memory is bounded by the requests that have arrived and are not complete: those in
+/// the system, and in [`ReplayMode::Closed`] and [`ReplayMode::Dependent`] those that wait for others, which pile up if
+/// the system is slower than the recorded one.
 pub struct Player<'a, E> {
     recording: Recording<'a, E>,
     plan: Plan,
     mode: ReplayMode,
     outstanding: u64,
-    /// Requests whose flush is under way.
+    /// Requests whose flush is in flight.
     flushing: BTreeMap<Slot, Issue>,
     /// Requests whose flush is complete, in that order: they are issued before all others.
     flushed: VecDeque<Issue>,
-    /// The latest moment heard of.
+    /// The latest reported time.
     now_ns: u64,
 }
 
@@ -59,11 +59,11 @@ enum Plan {
 }
 
 impl<'a, E: From<ReplayError>> Player<'a, E> {
-    /// A player of the recording that `source` yields, at its beginning, on a system of `capacity_bytes`, as far as
-    /// they are whole blocks of `block_bytes`.
+    /// Creates a player at the beginning of the trace that `source` yields, on the whole blocks of `block_bytes` of a
+    /// system of `capacity_bytes`.
     ///
     /// # Errors
-    /// Those of [`Replay::check`]; blocks of no bytes; a recording without requests, or whose first cannot be replayed;
+    /// Those of [`Replay::check`]; blocks of no bytes; a trace without requests, or whose first cannot be replayed;
     /// those of `source`.
     pub fn new(
         replay: &Replay,
@@ -96,7 +96,7 @@ impl<'a, E: From<ReplayError>> Player<'a, E> {
         Ok(Player { recording, plan, mode: replay.mode, outstanding: 0, flushing, flushed, now_ns: 0 })
     }
 
-    /// When the next request is to be issued.
+    /// Returns when the next request is due.
     ///
     /// # Errors
     /// Those of the source; a request that cannot be replayed.
@@ -111,7 +111,7 @@ impl<'a, E: From<ReplayError>> Player<'a, E> {
             Plan::Asap { .. } => None,
             Plan::Dependent(dependencies) => dependencies.next_ns(&mut self.recording)?,
         };
-        // With nothing under way there is room, and no one is waited for.
+        // With nothing in flight there is room, and no request waits for another.
         Ok(match next_ns {
             Some(at_ns) => Due::At(at_ns),
             None if self.outstanding == 0 => Due::Never,
@@ -119,12 +119,12 @@ impl<'a, E: From<ReplayError>> Player<'a, E> {
         })
     }
 
-    /// The next of the requests that are due by `now_ns`; none if there is none, which may be so even at the time that
-    /// [`next_due`](Self::next_due) names: it does not read ahead. Whoever takes it issues it, now or when there is room,
-    /// and says [when](Self::issued).
+    /// Returns the next of the requests that are due by `now_ns`; `None` if there is none, possibly even at the time
+    /// that [`next_due`](Self::next_due) returned: that does not read ahead. The caller issues it, now or when there is
+    /// room, and reports [when](Self::issued).
     ///
     /// # Errors
-    /// Those of the source; a request that cannot be replayed; a recording without completions where they are needed.
+    /// Those of the source; a request that cannot be replayed; a trace without completions where they are needed.
     #[inline]
     pub fn take(&mut self, now_ns: u64) -> Result<Option<Issue>, E> {
         self.now_ns = now_ns;
@@ -152,8 +152,8 @@ impl<'a, E: From<ReplayError>> Player<'a, E> {
         }))
     }
 
-    /// A request that was taken is issued at `at_ns`. A recorded request with a flush before it counts when its flush is
-    /// issued.
+    /// Records that a taken request is issued at `at_ns`. A recorded request with a flush before it counts when its
+    /// flush is issued.
     #[inline]
     pub fn issued(&mut self, issue: &Issue, at_ns: u64) {
         if !issue.is_after_flush {
@@ -161,8 +161,8 @@ impl<'a, E: From<ReplayError>> Player<'a, E> {
         }
     }
 
-    /// The request in `slot`, which was issued, is complete at `at_ns`, whether well or not. After a flush that a write
-    /// waits for, that write is due.
+    /// Records that the issued request in `slot` completed or failed at `at_ns`. After a flush that a write waits for,
+    /// that write is due.
     #[inline]
     pub fn completed(&mut self, slot: Slot, at_ns: u64) {
         self.now_ns = at_ns;
@@ -181,7 +181,7 @@ impl<'a, E: From<ReplayError>> Player<'a, E> {
         }
     }
 
-    /// The result up to now.
+    /// Returns the result up to now.
     pub fn finish(self) -> Played {
         let scale = self.mode.time_scale();
         let fidelity = self.recording.books.fidelity(scale);

@@ -1,4 +1,4 @@
-//! What comes from a recording: requests in order of arrival, on the replay's clock, made to fit the system.
+//! [`Recording`]: reads a trace: requests in order of arrival, on the replay's clock, fitted to the system.
 
 use headstack_workload::quantity::counted;
 use headstack_workload::{Kind, Recorded, Request};
@@ -7,10 +7,10 @@ use crate::fidelity::Books;
 use crate::issue::{Arrived, Slot};
 use crate::mode::{LATEST_NS, Outside, Replay, ReplayError};
 
-/// A source of recorded requests: replaces the batch by the next ones, in order of arrival; false at the end.
+/// A source of recorded requests: replaces the batch by the next ones, in order of arrival; returns false at the end.
 pub type Source<'a, E> = dyn FnMut(&mut Vec<Recorded>) -> Result<bool, E> + 'a;
 
-/// The recording, read as far as the replay needs.
+/// A trace, read as far as the replay needs.
 pub struct Recording<'a, E> {
     source: &'a mut Source<'a, E>,
     batch: Vec<Recorded>,
@@ -19,7 +19,7 @@ pub struct Recording<'a, E> {
     /// The request that was read last, and whether it is still to be taken.
     last: Arrived,
     is_next: bool,
-    /// The first arrival, on the recording's clock and on the replay's.
+    /// The first arrival, on the trace's clock and on the replay's.
     first_ns: u64,
     start_ns: u64,
     time_scale: f64,
@@ -33,7 +33,7 @@ pub struct Recording<'a, E> {
 }
 
 impl<'a, E: From<ReplayError>> Recording<'a, E> {
-    /// A recording of which nothing was read, for a system of `capacity_bytes` in blocks of `block_bytes`.
+    /// Creates an unread trace, for a system of `capacity_bytes` in blocks of `block_bytes`.
     pub fn new(replay: &Replay, capacity_bytes: u64, block_bytes: u32, source: &'a mut Source<'a, E>) -> Self {
         Recording {
             source,
@@ -54,10 +54,10 @@ impl<'a, E: From<ReplayError>> Recording<'a, E> {
         }
     }
 
-    /// The next request, which stays; none at the end.
+    /// Returns the next request without taking it; `None` at the end.
     ///
     /// # Errors
-    /// Of the source; a request that cannot be replayed.
+    /// Those of the source; a request that cannot be replayed.
     #[inline]
     pub fn peek(&mut self) -> Result<Option<&Arrived>, E> {
         if !self.is_next {
@@ -66,11 +66,11 @@ impl<'a, E: From<ReplayError>> Recording<'a, E> {
         Ok(self.is_next.then_some(&self.last))
     }
 
-    /// The next request, which stays where it is until the one after is asked for, and its slot; none at the end. `hear` is
-    /// told of recorded completions up to its arrival, as [`Books::taken`] does.
+    /// Takes the next request and returns it with its slot; it stays valid until the next call; `None` at the end.
+    /// Calls `hear` with recorded completions up to its arrival, as [`Books::taken`] does.
     ///
     /// # Errors
-    /// As [`peek`](Self::peek).
+    /// As for [`peek`](Self::peek).
     #[inline]
     pub fn take(&mut self, hear: impl FnMut(u64, Slot)) -> Result<Option<(Slot, &Arrived)>, E> {
         if self.peek()?.is_none() {
@@ -80,7 +80,7 @@ impl<'a, E: From<ReplayError>> Recording<'a, E> {
         Ok(Some((self.books.taken(&self.last, hear), &self.last)))
     }
 
-    /// Reads on to the next request that is replayed.
+    /// Reads up to the next request that is replayed.
     fn read(&mut self) -> Result<(), E> {
         while !self.is_next && !self.ended {
             if let Some(&recorded) = self.batch.get(self.at) {
@@ -101,7 +101,7 @@ impl<'a, E: From<ReplayError>> Recording<'a, E> {
         Ok(())
     }
 
-    /// Takes a request over, unless it is left out or behind the limits of the replay; whether it was.
+    /// Accepts a request, unless it is left out or outside the limits of the replay; returns whether it was accepted.
     #[inline]
     fn arrive(&mut self, recorded: &Recorded) -> Result<bool, ReplayError> {
         let number = self.books.recorded + 1;
@@ -146,7 +146,7 @@ impl<'a, E: From<ReplayError>> Recording<'a, E> {
         Ok(true)
     }
 
-    /// Notes on changes to the recording's requests.
+    /// Returns notes on changes to the trace's requests.
     pub fn notes(&self) -> Vec<String> {
         let (block, capacity, of) = (self.block_bytes, self.capacity_bytes, self.books.recorded);
         let counts = [
@@ -163,8 +163,8 @@ impl<'a, E: From<ReplayError>> Recording<'a, E> {
         some.map(|(count, what)| format!("{count} of {} {what}", counted(of, "request"))).collect()
     }
 
-    /// The request in whole blocks of the system, of which it touches every block that the recorded one touched; none
-    /// if it lies outside and such are left out.
+    /// Returns the request in whole blocks of the system, with every block that the recorded one touched; `None` if it
+    /// is outside and such requests are dropped.
     #[inline]
     fn fit(&mut self, recorded: &Request) -> Result<Option<Request>, String> {
         if recorded.kind == Kind::Flush {
@@ -173,7 +173,7 @@ impl<'a, E: From<ReplayError>> Recording<'a, E> {
         let (offset, length) = (recorded.offset_bytes, u64::from(recorded.length_bytes));
         let place = || format!("{length} bytes at {offset}");
         let start = offset - self.behind_block_start(offset);
-        // A transfer of nothing is one of the block it names: no drive has another command.
+        // A transfer of no bytes becomes one of the block it names: drives have no other command.
         let end = offset.checked_add(length.max(1)).and_then(|end| match self.behind_block_start(end) {
             0 => Some(end),
             into => end.checked_add(self.block_bytes - into),
@@ -206,8 +206,8 @@ impl<'a, E: From<ReplayError>> Recording<'a, E> {
         Ok(Some(Request { offset_bytes: start, length_bytes, ..*recorded }))
     }
 
-    /// How far a byte is behind the beginning of its block. Nearly all blocks are powers of two, and a division takes as
-    /// long as much of the rest.
+    /// Returns the distance of a byte from the beginning of its block. Nearly all blocks are powers of two, and a
+    /// division takes as long as much of the rest.
     #[inline]
     fn behind_block_start(&self, byte: u64) -> u64 {
         if self.block_bytes.is_power_of_two() { byte & (self.block_bytes - 1) } else { byte % self.block_bytes }

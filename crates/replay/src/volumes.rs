@@ -1,4 +1,4 @@
-//! The volumes of a trace on one system: where each lies, and what became of its requests.
+//! [`Volumes`]: the places of a trace's volumes on one system, and the results of their requests.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::mode::{Outside, ReplayError};
 
-/// Where a volume lies on the system.
+/// The place of a volume on the system.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Extent {
@@ -16,7 +16,7 @@ pub struct Extent {
     pub volume: String,
     /// Its first byte on the system.
     pub start_bytes: u64,
-    /// The bytes that it has there.
+    /// Its size there, in bytes.
     pub length_bytes: u64,
 }
 
@@ -27,21 +27,21 @@ pub struct VolumeResult {
     pub volume: String,
     /// Its first byte on the system.
     pub start_bytes: u64,
-    /// The bytes that it has there.
+    /// Its size there, in bytes.
     pub length_bytes: u64,
-    /// Requests replayed; flushes, which are of the whole system, are not among them.
+    /// Replayed requests, without flushes, which concern the whole system.
     pub requests: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Requests a second, from the first request of the replay to the last completion.
+    /// IOPS, from the first request of the replay to the last completion.
     pub iops: Option<f64>,
-    /// Mean response time.
+    /// Mean latency, in ns.
     pub mean_ns: Option<f64>,
-    /// 99th percentile.
+    /// 99th percentile of the latency, in ns.
     pub p99_ns: Option<u64>,
-    /// Requests behind the volume's end on the system that were moved into it.
+    /// Requests after the volume's end on the system that were moved into it.
     pub folded: u64,
-    /// Requests behind it that were left out.
+    /// Requests after its end that were left out.
     pub dropped: u64,
 }
 
@@ -53,9 +53,9 @@ struct Books {
     dropped: u64,
 }
 
-/// Places requests, and keeps the books of each volume, known by where requests lie.
+/// Places requests, and counts the results of each volume, identified by the requests' addresses.
 pub struct Volumes {
-    /// In the order of their places.
+    /// Extents in the order of their places.
     extents: Vec<Extent>,
     books: Vec<Books>,
     by_name: HashMap<String, usize>,
@@ -65,7 +65,7 @@ pub struct Volumes {
 }
 
 impl Volumes {
-    /// Of extents that do not overlap.
+    /// Creates volumes from extents, which must not overlap.
     ///
     /// # Errors
     /// [`ReplayError::Settings`].
@@ -85,15 +85,15 @@ impl Volumes {
         Ok(Volumes { extents, books, by_name, outside, first_ns: None, last_ns: 0 })
     }
 
-    /// Which of them has this name.
+    /// Returns the index of the volume of this name.
     pub fn find(&self, volume: &str) -> Option<usize> {
         self.by_name.get(volume).copied()
     }
 
-    /// The request where its volume lies; nothing where it is left out.
+    /// Returns the request at its volume's place; `None` if it is left out.
     ///
     /// # Errors
-    /// What does not lie in the volume, where that is refused.
+    /// A request outside the volume, if these are errors.
     pub fn place(&mut self, index: usize, mut recorded: Recorded) -> Result<Option<Recorded>, String> {
         let request = &mut recorded.request;
         if request.kind == Kind::Flush {
@@ -125,7 +125,7 @@ impl Volumes {
         Ok(Some(recorded))
     }
 
-    /// A request as it was replayed.
+    /// Records a request as it was replayed.
     pub fn replayed(&mut self, recorded: &Recorded) {
         self.first_ns.get_or_insert(recorded.arrival_ns);
         let Some(done_ns) = recorded.completion_ns else { return };
@@ -135,7 +135,7 @@ impl Volumes {
         }
         let at = recorded.request.offset_bytes;
         let index = self.extents.partition_point(|extent| extent.start_bytes <= at);
-        // Widened to a block of the system, one may begin before its volume.
+        // Widened to a block of the system, it may begin before its volume.
         let index = match index.checked_sub(1).filter(|&index| at < self.end_bytes(index)) {
             Some(index) => index,
             None => index.min(self.extents.len() - 1),
@@ -148,7 +148,7 @@ impl Volumes {
         self.extents[index].start_bytes.saturating_add(self.extents[index].length_bytes)
     }
 
-    /// The result of each volume, in the order of their places.
+    /// Returns the result of each volume, in the order of their places.
     pub fn results(&self) -> Vec<VolumeResult> {
         let span_s = self.last_ns.saturating_sub(self.first_ns.unwrap_or(self.last_ns)) as f64 / 1e9;
         let result = |(extent, books): (&Extent, &Books)| {
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_behind_a_volume_is_refused_folded_or_dropped() {
+    fn requests_after_the_end_of_a_volume_are_refused_folded_or_dropped() {
         let behind = read(4_800, 512, 2_000);
         let refused = volumes(Outside::Refuse).place(1, behind).unwrap_err();
         assert!(refused.contains("512 bytes at 4800 of `b`, which has 5000"), "{refused}");

@@ -1,11 +1,11 @@
-//! Who waits for whom, and when requests come.
+//! Which requests wait for which, and when requests are issued.
 
 use crate::common::*;
 use headstack_replay::{Due, Player, ReplayError, ReplayMode, in_memory};
 use headstack_workload::Recorded;
 use proptest::prelude::*;
 
-/// Issue and completion of each request, by its place in the recording.
+/// Returns issue and completion of each request, by its index in the trace.
 fn times(mode: ReplayMode, records: &[Recorded]) -> Vec<(u64, u64)> {
     let outcome = Stage::PUNCTUAL.play_all(&replay(mode), records).unwrap();
     outcome.seen.values().map(|seen| (seen.issued_ns, seen.completed_ns)).collect()
@@ -13,7 +13,7 @@ fn times(mode: ReplayMode, records: &[Recorded]) -> Vec<(u64, u64)> {
 
 #[test]
 fn requests_before_their_causes_are_counted() {
-    // One at a time as recorded; two at a time, each but the first comes before its predecessor is complete.
+    // One at a time as recorded; two at a time, each but the first is issued before its predecessor is complete.
     let records: Vec<_> = (0..50).map(|i| numbered(i, i * 20 * MS, Some(i * 20 * MS + 10 * MS))).collect();
     let count = |mode| {
         let fidelity = Stage::PUNCTUAL.play_all(&replay(mode), &records).unwrap().played.fidelity;
@@ -45,7 +45,7 @@ fn two_clients_keep_their_own_pace() {
 
 #[test]
 fn a_request_waits_for_all_that_it_waited_for() {
-    // 3 waits for 1 and 2, which waited for 0; 4 comes 200 ms after anything else and waits for nothing.
+    // 3 waits for 1 and 2, which waited for 0; 4 arrives 200 ms after all others and waits for nothing.
     let ms = |number, from: u64, to: u64| numbered(number, from * MS, Some(to * MS));
     let records = [ms(0, 0, 10), ms(1, 12, 20), ms(2, 12, 30), ms(3, 33, 40), ms(4, 240, 250)];
     let times = times(ReplayMode::DEPENDENT, &records);
@@ -57,7 +57,7 @@ fn a_request_waits_for_all_that_it_waited_for() {
 
 #[test]
 fn a_client_ends_with_a_request_whose_end_is_not_known() {
-    // Two clients; the second request of the first has no completion, so that what follows is all the second's.
+    // Two clients; the second request of the first has no completion, so all later ones are the second's.
     let ms = |number, from: u64, to: Option<u64>| numbered(number, from * MS, to.map(|to| to * MS));
     let records = [ms(0, 0, Some(10)), ms(1, 5, Some(15)), ms(2, 16, None), ms(3, 18, Some(30)), ms(4, 40, Some(50))];
     let Outcome { played, seen, .. } = Stage::PUNCTUAL.play_all(&replay(ReplayMode::Closed), &records).unwrap();
@@ -69,7 +69,8 @@ fn a_client_ends_with_a_request_whose_end_is_not_known() {
     assert!(played.notes == ["1 of 5 requests recorded without their completion"]);
 }
 
-/// What [`ReplayMode::Closed`] and [`ReplayMode::Dependent`] say, word for word: the requests that each one waits for.
+/// Returns the requests that each one waits for, implementing the documentation of [`ReplayMode::Closed`] and
+/// [`ReplayMode::Dependent`] literally.
 fn parents(records: &[Recorded], mode: ReplayMode) -> Vec<Vec<usize>> {
     let completion = |index: usize| records[index].completion_ns.unwrap_or(u64::MAX);
     let mut taken = vec![false; records.len()];
@@ -117,7 +118,7 @@ fn parents(records: &[Recorded], mode: ReplayMode) -> Vec<Vec<usize>> {
 }
 
 prop_compose! {
-    /// Any recording of up to 60 requests, some without completion, many at the same moments.
+    /// Generates a trace of up to 60 requests, some without completion, many at the same moments.
     fn any_recording()(
         requests in prop::collection::vec((0u64..12, prop::option::weighted(0.9, 0u64..40)), 1..60)
     ) -> Vec<Recorded> {
@@ -171,7 +172,7 @@ proptest! {
             prop_assert!(seen.issued_ns >= seen.due_ns);
             prop_assert!((stage.oversleeps_ns)(1) > 0 || seen.issued_ns == seen.due_ns);
         }
-        // What is counted of it, by definition.
+        // Counts of the replay, by definition.
         let fidelity = &played.fidelity;
         let before = |early: usize, late: usize| {
             records[early].completion_ns.is_some_and(|at_ns| (at_ns, early) < (records[late].arrival_ns, late))
@@ -184,7 +185,7 @@ proptest! {
         prop_assert_eq!(fidelity.lateness_max_ns, (0..records.len()).map(lateness_ns).max().unwrap());
         let is_early = |&at: &usize| times[at].0 < records[at].arrival_ns - first_ns;
         prop_assert_eq!(fidelity.early, (0..records.len()).filter(is_early).count() as u64);
-        // However the recording comes, it is the same.
+        // The result does not depend on how the trace is split into batches.
         let mut rest = &records[..];
         let mut pieces = |into: &mut Vec<Recorded>| {
             let (piece, others) = rest.split_at(batch.min(rest.len()));
@@ -199,7 +200,7 @@ proptest! {
 
 #[test]
 fn the_player_waits_for_what_it_must_and_reads_no_further() {
-    // Three clients' worth of requests, all answers to the first; then one long after.
+    // Three clients' worth of requests, all responses to the first; then one long after.
     let mut records = vec![numbered(0, 0, Some(MS))];
     records.extend((1..=1_000).map(|number| numbered(number, (1 + number) * MS, Some((1 + number) * MS + 1))));
     let read = std::cell::Cell::new(0);
@@ -212,13 +213,13 @@ fn the_player_waits_for_what_it_must_and_reads_no_further() {
     let mut player = Player::new(&replay(ReplayMode::Closed), CAPACITY_BYTES, BLOCK_BYTES, &mut source).unwrap();
     assert_eq!(player.next_due().unwrap(), Due::At(0));
     let first = player.take(0).unwrap().unwrap();
-    // Nobody knows when it will be complete: the clock goes on, and what waits piles up no faster than it arrived.
+    // The completion time is unknown: the clock advances, and waiting requests pile up no faster than they arrived.
     for at_ms in 2..=100 {
         assert_eq!(player.next_due().unwrap(), Due::At(at_ms * MS));
         assert!(player.take(at_ms * MS).unwrap().is_none());
         assert!(read.get() <= at_ms as usize + 2, "{} requests were read at {at_ms} ms", read.get());
     }
-    // It is complete 100 times as late as recorded; its answer comes as long after as recorded.
+    // It completes 100 times as late as recorded; its response follows after the recorded time.
     player.completed(first.slot, 100 * MS);
     assert_eq!(player.next_due().unwrap(), Due::At(101 * MS));
     let second = player.take(101 * MS).unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! What of a recording is played, and as what.
+//! Which requests of a trace are played, and in which form.
 
 use crate::common::*;
 use headstack_replay::{Outside, Player, Replay, ReplayError, ReplayMode, in_memory};
@@ -109,7 +109,7 @@ fn a_system_is_whole_blocks() {
         let request = player.take(0)?.expect("the first comes at once").request;
         Ok::<_, ReplayError>((request.offset_bytes, request.length_bytes))
     };
-    // A file may end within a block, which is no place for requests.
+    // A file may end within a block, where no request fits.
     assert_eq!(one(10_000, 4_096, 8_192).unwrap(), (0, 4_096));
     assert_eq!(one(10_000, 4_096, 8_000).unwrap(), (0, 8_192));
     let refused = |capacity_bytes, block_bytes| one(capacity_bytes, block_bytes, 0).unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! Recordings played: what is issued when, and who waits for whom.
+//! Tests of replays: when requests are issued, and which wait for which.
 
 mod common;
 mod dependencies;

@@ -1,19 +1,19 @@
-//! Response times in batches: enough to say how well their mean and their percentiles are known, in bounded memory.
+//! [`Batches`]: latencies in batches, enough for confidence intervals of their mean and percentiles, in bounded memory.
 
-/// The most batches held; when that many are complete they are paired up into half as many.
+/// Most batches held; when that many are complete they are paired into half as many.
 pub(crate) const MAX_BATCHES: usize = 128;
-/// Fewer batches tell nothing.
+/// Fewest batches for an estimate.
 pub(crate) const MIN_BATCHES: usize = MAX_BATCHES / 2;
 
 /// Binary digits of a bin's width below its value: bins are at most 1/32 wide.
 const BIN_BITS: u32 = 5;
-/// Bins up to 2^42 ns, more than an hour; what is longer counts in the last.
+/// Number of bins, up to 2^42 ns, more than an hour; longer latencies count in the last.
 const BINS: usize = bin_of((1 << 42) - 1) + 1;
 
-/// Room for bins is made for so many at once.
+/// Number of bins that are added at once.
 const WIDENED_BY: usize = 32;
 
-/// The bin of a response time.
+/// Returns the bin of a latency.
 #[inline]
 const fn bin_of(ns: u64) -> usize {
     let digits = u64::BITS - ns.leading_zeros();
@@ -21,15 +21,15 @@ const fn bin_of(ns: u64) -> usize {
     ((shift as usize) << BIN_BITS) + (ns >> shift) as usize
 }
 
-/// The shortest response time of a bin.
+/// Returns the shortest latency of a bin.
 const fn bin_begins_ns(bin: usize) -> u64 {
     let shift = (bin >> BIN_BITS).saturating_sub(1);
     ((bin - (shift << BIN_BITS)) as u64) << shift
 }
 
-/// What a system holds that fills up and empties: bytes or pieces of each of [`LEVEL_NAMES`], 0 where there is none.
+/// Fill levels of a system: bytes or pieces for each of [`LEVEL_NAMES`], 0 if it has none.
 ///
-/// A run that is over before a cache is full looks as steady as can be; only the cache knows better.
+/// A run that ends before a cache is full looks steady; only the level of the cache shows that it is not.
 pub type Levels = [u64; LEVEL_NAMES.len()];
 
 /// Names of the levels.
@@ -41,24 +41,24 @@ pub const LEVEL_NAMES: [&str; 5] = [
     "free flash",
 ];
 
-/// The level of erased flash that writes use before an SSD has to collect garbage. It is the one level whose fall says that
-/// a run is not steady, however slow it is: writes are as fast as in a fresh drive until it is used up.
+/// The level of erased flash that writes use before an SSD has to collect garbage. It is the only level whose fall
+/// shows that a run is not steady, however slow it is: writes are as fast as in a fresh drive until it is used up.
 pub const FREE_FLASH: usize = 4;
 
-/// A run's response times in order of completion, in 64 to 127 complete batches of equal length whatever the length of
-/// the run, once there are 64: the length starts at one request and doubles whenever 128 batches are full. Each batch
-/// keeps the time that requests were outstanding in it, how many fell into which bin of about 3 %, and the levels that the
-/// system had at its end.
+/// A run's latencies in order of completion, in 64 to 127 complete batches of equal length for any length of the run,
+/// once there are 64: the length starts at one request and doubles whenever 128 batches are full. Each batch keeps the
+/// time that requests were outstanding in it, how many latencies are in each bin of about 3 %, and the levels of the
+/// system at its end.
 ///
-/// Time outstanding over requests is the mean response by Little's law. In a closed loop, where a long response makes
-/// others short, it strays far less from batch to batch than the responses themselves (Glynn and Whitt, 1989).
+/// Time outstanding divided by requests is the mean latency by Little's law. In a closed loop, where a long latency
+/// shortens others, it varies far less from batch to batch than the latencies themselves (Glynn and Whitt, 1989).
 #[derive(Clone, Debug)]
 pub struct Batches {
     outstanding_ns: [f64; MAX_BATCHES],
     levels: [Levels; MAX_BATCHES],
     levels_before: Levels,
     requests_before: u64,
-    /// A row a batch, of the `width` bins from `first_bin` on: those that response times fell into, and some around.
+    /// Counts in one row per batch, of the `width` bins from `first_bin` on: used ones, and some around.
     counts: Vec<u32>,
     first_bin: usize,
     width: usize,
@@ -68,7 +68,7 @@ pub struct Batches {
 }
 
 impl Batches {
-    /// No requests yet.
+    /// Creates an empty series.
     pub fn new() -> Self {
         Batches {
             outstanding_ns: [0.0; MAX_BATCHES],
@@ -84,28 +84,28 @@ impl Batches {
         }
     }
 
-    /// The system has seen so many requests, and has these levels.
+    /// Records how many requests the system has served, and its levels.
     pub fn begin(&mut self, requests_before: u64, levels: Levels) {
         (self.requests_before, self.levels_before) = (requests_before, levels);
     }
 
-    /// The levels at the end of the batch that is complete.
+    /// Records the levels at the end of the complete batch.
     pub fn note_levels(&mut self, levels: Levels) {
         self.levels[self.complete - 1] = levels;
     }
 
-    /// So many requests were outstanding for so long. Negative for what is to be taken out again.
+    /// Adds the time that requests were outstanding, in request-ns; negative to subtract.
     #[inline]
     pub fn outstanding(&mut self, request_ns: f64) {
         self.outstanding_ns[self.complete] += request_ns;
     }
 
-    /// Appends the response time of the next request to complete. Whether a batch is complete with it, so that the levels
-    /// are to be noted.
+    /// Appends the latency of the next request to complete. Returns whether it completes a batch, so that the levels
+    /// must be recorded.
     #[inline]
     pub fn record(&mut self, response_ns: u64) -> bool {
         let bin = bin_of(response_ns).min(BINS - 1);
-        // A bin before the first wraps around, and is beyond the last too.
+        // A bin before the first wraps around, and is then after the last too.
         if bin.wrapping_sub(self.first_bin) >= self.width {
             self.widen(bin);
         }
@@ -159,36 +159,36 @@ impl Batches {
         self.batch_len *= 2;
     }
 
-    /// Complete batches.
+    /// Returns the number of complete batches.
     pub fn complete(&self) -> usize {
         self.complete
     }
 
-    /// Requests in a complete batch.
+    /// Returns the requests in a complete batch.
     pub fn batch_len(&self) -> u64 {
         self.batch_len
     }
 
-    /// The mean response of each complete batch, by Little's law.
+    /// Returns the mean latency of each complete batch, by Little's law.
     pub(crate) fn means_ns(&self) -> Vec<f64> {
         self.outstanding_ns[..self.complete].iter().map(|sum_ns| sum_ns / self.batch_len as f64).collect()
     }
 
-    /// One level at the end of each complete batch, with what it was at first.
+    /// Returns one level at the end of each complete batch, with its initial value.
     pub(crate) fn level(&self, level: usize) -> (u64, Vec<u64>) {
         (self.levels_before[level], self.levels[..self.complete].iter().map(|levels| levels[level]).collect())
     }
 
-    /// Requests that the system had seen when `batches` were complete.
+    /// Returns the requests that the system had served when `batches` were complete.
     pub(crate) fn requests_seen(&self, batches: usize) -> u64 {
         self.requests_before + batches as u64 * self.batch_len
     }
 
-    /// Share of requests up to the end of each bin in use, for the batches from `first` on: where the bin begins and
-    /// ends, and the share.
+    /// Returns the cumulative share of requests at the end of each used bin, for the batches from `first` on, with the
+    /// bin's bounds.
     pub(crate) fn distribution(&self, first: usize) -> Vec<Binned> {
         let requests = ((self.complete - first) as u64 * self.batch_len) as f64;
-        // Row by row, as they lie in memory; the open batch says which bins are in use too, as those before `first` do.
+        // Row by row, as in memory; the open batch and those before `first` also show which bins are used.
         let (mut counted, mut used) = (vec![0u64; self.width], vec![false; self.width]);
         for (batch, counts) in self.counts.chunks(self.width.max(1)).enumerate() {
             used.iter_mut().zip(counts).for_each(|(used, &count)| *used |= count > 0);
@@ -213,7 +213,7 @@ impl Batches {
         binned.collect()
     }
 
-    /// The share of each batch from `first` on that lies beyond a bin.
+    /// Returns for each batch from `first` on the share above a bin.
     pub(crate) fn shares_beyond(&self, first: usize, bin: usize) -> Vec<f64> {
         let beyond = |batch: usize| {
             let counts = &self.counts[batch * self.width..(batch + 1) * self.width];
@@ -224,7 +224,7 @@ impl Batches {
     }
 }
 
-/// Requests up to the end of a bin.
+/// Share of requests up to the end of a bin.
 pub(crate) struct Binned {
     pub bin: usize,
     pub begins_ns: u64,

@@ -1,11 +1,11 @@
-//! Tables as lists of columns; a column is a name and a function of a row, so that whoever shows a table (Arrow, Python, a
-//! page) shows the same figures.
+//! Tables as lists of [`Column`]s; a column is a name and a function of a row, so that all representations of a table
+//! (Arrow, Python, a page) have the same figures.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// Type of a column's cells. Every cell may be absent.
+/// Type of a column's cells. Every cell may be empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A name or a label.
@@ -19,7 +19,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Kind; 4] = [Kind::Text, Kind::Count, Kind::Figure, Kind::Flag];
 }
 
@@ -34,7 +34,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// How the cell of a column follows from a row. Every cell may be absent.
+/// How the cell of a column is computed from a row. Every cell may be empty.
 #[derive(Clone, Copy, Debug)]
 pub enum Cell<R> {
     /// A name or a label.
@@ -56,12 +56,12 @@ pub struct Column<R> {
     pub unit: &'static str,
     /// Meaning of its cells.
     pub meaning: &'static str,
-    /// How they follow from rows.
+    /// How they are computed from rows.
     pub cell: Cell<R>,
 }
 
 impl<R> Column<R> {
-    /// Type of its cells.
+    /// Returns the type of its cells.
     pub fn kind(&self) -> Kind {
         match self.cell {
             Cell::Text(_) => Kind::Text,
@@ -71,7 +71,7 @@ impl<R> Column<R> {
         }
     }
 
-    /// The cell of a row.
+    /// Returns the cell of a row.
     pub fn of(&self, row: &R) -> Kept {
         match self.cell {
             Cell::Text(of) => Kept::Text(of(row)),
@@ -82,7 +82,7 @@ impl<R> Column<R> {
     }
 }
 
-/// A cell whose row is gone, which may be large.
+/// A cell without its row, which may be large.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Kept {
@@ -96,12 +96,12 @@ pub enum Kept {
     Flag(Option<bool>),
 }
 
-/// The cells of one row.
+/// Returns the cells of one row.
 pub fn kept_cells<R>(columns: &[Column<R>], row: &R) -> Vec<Kept> {
     columns.iter().map(|column| column.of(row)).collect()
 }
 
-/// A column of names or labels.
+/// Returns a column of names or labels.
 pub const fn text<R>(
     name: &'static str,
     unit: &'static str,
@@ -111,7 +111,7 @@ pub const fn text<R>(
     Column { name, unit, meaning, cell: Cell::Text(of) }
 }
 
-/// A column of whole numbers.
+/// Returns a column of whole numbers.
 pub const fn count<R>(
     name: &'static str,
     unit: &'static str,
@@ -121,7 +121,7 @@ pub const fn count<R>(
     Column { name, unit, meaning, cell: Cell::Count(of) }
 }
 
-/// A column of measured or computed figures.
+/// Returns a column of measured or computed figures.
 pub const fn figure<R>(
     name: &'static str,
     unit: &'static str,
@@ -131,7 +131,7 @@ pub const fn figure<R>(
     Column { name, unit, meaning, cell: Cell::Figure(of) }
 }
 
-/// A column of yes and no.
+/// Returns a column of yes and no.
 pub const fn flag<R>(
     name: &'static str,
     unit: &'static str,

@@ -1,4 +1,4 @@
-//! What the parts of a system did: how deep the queue was, how busy they were, what was counted and checked.
+//! Results of the parts of a system: queue depth, utilization, counters and checks.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ pub struct DepthResult {
 }
 
 impl DepthResult {
-    /// Mean and maximum from the time spent at each depth; all zero when no time was spent at all.
+    /// Computes mean and maximum from the time spent at each depth; all zero if no time was spent at all.
     pub fn new(time_at_depth_ns: Vec<u64>) -> Self {
         let (mut total_ns, mut weighted, mut max) = (0u128, 0u128, 0);
         for (depth, &time_ns) in time_at_depth_ns.iter().enumerate() {
@@ -47,7 +47,7 @@ pub struct Component {
 }
 
 impl Component {
-    /// Its work after `before`, which is the same component at an earlier moment.
+    /// Returns its work since `before`, which is the same component at an earlier moment.
     #[must_use]
     pub fn since(mut self, before: &Component) -> Component {
         self.busy_ns -= before.busy_ns;

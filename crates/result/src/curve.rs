@@ -1,50 +1,51 @@
-//! The saturation curve: response time over throughput as load grows.
+//! The saturation curve: latency over throughput as load increases.
 
 use std::f64::consts::{FRAC_PI_4, TAU};
 
 use serde::{Deserialize, Serialize};
 
-/// One run on a saturation curve.
+/// A run on a saturation curve.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CurvePoint {
-    /// Offered load: queue depth (closed loop) or requests a second (open loop).
+    /// Offered load: queue depth (closed loop) or IOPS (open loop).
     pub load: f64,
-    /// Throughput reached, in requests a second.
+    /// Achieved throughput, in IOPS.
     pub throughput_per_s: f64,
-    /// Response time, in ns.
+    /// Latency, in ns.
     pub response_ns: f64,
 }
 
-/// Where a gain in throughput costs the same percentage in response time.
+/// The point of a curve at which a gain in throughput costs the same percentage in latency.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Knee {
-    /// The load there, interpolated between the points.
+    /// Load at the knee, interpolated between the points.
     pub load: f64,
-    /// The throughput there, in requests a second.
+    /// Throughput at the knee, in IOPS.
     pub throughput_per_s: f64,
-    /// The response time there, in ns.
+    /// Latency at the knee, in ns.
     pub response_ns: f64,
-    /// The first step already cost more than it gained: the knee lies at the lightest load of the curve, or before it.
+    /// Whether the first step already cost more than it gained: the knee is at the lightest load of the curve, or
+    /// before it.
     pub at_first_point: bool,
 }
 
-/// The knee as Compaq defines it: the load at which a percentage gained in throughput X costs the same percentage in
-/// response time R, d ln R / d ln X = 1.
+/// Returns the knee as Compaq defines it: the load at which a percentage gained in throughput X costs the same
+/// percentage in latency R, d ln R / d ln X = 1.
 ///
-/// That is where X/R (Kleinrock's *power*, ICC 1979) is greatest. The point of greatest X/R is found first. Being
-/// global, it is moved by noise to a neighbouring point at worst; a curve that bends backwards only lowers X/R, so that
-/// the knee lies at the bend or before it. From there the direction of the curve in the (ln X, ln R) plane, known at
-/// the middle of the segments on both sides, is interpolated over ln load to 45 degrees; directions, unlike slopes,
-/// stay finite where throughput stands still or falls.
+/// This is the maximum of X/R (Kleinrock's *power*, ICC 1979). The point with the largest X/R is found first. Being
+/// global, it is moved by noise to a neighbouring point at worst; a curve that bends backwards only lowers X/R, so the
+/// knee is at the bend or before it. From there the direction of the curve in the (ln X, ln R) plane, known at the
+/// middle of the segments on both sides, is interpolated over ln load to 45 degrees; directions, unlike slopes, stay
+/// finite where throughput is constant or falls.
 ///
-/// The points may come in any order; several at one load count as their mean. Points that are not finite and positive
+/// The points may be in any order; several at one load count as their mean. Points that are not finite and positive
 /// have no logarithm and are left out.
 ///
-/// `None` when X/R is still growing at the heaviest load (the knee was not reached), and with fewer than two points.
+/// `None` if X/R still increases at the heaviest load (the knee was not reached), and with fewer than two points.
 pub fn knee(points: &[CurvePoint]) -> Option<Knee> {
     let points = by_load(points);
     let power = |at: usize| points[at].throughput_per_s / points[at].response_ns;
-    // Of equals the first: `max_by` keeps the last.
+    // The first of equals: `max_by` keeps the last.
     let best = (0..points.len()).rev().max_by(|&a, &b| power(a).total_cmp(&power(b)))?;
     if best + 1 == points.len() {
         return None;
@@ -54,11 +55,11 @@ pub fn knee(points: &[CurvePoint]) -> Option<Knee> {
         return Some(Knee { load, throughput_per_s, response_ns, at_first_point: true });
     }
     let [before, here, after] = [best - 1, best, best + 1].map(|at| logarithms(&points[at]));
-    // X/R rises into `here` and does not rise out of it: the directions lie within [-135, 45] and [45, 225] degrees.
+    // X/R rises up to `here` and does not rise after it: the directions are within [-135, 45] and [45, 225] degrees.
     let into = direction(before, here);
     let out_of = direction(here, after);
     let out_of = if out_of < -FRAC_PI_4 { out_of + TAU } else { out_of };
-    // Two segments at 45 degrees to the last bit: anywhere on them is a knee.
+    // Two segments at exactly 45 degrees: the knee is anywhere on them.
     let share = if out_of > into { (FRAC_PI_4 - into) / (out_of - into) } else { 0.5 };
     let (middle_in, middle_out) = ((before[0] + here[0]) / 2.0, (here[0] + after[0]) / 2.0);
     let ln_load = middle_in + share * (middle_out - middle_in);
@@ -68,21 +69,21 @@ pub fn knee(points: &[CurvePoint]) -> Option<Knee> {
     Some(Knee { load: along(0), throughput_per_s: along(1), response_ns: along(2), at_first_point: false })
 }
 
-/// The most that a curve carries within a limit.
+/// The largest throughput of a curve within a latency limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WithinLimit {
-    /// Throughput, in requests a second.
+    /// Throughput, in IOPS.
     pub throughput_per_s: f64,
-    /// The heaviest load of the curve is within the limit too: more may be carried by more.
+    /// Whether the heaviest load of the curve is within the limit too, so that more may be possible.
     pub is_at_least: bool,
 }
 
-/// The largest throughput whose response time is within the limit ("I/O per second at 25 ms or less"), with straight
-/// lines between the points as load grows. Beyond the heaviest load nothing is assumed: where that point is within the
-/// limit, the throughput is a lower bound, and says so.
+/// Returns the largest throughput whose latency is within the limit ("I/O per second at 25 ms or less"), with straight
+/// lines between the points as load increases. Nothing is assumed above the heaviest load: if that point is within the
+/// limit, the throughput is a lower bound, and marked as such.
 ///
-/// Points are ordered, averaged and left out as in [`knee`]. `None` when the lightest load is already above the limit, and
-/// without points.
+/// Points are ordered, averaged and left out as in [`knee`]. `None` if the lightest load is already above the limit,
+/// and without points.
 pub fn throughput_at_response(points: &[CurvePoint], limit_ns: f64) -> Option<WithinLimit> {
     let points = by_load(points);
     let first = points.first().filter(|point| point.response_ns <= limit_ns)?;
@@ -102,7 +103,7 @@ pub fn throughput_at_response(points: &[CurvePoint], limit_ns: f64) -> Option<Wi
     Some(WithinLimit { throughput_per_s: best, is_at_least })
 }
 
-/// The points from the lightest load to the heaviest, several runs at one load as their mean.
+/// Returns the points from the lightest load to the heaviest, with several runs at one load as their mean.
 fn by_load(points: &[CurvePoint]) -> Vec<CurvePoint> {
     let usable = |point: &&CurvePoint| {
         [point.load, point.throughput_per_s, point.response_ns].iter().all(|value| value.is_finite() && *value > 0.0)
@@ -121,12 +122,12 @@ fn by_load(points: &[CurvePoint]) -> Vec<CurvePoint> {
         .collect()
 }
 
-/// ln load, ln throughput, ln response.
+/// Returns ln load, ln throughput, ln latency.
 fn logarithms(point: &CurvePoint) -> [f64; 3] {
     [point.load.ln(), point.throughput_per_s.ln(), point.response_ns.ln()]
 }
 
-/// The angle, in radians, of the step from one point to the next in the (ln X, ln R) plane.
+/// Returns the angle, in radians, of the step from one point to the next in the (ln X, ln R) plane.
 fn direction(from: [f64; 3], to: [f64; 3]) -> f64 {
     (to[2] - from[2]).atan2(to[1] - from[1])
 }
@@ -139,19 +140,19 @@ mod tests {
         CurvePoint { load, throughput_per_s, response_ns }
     }
 
-    /// One open server of 100 requests a second: R = 1 / (100 - rate).
+    /// Returns the curve of one open server with a capacity of 100 requests a second: R = 1 / (100 - rate).
     fn mm1(rates: impl IntoIterator<Item = f64>) -> Vec<CurvePoint> {
         rates.into_iter().map(|rate| point(rate, rate, 1e9 / (100.0 - rate))).collect()
     }
 
-    /// M equal stations in a closed loop of N requests, 10 ms in each: R = 10 (M + N - 1), X = N / R (exact for
-    /// exponential service).
+    /// Returns the curve of M equal stations in a closed loop of N requests, 10 ms in each: R = 10 (M + N - 1), X = N /
+    /// R (exact for exponential service).
     fn balanced(stations: f64, loads: impl IntoIterator<Item = f64>) -> Vec<CurvePoint> {
         let response_ns = |n: f64| 1e7 * (stations + n - 1.0);
         loads.into_iter().map(|n| point(n, n * 1e9 / response_ns(n), response_ns(n))).collect()
     }
 
-    /// The asymptotic bounds of a closed network: demand 60 ms in all, 10 ms at the bottleneck.
+    /// Returns the asymptotic bounds of a closed network: demand 60 ms in total, 10 ms at the bottleneck.
     fn asymptotic(loads: impl IntoIterator<Item = f64>) -> Vec<CurvePoint> {
         let response_ns = |n: f64| f64::max(6e7, n * 1e7);
         loads.into_iter().map(|n| point(n, n * 1e9 / response_ns(n), response_ns(n))).collect()
@@ -162,14 +163,14 @@ mod tests {
     }
 
     #[test]
-    fn the_knee_of_an_open_server_lies_at_half_its_rate() {
+    fn the_knee_of_an_open_server_is_at_half_its_rate() {
         // d ln R / d ln X = rho / (1 - rho) = 1 at rho = 1/2.
         let fine = knee(&mm1((1..100).map(f64::from))).unwrap();
         assert_near(fine.load, 50.0, 0.001);
         assert_near(fine.throughput_per_s, 50.0, 0.001);
         assert_near(fine.response_ns, 2e7, 0.001);
         assert!(!fine.at_first_point);
-        // Tenths of saturation, with and without a point on the knee itself.
+        // Loads at 10 % steps of saturation, with and without a point on the knee itself.
         for offset in [0.0, 2.0, 4.0, 5.0, 8.0] {
             let tenths = mm1((1..10).map(|i| f64::from(i) * 10.0 + offset));
             assert_near(knee(&tenths).unwrap().load, 50.0, 0.02);
@@ -177,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn the_knee_of_a_balanced_closed_network_lies_one_below_its_stations() {
+    fn the_knee_of_a_balanced_closed_network_is_one_below_its_stations() {
         // d ln R / d ln X = N / (M - 1).
         let every = |stations| knee(&balanced(stations, (1..=64).map(f64::from))).unwrap();
         for stations in [4.0, 9.0, 25.0] {
@@ -190,7 +191,7 @@ mod tests {
 
     #[test]
     fn the_knee_of_the_asymptotic_bounds_is_their_crossing() {
-        // N* = D / D_max = 6, where R turns from constant to proportional.
+        // N* = D / D_max = 6, where R changes from constant to proportional.
         assert_near(knee(&asymptotic((1..=12).map(f64::from))).unwrap().load, 6.0, 0.01);
         assert_near(knee(&asymptotic([1.5, 3.0, 6.0, 12.0, 24.0])).unwrap().load, 6.0, 1e-9);
         assert_near(knee(&asymptotic([1.0, 2.0, 4.0, 8.0, 16.0])).unwrap().load, 6.0, 0.1);
@@ -198,7 +199,7 @@ mod tests {
 
     #[test]
     fn pure_queueing_has_its_knee_at_the_first_point_and_says_so() {
-        // One station: throughput is the same at every load, response grows with it.
+        // A single station: throughput is the same at every load, latency is proportional to it.
         let curve = balanced(1.0, [1.0, 2.0, 4.0, 8.0]);
         let knee = knee(&curve).unwrap();
         assert!(knee.at_first_point);
@@ -207,14 +208,14 @@ mod tests {
 
     #[test]
     fn a_curve_that_bends_backwards_has_its_knee_before_the_bend() {
-        // Throughput collapses past a rate of 70, as response grows.
+        // Throughput collapses above a rate of 70, while latency increases.
         let mut curve = mm1((1..=70).map(f64::from));
         curve.extend((71..120).map(|load| {
             let load = f64::from(load);
             point(load, 140.0 - load, load * 1e6)
         }));
         assert_near(knee(&curve).unwrap().load, 50.0, 0.001);
-        // It bends at the knee itself: the corner, not a point beyond it.
+        // It bends at the knee itself: the corner, not a point after it.
         let corner = [point(1.0, 10.0, 1e7), point(2.0, 20.0, 1e7), point(4.0, 18.0, 3e7), point(8.0, 9.0, 9e7)];
         let found = knee(&corner).unwrap();
         assert!((1.4..=2.0).contains(&found.load) && found.throughput_per_s <= 20.0, "{found:?}");
@@ -269,13 +270,13 @@ mod tests {
         // Within 40 ms an open server of 100 a second carries 100 - 1/0.040 = 75 a second.
         assert_near(within(&mm1((1..100).map(f64::from)), 4e7).unwrap().throughput_per_s, 75.0, 1e-9);
         assert_near(within(&mm1([74.0, 76.0]), 4e7).unwrap().throughput_per_s, 75.0, 0.001);
-        // Half way on a straight line, in any order.
+        // Halfway on a straight line, in any order.
         let line = [point(2.0, 200.0, 4e7), point(1.0, 100.0, 2e7)];
         assert_near(within(&line, 3e7).unwrap().throughput_per_s, 150.0, 1e-12);
         assert_eq!(within(&line, 2e7), exactly(100.0));
-        // All within: the most that was seen, and perhaps more.
+        // All within the limit: the largest observed, and perhaps more.
         assert_eq!(within(&line, 9e7), at_least(200.0));
-        // Bent backwards: the most on the way.
+        // Bent backwards: the maximum on the way.
         let bent = [point(1.0, 100.0, 1e7), point(2.0, 180.0, 2e7), point(3.0, 120.0, 4e7)];
         assert_eq!(within(&bent, 3e7), exactly(180.0));
         assert_eq!(within(&bent, 4e7), at_least(180.0));

@@ -1,4 +1,4 @@
-//! How far a simulated distribution of response times lies from a measured one.
+//! [`Score`]: distance between simulated and measured distributions of latencies.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,19 +6,19 @@ use crate::{LatencyHistogram, ResultError};
 
 const NS_PER_MS: f64 = 1e6;
 
-/// The figures by which a simulation is held against a measurement. The demerit forgives a wrong order of the requests,
-/// hence the paired figures beside it.
+/// Figures that compare a simulation with a measurement. The demerit ignores a wrong order of the requests, hence the
+/// additional paired figures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Score {
     /// Measured requests.
     pub requests: u64,
-    /// Mean of the measured response times.
+    /// Mean of the measured latencies.
     pub mean_measured_ms: f64,
-    /// Mean of the simulated response times.
+    /// Mean of the simulated latencies.
     pub mean_simulated_ms: f64,
     /// [`demerit_ms`].
     pub demerit_ms: f64,
-    /// The demerit over the measured mean (Ruemmler and Wilkes, *An introduction to disk drive modeling*, 1994).
+    /// The demerit relative to the measured mean (Ruemmler and Wilkes, *An introduction to disk drive modeling*, 1994).
     pub demerit_relative: f64,
     /// [`demerit_disksim_ms`].
     pub demerit_disksim_ms: f64,
@@ -28,11 +28,11 @@ pub struct Score {
     pub pearson_r: Option<f64>,
     /// The percentile of [`worst_percentile`].
     pub worst_percentile: f64,
-    /// Simulated minus measured there.
+    /// Simulated minus measured latency at that percentile.
     pub worst_percentile_error_ms: f64,
 }
 
-/// Scores simulated response times against measured ones, both in ms and in the order of the requests.
+/// Scores simulated latencies against measured ones, both in ms and in the order of the requests.
 ///
 /// # Errors
 /// [`ResultError::Sample`] when a sample is empty or holds a value that is negative or not finite, or when the measured
@@ -74,9 +74,9 @@ fn check(sample: &'static str, values_ms: &[f64]) -> Result<(), ResultError> {
     }
 }
 
-/// The demerit figure: the root of the mean square of the horizontal distance between the two cumulative distributions,
-/// in ms (Ruemmler and Wilkes 1994). Exact: no bins; the two quantile functions are steps, and their squared difference
-/// is integrated step by step.
+/// Returns the demerit figure: the root mean square of the horizontal distance between the two cumulative
+/// distributions, in ms (Ruemmler and Wilkes 1994). Exact: no bins; the two quantile functions are steps, and their
+/// squared difference is integrated step by step.
 ///
 /// # Panics
 /// If a sample is empty.
@@ -86,7 +86,8 @@ pub fn demerit_ms(simulated_ms: &[f64], measured_ms: &[f64]) -> f64 {
     distance_ms(&counted(simulated_ms), &counted(measured_ms))
 }
 
-/// The same of histograms, to within the 0.1 % of their bins; `None` where one is empty, or holds times beyond its bins.
+/// Returns the demerit of histograms, within the 0.1 % of their bins; `None` if one is empty, or holds times above its
+/// bins.
 pub fn demerit_of_histograms_ms(simulated: &LatencyHistogram, measured: &LatencyHistogram) -> Option<f64> {
     let is_whole = |histogram: &LatencyHistogram| histogram.count() > 0 && histogram.overflow() == 0;
     let counted = |histogram: &LatencyHistogram| -> Vec<_> {
@@ -95,7 +96,7 @@ pub fn demerit_of_histograms_ms(simulated: &LatencyHistogram, measured: &Latency
     (is_whole(simulated) && is_whole(measured)).then(|| distance_ms(&counted(simulated), &counted(measured)))
 }
 
-/// The distance of two distributions, each as its times in ms in rising order, with how often each occurs.
+/// Returns the distance of two distributions, each as times in ms in rising order with their frequencies.
 fn distance_ms(simulated: &[(f64, u64)], measured: &[(f64, u64)]) -> f64 {
     let count = |sample: &[(f64, u64)]| sample.iter().map(|&(_, count)| u128::from(count)).sum::<u128>();
     // Levels are counted in units of 1/(n m), so that steps meet exactly; of equal samples each step spans one value
@@ -119,7 +120,7 @@ fn distance_ms(simulated: &[(f64, u64)], measured: &[(f64, u64)]) -> f64 {
     (integral / (n * m) as f64).sqrt()
 }
 
-/// The demerit as DiskSim 4.0's `rms` program computes it from the histograms that DiskSim prints, in ms, for
+/// Returns the demerit as DiskSim 4.0's `rms` program computes it from the histograms that DiskSim prints, in ms, for
 /// comparison with published figures: times truncated to whole us and counted in 1,750 bins, the cumulative share
 /// rounded to 6 decimals, the inverse interpolated linearly within a bin, at levels 0.0001, 0.0002, ... that accumulate
 /// their rounding errors as the original's do.
@@ -143,12 +144,12 @@ pub fn demerit_disksim_ms(simulated_ms: &[f64], measured_ms: &[f64]) -> f64 {
     (squares / f64::from(levels)).sqrt()
 }
 
-/// The upper edges of the bins of DiskSim's `valid/statdefs`: each 1 us plus 1 % above the one before.
+/// Returns the upper edges of the bins of DiskSim's `valid/statdefs`: each 1 us plus 1 % above the previous one.
 fn disksim_edges_us() -> Vec<u64> {
     std::iter::successors(Some(0), |edge| Some(edge + 1 + edge / 100)).take(1750).collect()
 }
 
-/// The printed histogram: edge in ms and cumulative share, up to the first share that prints as 1.
+/// Returns the printed histogram: edge in ms and cumulative share, up to the first share that prints as 1.
 fn disksim_cdf(sample_ms: &[f64], edges_us: &[u64]) -> Vec<(f64, f64)> {
     let mut counts = vec![0u64; edges_us.len()];
     for &value_ms in sample_ms {
@@ -158,7 +159,7 @@ fn disksim_cdf(sample_ms: &[f64], edges_us: &[u64]) -> Vec<(f64, f64)> {
     let (mut cdf, mut cumulative) = (Vec::new(), 0.0);
     for (&edge_us, &count) in edges_us.iter().zip(&counts) {
         cumulative += count as f64 / sample_ms.len() as f64;
-        // Through text, as the original: decimal rounding of a binary fraction has no other exact form.
+        // Through text, as in the original: decimal rounding of a binary fraction has no other exact form.
         let printed = format!("{cumulative:.6}").parse().expect("a printed number");
         cdf.push((edge_us as f64 / 1000.0, printed));
         if printed >= 1.0 {
@@ -168,8 +169,8 @@ fn disksim_cdf(sample_ms: &[f64], edges_us: &[u64]) -> Vec<(f64, f64)> {
     cdf
 }
 
-/// The time at a cumulative share. `at` moves to the first point that reaches it; point 0 stands at share 0, since no
-/// time is shorter than its edge of 0 us.
+/// Returns the time at a cumulative share. `at` moves to the first point that reaches it; point 0 is at share 0, since
+/// no time is shorter than its edge of 0 us.
 fn inverse(cdf: &[(f64, f64)], at: &mut usize, share: f64) -> f64 {
     while cdf[*at].1 < share {
         *at += 1;
@@ -178,7 +179,7 @@ fn inverse(cdf: &[(f64, f64)], at: &mut usize, share: f64) -> f64 {
     x0 + (share - y0) / (y1 - y0) * (x1 - x0)
 }
 
-/// The root of the mean square of the errors request by request, in ms.
+/// Returns the root mean square of the errors request by request, in ms.
 ///
 /// # Panics
 /// If the samples are empty or differ in size.
@@ -188,13 +189,13 @@ pub fn paired_rms_ms(simulated_ms: &[f64], measured_ms: &[f64]) -> f64 {
     (squares / simulated_ms.len() as f64).sqrt()
 }
 
-/// Pearson's correlation of the two, request by request; `None` when either does not vary.
+/// Returns Pearson's correlation of the two, request by request; `None` if either is constant.
 ///
 /// # Panics
 /// If the samples are empty or differ in size.
 pub fn pearson_r(simulated_ms: &[f64], measured_ms: &[f64]) -> Option<f64> {
     assert_pairs(simulated_ms, measured_ms);
-    // Asked of the values themselves: the mean of equal values may be off by a rounding.
+    // Compares the values themselves: the mean of equal values may be off by a rounding.
     let constant = |sample: &[f64]| sample.iter().all(|value| *value == sample[0]);
     if constant(simulated_ms) || constant(measured_ms) {
         return None;
@@ -211,8 +212,8 @@ pub fn pearson_r(simulated_ms: &[f64], measured_ms: &[f64]) -> Option<f64> {
     (scale > 0.0).then(|| (sm / scale).clamp(-1.0, 1.0))
 }
 
-/// The percentile among 1, 2, ... 99 at which the two distributions lie farthest apart (the lowest of equals), and
-/// simulated minus measured there, in ms.
+/// Returns the percentile among 1, 2, ... 99 at which the two distributions are farthest apart (the lowest of equals),
+/// and simulated minus measured there, in ms.
 ///
 /// # Panics
 /// If a sample is empty.
@@ -255,7 +256,7 @@ mod tests {
 
     use super::*;
 
-    /// `count` reproducible times of at most `longest_us` whole us, skewed to the short end, in ms.
+    /// Returns `count` reproducible times of at most `longest_us` whole us, skewed to the short end, in ms.
     fn times_ms(seed: u64, count: usize, longest_us: f64) -> Vec<f64> {
         let mut state = seed;
         (0..count)
@@ -319,7 +320,7 @@ mod tests {
         assert_near(demerit_ms(&[0.0], &[0.0, 1.0]), 0.5f64.sqrt(), 1e-15);
         // Levels 0, 1/3, 1/2, 2/3, 1: distances 0, 1, 0, 1 over 1/3, 1/6, 1/6, 1/3.
         assert_near(demerit_ms(&[2.0, 1.0], &[3.0, 1.0, 2.0]), 0.5f64.sqrt(), 1e-15);
-        // Every value in 10, 20, ... 1000 lies 5 above the mean of the ten that it stands for; variance (10^2-1)/12.
+        // Every value in 10, 20, ... 1000 is 5 above the mean of the ten that it represents; variance (10^2-1)/12.
         let (coarse, fine): (Vec<_>, Vec<_>) =
             ((1..=100).map(|i| f64::from(i) * 10.0).collect(), (1..=1000).map(f64::from).collect());
         assert_near(demerit_ms(&coarse, &fine), (99.0f64 / 12.0 + 4.5 * 4.5).sqrt(), 1e-9);
@@ -392,7 +393,7 @@ mod tests {
         }
     }
 
-    /// The independent reference: the script scores `simulated` against a trace that holds `measured`.
+    /// Runs the independent reference: the script scores `simulated` against a trace that holds `measured`.
     fn reference(script: &PathBuf, name: &str, simulated_ms: &[f64], measured_ms: &[f64]) -> Value {
         let folder = std::env::temp_dir().join(format!("headstack-demerit-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
@@ -460,7 +461,7 @@ mod tests {
             prop_assert!((ab - ba).abs() < 1e-9);
             prop_assert_eq!(demerit_ms(&a, &a), 0.0);
             prop_assert!(demerit_ms(&a, &c) <= ab + demerit_ms(&b, &c) + 1e-9);
-            // Not below the difference of the means.
+            // At least the difference of the means.
             prop_assert!(ab >= (mean(&a) - mean(&b)).abs() - 1e-9);
         }
 

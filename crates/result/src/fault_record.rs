@@ -1,4 +1,4 @@
-//! Faults that struck a simulated system on purpose, as results tell of them.
+//! [`FaultRecord`]: faults that were injected into a simulated system, as results record them.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! How faithfully a recording was replayed.
+//! [`Fidelity`]: how faithfully a trace was replayed.
 
 use serde::{Deserialize, Serialize};
 

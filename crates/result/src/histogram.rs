@@ -1,10 +1,10 @@
-//! A mergeable histogram of latencies.
+//! [`LatencyHistogram`]: a mergeable histogram of latencies.
 
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// The longest latency that is binned, one hour in ns. Anything longer is counted as overflow.
+/// The longest latency that is binned, one hour in ns. Longer ones count as overflow.
 pub const MAX_BINNED_NS: u64 = 3_600_000_000_000;
 
 /// Significant decimal digits of a bin: the bins are at most 0.1 % wide, and 1 ns wide below 2,048 ns.
@@ -13,27 +13,27 @@ const DIGITS: u8 = 3;
 /// Binary digits of a value that its bin keeps, below the first.
 const BIN_BITS: u32 = 10;
 
-/// The bin of a latency.
+/// Returns the bin of a latency.
 #[inline]
 fn bin_of(ns: u64) -> usize {
     let shift = (u64::BITS - ns.leading_zeros()).saturating_sub(BIN_BITS + 1);
     ((shift as usize) << BIN_BITS) + (ns >> shift) as usize
 }
 
-/// The latency that names a bin: its middle.
+/// Returns the latency that represents a bin: its middle.
 fn middle_ns(bin: usize) -> u64 {
     let shift = (bin >> BIN_BITS).saturating_sub(1);
     let begins_ns = ((bin - (shift << BIN_BITS)) as u64) << shift;
     begins_ns + ((1 << shift) >> 1)
 }
 
-/// Latencies in ns: bins for the quantiles, and exact count, sum, sum of squares, least and greatest beside them.
+/// Latencies in ns: bins for the quantiles, and exact count, sum, sum of squares, minimum and maximum.
 ///
-/// Latencies above [`MAX_BINNED_NS`] count in everything but the bins; [`overflow`](Self::overflow) says how many, and
-/// a quantile that falls among them is `None` rather than a made-up figure.
+/// Latencies above [`MAX_BINNED_NS`] count in everything but the bins; [`overflow`](Self::overflow) returns how many,
+/// and a quantile among them is `None` rather than a made-up figure.
 #[derive(Clone)]
 pub struct LatencyHistogram {
-    /// Counts of the bins from `first_bin` on, as far as latencies were seen: of a short run, a few kilobytes.
+    /// Counts of the bins from `first_bin` on, as far as latencies occurred: a few kilobytes for a short run.
     bins: Vec<u64>,
     first_bin: usize,
     binned: u64,
@@ -45,7 +45,7 @@ pub struct LatencyHistogram {
 }
 
 impl LatencyHistogram {
-    /// An empty histogram. Its bins grow with the latencies seen.
+    /// Creates an empty histogram. Its bins grow with the recorded latencies.
     pub fn new() -> Self {
         Self {
             bins: Vec::new(),
@@ -63,8 +63,8 @@ impl LatencyHistogram {
     #[inline]
     pub fn record(&mut self, ns: u64) {
         self.sum_ns += u128::from(ns);
-        // An hour squared fits 10^13 times; only absurd latencies (above a century) saturate, and then the standard
-        // deviation says so.
+        // An hour squared fits 10^13 times; only absurd latencies (above a century) saturate, and the standard
+        // deviation shows that.
         self.sum_squares_ns2 = self.sum_squares_ns2.saturating_add(u128::from(ns) * u128::from(ns));
         self.min_ns = self.min_ns.min(ns);
         self.max_ns = self.max_ns.max(ns);
@@ -77,7 +77,7 @@ impl LatencyHistogram {
 
     #[inline]
     fn count_in(&mut self, bin: usize, count: u64) {
-        // A bin before the first wraps around, and is beyond the last too.
+        // A bin before the first wraps around, and is then after the last too.
         if bin.wrapping_sub(self.first_bin) >= self.bins.len() {
             self.grow(bin);
         }
@@ -91,7 +91,7 @@ impl LatencyHistogram {
             self.first_bin = bin;
         }
         if bin < self.first_bin {
-            // Some room for those that are shorter still, so that a falling series does not move everything each time.
+            // Some room for even shorter ones, so that a falling series does not move everything each time.
             let first = bin.saturating_sub(self.bins.len() / 2);
             self.bins.splice(..0, std::iter::repeat_n(0, self.first_bin - first));
             self.first_bin = first;
@@ -110,7 +110,7 @@ impl LatencyHistogram {
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
-    /// The latencies without some of them. The longest of the rest is known to 0.05 % where the longest is taken out.
+    /// Returns the latencies without some of them. If that removes the longest, the new longest is known to 0.05 %.
     pub fn without(&self, some: &Self) -> Self {
         let mut rest = Self::new();
         let mut taken = some.in_use().peekable();
@@ -131,32 +131,32 @@ impl LatencyHistogram {
         rest
     }
 
-    /// How many latencies were recorded, those in the overflow included.
+    /// Returns the number of recorded latencies, including those in the overflow.
     pub fn count(&self) -> u64 {
         self.binned + self.overflow
     }
 
-    /// How many latencies were longer than [`MAX_BINNED_NS`].
+    /// Returns the number of latencies longer than [`MAX_BINNED_NS`].
     pub fn overflow(&self) -> u64 {
         self.overflow
     }
 
-    /// The shortest latency, exactly; 0 when empty.
+    /// Returns the shortest latency, exactly; 0 when empty.
     pub fn min_ns(&self) -> u64 {
         if self.count() == 0 { 0 } else { self.min_ns }
     }
 
-    /// The longest latency, exactly, in the overflow or not; 0 when empty.
+    /// Returns the longest latency, exactly, in the overflow or not; 0 when empty.
     pub fn max_ns(&self) -> u64 {
         self.max_ns
     }
 
-    /// The sum of all latencies, exactly.
+    /// Returns the sum of all latencies, exactly.
     pub fn sum_ns(&self) -> u128 {
         self.sum_ns
     }
 
-    /// The mean from the exact sum; 0 when empty.
+    /// Returns the mean from the exact sum; 0 when empty.
     pub fn mean_ns(&self) -> f64 {
         match self.count() {
             0 => 0.0,
@@ -164,8 +164,8 @@ impl LatencyHistogram {
         }
     }
 
-    /// The standard deviation of the recorded latencies (divided by n, not n - 1) from exact sums; 0 when empty,
-    /// infinite when the sum of squares no longer fits 128 bits.
+    /// Returns the standard deviation of the recorded latencies (divided by n, not n - 1) from exact sums; 0 when
+    /// empty, infinite when the sum of squares no longer fits 128 bits.
     pub fn standard_deviation_ns(&self) -> f64 {
         if self.count() == 0 {
             return 0.0;
@@ -178,7 +178,7 @@ impl LatencyHistogram {
         (deviations as f64 / count - fraction * fraction).max(0.0).sqrt()
     }
 
-    /// The sum of squared deviations from the whole part m of the mean, in integers so that nothing cancels:
+    /// Returns the sum of squared deviations from the whole part m of the mean, in integers so that nothing cancels:
     /// (sum x^2 - m sum x) - m (sum x - n m). `None` when the sum of squares is saturated.
     fn squared_deviations_ns2(&self) -> Option<u128> {
         let count = u128::from(self.count());
@@ -187,8 +187,9 @@ impl LatencyHistogram {
         about_zero.checked_sub(mean.checked_mul(self.sum_ns)?)?.checked_sub(mean * rest)
     }
 
-    /// The smallest recorded latency that at least the share `q` (clamped to 0..=1) of all latencies do not exceed, to
-    /// within 0.05 %. The shortest and longest are exact. `None` when empty, and where it falls into the overflow.
+    /// Returns the smallest recorded latency that at least the share `q` (clamped to 0..=1) of all latencies do not
+    /// exceed, to within 0.05 %. The shortest and longest are exact. `None` when empty, and for a quantile in the
+    /// overflow.
     pub fn quantile_ns(&self, q: f64) -> Option<u64> {
         let count = self.count();
         // The product is off by up to two roundings: without the margin, 0.07 of 100 would be the 8th.
@@ -211,8 +212,8 @@ impl LatencyHistogram {
         Some(value_ns.clamp(self.min_ns, self.max_ns))
     }
 
-    /// The cumulative distribution: for each bin in use its middle in ns and the share of all latencies up to it. The
-    /// last share is below 1 when there is overflow.
+    /// Returns the cumulative distribution: for each used bin its middle in ns and the share of all latencies up to it.
+    /// The last share is below 1 when there is overflow.
     pub fn cdf(&self) -> Vec<(u64, f64)> {
         let count = self.count() as f64;
         let mut below = 0;
@@ -224,19 +225,19 @@ impl LatencyHistogram {
             .collect()
     }
 
-    /// The bins in use, in rising order: middle in ns, and count. An hour ends the last bin before its middle.
+    /// Returns the used bins, in rising order: middle in ns, and count. An hour ends the last bin before its middle.
     pub fn bins(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.in_use().map(|(bin, count)| (middle_ns(bin).min(MAX_BINNED_NS), count))
     }
 
-    /// The numbers of the bins in use, in rising order, and their counts.
+    /// Returns the numbers of the used bins, in rising order, and their counts.
     fn in_use(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         let counts = self.bins.iter().enumerate().filter(|&(_, &count)| count > 0);
         counts.map(|(at, &count)| (self.first_bin + at, count))
     }
 }
 
-/// Equal if the latencies are, in any order.
+/// Histograms are equal if their latencies are, in any order.
 impl PartialEq for LatencyHistogram {
     fn eq(&self, other: &Self) -> bool {
         let sums = |it: &Self| (it.binned, it.overflow, it.sum_ns, it.sum_squares_ns2, it.min_ns, it.max_ns);
@@ -298,7 +299,7 @@ impl schemars::JsonSchema for LatencyHistogram {
 }
 
 impl StoredHistogram {
-    /// The histogram, ready to be asked and merged.
+    /// Converts it to a histogram that can be queried and merged.
     pub fn open(&self) -> LatencyHistogram {
         LatencyHistogram::from_stored(self).expect("checked when it was read, or made from a histogram")
     }
@@ -346,7 +347,7 @@ impl<'de> Deserialize<'de> for LatencyHistogram {
 }
 
 impl LatencyHistogram {
-    /// The histogram in its stored form.
+    /// Converts the histogram to its stored form.
     pub fn store(&self) -> StoredHistogram {
         StoredHistogram {
             digits: DIGITS,
@@ -465,7 +466,8 @@ mod tests {
 
     #[test]
     fn moments_are_exact_far_from_zero() {
-        // n consecutive integers: variance (n^2 - 1) / 12, wherever they lie. Floating-point sums would lose it.
+        // n consecutive integers: variance (n^2 - 1) / 12, regardless of their offset. Floating-point sums would lose
+        // it.
         for (base, n) in [(0, 1000), (3_000_000_000_000, 1001), (1 << 58, 10)] {
             let histogram = of(&(1..=n).map(|i| base + i).collect::<Vec<_>>());
             assert_eq!(histogram.sum_ns(), u128::from(base * n) + u128::from(n * (n + 1) / 2));

@@ -1,4 +1,4 @@
-//! Whether data that were read are those that had been written.
+//! [`Integrity`]: whether read data are those that had been written.
 
 use serde::{Deserialize, Serialize};
 
@@ -55,7 +55,7 @@ pub struct Integrity {
 }
 
 impl Integrity {
-    /// Blocks at fault: damaged or lost.
+    /// Returns the blocks at fault: damaged or lost.
     pub fn faults(&self) -> u64 {
         self.damaged.saturating_add(self.lost).saturating_add(self.unflushed)
     }

@@ -1,21 +1,21 @@
-//! Requests by kind, of a run and over time.
+//! [`Kinds`]: requests by kind, of a run and over time.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{LatencyHistogram, StoredHistogram};
 
-/// A request that is complete.
+/// A completed request.
 #[derive(Clone, Copy, Debug)]
 pub struct Finished {
     /// Index of its kind in [`Kinds`]: read, write, trim, flush.
     pub kind: usize,
     /// Length in bytes.
     pub length_bytes: u32,
-    /// When it was to arrive.
+    /// Intended time of arrival.
     pub intended_ns: u64,
-    /// When the system took it.
+    /// Time at which the system accepted it.
     pub started_ns: u64,
-    /// When it was complete.
+    /// Time of completion.
     pub at_ns: u64,
 }
 
@@ -56,12 +56,12 @@ pub struct Kinds {
 }
 
 impl Kinds {
-    /// Every kind with its name.
+    /// Returns every kind with its name.
     pub fn all(&self) -> [(&'static str, &KindResult); 4] {
         [("read", &self.read), ("write", &self.write), ("trim", &self.trim), ("flush", &self.flush)]
     }
 
-    /// The kind of that index, in the order of [`all`](Self::all).
+    /// Returns the kind of an index, in the order of [`all`](Self::all).
     #[inline]
     pub fn of(&mut self, kind: usize) -> &mut KindResult {
         match kind {
@@ -72,7 +72,7 @@ impl Kinds {
         }
     }
 
-    /// Books a completed request.
+    /// Records a completed request.
     #[inline]
     pub fn record(&mut self, finished: &Finished) {
         let kind = self.of(finished.kind);
@@ -129,7 +129,7 @@ pub struct StreamResult {
 }
 
 impl StreamResult {
-    /// A stream with its figures: name with unit, and value.
+    /// Creates a stream with its figures: name with unit, and value.
     pub fn new(name: String, kinds: Kinds, figures: Vec<(String, f64)>) -> Self {
         let facts = figures.into_iter().map(|(name, value)| Fact { name, value }).collect();
         Self { name, kinds, facts }

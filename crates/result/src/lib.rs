@@ -1,7 +1,7 @@
-//! What a run yields, and how two runs are held against each other: latency histograms, sampling errors, the
-//! versioned [`RunResult`], the demerit figure, and the knee of a saturation curve.
+//! Results of runs and their comparison: latency histograms, sampling errors, the versioned [`RunResult`], the demerit
+//! figure, and the knee of a saturation curve. See docs/design/results.md.
 //!
-//! Everything here is a pure function of what was recorded: no clock, no randomness, no I/O.
+//! Everything here is a pure function of recorded data: no clock, no randomness, no I/O.
 
 #![deny(clippy::wildcard_enum_match_arm)] // A new variant does not compile until every match handles it.
 
@@ -46,7 +46,7 @@ pub use stalls::{Stall, Stalls};
 pub use system_record::{Mode, SystemRecord, content_hash};
 pub use upgrades::SCHEMA_VERSION;
 
-/// An error in a result, or in samples that are to be compared.
+/// An error in a result, or in samples that are compared.
 #[derive(Debug, thiserror::Error)]
 pub enum ResultError {
     /// The text is not a result: bad JSON, a missing or unknown field, or a histogram that contradicts itself.
@@ -66,7 +66,7 @@ pub enum ResultError {
         /// Its value.
         value: f64,
     },
-    /// A sample of response times cannot be scored.
+    /// A sample of latencies cannot be scored.
     #[error("{sample} response times: {reason}")]
     Sample {
         /// `simulated` or `measured`.

@@ -1,4 +1,4 @@
-//! What a run keeps once its warm-up is over.
+//! [`Measuring`]: measurements of a run after its warm-up.
 
 use std::cell::Cell;
 
@@ -9,44 +9,44 @@ use crate::{Check, DepthResult, Finished, Interval, Kinds, LatencyHistogram, Run
 /// The measured part of a run.
 #[derive(Clone, Debug)]
 pub struct Measuring {
-    /// When the warm-up was over.
+    /// End of the warm-up.
     pub start_ns: u64,
     kinds: Kinds,
     intervals: Vec<Interval>,
     interval: Interval,
     interval_response: LatencyHistogram,
     batches: Batches,
-    /// Stalls of a device; a model stalls only by its faults, so that it has none.
+    /// Stalls of a device; `None` for a model, which stalls only by its faults.
     stalls: Option<StallWatch>,
-    look: Cell<Look>,
+    precision_check: Cell<PrecisionCheck>,
     time_at_depth_ns: Vec<u64>,
     depth_since_ns: u64,
     interval_ns: u64,
-    /// Requests completed since.
+    /// Requests completed since the warm-up.
     pub completed: u64,
-    /// Requests that failed since, where they are booked here.
+    /// Requests that failed since the warm-up, if they are recorded here.
     pub failed: u64,
-    /// Arrivals of an open loop since.
+    /// Arrivals of an open loop since the warm-up.
     pub arrived: u64,
     backlog_at_start: u64,
-    /// Sum over requests of the time they were outstanding within the measured time.
+    /// Sum over requests of the time that they were outstanding within the measured time.
     sojourn_ns: u128,
-    /// When it ended.
+    /// Time at which it ended.
     pub end_ns: Option<u64>,
 }
 
-/// Completions before the first look at the interval of the mean.
-const FIRST_LOOK: u64 = 1 << 10;
+/// Completions before the first look at the confidence interval of the mean.
+const FIRST_CHECK: u64 = 1 << 10;
 
-/// When the interval of the mean is looked at next, and whether it was narrow enough the last time.
+/// When the confidence interval of the mean is checked next, and whether it was narrow enough the last time.
 #[derive(Clone, Copy, Debug)]
-struct Look {
+struct PrecisionCheck {
     next: u64,
-    was_known: bool,
+    was_precise: bool,
 }
 
-/// Whether an open loop can go on like this: of those that arrived, `piled` wait in addition to those that did before, and
-/// that is more than chance piles up for a moment.
+/// Whether an open loop is unsustainable: of those that arrived, `piled` wait in addition to those that did before,
+/// which is more than chance explains.
 pub fn piles_up(piled: u64, arrived: u64) -> bool {
     piled > 32 && piled as f64 > 0.02 * arrived as f64
 }
@@ -62,7 +62,7 @@ impl Measuring {
             interval_response: LatencyHistogram::new(),
             batches: Batches::new(),
             stalls: None,
-            look: Cell::new(Look { next: FIRST_LOOK, was_known: false }),
+            precision_check: Cell::new(PrecisionCheck { next: FIRST_CHECK, was_precise: false }),
             time_at_depth_ns: vec![0; 64],
             depth_since_ns: start_ns,
             interval_ns,
@@ -75,30 +75,30 @@ impl Measuring {
         }
     }
 
-    /// The same for a device that may stall, of which intervals must not rest on a few events.
+    /// Like [`Self::new`], for a device that may stall, whose confidence intervals must not depend on a few events.
     pub fn of_device(start_ns: u64, backlog: u64, interval_ns: u64) -> Self {
         Measuring { stalls: Some(StallWatch::new(start_ns)), ..Measuring::new(start_ns, backlog, interval_ns) }
     }
 
-    /// The system has seen so many requests before, and holds so much.
+    /// Records how many requests the system has served before, and its levels.
     pub fn begin_levels(&mut self, requests_before: u64, levels: Levels) {
         self.batches.begin(requests_before, levels);
     }
 
-    /// Notes the levels of the system at the end of a batch.
+    /// Records the levels of the system at the end of a batch.
     pub fn note_levels(&mut self, levels: Levels) {
         self.batches.note_levels(levels);
     }
 
-    /// Counts up to now, by kind.
+    /// Returns the present counts, by kind.
     pub fn kinds(&self) -> &Kinds {
         &self.kinds
     }
 
-    /// Books the time since the last call at `depth`.
+    /// Adds the time since the last call at `depth`.
     #[inline]
     pub fn count_depth(&mut self, at_ns: u64, depth: usize) {
-        // A closed loop answers a completion at once: every other time, no time has passed.
+        // A closed loop responds to a completion at once: every other time, no time has passed.
         if at_ns == self.depth_since_ns {
             return;
         }
@@ -115,7 +115,8 @@ impl Measuring {
         self.depth_since_ns = at_ns;
     }
 
-    /// Books a completed request, whose time outstanding is counted already. Whether what the system holds is to be noted.
+    /// Records a completed request, whose outstanding time is already counted. Returns whether the levels of the system
+    /// must be recorded.
     #[inline]
     pub fn record(&mut self, finished: &Finished) -> bool {
         let Finished { length_bytes, intended_ns, at_ns, .. } = *finished;
@@ -138,14 +139,14 @@ impl Measuring {
         is_batch
     }
 
-    /// Books a request that failed among the errors of its kind, and nowhere else.
+    /// Records a failed request only among the errors of its kind.
     pub fn fail(&mut self, kind: usize, intended_ns: u64, at_ns: u64) {
         self.failed += 1;
         self.kinds.of(kind).errors += 1;
         self.forget(intended_ns, at_ns);
     }
 
-    /// Leaves out a request that failed; it was outstanding nevertheless.
+    /// Leaves out a failed request; it was outstanding nevertheless.
     pub fn forget(&mut self, intended_ns: u64, at_ns: u64) {
         if self.end_ns.is_none() {
             let sojourn_ns = at_ns - intended_ns.max(self.start_ns);
@@ -166,18 +167,19 @@ impl Measuring {
         }
     }
 
-    /// The mean response is known to `percent`, by its 95 % interval. Asked after every completion, it looks seldom.
+    /// Whether the mean latency is known to `percent`, by its 95 % confidence interval. Called after every completion,
+    /// it checks seldom.
     ///
-    /// Who stops at the first interval that is narrow enough stops at those that are narrow by chance, the more the
-    /// oftener he looks. So looks are a quarter of the run apart, and two in a row must agree.
+    /// Stopping at the first interval that is narrow enough selects those that are narrow by chance, the more so the
+    /// more often it is checked. Checks are therefore 25 % of the run apart, and two in a row must agree.
     pub fn is_known_within(&self, percent: f64) -> bool {
-        let Look { next, was_known } = self.look.get();
+        let PrecisionCheck { next, was_precise } = self.precision_check.get();
         if self.completed < next {
             return false;
         }
         let is_known = self.is_narrow(percent);
-        self.look.set(Look { next: self.completed + self.completed / 4, was_known: is_known });
-        is_known && was_known
+        self.precision_check.set(PrecisionCheck { next: self.completed + self.completed / 4, was_precise: is_known });
+        is_known && was_precise
     }
 
     fn is_narrow(&self, percent: f64) -> bool {
@@ -188,18 +190,18 @@ impl Measuring {
             .is_some_and(|half| half <= mean_ns * percent / 100.0)
     }
 
-    /// A request that the end finds under way was outstanding until then.
+    /// Records a request in flight at the end: it was outstanding until then.
     pub fn still_outstanding(&mut self, intended_ns: u64) {
         let end_ns = self.end_ns.unwrap_or(self.start_ns);
         self.sojourn_ns += u128::from(end_ns.saturating_sub(intended_ns.max(self.start_ns)));
     }
 
-    /// More has piled up since the warm-up than chance piles up for a moment.
+    /// Whether more requests have piled up since the warm-up than chance explains.
     pub fn has_piled_up(&self, backlog: u64) -> bool {
         piles_up(backlog.saturating_sub(self.backlog_at_start), self.arrived)
     }
 
-    /// Puts all of it into a result.
+    /// Writes the measurements to a result.
     pub fn write_to(mut self, result: &mut RunResult) {
         let end_ns = self.end_ns.expect("a run that is over has an end");
         if self.interval_ns != u64::MAX {
@@ -236,7 +238,7 @@ mod tests {
     use super::*;
     use crate::{Mode, SystemRecord};
 
-    /// A request of 10 ns that is outstanding from 100 ns on, in a measured time of 100 ns.
+    /// Returns a measured time of 100 ns with a request of 10 ns that is outstanding from 100 ns on.
     fn one_request() -> Measuring {
         let mut measuring = Measuring::new(100, 0, u64::MAX);
         measuring.count_depth(110, 1);
@@ -245,7 +247,7 @@ mod tests {
         measuring
     }
 
-    /// The check of Little's law for a measured time that ends at 200 ns.
+    /// Returns the check of Little's law for a measured time that ends at 200 ns.
     fn littles_law(measuring: Measuring) -> Check {
         let system = SystemRecord::new("", "", Value::Null);
         let mut result = RunResult::new(Mode::Simulated, system, Value::Null, 0, "");
@@ -261,7 +263,7 @@ mod tests {
         right.close(200, 0);
         let check = littles_law(right);
         assert!(check.passed && check.detail == "10 request-ns over time, 10 over requests", "{check:?}");
-        // A depth that is booked for a nanosecond too long, and a request that the depth knew nothing of.
+        // A depth that is counted for a nanosecond too long, and a request that the depth does not include.
         let mut long = one_request();
         long.count_depth(111, 1);
         long.close(200, 0);
@@ -302,7 +304,7 @@ mod tests {
         assert!(piled(100, 0, 33));
         assert!(!piled(10_000, 0, 200), "it is not more than 2 %");
         assert!(piled(10_000, 0, 201));
-        // What was there when the warm-up was over has not piled up since.
+        // Requests that were outstanding at the end of the warm-up have not piled up since.
         assert!(!piled(100, 1000, 1032) && piled(100, 1000, 1033));
         assert!(!piled(100, 1000, 10));
     }

@@ -1,4 +1,4 @@
-//! How far a model may be from the device that it stands for, as it was learnt from devices that were measured.
+//! [`ModelError`]: prediction intervals of a model's error, learned from measured devices.
 
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +34,7 @@ pub struct Range {
 }
 
 impl ModelError {
-    /// Every number of it.
+    /// Returns all its numbers.
     pub(crate) fn figures(&self) -> impl Iterator<Item = f64> {
         let ranges = [self.throughput_per_s, self.mean_response_ns, self.p50_response_ns, self.p99_response_ns];
         ranges.into_iter().flatten().flat_map(|range| [range.low, range.high]).chain([self.level])

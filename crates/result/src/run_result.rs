@@ -1,4 +1,4 @@
-//! The outcome of one run, as one versioned schema for simulated, measured and live runs alike.
+//! [`RunResult`]: the result of a run, in one versioned schema for simulated, measured and live runs.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -83,7 +83,7 @@ pub struct RunResult {
 }
 
 impl RunResult {
-    /// An empty result under the present schema and version.
+    /// Creates an empty result of the present schema and version.
     pub fn new(mode: Mode, system: SystemRecord, workload: Value, seed: u64, generator: impl Into<String>) -> Self {
         Self {
             schema: SCHEMA_VERSION,
@@ -120,7 +120,7 @@ impl RunResult {
         }
     }
 
-    /// Gives the streams these names, in their order, and joins those that then bear the same.
+    /// Renames the streams, in their order, and joins those that then have the same name.
     pub fn name_streams(&mut self, names: &[String]) {
         let mut joined: Vec<StreamResult> = Vec::new();
         for (stream, name) in std::mem::take(&mut self.streams).into_iter().zip(names) {
@@ -132,22 +132,22 @@ impl RunResult {
         self.streams = joined;
     }
 
-    /// Requests that completed without error, over all kinds.
+    /// Returns the requests that completed without error, over all kinds.
     pub fn count(&self) -> u64 {
         self.kinds.all().iter().map(|(_, kind)| kind.count).sum()
     }
 
-    /// Bytes moved, over all kinds.
+    /// Returns the bytes moved, over all kinds.
     pub fn bytes(&self) -> u64 {
         self.kinds.all().iter().map(|(_, kind)| kind.bytes).sum()
     }
 
-    /// Requests that failed, over all kinds.
+    /// Returns the requests that failed, over all kinds.
     pub fn errors(&self) -> u64 {
         self.kinds.all().iter().map(|(_, kind)| kind.errors).sum()
     }
 
-    /// Response times of all kinds together.
+    /// Returns the latencies of all kinds together.
     pub fn response(&self) -> LatencyHistogram {
         let mut response = LatencyHistogram::new();
         for (_, kind) in self.kinds.all() {
@@ -156,17 +156,17 @@ impl RunResult {
         response
     }
 
-    /// Completed requests a second; 0 when nothing was measured.
+    /// Returns the completed requests per second; 0 when nothing was measured.
     pub fn throughput_per_s(&self) -> f64 {
         self.share_of_duration(self.count() as f64) * 1e9
     }
 
-    /// Bytes a second; 0 when nothing was measured.
+    /// Returns the bytes per second; 0 when nothing was measured.
     pub fn throughput_bytes_per_s(&self) -> f64 {
         self.share_of_duration(self.bytes() as f64) * 1e9
     }
 
-    /// Mean response time over all kinds, from exact sums; 0 when nothing completed.
+    /// Returns the mean latency over all kinds, from exact sums; 0 when nothing completed.
     pub fn mean_response_ns(&self) -> f64 {
         let (mut sum_ns, mut count) = (0, 0);
         for (_, kind) in self.kinds.all() {
@@ -176,48 +176,49 @@ impl RunResult {
         if count == 0 { 0.0 } else { sum_ns as f64 / count as f64 }
     }
 
-    /// Quantile of the response times over all kinds; see [`LatencyHistogram::quantile_ns`]. It merges the kinds: for
-    /// several quantiles take [`response`](Self::response) once.
+    /// Returns a quantile of the latencies over all kinds; see [`LatencyHistogram::quantile_ns`]. It merges the kinds:
+    /// for several quantiles, call [`response`](Self::response) once.
     pub fn quantile_ns(&self, q: f64) -> Option<u64> {
         self.response().quantile_ns(q)
     }
 
-    /// Response times of all kinds without those of requests that waited through a stall; `None` where none was seen.
+    /// Returns the latencies of all kinds without those of requests that waited through a stall; `None` if there was
+    /// none.
     pub fn response_without_stalls(&self) -> Option<LatencyHistogram> {
         Some(self.response().without(&self.stalls.as_ref()?.response.open()))
     }
 
-    /// The share of the measured time for which a component was busy, 0 to 1; 0 when nothing was measured.
+    /// Returns the utilization of a component within the measured time, 0 to 1; 0 when nothing was measured.
     pub fn utilisation(&self, component: &Component) -> f64 {
         self.share_of_duration(component.busy_ns as f64) / f64::from(component.servers.max(1))
     }
 
-    /// The most utilised component and its utilisation, the first of equals; `None` when none was ever busy.
+    /// Returns the component with the highest utilization, the first of equals; `None` when none was ever busy.
     pub fn bottleneck(&self) -> Option<(&str, f64)> {
         let busy = |component: &&Component| component.busy_ns / u64::from(component.servers.max(1));
         let busiest = self.components.iter().rev().max_by_key(busy)?;
         (busiest.busy_ns > 0).then(|| (busiest.name.as_str(), self.utilisation(busiest)))
     }
 
-    /// Electric power, averaged over the measured time; `None` where it is not known or nothing was measured.
+    /// Returns the mean electric power over the measured time, in W; `None` if it is not known or nothing was measured.
     pub fn mean_watts(&self) -> Option<f64> {
         let joules = self.energy.as_ref()?.joules;
         (self.duration_ns > 0).then(|| self.share_of_duration(joules) * 1e9)
     }
 
-    /// Energy for one completed request; `None` where it is not known or nothing completed.
+    /// Returns the energy per completed request, in J; `None` if it is not known or nothing completed.
     pub fn joules_per_request(&self) -> Option<f64> {
         let joules = self.energy.as_ref()?.joules;
         (self.count() > 0).then(|| joules / self.count() as f64)
     }
 
-    /// Completed requests a second for each watt; `None` where it is not known or no energy was taken.
+    /// Returns the completed requests per second and watt; `None` if it is not known or no energy was used.
     pub fn io_per_watt(&self) -> Option<f64> {
         let joules = self.energy.as_ref()?.joules;
         (joules > 0.0).then(|| self.count() as f64 / joules)
     }
 
-    /// Whether every check held, and of a measurement, every request did what it was asked to.
+    /// Whether every check passed and, in a measurement, every request succeeded.
     pub fn passed(&self) -> bool {
         let is_done = self.mode != Mode::Measured || self.errors() == 0;
         is_done && self.checks.iter().all(|check| check.passed)
@@ -240,7 +241,7 @@ pub(crate) mod tests {
         RunResult::new(Mode::Simulated, system, json!({"outstanding": 4}), 7, "xoshiro256++")
     }
 
-    /// Two seconds: 300 reads of 4 KiB in 1, 2, ... 300 us, and 100 writes of 8 KiB in 1 ms.
+    /// Returns a result of two seconds: 300 reads of 4 KiB in 1, 2, ... 300 us, and 100 writes of 8 KiB in 1 ms.
     pub(crate) fn filled() -> RunResult {
         let mut result = empty();
         (result.start_ns, result.duration_ns) = (1_000_000_000, 2_000_000_000);
@@ -280,7 +281,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_model_tells_how_far_it_may_be_from_its_device() {
+    fn a_result_carries_the_prediction_intervals_of_its_model() {
         let mut result = filled();
         assert!(!result.to_json().unwrap().contains("model_error"), "nobody asked for it");
         let range = Some(Range { low: 0.1, high: 0.3 });
@@ -300,7 +301,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_replay_tells_of_its_fidelity() {
+    fn a_replay_reports_its_fidelity() {
         let mut result = filled();
         let fidelity = Fidelity { causality_violations: 3, rate_ratio: Some(0.1), ..Fidelity::default() };
         result.fidelity = Some(fidelity);

@@ -1,43 +1,43 @@
-//! How well one run knows what a run without end would say: sampling errors, or that the run was too short to tell.
+//! [`Sampling`]: confidence intervals of one run for the long run, or why the run was too short for them.
 //!
-//! The means of batches of successive requests are tested for what they still have in common, and an interval is made of
-//! batches four times as long as those that passed, corrected for the little that the test may have missed and for skewness:
-//! the steps of N-Skart (Tafazzoli, Steiger and Wilson, 2011), on batches that are kept as the run goes. What is warm-up is
-//! left out: by what the system's caches hold, and by MSER (White, 1997) where the test of Heidelberger and Welch (1983)
-//! finds that the beginning differs. docs/sampling.md says what was chosen and how it was checked.
+//! The means of batches of successive requests are tested for correlation, and an interval is computed from batches
+//! four times as long as those that passed, corrected for residual correlation that the test may have missed and for
+//! skewness: the steps of N-Skart (Tafazzoli, Steiger and Wilson, 2011), on batches that are kept during the run. The
+//! warm-up is left out: by the levels of the system's caches, and by MSER (White, 1997) if the test of Heidelberger and
+//! Welch (1983) finds that the beginning differs. docs/sampling.md documents the choices and their validation.
 
 use serde::{Deserialize, Serialize};
 
 use crate::LatencyHistogram;
 use crate::batches::{Batches, Binned, FREE_FLASH, LEVEL_NAMES, MIN_BATCHES};
 
-/// The percentiles that get an interval.
+/// The percentiles with an interval.
 pub const PERCENTS: [f64; 5] = [50.0, 90.0, 95.0, 99.0, 99.9];
 
-/// Batches whose independence is tested, most first.
+/// Numbers of batches whose independence is tested, most first.
 const TESTED: [usize; 3] = [64, 32, 16];
-/// The interval is made of batches so many times as long. Twice is N-Skart's; but of batches that still have something in
-/// common, those of a run that looks calm by chance pass, and what they hide is halved once more.
-const LONGER: usize = 4;
+/// Factor by which the batches of the interval are longer. N-Skart's is two; but correlated batches of a run that looks
+/// calm by chance pass the test, and this halves the hidden correlation once more.
+const BATCH_LENGTH_FACTOR: usize = 4;
 /// Normal quantile of the test's level of 20 %, one-sided: N-Skart's.
 const VON_NEUMANN_Z: f64 = 0.841_621_233_572_914;
-/// Correlation beyond which the correction for it is not trusted to grow.
+/// Correlation above which the correction for it does not increase.
 const CORRELATION_MAX: f64 = 0.6;
 /// The 99 % point of the Cramér-von Mises statistic of a Brownian bridge (Anderson and Darling, 1952).
 const CRAMER_VON_MISES_99: f64 = 0.743_46;
-/// A level that moves by less than this, over a time in which the requests that the system has seen grow e-fold, stands.
-const LEVEL_STANDS: f64 = 0.01;
-/// A level has moved when it has moved by this many standard deviations of the sum of its steps.
+/// Largest relative change of a level that counts as constant, over a time in which the requests served grow e-fold.
+const LEVEL_DRIFT_MAX: f64 = 0.01;
+/// A level has changed if it has moved by this many standard deviations of the sum of its steps.
 const LEVEL_SIGMAS: f64 = 3.0;
-/// Fewer events than these decide nothing: a rate of rare events that was seen three times is known to a factor of four at
-/// best (Poisson, 95 %: 0.6 to 8.8).
+/// Fewest events that determine a figure: a rate of rare events that was observed three times is known to a factor of
+/// four at best (Poisson, 95 %: 0.6 to 8.8).
 const EVENTS_MIN: usize = 4;
-/// The share of the variance of batches that such events have.
+/// Share of the variance of batches that such events have.
 const DECISIVE: f64 = 0.5;
-/// Events that move the mean by less than this share of it decide nothing that matters: repeated measurements of one device
-/// differ by as much.
+/// Events that move the mean by less than this share of it are not material: repeated measurements of one device differ
+/// by as much.
 const MATERIAL: f64 = 0.02;
-/// Requests beyond a percentile without which nothing is said of it.
+/// Fewest requests above a percentile for an estimate of it.
 const BEYOND_MIN: f64 = 10.0;
 
 /// The confidence interval of a figure in the long run, or why there is none.
@@ -57,12 +57,12 @@ pub enum Known {
 }
 
 impl Known {
-    /// Half of what lies between.
+    /// Returns the half-width of the interval.
     pub fn half_width_ns(&self) -> Option<f64> {
         self.between_ns().map(|(low_ns, high_ns)| (high_ns - low_ns) / 2.0)
     }
 
-    /// From and to.
+    /// Returns the bounds of the interval.
     pub fn between_ns(&self) -> Option<(f64, f64)> {
         match *self {
             Known::Between { low_ns, high_ns } => Some((low_ns, high_ns)),
@@ -118,7 +118,7 @@ impl TooShort {
         BY_LEVEL[level]
     }
 
-    /// In words.
+    /// Returns the reason in words.
     pub fn words(self) -> String {
         let moves = |level: usize| format!("too short to tell: {} still changed", LEVEL_NAMES[level]);
         match self {
@@ -169,15 +169,15 @@ pub struct Percentile {
 }
 
 impl Sampling {
-    /// Nothing is known.
+    /// Returns a sampling without intervals.
     pub fn nothing(why: TooShort) -> Sampling {
         let percentile = |percent| Percentile { percent, value: Known::TooShort(why) };
         let percentiles = PERCENTS.into_iter().map(percentile).collect();
         Sampling { warm_up_requests: 0, mean: Known::TooShort(why), percentiles }
     }
 
-    /// What a run's batches tell; `responses` are all that were measured. On a device, `is_device`, a rare event is no
-    /// warm-up, and no interval rests on it.
+    /// Returns the sampling of a run's batches; `responses` are all measured latencies. If `is_device`, a rare event
+    /// does not count as warm-up, and no interval depends on it.
     pub fn of(batches: &Batches, responses: &LatencyHistogram, is_device: bool) -> Sampling {
         let first = match warm_up(batches, &calm_means(batches, is_device)) {
             Ok(first) => first,
@@ -195,13 +195,13 @@ impl Sampling {
         }
     }
 
-    /// The confidence interval of the mean alone.
+    /// Returns the confidence interval of the mean only.
     pub fn of_mean(batches: &Batches, is_device: bool) -> Known {
         let first = warm_up(batches, &calm_means(batches, is_device));
         known(first.and_then(|first| mean_from(batches, first, is_device)))
     }
 
-    /// Everything in it that JSON must be able to carry.
+    /// Returns all its figures, which JSON must be able to represent.
     pub(crate) fn figures(&self) -> impl Iterator<Item = f64> + '_ {
         let known = std::iter::once(&self.mean).chain(self.percentiles.iter().map(|percentile| &percentile.value));
         known.filter_map(Known::between_ns).flat_map(|(low_ns, high_ns)| [low_ns, high_ns])
@@ -215,10 +215,11 @@ fn known(found: Result<(f64, f64), TooShort>) -> Known {
     }
 }
 
-/// Where much is slow, errors are large as well: a run that saw little of it states too small a mean and too small an error.
-/// So the error is taken to be a share of the mean, whatever the mean is: the interval is one of its logarithm.
+/// Returns the interval of the mean. Errors are proportional to the mean where latencies are long: a run that saw few
+/// long ones has too small a mean and too small an error. The error is therefore taken as a share of the mean: the
+/// interval is one of its logarithm.
 fn mean_from(batches: &Batches, first: usize, is_device: bool) -> Result<(f64, f64), TooShort> {
-    // Figures are of all that was measured: what is warm-up by chance of an early event decides them, too.
+    // Figures include all measured requests: an early event that counts as warm-up by chance affects them too.
     let all = batches.means_ns();
     if is_device && !(events(&all).is_empty() && events(&all[first..]).is_empty()) {
         return Err(TooShort::FewEvents);
@@ -230,8 +231,8 @@ fn mean_from(batches: &Batches, first: usize, is_device: bool) -> Result<(f64, f
     Ok((mean * libm::exp(-down / mean), mean * libm::exp(up / mean)))
 }
 
-/// The interval of a quantile: that of the share of requests beyond it, turned around by the distribution (Heidelberger
-/// and Lewis, 1984, by batches). The share is counted at the nearest end of a bin.
+/// Returns the interval of a quantile: that of the share of requests above it, inverted by the distribution
+/// (Heidelberger and Lewis, 1984, by batches). The share is counted at the nearest end of a bin.
 fn percentile(
     batches: &Batches,
     binned: &[Binned],
@@ -247,7 +248,7 @@ fn percentile(
     let distance = |share: f64| (share - quantile).abs();
     let border = binned.iter().min_by(|one, other| distance(one.share).total_cmp(&distance(other.share)));
     let border = border.expect("batches are complete");
-    // Near enough that what is slow together there is slow together at the quantile too.
+    // Close enough that slow phases there are slow phases at the quantile too.
     let near = |share: f64, wanted: f64| (0.5..=2.0).contains(&(share / wanted));
     if !(near(1.0 - border.share, 1.0 - quantile) && near(border.share, quantile)) {
         let bin = binned.iter().find(|bin| bin.share >= quantile).expect("all requests are below the last bin's end");
@@ -278,8 +279,8 @@ fn percentile(
     at(low).zip(at(high)).ok_or(TooShort::FewBeyond)
 }
 
-/// The batches that have half of the variance about the median and move the mean, where they are fewer than [`EVENTS_MIN`];
-/// else none.
+/// Returns the batches that have half of the variance about the median and move the mean, if they are fewer than
+/// [`EVENTS_MIN`]; else none.
 fn events(series: &[f64]) -> Vec<usize> {
     let mut sorted = series.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -297,7 +298,8 @@ fn events(series: &[f64]) -> Vec<usize> {
     squares.into_iter().take(EVENTS_MIN - 1).map(|(_, place)| place).collect()
 }
 
-/// The mean response of each batch, where on a device those with rare events have the median: warm-up is what the rest do.
+/// Returns the mean latency of each batch; on a device those with rare events get the median, so that the others
+/// determine the warm-up.
 fn calm_means(batches: &Batches, is_device: bool) -> Vec<f64> {
     let mut means = batches.means_ns();
     if is_device && !means.is_empty() {
@@ -309,8 +311,8 @@ fn calm_means(batches: &Batches, is_device: bool) -> Vec<f64> {
     means
 }
 
-/// The first batch after the warm-up: when every level is where it stays, and response times, of which `means` has the
-/// batches, do what they go on doing.
+/// Returns the first batch after the warm-up: when every level is constant, and the latencies, whose batch means are
+/// `means`, are stationary.
 fn warm_up(batches: &Batches, means: &[f64]) -> Result<usize, TooShort> {
     if batches.complete() < MIN_BATCHES {
         return Err(TooShort::FewRequests);
@@ -320,7 +322,7 @@ fn warm_up(batches: &Batches, means: &[f64]) -> Result<usize, TooShort> {
     }
     let mut first = 0;
     for level in 0..LEVEL_NAMES.len() {
-        first = first.max(level_stands_from(batches, level)?);
+        first = first.max(first_constant_batch(batches, level)?);
     }
     let means = &means[first..];
     let Some(variance) = variance_of_late(means) else {
@@ -336,15 +338,15 @@ fn warm_up(batches: &Batches, means: &[f64]) -> Result<usize, TooShort> {
     Ok(first + cut)
 }
 
-/// The first batch that begins with a level that the second half of the run knows too.
-fn level_stands_from(batches: &Batches, level: usize) -> Result<usize, TooShort> {
+/// Returns the first batch that begins with a level that also occurs in the second half of the run.
+fn first_constant_batch(batches: &Batches, level: usize) -> Result<usize, TooShort> {
     let (before, levels) = batches.level(level);
     let middle = levels.len() / 2;
     let late = &levels[middle - 1..];
     let (moved, steps) = moved_and_steps(late);
     let most = late.iter().copied().max().unwrap_or(0).max(1) as f64;
     let growth = batches.requests_seen(levels.len()) as f64 / batches.requests_seen(middle) as f64;
-    if moved.powi(2) > LEVEL_SIGMAS.powi(2) * steps && moved.abs() / most >= LEVEL_STANDS * libm::log(growth) {
+    if moved.powi(2) > LEVEL_SIGMAS.powi(2) * steps && moved.abs() / most >= LEVEL_DRIFT_MAX * libm::log(growth) {
         return Err(TooShort::of_level(level));
     }
     let (least, most) = late.iter().fold((u64::MAX, 0), |(least, most), &level| (least.min(level), most.max(level)));
@@ -352,20 +354,20 @@ fn level_stands_from(batches: &Batches, level: usize) -> Result<usize, TooShort>
     Ok(at_begin.take_while(|level| !(least..=most).contains(level)).count())
 }
 
-/// Whether an SSD's erased flash falls through the second half of the run, by however little.
+/// Whether an SSD's erased flash falls during the second half of the run, by any amount.
 fn free_flash_falls(batches: &Batches) -> bool {
     let (_, levels) = batches.level(FREE_FLASH);
     let (moved, steps) = moved_and_steps(&levels[levels.len() / 2 - 1..]);
     moved < 0.0 && moved.powi(2) > LEVEL_SIGMAS.powi(2) * steps
 }
 
-/// By how much a level has moved, and the sum of the squares of its steps.
+/// Returns by how much a level has moved, and the sum of the squares of its steps.
 fn moved_and_steps(levels: &[u64]) -> (f64, f64) {
     let moved = levels[levels.len() - 1] as f64 - levels[0] as f64;
     (moved, levels.windows(2).map(|step| (step[1] as f64 - step[0] as f64).powi(2)).sum())
 }
 
-/// The long-run variance of batch means from their second half, in fours.
+/// Returns the long-run variance of batch means from their second half, in groups of four.
 fn variance_of_late(means: &[f64]) -> Option<f64> {
     let late = paired(&means[means.len() / 2..], 4);
     let (_, variance) = mean_and_variance(&late);
@@ -373,7 +375,7 @@ fn variance_of_late(means: &[f64]) -> Option<f64> {
     variance.is_finite().then_some(variance)
 }
 
-/// How far the sums of a series stray from the straight line.
+/// Returns the Cramér-von Mises statistic: how far the sums of a series deviate from a straight line.
 fn cramer_von_mises(means: &[f64], variance: f64) -> f64 {
     let (mean, own_variance) = mean_and_variance(means);
     if own_variance == 0.0 {
@@ -390,7 +392,7 @@ fn cramer_von_mises(means: &[f64], variance: f64) -> f64 {
     squares / (means.len() as f64).powi(2) / variance
 }
 
-/// Where the standard error of what is left is least.
+/// Returns the cut with the smallest standard error of the remaining batches.
 fn mser(means: &[f64]) -> usize {
     let (mut sum, mut squares, mut best) = (0.0, 0.0, (f64::INFINITY, 0));
     let (mean, _) = mean_and_variance(means);
@@ -399,7 +401,7 @@ fn mser(means: &[f64]) -> usize {
         sum += value - mean;
         squares += (value - mean).powi(2);
         let error = (squares - sum * sum / count) / (count * count);
-        // The last few say little: White, Cobb and Spratt leave out five.
+        // The last few are unreliable: White, Cobb and Spratt leave out five.
         if left >= 5 && error <= best.0 {
             best = (error, at);
         }
@@ -407,7 +409,7 @@ fn mser(means: &[f64]) -> usize {
     best.1
 }
 
-/// The mean of a series of batch means, and how far the true one may lie below and above it.
+/// The mean of a series of batch means, and the margins of the true mean below and above it.
 struct Spread {
     mean: f64,
     down: f64,
@@ -415,24 +417,24 @@ struct Spread {
 }
 
 impl Spread {
-    /// `None` where even long batches depend on each other.
+    /// Returns `None` if even long batches are correlated.
     fn of(series: &[f64]) -> Option<Spread> {
         let tested = TESTED.into_iter().filter(|&tested| series.len() >= tested);
         let batches =
             tested.map(|tested| paired(series, series.len() / tested)).find(|batches| are_independent(batches))?;
         let (mean, _) = mean_and_variance(series);
-        let longer = paired(&batches, LONGER);
+        let longer = paired(&batches, BATCH_LENGTH_FACTOR);
         let (_, variance) = mean_and_variance(&longer);
         let error = (variance * inflation(&longer) / longer.len() as f64).sqrt();
         let skew = skewness(&batches) / (6.0 * (batches.len() as f64).sqrt());
         let t = student_t_975(longer.len() as f64 - 1.0);
         let (down, up) = (skewed(t, skew) * error, -skewed(-t, skew) * error);
-        // A strong skew can turn the cube root's side around; the interval holds its middle in any case.
+        // A strong skew can reverse the side of the cube root; the interval includes its middle in any case.
         Some(Spread { mean, down: down.max(0.0), up: up.max(0.0) })
     }
 }
 
-/// Means of `count` successive values each, from the last backwards; what is over at the beginning is left out.
+/// Returns means of `count` successive values each, from the last backwards; a remainder at the beginning is left out.
 fn paired(series: &[f64], count: usize) -> Vec<f64> {
     series[series.len() % count..].chunks(count).map(|chunk| chunk.iter().sum::<f64>() / count as f64).collect()
 }
@@ -443,7 +445,7 @@ fn mean_and_variance(values: &[f64]) -> (f64, f64) {
     (mean, values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0))
 }
 
-/// Von Neumann's ratio does not show that neighbours are alike.
+/// Whether von Neumann's ratio shows no correlation of neighbours.
 fn are_independent(values: &[f64]) -> bool {
     let count = values.len() as f64;
     let (_, variance) = mean_and_variance(values);
@@ -455,7 +457,7 @@ fn are_independent(values: &[f64]) -> bool {
     ratio * ((count * count - 1.0) / (count - 2.0)).sqrt() < VON_NEUMANN_Z
 }
 
-/// Factor on the variance of a mean of correlated values: that of a first-order autoregression.
+/// Returns the factor on the variance of a mean of correlated values: that of a first-order autoregression.
 fn inflation(values: &[f64]) -> f64 {
     let (mean, variance) = mean_and_variance(values);
     if variance == 0.0 {
@@ -463,12 +465,12 @@ fn inflation(values: &[f64]) -> f64 {
     }
     let products: f64 = values.windows(2).map(|pair| (pair[0] - mean) * (pair[1] - mean)).sum();
     let count = values.len() as f64;
-    // An estimate of correlation is too low by about one in the number of values.
+    // An estimate of correlation is too low by about one divided by the number of values.
     let correlation = (products / (variance * (count - 1.0)) + 1.0 / count).clamp(0.0, CORRELATION_MAX);
     (1.0 + correlation) / (1.0 - correlation)
 }
 
-/// The sample's skewness, without bias in a normal sample.
+/// Returns the sample's skewness, without bias in a normal sample.
 fn skewness(values: &[f64]) -> f64 {
     let (mean, variance) = mean_and_variance(values);
     if variance == 0.0 {
@@ -479,14 +481,14 @@ fn skewness(values: &[f64]) -> f64 {
     cubes * count / ((count - 1.0) * (count - 2.0) * libm::pow(variance, 1.5))
 }
 
-/// Student's t for a skewed sample, `skew` being its skewness over six times the root of its size (Hall, 1992; Willink,
-/// 2005).
+/// Returns Student's t for a skewed sample, where `skew` is its skewness divided by six times the root of its size
+/// (Hall, 1992; Willink, 2005).
 fn skewed(t: f64, skew: f64) -> f64 {
     if skew.abs() < 1e-6 { t } else { (libm::cbrt(1.0 + 6.0 * skew * (t - skew)) - 1.0) / (2.0 * skew) }
 }
 
-/// The 97.5 % point of Student's t: the expansion about the normal's (Abramowitz and Stegun 26.7.5), good to a part in
-/// 800 for the 3 and more degrees of freedom used here.
+/// Returns the 97.5 % point of Student's t: the expansion about the normal's (Abramowitz and Stegun 26.7.5), accurate
+/// to one part in 800 for the 3 and more degrees of freedom used here.
 fn student_t_975(degrees: f64) -> f64 {
     const Z: f64 = 1.959_963_984_540_054;
     let (z3, z5, z7, z9) = (Z.powi(3), Z.powi(5), Z.powi(7), Z.powi(9));
@@ -500,7 +502,7 @@ fn student_t_975(degrees: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Against the printed table of the 97.5 % points.
+    /// Compares with the printed table of the 97.5 % points.
     #[test]
     fn students_t_is_that_of_the_tables() {
         let table = [(3.0, 3.182_446, 2e-3), (5.0, 2.570_582, 2e-4), (10.0, 2.228_139, 1e-5), (30.0, 2.042_272, 1e-6)];
@@ -523,8 +525,8 @@ mod tests {
         }
     }
 
-    /// White's rule in his own words: the cut with the least sum of squares about the mean of what is left, over the
-    /// square of how many are left.
+    /// White's rule as published: the cut with the smallest sum of squares about the mean of the remaining values,
+    /// divided by the square of their number.
     #[test]
     fn the_cut_is_where_the_standard_error_of_the_rest_is_least() {
         let error = |rest: &[f64]| {

@@ -1,8 +1,8 @@
-//! Equal servers with one queue: processors of a controller or a host, a client network.
+//! [`Servers`]: equal servers with one queue, such as processors of a controller or a host, or a client network.
 
 use crate::Component;
 
-/// Servers; each piece of work goes to the one that is free first.
+/// Equal servers; each piece of work goes to the one that is free first.
 #[derive(Clone, Debug)]
 pub struct Servers {
     free_ns: Vec<u64>,
@@ -11,12 +11,12 @@ pub struct Servers {
 }
 
 impl Servers {
-    /// So many idle ones.
+    /// Creates `count` idle servers.
     pub fn new(count: u32) -> Self {
         Servers { free_ns: vec![0; count as usize], busy_ns: 0, waited_ns: 0 }
     }
 
-    /// Works for `work_ns` as soon as one is free; returns when it is done.
+    /// Does work of `work_ns` as soon as a server is free; returns when it is done.
     #[inline]
     pub fn work(&mut self, now_ns: u64, work_ns: u64) -> u64 {
         if work_ns == 0 {
@@ -30,7 +30,7 @@ impl Servers {
         begin_ns + work_ns
     }
 
-    /// Their work so far, as a component of that name.
+    /// Returns their work so far, as a component of that name.
     pub fn component(&self, name: &str) -> Component {
         Component {
             name: name.to_owned(),
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_goes_to_whoever_is_free_first() {
+    fn work_goes_to_the_server_that_is_free_first() {
         let mut servers = Servers::new(2);
         assert_eq!([servers.work(0, 10), servers.work(0, 30), servers.work(5, 10)], [10, 30, 20]);
         assert_eq!(servers.work(15, 0), 15, "nothing to do takes nobody");

@@ -1,21 +1,22 @@
-//! Stalls of a measured device: times in which requests waited and none completed.
+//! [`Stalls`] of a measured device: times in which requests waited and none completed.
 //!
-//! A stall is rare and long: a drive that resets, recovers a sector, collects garbage or is throttled. It is not warm-up, and
-//! a run that saw one does not know how often they come. So stalls are named, and figures are reported with and without.
+//! A stall is rare and long: a drive that resets, recovers a sector, collects garbage or is throttled. It is not
+//! warm-up, and a run with one stall does not show how often they occur. Stalls are therefore listed, and figures are
+//! reported with and without them.
 
 use serde::{Deserialize, Serialize};
 
 use crate::LatencyHistogram;
 use crate::histogram::StoredHistogram;
 
-/// The shortest stall. A healthy disk answers a random read in some 30 ms at worst (a full seek and two turns of 5,400 rpm),
-/// an SSD its slowest in some 20 ms (Lu et al., USENIX ATC 2022, p. 1013); error recovery and resets take from 100 ms to
-/// tens of seconds.
+/// The shortest stall. A healthy disk answers a random read within some 30 ms (a full seek and two turns at 5,400 rpm),
+/// an SSD its slowest within some 20 ms (Lu et al., USENIX ATC 2022, p. 1013); error recovery and resets take from 100
+/// ms to tens of seconds.
 const LEAST_NS: u64 = 100_000_000;
-/// A stall is so many times as long as completions are apart on average. Were completions a Poisson process, one gap in
-/// 5 * 10^8 would be; 10 to 50 make no difference to stalls of a second.
+/// Least length of a stall in mean intervals between completions. If completions were a Poisson process, one gap in 5 *
+/// 10^8 would be that long; 10 to 50 make no difference to stalls of a second.
 const RARE: f64 = 20.0;
-/// Stalls that are kept one by one, the longest.
+/// Stalls that are listed, the longest.
 const KEPT: usize = 64;
 
 /// A time in which requests were outstanding and none completed.
@@ -43,12 +44,12 @@ pub struct Stalls {
 }
 
 impl Stalls {
-    /// The sum of their lengths.
+    /// Returns the sum of their lengths.
     pub fn total_ns(&self) -> u64 {
         self.longest.iter().map(|stall| stall.duration_ns).sum()
     }
 
-    /// The stalls of several threads or hosts, each with what is to be added to its times. Stalls that overlap are one.
+    /// Returns the stalls of several threads or hosts, each with an offset of its times. Overlapping stalls are merged.
     pub fn joined<'a>(each: impl Iterator<Item = (i64, &'a Stalls)>) -> Option<Stalls> {
         let (mut all, mut response) = (Vec::new(), LatencyHistogram::new());
         for (later_ns, stalls) in each {
@@ -80,17 +81,17 @@ fn the_longest(mut stalls: Vec<Stall>) -> Vec<Stall> {
     stalls
 }
 
-/// A gap between completions that may be a stall, with the responses that waited for its end.
+/// A gap between completions that may be a stall, with the latencies that waited for its end.
 #[derive(Clone, Debug)]
 struct Gap {
     stall: Stall,
     responses_ns: Vec<u64>,
 }
 
-/// Looks for stalls as a measurement runs.
+/// Detects stalls during a measurement.
 #[derive(Clone, Debug)]
 pub(crate) struct StallWatch {
-    /// The last completion, or the arrival of a request since which some were outstanding.
+    /// The last completion, or the arrival of a request since which some have been outstanding.
     since_ns: u64,
     outstanding: usize,
     /// Time in which requests were outstanding, and completions in it.
@@ -104,7 +105,7 @@ impl StallWatch {
         StallWatch { since_ns: start_ns, outstanding: 0, busy_ns: 0, completions: 0, gaps: Vec::new() }
     }
 
-    /// From the last call up to `at_ns` so many requests were outstanding.
+    /// Records the requests outstanding from the last call up to `at_ns`.
     #[inline]
     pub(crate) fn count_depth(&mut self, at_ns: u64, depth: usize) {
         if depth == 0 {
@@ -113,7 +114,7 @@ impl StallWatch {
         self.outstanding = depth;
     }
 
-    /// A request has completed; `count_depth` was called for the same moment.
+    /// Records a completed request; `count_depth` was called for the same moment.
     #[inline]
     pub(crate) fn complete(&mut self, at_ns: u64, intended_ns: u64) {
         self.end_gap(at_ns);
@@ -144,7 +145,7 @@ impl StallWatch {
         self.gaps.push(Gap { stall, responses_ns: Vec::new() });
     }
 
-    /// The stalls of a measurement that is over; `None` without any.
+    /// Returns the stalls of a finished measurement; `None` without any.
     pub(crate) fn finish(mut self, end_ns: u64) -> Option<Stalls> {
         if self.outstanding > 0 {
             self.end_gap(end_ns);
@@ -166,8 +167,8 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// A closed loop of so many requests at a time, whose completions are a millisecond apart but for these gaps: after so
-    /// many completions, of so many milliseconds.
+    /// Returns the stalls of a closed loop of depth `depth`, whose completions are a millisecond apart except for these
+    /// gaps: after a number of completions, of a number of milliseconds.
     fn watched(depth: usize, completions: u64, gaps: &[(u64, u64)]) -> Option<Stalls> {
         let (mut watch, mut at_ns) = (StallWatch::new(0), 0);
         let mut issued_ns = std::collections::VecDeque::from(vec![0; depth]);
@@ -188,7 +189,7 @@ mod tests {
         assert_eq!(found.longest, [Stall { start_ns: 500 * MS, duration_ns: 1_000 * MS, outstanding: 8 }]);
         assert_eq!(found.response.open().count(), 8);
         assert_eq!(found.response.open().max_ns(), 1_007 * MS);
-        // At the beginning and at the end, where nothing completes any more.
+        // At the beginning and at the end, where nothing more completes.
         assert_eq!(watched(1, 100, &[(0, 300)]).unwrap().longest[0].start_ns, 0);
     }
 
@@ -196,7 +197,7 @@ mod tests {
     fn a_slow_device_does_not_stall() {
         let every: Vec<(u64, u64)> = (0..100).map(|after| (after, 200)).collect();
         assert_eq!(watched(1, 100, &every), None);
-        // Nor one of which nothing is requested.
+        // Nor a time in which nothing is requested.
         let mut watch = StallWatch::new(0);
         for at_ns in [10 * MS, 5_000 * MS] {
             watch.count_depth(at_ns, 0);
@@ -207,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_came_back_is_a_stall() {
+    fn an_unfinished_wait_is_a_stall() {
         let mut watch = StallWatch::new(0);
         for at_ms in 1..=100 {
             watch.count_depth(at_ms * MS, 2);

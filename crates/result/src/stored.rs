@@ -1,4 +1,4 @@
-//! Results as JSON: what is written, and what of any older version is read.
+//! Results as JSON: written in the present schema, read from any version.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -7,10 +7,10 @@ use crate::upgrades::upgrade;
 use crate::{ModelError, ResultError, RunResult, SCHEMA_VERSION};
 
 impl RunResult {
-    /// The result as one line of JSON. Equal results give equal bytes.
+    /// Returns the result as one line of JSON. Equal results yield equal bytes.
     ///
     /// # Errors
-    /// [`ResultError::NotFinite`] when a figure is NaN or infinite, which JSON cannot carry.
+    /// [`ResultError::NotFinite`] when a figure is NaN or infinite, which JSON cannot represent.
     pub fn to_json(&self) -> Result<String, ResultError> {
         let figures = [("depth.mean", Some(self.depth.mean)), ("offered_per_s", self.offered_per_s)];
         let facts =
@@ -38,12 +38,12 @@ impl RunResult {
         Ok(serde_json::to_string(self)?)
     }
 
-    /// Reads a result that [`to_json`](Self::to_json) wrote, to the last bit, of this version or an older one.
+    /// Reads a result that [`to_json`](Self::to_json) of this version or an older one wrote, exactly.
     ///
     /// # Errors
-    /// [`ResultError::Schema`] for a schema that is not known; [`ResultError::Json`] with line and column for anything else.
+    /// [`ResultError::Schema`] for an unknown schema; [`ResultError::Json`] with line and column for any other error.
     pub fn from_json(text: &str) -> Result<Self, ResultError> {
-        // The schema is read first: under another one, complaints about fields would mislead.
+        // The schema is read first: under another one, errors about fields would mislead.
         #[derive(Deserialize)]
         struct Head {
             schema: u64,

@@ -1,4 +1,4 @@
-//! What a run was pointed at, and how its description is told from others.
+//! [`SystemRecord`]: the system of a run, and the identity of its description.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ pub struct SystemRecord {
 }
 
 impl SystemRecord {
-    /// A record of a resolved description, with its hash.
+    /// Creates a record of a resolved description, with its hash.
     pub fn new(name: impl Into<String>, kind: impl Into<String>, description: Value) -> Self {
         let hash = content_hash(description.to_string().as_bytes());
         Self { name: name.into(), kind: kind.into(), description: Arc::new(description), hash }
@@ -51,10 +51,10 @@ fn shared<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<Value>, D::E
     Value::deserialize(deserializer).map(Arc::new)
 }
 
-/// A stable identity of some bytes as 32 hexadecimal digits: 128-bit FNV-1a.
+/// Returns a stable identity of some bytes as 32 hexadecimal digits: 128-bit FNV-1a.
 ///
-/// It tells descriptions and chunks apart that people write by hand or generate; nobody forges them, so a cryptographic
-/// hash and the crates it brings would buy nothing, and any language reproduces this one in three lines.
+/// It distinguishes descriptions and chunks that people write by hand or generate; forgery is not a concern, so a
+/// cryptographic hash and its crates would add nothing, and any language reproduces this one in three lines.
 pub fn content_hash(bytes: &[u8]) -> String {
     // Offset basis and prime of Fowler, Noll and Vo for 128 bits.
     const OFFSET_BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;

@@ -1,5 +1,5 @@
-//! The columns of the tables of results: what each is called, in which unit, what it says, and how it follows from a
-//! result. docs/columns.md is made from them.
+//! The columns of the tables of results: name, unit, meaning, and computation from a result. docs/columns.md is
+//! generated from them.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -15,54 +15,54 @@ pub const NS_PER_MS: f64 = 1e6;
 const BYTES_PER_MB: f64 = 1e6;
 const BYTES_PER_GB: f64 = 1e9;
 
-/// The part of a run's settings that its result does not hold.
+/// Settings of a run that its result does not contain.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub struct Asked {
     /// Labels that distinguish the run from others of a sweep.
     pub labels: Vec<(String, String)>,
-    /// The clients of a scenario, where their number was asked for.
+    /// The requested number of a scenario's clients, if there was one.
     pub clients: Option<u64>,
     /// Bytes of a simulated system that the run may use: all that it exports, or a part.
     pub capacity_bytes: Option<u64>,
 }
 
-/// A run in the table of results: what was asked for, what came of it, and the response times of all kinds together.
+/// A run in the table of results: its request, its result, and the latencies of all kinds together.
 pub struct Row {
     /// The settings of the run.
     pub asked: Asked,
     /// The result of the run.
     pub result: RunResult,
-    /// The response times of all kinds of request.
+    /// The latencies of all kinds of request.
     pub response: LatencyHistogram,
 }
 
 impl Row {
-    /// The row of a result.
+    /// Creates the row of a result.
     pub fn new(asked: Asked, result: RunResult) -> Row {
         Row { asked, response: result.response(), result }
     }
 
-    /// The settings of the run.
+    /// Returns the settings of the run.
     pub fn asked(&self) -> &Asked {
         &self.asked
     }
 
-    /// The same, without what came of it.
+    /// Returns the settings without the result.
     pub fn into_asked(self) -> Asked {
         self.asked
     }
 
-    /// Its settings and result, for other collections of results.
+    /// Returns its settings and result, for other collections of results.
     pub fn taken(&self) -> (Asked, RunResult) {
         (self.asked.clone(), self.result.clone())
     }
 
-    /// A quantile of the response times, in milliseconds.
+    /// Returns a quantile of the latencies, in milliseconds.
     pub fn quantile_ms(&self, q: f64) -> Option<f64> {
         self.response.quantile_ns(q).map(|ns| ns as f64 / NS_PER_MS)
     }
 
-    /// The same without the requests that waited through a stall, where there was one.
+    /// Returns a quantile without the requests that waited through a stall, if there was one.
     fn calm_ms(&self, q: f64) -> Option<f64> {
         Some(self.result.response_without_stalls()?.quantile_ns(q)? as f64 / NS_PER_MS)
     }
@@ -81,7 +81,7 @@ impl Row {
         self.result.workload.pointer(pointer)
     }
 
-    /// Requests outstanding (closed loop) or clients (scenario), else requests a second offered (open loop).
+    /// Returns the queue depth (closed loop) or clients (scenario), else the offered IOPS (open loop).
     fn load(&self) -> f64 {
         self.result.offered_per_s.unwrap_or_else(|| self.depth().unwrap_or(0) as f64)
     }
@@ -92,7 +92,7 @@ impl Row {
         self.asked.clients.or_else(outstanding).or_else(replayed)
     }
 
-    /// The mode of a replay: a word, or the name of an object.
+    /// Returns the mode of a replay: a word, or the name of an object.
     fn mode(&self) -> Option<String> {
         match self.workload("/mode")? {
             Value::String(mode) => Some(mode.clone()),
@@ -101,7 +101,7 @@ impl Row {
         }
     }
 
-    /// Low and high end of the interval of a figure of the model.
+    /// Returns the bounds of the prediction interval of a figure.
     fn model(&self, figure: impl Fn(&ModelError) -> Option<Range>) -> Option<Range> {
         figure(self.result.model_error.as_ref()?)
     }
@@ -110,7 +110,7 @@ impl Row {
         self.result.fidelity.as_ref().map(figure)
     }
 
-    /// The point of a saturation curve that it is.
+    /// Returns its point on a saturation curve.
     pub fn curve_point(&self) -> CurvePoint {
         CurvePoint {
             load: self.load(),
@@ -128,7 +128,7 @@ fn high_ms(known: &Known) -> Option<f64> {
     known.between_ns().map(|(_, high_ns)| high_ns / NS_PER_MS)
 }
 
-/// Why nothing is known of the long run, in words.
+/// Returns why there is no confidence interval, in words.
 fn too_short(known: &Known) -> Option<String> {
     match known {
         Known::Between { .. } => None,
@@ -136,7 +136,7 @@ fn too_short(known: &Known) -> Option<String> {
     }
 }
 
-/// One row a run. Throughput and times are those of all kinds of request together.
+/// Columns of one row per run. Throughput and times are those of all kinds of request together.
 pub static RUN_COLUMNS: &[Column<Row>] = &[
     text("system", "", "the system: its name in the catalogue, its file, or the target, with its range", |row| {
         Some(row.result.system.name.clone())
@@ -322,7 +322,7 @@ pub static RUN_COLUMNS: &[Column<Row>] = &[
 
 /// A bin of a histogram.
 pub struct Bin {
-    /// Place of the run, from 0.
+    /// Index of the run, from 0.
     pub run: u64,
     /// The system.
     pub system: String,
@@ -330,13 +330,13 @@ pub struct Bin {
     pub kind: &'static str,
     /// Response or service time.
     pub figure: &'static str,
-    /// Middle of the bin.
+    /// Middle of the bin, in ns.
     pub middle_ns: u64,
     /// Requests in it.
     pub count: u64,
 }
 
-/// One row a bin.
+/// Columns of one row per bin.
 pub static BIN_COLUMNS: &[Column<Bin>] = &[
     count("run", "", "place of the run, from 0", |bin| Some(bin.run)),
     text("system", "", "the system", |bin| Some(bin.system.clone())),
@@ -360,7 +360,7 @@ pub struct IntervalRow {
 }
 
 impl IntervalRow {
-    /// The row of an interval of a run's.
+    /// Creates the row of an interval of a run.
     pub fn new(run: usize, result: &RunResult, interval: &Interval) -> Self {
         // Opened once and dropped: only the stored forms of many intervals fit into memory.
         let response = interval.response.open();
@@ -383,7 +383,7 @@ impl IntervalRow {
     }
 }
 
-/// One row an interval.
+/// Columns of one row per interval.
 pub static INTERVAL_COLUMNS: &[Column<IntervalRow>] = &[
     count("run", "", "place of the run, from 0", |row| Some(row.run)),
     text("system", "", "the system", |row| Some(row.system.clone())),
@@ -411,7 +411,7 @@ pub struct StreamRow {
 }
 
 impl StreamRow {
-    /// The row of a stream of a run's.
+    /// Creates the row of a stream of a run.
     pub fn new(run: usize, result: &RunResult, stream: &StreamResult) -> Self {
         let mut row = StreamRow {
             run: run as u64,
@@ -436,7 +436,7 @@ impl StreamRow {
     }
 }
 
-/// As the columns of runs, for one stream.
+/// Columns of one row per stream, like those of runs.
 pub static STREAM_COLUMNS: &[Column<StreamRow>] = &[
     count("run", "", "place of the run, from 0", |row| Some(row.run)),
     text("system", "", "the system", |row| Some(row.system.clone())),
@@ -450,7 +450,7 @@ pub static STREAM_COLUMNS: &[Column<StreamRow>] = &[
     }),
 ];
 
-/// One kind of operation on files and folders, of a run.
+/// A kind of operation on files and folders, in a run.
 pub struct OperationRow {
     run: u64,
     workload: Option<String>,
@@ -459,7 +459,7 @@ pub struct OperationRow {
 }
 
 impl OperationRow {
-    /// The row of one kind of a run's.
+    /// Creates the row of a kind of operation of a run.
     pub fn new(run: usize, result: &RunResult, operation: &OperationResult) -> Self {
         let workload = result.workload["name"].as_str().map(str::to_owned);
         OperationRow { run: run as u64, workload, duration_ns: result.duration_ns, operation: operation.clone() }
@@ -474,7 +474,7 @@ impl OperationRow {
     }
 }
 
-/// One row a kind of operation.
+/// Columns of one row per kind of operation.
 pub static OPERATION_COLUMNS: &[Column<OperationRow>] = &[
     count("run", "", "place of the run, from 0", |row| Some(row.run)),
     text("workload", "", "the run's name", |row| row.workload.clone()),
@@ -494,9 +494,9 @@ pub static OPERATION_COLUMNS: &[Column<OperationRow>] = &[
     }),
 ];
 
-/// A figure of a stream's own.
+/// A figure specific to a stream.
 pub struct FactRow {
-    /// Place of the run, from 0.
+    /// Index of the run, from 0.
     pub run: u64,
     /// The system.
     pub system: String,
@@ -506,7 +506,7 @@ pub struct FactRow {
     pub fact: Fact,
 }
 
-/// One row a figure.
+/// Columns of one row per figure.
 pub static FACT_COLUMNS: &[Column<FactRow>] = &[
     count("run", "", "place of the run, from 0", |row| Some(row.run)),
     text("system", "", "the system", |row| Some(row.system.clone())),

@@ -1,23 +1,23 @@
-//! What was written under older schemas as the present one, a step for each version.
+//! [`upgrade`]: converts results of older schemas to the present one, with a step per version.
 
 use serde_json::{Map, Value, json};
 
 use crate::{ResultError, Sampling, TooShort};
 
-/// The version of the schema. It changes whenever a field is added, removed or changes its meaning; there is then a step
-/// from the version before, and in `tests/fixtures` a result of that.
+/// The version of the schema. It changes whenever a field is added, removed or changes its meaning; then there must be
+/// a step from the previous version, and a result of that version in `tests/fixtures`.
 pub const SCHEMA_VERSION: u32 = 6;
 
 type Fields = Map<String, Value>;
 
-/// The step from each version to the next, the first from version 1.
+/// The step from each version to the next, beginning with version 1.
 const STEPS: [fn(&mut Fields); SCHEMA_VERSION as usize - 1] =
     [from_1_to_2, from_2_to_3, from_3_to_4, from_4_to_5, from_5_to_6];
 
-/// Brings a result of the schema `found` to the present one.
+/// Converts a result of schema `found` to the present one.
 ///
 /// # Errors
-/// [`ResultError::Schema`] where it is no older version.
+/// [`ResultError::Schema`] if it is no older version.
 pub fn upgrade(result: &mut Fields, found: u64) -> Result<(), ResultError> {
     let older = usize::try_from(found).ok().and_then(|found| found.checked_sub(1));
     let steps = older.and_then(|first| STEPS.get(first..)).filter(|steps| !steps.is_empty());
@@ -26,7 +26,7 @@ pub fn upgrade(result: &mut Fields, found: u64) -> Result<(), ResultError> {
     Ok(())
 }
 
-/// Components had one server each, and nobody counted what waited. There were neither scenarios nor watts.
+/// Components had one server each, and waits were not counted. There were neither scenarios nor energy.
 fn from_1_to_2(result: &mut Fields) {
     for component in result.get_mut("components").and_then(Value::as_array_mut).into_iter().flatten() {
         if let Some(component) = component.as_object_mut() {
@@ -44,18 +44,18 @@ fn from_2_to_3(result: &mut Fields) {
     result.insert("fidelity".to_owned(), Value::Null);
 }
 
-/// Nothing was measured, and so nothing ended early, and nothing was verified.
+/// There were no measurements, so nothing ended early, and nothing was verified.
 fn from_3_to_4(result: &mut Fields) {
     result.insert("ended_early".to_owned(), Value::Null);
     result.insert("integrity".to_owned(), Value::Null);
 }
 
-/// The half-width of the mean held too seldom: what the long run is, such a result does not say.
+/// The half-width of the mean was too narrow: such a result has no confidence interval of the long run.
 fn from_4_to_5(result: &mut Fields) {
     result.remove("mean_response_half_width_ns");
     let nothing = Sampling::nothing(TooShort::NotKept);
     result.insert("sampling".to_owned(), serde_json::to_value(nothing).expect("sampling errors are plain data"));
 }
 
-/// There were no loads on files in folders, of which a result says nothing where it has none.
+/// There were no loads on files in folders; results without them omit the field.
 fn from_5_to_6(_: &mut Fields) {}

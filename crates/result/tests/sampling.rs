@@ -1,4 +1,4 @@
-//! Intervals of processes whose long run is known.
+//! Confidence intervals of processes whose long run is known.
 
 use headstack_result::{Batches, Known, LatencyHistogram, Levels, Sampling, TooShort};
 
@@ -6,7 +6,7 @@ use headstack_result::{Batches, Known, LatencyHistogram, Levels, Sampling, TooSh
 struct Noise(u64);
 
 impl Noise {
-    /// A stream far from its neighbours' (SplitMix64).
+    /// Returns a stream independent of its neighbours' (SplitMix64).
     fn of(seed: u64) -> Noise {
         let mut z = seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -23,13 +23,13 @@ impl Noise {
         -self.uniform().ln()
     }
 
-    /// Near enough to normal.
+    /// Returns an approximately normal number.
     fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
     }
 }
 
-/// What a run of these response times in microseconds, with these levels of a write cache, knows.
+/// Returns the sampling of a run with these latencies in microseconds and these levels of a write cache.
 fn told(values_us: impl IntoIterator<Item = f64>, level: impl Fn(u64) -> u64) -> Sampling {
     sampled(values_us, level, false)
 }
@@ -53,7 +53,7 @@ fn steady(_: u64) -> u64 {
     0
 }
 
-/// Of `runs`, how many told something, and the share of these that were right.
+/// Returns how many of `runs` had an interval, and the share of these that covered the truth.
 fn coverage(runs: u32, truth_us: f64, mut run: impl FnMut(u32) -> Known) -> (u32, f64) {
     let (mut told, mut held) = (0, 0);
     for seed in 0..runs {
@@ -65,7 +65,7 @@ fn coverage(runs: u32, truth_us: f64, mut run: impl FnMut(u32) -> Known) -> (u32
     (told, f64::from(held) / f64::from(told.max(1)))
 }
 
-/// x' = phi x + noise about 1,000 us, from its stationary distribution.
+/// Returns x' = phi x + noise about 1,000 us, from its stationary distribution.
 fn autoregression(seed: u32, phi: f64, count: usize) -> impl Iterator<Item = f64> {
     let mut noise = Noise::of(u64::from(seed));
     let mut x = noise.normal() / (1.0 - phi * phi).sqrt();
@@ -75,7 +75,8 @@ fn autoregression(seed: u32, phi: f64, count: usize) -> impl Iterator<Item = f64
     })
 }
 
-/// Times in a queue with one server and exponential times of 100 us, from its stationary distribution (Lindley).
+/// Returns times in a queue with one server and exponential times of 100 us, from its stationary distribution
+/// (Lindley).
 fn queue(seed: u32, load: f64, count: usize) -> impl Iterator<Item = f64> {
     let mut noise = Noise::of(u64::from(seed));
     let busy = noise.uniform() < load;
@@ -103,9 +104,9 @@ fn intervals_hold_for_a_queue_whose_times_are_skewed() {
     assert!(told >= 260 && (0.92..=0.985).contains(&held), "{told} told, {held}");
 }
 
-/// Of a queue near saturation most runs see too little of what is slow, and then too small an error. Batches only as long
-/// as those that passed the test hold in 92 and 87 of 100, twice as long in 93.3 and 89, and an error that does not grow
-/// with the mean in 93.4 and 90.5.
+/// Near saturation most runs of a queue see too few long waits, and then too small an error. Batches only as long as
+/// those that passed the test cover in 92 and 87 of 100 runs, twice as long in 93.3 and 89, and an error that does not
+/// grow with the mean in 93.4 and 90.5.
 #[test]
 fn intervals_of_queues_near_saturation_are_not_too_narrow() {
     for (load, least) in [(0.8, 0.938), (0.9, 0.91)] {
@@ -129,7 +130,7 @@ fn told_mean(values_us: impl IntoIterator<Item = f64>) -> Known {
 }
 
 #[test]
-fn what_begins_otherwise_is_left_out() {
+fn batches_that_begin_differently_are_left_out() {
     let (mut left_out, runs) = (0, 100);
     let (told, held) = coverage(runs, 1_000.0, |seed| {
         let cold = autoregression(seed, 0.5, 20_000).zip(0..).map(|(x, at)| if at < 3_000 { x + 20.0 } else { x });
@@ -140,7 +141,7 @@ fn what_begins_otherwise_is_left_out() {
     assert!(told >= 80 && held >= 0.9 && left_out >= 80, "{told} told, {held}, {left_out} left out");
 }
 
-/// A device that stalls once for a second, under eight requests of 1 ms at a time.
+/// Returns a device that stalls for a second, under eight requests of 1 ms at a time.
 fn with_stalls(seed: u32, count: usize, stalls: &[usize]) -> impl Iterator<Item = f64> {
     let stalled = |at: usize| stalls.iter().any(|stall| (*stall..stall + 8).contains(&at));
     autoregression(seed, 0.5, count).zip(0..).map(move |(x, at)| if stalled(at) { 1_000_000.0 } else { x })
@@ -154,34 +155,34 @@ fn no_interval_of_a_device_rests_on_a_stall() {
     for at in [10, 300, 10_000, 19_900] {
         let found = measured(&[at]);
         assert_eq!(found.mean, Known::TooShort(TooShort::FewEvents), "a stall at request {at}");
-        // A rare event is no warm-up, and the median does not depend on it.
+        // A rare event does not count as warm-up, and the median does not depend on it.
         assert!(found.warm_up_requests < 2_000, "{at}: {} requests of warm-up", found.warm_up_requests);
         assert!(found.percentiles[0].value.between_ns().is_some(), "{at}: {found:?}");
     }
     assert_eq!(measured(&[3_000, 9_000, 15_000]).mean, Known::TooShort(TooShort::FewEvents));
-    // Of many stalls a run knows how often they come.
+    // With many stalls a run shows how often they occur.
     let often: Vec<usize> = (0..100).map(|number| 200 * number + 50).collect();
     assert!(measured(&often).mean.between_ns().is_some(), "{:?}", measured(&often).mean);
 }
 
-/// A measured queue is told as a simulated one is: what is refused are events, not skewed times.
+/// A measured queue is treated like a simulated one: rare events are rejected, not skewed times.
 #[test]
 fn intervals_of_a_device_under_a_queue_hold_too() {
     let (told, held) = coverage(300, 200.0, |seed| sampled(queue(seed, 0.5, 20_000), steady, true).mean);
     assert!(told >= 250 && (0.92..=0.985).contains(&held), "{told} told, {held}");
 }
 
-/// A cache that fills looks steady until it is full: only its level tells.
+/// A cache that fills looks steady until it is full: only its level shows that it is not.
 #[test]
 fn a_filling_cache_is_recognised_by_its_level() {
     let run = |full_at: u64| told(autoregression(1, 0.5, 20_000), |at| at.min(full_at));
     assert_eq!(run(100_000).mean, Known::TooShort(TooShort::WriteCacheMoves));
     let full = run(4_000);
     assert!(full.mean.between_ns().is_some() && (3_900..=5_000).contains(&full.warm_up_requests), "{full:?}");
-    // One that goes up and down between marks is at rest.
+    // A level that moves up and down between marks is constant.
     let saw = told(autoregression(1, 0.5, 20_000), |at| 5_000 + at % 900);
     assert!(saw.mean.between_ns().is_some() && saw.warm_up_requests < 1_000, "{saw:?}");
-    // A level that rose for long before the run, and rises by little within it, still rises.
+    // A level that rose for long before the run, and rises by little within it, is still rising.
     let mut batches = Batches::new();
     batches.begin(100_000, [100_000, 0, 0, 0, 0]);
     let mut responses = LatencyHistogram::new();
@@ -196,7 +197,7 @@ fn a_filling_cache_is_recognised_by_its_level() {
 }
 
 #[test]
-fn percentiles_have_intervals_where_enough_lies_beyond() {
+fn percentiles_have_intervals_if_enough_requests_are_above() {
     let truth = |share: f64| -1_000.0 * (1.0 - share).ln();
     for (place, share) in [(0, 0.5), (3, 0.99)] {
         let (told, held) = coverage(300, truth(share), |seed| {

@@ -1,4 +1,5 @@
-//! Results of every version of the schema are read: `fixtures/schema-N.json` was written by the software of its time.
+//! Tests that results of every version of the schema can be read: `fixtures/schema-N.json` was written by the software
+//! of its time.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +13,7 @@ fn fixture(version: u32) -> Value {
     serde_json::from_str(&text).expect("a fixture is JSON")
 }
 
-/// Says where something that `old` says is not in `new`. What `new` says besides is an upgrade.
+/// Lists values of `old` that are not in `new`. Additional values of `new` are upgrades.
 fn lost(old: &Value, new: &Value, at: &str, found: &mut Vec<String>) {
     match (old, new) {
         (Value::Object(old), Value::Object(new)) => {
@@ -48,7 +49,7 @@ fn every_version_is_read_and_keeps_what_it_says() {
         let expected: &[&str] = match version {
             6 => &[],
             5 => &["/schema"],
-            // Since schema 5, sampling errors that hold.
+            // Sampling errors are reliable since schema 5.
             _ => &["/mean_response_half_width_ns", "/schema"],
         };
         assert_eq!(found, expected, "schema {version}");

@@ -1,4 +1,4 @@
-//! A system under probes in virtual time: it keeps its state, and its clock runs on, from one probe to the next.
+//! [`Bench`]: a system under probes in virtual time, which keeps its state and its clock from one probe to the next.
 
 use headstack_driver::{Answer, Probe, Probing};
 
@@ -9,8 +9,8 @@ use crate::flights::Failed;
 use crate::progress::Progress;
 use crate::system::System;
 
-/// Requests between two looks at whether somebody wants the end.
-const LOOK_EVERY: usize = 1 << 13;
+/// Requests between two checks whether the caller wants to stop.
+const REQUESTS_PER_CHECK: usize = 1 << 13;
 
 /// A system and its clock.
 pub struct Bench {
@@ -23,19 +23,19 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// A system at rest at time 0.
+    /// Creates an idle system at time 0.
     ///
     /// # Errors
-    /// What is impossible in the description.
+    /// The first impossible value in the description.
     pub fn new(description: &SystemDescription, seed: u64) -> Result<Bench, SimError> {
         Bench::prepared(description, seed, &|_| true)
     }
 
-    /// The same where SSDs may begin in the steady state, which takes minutes: `progress` is called meanwhile with the share
-    /// done.
+    /// Like [`Bench::new`], but SSDs may begin in the steady state, which takes minutes to prepare: `progress` is
+    /// called meanwhile with the share done.
     ///
     /// # Errors
-    /// As of [`System::prepared`].
+    /// As for [`System::prepared`].
     pub fn prepared(description: &SystemDescription, seed: u64, progress: &Progress) -> Result<Bench, SimError> {
         description.check()?;
         let (capacity_bytes, block_bytes) = (description.capacity_bytes(), description.block_bytes());
@@ -43,17 +43,17 @@ impl Bench {
         Ok(Bench { system, capacity_bytes, block_bytes, now_ns: 0, done: Vec::new(), failed: Vec::new() })
     }
 
-    /// Bytes that the system exports.
+    /// Returns the bytes that the system exports.
     pub fn capacity_bytes(&self) -> u64 {
         self.capacity_bytes
     }
 
-    /// Bytes of which every request is a multiple.
+    /// Returns the block size in bytes: every request is a multiple of it.
     pub fn block_bytes(&self) -> u32 {
         self.block_bytes
     }
 
-    /// The present.
+    /// Returns the current virtual time.
     pub fn now_ns(&self) -> u64 {
         self.now_ns
     }
@@ -65,7 +65,7 @@ impl Bench {
         assert!(self.done.is_empty(), "nothing completes where nothing is outstanding");
     }
 
-    /// Carries a probe out; it begins now and ends with its last completion. Answers are in the order of its requests.
+    /// Runs a probe, which begins now and ends with its last completion. Answers are in the order of its requests.
     ///
     /// # Errors
     /// [`SimError::Range`] for a probe that does not fit the system, [`SimError::Stopped`].
@@ -76,10 +76,10 @@ impl Bench {
         let start_ns = self.now_ns;
         let mut probing = Probing::new(probe);
         let mut answers = vec![Answer::default(); probe.requests.len()];
-        let (mut outstanding, mut next_look) = (0usize, LOOK_EVERY);
+        let (mut outstanding, mut next_check) = (0usize, REQUESTS_PER_CHECK);
         while outstanding > 0 || !probing.is_over() {
             let (event_ns, due_ns) = (self.system.next_event_ns(), probing.next_due_ns().saturating_add(start_ns));
-            // The system first: what it finishes at this moment makes room for what is issued at it.
+            // The system is first: its completions of this moment make room for requests that are issued at it.
             if event_ns <= due_ns {
                 assert!(event_ns < u64::MAX, "requests are outstanding, yet nothing will ever happen");
                 self.now_ns = self.system.advance_to_completions(due_ns, &mut self.done);
@@ -92,8 +92,8 @@ impl Bench {
             answers[number].issued_ns = start_ns + due_ns;
             self.system.submit(self.now_ns, number as u32, request);
             outstanding += 1;
-            if number >= next_look {
-                next_look += LOOK_EVERY;
+            if number >= next_check {
+                next_check += REQUESTS_PER_CHECK;
                 if !progress(probing.share()) {
                     return Err(SimError::Stopped);
                 }
@@ -102,7 +102,7 @@ impl Bench {
         Ok(answers)
     }
 
-    /// Books what the system completed.
+    /// Records the system's completions.
     fn settle(&mut self, start_ns: u64, answers: &mut [Answer], probing: &mut Probing) {
         for completion in self.done.drain(..) {
             let answer = &mut answers[completion.id as usize];

@@ -1,19 +1,19 @@
-//! What happens inside a system, told event by event to people who want to see it work.
+//! Event log of a simulation ([`Chronicle`]), which shows how a system works.
 //!
-//! Without the feature `chronicle` nothing of this is in the program: [`note`] is empty, and so costs a simulation for
-//! its figures nothing. With it, events are kept where somebody asked for them ([`chronicle`]), else only looked past.
+//! Without the feature `chronicle` none of this is compiled: [`note`] is empty, and so costs a simulation nothing. With
+//! it, events are kept only inside [`chronicle`].
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
 use serde::Serialize;
 
-/// Something that happens. Times are virtual; a member of a system that is one drive is 0.
+/// An event. Times are virtual; in a system of one drive, the member is 0.
 #[allow(missing_docs)] // Of fields, whose names say it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "is", rename_all = "kebab-case")]
 pub enum Event {
-    /// A request of the host's; requests are numbered from 0 on.
+    /// A host request arrives; requests are numbered from 0.
     Arrives {
         at_ns: u64,
         request: u32,
@@ -23,9 +23,9 @@ pub enum Event {
         /// Dirty pages in the cache of an array.
         dirty_pages: u32,
     },
-    /// Its answer is with the host.
+    /// The host has the answer to a request.
     Completes { at_ns: u64, request: u32, started_ns: u64, dirty_pages: u32 },
-    /// An array asks a member for something; commands are numbered from 0 on.
+    /// An array issues a command to a member; commands are numbered from 0.
     Command {
         at_ns: u64,
         command: u32,
@@ -34,18 +34,18 @@ pub enum Event {
         offset_bytes: u64,
         length_bytes: u32,
         purpose: Purpose,
-        /// The host's request that waits for it, if one does.
+        /// The host request that waits for it, if any.
         request: Option<u32>,
     },
-    /// A member has done it.
+    /// A member has completed a command.
     Answers { at_ns: u64, command: u32 },
-    /// A member is gone.
+    /// A member has failed.
     Fails { at_ns: u64, member: u32 },
-    /// A spare holds so much of what it should.
+    /// A rebuild has filled `done_bytes` of a spare.
     Rebuilt { at_ns: u64, member: u32, done_bytes: u64, of_bytes: u64 },
     /// A job waits for the arm. Angles are in turns.
     Waits { at_ns: u64, member: u32, work: Work, id: u32, cylinder: u32, head: u32, angle: f64 },
-    /// The arm takes a job: from `start_ns` to `end_ns` it seeks, waits for the sector, and transfers.
+    /// The arm serves a job: from `start_ns` to `end_ns` it seeks, waits for the sector, and transfers.
     Access {
         at_ns: u64,
         member: u32,
@@ -61,29 +61,29 @@ pub enum Event {
         rotation_ns: u64,
         end_ns: u64,
     },
-    /// A read that is served from the buffer.
+    /// A read is served from the buffer.
     Hit { at_ns: u64, member: u32, id: u32 },
-    /// The write cache takes a write.
+    /// The write cache accepts a write.
     Cached { at_ns: u64, member: u32, id: u32, dirty_sectors: u64 },
     /// An extent of the write cache is on the media.
     Destaged { at_ns: u64, member: u32, dirty_sectors: u64 },
-    /// What a segment of the buffer holds now.
+    /// Blocks that a segment of the buffer holds now.
     Segment { at_ns: u64, member: u32, segment: u32, from_block: u64, to_block: u64 },
-    /// A read is given to a die.
+    /// A read is issued to a die.
     Asks { at_ns: u64, member: u32, die: u32, id: Option<u32> },
-    /// A die begins to do something, whatever it was at before.
+    /// A die begins an action and leaves its previous one.
     Die { at_ns: u64, member: u32, die: u32, does: DieWork, ends_ns: u64, id: Option<u32> },
 }
 
-/// Whose job an arm does; its `id` is a request of the host's, or a command of the array's.
+/// Origin of an arm's job; its `id` is that of a host request or of an array's command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Work {
-    /// A command.
+    /// A command of the host or the array.
     Command,
     /// An extent of the write cache, by its slot there.
     Destage,
-    /// The drive's own: cleaning, scans.
+    /// The drive's own background I/O: cleaning, scans.
     Own,
 }
 
@@ -91,65 +91,65 @@ pub enum Work {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Purpose {
-    /// Data that somebody asked for, or gave.
+    /// Data that were requested or given.
     Data,
-    /// Parity that is written, or read to be renewed.
+    /// Parity that is written, or read to be updated.
     Parity,
-    /// Data that somebody overwrites, or that lie beside them in their row: read for the sake of parity.
+    /// Old data that are overwritten, or that are in the same row, read to compute parity.
     Old,
-    /// What is left of a row, read in place of what is missing.
+    /// The rest of a row, read in place of missing data.
     Survivor,
     /// A rebuild.
     Rebuild,
-    /// The array's own: its bitmap, a pool's migration, a cache in flash.
+    /// Background work of the array: its bitmap, a pool's migration, a cache in flash.
     Upkeep,
 }
 
-/// Work of a die.
+/// Action of a die.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DieWork {
-    /// Reads its array.
+    /// Reads its array into the page registers.
     Sense,
-    /// Data leave over the channel.
+    /// Sends data over the channel.
     Send,
-    /// The host's data come over the channel.
+    /// Receives the host's data over the channel.
     Load,
-    /// It programs them.
+    /// Programs them.
     Program,
-    /// Collection: what moves is read, sent and loaded.
+    /// Garbage collection: reads, sends and loads data that move.
     Move,
-    /// Collection: it is programmed.
+    /// Garbage collection: programs them.
     ProgramMoved,
-    /// Collection: a block is erased.
+    /// Garbage collection: erases a block.
     Erase,
-    /// It leaves a program or an erase for a read.
+    /// Suspends a program or an erase for a read.
     Suspend,
 }
 
-/// What a run has told.
+/// The event log of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Chronicle {
-    /// In the order in which the simulator came to them; times of one part of a system ascend.
+    /// Events in the order in which the simulator reached them; times of one part of a system ascend.
     pub events: Vec<Event>,
-    /// There were more than were wanted.
+    /// Whether the log was full before the run ended.
     pub is_cut: bool,
 }
 
-/// How what is under way is called in events, where the simulator has slots that are used again.
+/// Names of work in flight for events, where the simulator reuses slots.
 #[derive(Default)]
 pub(crate) struct Names {
-    /// The member of an array that is at work.
+    /// The member of an array that is processed now.
     member: Option<u32>,
     requests: Numbers,
     commands: Numbers,
-    /// For a command that a disk passes on: the name that its host gave it.
+    /// The host's name of each command that a disk passes on.
     passed_on: HashMap<(Option<u32>, u32), u32>,
-    /// For each slot of an SSD: the name of the command in it.
+    /// The name of the command in each slot of an SSD.
     slots: HashMap<(Option<u32>, u32), u32>,
 }
 
-/// The number of what has a slot now.
+/// The numbers of what is in each slot now.
 #[derive(Default)]
 struct Numbers {
     by_slot: HashMap<u32, u32>,
@@ -169,38 +169,39 @@ impl Numbers {
 }
 
 impl Names {
-    /// The member that is at work; 0 of a system that is one drive.
+    /// Returns the member that is processed now; 0 in a system of one drive.
     pub fn member(&self) -> u32 {
         self.member.unwrap_or(0)
     }
 
-    /// A new request of the host's.
+    /// Numbers a new host request.
     pub fn new_request(&mut self, id: u32) -> u32 {
         self.requests.next(id)
     }
 
-    /// A request of the host's.
+    /// Returns the number of a host request.
     pub fn request(&self, id: u32) -> u32 {
         self.requests.of(id)
     }
 
-    /// A new command of an array's.
+    /// Numbers a new command of an array.
     pub fn new_command(&mut self, slot: u32) -> u32 {
         self.commands.next(slot)
     }
 
-    /// A command of an array's.
+    /// Returns the number of a command of an array.
     pub fn command(&self, slot: u32) -> u32 {
         self.commands.of(slot)
     }
 
-    /// A command in a drive: a request of the host's, or in an array a command of it.
+    /// Returns the number of a command in a drive: that of the host request, or in an array that of the array's
+    /// command.
     pub fn of(&self, id: u32) -> u32 {
         let id = *self.passed_on.get(&(self.member, id)).unwrap_or(&id);
         if self.member.is_some() { self.command(id) } else { self.request(id) }
     }
 
-    /// The command in a slot of a solid-state drive.
+    /// Returns the number of the command in a slot of an SSD.
     pub fn in_slot(&self, slot: u32) -> u32 {
         self.of(self.slots[&(self.member, slot)])
     }
@@ -219,7 +220,7 @@ thread_local! {
     static LOG: RefCell<Log> = RefCell::default();
 }
 
-/// What `work` gives, and the first `events_max` events of the last run in it.
+/// Runs `work` and returns its result with the first `events_max` events of the last run in it.
 pub fn chronicle<T>(events_max: usize, work: impl FnOnce() -> T) -> (T, Chronicle) {
     LOG.replace(Log { events_max, ..Log::default() });
     IS_KEPT.set(true);
@@ -229,7 +230,7 @@ pub fn chronicle<T>(events_max: usize, work: impl FnOnce() -> T) -> (T, Chronicl
     (done, Chronicle { events, is_cut })
 }
 
-/// Notes an event, where a chronicle is kept.
+/// Logs an event, if a log is kept.
 #[inline(always)]
 pub(crate) fn note(make: impl FnOnce(&mut Names) -> Event) {
     with(|log| {
@@ -242,18 +243,18 @@ pub(crate) fn note(make: impl FnOnce(&mut Names) -> Event) {
     });
 }
 
-/// A system begins: what others did before it, to find out how its caches are, is of no interest.
+/// Begins a system's log: events of earlier systems, which only warmed its caches, are dropped.
 pub(crate) fn begins() {
     with(|log| *log = Log { events_max: log.events_max, ..Log::default() });
 }
 
-/// The member of an array that is at work from now on.
+/// Sets the member of an array that is processed from now on.
 #[inline(always)]
 pub(crate) fn at_member(member: usize) {
     with(|log| log.names.member = Some(member as u32));
 }
 
-/// A disk passes a command on under a name of its own.
+/// Records that a disk passes a command on under a name of its own.
 #[inline(always)]
 pub(crate) fn passed_on(name: u32, id: u32) {
     with(|log| {
@@ -262,7 +263,7 @@ pub(crate) fn passed_on(name: u32, id: u32) {
     });
 }
 
-/// A command is in a slot of a solid-state drive.
+/// Records that a command is in a slot of an SSD.
 #[inline(always)]
 pub(crate) fn takes_slot(slot: u32, id: u32) {
     with(|log| {

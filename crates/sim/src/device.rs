@@ -1,4 +1,4 @@
-//! A device: what stands alone as a system, and what arrays have as members.
+//! [`Device`]: a disk, SSD or volume that is a system of its own or a member of an array.
 
 use headstack_result::{LEVEL_NAMES, Levels};
 use headstack_workload::{Kind, Request, Span};
@@ -20,10 +20,10 @@ use crate::ssd::Ssd;
 use crate::volume::Volume;
 
 impl DeviceDescription {
-    /// What is impossible in it.
+    /// Rejects impossible descriptions.
     ///
     /// # Errors
-    /// The first such thing.
+    /// The first impossible value.
     pub fn check(&self) -> Result<(), InvalidDescription> {
         match self {
             DeviceDescription::Disk(drive) => crate::drive::check(drive)?,
@@ -34,7 +34,7 @@ impl DeviceDescription {
     }
 }
 
-/// What a host has had from a device.
+/// Commands and bytes that a host exchanged with a device.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Traffic {
     read_bytes: u64,
@@ -60,15 +60,16 @@ pub enum Device {
     Disk(Box<Disk>),
     /// A solid-state drive.
     Ssd(Box<Ssd>),
-    /// A volume of a cloud.
+    /// A cloud volume.
     Volume(Box<Volume>),
 }
 
 impl Device {
-    /// A device at rest; an SSD is empty until [`Self::prepare`]. `seed` drives its optional random processes only.
+    /// Creates an idle device; an SSD is empty until [`Self::prepare`]. `seed` drives only its optional random
+    /// processes.
     ///
     /// # Errors
-    /// What is impossible in the description.
+    /// The first impossible value in the description.
     pub fn new(description: &DeviceDescription, seed: u64) -> Result<Device, InvalidDescription> {
         Ok(match description {
             DeviceDescription::Disk(drive) => Device::Disk(Box::new(Disk::new(drive, seed)?)),
@@ -77,8 +78,8 @@ impl Device {
         })
     }
 
-    /// Brings it into the state in which its description says that it begins. Returns false where `goes_on`, which is called
-    /// with the share done, stopped it.
+    /// Brings it into the initial state of its description. Returns false if `goes_on`, which is called with the share
+    /// done, stopped it.
     pub(crate) fn prepare(&mut self, goes_on: &mut dyn FnMut(f64) -> bool) -> bool {
         match self {
             Device::Ssd(ssd) => ssd.prepare(goes_on),
@@ -86,7 +87,7 @@ impl Device {
         }
     }
 
-    /// Another device of the same description, at rest: disks share what was compiled from it.
+    /// Creates another idle device of the same description: disks share the compiled data.
     pub fn another(&self, seed: u64) -> Device {
         match self {
             Device::Disk(disk) => Device::Disk(Box::new(disk.another(seed))),
@@ -100,7 +101,7 @@ impl Device {
         }
     }
 
-    /// Gives the spindle of a disk at rest its own phase and speed; other devices have none.
+    /// Gives the spindle of an idle disk its own phase and speed; other devices have none.
     pub(crate) fn vary_spindle(&mut self, variation: SpindleVariation) {
         match self {
             Device::Disk(disk) => disk.vary_spindle(variation),
@@ -108,7 +109,7 @@ impl Device {
         }
     }
 
-    /// Bytes that it exports.
+    /// Returns the bytes that it exports.
     pub fn capacity_bytes(&self) -> u64 {
         match self {
             Device::Disk(disk) => disk.capacity_bytes(),
@@ -117,7 +118,7 @@ impl Device {
         }
     }
 
-    /// When something happens next; `u64::MAX` if nothing will.
+    /// Returns the time of the next event; `u64::MAX` if there is none.
     #[inline]
     pub fn next_event_ns(&self) -> u64 {
         match self {
@@ -127,7 +128,7 @@ impl Device {
         }
     }
 
-    /// Shows its read cache a request of the past, in no time.
+    /// Adds a past request to its read cache, in no time.
     pub fn warm_with(&mut self, request: &Request) {
         match self {
             Device::Disk(disk) => disk.warm_with(request),
@@ -155,7 +156,7 @@ impl Device {
         }
     }
 
-    /// Replaces what is wrong with its media.
+    /// Replaces its media defects.
     pub(crate) fn set_media_defects(&mut self, media_defects: &[MediaDefect], seed: u64) {
         match self {
             Device::Disk(disk) => disk.set_media_defects(media_defects, seed),
@@ -164,7 +165,7 @@ impl Device {
         }
     }
 
-    /// Whether it has media, which can be defective.
+    /// Whether it has media that can be defective.
     pub(crate) fn has_media(&self) -> bool {
         match self {
             Device::Disk(_) | Device::Ssd(_) => true,
@@ -172,7 +173,7 @@ impl Device {
         }
     }
 
-    /// Some command has failed that nobody has asked for.
+    /// Whether the failure of some command has not been collected.
     #[inline]
     pub(crate) fn has_failures(&self) -> bool {
         match self {
@@ -182,7 +183,7 @@ impl Device {
         }
     }
 
-    /// The failure of a completed command, once.
+    /// Returns the failure of a completed command, once.
     #[cold]
     pub(crate) fn take_failure(&mut self, id: u32) -> Option<Failure> {
         match self {
@@ -210,7 +211,7 @@ impl Device {
         }
     }
 
-    /// Acknowledged data can be in a volatile cache.
+    /// Whether acknowledged data can be in a volatile cache.
     pub(crate) fn caches_writes(&self) -> bool {
         match self {
             Device::Disk(disk) => disk.caches_writes(),
@@ -219,7 +220,7 @@ impl Device {
         }
     }
 
-    /// Appends what of a span is in a volatile cache alone, in order.
+    /// Appends, in order, the parts of a span that are only in a volatile cache.
     pub(crate) fn volatile(&self, span: Span, into: &mut Vec<Span>) {
         let first = into.len();
         match self {
@@ -230,7 +231,7 @@ impl Device {
         put_in_order(into, first);
     }
 
-    /// End of the track or page that holds a byte.
+    /// Returns the end of the track or page that holds a byte.
     pub(crate) fn tear_bound(&self, at_bytes: u64) -> u64 {
         match self {
             Device::Disk(disk) => disk.track_end_bytes(at_bytes),
@@ -242,7 +243,7 @@ impl Device {
         }
     }
 
-    /// Power was cut and is back.
+    /// Handles a power cycle.
     pub(crate) fn power_cycle(&mut self, now_ns: u64) {
         match self {
             Device::Disk(disk) => disk.power_cycle(now_ns),
@@ -251,7 +252,7 @@ impl Device {
         }
     }
 
-    /// Its present state; the caller names it.
+    /// Returns its fill levels; the caller names it.
     pub(crate) fn levels(&self) -> Levels {
         match self {
             Device::Disk(disk) => disk.levels(),
@@ -260,7 +261,7 @@ impl Device {
         }
     }
 
-    /// Its present state; the caller names it.
+    /// Returns its present state for display; the caller names it.
     pub(crate) fn gauge(&self, now_ns: u64) -> DeviceGauge {
         match self {
             Device::Disk(disk) => disk.gauge(now_ns),
@@ -269,7 +270,7 @@ impl Device {
         }
     }
 
-    /// What is wrong with it, under `name`, after `traffic` and so many times that it was switched on.
+    /// Returns its health under `name`, after `traffic` and `power_cycles` power cycles.
     pub(crate) fn health(&self, name: &str, traffic: &Traffic, power_cycles: u32, missing: bool) -> DeviceHealth {
         let (model, capacity_bytes, rpm) = match self {
             Device::Disk(disk) => {
@@ -301,7 +302,7 @@ impl Device {
         health
     }
 
-    /// Adds what it has counted; its components under `name`.
+    /// Adds its counters to a snapshot, with its components under `name`.
     pub fn snapshot(&self, name: &str, into: &mut Snapshot) {
         match self {
             Device::Disk(disk) => {

@@ -1,5 +1,5 @@
-//! A system of a run where things go wrong on purpose: faults strike it in virtual time, and who put it under load hears what
-//! became of each request.
+//! [`FaultedSystem`]: a system into which a run injects faults in virtual time; the load generator learns the outcome
+//! of each request.
 
 use headstack_result::{FaultRecord, LossRecord};
 use headstack_workload::{Kind, Request};
@@ -14,25 +14,25 @@ use crate::power_cut::{Changed, Lost};
 use crate::system::System;
 use crate::timeline::{Finished, Timeline};
 
-/// A system and its faults. Time 0 of its schedule is that of the run, whose warm-up is part of it.
+/// A system and its faults. Time 0 of its schedule is that of the run, including its warm-up.
 pub struct FaultedSystem {
     timeline: Timeline<u32>,
     finished: Vec<Finished<u32>>,
-    /// Requests that nobody will answer, by the load's number. Who asked hears of their end when the system is there again:
-    /// then its connection breaks, or its commands time out, and it can go on.
+    /// Requests that will not be answered, by the load generator's number. They end when the system is there again:
+    /// then its connection breaks, or its commands time out, and the load can continue.
     stranded: Vec<u32>,
-    /// Changes so far; not counted where nothing is to take any back.
+    /// Changes so far; not counted if none is to be undone.
     changes: Option<u64>,
     losses: u32,
-    /// Requests of the last moment that were not done, and what became of them.
+    /// Requests of the last moment that were not done, with their outcome.
     undone: Vec<(u32, Outcome)>,
 }
 
 impl FaultedSystem {
-    /// A system at rest, to which a schedule will happen.
+    /// Creates an idle system with a schedule of faults.
     ///
     /// # Errors
-    /// What is impossible in the description; a fault that cannot strike it.
+    /// The first impossible value in the description; a fault that cannot be injected into it.
     pub fn new(system: System, description: &SystemDescription, schedule: &Schedule) -> Result<Self, SimError> {
         let mut timeline = Timeline::of(Model::System(description.clone()), system);
         timeline.follow(schedule)?;
@@ -49,7 +49,7 @@ impl FaultedSystem {
         })
     }
 
-    /// What the faults strike.
+    /// Returns the system into which faults are injected.
     pub fn system(&self) -> &System {
         self.timeline.system().expect("runs are of systems")
     }
@@ -66,13 +66,13 @@ impl FaultedSystem {
         self.timeline.take(now_ns, *request, changed, id)
     }
 
-    /// When something happens next; `u64::MAX` if nothing will.
+    /// Returns the time of the next event; `u64::MAX` if there is none.
     pub fn next_event_ns(&self) -> u64 {
         self.timeline.next_ns()
     }
 
-    /// Processes its next events, which all happen at the moment that is returned, before `limit_ns` or at it. Appends what
-    /// ends: what became of it is asked after ([`take_outcome`](Self::take_outcome)).
+    /// Processes its next events, which all happen at the returned time, at or before `limit_ns`. Appends requests that
+    /// end; their outcome is available from [`take_outcome`](Self::take_outcome).
     pub fn advance_by_one(&mut self, limit_ns: u64, done: &mut Vec<Completion>) -> u64 {
         let now_ns = self.next_event_ns();
         debug_assert!(now_ns <= limit_ns, "something happens until then");
@@ -100,13 +100,13 @@ impl FaultedSystem {
         now_ns
     }
 
-    /// What became of a request that has ended.
+    /// Returns the outcome of a request that has ended.
     pub fn take_outcome(&mut self, id: u32) -> Outcome {
         let at = self.undone.iter().position(|(undone, _)| *undone == id);
         at.map_or(Outcome::Done, |at| self.undone.remove(at).1)
     }
 
-    /// What a cut, or a flush, took, by the model alone: there are no contents to look at.
+    /// Records what a power cut, or a flush, lost, by the model only: there are no contents to look at.
     fn note_losses(&mut self) {
         if self.changes.is_none() {
             return;
@@ -119,7 +119,7 @@ impl FaultedSystem {
         }
     }
 
-    /// What struck, and what it did.
+    /// Returns a record of each fault that was injected, with its consequences.
     pub fn records(&self) -> Vec<FaultRecord> {
         self.timeline.injections().injections.iter().map(record).collect()
     }

@@ -1,4 +1,4 @@
-//! Requests under way between a load and a system, and what becomes of them all.
+//! [`Flights`]: requests in flight between a load generator and a system, with their [`Outcome`]s.
 
 use headstack_result::Check;
 use headstack_workload::Request;
@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 /// A request that completed in error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failed {
-    /// The name that the host gave it.
+    /// The host's id of it.
     pub id: u32,
-    /// First byte that could not be had, of the system's address space. For a flush, the first that was lost on its way
-    /// out of a write cache.
+    /// First byte of the system's address space that could not be read or written. For a flush, the first that a write
+    /// cache could not destage.
     pub at_bytes: u64,
-    /// It could not be written.
+    /// Whether it could not be written.
     pub write: bool,
 }
 
-/// An error as operating systems number it.
+/// An error of the operating system, by its number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Errno {
     /// Input or output error.
@@ -29,26 +29,26 @@ pub enum Errno {
     /// It took too long.
     #[serde(rename = "ETIMEDOUT")]
     TimedOut,
-    /// It can only be read.
+    /// Read-only.
     #[serde(rename = "EROFS")]
     ReadOnly,
 }
 
-/// What became of a request.
+/// Outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
-    /// It is done.
+    /// Completed.
     Done,
-    /// A fault had it answered with this error, and nothing of it was done.
+    /// A fault answered it with this error, and none of its work was done.
     Refused(Errno),
-    /// It failed, at this byte of the system where one is to blame.
+    /// Failed, with the byte of the system at fault, if there is one.
     Failed(Option<u64>),
-    /// Nobody will ever answer it: the device, its power or the session is gone.
+    /// Will never be answered: the device, its power or the session is gone.
     Vanished,
 }
 
 impl Outcome {
-    /// What becomes of a request whose parts end so: the worst, and of failures the first byte.
+    /// Returns the outcome of a request whose parts have these outcomes: the worst, and of failures the first byte.
     pub fn with(self, other: Outcome) -> Outcome {
         match (self, other) {
             (Outcome::Vanished, _) | (_, Outcome::Vanished) => Outcome::Vanished,
@@ -60,20 +60,20 @@ impl Outcome {
     }
 }
 
-/// A request under way.
+/// A request in flight.
 #[derive(Clone, Copy, Debug)]
 pub struct Flight {
-    /// When it should have been issued; its response time counts from here.
+    /// When it should have been issued; its latency counts from here.
     pub intended_ns: u64,
-    /// What it is.
+    /// The request itself.
     pub request: Request,
-    /// Who issued it; 0 where all are alike.
+    /// Client that issued it; 0 if all are alike.
     pub client: u32,
-    /// What it belongs to; 0 where all are alike.
+    /// Stream to which it belongs; 0 if all are alike.
     pub stream: u32,
 }
 
-/// All of them, by id.
+/// All requests in flight, by id.
 #[derive(Debug, Default)]
 pub struct Flights {
     slots: Vec<Flight>,
@@ -87,18 +87,18 @@ pub struct Flights {
 }
 
 impl Flights {
-    /// None yet, with room for `capacity` at a time.
+    /// Creates an empty set, with room for `capacity` at a time.
     pub fn with_capacity(capacity: usize) -> Self {
         Flights { slots: Vec::with_capacity(capacity), free: Vec::with_capacity(capacity), ..Flights::default() }
     }
 
-    /// Requests under way.
+    /// Returns the number of requests in flight.
     #[inline]
     pub fn outstanding(&self) -> u64 {
         self.issued - self.completed
     }
 
-    /// A request is issued; returns its id.
+    /// Issues a request; returns its id.
     #[inline]
     pub fn issue(&mut self, flight: Flight) -> u32 {
         self.issued += 1;
@@ -115,7 +115,7 @@ impl Flights {
         }
     }
 
-    /// A request is complete.
+    /// Completes a request.
     #[inline]
     pub fn complete(&mut self, id: u32) -> Flight {
         let flight = self.slots[id as usize];
@@ -125,14 +125,14 @@ impl Flights {
         flight
     }
 
-    /// Those that are under way.
+    /// Returns the requests in flight.
     pub fn under_way(&self) -> impl Iterator<Item = &Flight> {
         let mut flies = vec![true; self.slots.len()];
         self.free.iter().for_each(|&id| flies[id as usize] = false);
         self.slots.iter().zip(flies).filter(|(_, flies)| *flies).map(|(flight, _)| flight)
     }
 
-    /// What went in came out, or is under way.
+    /// Checks that every issued request completed or is in flight.
     pub fn checks(&self) -> Vec<Check> {
         let (issued, completed, count) = (self.issued, self.completed, self.under_way().count() as u64);
         let bytes: u64 = self.under_way().map(|flight| u64::from(flight.request.length_bytes)).sum();

@@ -1,136 +1,136 @@
-//! What can be seen of a system from outside while it serves: what goes on inside, and the health of its devices.
+//! [`Gauges`] and [`DeviceHealth`]: activity inside a running system, and the health of its devices.
 
 use serde::{Deserialize, Serialize};
 
 use crate::array::{PassKind, PassState};
 use crate::description::array::Level;
 
-/// What is going on inside a system, for people.
+/// Activity inside a system, for display.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Gauges {
     /// Requests in the system and in the host in front of it.
     pub outstanding: u32,
-    /// Each device, as the description numbers them.
+    /// Devices, in the order of the description.
     pub devices: Vec<DeviceGauge>,
-    /// The cache of an array's controller.
+    /// Cache of an array's controller.
     pub cache: Option<CacheGauge>,
-    /// The groups of an array.
+    /// Groups of an array.
     pub groups: Vec<GroupGauge>,
 }
 
-/// What a device does.
+/// Activity of a device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DeviceGauge {
-    /// The member's name; empty where a device stands alone.
+    /// The member's name; empty for a device that is a system of its own.
     pub name: String,
-    /// What it does.
+    /// Its present activity.
     pub state: DeviceState,
-    /// Commands that it has, those that wait for one of its tags included.
+    /// Commands that it has, including those that wait for one of its tags.
     pub queue: u32,
-    /// Where the arm is, or is going; of several actuators the first that works.
+    /// Cylinder where the arm is, or is going; of several actuators the first that works.
     pub cylinder: Option<u32>,
     /// Cylinders of a disk; 0 without an arm.
     pub cylinders: u32,
     /// The surface that is read or written.
     pub head: u32,
-    /// Bytes written by the host that are in its memory alone.
+    /// Bytes written by the host that are only in its memory.
     pub dirty_bytes: u64,
 }
 
-/// What a device does.
+/// Activity of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DeviceState {
-    /// Nothing.
+    /// No activity.
     Idle,
-    /// It reads for its host.
+    /// Reading for its host.
     Reading,
-    /// It writes for its host.
+    /// Writing for its host.
     Writing,
-    /// It works for itself: recalibration, a scan, cleaning, garbage collection.
+    /// Background I/O: recalibration, a scan, cleaning, garbage collection.
     Internal,
-    /// Its spindle stands.
+    /// Spindle at rest.
     Standby,
-    /// It answers nobody.
+    /// Not responding.
     Missing,
-    /// It takes the place of a member that is missing, and is being filled.
+    /// Being filled in place of a missing member.
     Rebuilding,
 }
 
-/// The cache of an array's controller.
+/// State of the cache of an array's controller.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CacheGauge {
-    /// Its size.
+    /// Its size in bytes.
     pub bytes: u64,
     /// Pages with data that the members do not have yet, in bytes.
     pub dirty_bytes: u64,
-    /// Reads that it answered so far.
+    /// Reads served so far.
     pub hits: u64,
-    /// A power cut loses nothing of it.
+    /// Whether a power loss loses none of it.
     pub battery_ok: bool,
 }
 
-/// A group of an array.
+/// State of a group of an array.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct GroupGauge {
     /// Its name.
     pub name: String,
     /// Its level.
     pub level: Level,
-    /// How it is.
+    /// Its health.
     pub state: GroupHealth,
-    /// What the spare that is being filled has got.
+    /// Bytes of the spare that are filled.
     pub rebuilt_bytes: u64,
-    /// What it will have got in the end; 0 when none is being filled.
+    /// Bytes of the spare in total; 0 when none is being filled.
     pub of_bytes: u64,
-    /// Bytes of its slots that no redundancy could bring back, and that nobody has written since.
+    /// Bytes of its slots that redundancy could not restore and that have not been written since.
     pub lost_bytes: u64,
-    /// The last pass over its stripes since power came.
+    /// The last pass over its stripes since power-on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pass: Option<PassGauge>,
 }
 
-/// A check, a repair or a resync.
+/// A check, a repair or a resync in progress or over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct PassGauge {
-    /// Which.
+    /// Its purpose.
     pub kind: PassKind,
-    /// How far it has come.
+    /// Its progress.
     pub state: PassState,
-    /// Bytes of each slot that it has seen.
+    /// Bytes of each slot that are done.
     pub done_bytes: u64,
-    /// All that it sees.
+    /// Bytes of each slot that it covers.
     pub of_bytes: u64,
 }
 
-/// How a group is.
+/// Health of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum GroupHealth {
-    /// Every member holds what it should.
+    /// Every member holds all its data.
     Healthy,
     /// A member is missing.
     Degraded,
-    /// One is being filled.
+    /// A spare is being filled.
     Rebuilding,
-    /// More are missing than its redundancy makes up for.
+    /// More members are missing than redundancy covers.
     Failed,
 }
 
-/// What the SMART counters of a device are made of.
+/// Source values of the SMART counters of a device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DeviceHealth {
-    /// The member's name; empty where a device stands alone.
+    /// The member's name; empty for a device that is a system of its own.
     pub name: String,
     /// Product name.
     pub model: String,
     /// Bytes that it exports.
     pub capacity_bytes: u64,
-    /// Turns of the spindle a minute.
+    /// Spindle speed, in revolutions per minute.
     pub rpm: Option<u32>,
     /// Sectors that were found unreadable and have not been written since.
     pub pending_sectors: u64,
-    /// Sectors that are on spares.
+    /// Sectors that were remapped to spares.
     pub reallocated_sectors: u64,
     /// Accesses that failed.
     pub uncorrectable_errors: u64,
@@ -140,8 +140,8 @@ pub struct DeviceHealth {
     pub read_bytes: u64,
     /// Bytes written by its host.
     pub written_bytes: u64,
-    /// Times that it was switched on, the first included.
+    /// Times that it was switched on, including the first.
     pub power_cycles: u32,
-    /// It answers nobody.
+    /// Whether it does not respond.
     pub missing: bool,
 }

@@ -1,4 +1,4 @@
-//! The host in front of a drive: how many commands it keeps there, and in which order it hands over the rest.
+//! [`Host`]: the queue in front of a drive: how many commands it keeps there, and in which order it submits the others.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,11 +9,11 @@ use crate::description::drive::Policy;
 enum Waiting {
     /// In order of arrival.
     Arrival(VecDeque<u32>),
-    /// By address: (first byte, number of arrival) to name.
+    /// By address: (first byte, arrival number) to id.
     Address { by_place: BTreeMap<(u64, u64), u32>, policy: Policy, upwards: bool },
 }
 
-/// Tag limit and elevator. The host knows addresses, not rotation: SPTF at the host is its SSTF.
+/// Tag limit and elevator. The host knows addresses, not rotation: SPTF at the host is SSTF.
 #[derive(Clone, Debug)]
 pub struct Host {
     waiting: Waiting,
@@ -24,7 +24,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// A host that keeps at most `tags` commands in the drive.
+    /// Creates a host that keeps at most `tags` commands in the drive.
     pub fn new(tags: u32, elevator: Policy) -> Self {
         let waiting = match elevator {
             Policy::Fcfs => Waiting::Arrival(VecDeque::new()),
@@ -35,7 +35,7 @@ impl Host {
         Host { waiting, tags, in_drive: 0, arrivals: 0, last_bytes: 0 }
     }
 
-    /// Whoever asked has given up.
+    /// Drops all requests, because the application gave up.
     pub fn reset(&mut self) {
         match &mut self.waiting {
             Waiting::Arrival(queue) => queue.clear(),
@@ -44,12 +44,12 @@ impl Host {
         self.in_drive = 0;
     }
 
-    /// Requests in the drive and before it.
+    /// Returns the number of requests in the drive and waiting for it.
     pub fn outstanding(&self) -> u32 {
         self.in_drive + self.waits()
     }
 
-    /// Requests before the drive.
+    /// Returns the number of requests waiting for the drive.
     fn waits(&self) -> u32 {
         let waiting = match &self.waiting {
             Waiting::Arrival(queue) => queue.len(),
@@ -58,7 +58,7 @@ impl Host {
         waiting as u32
     }
 
-    /// A request at `offset_bytes` wants to go to the drive: true if it may go now, else it waits.
+    /// Admits a request at `offset_bytes`: returns true if it may go to the drive now; otherwise it waits.
     #[inline]
     pub fn admit(&mut self, id: u32, offset_bytes: u64) -> bool {
         if self.in_drive < self.tags {
@@ -76,7 +76,7 @@ impl Host {
         false
     }
 
-    /// A command left the drive: the request that takes its tag, if one waits.
+    /// Releases the tag of a command that left the drive; returns the request that takes it, if one waits.
     #[inline]
     pub fn release(&mut self) -> Option<u32> {
         let next = match &mut self.waiting {
@@ -125,7 +125,7 @@ fn choose(
 mod tests {
     use super::*;
 
-    /// Order in which waiting requests are handed over, one tag, starting from a request at 50.
+    /// Returns the order in which waiting requests are submitted, with one tag, starting from a request at 50.
     fn handed_over(elevator: Policy) -> Vec<u64> {
         let waiting = [10u64, 60, 40, 90, 55, 20];
         let mut host = Host::new(1, elevator);

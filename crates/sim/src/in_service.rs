@@ -1,33 +1,33 @@
-//! A system as it is in service: what requests of the past have left in its caches.
+//! Warms the caches of a system as past requests would have left them.
 //!
-//! What is clean follows from the requests alone. How much of a write-back cache is dirty is a balance: the more is dirty,
-//! the more is destaged at once, until as much leaves as comes. To get there takes a cache of gigabytes hundreds of
-//! thousands of requests, and what runs before that are answered faster than they ever will be again. So the balance is
-//! looked for: short runs from one share of dirty pages or another tell whether it grows or shrinks from there, and
-//! halves are left out until the share is known (after Gear and Kevrekidis, *SIAM Journal on Scientific Computing* 24,
-//! 2003, who take the drift of a slow variable from short runs of the whole).
+//! The clean contents depend only on the requests. How much of a write-back cache is dirty is an equilibrium: the more
+//! is dirty, the more is destaged at once, until as much leaves as arrives. A cache of gigabytes takes hundreds of
+//! thousands of requests to get there, and requests before that are faster than they ever will be again. The
+//! equilibrium is therefore found by bisection: short runs from different shares of dirty pages show whether the share
+//! grows or shrinks from there (after Gear and Kevrekidis, *SIAM Journal on Scientific Computing* 24, 2003, who take
+//! the drift of a slow variable from short runs of the whole).
 
 use headstack_workload::{Kind, Request};
 
 use crate::error::SimError;
 use crate::system::System;
 
-/// Requests of each short run, of which a fourth more comes first. The drift of a few percent that is looked for in the end
-/// needs more of them than its sign far from the balance.
+/// Requests of each short run, preceded by 1/4 as many. The drift of a few percent near the equilibrium takes more of
+/// them than its sign far from it.
 const PILOTS: [u64; 7] = [1_000, 1_000, 2_000, 2_000, 4_000, 4_000, 8_000];
 
 /// A share of dirty pages that leaves room for the writes of a short run.
 const NEARLY_FULL: f64 = 0.99;
 
-/// What of a short run comes first, until queues are as the share of dirty pages makes them.
-pub const FIRST: u64 = 4;
+/// A short run is preceded by its number of requests divided by this, until queues match the share of dirty pages.
+pub const WARM_UP_DIVISOR: u64 = 4;
 
-/// A short run from a system's state on: so many requests after the first, with a number that tells it from others. By
-/// how many pages more the cache was dirty at its end.
+/// A short run from a system's state: its number of requests after the first ones, and a number that distinguishes it
+/// from others. Returns by how many pages more the cache is dirty at its end.
 pub type Pilot<'p> = dyn FnMut(System, u64, u64) -> Result<i64, SimError> + 'p;
 
-/// Shows `system` so many requests of `past`, and lets its write-back cache be as dirty as it stays under `pilot`'s load.
-/// Without such a cache, and where nothing was written, it is as the requests left it.
+/// Warms `system` with `count` requests of `past`, and makes its write-back cache as dirty as it stays under `pilot`'s
+/// load. Without such a cache, and where nothing was written, it is as the requests left it.
 ///
 /// # Errors
 /// Those of a pilot.
@@ -50,7 +50,7 @@ pub fn bring(
         leave_dirty(&mut tried, share, &mut writes);
         pilot(tried, requests, number)
     };
-    // What even a nearly full cache does not destage as fast as it comes stays full: most of what is too slow ends here.
+    // A cache that grows dirtier even when nearly full stays full: this is where most overloaded caches end.
     let stays_full = drift(NEARLY_FULL, PILOTS[0], PILOTS.len() as u64)? > 0;
     share = if stays_full { 1.0 } else { share.min(NEARLY_FULL) };
     let pilots = if stays_full { &PILOTS[..0] } else { &PILOTS };
@@ -67,11 +67,11 @@ pub fn bring(
     Ok(())
 }
 
-/// Writes of the past, the same from the first on for each share that is tried: each begins with the same cache, to which
-/// they are new, and to draw them takes longer than to show them.
+/// Past writes, the same from the first one on for each share that is tried: each begins with the same cache, to which
+/// they are new, and drawing them takes longer than applying them.
 struct Writes<'p> {
     past: &'p mut dyn FnMut() -> Option<Request>,
-    /// Requests that may yet be drawn.
+    /// Requests that may still be drawn.
     left: u64,
     seen: Vec<Request>,
 }
@@ -90,9 +90,9 @@ impl Writes<'_> {
     }
 }
 
-/// Lets a share of the pages that may be dirty be so, by writes of the past. They go on until all that is dirty has been
-/// written since: what leaves in the order of its places leaves few behind where it has just been, and many where it is to
-/// come, and takes less time over them than over any.
+/// Makes `share` of the pages that may be dirty dirty, by past writes. They continue until all dirty pages have been
+/// written since: destaging in the order of addresses leaves few dirty pages where it has just been and many where it
+/// comes next, and takes less time over those than over any.
 fn leave_dirty(system: &mut System, share: f64, writes: &mut Writes) {
     system.leave_dirty(share);
     let mut turned_over = 0;

@@ -1,22 +1,22 @@
-//! Links that several devices share: buses, loops, expanders, networks.
+//! [`Link`]s that several devices share: buses, loops, expanders, networks.
 //!
-//! A transfer is booked when it becomes known, which for a drive is when its arm takes the command, up to a few turns
-//! ahead. A link therefore keeps a calendar of what it has promised, and a transfer takes whatever time is left from the
-//! moment it is ready, in pieces where it must: devices that share a link disconnect and reconnect, so no time that
-//! somebody could use is lost. The calendar is short, since what lies in the past is forgotten.
+//! A transfer is reserved when it becomes known, which for a drive is when its arm takes the command, up to a few turns
+//! ahead. A link therefore keeps a calendar of its reservations, and a transfer takes the free time from the moment it
+//! is ready, in pieces if necessary: devices that share a link disconnect and reconnect, so that no usable time is
+//! lost. The calendar is short, since the past is forgotten.
 
 pub use crate::description::link::{LinkDescription, LinkKind};
 
-/// Which way data go.
+/// Direction of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// Towards the host.
     Read,
-    /// Away from it.
+    /// Away from the host.
     Write,
 }
 
-/// Pieces shorter than this are not worth taking the link for (about one burst of 1998).
+/// Shorter pieces are not worth acquiring the link for (about one burst of 1998).
 const PIECE_MIN_NS: u64 = 5_000;
 
 /// A link in virtual time.
@@ -24,27 +24,27 @@ const PIECE_MIN_NS: u64 = 5_000;
 pub struct Link {
     description: LinkDescription,
     lanes: [Calendar; 2],
-    /// Time that it was taken, lanes together.
+    /// Time that it was occupied, summed over its lanes.
     pub busy_ns: u64,
     /// Time that transfers and commands waited for it.
     pub waited_ns: u64,
-    /// Data transfers.
+    /// Number of data transfers.
     pub transfers: u64,
 }
 
 impl Link {
-    /// An idle link.
+    /// Creates an idle link.
     pub fn new(description: &LinkDescription) -> Self {
         let lanes = [Calendar::default(), Calendar::default()];
         Link { description: description.clone(), lanes, busy_ns: 0, waited_ns: 0, transfers: 0 }
     }
 
-    /// What it is.
+    /// Returns its description.
     pub fn description(&self) -> &LinkDescription {
         &self.description
     }
 
-    /// Everything that was promised is off.
+    /// Cancels every reservation.
     pub(crate) fn reset(&mut self) {
         self.lanes = [Calendar::default(), Calendar::default()];
     }
@@ -53,11 +53,11 @@ impl Link {
         &mut self.lanes[usize::from(self.description.full_duplex && direction == Direction::Write)]
     }
 
-    /// Carries `bytes` that are ready at `ready_ns`; returns when the last of them is there. `ns_per_byte` is the pace of
-    /// whoever sends or takes them, where that is slower and holds the link meanwhile (0 where it does not).
+    /// Transfers `bytes` that are ready at `ready_ns`; returns when the last of them has arrived. `ns_per_byte` is the
+    /// pace of the sender or receiver, if it is slower and holds the link meanwhile (0 if it does not).
     ///
-    /// The overhead of a transfer lies before it: an idle link has done it by `ready_ns`, since what devices are known to
-    /// need for a command, measured alone on their link, contains it. What a link adds is the wait for it.
+    /// The overhead of a transfer precedes it: an idle link has done it by `ready_ns`, since the times of devices,
+    /// measured without other traffic on their link, include it. A shared link adds only the wait for it.
     pub fn carry(&mut self, now_ns: u64, ready_ns: u64, bytes: u64, ns_per_byte: f64, direction: Direction) -> u64 {
         let overhead_ns = match direction {
             Direction::Read => self.description.read_ns,
@@ -86,15 +86,15 @@ impl Link {
     }
 }
 
-/// Disjoint intervals that are taken, ascending.
+/// Disjoint reserved intervals, ascending.
 #[derive(Clone, Debug, Default)]
 struct Calendar {
     taken: Vec<(u64, u64)>,
 }
 
 impl Calendar {
-    /// Takes `length_ns` of the free time from `from_ns` on; returns when the last of it is over. Nothing will ever be
-    /// asked for that lies more than [`KEPT_NS`] before `now_ns`.
+    /// Reserves `length_ns` of the free time from `from_ns` on; returns the end of the last piece. No later reservation
+    /// begins more than [`KEPT_NS`] before `now_ns`.
     fn take(&mut self, now_ns: u64, from_ns: u64, length_ns: u64) -> u64 {
         let horizon_ns = now_ns.min(from_ns).saturating_sub(KEPT_NS);
         let past = self.taken.partition_point(|&(_, end)| end < horizon_ns);
@@ -114,7 +114,7 @@ impl Calendar {
                 return begin + left;
             }
             if gap >= PIECE_MIN_NS {
-                // Joined to what follows: `at` is that interval still, or its union with the one before.
+                // Merged with what follows: `at` is still that interval, or its union with the previous one.
                 left -= gap;
                 at = self.insert(at, begin, taken_from);
             }
@@ -123,7 +123,7 @@ impl Calendar {
         }
     }
 
-    /// Adds an interval before place `at` and joins it to its neighbours; returns the place of the union.
+    /// Inserts an interval before index `at` and merges it with its neighbours; returns the index of the union.
     fn insert(&mut self, at: usize, from: u64, to: u64) -> usize {
         if from == to {
             return at;
@@ -155,12 +155,12 @@ impl Calendar {
     }
 }
 
-/// Transfers begin at most this long before they are booked (their overhead lies before them).
+/// Transfers begin at most this long before they are reserved (their overhead precedes them).
 const KEPT_NS: u64 = 10_000_000;
 /// Past intervals are forgotten in batches.
 const FORGET_AT: usize = 32;
 
-/// The shared links between one device and whoever sends it commands; none for a device that stands alone.
+/// The shared links between a device and the sender of its commands; none for a device that is a system of its own.
 #[derive(Debug)]
 pub struct Upstream<'a> {
     now_ns: u64,
@@ -171,25 +171,25 @@ pub struct Upstream<'a> {
 }
 
 impl Upstream<'_> {
-    /// No shared links.
+    /// Returns an upstream without shared links.
     #[inline]
     pub fn none() -> Upstream<'static> {
         Upstream { now_ns: 0, links: &mut [], hops: &[], port: None }
     }
 
-    /// The links `hops` of `links`; `now_ns` is the present.
+    /// Returns the links `hops` of `links`; `now_ns` is the present.
     #[inline]
     pub fn new<'a>(now_ns: u64, links: &'a mut [Link], hops: &'a [u32]) -> Upstream<'a> {
         Upstream { now_ns, links, hops, port: None }
     }
 
-    /// The same links for a part of the device, which reaches them through `port`.
+    /// Returns the same links for a part of the device, which reaches them through `port`.
     pub fn through<'b>(&'b mut self, now_ns: u64, port: &'b mut Link) -> Upstream<'b> {
         Upstream { now_ns, links: &mut *self.links, hops: self.hops, port: Some(port) }
     }
 
-    /// Carries `bytes`, ready at `ready_ns`, which the device's own port has carried at `port_end_ns`, at
-    /// `port_ns_per_byte`; returns when they have passed everything. Links forward while they receive.
+    /// Transfers `bytes`, ready at `ready_ns`, which the device's own port finishes at `port_end_ns`, at
+    /// `port_ns_per_byte`; returns when they have passed every link. Links forward while they receive.
     #[inline]
     pub fn carry(
         &mut self,
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_bus_adds_its_bytes_alone() {
+    fn an_idle_bus_adds_only_its_bytes() {
         let mut link = bus();
         assert_eq!(link.carry(0, 1_000_000, 4096, 0.0, Direction::Read), 1_102_400);
         assert_eq!((link.busy_ns, link.waited_ns), (152_400, 0));
@@ -258,14 +258,14 @@ mod tests {
     fn a_taken_bus_is_waited_for_and_a_gap_is_used() {
         let mut link = bus();
         link.carry(0, 1_000_000, 4096, 0.0, Direction::Read);
-        // Booked later, ready before: 850 of 152 us fit before the first one (from 950 us), the rest comes after it.
+        // Reserved later, ready earlier: 850 of 152 us fit before the first one (from 950 us), the rest follows it.
         assert_eq!(link.carry(0, 900_000, 4096, 0.0, Direction::Read), 1_102_400 + 152_400 - 100_000);
         assert_eq!(link.waited_ns, 1_154_800 - 1_002_400);
         assert_eq!(link.lanes[0].taken, vec![(850_000, 1_154_800)], "one interval is left");
     }
 
     #[test]
-    fn directions_share_a_half_duplex_link_alone() {
+    fn directions_share_only_a_half_duplex_link() {
         let mut half = bus();
         let mut full = Link::new(&LinkDescription { full_duplex: true, ..bus().description });
         for (link, end) in [(&mut half, 100_000 + 2 * 102_400 + 50_000), (&mut full, 202_400)] {
@@ -282,7 +282,8 @@ mod tests {
         assert_eq!(link.deliver_command(20_000), 100_000);
     }
 
-    /// A bus, a cable or a loop is held at the pace of the slower end; what forwards frames is held for its own time alone.
+    /// A bus, a cable or a loop is held at the pace of the slower end; a link that forwards frames is held only for its
+    /// own time.
     #[test]
     fn wires_that_devices_share_are_held_at_their_pace() {
         for kind in LinkKind::ALL {
@@ -292,7 +293,7 @@ mod tests {
             };
             let mut links = [Link::new(&LinkDescription { kind, read_ns: 0, ..bus().description })];
             let mut way = Upstream::new(0, &mut links, &[0]);
-            // Both are ready at once: the second waits for as long as the first holds the wire.
+            // Both are ready at once: the second waits while the first holds the wire.
             let ends = [0; 2].map(|ready_ns| way.carry(ready_ns, 4096, 40.0, ready_ns + 4096 * 40, Direction::Read));
             assert_eq!(links[0].busy_ns, 2 * 4096 * held_ns_per_byte, "{kind:?}");
             assert_eq!(ends, [4096 * 40, (2 * 4096 * held_ns_per_byte).max(4096 * 40)], "{kind:?}");
@@ -300,7 +301,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is asked for: intervals stay disjoint, ascending and apart, and hold exactly what was taken.
+        /// For any reservations, intervals stay disjoint, ascending and apart, and hold exactly the reserved time.
         #[test]
         fn calendars_conserve_time(asked in prop::collection::vec((0u64..2_000_000, 1u64..200_000), 1..60)) {
             let mut calendar = Calendar::default();

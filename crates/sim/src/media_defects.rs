@@ -1,36 +1,36 @@
-//! Media defects as they are asked for, and their state on one mechanism's media, counted in sectors of it: what an access
-//! meets, what went to spares, and what failed. Only media passes meet them: what a cache answers does not.
+//! [`MediaDefects`]: requested media defects and their state on one mechanism's media, in its sectors: which accesses
+//! meet them, which sectors were remapped to spares, and what failed. Only media passes meet them, cache hits do not.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use headstack_workload::{Purpose, Random, Span};
 
-/// Something wrong with a stretch of a device's media.
+/// A defect of a range of a device's media.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MediaDefect {
-    /// Bytes of the device (of the member, in an array); sectors that it touches in part belong to it.
+    /// Bytes of the device (of the member, in an array); partially covered sectors belong to it.
     pub span: Span,
-    /// Reads meet it.
+    /// Whether reads meet it.
     pub reads: bool,
-    /// Writes meet it.
+    /// Whether writes meet it.
     pub writes: bool,
     /// Share of the accesses that meet it, 0 to 1.
     pub share: f64,
-    /// How much longer the mechanism is held by an access that meets it.
+    /// Additional time of an access that meets it.
     pub delay: Delay,
-    /// The access fails after that: an unrecoverable read error, or a write fault.
+    /// Whether the access fails after that: an unrecoverable read error, or a write fault.
     pub fails: bool,
-    /// A write moves the sectors that it touches to spares, whether it meets the media defect or not: they are well from then
-    /// on, but every later access pays the way to the spares and back. Flash has no such way.
+    /// Whether a write remaps the sectors that it touches to spares, whether it meets the defect or not: they are good
+    /// from then on, but every later access pays for the way to the spares and back. In flash there is no such way.
     pub healed_by_write: bool,
 }
 
-/// How long a mechanism is held.
+/// Additional time of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delay {
-    /// So many turns of the spindle: retries. In a solid-state drive as many reads of the cell, or programs for a write.
+    /// A number of turns of the spindle: retries. In an SSD as many reads of the cell, or programs for a write.
     Turns(u32),
-    /// So many nanoseconds: the limit of error recovery, or a drive that fails slowly.
+    /// A number of nanoseconds: the limit of error recovery, or a drive that fails slowly.
     Ns(u64),
 }
 
@@ -39,35 +39,35 @@ pub enum Delay {
 pub(crate) struct Stretch {
     /// First sector.
     pub from: u64,
-    /// One past the last.
+    /// The sector after the last.
     pub to: u64,
 }
 
 /// A command that ends, or has ended, in error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
-    /// Its name.
+    /// Id of the command.
     pub id: u32,
-    /// First byte of the device that could not be had.
+    /// First byte of the device that could not be read or written.
     pub from_bytes: u64,
-    /// One past the last byte that is as bad.
+    /// The byte after the last bad one.
     pub to_bytes: u64,
-    /// It could not be written.
+    /// Whether it could not be written.
     pub write: bool,
 }
 
-/// Failures that the next layer has not asked for: few at any time.
+/// Failures that the next layer has not collected: few at any time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Failures(Vec<Failure>);
 
 impl Failures {
-    /// Usually so.
+    /// Whether there are none, which is usual.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// A command fails; of several places in it the first counts.
+    /// Records the failure of a command; of several places the first counts.
     pub fn note(&mut self, failure: Failure) {
         match self.0.iter_mut().find(|known| known.id == failure.id) {
             Some(known) if known.from_bytes <= failure.from_bytes => {}
@@ -76,37 +76,37 @@ impl Failures {
         }
     }
 
-    /// The failure of a completed command, once.
+    /// Returns the failure of a completed command, once.
     pub fn take(&mut self, id: u32) -> Option<Failure> {
         let at = self.0.iter().position(|failure| failure.id == id)?;
         Some(self.0.remove(at))
     }
 
-    /// Nobody waits for them any more.
+    /// Drops all failures.
     pub fn clear(&mut self) {
         self.0.clear();
     }
 }
 
-/// What an access meets.
+/// Effect of the defects on an access.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Meeting {
-    /// The mechanism is held so much longer.
+    /// Additional time.
     pub delay_ns: u64,
-    /// Passes that are repeated in that time.
+    /// Passes repeated in that time.
     pub repeats: u32,
-    /// Where it fails.
+    /// Sectors at which it fails, if it does.
     pub fails: Option<Stretch>,
 }
 
-/// The way of an access to its data.
+/// Part of the path of an access to its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Leg {
-    /// First sector, where it lies by its number, or how many sectors of spares before the last.
+    /// First sector; for spares, their distance from the end of the media, in sectors.
     pub at: u64,
-    /// Sectors.
+    /// Number of sectors.
     pub sectors: u64,
-    /// They are spares.
+    /// Whether they are spares.
     pub spare: bool,
 }
 
@@ -117,28 +117,28 @@ struct Mark {
     media_defect: MediaDefect,
 }
 
-/// What is wrong with the media of one mechanism.
+/// Media defects of one mechanism.
 #[derive(Clone, Debug)]
 pub(crate) struct MediaDefects {
-    /// Ascending.
+    /// The defects, ascending.
     marks: Vec<Mark>,
     random: Random,
-    /// First sector to (one past the last, number of the last spare): what is on spares, disjoint.
+    /// Remapped sectors as disjoint runs: first sector to (sector after the last, number of the last spare).
     spared: BTreeMap<u64, (u64, u64)>,
-    /// Spares in use.
+    /// Number of spares in use.
     pub spares: u64,
     /// Sectors found unreadable.
     pending: BTreeSet<u64>,
-    /// Data of the write cache that could not be written: the next flush tells.
+    /// Data of the write cache that could not be written: the next flush reports them.
     deferred: Option<Stretch>,
-    /// Accesses that failed.
+    /// Failed accesses.
     pub errors: u64,
-    /// Passes repeated.
+    /// Repeated passes.
     pub retried: u64,
 }
 
 impl MediaDefects {
-    /// Nothing is wrong.
+    /// Returns media without defects.
     pub fn none() -> Self {
         MediaDefects {
             marks: Vec::new(),
@@ -152,13 +152,13 @@ impl MediaDefects {
         }
     }
 
-    /// Nothing is wrong, and nothing lies elsewhere: the usual case costs one test.
+    /// Whether there are no defects and no remapped sectors: the usual case costs one test.
     #[inline]
     pub fn is_clean(&self) -> bool {
         self.marks.is_empty() && self.spared.is_empty()
     }
 
-    /// Replaces the media defects by others, whose spans are of `sector_bytes` each; what is on spares stays there.
+    /// Replaces the media defects, whose spans are in sectors of `sector_bytes`; remapped sectors stay.
     pub fn replace(&mut self, media_defects: &[MediaDefect], sector_bytes: u64, seed: u64) {
         let mark = |media_defect: &MediaDefect| Mark {
             from: media_defect.span.start_bytes / sector_bytes,
@@ -172,8 +172,8 @@ impl MediaDefects {
         self.pending.retain(|sector| marks.iter().any(|mark| (mark.from..mark.to).contains(sector)));
     }
 
-    /// What an access to the sectors `[from, to)` meets. A read does not need what is in `elsewhere`; `renews` says that
-    /// a write brings new data of the host's, and `turn_ns` how long one pass more takes.
+    /// Returns the effect on an access to the sectors `[from, to)`. A read does not need the sectors in `elsewhere`;
+    /// `renews` marks a write of new data of the host, and `turn_ns` is the time of a repeated pass.
     pub fn meet(
         &mut self,
         (from, to): (u64, u64),
@@ -214,7 +214,7 @@ impl MediaDefects {
         meeting
     }
 
-    /// New data for `[from, to)` are on other media and will come home to spares.
+    /// Marks `[from, to)` as stored elsewhere; new data will be written home to spares.
     pub fn renew(&mut self, from: u64, to: u64) {
         for at in 0..self.marks.len() {
             let Mark { from: first, to: end, media_defect } = self.marks[at];
@@ -228,7 +228,7 @@ impl MediaDefects {
         (self.random.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// The first run of `[from, to)` that is neither on spares nor elsewhere.
+    /// Returns the first run of `[from, to)` that is neither on spares nor elsewhere.
     fn first_bad(&self, from: u64, to: u64, elsewhere: &[(u64, u64)]) -> Option<Stretch> {
         let covers = |at: u64| {
             let spared = self.spared_at(at).map(|(_, end, _)| end);
@@ -246,7 +246,7 @@ impl MediaDefects {
         None
     }
 
-    /// The run of spared sectors that holds `at`: first, end, number of the last spare.
+    /// Returns the run of remapped sectors that holds `at`: first, end, number of the last spare.
     fn spared_at(&self, at: u64) -> Option<(u64, u64, u64)> {
         let (&begin, &(end, last)) = self.spared.range(..=at).next_back()?;
         (at < end).then_some((begin, end, last))
@@ -262,7 +262,7 @@ impl MediaDefects {
         }
     }
 
-    /// The legs of an access to `[from, to)`. Spares are counted from the end of the media.
+    /// Calls `each` with the legs of an access to `[from, to)`. Spares are counted from the end of the media.
     pub fn legs(&self, from: u64, to: u64, mut each: impl FnMut(Leg)) {
         let mut at = from;
         while at < to {
@@ -278,7 +278,7 @@ impl MediaDefects {
         }
     }
 
-    /// Reading on behind `from` ends here: at the next sector that is bad or elsewhere.
+    /// Returns where read-ahead from `from` ends: at the next sector that is bad or remapped.
     pub fn next_from(&self, from: u64) -> u64 {
         let marks = self.marks.iter().filter(|mark| mark.to > from).map(|mark| mark.from.max(from));
         let spared = self.spared_at(from).map(|_| from);
@@ -286,24 +286,24 @@ impl MediaDefects {
         marks.chain(spared).min().unwrap_or(u64::MAX)
     }
 
-    /// From here on to `to` everything that the heads passed is good, beginning with `from` at the earliest.
+    /// Returns the sector, not before `from`, from which on everything up to `to` is good.
     pub fn clear_since(&self, from: u64, to: u64) -> u64 {
         let marks = self.marks.iter().filter(|mark| mark.from < to).map(|mark| mark.to.min(to));
         let spared = self.spared.range(..to).next_back().map(|(_, &(end, _))| end.min(to));
         marks.chain(spared).chain([from]).max().unwrap_or(from)
     }
 
-    /// What the write cache gave out could not be written.
+    /// Records data of the write cache that could not be written.
     pub fn defer(&mut self, stretch: Stretch) {
         self.deferred.get_or_insert(stretch);
     }
 
-    /// What a flush has to tell.
+    /// Returns the failure that a flush has to report.
     pub fn take_deferred(&mut self) -> Option<Stretch> {
         self.deferred.take()
     }
 
-    /// Sectors found unreadable and not written since.
+    /// Returns the number of sectors found unreadable and not written since.
     pub fn pending(&self) -> u64 {
         self.pending.len() as u64
     }
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_on_spares_and_well() {
+    fn written_bad_sectors_are_remapped_and_good() {
         let mut media = MediaDefects::none();
         assert!(media.is_clean());
         media.replace(&[bad(10, 20)], 512, 1);

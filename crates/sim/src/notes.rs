@@ -1,4 +1,4 @@
-//! Notes on what a simulated system does not show, for people.
+//! Notes for users on effects that a simulated system does not include.
 
 use headstack_result::RunResult;
 use headstack_workload::Workload;
@@ -8,14 +8,14 @@ use crate::description::device::DeviceDescription;
 use crate::description::drive::{SlowProcesses, WriteCache};
 use crate::description::system::SystemDescription;
 
-/// A note on a workload's requests on a drive whose sectors are larger than its blocks (512e).
+/// Returns a note on misaligned requests of a workload, for a drive whose sectors are larger than its blocks (512e).
 pub fn note_of_alignment(system: &SystemDescription, workload: &Workload) -> Option<String> {
     match system {
         SystemDescription::Drive(DeviceDescription::Disk(drive)) => {
             let geometry = &drive.geometry;
             workload.note_of_alignment(geometry.logical_block_bytes, geometry.physical_sector_bytes)
         }
-        // Solid-state drives and volumes have no sectors of a medium, and arrays no one size of theirs.
+        // SSDs and volumes have no physical sectors, and arrays no single size of them.
         SystemDescription::Drive(DeviceDescription::Ssd(_) | DeviceDescription::Volume(_))
         | SystemDescription::Array(_) => None,
     }
@@ -28,7 +28,7 @@ pub const NOTES_OF_TAIL: [&str; 2] = [
     "beyond p99 the tail is geometry and queueing only: retries, recalibration and scans are off",
 ];
 
-/// A note on the tail of a system that has no slow processes.
+/// Returns a note on latencies of a system that has no tail of its own.
 pub fn note_of_tail(system: &SystemDescription) -> Option<String> {
     let quiet = |device: &DeviceDescription| match device {
         DeviceDescription::Disk(drive) => drive.slow == SlowProcesses::default(),
@@ -45,15 +45,15 @@ pub fn note_of_tail(system: &SystemDescription) -> Option<String> {
 pub const NOTE_OF_OPENZFS: &str = "only the layout of RAIDZ and dRAID is modelled, not ARC, transaction groups, ZIL or \
                                    compression: a real pool serves cached reads and asynchronous writes many times faster";
 
-/// A note on what OpenZFS does and its levels here do not.
+/// Returns a note on behaviour of OpenZFS that its levels here do not model.
 pub fn note_of_openzfs(system: &SystemDescription) -> Option<String> {
     let SystemDescription::Array(array) = system else { return None };
     let has_records = array.groups.iter().any(|group| group.level.rules().has_records);
     has_records.then(|| NOTE_OF_OPENZFS.to_owned())
 }
 
-/// A note on the cost of flushes and forced writes, where the model assumes it: what measured devices of the class do with
-/// one writer is in docs/accuracy.md.
+/// Returns a note on the cost of flushes and forced writes where the model assumes it; docs/accuracy.md has the
+/// measured cost of devices of the class with one writer.
 pub fn note_of_flushes(system: &SystemDescription) -> Option<String> {
     let devices = match system {
         SystemDescription::Drive(device) => std::slice::from_ref(device),
@@ -75,7 +75,7 @@ pub fn note_of_flushes(system: &SystemDescription) -> Option<String> {
     Some(format!("the cost of a flush is not known for this drive: {assumed}"))
 }
 
-/// Whether a controller's cache answers writes and flushes for the members.
+/// Whether a controller's cache acknowledges writes and flushes for the members.
 fn acknowledges_writes(array: &ArrayDescription) -> bool {
     let is_back = |writes: CacheWrites| match writes {
         CacheWrites::Back => true,
@@ -84,8 +84,8 @@ fn acknowledges_writes(array: &ArrayDescription) -> bool {
     array.controller.cache.as_ref().is_some_and(|cache| is_back(cache.writes))
 }
 
-/// Warning about a rebuild onto drive-managed shingled (SMR) drives. Rebuilds write the spare in ascending order, which such a
-/// drive takes at its full rate; resilvers of file systems do not, and take many times as long.
+/// Warns about a rebuild onto drive-managed shingled (SMR) drives. Rebuilds write the spare in ascending order, which
+/// such a drive accepts at its full rate; resilvers of file systems do not, and take many times as long.
 pub fn note_of_shingled_rebuild(system: &SystemDescription, result: &RunResult) -> Option<String> {
     let SystemDescription::Array(array) = system else { return None };
     let is_shingled = |&member: &u32| match array.device(member) {

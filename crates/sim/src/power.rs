@@ -1,28 +1,29 @@
-//! Electricity and heat: what a device takes in each of its states, and what a run's counters make of it.
+//! [`Meter`]: power and energy of a device, computed from a run's counters.
 //!
-//! A disk takes its electronics and its spindle all the time it turns, and more while the arm moves or data pass the
-//! heads. Nothing is added up along the way: energy is the time in each state, which the counters hold, times its watts.
+//! A disk consumes the power of its electronics and its spindle while it turns, and more while the arm moves or data
+//! pass the heads. Nothing is summed up during the run: energy is the time in each state, which the counters hold,
+//! times its power.
 
 use headstack_result::Energy;
 
 use crate::description::power::{Power, SsdPower};
 use crate::drive::Counters;
 
-/// How long a device has been in the states that change what it takes, up to a moment.
+/// Time that a device has spent, up to a moment, in each state that affects its power.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Meter {
     power: Power,
     seek_ns: u64,
     transfer_ns: u64,
-    /// From the order to stop to the order to start, both booked with the latter.
+    /// Time from each stop command to the next start, both counted with the latter.
     standby_ns: u64,
     spin_ups: u64,
-    /// When the spindle stops, or has, without having started since.
+    /// When the spindle stops, or stopped if it has not started since.
     stops_ns: u64,
 }
 
 impl Meter {
-    /// A disk drive's, whose spindle stops at `stops_ns` if no command comes before.
+    /// Returns the meter of a disk drive, whose spindle stops at `stops_ns` if no command arrives before.
     pub fn disk(power: &Power, counters: &Counters, stops_ns: u64) -> Meter {
         Meter {
             power: *power,
@@ -34,24 +35,24 @@ impl Meter {
         }
     }
 
-    /// A solid-state drive's, of whose dies each has been busy for `die_busy_ns` on average.
+    /// Returns the meter of an SSD, each of whose dies was busy for `die_busy_ns` on average.
     pub fn ssd(power: &SsdPower, die_busy_ns: u64) -> Meter {
         let power = power.states();
         Meter { power, seek_ns: 0, transfer_ns: die_busy_ns, standby_ns: 0, spin_ups: 0, stops_ns: u64::MAX }
     }
 
-    /// Time at rest and orders to stop up to `now_ns`.
+    /// Returns time at rest and number of stops up to `now_ns`.
     fn rested(&self, now_ns: u64) -> (u64, u64) {
         let rests_ns = now_ns.saturating_sub(self.stops_ns);
         (self.standby_ns + rests_ns, self.spin_ups + u64::from(rests_ns > 0))
     }
 
-    /// What it took from `start_ns`, when it read `before`, to `end_ns`.
+    /// Returns the energy from `start_ns`, when the meter was `before`, to `end_ns`.
     fn energy_since(&self, before: &Meter, start_ns: u64, end_ns: u64) -> Energy {
         let (power, duration_ns) = (&self.power, end_ns - start_ns);
         let joules = |watts: f64, ns: u64| watts * (ns as f64 / 1e9);
         let seek_ns = self.seek_ns - before.seek_ns;
-        // The work of a die is booked when it begins, and taken back when a read interrupts it.
+        // The work of a die is counted when it begins, and subtracted when a read suspends it.
         let transfer_ns = self.transfer_ns.saturating_sub(before.transfer_ns);
         let ((rested_ns, stops), (rested_before_ns, stops_before)) = (self.rested(end_ns), before.rested(start_ns));
         let (standby_ns, stops) = (rested_ns - rested_before_ns, stops - stops_before);
@@ -72,8 +73,8 @@ impl Meter {
     }
 }
 
-/// What all devices took from `start_ns`, when they read `before`, to `end_ns`, when they read `after`; nothing where a device does
-/// not tell, since a sum without it would mislead.
+/// Returns the energy of all devices from `start_ns`, with the meters `before`, to `end_ns`, with the meters `after`;
+/// `None` if it is unknown for any device, since a sum without it would mislead.
 pub(crate) fn energy(before: &[Option<Meter>], after: &[Option<Meter>], start_ns: u64, end_ns: u64) -> Option<Energy> {
     let mut total: Option<Energy> = None;
     for (before, after) in before.iter().zip(after) {

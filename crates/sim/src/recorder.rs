@@ -1,4 +1,4 @@
-//! Recording a run: its requests handed out in the order in which they were issued.
+//! [`Recorder`]: records the requests of a run in the order in which they were issued.
 
 use std::collections::VecDeque;
 
@@ -7,42 +7,42 @@ use headstack_workload::Recorded;
 use crate::drive::Completion;
 use crate::flights::Flight;
 
-/// A request as a recording holds it.
+/// A request as a trace holds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Observed {
-    /// What came when, and when it was complete. A request that the end of the run found under way has no completion.
+    /// Arrival, request and completion. A request that was in flight at the end of the run has no completion.
     pub recorded: Recorded,
-    /// From its arrival to the moment at which the system began to work on it; absent as the completion is.
+    /// Time from its arrival until the system began to work on it; `None` if there is no completion.
     pub wait_ns: Option<u64>,
-    /// Who issued it: the client's number within a scenario, else 0.
+    /// Client that issued it: its number within a scenario, else 0.
     pub client: u32,
-    /// What it belongs to: the stream's number within a scenario, else 0.
+    /// Stream to which it belongs: its number within a scenario, else 0.
     pub stream: u32,
 }
 
-/// Hears of every request of a run, those of the warm-up too, in the order of their issue, which is that of their arrival.
+/// Receives every request of a run, warm-up included, in the order of issue, which is that of arrival.
 pub type Sink<'a> = dyn FnMut(&Observed) + 'a;
 
-/// Holds requests back until all that were issued before them are complete, so that a recording is in order of arrival
-/// with requests of one moment in theirs.
+/// Holds requests back until all that were issued before them are complete, so that a trace is in order of arrival, and
+/// requests of one moment keep their order.
 #[derive(Debug)]
 pub struct Recorder<S> {
     sink: S,
-    /// Requests from the oldest that is under way on, and whether each is complete.
+    /// Requests from the oldest in flight on, and whether each is complete.
     window: VecDeque<(Observed, bool)>,
-    /// Requests handed out.
+    /// Number of requests passed on.
     first: u64,
-    /// The number of the request that has this id.
+    /// Number of the request with each id.
     numbers: Vec<u64>,
 }
 
 impl<S: FnMut(&Observed)> Recorder<S> {
-    /// A recorder that has heard of nothing.
+    /// Creates an empty recorder.
     pub fn new(sink: S) -> Self {
         Recorder { sink, window: VecDeque::new(), first: 0, numbers: Vec::new() }
     }
 
-    /// A request is issued under `id`.
+    /// Records a request that is issued under `id`.
     pub fn issued(&mut self, id: u32, flight: &Flight) {
         let slot = id as usize;
         if self.numbers.len() <= slot {
@@ -55,7 +55,7 @@ impl<S: FnMut(&Observed)> Recorder<S> {
         self.window.push_back((observed, false));
     }
 
-    /// It is complete.
+    /// Records a completion.
     pub fn completed(&mut self, completion: &Completion) {
         let number = self.numbers[completion.id as usize];
         let (observed, complete) = &mut self.window[(number - self.first) as usize];
@@ -66,7 +66,7 @@ impl<S: FnMut(&Observed)> Recorder<S> {
         self.hand_out();
     }
 
-    /// It never will be: it is handed out without a completion.
+    /// Records that a request will never complete: it is passed on without a completion.
     pub fn vanished(&mut self, id: u32) {
         let number = self.numbers[id as usize];
         self.window[(number - self.first) as usize].1 = true;
@@ -81,7 +81,7 @@ impl<S: FnMut(&Observed)> Recorder<S> {
         }
     }
 
-    /// The run is over: what is left is handed out, some of it without completion.
+    /// Ends the recording: the remaining requests are passed on, some without a completion.
     pub fn finish(mut self) {
         for (observed, _) in self.window {
             (self.sink)(&observed);

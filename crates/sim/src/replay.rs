@@ -1,4 +1,5 @@
-//! Replay in virtual time: a system under the requests of a recording, issued to the nanosecond when its player says.
+//! Replay of a trace in virtual time ([`replay`]): requests are issued to a system exactly when the player says. See
+//! docs/design/replay.md.
 
 use headstack_replay::{Due, Player, Replay, ReplayError, ReplayMode, Slot, Source, in_memory};
 use headstack_result::{RunResult, Sampling, TooShort};
@@ -15,29 +16,29 @@ use crate::progress::Progress;
 use crate::recorder::{Observed, Sink};
 use crate::rig::{Machine, Rig, once_prepared, prepared};
 
-/// What is replayed on.
+/// Parameters of a replay.
 #[derive(Clone, Debug)]
 pub struct ReplaySpec {
-    /// The system's name, for people.
+    /// The system's name, for display.
     pub system_name: String,
     /// The system.
     pub system: SystemDescription,
-    /// How.
+    /// The replay mode.
     pub replay: Replay,
     /// Seed of the system's own random processes.
     pub seed: u64,
-    /// Length of the intervals that results are also kept for.
+    /// Length of the intervals for which results are also kept, if any.
     pub interval_ns: Option<u64>,
-    /// What goes wrong, and when: by the clock of the replay, which is that of a recording that began at 0.
+    /// Faults and their times on the clock of the replay, which is that of a trace that began at 0.
     pub faults: Option<Schedule>,
 }
 
-/// Replays a recording and measures from its first request to the completion of its last: there is no warm-up. `sink`
-/// hears of every request as it was replayed.
+/// Replays a trace and measures from its first request to the completion of its last: there is no warm-up. `sink`
+/// receives every request as it was replayed.
 ///
-/// Requests are widened to whole blocks of the system; one of no bytes, unless it is a flush, to its block. Of requests
-/// that come at the moment of completions, one for each is its answer and issued at once, as a closed loop does; others
-/// follow when the system has done what it does at that moment.
+/// Requests are widened to whole blocks of the system; one without bytes, unless it is a flush, to one block. Of
+/// requests that arrive at the moment of completions, one for each responds to it and is issued at once, as in a closed
+/// loop; the others follow when the system has done its work of that moment.
 ///
 /// # Errors
 /// Those of `source`; an impossible system; [`ReplayError`]; [`SimError::Stopped`].
@@ -59,10 +60,10 @@ pub fn replay<'a, E: From<SimError> + From<ReplayError>>(
     Ok(stage.finish(spec))
 }
 
-/// Response times of a recording replayed on a drive by [`ReplayMode::Closed`], in order of issue.
+/// Returns the latencies of a trace that is replayed on a drive by [`ReplayMode::Closed`], in order of issue.
 ///
 /// # Errors
-/// As [`replay`].
+/// As for [`replay`].
 pub fn closed_responses_ns(
     drive: &DriveDescription,
     records: impl IntoIterator<Item = Recorded>,
@@ -84,20 +85,20 @@ pub fn closed_responses_ns(
     Ok(responses_ns)
 }
 
-/// A system and what is played on it.
+/// A system and the player of its trace.
 struct Stage<'r, 't, E> {
     rig: Rig<'r>,
     player: Player<'t, E>,
     is_timed: bool,
-    /// The player's name of what is under way, by id.
+    /// The player's slot of each request in flight, by id.
     under_way: Vec<Slot>,
     late_arrivals: u64,
-    /// Requests had piled up at the last arrival.
+    /// Whether requests had piled up at the last arrival.
     piled_up: bool,
 }
 
 impl<E: From<SimError> + From<ReplayError>> Stage<'_, '_, E> {
-    /// Plays to the completion of the last request.
+    /// Plays the trace to the completion of the last request.
     fn play(&mut self, spec: &ReplaySpec, progress: &Progress) -> Result<(), E> {
         let requests_max = spec.replay.requests_max.unwrap_or(u64::MAX);
         let mut done = Vec::with_capacity(64);
@@ -108,7 +109,7 @@ impl<E: From<SimError> + From<ReplayError>> Stage<'_, '_, E> {
                 Due::AfterCompletion => u64::MAX,
                 Due::Never => break,
             };
-            // The system first: what it finishes at this moment makes room for what is issued at it.
+            // The system is first: its completions of this moment make room for requests that are issued at it.
             if due_ns < event_ns {
                 self.issue(due_ns)?;
             } else if event_ns < u64::MAX {
@@ -117,9 +118,9 @@ impl<E: From<SimError> + From<ReplayError>> Stage<'_, '_, E> {
                 self.rig.never_answers();
                 break;
             }
-            self.rig.tell(progress, |rig| rig.flights.completed as f64 / requests_max as f64)?;
+            self.rig.report_progress(progress, |rig| rig.flights.completed as f64 / requests_max as f64)?;
         }
-        // There may have been none to issue.
+        // The trace may have been empty.
         self.rig.start_measuring();
         self.rig.close();
         Ok(())
@@ -142,7 +143,7 @@ impl<E: From<SimError> + From<ReplayError>> Stage<'_, '_, E> {
         Ok(())
     }
 
-    /// Issues the next request if it is due at `now_ns`; whether it was.
+    /// Issues the next request if it is due at `now_ns`; returns whether it was.
     #[inline]
     fn issue(&mut self, now_ns: u64) -> Result<bool, E> {
         let Some(issue) = self.player.take(now_ns)? else {

@@ -1,5 +1,5 @@
-//! A system under load: requests go in and come out, the clock runs, and what is measured is kept. What puts it under
-//! load — a loop, clients, a recording — says when the next request comes.
+//! [`Rig`]: a system under load: issues and completes requests, advances the clock, and keeps measurements. The load
+//! generator (a loop, clients, a trace) decides when the next request arrives.
 
 use std::cell::RefCell;
 use std::convert::Infallible;
@@ -24,44 +24,44 @@ use crate::snapshot::Snapshot;
 use crate::system::System;
 
 thread_local! {
-    /// Without their names.
+    /// System records without names.
     static RECORDS: RefCell<Kept<SystemDescription, SystemRecord>> = RefCell::default();
 }
 
-/// Share of the progress of a run in which SSDs are brought into their steady state. That takes minutes; a run takes seconds.
+/// Share of the progress of a run for bringing SSDs into their steady state. That takes minutes; a run takes seconds.
 const PREPARING: f64 = 0.9;
 
-/// The system of a run, ready to begin.
+/// Returns the system of a run, ready to begin.
 ///
 /// # Errors
-/// As of [`System::prepared`].
+/// As for [`System::prepared`].
 pub fn prepared(description: &SystemDescription, seed: u64, progress: &Progress) -> Result<System, SimError> {
     System::prepared(description, seed, &|share| progress(PREPARING * share))
 }
 
-/// What is left of the progress of a run once its system is [`prepared`].
+/// Returns the remaining progress of a run once its system is [`prepared`].
 pub fn once_prepared<'p>(description: &SystemDescription, progress: &'p Progress) -> impl Fn(f64) -> bool + Sync + 'p {
     let before = if description.begins_steady() { PREPARING } else { 0.0 };
     move |share| progress(before + (1.0 - before) * share)
 }
 
-/// Completions between two looks at the clock of the outside world.
+/// Completions between two progress reports.
 const PROGRESS_EVERY: u64 = 1 << 13;
 
-/// What a load is put on.
+/// System to which load is applied.
 #[allow(clippy::large_enum_variant)] // One a run.
 pub enum Machine {
-    /// A system as it is.
+    /// A system without faults.
     Sound(System),
-    /// One where things go wrong.
+    /// A system with injected faults.
     Faulted(Box<FaultedSystem>),
 }
 
 impl Machine {
-    /// A system, struck by the faults of a schedule where there is one.
+    /// Creates a system, with the faults of a schedule if there is one.
     ///
     /// # Errors
-    /// A fault that cannot strike it.
+    /// A fault that cannot be injected into it.
     pub fn new(
         system: System,
         description: &SystemDescription,
@@ -74,39 +74,40 @@ impl Machine {
     }
 }
 
-/// A system, the requests under way in it, and what is measured.
+/// A system, its requests in flight, and its measurements.
 pub struct Rig<'a> {
     machine: Machine,
     pub flights: Flights,
-    /// What is kept since the warm-up was over.
+    /// Measurements since the end of the warm-up.
     pub measuring: Option<Measuring>,
-    /// What the system had counted when the warm-up was over.
+    /// The system's counters at the end of the warm-up.
     before: Snapshot,
-    /// Dirty pages then.
+    /// Dirty pages at the end of the warm-up.
     dirty_before: u32,
     pub now_ns: u64,
     interval_ns: u64,
-    /// Requests that the system was shown before.
+    /// Past requests that warmed the system's caches.
     pub preloaded: u64,
     recorder: Option<Recorder<&'a mut Sink<'a>>>,
-    /// Why it is over before its time.
+    /// Reason why the run ended early.
     ended_early: Option<String>,
-    /// Some request asked for data on stable storage: a flush, or a forced write.
+    /// Whether some request required stable storage: a flush, or a forced write.
     asks_durability: bool,
-    /// Whether that is since an open loop can only pile up.
-    pub is_swamped: bool,
+    /// Whether the run ended early because an open loop can only pile up.
+    pub is_overloaded: bool,
     next_progress: u64,
 }
 
-/// Requests of an open loop that wait at most in a run that measures so many: where as many wait as are to be measured, more
-/// pile up until its end, whatever comes. Fewer than the deepest queue there is (NVMe's) end none, and more than a million
-/// take too much memory.
+/// Returns the most requests of an open loop that may wait in a run with this end: once as many wait as are to be
+/// measured, more pile up until its end in any case. Fewer than the deepest queue there is (NVMe's) never end a run,
+/// and more than a million take too much memory.
 pub fn waiting_max(end: &End) -> u64 {
     end.requests.clamp(1 << 16, 1 << 20)
 }
 
 impl<'a> Rig<'a> {
-    /// A system at rest at time 0, whose results are also kept for intervals, whose requests `sink` hears of.
+    /// Creates an idle system at time 0; results are also kept for intervals if a length is given, and `sink` receives
+    /// the requests.
     pub fn new(machine: Machine, interval_ns: Option<u64>, sink: Option<&'a mut Sink<'a>>) -> Self {
         chronicle::begins();
         Rig {
@@ -121,12 +122,12 @@ impl<'a> Rig<'a> {
             recorder: sink.map(Recorder::new),
             ended_early: None,
             asks_durability: false,
-            is_swamped: false,
+            is_overloaded: false,
             next_progress: PROGRESS_EVERY,
         }
     }
 
-    /// The system.
+    /// Returns the system.
     #[inline]
     pub fn system(&self) -> &System {
         match &self.machine {
@@ -135,7 +136,7 @@ impl<'a> Rig<'a> {
         }
     }
 
-    /// When something happens next; `u64::MAX` if nothing will.
+    /// Returns the time of the next event; `u64::MAX` if there is none.
     #[inline]
     pub fn next_event_ns(&self) -> u64 {
         match &self.machine {
@@ -144,7 +145,8 @@ impl<'a> Rig<'a> {
         }
     }
 
-    /// Nothing will ever happen, though requests are outstanding: a fault that never ends has them, and ends the run.
+    /// Ends the run because nothing will ever happen although requests are outstanding: a fault that never ends holds
+    /// them.
     #[cold]
     pub fn never_answers(&mut self) {
         match &self.machine {
@@ -157,20 +159,20 @@ impl<'a> Rig<'a> {
         }
     }
 
-    /// Requests under way.
+    /// Returns the number of requests in flight.
     #[inline]
     pub fn outstanding(&self) -> u64 {
         self.flights.outstanding()
     }
 
-    /// Issues a request at its intended time; returns its id, and whether the system took it rather than let it wait in
-    /// the host.
+    /// Issues a request at its intended time; returns its id, and whether the system accepted it rather than let it
+    /// wait in the host.
     #[inline]
     pub fn issue(&mut self, flight: Flight) -> (u32, bool) {
         self.count_depth(flight.intended_ns);
         self.asks_durability |= flight.request.kind == Kind::Flush || flight.request.force_unit_access;
         let id = self.flights.issue(flight);
-        self.tell_arrival(id, &flight);
+        self.log_arrival(id, &flight);
         if let Some(recorder) = &mut self.recorder {
             recorder.issued(id, &flight);
         }
@@ -181,12 +183,12 @@ impl<'a> Rig<'a> {
         (id, admitted)
     }
 
-    /// Lets the system work up to its next completions, but not beyond `limit_ns`, before which something happens in it;
-    /// what it completed goes into `done`, each to be given to [`complete`](Self::complete), and after all of them
+    /// Advances the system up to its next completions, but not past `limit_ns`, at or before which it has an event;
+    /// completions are appended to `done`, each to be passed to [`complete`](Self::complete), and after all of them
     /// [`settle`](Self::settle) is called.
     ///
-    /// The list is the load's own: taken out of here and put back, its words would be read together right after they were
-    /// written apart, which a processor waits for.
+    /// The list belongs to the load generator: if it were moved out of here and back, its words would be read together
+    /// right after they were written separately, which stalls a processor.
     #[inline]
     pub fn advance(&mut self, limit_ns: u64, done: &mut Vec<Completion>) {
         let at_ns = match &mut self.machine {
@@ -198,7 +200,7 @@ impl<'a> Rig<'a> {
     }
 
     #[inline(always)]
-    fn tell_arrival(&self, id: u32, flight: &Flight) {
+    fn log_arrival(&self, id: u32, flight: &Flight) {
         note(|names| Event::Arrives {
             at_ns: flight.intended_ns,
             request: names.new_request(id),
@@ -210,7 +212,7 @@ impl<'a> Rig<'a> {
     }
 
     #[inline(always)]
-    fn tell_completion(&self, completion: &Completion) {
+    fn log_completion(&self, completion: &Completion) {
         note(|names| Event::Completes {
             at_ns: completion.at_ns,
             request: names.request(completion.id),
@@ -219,7 +221,7 @@ impl<'a> Rig<'a> {
         });
     }
 
-    /// Data that are gone end the run: what was measured until now is the result.
+    /// Ends the run if data are lost: the measurements until now are the result.
     #[inline]
     pub fn settle(&mut self) {
         if self.system().data_loss().is_some() {
@@ -228,12 +230,12 @@ impl<'a> Rig<'a> {
         }
     }
 
-    /// Books a completion: the request that it is of, and what became of that.
+    /// Records a completion; returns its request and the outcome.
     #[inline]
     pub fn complete(&mut self, completion: &Completion) -> (Flight, Outcome) {
         self.count_depth(completion.at_ns);
         let flight = self.flights.complete(completion.id);
-        self.tell_completion(completion);
+        self.log_completion(completion);
         if let Machine::Faulted(faulted) = &mut self.machine {
             let outcome = faulted.take_outcome(completion.id);
             if outcome != Outcome::Done {
@@ -253,7 +255,7 @@ impl<'a> Rig<'a> {
         (flight, Outcome::Done)
     }
 
-    /// Books a request that failed, or that nobody ever answers: an error of its kind, and no latency.
+    /// Records a failed request, or one that will never be answered: an error of its kind, without a latency.
     #[cold]
     fn fail(&mut self, flight: &Flight, completion: &Completion, outcome: Outcome) {
         match (&mut self.recorder, outcome) {
@@ -268,7 +270,7 @@ impl<'a> Rig<'a> {
         }
     }
 
-    /// Books the time since the last change at the depth that held.
+    /// Adds the time since the last change to the present queue depth.
     #[inline]
     fn count_depth(&mut self, at_ns: u64) {
         if let Some(measuring) = &mut self.measuring {
@@ -276,7 +278,7 @@ impl<'a> Rig<'a> {
         }
     }
 
-    /// The warm-up is over, unless it was before.
+    /// Ends the warm-up, unless it is over.
     #[inline]
     pub fn start_measuring(&mut self) {
         if self.measuring.is_none() {
@@ -284,7 +286,7 @@ impl<'a> Rig<'a> {
         }
     }
 
-    // Apart, since loads ask at each completion: its frame holds whole histograms.
+    // A separate function, since load generators call it at each completion: its frame holds whole histograms.
     #[cold]
     fn begin_measuring(&mut self) {
         self.before = self.system().snapshot();
@@ -294,7 +296,7 @@ impl<'a> Rig<'a> {
         self.measuring = Some(measuring);
     }
 
-    /// The run is over, unless it was before.
+    /// Ends the run, unless it is over.
     pub fn close(&mut self) {
         let (now_ns, backlog) = (self.now_ns, self.outstanding());
         if let Some(measuring) = &mut self.measuring
@@ -304,7 +306,7 @@ impl<'a> Rig<'a> {
         }
     }
 
-    /// Ends a run of `limit_ns` after its warm-up if that is over before `next_ns`, when something happens next.
+    /// Ends a run of `limit_ns` after its warm-up if that time is over before `next_ns`, the time of the next event.
     #[inline]
     pub fn time_is_up_before(&mut self, limit_ns: u64, next_ns: u64) -> bool {
         if let Some(measuring) = &self.measuring
@@ -317,36 +319,36 @@ impl<'a> Rig<'a> {
         false
     }
 
-    /// The run is over.
+    /// Whether the run is over.
     #[inline]
     pub fn is_over(&self) -> bool {
         self.measuring.as_ref().is_some_and(|measuring| measuring.end_ns.is_some())
     }
 
-    /// Ends a run where more wait of an open loop than [`waiting_max`].
+    /// Ends a run in which more requests of an open loop wait than [`waiting_max`].
     #[cold]
-    pub fn swamp(&mut self, waiting_max: u64) {
-        let told = format!("more than {waiting_max} requests wait: the system cannot carry what is offered");
-        (self.ended_early, self.is_swamped) = (Some(told), true);
+    pub fn end_overloaded(&mut self, waiting_max: u64) {
+        let reason = format!("more than {waiting_max} requests wait: the system cannot carry what is offered");
+        (self.ended_early, self.is_overloaded) = (Some(reason), true);
         self.close();
     }
 
-    /// By how many pages more its cache is dirty than when the warm-up was over.
+    /// Returns by how many pages more its cache is dirty than at the end of the warm-up.
     pub fn dirtied(&self) -> i64 {
         i64::from(self.system().dirty_pages()) - i64::from(self.dirty_before)
     }
 
-    /// How much of the measured part is done.
+    /// Returns the share of the measured part that is done.
     pub fn share_done(&self, end: &End) -> f64 {
         self.measuring.as_ref().map_or(0.0, |measuring| end.share_done(measuring, self.now_ns))
     }
 
-    /// Tells of progress now and then.
+    /// Reports progress from time to time.
     ///
     /// # Errors
-    /// [`SimError::Stopped`] where the run is not to go on.
+    /// [`SimError::Stopped`] if the run shall not continue.
     #[inline]
-    pub fn tell(&mut self, progress: &Progress, share_done: impl Fn(&Self) -> f64) -> Result<(), SimError> {
+    pub fn report_progress(&mut self, progress: &Progress, share_done: impl Fn(&Self) -> f64) -> Result<(), SimError> {
         if self.flights.completed >= self.next_progress {
             self.next_progress = self.flights.completed + PROGRESS_EVERY;
             if !progress(share_done(self).min(1.0)) {
@@ -356,7 +358,7 @@ impl<'a> Rig<'a> {
         Ok(())
     }
 
-    /// The result of a run that is over: of a system of that name, under `demand`.
+    /// Returns the result of a run that is over, for a system of this name, under `demand`.
     pub fn finish(self, name: &str, description: &SystemDescription, demand: Value, seed: u64) -> RunResult {
         let record = RECORDS.with_borrow_mut(|records| {
             records.of(description, || {
@@ -390,7 +392,7 @@ impl<'a> Rig<'a> {
     }
 }
 
-/// What a completion means for the books.
+/// Returns the record of a completion for the measurements.
 #[inline]
 pub fn finished(flight: &Flight, completion: &Completion) -> Finished {
     Finished {

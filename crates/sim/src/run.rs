@@ -1,4 +1,4 @@
-//! A run: one system under one workload, in a closed or an open loop.
+//! [`run`]: a run of one system under one workload, in a closed or an open loop.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -27,10 +27,10 @@ pub fn run(spec: &RunSpec, progress: &Progress) -> Result<RunResult, SimError> {
     run_with(spec, progress, None)
 }
 
-/// Runs one specification to its end and hands every request to `sink`, those of the warm-up too.
+/// Runs one specification to its end and passes every request to `sink`, warm-up included.
 ///
 /// # Errors
-/// As [`run`].
+/// As for [`run`].
 pub fn record<'a>(spec: &RunSpec, progress: &Progress, sink: &'a mut Sink<'a>) -> Result<RunResult, SimError> {
     run_with(spec, progress, Some(sink))
 }
@@ -45,19 +45,19 @@ fn run_with<'a>(spec: &RunSpec, progress: &Progress, sink: Option<&'a mut Sink<'
     Ok(runner.finish(spec, workload))
 }
 
-/// Runs one specification to its end; a panic of the simulator is this run's error, and nobody else's.
+/// Runs one specification to its end; a panic of the simulator becomes an error of this run only.
 ///
 /// # Errors
-/// As [`run`], and [`SimError::Panicked`].
+/// As for [`run`], and [`SimError::Panicked`].
 pub fn run_contained(spec: &RunSpec, progress: &Progress) -> Result<RunResult, SimError> {
-    // Nothing outlives a run that another could find half-changed.
+    // No state outlives a run that another could find half-changed.
     contained(|| run(spec, progress)).unwrap_or_else(|panic| Err(SimError::Panicked(panic)))
 }
 
-/// What `work` gives. It leaves nothing behind.
+/// Runs `work`, which must leave no state behind, and catches its panics.
 ///
 /// # Errors
-/// The words of its panic.
+/// The message of its panic.
 pub fn contained<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
@@ -65,7 +65,7 @@ pub fn contained<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     })
 }
 
-/// Runs many specifications on all cores; results stand in the order of the specifications, whatever core they ran on.
+/// Runs many specifications on all cores; results are in the order of the specifications.
 pub fn run_all(specs: &[RunSpec], progress: &(dyn Fn(usize, f64) -> bool + Sync)) -> Vec<Result<RunResult, SimError>> {
     specs
         .par_iter()
@@ -131,7 +131,7 @@ impl<'a> Runner<'a> {
         Ok(Runner { rig, requests, warm_up: workload.warm_up, end, waiting_max, late_arrivals: 0 })
     }
 
-    /// By how many pages more a system's cache is dirty after so many requests of the workload.
+    /// Returns by how many pages more a system's cache is dirty after a number of requests of the workload.
     fn pilot(
         spec: &RunSpec,
         workload: &Workload,
@@ -140,7 +140,7 @@ impl<'a> Runner<'a> {
         progress: &Progress,
     ) -> Result<i64, SimError> {
         let short = Workload {
-            warm_up: WarmUp { requests: requests / in_service::FIRST, time_ns: 0 },
+            warm_up: WarmUp { requests: requests / in_service::WARM_UP_DIVISOR, time_ns: 0 },
             run_length: RunLength::Requests(requests),
             ..workload.clone()
         };
@@ -169,7 +169,7 @@ impl<'a> Runner<'a> {
                 let start_ns = self.rig.measuring.as_ref().map(|measuring| measuring.start_ns);
                 limit_ns = limit_ns.min(start_ns.map_or(u64::MAX, |start_ns| start_ns + self.end.time_ns));
             }
-            // The system first: what it finishes at this moment makes room for what is issued at it.
+            // The system is first: its completions of this moment make room for requests that are issued at it.
             if event_ns <= due_ns {
                 if event_ns == u64::MAX {
                     self.rig.never_answers();
@@ -181,7 +181,7 @@ impl<'a> Runner<'a> {
                 self.issue();
             }
             let end = &self.end;
-            self.rig.tell(progress, |rig| rig.share_done(end))?;
+            self.rig.report_progress(progress, |rig| rig.share_done(end))?;
         }
         Ok(())
     }
@@ -213,17 +213,17 @@ impl<'a> Runner<'a> {
             self.rig.issue(flight);
         }
         if self.rig.outstanding() > self.waiting_max / 2 && matches!(self.requests, Loop::Open(_)) {
-            self.pile_up();
+            self.end_if_overloaded();
         }
     }
 
-    /// The warm-up of a system that cannot carry what is offered would never be over; the run is, once as many wait as it may
-    /// let.
+    /// Ends a run whose system cannot sustain the offered load, once too many requests wait: its warm-up would never be
+    /// over.
     #[cold]
-    fn pile_up(&mut self) {
+    fn end_if_overloaded(&mut self) {
         self.rig.start_measuring();
         if self.rig.outstanding() > self.waiting_max {
-            self.rig.swamp(self.waiting_max);
+            self.rig.end_overloaded(self.waiting_max);
         }
     }
 
@@ -259,9 +259,9 @@ impl<'a> Runner<'a> {
     fn finish(self, spec: &RunSpec, workload: &Workload) -> RunResult {
         let record = serde_json::to_value(workload).expect("workloads are plain data");
         let backlog = self.rig.outstanding();
-        let is_swamped = self.rig.is_swamped;
+        let is_overloaded = self.rig.is_overloaded;
         let measuring = self.rig.measuring.as_ref();
-        let piled_up = is_swamped || measuring.is_some_and(|measuring| measuring.has_piled_up(backlog));
+        let piled_up = is_overloaded || measuring.is_some_and(|measuring| measuring.has_piled_up(backlog));
         let mut result = self.rig.finish(&spec.system_name, &spec.system, record, spec.seed);
         result.late_arrivals = self.late_arrivals;
         if let Arrivals::Open { rate_per_s, .. } = workload.arrivals {

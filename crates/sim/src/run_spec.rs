@@ -1,4 +1,4 @@
-//! [`RunSpec`]: what [`run`](crate::run()) runs: a system, the workload or scenario on it, a seed and faults.
+//! [`RunSpec`]: the input of [`run`](crate::run()): a system, the workload or scenario on it, a seed and faults.
 
 use headstack_workload::scenario::Scenario;
 use headstack_workload::{Span, Workload};
@@ -6,35 +6,35 @@ use headstack_workload::{Span, Workload};
 use crate::description::system::SystemDescription;
 use crate::faults::Schedule;
 
-/// One run of a system.
+/// A run of a system.
 #[derive(Clone, Debug)]
 pub struct RunSpec {
-    /// The system's name, for people.
+    /// The system's name, for display.
     pub system_name: String,
     /// The system.
     pub system: SystemDescription,
-    /// What it is put under.
+    /// The load on the system.
     pub demand: Demand,
-    /// The part of the system that the workload touches; the whole where absent.
+    /// The part of the system that the workload touches; `None` for the whole.
     pub span: Option<Span>,
     /// Seed of every random choice.
     pub seed: u64,
-    /// Length of the intervals that results are also kept for.
+    /// Length of the intervals for which results are also kept, if any.
     pub interval_ns: Option<u64>,
-    /// Requests of the same kind that caches and flash have seen before the run begins, in no time: hours of use that
-    /// need not be simulated. A write-back cache is as dirty then as it stays under the load.
+    /// Number of past requests of the same kind that warm caches and flash before the run, in no time: hours of use
+    /// that need not be simulated. A write-back cache is then as dirty as it stays under the load.
     pub preload: u64,
-    /// What goes wrong, and when: from the start of the run on, whose warm-up is part of it.
+    /// Faults and their times, from the start of the run on, warm-up included.
     pub faults: Option<Schedule>,
 }
 
-/// What a system is put under.
+/// Load on a system.
 #[allow(clippy::large_enum_variant)] // One a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Demand {
-    /// One access specification, in a closed or an open loop.
+    /// An access specification, in a closed or an open loop.
     Workload(Workload),
-    /// Clients of several kinds at once.
+    /// Several kinds of clients at once.
     Scenario(Scenario),
 }
 

@@ -1,4 +1,4 @@
-//! A scenario at work: clients of several kinds, the host's processors and the network in front of it.
+//! Runs a scenario ([`run`]): clients of several kinds, the host's processors and the network.
 
 use headstack_driver::{ClientIssue, Clients, Owner};
 use headstack_result::{RunResult, Sampling, TooShort};
@@ -42,7 +42,7 @@ pub fn run<'a>(
         let mut past = Past::new(ScenarioRun::new(scenario, &luns, block_bytes, !spec.seed)?);
         in_service::bring(&mut system, &mut || past.next(), spec.preload, &mut |system, requests, number| {
             let short = Scenario {
-                warm_up: WarmUp { requests: requests / in_service::FIRST, time_ns: 0 },
+                warm_up: WarmUp { requests: requests / in_service::WARM_UP_DIVISOR, time_ns: 0 },
                 run_length: ScenarioLength::Requests(requests),
                 ..scenario.clone()
             };
@@ -60,7 +60,7 @@ pub fn run<'a>(
     Ok(runner.finish(spec, scenario))
 }
 
-/// What the clients would have asked for in a past: every client in turn, each answer at once.
+/// Past requests of the clients: every client in turn, with each answer at once.
 struct Past {
     run: ScenarioRun,
     now_ns: u64,
@@ -74,7 +74,7 @@ impl Past {
         Past { run, now_ns: 0, ended, client: 0 }
     }
 
-    /// The next request; `None` once all clients are done.
+    /// Returns the next request; `None` once all clients are done.
     fn next(&mut self) -> Option<Request> {
         while self.ended.contains(&false) {
             let client = self.client;
@@ -108,7 +108,7 @@ impl Runner<'_> {
             if limit_ns != u64::MAX && self.rig.time_is_up_before(limit_ns, event_ns.min(due_ns)) {
                 break;
             }
-            // The system first: what it finishes at this moment makes room for what is issued at it.
+            // The system is first: its completions of this moment make room for requests that are issued at it.
             if event_ns <= due_ns {
                 if event_ns == u64::MAX {
                     self.rig.never_answers();
@@ -121,9 +121,9 @@ impl Runner<'_> {
             }
             self.maybe_start_measuring();
             self.maybe_end();
-            self.maybe_swamp();
+            self.end_if_overloaded();
             let end = self.clients.end();
-            self.rig.tell(progress, |rig| rig.share_done(end))?;
+            self.rig.report_progress(progress, |rig| rig.share_done(end))?;
         }
         Ok(())
     }
@@ -170,21 +170,21 @@ impl Runner<'_> {
         }
     }
 
-    /// As [`run`](crate::run) does with an open loop.
+    /// Ends an overloaded run, as [`run`](crate::run) does in an open loop.
     #[inline]
-    fn maybe_swamp(&mut self) {
+    fn end_if_overloaded(&mut self) {
         let waiting_max = waiting_max(self.clients.end());
         if self.clients.waiting() > waiting_max / 2 {
             self.start_measuring();
             if self.clients.waiting() > waiting_max && !self.rig.is_over() {
-                self.rig.swamp(waiting_max);
+                self.rig.end_overloaded(waiting_max);
             }
         }
     }
 
     fn finish(self, spec: &RunSpec, scenario: &Scenario) -> RunResult {
         let record = serde_json::to_value(scenario).expect("scenarios are plain data");
-        let piled_up = self.rig.is_swamped || self.clients.has_piled_up();
+        let piled_up = self.rig.is_overloaded || self.clients.has_piled_up();
         let report = self.clients.finish(self.rig.now_ns);
         let mut result = self.rig.finish(&spec.system_name, &spec.system, record, spec.seed);
         if piled_up {

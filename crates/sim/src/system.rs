@@ -1,4 +1,4 @@
-//! What a run is pointed at: one device, or an array.
+//! [`System`]: the target of a run: one device, or an array.
 
 use headstack_result::Levels;
 use headstack_workload::{Request, Span};
@@ -24,10 +24,10 @@ use crate::snapshot::Snapshot;
 use crate::spans::common_with_all;
 
 impl SystemDescription {
-    /// What is impossible in it.
+    /// Rejects impossible descriptions.
     ///
     /// # Errors
-    /// The first such thing.
+    /// The first impossible value.
     pub fn check(&self) -> Result<(), InvalidDescription> {
         match self {
             SystemDescription::Drive(device) => device.check(),
@@ -39,26 +39,26 @@ impl SystemDescription {
 /// A system in virtual time.
 #[derive(Clone, Debug)]
 pub enum System {
-    /// One device and the host's queue in front of it.
+    /// A single device and the host's queue in front of it.
     Drive(Single),
     /// An array.
     Array(Box<Array>),
 }
 
 impl System {
-    /// A system at rest.
+    /// Creates an idle system.
     ///
     /// # Errors
-    /// What is impossible in the description.
+    /// The first impossible value in the description.
     pub fn new(description: &SystemDescription, seed: u64) -> Result<System, SimError> {
         System::prepared(description, seed, &|_| true)
     }
 
-    /// A system at rest, which takes minutes where SSDs begin in the steady state: `progress` is called meanwhile with the
-    /// share done.
+    /// Creates an idle system, which takes minutes where SSDs begin in the steady state: `progress` is called meanwhile
+    /// with the share done.
     ///
     /// # Errors
-    /// What is impossible in the description, and [`SimError::Stopped`].
+    /// The first impossible value in the description, and [`SimError::Stopped`].
     pub fn prepared(description: &SystemDescription, seed: u64, progress: &Progress) -> Result<System, SimError> {
         let mut system = match description {
             SystemDescription::Drive(device) => System::Drive(Single::new(device, seed)?),
@@ -77,8 +77,8 @@ impl System {
         Ok(system)
     }
 
-    /// Takes a request at `now_ns`; false if it waits in the host for a tag. The caller has processed every event up to
-    /// `now_ns` and keeps `id`s of requests under way apart.
+    /// Takes a request at `now_ns`; returns false if it waits in the host for a tag. The caller has processed every
+    /// event up to `now_ns` and gives requests in flight different `id`s.
     #[inline]
     pub fn submit(&mut self, now_ns: u64, id: u32, request: &Request) -> bool {
         match self {
@@ -90,7 +90,7 @@ impl System {
         }
     }
 
-    /// Shows its caches a request of the past, in no time.
+    /// Adds a past request to its caches, in no time.
     pub fn warm_with(&mut self, request: &Request) {
         match self {
             System::Drive(single) => single.device.warm_with(request),
@@ -98,7 +98,8 @@ impl System {
         }
     }
 
-    /// What of the pages that may be dirty in its write-back cache is; `None` without one.
+    /// Returns the dirty pages of its write-back cache as a share of the pages that may be dirty; `None` without such a
+    /// cache.
     pub fn dirty_share(&self) -> Option<f64> {
         match self {
             System::Drive(_) => None,
@@ -106,8 +107,7 @@ impl System {
         }
     }
 
-    /// Cleans its cache, in no time, until no more than such a share is dirty, which requests of the past keep to from now
-    /// on.
+    /// Cleans its cache, in no time, until at most `share` is dirty; later past requests keep to that share.
     pub fn leave_dirty(&mut self, share: f64) {
         match self {
             System::Drive(_) => {}
@@ -115,7 +115,7 @@ impl System {
         }
     }
 
-    /// Pages of its cache that its members do not have yet.
+    /// Returns the number of pages of its cache that its members do not have yet.
     pub fn dirty_pages(&self) -> u32 {
         match self {
             System::Drive(_) => 0,
@@ -123,7 +123,7 @@ impl System {
         }
     }
 
-    /// Its fill levels, such as of a cache.
+    /// Returns its fill levels, such as that of a cache.
     pub fn levels(&self) -> Levels {
         match self {
             System::Drive(single) => single.device.levels(),
@@ -131,7 +131,7 @@ impl System {
         }
     }
 
-    /// When something happens next; `u64::MAX` if nothing will.
+    /// Returns the time of the next event; `u64::MAX` if there is none.
     #[inline]
     pub fn next_event_ns(&self) -> u64 {
         match self {
@@ -140,7 +140,7 @@ impl System {
         }
     }
 
-    /// Processes every event up to `now_ns`, and appends what completes, in order of time.
+    /// Processes every event up to `now_ns`, and appends completions in order of time.
     #[inline]
     pub fn advance(&mut self, now_ns: u64, done: &mut Vec<Completion>) {
         match self {
@@ -149,8 +149,8 @@ impl System {
         }
     }
 
-    /// Processes the next events up to the first that completes something, and appends that; an array stops after each
-    /// event. The next event is at `limit_ns` or before. Returns when it stopped.
+    /// Processes the next events up to the first that completes a request, and appends the completions; an array stops
+    /// after each event. The next event is at or before `limit_ns`. Returns when it stopped.
     #[inline]
     pub fn advance_to_completions(&mut self, limit_ns: u64, done: &mut Vec<Completion>) -> u64 {
         match self {
@@ -163,7 +163,7 @@ impl System {
         }
     }
 
-    /// Its counters so far.
+    /// Returns its counters.
     pub fn snapshot(&self) -> Snapshot {
         let mut snapshot = Snapshot::default();
         match self {
@@ -173,11 +173,11 @@ impl System {
         snapshot
     }
 
-    /// Replaces the media defects of a device: the drive itself (`member` none or 0), or a member of an array. `seed` is that
-    /// of the draws of their shares. What was moved to spares stays there.
+    /// Replaces the media defects of a device: the drive itself (`member` none or 0), or a member of an array. `seed`
+    /// is that of the draws of their shares. Sectors that were remapped to spares stay there.
     ///
     /// # Errors
-    /// No such member; a span that does not lie on it; a share that is none.
+    /// No such member; a span outside it; a share that is not between 0 and 1.
     pub fn set_media_defects(
         &mut self,
         member: Option<u32>,
@@ -193,7 +193,8 @@ impl System {
         Ok(())
     }
 
-    /// Switches the write cache of a drive on or off, as `hdparm -W` does; what it holds goes to the media all the same.
+    /// Switches the write cache of a drive on or off, as `hdparm -W` does; its contents are written to the media all
+    /// the same.
     ///
     /// # Errors
     /// No such member; a volume, which has no write cache.
@@ -209,10 +210,10 @@ impl System {
         }
     }
 
-    /// Something happens to the array at `now_ns`, up to which every event has been processed.
+    /// Applies an incident to the array at `now_ns`, up to which every event has been processed.
     ///
     /// # Errors
-    /// What cannot happen to the system.
+    /// An incident that cannot happen to the system.
     pub fn strike(&mut self, now_ns: u64, what: IncidentKind) -> Result<(), SimError> {
         match self {
             System::Drive(_) => Err(SimError::Fault("a drive alone has no members and no battery".to_owned())),
@@ -220,9 +221,9 @@ impl System {
         }
     }
 
-    /// Appends the parts of `spans`, which are ascending and disjoint, whose newest data would be lost if power failed at
-    /// `now_ns`: they are in a volatile cache alone. Ascending and disjoint too, in whole sectors of the media. Data of a
-    /// write that is under way may be among them.
+    /// Appends the parts of `spans`, which are ascending and disjoint, whose newest data would be lost by a power cut
+    /// at `now_ns`, because they are only in a volatile cache. The result is ascending and disjoint too, in whole
+    /// sectors of the media. Data of a write in flight may be among them.
     pub fn volatile(&self, _now_ns: u64, spans: &[Span], into: &mut Vec<Span>) {
         match self {
             System::Drive(single) => {
@@ -238,7 +239,7 @@ impl System {
         }
     }
 
-    /// The group and the slot that a member of an array serves, if it serves one.
+    /// Returns the group and the slot that a member of an array serves, if it serves one.
     pub fn slot_of(&self, member: u32) -> Option<(u32, u32)> {
         match self {
             System::Drive(_) => None,
@@ -246,7 +247,7 @@ impl System {
         }
     }
 
-    /// How the groups of an array are.
+    /// Returns the health of an array's groups.
     pub fn group_states(&self) -> Vec<GroupHealth> {
         match self {
             System::Drive(_) => Vec::new(),
@@ -254,7 +255,7 @@ impl System {
         }
     }
 
-    /// Whether a slot of a group holds what it should.
+    /// Whether a slot of a group holds all its data.
     pub fn is_whole(&self, place: (u32, u32)) -> bool {
         match self {
             System::Drive(_) => true,
@@ -270,7 +271,7 @@ impl System {
         }
     }
 
-    /// Whether a cache of it can hold acknowledged data that a power cut loses: now, or once a battery is down.
+    /// Whether a cache of it can hold acknowledged data that a power cut loses, now or once a battery is empty.
     pub fn may_lose_data(&self) -> bool {
         match self {
             System::Drive(single) => single.device.caches_writes(),
@@ -278,8 +279,8 @@ impl System {
         }
     }
 
-    /// End of the physical unit within which a torn write can stop: of the track that holds the byte, of the page in a
-    /// solid-state drive, of the stripe unit in an array that deals them.
+    /// Returns the end of the physical unit within which a torn write can stop: the track that holds the byte, the page
+    /// in an SSD, the stripe unit in a striped array.
     pub fn tear_bound(&self, at_bytes: u64) -> u64 {
         match self {
             System::Drive(single) => single.device.tear_bound(at_bytes),
@@ -287,7 +288,7 @@ impl System {
         }
     }
 
-    /// Why a member of an array holds nothing that could be damaged by itself, if it does not.
+    /// Returns why a member of an array holds nothing that could be damaged on its own; `None` if it does.
     pub fn holds_nothing(&self, member: u32) -> Option<String> {
         match self {
             System::Drive(_) => Some("a drive alone has no members".to_owned()),
@@ -295,7 +296,7 @@ impl System {
         }
     }
 
-    /// Power fails at `now_ns`, up to which every event has been processed.
+    /// Handles a power loss at `now_ns`, up to which every event has been processed.
     pub fn power_fails(&mut self, now_ns: u64) {
         match self {
             System::Drive(_) => {}
@@ -303,7 +304,7 @@ impl System {
         }
     }
 
-    /// Whether a write that a power cut meets can be on some members of an array and not on others.
+    /// Whether a write interrupted by a power cut can be on some members of an array and not on others.
     pub fn leaves_halves(&self) -> bool {
         match self {
             System::Drive(_) => false,
@@ -311,7 +312,7 @@ impl System {
         }
     }
 
-    /// How the groups of an array stand; `None` where nothing has changed since `seen`, which is renewed.
+    /// Returns the standing of an array's groups; `None` if nothing has changed since `seen`, which is updated.
     pub fn standings(&self, seen: &mut u64) -> Option<Vec<Standing>> {
         match self {
             System::Drive(_) => None,
@@ -319,10 +320,10 @@ impl System {
         }
     }
 
-    /// Power was cut and is back at `now_ns`, up to which every event has been processed: queues and volatile caches are
-    /// empty, outstanding requests are gone without a completion. What is on the media stays, and so do the maps of flash,
-    /// media caches and pools, members that failed, media defects, spares and counters. A disk is ready once its spindle
-    /// turns, where its description knows how long that takes.
+    /// Handles a power cycle whose power is back at `now_ns`, up to which every event has been processed: queues and
+    /// volatile caches are empty, outstanding requests are gone without a completion. Data on the media stay, and so do
+    /// the maps of flash, media caches and pools, failed members, media defects, spares and counters. A disk is ready
+    /// once its spindle turns, if its description states how long that takes.
     pub fn power_cycle(&mut self, now_ns: u64) {
         match self {
             System::Drive(single) => single.power_cycle(now_ns),
@@ -330,7 +331,7 @@ impl System {
         }
     }
 
-    /// What is going on inside, for people.
+    /// Returns its activity, for display.
     pub fn gauges(&self, now_ns: u64) -> Gauges {
         match self {
             System::Drive(single) => Gauges {
@@ -343,7 +344,7 @@ impl System {
         }
     }
 
-    /// Appends what the SMART counters of each device are made of.
+    /// Appends the source values of each device's SMART counters.
     pub fn device_health(&self, into: &mut Vec<DeviceHealth>) {
         match self {
             System::Drive(single) => {
@@ -366,7 +367,7 @@ impl System {
         }
     }
 
-    /// The data loss, beyond what redundancy could restore, that ended it.
+    /// Returns the data loss that ended it: one beyond what redundancy could restore.
     pub fn data_loss(&self) -> Option<&str> {
         match self {
             System::Drive(_) => None,
@@ -375,7 +376,7 @@ impl System {
     }
 }
 
-/// One device, with the host's tag limit and elevator in front of it, and its adapter where one is described.
+/// A single device, with the host's tag limit and elevator in front of it, and its adapter if one is described.
 #[derive(Clone, Debug)]
 pub struct Single {
     device: Device,
@@ -429,7 +430,7 @@ impl Single {
         admitted
     }
 
-    /// A request with a tag goes to the device, through the adapter.
+    /// Sends a request with a tag to the device, through the adapter.
     #[inline]
     fn hand_over(&mut self, now_ns: u64, id: u32, request: &Request) {
         match &mut self.adapter {
@@ -465,12 +466,12 @@ impl Single {
         );
     }
 
-    /// No request is under way: what it looks like once nothing will happen any more.
+    /// Whether no request is in flight: the state after the last event.
     fn is_clear(&self) -> bool {
         self.host.outstanding() == 0 && self.adapter.as_deref().is_none_or(Adapter::is_idle)
     }
 
-    /// The same event by event, since what the adapter does lies between those of the device.
+    /// Advances event by event, since the adapter's events are between those of the device.
     #[inline(never)]
     fn advance_behind_adapter(&mut self, now_ns: u64, done: &mut Vec<Completion>) {
         loop {
@@ -496,7 +497,7 @@ impl Single {
         }
     }
 
-    /// A command has left the device: the request that waits longest, or lies nearest, may go.
+    /// Releases the tag of a command that has left the device: the next request by the elevator's policy takes it.
     #[inline]
     fn give_tag(&mut self, now_ns: u64) {
         if let Some(next) = self.host.release() {
@@ -539,7 +540,7 @@ impl Single {
     }
 }
 
-/// The member that is meant: the first, where none is named.
+/// Returns the member; the first if none is named.
 fn check_member(member: Option<u32>, count: usize) -> Result<u32, SimError> {
     let member = member.unwrap_or(0);
     if (member as usize) < count {

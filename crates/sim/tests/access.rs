@@ -1,11 +1,11 @@
-//! One command at a time: overheads, seek, rotation and transfer add up as an independent computation says.
+//! One command at a time: overheads, seek, rotation and transfer add up to an independent computation.
 
 use crate::common::*;
 use headstack_sim::drive::Drive;
 use headstack_sim::drive::description::{AfterReadWrite, Disconnect, DriveDescription, ExtraDisconnect};
 use headstack_workload::{Kind, Request};
 
-/// Serves requests with pauses between them; hands (issue, response, request) to `judge`.
+/// Serves requests with pauses between them; calls `judge` with (issue, latency, request).
 fn with_pauses(description: &DriveDescription, requests: &[Request], mut judge: impl FnMut(u64, u64, &Request)) {
     let mut drive = Drive::new(description, 0).unwrap();
     let (mut now_ns, mut dice) = (0, Dice(5));
@@ -16,7 +16,7 @@ fn with_pauses(description: &DriveDescription, requests: &[Request], mut judge: 
     }
 }
 
-/// Reads and writes of 1 to `longest` sectors all over the test drive.
+/// Returns reads and writes of 1 to `longest` sectors all over the test drive.
 fn random_requests(count: usize, longest: u64) -> Vec<Request> {
     let mut dice = Dice(1);
     (0..count)
@@ -99,7 +99,7 @@ fn sequential_reads_go_on_over_tracks_and_cylinders() {
     let description = bare_drive();
     let cylinders = 50;
     let cylinder_ns = HEADS * TURN_NS + (HEADS - 1) * TURN_NS * 17 / 100 + TURN_NS * 25 / 100;
-    // One request: the last skew does not belong to it any more.
+    // One request: the last skew no longer belongs to it.
     let mut drive = Drive::new(&description, 0).unwrap();
     let whole_ns = serve(&mut drive, 0, &read(0, cylinders * CYLINDER));
     assert_ns(whole_ns, (cylinders * cylinder_ns - TURN_NS * 25 / 100) as f64, "one long read");
@@ -122,7 +122,7 @@ fn a_skew_too_small_for_the_switch_loses_a_turn() {
     assert_ns(found_ns, (HEADS * TURN_NS + skews_ns) as f64, "a cylinder");
 }
 
-/// Zero-latency access is over when every wanted sector has passed as a whole.
+/// Zero-latency access ends when every wanted sector has passed completely.
 #[test]
 fn access_on_arrival_ends_when_every_sector_has_passed() {
     for is_write in [false, true] {
@@ -192,7 +192,7 @@ fn emulating_drive(logical: u32) -> DriveDescription {
     description
 }
 
-/// 512e: part of a physical sector is read, merged, and written when it comes round again.
+/// 512e: a partially written physical sector is read, merged, and written one turn later.
 #[test]
 fn writing_part_of_a_sector_costs_one_more_turn() {
     let respond = |drive: &DriveDescription, command: &Request| {
@@ -206,19 +206,19 @@ fn writing_part_of_a_sector_costs_one_more_turn() {
     let (part_ns, merged) = respond(&description, &request(Kind::Write, place + 512, 512));
     assert_eq!(merged, 1);
     assert_ns(part_ns, (whole_ns + TURN_NS) as f64, "512 bytes");
-    // Three sectors, of which the first and the last in part.
+    // Three sectors, the first and the last of them partial.
     let (three_ns, _) = respond(&description, &request(Kind::Write, place, 3 * 4096));
     let (ragged_ns, merged) = respond(&description, &request(Kind::Write, place + 512, 2 * 4096));
     assert_eq!(merged, 1);
     assert_ns(ragged_ns, (three_ns + TURN_NS) as f64, "8 KiB from 512");
     // Reads need no merging.
     assert_eq!(respond(&description, &request(Kind::Read, place + 512, 512)), (whole_ns, 0));
-    // A 4Kn drive is the same mechanism without the trap.
+    // A 4Kn drive is the same mechanism without this penalty.
     assert_eq!(respond(&emulating_drive(4096), &request(Kind::Write, place, 4096)), (whole_ns, 0));
 }
 
 /// A read goes to the host while it comes off the media: at the interface's rate from its first sector on, and never
-/// before its last sector is there.
+/// complete before its last sector has been read.
 #[test]
 fn transfer_to_the_host_overlaps_the_media() {
     // Per byte: 5 times faster than the media (0.117 us a byte) and 2 times slower.
@@ -241,8 +241,8 @@ fn transfer_to_the_host_overlaps_the_media() {
     }
 }
 
-/// A write-through write begins on the media once as much of it is in the buffer as the drive's mark says, and never so
-/// early that the media would wait for the host: its last sector is there when its turn comes.
+/// A write-through write begins on the media once the buffer holds the watermark's share of it, and never so early that
+/// the media would wait for the host: its last sector is there in time.
 #[test]
 fn transfer_from_the_host_overlaps_the_seek() {
     // Per byte: 1.7 times slower than the media, and 5 times faster.
@@ -297,7 +297,7 @@ fn disconnections_add_their_times() {
             response_ns
         })
     };
-    // A read after a write (as at power-on) leaves the bus for longer than its media access takes.
+    // A read after a write (as at power-on) releases the bus for longer than its media access takes.
     assert_ns(respond(&description, &[read(50, 1)]), command_ns + 9e6 + 70_000.0, "a read off the bus for long");
     let after_read = [read(20, 1), read(50, 1)];
     assert_ns(respond(&description, &after_read), media_ns + 70_000.0, "a read off the bus for short");
@@ -305,7 +305,7 @@ fn disconnections_add_their_times() {
     assert_ns(respond(&description, &after_read), command_ns + 8e6 + 70_000.0, "a write off the bus for long");
     description.interface.disconnect = Some(Disconnect { write_ns: 10_000, ..disconnect });
     assert_ns(respond(&description, &after_read), media_ns + 70_000.0, "a write off the bus for short");
-    // A write that disconnects twice; only one that does not continue the write before, or follow a read.
+    // A write that disconnects twice; only one that does not continue the previous write, or follow a read.
     let extra = ExtraDisconnect {
         command_ns: 500_000,
         disconnect_ns: 40_000,

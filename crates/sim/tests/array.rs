@@ -1,4 +1,4 @@
-//! The formula suite: what each RAID level asks of its members, healthy and not.
+//! The formula suite: which accesses to its members each RAID level takes, healthy and degraded.
 
 use crate::common::MS;
 use crate::common::arrays::{LEVELS, ROWS, UNIT, array, assert_answers_each_once, capacity, group, of, request, serve};
@@ -10,7 +10,7 @@ fn counts(description: &ArrayDescription, request: Request) -> ArrayCounters {
     serve(description, 0, &[request]).0.counters()
 }
 
-/// (data reads, parity reads, data writes, parity writes) of one write.
+/// Returns (data reads, parity reads, data writes, parity writes) of one write.
 fn write_counts(description: &ArrayDescription, offset: u64, length: u64) -> (u64, u64, u64, u64) {
     let c = counts(description, request(Kind::Write, offset, length));
     (c.data_reads, c.parity_reads, c.data_writes, c.parity_writes)
@@ -47,7 +47,8 @@ fn misaligned_reads_take_two_where_there_are_units() {
 fn long_reads_are_one_command_a_member() {
     assert_eq!(read_counts(&of(Level::Raid0, 4), 0, 16 * UNIT), 4);
     assert_eq!(read_counts(&of(Level::Raid1, 3), 0, 16 * UNIT), 1);
-    // The four data units of a row of five lie on all members, the parity moves: rows join where units are neighbours.
+    // The four data units of a row of five are on all members, and the parity moves: rows join where units are
+    // neighbours.
     assert_eq!(read_counts(&of(Level::Raid5, 5), 0, 4 * UNIT), 4);
 }
 
@@ -77,7 +78,7 @@ fn large_writes_reconstruct_and_full_rows_read_nothing() {
     assert_eq!(write_counts(&of(Level::Raid5, 6), 0, 4 * UNIT), (0, 1, 4, 1));
     assert_eq!(write_counts(&of(Level::Raid5, 6), 0, 5 * UNIT), (0, 0, 5, 1));
     assert_eq!(write_counts(&of(Level::Raid6, 6), 0, 4 * UNIT), (0, 0, 4, 2));
-    // Misaligned by half a unit: a full row is a part of each of two.
+    // Misaligned by half a unit: a full row is part of each of two rows.
     assert_eq!(write_counts(&of(Level::Raid5, 6), UNIT / 2, 5 * UNIT), (0, 1 + 2, 5 + 1, 2));
     // Two full rows and the rest of a third.
     let c = counts(&of(Level::Raid5, 6), request(Kind::Write, 0, 11 * UNIT));
@@ -115,7 +116,7 @@ fn degraded_reads_read_the_rest_of_the_row() {
 fn degraded_writes_do_without_the_missing_member() {
     // Its data are missing: parity from the others' data.
     assert_eq!(write_counts(&failed(of(Level::Raid5, 6), &[0]), 4096, 4096), (0, 4, 0, 1));
-    // Its parity is missing: data alone. Row 0 has it on the last member.
+    // Its parity is missing: only data. Row 0 has it on the last member.
     assert_eq!(write_counts(&failed(of(Level::Raid5, 6), &[5]), 4096, 4096), (0, 0, 1, 0));
     // Another unit is missing: read-modify-write does not need it.
     assert_eq!(write_counts(&failed(of(Level::Raid5, 6), &[3]), 4096, 4096), (0, 2, 1, 1));
@@ -141,7 +142,7 @@ fn a_spare_is_filled_from_the_others_and_serves_then() {
         assert_eq!(array.counters().rebuilt_bytes, ROWS * UNIT, "{level:?}");
         assert_eq!(array.counters().rebuild_commands, steps * (reads_a_step + 1), "{level:?}");
         let [took_ns] = array.rebuilds_ns() else { panic!("{level:?}: one rebuild ends") };
-        // The spare's media need this long at the least: 64 KiB are 128 of 100 sectors a turn of 6 ms.
+        // The spare's media need at least this long: 64 KiB are 128 of 100 sectors a turn of 6 ms.
         assert!(*took_ns > ROWS * 128 / 100 * 6 * MS, "{level:?}: {took_ns}");
         // Whole again: a read is one access.
         array.submit(10_000_000 * MS, 1, &request(Kind::Read, 0, 4096));
@@ -197,7 +198,8 @@ fn what_no_redundancy_survives_is_named() {
     }
 }
 
-/// The member with the old data goes while they are read: parity needs the rest of the row then, which is read instead.
+/// The member with the old data fails while they are read: parity then needs the rest of the row, which is read
+/// instead.
 #[test]
 fn a_row_whose_reads_are_lost_is_planned_again() {
     let mut description = of(Level::Raid5, 6);
@@ -205,7 +207,7 @@ fn a_row_whose_reads_are_lost_is_planned_again() {
     assert_eq!(write_counts(&description, 4096, 4096), (0, 2 + 4, 0, 1));
 }
 
-/// Whatever fails while requests are under way: each of them is answered once, in order of time.
+/// Any member fails while requests are in flight: each of them is answered once, in order of time.
 #[test]
 fn failures_lose_no_request() {
     for level in [Level::Raid1, Level::Raid10, Level::Raid5, Level::Raid6] {

@@ -72,7 +72,7 @@ fn a_hit_costs_the_controller_and_the_host_link() {
     let twice = [request(Kind::Read, 0, 4096), request(Kind::Read, 0, 4096)];
     let (_, done) = serve(&description, 0, &twice);
     assert_eq!(done[1].at_ns - done[0].at_ns, 100 * US + 40_960);
-    // A write: data first, then the same; and what was written is read back from the cache.
+    // A write: data first, then the same; written data are read back from the cache.
     let write_read = [request(Kind::Write, 8192, 4096), request(Kind::Read, 8192, 4096)];
     let (array, done) = serve(&description, 0, &write_read);
     assert_eq!(done[0].at_ns, 100 * US + 40_960);
@@ -120,8 +120,8 @@ fn without_battery_writes_wait_for_the_members() {
     assert_eq!(done[0].at_ns, 501 * MS + 100 * US);
 }
 
-/// Requests of the past leave a cache as a host does that never rests: full, and dirty up to the low mark. Of that nothing
-/// is counted, and the next write sets a destage going.
+/// Past requests leave a cache as a host does that never rests: full, and dirty up to the low mark. They are not
+/// counted, and the next write starts a destage.
 #[test]
 fn the_past_leaves_a_cache_dirty_up_to_its_low_mark() {
     for destage in Destage::ALL {
@@ -156,7 +156,7 @@ fn the_past_leaves_a_cache_dirty_up_to_its_low_mark() {
     }
 }
 
-/// Everything that was written reaches the members: the cache is empty of dirty pages when all is quiet.
+/// All written data reach the members: the cache has no dirty pages when all is quiet.
 #[test]
 fn what_is_written_reaches_the_members() {
     for destage in Destage::ALL {
@@ -186,7 +186,7 @@ fn what_is_written_reaches_the_members() {
 fn a_saturated_cache_writes_at_the_pace_of_its_members() {
     let description = with_cache(Level::Raid0, 4, cache(16 * UNIT));
     let cached = run_on(&description, RANDOM_WRITES, 64, 20_000);
-    // Eight pages may be dirty, so eight writes are under way at the members.
+    // Eight pages may be dirty, so eight writes are in flight at the members.
     let bare = run_on(&of(Level::Raid0, 4), RANDOM_WRITES, 8, 20_000);
     let ratio = cached.throughput_per_s() / bare.throughput_per_s();
     // Pages that are written again before they leave save some of the writes.
@@ -236,7 +236,7 @@ fn full_rows_leave_a_stripe_aware_cache_without_a_read() {
     assert_eq!((counters.parity_reads, counters.full_rows), (0, 16), "{counters:?}");
 }
 
-/// Reading ahead meets pages that are there already: they may be thrown out before the pages round them have come.
+/// Read-ahead finds pages that are cached already: they may be evicted before the pages around them have been read.
 #[test]
 fn a_page_that_is_there_may_go_while_its_neighbours_are_read() {
     let prefetch = Prefetch { after_requests: 1, ahead_bytes: 8 * 65536, streams_max: 4 };
@@ -263,7 +263,8 @@ fn streams_are_read_ahead() {
 
 #[test]
 fn a_cache_much_too_small_for_what_is_outstanding_serves_all_of_it() {
-    // Requests that overlap: fills of pages on their way, pages written again while they leave, no room for a run.
+    // Overlapping requests: fills of pages that are being read, pages rewritten while they are destaged, no room for a
+    // run.
     let mixed = r#"{"size": "100KiB", "read_percent": 60, "random_percent": 100}"#;
     for level in [Level::Raid0, Level::Raid5] {
         for pages in [4, 8, 32] {
@@ -275,7 +276,7 @@ fn a_cache_much_too_small_for_what_is_outstanding_serves_all_of_it() {
     }
 }
 
-/// A write that goes past the cache leaves nothing old in it: the next read has to ask the members.
+/// A write around the cache leaves no old data in it: the next read goes to the members.
 #[test]
 fn what_is_written_past_the_cache_is_read_from_the_members() {
     for (writes, battery, keeps_reads, reads) in [
@@ -288,15 +289,15 @@ fn what_is_written_past_the_cache_is_read_from_the_members() {
         let requests = [Kind::Read, Kind::Read, Kind::Write, Kind::Read].map(|kind| request(kind, 8192, 4096));
         let (array, _) = serve(&description, 0, &requests);
         assert_eq!(array.counters().data_reads, reads, "{writes:?}: once, and again if the write left nothing");
-        // A part of what was read is written: the rest is still there.
+        // Part of the read data is written: the rest is still cached.
         let neighbour = [request(Kind::Read, 0, 8192), request(Kind::Write, 0, 4096), request(Kind::Read, 4096, 4096)];
         assert_eq!(serve(&description, 0, &neighbour).0.counters().data_reads, 1, "{writes:?}");
     }
 }
 
-/// Every policy keeps what fits. A scan costs those that know the last use alone, or none, all of it.
+/// Every policy keeps what fits. A scan evicts everything under policies that know only the last use, or none.
 #[test]
-fn a_scan_costs_lru_what_others_keep() {
+fn a_scan_evicts_from_lru_what_other_policies_keep() {
     let misses = |policy| {
         let description = with_cache(Level::Raid0, 4, Cache { policy, ..cache(50 * UNIT) });
         let pages = |range: std::ops::Range<u64>| range.map(|page| request(Kind::Read, page * UNIT, 4096));
@@ -304,6 +305,6 @@ fn a_scan_costs_lru_what_others_keep() {
         let requests: Vec<_> = warm.chain(pages(40..240)).chain(pages(0..20)).collect();
         serve(&description, 0, &requests).0.counters().data_reads
     };
-    // SLRU keeps the twelve of a segment. W-TinyLFU's filter, of so small a cache, takes some pages for others.
+    // SLRU keeps the twelve of a segment. W-TinyLFU's filter, for so small a cache, confuses some pages.
     assert_eq!(CachePolicy::ALL.map(misses), [240, 240, 240, 220, 220, 220, 220, 240, 228, 220, 226]);
 }

@@ -1,4 +1,4 @@
-//! What is impossible in an array, where no file can say it: descriptions that are built or come as JSON.
+//! Impossible arrays that no file can state: descriptions that are built or come as JSON.
 
 use headstack_catalogue::{Changes, load_array};
 use headstack_sim::array::check;

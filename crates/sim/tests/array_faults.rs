@@ -1,4 +1,4 @@
-//! Arrays while something is wrong: media errors of members, losses of data, members that fail, return and are replaced.
+//! Arrays with faults: media errors of members, data loss, members that fail, return and are replaced.
 
 use crate::common::arrays::{ROWS, UNIT, array, capacity, group, of, request};
 use crate::common::bench::{Bench, unreadable};
@@ -19,7 +19,7 @@ fn write(offset_bytes: u64, length_bytes: u64) -> Request {
     request(Kind::Write, offset_bytes, length_bytes)
 }
 
-/// The first sectors of a member.
+/// Returns the first sectors of a member as a media defect.
 fn bad_start() -> MediaDefect {
     unreadable(2, 4)
 }
@@ -61,7 +61,7 @@ fn fail(bench: &mut Bench, member: u32) {
     strike(bench, IncidentKind::MemberFails { member });
 }
 
-/// The slot that holds the first bytes of a layout.
+/// Returns the slot that holds the first bytes of a layout.
 fn first_slot(level: Level) -> u32 {
     // Two parities, left-symmetric: those of row 0 are on the last slot and the first.
     u32::from(level == Level::Raid6)
@@ -111,7 +111,7 @@ fn without_redundancy_the_request_fails() {
     }
 }
 
-/// Old parity that cannot be read: the rest of the row gives it, and the write renews it.
+/// Unreadable old parity: it is computed from the rest of the row, and the write renews it.
 #[test]
 fn a_small_write_survives_bad_parity() {
     let parity_slot = 5;
@@ -139,8 +139,8 @@ fn a_write_fault_is_covered_by_redundancy_or_reported() {
     bench.takes_ns(&read(0, 4096));
 }
 
-/// A bad sector of a member while another is rebuilt: the step goes on, what was to be computed from it is lost until it
-/// is written, and so is the sector itself.
+/// A bad sector of a member during a rebuild of another: the step continues, the bytes that needed it are lost until
+/// they are written, and so is the sector itself.
 #[test]
 fn a_bad_sector_during_a_rebuild_is_lost_and_reported() {
     let mut bench = Bench::from(&with_spare(Level::Raid5, 4)).with(Some(1), &[unreadable(1000, 1002)]);
@@ -175,7 +175,7 @@ fn raid6_rebuilds_past_a_bad_sector() {
     assert_eq!(bench.health()[1].reallocated_sectors, 2);
 }
 
-/// After a loss of data every request is answered: what the members that are left can serve is served, the rest fails.
+/// After a data loss every request is answered: requests that the remaining members can serve succeed, the others fail.
 #[test]
 fn after_a_loss_what_can_be_served_is_served() {
     for (level, members, gone) in [
@@ -190,7 +190,7 @@ fn after_a_loss_what_can_be_served_is_served() {
             let description = if cached { with_cache(level, members) } else { of(level, members) };
             let mut bench = Bench::from(&description);
             let total = description.luns[0].length_bytes;
-            // Under way when the members go.
+            // In flight when the members fail.
             let under_way: Vec<u32> = (0..8)
                 .map(|at| bench.submit(&[read(at * 5 * UNIT, 3 * UNIT), write(at * 5 * UNIT, 4096)][at as usize % 2]))
                 .collect();
@@ -213,7 +213,7 @@ fn after_a_loss_what_can_be_served_is_served() {
             }
             let flush = bench.serve(&request(Kind::Flush, 0, 0)).1;
             assert!(cached || flush.is_empty());
-            // Nothing is rebuilt from nothing.
+            // Without sources nothing is rebuilt.
             strike(&mut bench, IncidentKind::MemberReturns { member: gone[0] });
             bench.settle();
             assert_eq!(bench.system.gauges(bench.now_ns).groups[0].state, GroupHealth::Failed);
@@ -236,7 +236,7 @@ fn a_member_that_returns_is_rebuilt() {
     assert_eq!(bench.health()[2].written_bytes, ROWS * UNIT, "all of it");
 }
 
-/// A new spare behaves as one that the description had.
+/// An added spare behaves like one of the description.
 #[test]
 fn an_added_spare_takes_a_missing_slot() {
     let rebuilt = |mut bench: Bench, adds: bool| {
@@ -258,7 +258,7 @@ fn an_added_spare_takes_a_missing_slot() {
     assert_eq!(late.system.gauges(late.now_ns).groups[0].state, GroupHealth::Healthy);
 }
 
-/// Completion by completion, a strike is the incident of a description.
+/// An injected incident equals the same incident in a description, completion by completion.
 #[test]
 fn a_strike_equals_the_same_incident() {
     let serve = |bench: &mut Bench, until_ms: u64| {

@@ -1,4 +1,5 @@
-//! The formula suite of erasure codes, RAIDZ and dRAID: what each asks of its members, what it survives, and how it is rebuilt.
+//! The formula suite of erasure codes, RAIDZ and dRAID: which accesses to its members each takes, what it survives, and
+//! how it is rebuilt.
 
 use crate::common::MS;
 use crate::common::arrays::{ROWS, UNIT, array, assert_answers_each_once, capacity, group, request, serve};
@@ -42,13 +43,13 @@ fn counts(description: &ArrayDescription, request: Request) -> ArrayCounters {
     serve(description, 0, &[request]).0.counters()
 }
 
-/// (data reads, parity reads, data writes, parity writes) of one write.
+/// Returns (data reads, parity reads, data writes, parity writes) of one write.
 fn write_counts(description: &ArrayDescription, offset: u64, length: u64) -> (u64, u64, u64, u64) {
     let c = counts(description, request(Kind::Write, offset, length));
     (c.data_reads, c.parity_reads, c.data_writes, c.parity_writes)
 }
 
-/// (reads, those that stand in for what is missing) of one read.
+/// Returns (reads, those that replace unreadable ones) of one read.
 fn read_counts(description: &ArrayDescription, offset: u64, length: u64) -> (u64, u64) {
     let c = counts(description, request(Kind::Read, offset, length));
     assert_eq!((c.parity_reads, c.data_writes, c.parity_writes), (0, 0, 0));
@@ -61,7 +62,7 @@ fn failed(mut description: ArrayDescription, members: &[u32]) -> ArrayDescriptio
     description
 }
 
-/// All sets of so many members.
+/// Returns all sets of `size` members.
 fn subsets(members: u32, size: u32) -> Vec<Vec<u32>> {
     let all = (0u32..1 << members).filter(|set| set.count_ones() == size);
     all.map(|set| (0..members).filter(|member| set >> member & 1 == 1).collect()).collect()
@@ -73,7 +74,7 @@ fn loses(description: &ArrayDescription, members: &[u32]) -> bool {
     array.data_loss().is_some()
 }
 
-/// Reads of a stretch every so often are all served.
+/// Whether reads at regular distances are all served.
 fn is_readable(bench: &mut Bench, capacity_bytes: u64, every_bytes: u64) -> bool {
     let mut reads = (0..capacity_bytes / every_bytes).map(|at| request(Kind::Read, at * every_bytes, 4 * KIB));
     reads.all(|read| bench.serve(&read).1.is_empty())
@@ -141,9 +142,10 @@ fn raidz_reads_and_writes_records() {
     // 32 sectors on four data columns.
     let z2 = raidz(2, 6, 128 * KIB);
     assert_eq!(read_counts(&z2, 0, 4 * KIB), (4, 0), "the checksum is of the record");
-    // Eight rows of six sectors: the next record begins on the same member, and its columns go on where these end.
+    // Eight rows of six sectors: the next record begins on the same member, and its columns continue where these end.
     assert_eq!(read_counts(&z2, 64 * KIB, 128 * KIB), (4, 0), "two records, joined");
-    // 32 sectors on five data columns, six or seven rows each: two of the ten columns go on where a longer one ended.
+    // 32 sectors on five data columns, six or seven rows each: two of the ten columns continue where a longer one
+    // ended.
     assert_eq!(read_counts(&raidz(2, 7, 128 * KIB), 64 * KIB, 128 * KIB), (8, 0), "two records");
     assert_eq!(write_counts(&z2, 0, 128 * KIB), (0, 0, 4, 2));
     assert_eq!(write_counts(&z2, 0, 4 * KIB), (0, 4, 4, 2), "the record is read, and written whole");
@@ -162,12 +164,12 @@ fn raidz_reads_and_writes_records() {
 }
 
 #[test]
-fn what_raidz_holds_depends_on_the_record() {
+fn raidz_capacity_depends_on_the_record_size() {
     let share = |parity, members, kib: u64| {
         let held = raidz(parity, members, kib * KIB).groups[0].capacity_bytes() as f64;
         (held / (f64::from(members) * (ROWS * UNIT) as f64) * 1000.0).round() / 10.0
     };
-    // The members of the tests are small: a record that does not fit any more is up to 1 % of them.
+    // The members of the tests are small: a record that no longer fits is up to 1 % of them.
     for (parity, members, kib, percent) in
         [(1, 4, 4, 50.0), (1, 4, 128, 72.7), (2, 6, 8, 33.3), (2, 6, 128, 66.7), (2, 10, 16, 66.7), (3, 7, 64, 57.1)]
     {
@@ -209,7 +211,7 @@ fn draid_reads_and_writes_records_of_its_groups() {
     assert_eq!(write_counts(&description, 0, 4 * KIB), (0, 4, 4, 2));
 }
 
-/// As many as there are parities may always fail; of more, those that have no group in common.
+/// As many as there are parities may always fail; more only if they share no group.
 #[test]
 fn draid_survives_what_shares_no_group() {
     for (parity, data, spares, members) in [(1, 2, 1, 7), (2, 2, 1, 6), (1, 3, 0, 4)] {
@@ -226,8 +228,8 @@ fn draid_survives_what_shares_no_group() {
     }
 }
 
-/// One after the other fails, each rebuilt into the distributed spares before the next: what was moved to a member that fails is
-/// brought back too, and one more may fail than there are spares.
+/// Members fail one after the other, each rebuilt into the distributed spares before the next: data moved to a member
+/// that fails are restored too, and one more may fail than there are spares.
 #[test]
 fn distributed_spares_take_what_fails_and_fail_themselves() {
     let description = draid(1, 3, 2, 7);
@@ -250,7 +252,7 @@ fn distributed_spares_take_what_fails_and_fail_themselves() {
     }
 }
 
-/// The members that are left share the work of a rebuild: eleven are done sooner than one.
+/// The remaining members share the work of a rebuild: eleven finish sooner than one.
 #[test]
 fn a_distributed_spare_is_filled_sooner_than_one_drive() {
     let took_ns = |spares: u32, hot: u32| {
@@ -274,7 +276,8 @@ fn a_distributed_spare_is_filled_sooner_than_one_drive() {
     assert!(distributed * 3 < plain * 2, "{distributed} ns against {plain} ns");
 }
 
-/// Whatever fails while requests are under way: each of them is answered once, in order of time, and all is whole in the end.
+/// Any member fails while requests are in flight: each of them is answered once, in order of time, and all is whole in
+/// the end.
 #[test]
 fn failures_lose_no_request() {
     let with_spare = |description: ArrayDescription| {

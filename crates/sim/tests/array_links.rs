@@ -1,4 +1,4 @@
-//! Links between members and controller: who waits for whom, and where they saturate.
+//! Links between members and controller: which commands wait, and where links saturate.
 
 use crate::common::MS;
 use crate::common::arrays::{UNIT, of, request, run_array, serve};
@@ -23,7 +23,7 @@ fn link(kind: LinkKind, mb_per_s: f64) -> LinkDescription {
     }
 }
 
-/// Drives of which each has these ways to the controller.
+/// Returns drives each of which has these paths to the controller.
 fn with_links(members: u32, links: Vec<LinkDescription>, ways: &[Vec<u32>]) -> ArrayDescription {
     let mut description = of(Level::Raid0, members);
     description.links = links;
@@ -72,7 +72,7 @@ fn a_cable_that_a_command_holds_serves_one_drive_at_a_time() {
     let of_cable =
         |held, members| run_on(&with_links(members, vec![cable(held)], &[vec![0]]), 4096, 4).throughput_per_s();
     let one = of_cable(true, 1);
-    // Two drives behind one cable: seeks are shorter on each, but there is one command at a time.
+    // Two drives behind one cable: seeks are shorter on each, but there is only one command at a time.
     let (held, overlapped) = (of_cable(true, 2), of_cable(false, 2));
     println!("{one:.0}/s of one drive, {held:.0} of two that hold the cable, {overlapped:.0} of two that release it");
     assert!((held / one - 1.0).abs() < 0.1);
@@ -132,7 +132,7 @@ fn a_host_adapter_delays_each_request_and_paces_each_member() {
     }
 }
 
-/// Completions that wait for one interrupt are told together.
+/// Completions that wait for one interrupt are reported together.
 #[test]
 fn a_host_adapter_saves_interrupts_of_an_array() {
     let mut description = of(Level::Raid0, 4);

@@ -1,4 +1,5 @@
-//! Checks, repairs and resyncs of arrays: what they read, how long they take, and what a power cut has resynced.
+//! Checks, repairs and resyncs of arrays: what they read, how long they take, and which stripes are resynced after a
+//! power cut.
 
 use crate::common::MS;
 use crate::common::arrays::{ROWS, UNIT, array, capacity, group, of, request};
@@ -22,7 +23,7 @@ fn read_bytes(bench: &Bench) -> Vec<u64> {
     bench.health().iter().map(|health| health.read_bytes).collect()
 }
 
-/// Power goes for a second.
+/// Cuts power for a second.
 fn cut(bench: &mut Bench) {
     bench.system.power_fails(bench.now_ns);
     bench.now_ns += 1000 * MS;
@@ -70,13 +71,13 @@ fn a_scrub_makes_way_for_requests_and_ends_with_a_member() {
 fn a_power_cut_has_all_resynced_that_may_be_half_written() {
     let resynced = |bench: &Bench| pass(bench).map(|pass| (pass.kind, pass.of_bytes));
     let all = Some((PassKind::Resync, SLOT_BYTES));
-    // In the midst of a write, and shortly after one.
+    // In the middle of a write, and shortly after one.
     let mut bench = Bench::from(&of(Level::Raid5, 4));
     bench.submit(&write(0));
     bench.run_to(MS);
     cut(&mut bench);
     assert_eq!(resynced(&bench), all);
-    // Another cut meanwhile: what was not seen yet is resynced then.
+    // Another cut meanwhile: what was not covered yet is resynced then.
     cut(&mut bench);
     assert_eq!(resynced(&bench), all);
     bench.settle();
@@ -85,7 +86,7 @@ fn a_power_cut_has_all_resynced_that_may_be_half_written() {
     cut(&mut bench);
     assert_eq!(resynced(&bench), all);
     bench.settle();
-    // Nobody has written for a while: the array is clean.
+    // No write for a while: the array is clean.
     bench.takes_ns(&write(0));
     bench.run_to(bench.now_ns + 201 * MS);
     cut(&mut bench);

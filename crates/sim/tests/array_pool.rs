@@ -1,4 +1,4 @@
-//! A virtual array at work: what the guide of the VA 7100 says of allocation, prefilling and space.
+//! A running virtual array, compared with the VA 7100's guide on allocation, prefilling and space.
 
 use crate::common;
 use crate::common::MS;
@@ -28,7 +28,7 @@ fn pool(prefill: Prefill, classes: Classes) -> ArrayDescription {
     description
 }
 
-/// Serves the requests one after the other; the response time of each.
+/// Serves the requests one after the other; returns the latency of each.
 fn responses_ns(array: &mut Array, from_ns: u64, requests: &[(Kind, u64, u64)]) -> Vec<u64> {
     let (mut now_ns, mut done) = (from_ns, vec![]);
     array.advance(now_ns, &mut done);
@@ -102,7 +102,7 @@ fn segments_that_are_left_alone_make_room_and_nothing_is_lost() {
     let all: Vec<_> = (0..16).map(|segment| (Kind::Read, segment * SEGMENT, 4096)).collect();
     let times = responses_ns(&mut array, 1_000_000 * MS, &all);
     assert!(times.iter().all(|&ns| ns > 0), "every segment is on the drives still");
-    // Writing brings a segment back.
+    // Writing moves a segment back.
     let writes: Vec<_> = (0..16).map(|segment| (Kind::Write, segment * SEGMENT, 4096)).collect();
     responses_ns(&mut array, 2_000_000 * MS, &writes);
     assert!(array.counters().promotions > 0);

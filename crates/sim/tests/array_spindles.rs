@@ -1,5 +1,5 @@
-//! Independent spindles: what a request to several disks waits for, compared with order statistics. The mean of the largest
-//! of n waits that are uniform within a turn is n/(n+1) turns.
+//! Independent spindles: the wait of a request to several disks, compared with order statistics. The mean of the
+//! largest of n waits that are uniform within a turn is n/(n+1) turns.
 
 use crate::common::arrays::{array, group, run_array_seeded};
 use crate::common::{TURN_NS, assert_close, bare_drive, read, zone};
@@ -18,7 +18,7 @@ const TRACK: u64 = 128;
 /// Chunk size, and size of a small request.
 const CHUNK: u64 = 4096;
 const TURN: f64 = TURN_NS as f64;
-/// A chunk under the head.
+/// Time of a chunk under the head.
 const TRANSFER_NS: f64 = TURN / TRACK as f64 * (CHUNK / 512) as f64;
 /// Bytes of a member that its group uses.
 const MEMBER_BYTES: u64 = 200_000_000 / CHUNK * CHUNK;
@@ -41,7 +41,7 @@ fn constant_seek_array(level: Level, members: u32, spindles: Spindles) -> ArrayD
     array
 }
 
-/// Largest of `n` uniform waits on average.
+/// Returns the mean of the largest of `n` uniform waits.
 fn largest_wait_ns(n: u32) -> f64 {
     TURN * f64::from(n) / f64::from(n + 1)
 }
@@ -58,7 +58,7 @@ fn mean_latency_ns(array: &ArrayDescription, line: &Value, seeds: std::ops::Rang
     seeds.map(mean).sum::<f64>() / count as f64
 }
 
-/// Speeds so far apart that each run sees many relative phases.
+/// Speeds so different that each run sees many relative phases.
 const DRIFTING: Spindles = Spindles { synchronized: false, speed_tolerance: 0.005 };
 
 fn assert_drifting(array: &ArrayDescription, line: &Value, expected_ns: f64, what: &str) {
@@ -71,7 +71,7 @@ fn raid_1_writes_wait_for_the_largest_of_all_rotational_waits() {
         let expected_ns = SEEK_NS + largest_wait_ns(members) + TRANSFER_NS;
         let array = constant_seek_array(Level::Raid1, members, DRIFTING);
         assert_drifting(&array, &line(CHUNK, 0), expected_ns, &format!("RAID 1 of {members}, speeds apart"));
-        // At one speed the phases alone set them apart; each seed draws new ones.
+        // At one speed only the phases differ; each seed draws new ones.
         let equal_speeds = Spindles { synchronized: false, speed_tolerance: 0.0 };
         let array = constant_seek_array(Level::Raid1, members, equal_speeds);
         let found_ns = mean_latency_ns(&array, &line(CHUNK, 0), 0..80, 120);
@@ -110,7 +110,7 @@ fn raid_5_waits_for_the_largest_of_the_members_it_touches() {
         let stripe_ns = SEEK_NS + largest_wait_ns(members) + TRANSFER_NS;
         let stripe = line(CHUNK * u64::from(members - 1), 0);
         assert_drifting(&array, &stripe, stripe_ns, &format!("RAID 5 of {members}, full stripes"));
-        // One read in `members` is of the missing member, and waits for all others.
+        // One read in `members` is for the missing member, and waits for all others.
         let mut degraded = array;
         degraded.incidents = vec![Incident { at_ns: 0, what: IncidentKind::MemberFails { member: 0 } }];
         let missing = 1.0 / f64::from(members);
@@ -121,7 +121,7 @@ fn raid_5_waits_for_the_largest_of_the_members_it_touches() {
 }
 
 #[test]
-fn phases_and_speeds_depend_on_the_seed_and_the_member_alone() {
+fn phases_and_speeds_depend_only_on_seed_and_member() {
     let spindles = Spindles { synchronized: false, speed_tolerance: 0.001 };
     let of = |seed| spindles.variations(seed).take(100).collect::<Vec<_>>();
     assert_eq!(of(7), of(7));

@@ -41,7 +41,7 @@ fn serve_disk(disk: &mut Disk, at_ns: u64, request: &Request) -> Completion {
     }
 }
 
-/// Reads a block until it is in flash; returns when.
+/// Reads a block until it is in flash; returns the time.
 fn read_into_flash(disk: &mut Disk, block: u64) -> u64 {
     let read = request(Kind::Read, block * BLOCK, BLOCK);
     serve_disk(disk, 0, &read);
@@ -57,7 +57,7 @@ fn a_flash_hit_costs_firmware_latency_and_transfers() {
     let now_ns = read_into_flash(&mut disk, 777);
     let done = serve_disk(&mut disk, now_ns, &request(Kind::Read, 777 * BLOCK, BLOCK));
     assert_ns(done.at_ns - now_ns, (100.0 + 80.0) * 1e3 + 4096.0 * (5.0 + 1.0), "firmware, latency, flash, port");
-    // A part of the block is there too, and a read that reaches beyond it is not.
+    // Part of the block is there too, and a read that extends past it is not.
     serve_disk(&mut disk, now_ns + MS, &request(Kind::Read, 777 * BLOCK + 512, 1024));
     assert_eq!(disk.counters().flash_hits, 2);
     serve_disk(&mut disk, now_ns + 2 * MS, &request(Kind::Read, 777 * BLOCK, 2 * BLOCK));
@@ -150,7 +150,7 @@ fn flash_fills_no_faster_than_its_rate() {
 
 #[test]
 fn warming_takes_the_minutes_that_were_seen() {
-    // 5.56 GB at 5.8 MB/s are 16 minutes (TweakTown 5863): that, and the few in which nothing comes again yet.
+    // 5.56 GB at 5.8 MB/s are 16 minutes (TweakTown 5863): those, and the few in which nothing repeats yet.
     let mut drive = load_drive("st900mp0146").unwrap().description;
     drive.flash_cache = load_drive("exos-10e2400").unwrap().description.flash_cache;
     let mut spec = spec(&drive, workload(line(4096, 100.0, 100.0), closed(4), 1));
@@ -175,15 +175,15 @@ fn sequential_reads_are_not_taken_in() {
         for chunk in 0..64 {
             now_ns = serve_disk(&mut disk, now_ns, &request(Kind::Read, chunk * (16 << 10), 16 << 10)).at_ns;
         }
-        // Something else, so that no pass goes on with the one before.
+        // Another read, so that no pass continues the previous one.
         now_ns = serve_disk(&mut disk, now_ns, &request(Kind::Read, 100 << 20, 4096)).at_ns;
     }
     let counters = disk.counters();
-    // Of each pass the first 48 KiB are not yet known to be sequential.
+    // The first 48 KiB of each pass are not yet known to be sequential.
     assert!(counters.flash_fills <= 13 && counters.flash_hits <= 6, "{counters:?}");
 }
 
-/// The test drive as one of two actuators: twice its heads and blocks.
+/// Returns the test drive as one of two actuators: twice its heads and blocks.
 fn two_actuators(one: &DriveDescription) -> DriveDescription {
     let mut both = one.clone();
     both.actuators = 2;
@@ -276,7 +276,7 @@ fn nonsense_is_refused_by_name() {
 }
 
 #[test]
-fn the_same_again_gives_the_same() {
+fn equal_inputs_give_equal_results() {
     for id in ["st900mp0146", "st900mp0006-awc", "archive-8tb", "exos-2x18-sata"] {
         let drive = load_drive(id).unwrap().description;
         let spec = RunSpec {

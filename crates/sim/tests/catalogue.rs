@@ -1,4 +1,4 @@
-//! Every disk drive of the catalogue runs, keeps its books, and turns as fast as it says.
+//! Every disk drive of the catalogue runs, passes its own checks, and turns at its stated speed.
 
 use crate::common::arrays::{ROWS, UNIT, array, group, run_array};
 use crate::common::*;
@@ -55,7 +55,7 @@ fn every_drive_reaches_its_ends() {
     }
 }
 
-/// Completions of 200 requests over the whole disk, each when the one before it is done.
+/// Returns the completions of 200 requests over the whole disk, each issued when the previous one is done.
 fn completions(disk: &mut Disk) -> Vec<(u32, u64)> {
     let block = u64::from(disk.description().geometry.logical_block_bytes);
     let capacity = disk.capacity_bytes();
@@ -73,7 +73,7 @@ fn completions(disk: &mut Disk) -> Vec<(u32, u64)> {
     completions
 }
 
-/// Whatever the disk that it shares with has been through, and with draws of its own.
+/// It does not depend on the history of the disk that it shares data with, and has draws of its own.
 #[test]
 fn another_disk_of_a_kind_is_like_new() {
     for entry in disks() {
@@ -87,7 +87,7 @@ fn another_disk_of_a_kind_is_like_new() {
     }
 }
 
-/// Time to rebuild a shingled drive is that of a sequential stream, which is far from what resilvers were measured at.
+/// The time to rebuild a shingled drive is that of a sequential stream, far from measured times of resilvers.
 #[test]
 fn a_rebuild_of_shingled_drives_warns_of_its_time() {
     let rebuilt = |id: &str| {

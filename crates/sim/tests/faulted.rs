@@ -1,4 +1,4 @@
-//! Faults and power cuts in runs and replays: what fails is an error and no latency, and the run goes on.
+//! Faults and power cuts in runs and replays: a failed request is an error without a latency, and the run continues.
 
 use crate::common::*;
 use headstack_catalogue::{Changes, load_system, scenarios};
@@ -14,12 +14,12 @@ use serde_json::json;
 
 const S: u64 = 1_000 * MS;
 
-/// A schedule of these faults.
+/// Returns a schedule of these faults.
 fn schedule(faults: serde_json::Value) -> Schedule {
     serde_json::from_value(json!({ "seed": 5, "fault": faults })).unwrap()
 }
 
-/// Reads and writes of 4 KiB, half of each, at 8 outstanding.
+/// Returns a run of reads and writes of 4 KiB, half of each, at queue depth 8.
 fn mixed(drive: &DriveDescription, requests: u64, faults: Option<Schedule>) -> RunSpec {
     RunSpec { faults, ..spec(drive, workload(line(4096, 50.0, 100.0), closed(8), requests)) }
 }
@@ -31,7 +31,7 @@ fn caching() -> DriveDescription {
     drive
 }
 
-/// A replay at the recorded times, by the recording's own clock.
+/// Returns a replay at the recorded times, by the trace's own clock.
 fn timed(drive: &DriveDescription, seed: u64, start_ns: u64) -> ReplaySpec {
     let replay = Replay { start_ns, ..Replay::new("recording", ReplayMode::Timed { time_scale: 1.0 }) };
     let (system_name, system) = (String::new(), drive.clone().into());
@@ -74,7 +74,7 @@ fn what_fails_is_an_error_and_no_latency() {
     let [struck] = &result.faults[..] else { panic!("one fault: {:?}", result.faults) };
     assert!(struck.failed > 10 && struck.met > 3 * struck.failed, "{struck:?}");
     assert_eq!((struck.at_ns, struck.until_ns), (S, Some(21 * S)));
-    // One may be under way when the fault ends.
+    // One may be in flight when the fault ends.
     assert!((0..=1).contains(&(errors(&result) - struck.failed)), "{struck:?}");
     assert_eq!((result.kinds.read.errors, result.kinds.write.errors), (errors(&result), 0));
     // A run of so many requests makes exactly these.
@@ -94,7 +94,7 @@ fn a_run_goes_on_after_a_power_cut_and_counts_what_it_took() {
         assert_eq!(result.count(), 3_000 - 8);
         let longest_ns = result.quantile_ns(1.0).unwrap();
         assert!(longest_ns < 2 * S, "five seconds without power are nobody's latency: {longest_ns}");
-        // Nobody asks while there is no power, and nobody is answered.
+        // While there is no power, no request is issued or answered.
         let dark = |ns: u64| (2 * S..7 * S).contains(&ns);
         assert!(!all.iter().any(|one| dark(one.recorded.arrival_ns) || one.recorded.completion_ns.is_some_and(dark)));
         assert!(all.iter().any(|one| one.recorded.arrival_ns > 7 * S && one.recorded.completion_ns.is_some()));
@@ -107,7 +107,7 @@ fn a_run_goes_on_after_a_power_cut_and_counts_what_it_took() {
 }
 
 #[test]
-fn what_was_forced_is_not_among_the_losses() {
+fn forced_writes_are_not_lost() {
     let faults = schedule(json!([{ "at": "1s", "for": "1s", "what": "power-cut" }]));
     let lost_writes = |forces: bool| {
         let forced =
@@ -134,7 +134,7 @@ fn a_fault_that_never_ends_ends_the_run() {
         assert!(result.ended_early.as_deref().is_some_and(|why| why.contains("does not end")), "{what}");
         assert!(result.count() > 100 && result.count() < 3_000 && errors(&result) == 0, "{what}");
         assert_eq!((result.backlog, result.passed()), (8, true), "{what}");
-        // A run of so much time ends in time.
+        // A run of fixed time ends in time.
         let mut timed = mixed(&queueing_drive(Policy::Sptf, 32), 1, Some(faults));
         let headstack_sim::Demand::Workload(workload) = &mut timed.demand else { panic!("a workload") };
         workload.run_length = RunLength::TimeNs(4 * S);
@@ -143,7 +143,7 @@ fn a_fault_that_never_ends_ends_the_run() {
     }
 }
 
-/// A command that meets a broken link is sent again after each time-out; what is sent after the end of the fault passes.
+/// A command that meets a broken link is sent again after each time-out; commands sent after the end of the fault pass.
 #[test]
 fn link_errors_end_with_the_fault() {
     let faults = schedule(json!([
@@ -176,7 +176,7 @@ fn clients_of_a_scenario_hear_of_errors_too() {
     assert!(errors(&result) > 0 && result.count() + errors(&result) >= 5_000);
 }
 
-/// Whatever a run met, its recording under the same schedule meets again, to the nanosecond.
+/// A trace of a run with faults, replayed under the same schedule, meets the same faults, to the nanosecond.
 #[test]
 fn a_recorded_run_with_faults_is_replayed_to_the_nanosecond() {
     let faults = schedule(json!([
@@ -204,7 +204,7 @@ fn a_recorded_run_with_faults_is_replayed_to_the_nanosecond() {
     };
     let (replay_result, replayed) = again(Some(faults.clone()));
     assert_eq!(live.len(), replayed.len());
-    // What was under way when the run ended is answered after its end.
+    // Requests in flight when the run ended are answered after its end.
     let end_ns = result.start_ns + result.duration_ns;
     let until_end = |one: &Observed| one.recorded.completion_ns.filter(|&ns| ns <= end_ns);
     let differs = live.iter().zip(&replayed).find(|(live, replayed)| until_end(live) != until_end(replayed));

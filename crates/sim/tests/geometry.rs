@@ -1,4 +1,4 @@
-//! Every block of every order and sparing scheme lies where a slow walk over the surfaces puts it.
+//! For every block order and sparing scheme, each block is where a slow walk over the surfaces puts it.
 
 use crate::common;
 use std::collections::{HashMap, HashSet};
@@ -81,8 +81,8 @@ fn walk_tracks(geometry: &Geometry, zone: &Zone) -> Vec<(u32, u32, f64)> {
     walked
 }
 
-/// Numbers of the zone's sectors that hold data, in the order of blocks: walk over the regions, pass over what is
-/// slipped, and leave the spares out.
+/// Returns the numbers of the zone's sectors that hold data, in the order of blocks: walks over the regions, skips
+/// slipped sectors, and leaves the spares out.
 fn walk_data(geometry: &Geometry, zone: &Zone) -> Vec<u64> {
     let track = u64::from(zone.sectors_per_track);
     let cylinder = track * u64::from(geometry.heads);
@@ -167,7 +167,7 @@ fn walk(geometry: &Geometry) -> Vec<Place> {
     places
 }
 
-/// Distance of two angles in turns, 0 to 1/2.
+/// Returns the distance of two angles in turns, 0 to 1/2.
 fn apart(a: f64, b: f64) -> f64 {
     let ahead = (a - b).rem_euclid(1.0);
     ahead.min(1.0 - ahead)

@@ -1,4 +1,4 @@
-//! What each level says of itself, against its layout: failures survived, bytes exported, the units of a stripe.
+//! Compares each level's own figures with its layout: failures survived, bytes exported, the units of a stripe.
 
 use headstack_sim::array::description::Level;
 use headstack_sim::array::levels::{Layout, Placing, Shape};
@@ -24,7 +24,7 @@ fn shape(level: Level, members: u32, spans: u32) -> Shape {
     }
 }
 
-/// Each level with every number of members that its rules allow, and in two spans where it can have them.
+/// Returns each level with every number of members that its rules allow, and in two spans if it can have them.
 fn groups() -> Vec<(Level, u32, u32)> {
     let mut groups = Vec::new();
     for &level in Level::ALL {
@@ -42,7 +42,7 @@ fn groups() -> Vec<(Level, u32, u32)> {
     groups
 }
 
-/// Every set of so many of the members, as bits.
+/// Returns every set of `failed` members, as bits.
 fn sets(members: u32, failed: u64) -> impl Iterator<Item = u32> {
     (0u32..1 << members).filter(move |set| u64::from(set.count_ones()) == failed)
 }

@@ -1,4 +1,4 @@
-//! Spindle, seek curves and positioning against their closed forms.
+//! Compares spindle, seek curves and positioning with their closed forms.
 
 use crate::common;
 use crate::common::{CYLINDERS, MS, bare_drive};
@@ -84,8 +84,8 @@ fn measured_points_are_joined_by_lines() {
     assert_eq!([0, 1, 99].map(|d| seek_ns(&SeekCurve::Constant(7), d, 100)), [0, 7, 7]);
 }
 
-/// Lee and Katz determine their curve by these three values, so it must have them: at one cylinder, over the full
-/// stroke, and on average over uniform pairs.
+/// Lee and Katz determine their curve by these three values: at one cylinder, over the full stroke, and on average over
+/// uniform pairs.
 #[test]
 fn three_parameter_curve_has_its_three_values() {
     for (minimum_ns, average_ns, maximum_ns) in
@@ -113,7 +113,7 @@ fn mean_seek_is_the_sum_over_all_pairs() {
             sum += f64::from(table[a.abs_diff(b)]) * of_a as f64 * of_b as f64;
         }
     }
-    // Cells of one cylinder: exact but for two places in the same one, a hundredth of the pairs.
+    // Cells of one cylinder: exact but for two places in the same one, 1 % of the pairs.
     common::assert_close(mean_seek_ns(&table, &sectors), sum / (total as f64).powi(2), 0.2, "mean seek");
 }
 

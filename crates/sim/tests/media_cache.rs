@@ -1,4 +1,4 @@
-//! The media cache before a conventional drive (Advanced Write Cache) and before shingled bands.
+//! The media cache in front of a conventional drive (Advanced Write Cache) and of shingled bands.
 
 use crate::common::*;
 use headstack_result::RunResult;
@@ -51,7 +51,7 @@ fn with_dram(mut drive: DriveDescription, dram_bytes: u64, is_protected: bool) -
     drive
 }
 
-/// Completes everything that is under way; returns the completions.
+/// Completes everything that is in flight; returns the completions.
 fn settle(disk: &mut Disk) -> Vec<Completion> {
     let mut done = Vec::new();
     while !disk.is_idle() {
@@ -60,7 +60,7 @@ fn settle(disk: &mut Disk) -> Vec<Completion> {
     done
 }
 
-/// Leaves the disk alone until everything is at home; returns when that is.
+/// Leaves the disk idle until everything is at home; returns the time.
 fn clean(disk: &mut Disk, mut now_ns: u64) -> u64 {
     while !disk.is_clean() {
         now_ns = disk.next_event_ns();
@@ -70,7 +70,7 @@ fn clean(disk: &mut Disk, mut now_ns: u64) -> u64 {
     now_ns
 }
 
-/// Writes random sectors, one after the other; returns the mean response time and the time after the last.
+/// Writes random sectors, one after the other; returns the mean latency and the time after the last.
 fn write_randomly(disk: &mut Disk, mut now_ns: u64, writes: u64, dice: &mut Dice) -> (f64, u64) {
     let (start_ns, limit) = (now_ns, disk.capacity_bytes() / 4096);
     for _ in 0..writes {
@@ -97,8 +97,8 @@ fn a_write_alone_waits_for_its_turn_in_the_log() {
     let mut disk = Disk::new(&caching_drive(), 0).unwrap();
     let mut dice = Dice(1);
     write_randomly(&mut disk, 0, 1, &mut dice);
-    // Each follows the one before on the track, and comes just too late for it: a turn, and 8 sectors more every time
-    // (a cylinder's skews come on top, now and then).
+    // Each follows the previous one on the track, and just misses it: a turn, and 8 sectors more every time (plus a
+    // cylinder's skews from time to time).
     let (mean_ns, _) = write_randomly(&mut disk, 50 * MS, 400, &mut dice);
     assert_close(mean_ns, (TURN_NS + 8 * SECTOR_NS) as f64, 3.0, "a turn and its own sectors");
     assert_eq!(disk.counters().media_cache_appends, 401);
@@ -192,7 +192,7 @@ fn reads_find_what_is_on_its_way_home() {
     disk.submit(150 * MS, 4, &read(199_990, 28));
     settle(&mut disk);
     assert_eq!((disk.counters().media_cache_hits, disk.counters().read_misses), (3, 4));
-    // Trimmed: nothing of it is left to be found.
+    // Trimmed: none of it is found.
     disk.submit(180 * MS, 5, &request(Kind::Trim, 200_000 * 512, 4096));
     disk.submit(181 * MS, 6, &read(200_000, 8));
     settle(&mut disk);
@@ -211,7 +211,7 @@ fn a_sweep_in_order_seeks_less_than_single_writes() {
     let sweep_ns = (after.seek_ns - before.seek_ns) as f64 / 250.0;
     let bare = random_writes(&without_cache(&drive), 1, 2_000);
     let single_ns = counter(&bare, "seek_ns") as f64 / 2_000.0;
-    // A 250th of the stroke a write instead of a third of it.
+    // 0.4 % of the stroke per write instead of 33 %.
     assert!(sweep_ns < 0.45 * single_ns, "{sweep_ns} ns of seeking a write, {single_ns} one at a time");
     assert_eq!(after.media_cache_cleanings, 1);
 }
@@ -238,7 +238,7 @@ fn a_band_that_is_left_open_is_finished() {
         disk.submit(now_ns, 0, &write(chunk * 128, 128));
         now_ns = settle(&mut disk)[0].at_ns;
     }
-    // The first band goes to the cache, since the run is known too late for it; what lies in the second goes home.
+    // The first band goes to the cache, since the run is detected too late for it; the part in the second goes home.
     let before = disk.counters();
     assert_eq!((before.media_cache_writes, before.direct_writes), (16, 10));
     disk.submit(now_ns, 0, &write(2_500, 8));

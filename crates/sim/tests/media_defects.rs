@@ -1,4 +1,4 @@
-//! Media errors of disks and solid-state drives: what they cost, what fails, and what a write makes of it.
+//! Media errors of disks and SSDs: their cost, which requests fail, and the effect of a write.
 
 use crate::common::bench::{Bench, unreadable};
 use crate::common::flash::{PROGRAM_NS, READ_NS, UNIT, small_ssd};
@@ -10,7 +10,7 @@ use headstack_sim::drive::description::{
 use headstack_sim::media_defects::{Delay, MediaDefect};
 use headstack_workload::{Kind, Span};
 
-/// Weak sectors: so many turns more, then they are read.
+/// Returns weak sectors: read after additional turns.
 fn weak(from: u64, to: u64, turns: u32) -> MediaDefect {
     MediaDefect { fails: false, delay: Delay::Turns(turns), healed_by_write: false, ..unreadable(from, to) }
 }
@@ -72,7 +72,7 @@ fn a_weak_sector_costs_exactly_its_turns() {
     }
 }
 
-/// The mechanism is held, not the request alone: what waits behind it waits longer too.
+/// The mechanism is occupied, not only the request: queued requests wait longer too.
 #[test]
 fn two_requests_behind_a_retrying_arm_wait() {
     let finish = |media_defects: &[MediaDefect]| {
@@ -104,7 +104,7 @@ fn a_hard_error_takes_its_time_and_then_fails() {
     }
 }
 
-/// A write moves what it touches to spares behind the last block; reads over them go there and come back.
+/// A write remaps the sectors that it touches to spares after the last block; reads over them go there and come back.
 #[test]
 fn a_write_heals_and_later_accesses_pay_the_way() {
     let mut bench = Bench::from(&bare_drive()).with(None, &[unreadable(5000, 5002)]);
@@ -117,7 +117,7 @@ fn a_write_heals_and_later_accesses_pay_the_way() {
     let (mut healed, mut well) = (bench.clone(), bench.clone());
     let last = CYLINDERS * CYLINDER - 1;
     assert_eq!(healed.takes_ns(&read(5000, 1)), well.takes_ns(&read(last, 1)));
-    // In the middle of a run: there and back, two long seeks at the least.
+    // In the middle of a run: there and back, at least two long seeks.
     let (mut healed, mut well) = (bench.clone(), bench.clone());
     let (healed_ns, well_ns) = (healed.takes_ns(&read(4990, 11)), well.takes_ns(&read(4990, 10)));
     assert!(healed_ns > well_ns + 9 * MS, "{healed_ns} {well_ns}");
@@ -134,7 +134,7 @@ fn a_write_fault_fails_what_the_media_refuse() {
     let (_, failed) = bench.serve(&write(4999, 3));
     assert_eq!(failed, [Failed { id: 1, at_bytes: 5000 * 512, write: true }]);
     bench.takes_ns(&read(4999, 3));
-    // From a write cache the flush tells of it, once.
+    // With a write cache the flush reports it, once.
     let mut bench = Bench::from(&caching()).with(None, &[fault]);
     bench.takes_ns(&write(4999, 3));
     let (_, failed) = bench.serve(&flush());
@@ -142,7 +142,7 @@ fn a_write_fault_fails_what_the_media_refuse() {
     assert_eq!(bench.serve(&flush()).1, []);
 }
 
-/// What a cache answers meets no media defect: the dirty data of the write cache, and what was in the buffer before.
+/// Cache hits meet no media defect: the dirty data of the write cache, and data that were in the buffer before.
 #[test]
 fn caches_meet_no_media_defect() {
     let mut bench = Bench::from(&caching()).with(None, &[unreadable(5000, 5001)]);
@@ -157,9 +157,9 @@ fn caches_meet_no_media_defect() {
     bench.takes_ns(&read(5000, 10));
 }
 
-/// Read-ahead and what passes under the heads bring nothing into the buffer that cannot be read.
+/// Read-ahead and passing sectors add nothing unreadable to the buffer.
 #[test]
-fn what_is_read_without_being_asked_for_ends_at_a_media_defect() {
+fn read_ahead_ends_at_a_media_defect() {
     for before in [read(4980, 5), read(5003, 5)] {
         let mut bench = Bench::from(&reading_ahead()).with(None, &[unreadable(5000, 5001)]);
         bench.takes_ns(&before);
@@ -189,7 +189,7 @@ fn the_second_actuator_has_its_own_media() {
     assert_eq!(failed, [Failed { id: 2, at_bytes: (half + 100) * 512, write: false }]);
 }
 
-/// The media cache takes the new data; when its band is rewritten they are at home, on spares.
+/// The media cache accepts the new data; when its band is rewritten they are at home, on spares.
 #[test]
 fn a_shingled_drive_heals_through_its_media_cache() {
     let mut bench = Bench::from(&shingled()).with(None, &[unreadable(5000, 5002)]);
@@ -231,7 +231,7 @@ fn flash_retries_fails_and_is_healed() {
         assert_eq!(bad.takes_ns(&read), well_ns, "flash has no way to spares");
         assert_eq!(bad.health()[0].reallocated_sectors, UNIT / 512);
     }
-    // A program that takes longer holds its die.
+    // A longer program occupies its die.
     let slow = MediaDefect { reads: false, writes: true, ..media_defect(false, Delay::Turns(2)) };
     let end = |media_defects: &[MediaDefect]| {
         let mut bench = Bench::from(&small_ssd()).with(None, media_defects);

@@ -1,4 +1,4 @@
-//! The map of a virtual array: no segment is ever lost, no place used twice, no byte unaccounted for.
+//! The map of a virtual array: no segment is ever lost, no place used twice, every byte accounted for.
 
 use std::collections::{HashMap, HashSet};
 
@@ -36,7 +36,7 @@ fn pool(description: &PoolDescription, lun_segments: &[u64]) -> Pool {
     Pool::new(description, &lengths).expect("a possible pool")
 }
 
-/// Completes everything that is proposed.
+/// Completes all proposed migrations.
 fn settle(pool: &mut Pool) -> Vec<Migration> {
     let mut done = Vec::new();
     while let Some(migration) = pool.next_migration() {
@@ -59,12 +59,12 @@ fn is_mirrored(pool: &Pool, lun: u32, segment: u32) -> bool {
     matches!(pool.place(lun, segment), Some(Placement::Mirrored(_)))
 }
 
-/// Writes; tells whether it was a first write.
+/// Writes; returns whether it was a first write.
 fn allocates(pool: &mut Pool, lun: u32, segment: u32) -> bool {
     matches!(pool.write(lun, segment).unwrap().effect, Effect::Allocated { .. })
 }
 
-/// The pair number of a mirrored segment along the rows.
+/// Returns the pair number of a mirrored segment along the rows.
 fn pair(pool: &Pool, lun: u32, segment: u32) -> u64 {
     let first = copies(pool.place(lun, segment).expect("written"))[0];
     let cell = first.offset_bytes / SEGMENT * u64::from(pool.description().members) + u64::from(first.member);
@@ -72,7 +72,7 @@ fn pair(pool: &Pool, lun: u32, segment: u32) -> u64 {
     cell / 2
 }
 
-/// The numbers below `count`, shuffled.
+/// Returns the numbers below `count`, shuffled.
 fn shuffled(count: u32, seed: u64) -> Vec<u32> {
     let mut numbers: Vec<u32> = (0..count).collect();
     let mut state = seed;
@@ -83,7 +83,7 @@ fn shuffled(count: u32, seed: u64) -> Vec<u32> {
     numbers
 }
 
-/// Nobody shares a place, and what must be on different members is.
+/// Checks that no place is shared, and that copies are on different members.
 fn check_places(pool: &Pool, written: impl Iterator<Item = (u32, u32)>) {
     let description = pool.description();
     let mut used = HashSet::new();
@@ -112,11 +112,11 @@ fn check_places(pool: &Pool, written: impl Iterator<Item = (u32, u32)>) {
     assert!(used.is_disjoint(&parities), "a parity lies on data");
 }
 
-/// Sums of the space, and the data that it says are there.
+/// Checks the sums of the space, and the amount of data.
 fn check_space(space: Space, live: u64) {
     let Space { raw_bytes, reserved_bytes, mirrored_bytes, parity_bytes, dead_bytes, hole_bytes, free_bytes } = space;
     assert_eq!(raw_bytes, reserved_bytes + mirrored_bytes + parity_bytes + hole_bytes + free_bytes);
-    // Without migrations under way.
+    // Without migrations in progress.
     assert!(mirrored_bytes / 2 <= live * SEGMENT && parity_bytes + mirrored_bytes / 2 >= live * SEGMENT + dead_bytes);
 }
 
@@ -198,7 +198,7 @@ proptest! {
                 }
                 Step::Complete => {
                     if let Some(migration) = under_way.take() {
-                        // What was written meanwhile stays where it was written.
+                        // Segments written meanwhile stay where they were written.
                         let before = |&(lun, segment): &(u32, u32)| pool.place(lun, segment);
                         let before: Vec<_> = written_since.iter().map(|key| (*key, before(key))).collect();
                         pool.complete(&migration);
@@ -242,7 +242,7 @@ fn random_first_writes_lie_in_sequence_and_are_read_at_random() {
         let ascending = (1..500).filter(|&segment| pair(&pool, 0, segment) > pair(&pool, 0, segment - 1)).count();
         let next = (1..500).filter(|&segment| pair(&pool, 0, segment) == pair(&pool, 0, segment - 1) + 1).count();
         assert!((200..300).contains(&ascending) && next < 10, "{ascending} ascending, {next} adjacent of 499");
-        // Writing again, in whatever order, changes nothing.
+        // Overwriting, in any order, changes nothing.
         let before: Vec<u64> = (0..500).map(|segment| pair(&pool, 0, segment)).collect();
         (0..500).for_each(|segment| assert!(!allocates(&mut pool, 0, segment)));
         assert_eq!(before, (0..500).map(|segment| pair(&pool, 0, segment)).collect::<Vec<_>>());
@@ -295,7 +295,7 @@ fn only_deleting_a_lun_frees_space_and_it_is_used_again_in_order() {
     assert_eq!(pool.space().available_bytes(), 0);
     let full = pool.write(2, 0).unwrap_err();
     assert_eq!((full.live_bytes, full.usable_bytes), (150 * SEGMENT, 300 * SEGMENT));
-    // A new file system writes what has space already.
+    // A new file system writes segments that have space already.
     (0..75).for_each(|segment| assert!(!allocates(&mut pool, 0, segment)));
     assert_eq!(pool.allocated_bytes(0), 75 * SEGMENT);
     assert_eq!(pool.recreate_lun(0), 75 * SEGMENT);

@@ -1,5 +1,5 @@
-//! What the map of a large array costs. A process of its own, as it looks at the memory of all of it.
-//! `cargo test --release -p headstack-sim --test pool_size -- --nocapture` tells the figures.
+//! Memory of the map of a large array. A separate process, since it measures its whole memory. `cargo test --release -p
+//! headstack-sim --test pool_size -- --nocapture` prints the figures.
 
 #![cfg(target_os = "linux")]
 
@@ -48,7 +48,7 @@ fn pool(raw_bytes: u64) -> Pool {
     Pool::new(&description, &[TB]).unwrap()
 }
 
-// One after the other: the first looks at the memory of the process.
+// One after the other: the first measures the memory of the process.
 #[test]
 fn a_terabyte() {
     has_room();

@@ -1,4 +1,4 @@
-//! Electricity and heat: closed forms of the energy of a run, and what standby costs.
+//! Power: closed forms of the energy of a run, and the cost of standby.
 
 use crate::common::*;
 use headstack_result::{Energy, RunResult};
@@ -28,7 +28,7 @@ fn powered(power: Power) -> DriveDescription {
     DriveDescription { power: Some(power), ..bare_drive() }
 }
 
-/// One block every `1 / rate_per_s`, for `time_ns`.
+/// Returns a run of one block every `1 / rate_per_s`, for `time_ns`.
 fn seldom(system: SystemDescription, rate_per_s: f64, time_ns: u64) -> RunSpec {
     let arrivals = Arrivals::Open { rate_per_s, process: ArrivalProcess::Fixed };
     let mut workload = workload(line(512, 100.0, 100.0), arrivals, 1);
@@ -142,7 +142,7 @@ fn power_changes_nothing_but_the_energy() {
 #[test]
 fn a_command_to_a_drive_at_rest_waits_for_the_spindle() {
     let drive = |idle_timeout_ns| Drive::new(&powered(Power { idle_timeout_ns, ..POWER }), 0).unwrap();
-    // Angle and arm as if nothing had happened: every turn of 6 ms divides the waits.
+    // Angle and arm as if nothing had happened: the waits are multiples of the turn of 6 ms.
     let awake_ns = serve(&mut drive(None), 60 * S, &read(5_000, 1));
     // In the middle of standby; just stopping, which takes a second from 30 s on; before the timeout.
     for (at_ns, waits_ns, standby_ns) in [(60 * S, 8 * S, 30 * S), (30 * S + 1, 9 * S - 1, S), (30 * S, 0, 0)] {
@@ -151,7 +151,7 @@ fn a_command_to_a_drive_at_rest_waits_for_the_spindle() {
         assert!(turns_ns.abs_diff(awake_ns) <= TURN_NS, "{turns_ns} ns at {at_ns}, awake {awake_ns}");
         assert_eq!((drive.counters().standby_ns, drive.counters().spin_ups), (standby_ns, u64::from(waits_ns > 0)));
     }
-    // Flushes and trims have nothing to do on the media; another read finds the spindle turning.
+    // Flushes and trims need no media; another read finds the spindle turning.
     let mut drive = drive(Some(30 * S));
     assert_eq!(serve(&mut drive, 60 * S, &flush()), 0);
     serve(&mut drive, 60 * S, &read(5_000, 1));
@@ -167,7 +167,7 @@ fn standby_saves_when_it_is_long_and_costs_when_it_is_short() {
     };
     let always = mean_watts(None, 600.0).0;
     assert_close(always, 10.0, 0.1, "idle");
-    // Of 600 s: 8 s starting (120 J), some ms at work, 10 s idle, 1 s stopping (12 J), the rest at rest.
+    // Of 600 s: 8 s starting (120 J), some ms of work, 10 s idle, 1 s stopping (12 J), the rest in standby.
     let (watts, parts) = mean_watts(Some(10 * S), 600.0);
     let turning_s = 10.0;
     let expected = (120.0 + 12.0 + 10.0 * turning_s + 2.0 * (600.0 - turning_s - 8.0 - 1.0)) / 600.0;
@@ -177,10 +177,10 @@ fn standby_saves_when_it_is_long_and_costs_when_it_is_short() {
 }
 
 #[test]
-fn a_drive_that_nobody_wakes_stays_at_rest() {
+fn an_idle_drive_stays_in_standby() {
     let drive = powered(Power { idle_timeout_ns: Some(10 * S), ..POWER });
     let result = run_spec(&seldom(drive.into(), 1e-6, 100 * S));
-    // 10 s idle, 12 J to stop within a second, and 89 s at rest.
+    // 10 s idle, 12 J to stop within a second, and 89 s in standby.
     assert_joules(energy(&result).joules, 100.0 + 12.0 + 178.0, "a single stop");
 }
 

@@ -1,4 +1,4 @@
-//! What a power cut loses, what it leaves, and how a system comes back.
+//! Power cuts: which data are lost, which remain, and how a system comes back.
 
 use crate::common;
 use crate::common::arrays::{UNIT, array, capacity, group, of};
@@ -28,7 +28,7 @@ fn caching_array(level: Level, members: u32) -> ArrayDescription {
 
 /// Cached writes are lost until their destage ends, oldest destage first; a flush leaves nothing.
 #[test]
-fn what_the_drive_has_not_destaged_would_be_lost() {
+fn undestaged_writes_are_lost_at_a_power_cut() {
     let mut bench = Bench::from(&caching());
     let sectors: Vec<u64> = (0..8).map(|at| 10_000 * (at + 1)).collect();
     sectors.iter().for_each(|&sector| _ = bench.submit(&write(sector, 8)));
@@ -82,14 +82,14 @@ fn only_volatile_caches_lose() {
     assert!(bench.system.may_lose_data());
 }
 
-/// Members' caches, in addresses of the array; copies are lost together.
+/// Losses of members' caches, in addresses of the array; copies are lost together.
 #[test]
 fn an_array_loses_what_its_members_do() {
     for (level, members) in [(Level::Raid0, 4), (Level::Raid1, 2), (Level::Raid10, 4), (Level::Raid5, 4)] {
         let mut bench = Bench::from(&caching_array(level, members));
         let (from, length) = (UNIT - 4096, 8192);
         let id = bench.submit(&common::arrays::request(Kind::Write, from, length));
-        // Just acknowledged: as much as is lost was given.
+        // Just acknowledged: all of it is lost.
         while !bench.run_to(bench.system.next_event_ns()).iter().any(|completion| completion.id == id) {}
         let lost = bench.volatile();
         let bytes: u64 = lost.iter().map(|(from, to)| to - from).sum();
@@ -139,7 +139,7 @@ fn a_disk_is_ready_once_its_spindle_turns() {
     assert!(bench.takes_ns(&read(0, 1)) <= 2 * TURN_NS);
 }
 
-/// The map of the flash survives: what was written is read from the flash, what was not is not.
+/// The map of the flash survives: written units are read from the flash, unwritten ones are not.
 #[test]
 fn flash_keeps_its_map() {
     for protected in [false, true] {
@@ -160,7 +160,7 @@ fn flash_keeps_its_map() {
     }
 }
 
-/// A rebuild goes on where it was, a failed member stays away, and nothing is owed to requests of before.
+/// A rebuild resumes, a failed member stays away, and earlier requests are gone.
 #[test]
 fn an_array_comes_back_degraded_and_rebuilding() {
     let mut with_spare = group(Level::Raid5, 0..4, 1);
@@ -195,7 +195,7 @@ fn a_torn_write_stops_at_the_end_of_a_track_a_page_or_a_stripe_unit() {
     assert_eq!(Bench::from(&of(Level::Raid1, 2)).system.tear_bound(5), 51_200);
 }
 
-/// Same cuts, same bytes.
+/// Equal cuts lose equal bytes.
 #[test]
 fn cuts_are_deterministic() {
     let serve = || {

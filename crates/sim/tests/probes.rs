@@ -1,4 +1,4 @@
-//! A system under probes: the same system as under a load, whose state and clock go on.
+//! A system under probes: the same as under a load, with state and clock kept between probes.
 
 use headstack_catalogue::load_drive;
 use headstack_driver::{Pace, Probe};
@@ -19,7 +19,7 @@ fn bench() -> Bench {
 }
 
 #[test]
-fn a_probe_has_as_many_outstanding_as_asked() {
+fn a_probe_keeps_its_queue_depth() {
     let mut bench = bench();
     let blocks = bench.capacity_bytes() / 4096;
     let requests: Vec<Request> = (0..500).map(|k| read(k * 7919 % blocks * 4096)).collect();

@@ -1,4 +1,4 @@
-//! What holds for every drive and workload: nothing is lost, time runs forward, and the same inputs give the same bytes.
+//! Properties of every drive and workload: nothing is lost, time never decreases, and equal inputs give equal bytes.
 
 use crate::common::*;
 use headstack_sim::drive::description::{
@@ -92,7 +92,7 @@ prop_compose! {
     }
 }
 
-/// Any commands, aligned to 512 bytes or to physical sectors as the drive demands.
+/// Generates commands, aligned to 512 bytes or to physical sectors as the drive requires.
 fn any_commands() -> impl Strategy<Value = Vec<(u64, u8, u64, u64, bool, bool)>> {
     let command =
         (0u64..20 * MS, 0u8..12, any::<u64>(), 1u64..40, prop::bool::weighted(0.1), prop::bool::weighted(0.1));
@@ -115,7 +115,7 @@ proptest! {
             prop_assert!(kind.response.sum_ns() >= kind.service.sum_ns(), "{}: response below service", name);
         }
         prop_assert_eq!(result.intervals.iter().map(|interval| interval.count).sum::<u64>(), result.count());
-        // The same again gives the same bytes.
+        // A second run gives the same bytes.
         let again = run(&spec, &|_| true).map_err(|error| TestCaseError::fail(error.to_string()))?;
         prop_assert_eq!(result.to_json().unwrap(), again.to_json().unwrap());
     }
@@ -128,7 +128,7 @@ proptest! {
         let requests: Vec<(u64, Request)> = commands.into_iter().map(|(gap_ns, kind, place, length, forced, ordered)| {
             now_ns += gap_ns;
             let kind = match kind { 0 => Kind::Flush, 1 => Kind::Trim, 2..7 => Kind::Write, _ => Kind::Read };
-            // Half of them close together, so that they meet in the buffer.
+            // Half of them close together, so that they share data in the buffer.
             let first = if place % 2 == 0 { place % (blocks - 40) } else { place % 200 };
             let (offset, length) = if kind == Kind::Flush { (0, 0) } else { (first * block, length * block) };
             (now_ns, Request { force_unit_access: forced && kind == Kind::Write, ordered, ..request(kind, offset, length) })

@@ -1,4 +1,4 @@
-//! Which command is served next, and what that earns.
+//! Scheduling: which command is served next, and the gain.
 
 use crate::common::*;
 use headstack_sim::drive::Drive;
@@ -10,7 +10,7 @@ fn cylinder(number: u64) -> u64 {
     number * CYLINDER
 }
 
-/// Order of service of `sectors`, all of which come while the drive is busy on cylinder 50.
+/// Returns the order of service of `sectors`, all of which arrive while the drive is busy on cylinder 50.
 fn order_of_service(description: &DriveDescription, sectors: &[u64], ordered: &[usize]) -> Vec<u64> {
     let mut requests = vec![(0, read(cylinder(50), 1))];
     for (index, &sector) in sectors.iter().enumerate() {
@@ -109,7 +109,7 @@ fn better_informed_policies_serve_more() {
     }
 }
 
-/// Thomasian: service time falls as depth^-0.2.
+/// Thomasian: service time is proportional to depth^-0.2.
 #[test]
 fn service_time_falls_with_a_fifth_root_of_the_depth() {
     let depths = [2, 4, 8, 16, 32, 64, 128];
@@ -142,12 +142,12 @@ fn reordering_strength_spans_fcfs_to_the_ideal() {
     let mut half = queueing_drive(Policy::Sstf, 32);
     half.queue.reordering_strength = 0.5;
     let served = order_of_service(&half, &[10, 90, 30, 51, 52, 53].map(cylinder), &[]);
-    // Of {10, 90, 30} 30; of {10, 90, 51} (5 wait, 3 are open) 10; of {90, 51, 52} (4 wait: the half that was left makes 3
+    // Of {10, 90, 30} 30; of {10, 90, 51} (5 wait, 3 are open) 10; of {90, 51, 52} (4 wait: the remaining half makes 3
     // of 2.5) 51; of {90, 52} 52; of {90} and {53} in turn.
     assert_eq!(served, [30, 10, 51, 52, 90, 53].map(cylinder));
 }
 
-/// No strength is rounded away: of two commands even a third of the choice is made now and then.
+/// No strength is rounded away: with two commands even 33 % of the choice has an effect from time to time.
 #[test]
 fn a_little_more_strength_serves_a_little_more() {
     let rate = |outstanding, strength| {
@@ -163,7 +163,7 @@ fn a_little_more_strength_serves_a_little_more() {
     }
 }
 
-/// What comes later passes what is planned only where nothing is committed.
+/// A later command overtakes planned ones only if nothing is committed.
 #[test]
 fn what_is_committed_keeps_its_place() {
     let served = |committed| {
@@ -179,7 +179,7 @@ fn what_is_committed_keeps_its_place() {
         assert!(done[0].at_ns < 8 * MS && 8 * MS < done[1].at_ns, "{done:?}");
         done.iter().position(|completion| completion.id == 5).unwrap()
     };
-    // The one that comes last is next to the second; 0, 1 and 3 others were planned by then.
+    // The last one to arrive is next to the second; 0, 1 and 3 others were planned by then.
     assert_eq!([0.0, 1.0, 3.0].map(served), [2, 3, 5]);
 }
 
@@ -195,13 +195,13 @@ fn commitment_costs_little_by_little() {
     assert!(rates.windows(2).all(|pair| pair[1] < pair[0]), "{rates:?}");
     let fcfs = queueing_drive(Policy::Fcfs, 32);
     let in_order = run_closed(&fcfs, line(4096, 100.0, 100.0), 8, 50_000).throughput_per_s();
-    // But for the first eight, which come at once.
+    // Except for the first eight, which arrive at once.
     assert_close(rates[7], in_order, 0.1, "nothing is left to choose from");
 }
 
-/// A sector that comes past soon after the seek is left for the next turn by a firmware that expects to miss it.
+/// A sector that passes soon after the seek is left for the next turn by firmware that expects to miss it.
 #[test]
-fn what_might_be_missed_is_not_tried() {
+fn sectors_within_the_rotation_margin_are_left_for_the_next_turn() {
     let order = |margin_ns| {
         let mut description = queueing_drive(Policy::Sptf, 32);
         (description.mechanics.seek, description.mechanics.head_switch_ns) = (SeekCurve::Constant(0), 0);
@@ -214,7 +214,7 @@ fn what_might_be_missed_is_not_tried() {
     assert_eq!(order(40 * SECTOR_NS), [cylinder(8) + 60, cylinder(7) + 30]);
 }
 
-/// The older of two commands goes first where age outweighs the way to it.
+/// The older of two commands is first if its age outweighs the distance.
 #[test]
 fn age_makes_up_for_positioning() {
     let far_first = |age_weight| {
@@ -239,7 +239,7 @@ fn ageing_bounds_the_longest_response() {
     let free = longest(&description);
     description.queue.ageing_ns = Some(limit_ns);
     let aged = longest(&description);
-    // Once over the limit, the others that are older go first, each with a full stroke and a turn at most.
+    // Above the limit, older ones are served first, each with at most a full stroke and a turn.
     let bound_ns = limit_ns + u64::from(depth) * (10 * MS + TURN_NS + 8 * SECTOR_NS);
     let (free_ns, aged_ns) = (free.quantile_ns(1.0).unwrap(), aged.quantile_ns(1.0).unwrap());
     assert!(aged_ns <= bound_ns && bound_ns < free_ns, "{aged_ns} with ageing, {free_ns} without, bound {bound_ns}");
@@ -247,9 +247,9 @@ fn ageing_bounds_the_longest_response() {
     assert!(aged.throughput_per_s() > 1.2 * longest(&description).throughput_per_s());
 }
 
-/// A command far away that always loses goes as soon as it has waited for the limit, and not before.
+/// A distant command that always loses is served as soon as it has waited for the limit, and not before.
 #[test]
-fn what_has_aged_goes_first() {
+fn aged_commands_are_served_first() {
     const LIMIT_NS: u64 = 40 * MS;
     let near = (0..12).map(|number| (0, read(cylinder(51 + number), 1)));
     let requests: Vec<(u64, Request)> =
@@ -287,7 +287,7 @@ fn host_tags_cap_what_the_drive_may_choose_from() {
     assert!(with(256, 256, 64).duration_ns < four.duration_ns);
 }
 
-/// Without queueing in the drive the host's elevator sorts by address: better than nothing, less than the drive's own
+/// Without queueing in the drive the host's elevator sorts by address: better than nothing, worse than the drive's own
 /// choice, which knows the rotation.
 #[test]
 fn the_hosts_elevator_sorts_by_address() {

@@ -27,12 +27,12 @@ fn is_buffered(drive: &Drive, at_ns: u64, sector: u64) -> bool {
     drive.counters().read_hits > hits
 }
 
-/// First sector from `from` on that the buffer does not hold.
+/// Returns the first sector at or after `from` that the buffer does not hold.
 fn first_missing(drive: &Drive, at_ns: u64, from: u64) -> u64 {
     (from..).find(|&sector| !is_buffered(drive, at_ns, sector)).unwrap()
 }
 
-/// Serves requests one after the other, a long time apart.
+/// Serves requests one after the other, with long pauses.
 fn serve_in_turn(drive: &mut Drive, requests: &[Request]) -> Vec<u64> {
     let start_ns = drive.next_event_ns().min(LONG_NS);
     let after = |index: usize| start_ns + (index as u64 + 1) * LONG_NS;
@@ -55,7 +55,7 @@ fn a_hit_is_overhead_and_transfer() {
 
 #[test]
 fn each_kind_of_read_ahead_stops_where_it_should() {
-    // 250 to 257 lie on the third track of cylinder 0: its track ends at 300, its cylinder at 400.
+    // 250 to 257 are on the third track of cylinder 0: its track ends at 300, its cylinder at 400.
     let cases = [
         (ReadAhead::None, 258),
         (ReadAhead::Track, 300),
@@ -103,8 +103,8 @@ fn read_ahead_reads_at_the_rate_of_the_media() {
     assert_eq!(first_missing(&drive, next_track_ns + 3 * SECTOR_NS + 100, 12), TRACK + 3);
 }
 
-/// Where read-ahead had stopped because the buffer was full, a hit makes room again: the sectors that it lets in must
-/// come under the head first.
+/// If read-ahead had stopped because the buffer was full, a hit makes room again: the additional sectors must first
+/// pass under the head.
 #[test]
 fn read_ahead_that_had_stopped_starts_now() {
     let mut description = buffered_drive(ReadAhead::Segment);
@@ -113,7 +113,7 @@ fn read_ahead_that_had_stopped_starts_now() {
     serve(&mut drive, 0, &read(10, 10));
     assert_eq!(first_missing(&drive, LONG_NS, 20), 40);
     serve(&mut drive, LONG_NS, &read(20, 10));
-    // The angle of sector 40 comes again.
+    // The angle of sector 40 comes around again.
     let wait_ns = Mechanism::at_rest(&description).wait_ns(LONG_NS as f64, 0.4) as u64;
     assert_eq!(first_missing(&drive, LONG_NS + wait_ns - 100, 30), 40);
     assert_eq!(first_missing(&drive, LONG_NS + wait_ns + 4 * SECTOR_NS + 100, 30), 44);
@@ -175,7 +175,7 @@ fn sectors_that_pass_are_kept_with_read_on_arrival() {
     let mut description = buffered_drive(ReadAhead::None);
     (description.mechanics.read_on_arrival, description.buffer.keep_passing_sectors) = (true, true);
     let mut drive = Drive::new(&description, 0).unwrap();
-    // At rest on the track from angle 0: 30 sectors pass before the first that is wanted.
+    // At rest on the track from angle 0: 30 sectors pass before the first wanted one.
     serve(&mut drive, 0, &read(30, 4));
     assert!(is_buffered(&drive, LONG_NS, 1) && is_buffered(&drive, LONG_NS, 29) && !is_buffered(&drive, LONG_NS, 34));
 }
@@ -219,7 +219,7 @@ fn another_command_stops_read_ahead_after_its_least_part() {
     assert_eq!(kept(&description), 12, "the arm leaves at once");
     description.buffer.read_ahead_min_sectors = 30;
     assert_eq!(kept(&description), 42, "the arm leaves after 30 sectors");
-    // Over the end of the track, where the read-ahead may not leave it.
+    // Across the end of the track, where the read-ahead may not leave it.
     description.buffer.read_ahead_min_sectors = 95;
     assert_eq!(kept(&description), 107);
     description.buffer.read_ahead = ReadAhead::Track;
@@ -251,8 +251,8 @@ fn a_read_that_waited_is_served_from_what_others_brought() {
 
 #[test]
 fn a_counter_never_goes_back() {
-    // A read that waits may turn into a hit: a run whose measured part begins meanwhile takes the difference of two
-    // moments, which must not be below nothing.
+    // A waiting read may become a hit: a run whose measured part begins meanwhile takes the difference of two moments,
+    // which must not be negative.
     let mut description = buffered_drive(ReadAhead::None);
     description.queue.depth = 8;
     let mut drive = Drive::new(&description, 0).unwrap();

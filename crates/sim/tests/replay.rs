@@ -1,4 +1,4 @@
-//! Replay: what was recorded on a simulated system comes out the same on it, and as it should on another.
+//! Replay: a trace recorded on a simulated system is reproduced on it, and behaves as expected on another.
 
 use crate::common::*;
 use headstack_catalogue::{Changes, load_system, scenarios};
@@ -25,7 +25,7 @@ fn replay_spec(system: &SystemDescription, mode: ReplayMode) -> ReplaySpec {
     }
 }
 
-/// A replay that keeps its books, with what was observed of it.
+/// Replays with the run's own checks; returns the observed requests too.
 fn observe(spec: &ReplaySpec, records: &[Recorded]) -> Result<(RunResult, Vec<Observed>), SimError> {
     let mut observed = Vec::new();
     let mut hear = |request: &Observed| observed.push(*request);
@@ -51,7 +51,7 @@ fn recorded(observed: &[Observed]) -> Vec<Recorded> {
     observed.iter().map(|request| request.recorded).collect()
 }
 
-/// Every request that the recording saw complete came, began and was complete at the very same time.
+/// Asserts that every request with a recorded completion arrived, began and completed at exactly the same time.
 fn assert_same(found: &[Observed], expected: &[Observed], what: &str) {
     assert_eq!(found.len(), expected.len(), "{what}");
     for (number, (found, expected)) in found.iter().zip(expected).enumerate() {
@@ -64,7 +64,7 @@ fn assert_same(found: &[Observed], expected: &[Observed], what: &str) {
     }
 }
 
-/// A drive with a queue and a write cache, without overheads but for cached writes.
+/// Returns a drive with a queue and a write cache, without overheads except for cached writes.
 fn busy_drive() -> DriveDescription {
     let mut drive = queueing_drive(Policy::Sptf, 8);
     drive.interface.host_elevator = Policy::CLook;
@@ -124,8 +124,8 @@ fn a_recording_replayed_timed_on_its_system_is_the_same_to_the_nanosecond() {
 
 #[test]
 fn a_closed_loop_comes_out_the_same_in_every_mode_that_keeps_its_waiting() {
-    // The drive without overheads ends a flush and the write before it in one moment, and a recording does not tell whose
-    // answer came first.
+    // The drive without overheads completes a flush and the write before it at the same moment, and a trace does not
+    // record which was first.
     for (name, system) in systems().into_iter().skip(1) {
         for load in &loads()[..4] {
             let (_, observed) = recording(&mixed(&system, *load, 1_000));
@@ -154,14 +154,14 @@ fn as_fast_as_possible_repeats_a_closed_loop_without_think_time() {
     }
 }
 
-/// The bare drive at another speed.
+/// Returns the bare drive at another speed.
 fn turning(rpm: f64) -> SystemDescription {
     let mut drive = bare_drive();
     drive.mechanics.rpm = rpm;
     drive.into()
 }
 
-/// The bare drive with an arm that takes so many times as long.
+/// Returns the bare drive with longer seeks by a factor.
 fn seeking(times: f64) -> SystemDescription {
     let mut drive = bare_drive();
     let scaled = |ms: f64| (ms * times * MS as f64) as u64;
@@ -189,7 +189,7 @@ fn on_other_drives_waiting_stretches_and_schedules_do_not() {
             assert_eq!(fidelity.early * 2 > fidelity.replayed_requests, times < 1.0);
         }
     }
-    // Within a window, dependent requests keep every order that the recording shows.
+    // Within a window, dependent requests keep every order of the trace.
     let within = ReplayMode::Dependent { min_ns: 0, max_ns: Some(100 * MS) };
     assert_eq!(fidelity(&replayed(3.0, within)).causality_violations, 0);
     let timed = replayed(3.0, TIMED);
@@ -200,7 +200,7 @@ fn on_other_drives_waiting_stretches_and_schedules_do_not() {
 }
 
 #[test]
-fn a_time_scale_stretches_the_schedule_alone() {
+fn a_time_scale_stretches_only_the_schedule() {
     let (_, observed) = recording(&mixed(&turning(10_000.0), loads()[4], 500));
     let records = recorded(&observed);
     let first_ns = records[0].arrival_ns;
@@ -242,13 +242,13 @@ fn a_pre_flush_writes_the_cache_before_its_write() {
     assert_same(&observe(&again, &recorded(&observed)).unwrap().1, &observed, "again");
 }
 
-/// A read of the one block that tells which request it is.
+/// Returns a read of one block that encodes its number.
 fn numbered(number: u64, arrival_ns: u64, completion_ns: Option<u64>) -> Recorded {
     Recorded { arrival_ns, completion_ns, request: read(number * 97 % 300_000, 1), pre_flush: false }
 }
 
 prop_compose! {
-    /// Any recording of up to 60 requests, some without completion, many at the same moments.
+    /// Generates a trace of up to 60 requests, some without completion, many at the same moments.
     fn any_recording()(
         requests in prop::collection::vec((0u64..12, prop::option::weighted(0.9, 0u64..40)), 1..60)
     ) -> Vec<Recorded> {
@@ -289,7 +289,7 @@ proptest! {
         let (result, _) = match observe(&spec, &records) {
             Ok(done) => done,
             Err(error) => {
-                // Those with a completion may all have been left out.
+                // All requests with a completion may have been left out.
                 prop_assert!(waits && error.to_string().contains("recorded completion"), "{}", error);
                 return Ok(());
             }
@@ -306,7 +306,7 @@ proptest! {
 }
 
 #[test]
-fn what_cannot_be_replayed_is_refused_in_the_words_of_the_player() {
+fn unplayable_traces_are_refused_with_the_message_of_the_player() {
     let refused = |mode, record| {
         observe(&replay_spec(&turning(10_000.0), mode), &[numbered(0, 10, Some(20)), record]).unwrap_err().to_string()
     };
@@ -320,7 +320,7 @@ fn what_cannot_be_replayed_is_refused_in_the_words_of_the_player() {
     assert_eq!(none, "replay: depth must be at least 1, not 0");
 }
 
-/// An error of a source of one's own.
+/// An error of the source.
 #[derive(Debug, PartialEq)]
 enum Failure {
     Simulation(String),
@@ -374,9 +374,9 @@ fn scenarios_are_recorded_with_clients_and_streams() {
     assert_eq!(run.to_json().unwrap(), result.to_json().unwrap(), "a run is the same whether recorded or not");
 }
 
-/// 32 requests always under way, each answered by another at once: a drive that answers in another order keeps nearly as
-/// many under way, until some of the 32 chains come to their end before others. A window takes chance for cause, and
-/// holds most of them up.
+/// 32 requests always in flight, each followed by another at once: a drive that completes them in another order keeps
+/// nearly as many in flight, until some of the 32 chains end before others. A window mistakes chance for cause, and
+/// delays most of them.
 #[test]
 fn dependent_requests_keep_the_depth_of_a_closed_loop() {
     const DEPTH: u32 = 32;

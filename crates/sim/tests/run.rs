@@ -52,7 +52,7 @@ fn a_run_of_a_time_lasts_that_time() {
     }
 }
 
-/// Runs until the mean is known within 2 %: the interval must cover the long-run mean nearly always.
+/// Runs until the mean is known within 2 %: the interval must nearly always cover the long-run mean.
 #[test]
 fn a_run_for_confidence_knows_its_mean() {
     let long = run_closed(&queueing_drive(Policy::Sptf, 8), random_reads(), 8, 400_000).mean_response_ns();
@@ -73,7 +73,7 @@ fn a_run_for_confidence_knows_its_mean() {
     assert_eq!(run_spec(&spec(&bare_drive(), workload)).count(), 3_000, "the limit holds");
 }
 
-/// Response time law of a closed loop: throughput = requests / (response + think time).
+/// Response time law of a closed loop: throughput = requests / (latency + think time).
 #[test]
 fn throughput_follows_the_response_time_law() {
     for think in [Think::Fixed(30 * MS), Think::Exponential(30 * MS)] {
@@ -94,7 +94,7 @@ fn simple_server() -> DriveDescription {
     description
 }
 
-/// Pollaczek and Khinchine: waiting time = rate * mean square of the service / 2 (1 - utilisation).
+/// Pollaczek and Khinchine: waiting time = rate * mean square of the service / 2 (1 - utilization).
 #[test]
 fn open_loop_response_is_that_of_an_m_g_1_queue() {
     let turn = TURN_NS as f64;
@@ -158,7 +158,7 @@ fn more_than_the_drive_can_do_is_called_saturated() {
 }
 
 #[test]
-fn what_can_only_pile_up_ends_when_as_many_wait_as_are_measured() {
+fn an_overloaded_run_ends_when_as_many_requests_wait_as_are_measured() {
     let capacity = run_closed(&simple_server(), random_reads(), 1, 20_000).throughput_per_s();
     let at = |times: f64, length, warm_up| {
         let mut workload = workload(random_reads(), open(times * capacity, ArrivalProcess::Poisson), 1);
@@ -172,17 +172,17 @@ fn what_can_only_pile_up_ends_when_as_many_wait_as_are_measured() {
         assert!(result.ended_early.unwrap().starts_with(&format!("more than {most} requests wait")));
         assert!(result.checks.iter().all(|check| check.passed));
     }
-    // A warm-up that would never be over is, in time for something to be measured.
+    // A warm-up that would never end does end, in time to measure something.
     let cold = at(1_000.0, RunLength::Requests(500), 10_000);
     assert!((25..40).contains(&cold.count()), "{}", cold.count());
     assert_close(cold.throughput_per_s(), capacity, 5.0, "achieved");
-    // A run of a time has no number of requests: a million are too many for any memory.
+    // A run of fixed time has no number of requests: a million are too many for any memory.
     let long = at(10_000.0, RunLength::TimeNs(u64::MAX / 2), 0);
     assert_eq!((long.saturated, long.backlog), (true, (1 << 20) + 1));
-    // Twice what the drive can do goes its way.
+    // Twice the drive's rate is allowed.
     let twice = at(1.9, RunLength::Requests(70_000), 0);
     assert_eq!((twice.saturated, twice.count(), twice.ended_early), (true, 70_000, None));
-    // However many a closed loop has outstanding, they are as many as were asked for.
+    // A closed loop of any depth has exactly as many outstanding as requested.
     let deep = run_closed(&simple_server(), random_reads(), 40_000, 100);
     assert_eq!((deep.saturated, deep.count(), deep.ended_early), (false, 100, None));
 }
@@ -257,7 +257,7 @@ fn bringing_an_ssd_into_its_steady_state_is_reported_and_can_be_stopped() {
 }
 
 #[test]
-fn a_panic_is_the_error_of_its_run_alone() {
+fn a_panic_fails_only_its_own_run() {
     let specs = vec![spec(&bare_drive(), workload(random_reads(), closed(1), 1 << 20)); 3];
     let hear = |index: usize, _| {
         assert_ne!(index, 1, "the second run breaks down");

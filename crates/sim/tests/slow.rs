@@ -1,4 +1,4 @@
-//! Retries, recalibration and background scans: what they cost, and that they cost nothing when off.
+//! Retries, recalibration and background scans: their cost, and that they cost nothing when off.
 
 use crate::common;
 use crate::common::*;
@@ -50,7 +50,7 @@ fn recalibration_takes_its_share() {
         let share = duration_ns as f64 / interval_ns as f64;
         assert_close(rate, (1.0 - share) * bare, 1.0, &format!("{duration_ns} of {interval_ns} ns"));
     }
-    // A command that comes while the arm is taken waits for it.
+    // A command that arrives while the arm is occupied waits for it.
     let mut description = bare_drive();
     description.slow.recalibration = Some(Recalibration { interval_ns: 600 * MS, duration_ns: 60 * MS });
     let mut drive = Drive::new(&description, 0).unwrap();
@@ -64,7 +64,7 @@ fn a_scan_leaves_a_busy_drive_alone() {
     let bare = run_closed(&description, line.clone(), 1, 5_000);
     description.slow.scan = Some(BackgroundScan { idle_ns: 1, step_sectors: 2_000 });
     assert_eq!(outcome(&run_closed(&description, line.clone(), 1, 5_000)), outcome(&bare), "never idle");
-    // Idle for 50 ms after each request: those that come during a step of 20 turns wait for its end.
+    // Idle for 50 ms after each request: those that arrive during a step of 20 turns wait for its end.
     let pausing = Arrivals::Closed { outstanding: 1, think: Think::Fixed(50 * MS) };
     let scanned = run_spec(&spec(&description, workload(line.clone(), pausing, 2_000)));
     let undisturbed = run_spec(&spec(&bare_drive(), workload(line, pausing, 2_000)));

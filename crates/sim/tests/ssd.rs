@@ -1,4 +1,4 @@
-//! The solid-state drive against closed forms: latencies, bandwidths, write amplification; and what must always hold.
+//! Compares the SSD with closed forms: latencies, bandwidths, write amplification; and checks its invariants.
 
 use std::collections::VecDeque;
 
@@ -41,7 +41,7 @@ impl Bench {
         self.drive.counters()
     }
 
-    /// A closed loop: response times in the order of completion.
+    /// Runs a closed loop; returns latencies in the order of completion.
     fn run(&mut self, outstanding: u64, count: u64, mut next: impl FnMut() -> Request) -> Vec<u64> {
         let mut submitted_ns = vec![None; outstanding as usize];
         let mut idle: VecDeque<u32> = (0..outstanding as u32).collect();
@@ -68,7 +68,7 @@ impl Bench {
         responses
     }
 
-    /// Lets the drive come to rest; what completes.
+    /// Runs until the drive is idle; returns the completions.
     fn settle(&mut self) -> Vec<Completion> {
         let mut done = Vec::new();
         while self.drive.next_event_ns() != u64::MAX {
@@ -79,7 +79,7 @@ impl Bench {
         done
     }
 
-    /// Serves one request on a drive at rest and lets it come to rest again; its response time.
+    /// Serves one request on an idle drive and runs until it is idle again; returns the latency.
     fn serve(&mut self, request: &Request) -> u64 {
         assert_eq!(self.settle(), []);
         let responses = self.run(1, 1, || *request);
@@ -87,7 +87,7 @@ impl Bench {
         responses[0]
     }
 
-    /// Writes the whole drive in order; the time it took.
+    /// Writes the whole drive in order; returns the time.
     fn fill(&mut self) -> u64 {
         let size = 128 << 10;
         let mut offsets = (0..self.drive.capacity_bytes() / size).map(|index| index * size);
@@ -97,7 +97,8 @@ impl Bench {
         self.now_ns - start_ns
     }
 
-    /// Overwrites random units of the first bytes as often as there are such units: (write amplification, responses).
+    /// Overwrites random units of the first bytes as often as there are such units; returns (write amplification,
+    /// latencies).
     fn overwrite(&mut self, span_bytes: u64, times: u64) -> (f64, Vec<u64>) {
         let units = span_bytes / UNIT;
         let mut dice = Dice(3);
@@ -110,7 +111,7 @@ impl Bench {
     }
 }
 
-/// Random reads of one size; requests a second.
+/// Returns the IOPS of random reads of one size.
 fn read_rate(description: &SsdDescription, outstanding: u64, size: u64) -> f64 {
     let mut drive = Bench::filled(description);
     let (mut dice, start_ns) = (Dice(1), drive.now_ns);
@@ -120,7 +121,7 @@ fn read_rate(description: &SsdDescription, outstanding: u64, size: u64) -> f64 {
 }
 
 #[test]
-fn a_filled_drive_reads_what_nobody_wrote_from_the_die_it_would_lie_on() {
+fn a_filled_drive_reads_unwritten_units_from_the_die_of_sequential_filling() {
     let description = SsdDescription { filled: true, ..small_ssd() };
     let (mut filled, mut written) = (Bench::new(&description), Bench::new(&small_ssd()));
     let row = u64::from(description.row_bytes());
@@ -142,10 +143,10 @@ fn a_lone_read_is_overhead_sensing_channel_and_interface() {
     let mut drive = Bench::filled(&small_ssd());
     let expected = |bytes: u64| COMMAND_NS + READ_NS + bytes + bytes / 4;
     assert_eq!(drive.serve(&read(12 * UNIT, UNIT)), expected(UNIT));
-    // Sub-unit reads move what was asked for; both planes of a row are sensed at once.
+    // Sub-unit reads transfer only the requested bytes; both planes of a row are sensed at once.
     assert_eq!(drive.serve(&read(12 * UNIT + 512, 512)), expected(512));
     assert_eq!(drive.serve(&read(5 * ROW, ROW)), expected(ROW));
-    // Rows of different dies are read side by side and follow each other over the interface.
+    // Rows of different dies are read in parallel and follow each other over the interface.
     assert_eq!(drive.serve(&read(8 * ROW, 4 * ROW)), COMMAND_NS + READ_NS + ROW + 4 * (ROW / 4));
     // Two rows on each channel, whose two dies share it.
     assert_eq!(drive.serve(&read(8 * ROW, 8 * ROW)), COMMAND_NS + READ_NS + 2 * ROW + 4 * (ROW / 4));
@@ -153,7 +154,7 @@ fn a_lone_read_is_overhead_sensing_channel_and_interface() {
 }
 
 #[test]
-fn what_was_never_written_or_waits_in_the_buffer_needs_no_flash() {
+fn reads_of_unwritten_or_buffered_units_need_no_flash() {
     let mut drive = Bench::new(&small_ssd());
     let expected = COMMAND_NS + UNIT / 4;
     assert_eq!(drive.serve(&read(0, UNIT)), expected);
@@ -176,7 +177,7 @@ fn a_part_of_a_unit_costs_a_read_of_the_rest() {
 
 #[test]
 fn reads_saturate_the_scarcest_part() {
-    // The dies: a die is held while it senses and sends. With 32 reads a die, hardly any is ever without one.
+    // The dies: a die is occupied while it senses and sends. With 32 reads per die, hardly any is ever idle.
     let mut description = small_ssd();
     description.timing.channel_ns_per_byte = 0.01;
     let die_ns = READ_NS as f64 + 0.01 * UNIT as f64;
@@ -222,7 +223,7 @@ fn sequential_writes_move_nothing() {
     assert_eq!(counters.written_units * UNIT, 5 * drive.drive.capacity_bytes());
     let raw_blocks = 16.0 * 64.0;
     assert!((counters.erases_mean * raw_blocks - counters.erases as f64).abs() < 1e-6);
-    // Free blocks are used in turn, so that no block is much more worn than the others.
+    // Free blocks are used in turn, so no block is much more worn than the others.
     assert!(counters.erases_mean > 2.5 && counters.erases_max <= 5, "{counters:?}");
 }
 
@@ -260,7 +261,7 @@ fn random_overwrites_amplify_as_greedy_collection_must() {
         let used = 1.0 - reserve / f64::from(blocks);
         let expected = amplification_of_large_blocks(used / exported);
         // Blocks of 512 units have valid counts that scatter by sqrt(u (1 - u) / 512) around a victim's share u. Greedy
-        // choice takes the emptier ones, by about one such deviation, so that 1 / (1 - u) is less by that over 1 - u.
+        // choice takes the emptier ones, by about one such deviation, so 1 / (1 - u) is lower by that divided by 1 - u.
         let u = 1.0 - 1.0 / expected;
         let tolerance_percent = 100.0 * (u * (1.0 - u) / 512.0).sqrt() / (1.0 - u);
         println!(
@@ -320,7 +321,7 @@ fn trims_raise_the_spare() {
     println!("{full:.3} full, {trimmed:.3} with half trimmed; large blocks {expected:.3}");
     assert!(trimmed < 0.6 * full);
     assert_close(trimmed, expected, 5.0, "half the data");
-    // A part of a unit cannot be forgotten.
+    // A partial unit cannot be unmapped.
     drive.serve(&request(Kind::Trim, 512, 2 * UNIT));
     assert!(drive.serve(&read(0, UNIT)) > READ_NS);
     assert_eq!(drive.serve(&read(UNIT, UNIT)), COMMAND_NS + UNIT / 4);
@@ -344,7 +345,7 @@ fn a_flush_programs_what_power_would_lose() {
     assert_eq!(drive.counters().page_programs, PLANES);
     assert_eq!(drive.serve(&flush()), COMMAND_NS, "nothing any more");
     assert_eq!(drive.serve(&forced), COMMAND_NS + UNIT / 4 + UNIT + PROGRAM_NS);
-    // It waits for rows under way, and not for those that come after it.
+    // It waits for rows in flight, and not for those that come after it.
     let mut done = Vec::new();
     let start_ns = drive.now_ns;
     for (at_ns, id, request) in [(0, 0, write(0, 2 * ROW)), (100 * US, 1, flush()), (200 * US, 2, write(0, 4 * ROW))] {
@@ -389,7 +390,7 @@ fn a_flush_waits_for_no_row_that_came_after_it() {
 }
 
 #[test]
-fn what_changes_while_it_is_programmed_does_not_come_back() {
+fn data_overwritten_during_their_program_do_not_come_back() {
     let mut bench = Bench::new(&small_ssd());
     let start_ns = bench.now_ns;
     bench.drive.submit(start_ns, 0, &write(0, ROW));
@@ -404,7 +405,7 @@ fn what_changes_while_it_is_programmed_does_not_come_back() {
     assert!(bench.serve(&read(2 * UNIT, UNIT)) > READ_NS);
 }
 
-/// The response time of a read that comes `after_ns` after a row for its die was complete in the buffer.
+/// Returns the latency of a read that arrives `after_ns` after a row for its die was complete in the buffer.
 fn read_behind_program(suspend_ns: Option<u64>, after_ns: u64) -> u64 {
     let mut description = small_ssd();
     description.timing.suspend_ns = suspend_ns;
@@ -470,7 +471,7 @@ fn reads_do_not_starve_writes() {
         description.timing.suspend_ns = suspend_ns;
         let mut drive = Bench::filled(&description);
         let mut dice = Dice(9);
-        // 64 reads a die are always waiting; writes of all dies' rows must get through all the same.
+        // 64 reads per die are always waiting; writes of all dies' rows must progress all the same.
         let mut count = 0;
         let responses = drive.run(512, 40_000, || {
             count += 1;
@@ -491,7 +492,7 @@ fn an_endless_stream_of_reads_lets_a_program_through() {
         description.timing.suspend_ns = suspend_ns;
         let mut bench = Bench::filled(&description);
         let mut dice = Dice(2);
-        // Nothing but reads of the first die, and one row for it that must be programmed before it completes.
+        // Only reads of the first die, and one row for it that must be programmed before it completes.
         let mut count = 0;
         let responses = bench.run(64, 3_000, || {
             count += 1;
@@ -539,7 +540,8 @@ fn directions_share_a_link_unless_it_is_duplex() {
 
 #[test]
 fn data_that_stay_on_one_die_do_not_choke_it() {
-    // Every eighth row is new, all others overwrite the same few: blind turns would fill one die and leave seven empty.
+    // Every eighth row is new, all others overwrite the same few: strict turns would fill one die and leave seven
+    // empty.
     let mut drive = Bench::new(&small_ssd());
     let rows = (768 << 20) / ROW;
     let mut index = 0;
@@ -638,7 +640,7 @@ proptest! {
         description.interface.full_duplex = full_duplex;
         description.preconditioned = preconditioned;
         if tight {
-            // The least spare that is allowed: 7 of the 12 blocks of a die hold data, less the buffer and a unit.
+            // The least spare that is allowed: 7 of the 12 blocks of a die hold data, minus the buffer and a unit.
             description.capacity.logical_bytes = (4 * 7 * 16 - 16 - 1) * UNIT;
         }
         let blocks = description.capacity.logical_bytes / 512;
@@ -703,7 +705,7 @@ fn seconds_of_steps(bench: &mut Bench, start_bytes: u64, bytes: u64) -> Vec<f64>
     seconds
 }
 
-/// Bytes until steps take twice as long as the first.
+/// Returns the bytes until steps take twice as long as the first.
 fn cliff_bytes(seconds: &[f64]) -> u64 {
     let steps = seconds.iter().position(|&step| step > 2.0 * seconds[1]).unwrap_or(seconds.len());
     steps as u64 * (8 << 20)
@@ -759,7 +761,7 @@ fn an_slc_cache_recovers_when_idle() {
 
 #[test]
 fn folding_competes_with_the_host() {
-    // All cells that are free take one bit first.
+    // All free cells take one bit first.
     let mut bench = Bench::new(&with_slc_cache(0, 320 << 20, None));
     let seconds = seconds_of_steps(&mut bench, 0, 768 << 20);
     let native = 8.0 * f64::from(1 << 20) / (DIES * ROW) as f64 * (PROGRAM_NS + ROW) as f64 / 1e9;
@@ -833,7 +835,7 @@ fn a_program_is_interrupted_no_more_often_than_allowed() {
 fn the_steady_state_does_not_drift() {
     let mut bench = Bench::new(&SsdDescription { preconditioned: true, ..small_ssd() });
     let span = bench.drive.capacity_bytes();
-    // The whole span: what is steady is the state of overwrites of all of it.
+    // The whole span: the steady state is that of overwrites of all of it.
     let windows: Vec<(f64, f64)> = (0..6)
         .map(|_| {
             let start_ns = bench.now_ns;

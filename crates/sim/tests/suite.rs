@@ -1,4 +1,4 @@
-//! Everything that the simulator promises, one matter a file.
+//! Tests of the simulator, one topic per file.
 
 mod access;
 mod array;

@@ -50,7 +50,7 @@ fn dirty_sectors_are_limited_too() {
         now_ns += responses.last().unwrap();
     }
     assert!(responses[1] < MS && responses[2] > MS, "{responses:?}");
-    // A write larger than the cache goes through all the same.
+    // A write larger than the cache is accepted all the same.
     serve(&mut drive, 1_000 * MS, &write(0, 200));
 }
 
@@ -66,7 +66,7 @@ fn an_idle_drive_empties_its_cache() {
 #[test]
 fn sequential_small_writes_are_written_at_once() {
     let mut drive = Drive::new(&caching_drive(64), 0).unwrap();
-    // The first keeps the arm busy elsewhere while 32 small ones come.
+    // The first keeps the arm busy elsewhere while 32 small ones arrive.
     let mut requests = vec![(0, write(500 * CYLINDER, 8))];
     requests.extend((0..32).map(|i| (1, write(1000 + i, 1))));
     serve_all(&mut drive, &requests);
@@ -84,7 +84,7 @@ fn writing_the_same_place_again_costs_the_media_once() {
     assert_eq!((drive.counters().destages, drive.counters().coalesced_writes), (2, 31));
 }
 
-/// The cache is a queue of its own: a stream of random writes runs at what the mechanism makes of everything that is
+/// The cache is a queue of its own: a stream of random writes runs at the rate of the mechanism with everything that is
 /// dirty or queued.
 #[test]
 fn sustained_random_writes_run_at_the_mechanical_rate() {
@@ -147,7 +147,7 @@ fn a_flush_waits_for_what_was_written_before_it() {
     }
     // In order of arrival: when the fifth is on the media the sixth begins.
     assert_eq!(drive.counters().destages, 6);
-    // With nothing dirty there is nothing to wait for.
+    // With nothing dirty there is no wait.
     let mut idle = Drive::new(&caching_drive(64), 0).unwrap();
     assert_eq!(serve(&mut idle, 0, &flush()), 0);
 }

@@ -1,10 +1,10 @@
-//! Access specifications: Iometer's joint distribution of size, kind and randomness.
+//! [`AccessSpecification`]: Iometer's joint distribution of size, kind and randomness.
 
 use serde::{Deserialize, Serialize};
 
 use crate::quantity::{bytes_u32, bytes_u32_option, duration_u64};
 
-/// Shares may miss 100 % by this much, so that thirds can be written in decimals.
+/// Tolerance of the sum of shares around 100 %, so that shares such as 1/3 can be written in decimals.
 pub(crate) const SHARE_TOLERANCE_PERCENT: f64 = 1e-6;
 
 /// An access specification: a mix of lines, each with its share of the requests.
@@ -16,7 +16,7 @@ pub struct AccessSpecification {
     pub lines: Vec<AccessLine>,
 }
 
-/// One line of an access specification. Percentages apply to the line's own requests, as in Iometer.
+/// A line of an access specification. Percentages apply to the line's own requests, as in Iometer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AccessLine {
@@ -28,7 +28,7 @@ pub struct AccessLine {
     pub share_percent: f64,
     /// Reads among the line's requests, in percent; the rest are writes and trims.
     pub read_percent: f64,
-    /// Requests that go to a random place, in percent; the rest continue sequentially.
+    /// Requests with a random address, in percent; the rest continue sequentially.
     pub random_percent: f64,
     /// Trims among the line's requests that are not reads, in percent.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -39,7 +39,7 @@ pub struct AccessLine {
     /// Consecutive requests in a burst of the line, 1 or more.
     #[serde(default = "one")]
     pub burst: u32,
-    /// Offsets are multiples of this; absent, of the sector.
+    /// Offsets are multiples of this; if `None`, of the sector.
     #[serde(default, rename = "align", with = "bytes_u32_option", skip_serializing_if = "Option::is_none")]
     pub align_bytes: Option<u32>,
 }
@@ -58,7 +58,7 @@ fn is_zero(percent: &f64) -> bool {
     *percent == 0.0
 }
 
-/// A complaint about a key below the one that is being checked, and what is allowed.
+/// An invalid key below the one that is being checked, and the allowed values.
 pub(crate) type Complaint = (String, String);
 
 pub(crate) fn check_percent(key: &str, percent: f64) -> Result<(), Complaint> {

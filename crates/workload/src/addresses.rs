@@ -1,4 +1,4 @@
-//! Where random accesses go: the laws, and their samplers.
+//! [`Addresses`]: distributions of random addresses, and their samplers.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,15 +9,14 @@ use crate::quantity::bytes_u64;
 use crate::random::{AliasTable, Permutation, Random};
 use crate::request::Kind;
 
-/// The law of random addresses.
+/// Distribution of random addresses.
 ///
-/// Under [`Uniform`](Addresses::Uniform), [`Normal`](Addresses::Normal) and
-/// [`HotBands`](Addresses::HotBands) an access picks among the aligned places where it fits into the
-/// span. Under [`Zipf`](Addresses::Zipf) and [`Pareto`](Addresses::Pareto) popularity belongs to
-/// blocks that all lines share: a block is the smallest size of the specification, rounded up to the
-/// common alignment, and an access starts at its block's start. Popular blocks are spread over the
-/// span by a permutation keyed with the seed, so that every block is reached. The blocks of
-/// [`Once`](Addresses::Once) and [`RandomMap`](Addresses::RandomMap) are such blocks too.
+/// Under [`Uniform`](Addresses::Uniform), [`Normal`](Addresses::Normal) and [`HotBands`](Addresses::HotBands) an access
+/// picks among the aligned places where it fits into the span. Under [`Zipf`](Addresses::Zipf) and
+/// [`Pareto`](Addresses::Pareto) popularity belongs to blocks that all lines share: a block is the smallest size of the
+/// specification, rounded up to the common alignment, and an access starts at its block's start. Popular blocks are
+/// spread over the span by a permutation keyed with the seed, so that every block is reached. [`Once`](Addresses::Once)
+/// and [`RandomMap`](Addresses::RandomMap) use such blocks too.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Addresses {
@@ -26,11 +25,11 @@ pub enum Addresses {
     Uniform,
     /// Every block once in a random order, then in another order, and so on.
     Once,
-    /// Every block once as fio's random map has it: where a random block was asked for before, the next that was not; and
-    /// a request is no longer than what is free behind its start, so that blocks are asked for once whatever the sizes.
+    /// Every block once, as with fio's random map: if a random block was already used, the next unused one is taken; a
+    /// request is cut to the free space after its start, so that each block is used once regardless of sizes.
     RandomMap,
-    /// In the order of places: `zone` bytes one request after the other, the next zone `step` bytes behind the start of
-    /// the last, and from the start again at the end of the span.
+    /// In the order of places: `zone` bytes one request after the other, then the next zone `step` bytes after the
+    /// start of the last, and from the start again at the end of the span.
     Strided {
         /// Length of a zone in bytes; a request that is longer is a zone of its own.
         #[serde(rename = "zone", with = "bytes_u64")]
@@ -38,11 +37,11 @@ pub enum Addresses {
         /// From the start of a zone to that of the next, in bytes, above 0.
         #[serde(rename = "step", with = "bytes_u64")]
         step_bytes: u64,
-        /// Whether the next zone lies before the last, and the end of the span follows its start.
+        /// Whether each next zone is before the last, and the end of the span follows its start.
         #[serde(default)]
         backwards: bool,
     },
-    /// The block of rank k has a probability in proportion to k^-theta.
+    /// The block of rank k has a probability proportional to k^-theta.
     Zipf {
         /// Exponent, above 0 and up to 10.
         theta: f64,
@@ -53,9 +52,9 @@ pub enum Addresses {
         /// Between 0 and 1, both excluded.
         h: f64,
     },
-    /// Normally distributed round a place, cut off at the ends of the span.
+    /// Normally distributed around a place, truncated at the ends of the span.
     Normal {
-        /// The middle, in percent of the span.
+        /// Mean, in percent of the span.
         mean_percent: f64,
         /// Standard deviation in percent of the span, above 0 and up to 100.
         deviation_percent: f64,
@@ -63,8 +62,8 @@ pub enum Addresses {
     /// Bands of the span, each with its share of the accesses, uniform within. Bands may overlap and
     /// may leave gaps.
     HotBands(Vec<Band>),
-    /// A band of the span as vdbench's `hotband=(from,to)` goes to it: most accesses to its start, fewer
-    /// and fewer the farther behind it, by a curve of cache hits that is built into vdbench.
+    /// A band of the span accessed as vdbench's `hotband=(from,to)` does: mostly near its start, with decreasing
+    /// frequency further on, by a curve of cache hits that is built into vdbench.
     VdbenchHotband {
         /// Start, in percent of the span.
         from_percent: f64,
@@ -151,7 +150,7 @@ pub(crate) enum Sampler {
     VdbenchHotband(Hotband),
 }
 
-/// Spreads ranks over the blocks that have popularity.
+/// Spreads ranks over the blocks of a skewed distribution.
 pub(crate) struct Scatter {
     blocks: Places,
     permutation: Permutation,
@@ -184,21 +183,21 @@ impl Rounds {
     }
 }
 
-/// Every block once although requests differ in length, as fio's random map has it: a request goes to a block that is
-/// free, and is as long as what is free behind it. When none is left, all are free again.
+/// Every block once although requests differ in length, as with fio's random map: a request goes to a free block, and
+/// is cut to the free space after it. When none is left, all are free again.
 ///
-/// A tree of bits, 64 to a word: of each level, a bit says that a word of the level below is full.
+/// A tree of bits, 64 to a word: on each level, a bit marks a full word of the level below.
 pub(crate) struct RandomMap {
     blocks: Places,
     levels: Vec<Vec<u64>>,
     left: u64,
 }
 
-/// A map of more blocks takes more than 2 GiB.
+/// Most blocks: a larger map takes more than 2 GiB.
 const MAP_BLOCKS_MAX: u64 = 1 << 34;
 
 impl RandomMap {
-    /// All free; `None` where there are too many blocks to keep a map of.
+    /// Creates a free map; `None` if there are too many blocks to keep one.
     pub(crate) fn new(blocks: Places) -> Option<RandomMap> {
         if blocks.count == 0 || blocks.count > MAP_BLOCKS_MAX {
             return None;
@@ -215,8 +214,8 @@ impl RandomMap {
         }
     }
 
-    /// Takes the free block at or behind a random one, and those behind it as far as they are free and needed: the place,
-    /// and the length that there is.
+    /// Takes the first free block at or after a random one, and the following ones as far as they are free and needed;
+    /// returns the place and the available length.
     pub(crate) fn take(&mut self, length_bytes: u32, random: &mut Random) -> (u64, u32) {
         if self.left == 0 {
             self.levels.iter_mut().for_each(|level| level.fill(0));
@@ -231,7 +230,7 @@ impl RandomMap {
             next += 1;
         }
         self.left -= next - block;
-        // No longer than what was asked for, so below 2^32.
+        // Not longer than the request, so below 2^32.
         let length_bytes = ((next - block) * self.blocks.step_bytes).min(length_bytes.into()) as u32;
         (self.blocks.offset_bytes(block), length_bytes)
     }
@@ -252,14 +251,14 @@ impl RandomMap {
         }
     }
 
-    /// The first free block from `block` on, going on from the start behind the end; there is one.
+    /// Returns the first free block from `block` on, wrapping around at the end; there is one.
     fn free_from(&self, block: u64) -> u64 {
         self.free_at_or_behind(block).or_else(|| self.free_at_or_behind(0)).expect("a block is left")
     }
 
     fn free_at_or_behind(&self, block: u64) -> Option<u64> {
         let (mut level, mut at) = (0, block);
-        // Up, until something free lies behind within a word.
+        // Up, until something is free further on within a word.
         loop {
             let word = self.levels[level].get((at / 64) as usize)?;
             let free = !word & (u64::MAX << (at % 64));
@@ -273,7 +272,7 @@ impl RandomMap {
             }
             at = at / 64 + 1;
         }
-        // Down, to the first free of each word.
+        // Down, to the first free bit of each word.
         while level > 0 {
             level -= 1;
             let word = self.levels[level].get(at as usize)?;
@@ -288,9 +287,9 @@ pub(crate) struct Strides {
     zone_bytes: u64,
     step_bytes: u64,
     backwards: bool,
-    /// Where the zone starts from which the next request is; `None` before the first.
+    /// Start of the zone of the next request; `None` before the first.
     zone_start: Option<u64>,
-    /// Bytes of it that are used up.
+    /// Bytes of the zone that are used up.
     used_bytes: u64,
 }
 
@@ -313,7 +312,7 @@ impl Strides {
     }
 
     fn next_zone(&self, start: u64, first: u64, last: u64) -> u64 {
-        // A request may be longer than the one before and fit at fewer places.
+        // A request may be longer than the previous one and fit at fewer places.
         let (next, begin) = match self.backwards {
             true => (start.checked_sub(self.step_bytes), last),
             false => (start.checked_add(self.step_bytes), first),
@@ -323,11 +322,11 @@ impl Strides {
 }
 
 impl Sampler {
-    /// `blocks` are the units of popularity under the skewed laws.
+    /// Creates a sampler. `blocks` are the units of popularity under the skewed distributions.
     pub(crate) fn new(addresses: &Addresses, blocks: Places, mut keys: Random) -> Sampler {
         let mut scatter = || Scatter { blocks, permutation: Permutation::new(blocks.count, &mut keys) };
         match addresses {
-            // A hot band and a map need the span, and are made by the generator.
+            // A hot band and a map need the span, so the generator creates them.
             Addresses::Uniform | Addresses::VdbenchHotband { .. } | Addresses::RandomMap => Sampler::Uniform,
             Addresses::Once => {
                 let scatter = scatter();
@@ -357,12 +356,12 @@ impl Sampler {
         }
     }
 
-    /// The offset of a random access of `length_bytes` to one of `places`.
+    /// Returns the offset of a random access of `length_bytes` to one of `places`.
     #[inline]
     pub(crate) fn offset_bytes(&mut self, places: &Places, length_bytes: u32, kind: Kind, random: &mut Random) -> u64 {
         match self {
             Sampler::Once(rounds) => rounds.offset_bytes(),
-            // Who asks wants no length.
+            // The caller does not need the length.
             Sampler::Map(map) => map.take(length_bytes, random).0,
             Sampler::Strided(strides) => strides.offset_bytes(places, length_bytes),
             Sampler::Uniform => places.offset_bytes(random.below(places.count)),
@@ -389,22 +388,21 @@ impl Sampler {
     }
 }
 
-/// The places of a band: from the first that starts inside it to the one before the first that starts
-/// behind it. Bands that meet share no place and leave none out. A band narrower than a place takes
-/// the nearest.
+/// Returns the places of a band: from the first that starts inside it to the one before the first that starts after it.
+/// Adjacent bands share no place and omit none. A band narrower than a place takes the nearest.
 fn band_places(count: u64, from: f64, to: f64) -> (u64, u64) {
     let first = ((from * count as f64).ceil() as u64).min(count - 1);
     let end = ((to * count as f64).ceil() as u64).clamp(first + 1, count);
     (first, end)
 }
 
-/// The Zipf law on ranks `0..n`, sampled by rejection-inversion (Hörmann & Derflinger, "Rejection-
-/// inversion to generate variates from monotone discrete distributions", ACM TOMACS 6(3), 1996): exact
-/// for any n, constant memory, fewer than 1.2 draws on average.
+/// The Zipf distribution on ranks `0..n`, sampled by rejection-inversion (Hörmann & Derflinger, "Rejection- inversion
+/// to generate variates from monotone discrete distributions", ACM TOMACS 6(3), 1996): exact for any n, constant
+/// memory, fewer than 1.2 draws on average.
 pub(crate) struct Zipf {
     n: f64,
     theta: f64,
-    /// Integral of the hat at 1.5, less the probability mass of rank 1.
+    /// Integral of the hat at 1.5, minus the probability mass of rank 1.
     integral_first: f64,
     /// Integral of the hat at n + 1/2.
     integral_last: f64,
@@ -425,13 +423,13 @@ impl Zipf {
         }
     }
 
-    /// x^-theta.
+    /// Returns x^-theta.
     #[inline]
     fn hat(&self, x: f64) -> f64 {
         libm::exp(-self.theta * libm::log(x))
     }
 
-    /// The integral of t^-theta from 1 to x: (x^(1-theta) - 1) / (1 - theta), or ln x for theta 1.
+    /// Returns the integral of t^-theta from 1 to x: (x^(1-theta) - 1) / (1 - theta), or ln x for theta 1.
     #[inline]
     fn integral(&self, x: f64) -> f64 {
         let log_x = libm::log(x);
@@ -445,7 +443,7 @@ impl Zipf {
         libm::exp(log1p_over(scaled) * y)
     }
 
-    /// A rank, from 0 (the most popular).
+    /// Draws a rank, from 0 (the most popular).
     #[inline]
     pub(crate) fn rank(&self, random: &mut Random) -> u64 {
         loop {
@@ -459,13 +457,13 @@ impl Zipf {
     }
 }
 
-/// (e^x - 1) / x, continuous at 0.
+/// Returns (e^x - 1) / x, continuous at 0.
 #[inline]
 fn expm1_over(x: f64) -> f64 {
     if x.abs() > 1e-8 { libm::expm1(x) / x } else { 1.0 + x / 2.0 }
 }
 
-/// ln(1 + x) / x, continuous at 0.
+/// Returns ln(1 + x) / x, continuous at 0.
 #[inline]
 fn log1p_over(x: f64) -> f64 {
     if x.abs() > 1e-8 { libm::log1p(x) / x } else { 1.0 - x / 2.0 }

@@ -1,4 +1,4 @@
-//! How requests arrive, and how long a run lasts.
+//! [`Arrivals`]: the arrival process of requests, the warm-up, and the length of a run.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,10 +7,10 @@ use crate::error::WorkloadError;
 use crate::quantity::duration_u64;
 use crate::random::{Purpose, Random};
 
-/// The most requests that a closed loop keeps outstanding.
+/// Largest queue depth of a closed loop.
 pub const OUTSTANDING_MAX: u32 = 65_536;
 
-/// Phases far shorter than the distance of arrivals leave a Poisson process, at a high price.
+/// Least arrivals per cycle: much shorter phases amount to a Poisson process, at a high cost.
 const ARRIVALS_PER_CYCLE_MIN: f64 = 1e-3;
 
 /// How requests arrive.
@@ -19,17 +19,17 @@ const ARRIVALS_PER_CYCLE_MIN: f64 = 1e-3;
 pub enum Arrivals {
     /// Closed loop: each completion is followed, after the think time, by the next request.
     Closed {
-        /// Requests in flight or in thought, 1 to 65,536.
+        /// Queue depth: requests in flight or in think time, 1 to 65,536.
         outstanding: u32,
         /// Time from a completion to the next issue.
         #[serde(default)]
         think: Think,
     },
-    /// Open loop: requests arrive at their times whether or not earlier ones are done.
+    /// Open loop: requests arrive at their times whether or not earlier ones are complete.
     Open {
         /// Mean arrivals a second.
         rate_per_s: f64,
-        /// How the arrivals are spread.
+        /// Distribution of the arrivals.
         process: ArrivalProcess,
     },
 }
@@ -54,7 +54,7 @@ pub enum Think {
 }
 
 impl Think {
-    /// One think time in nanoseconds.
+    /// Draws a think time in nanoseconds.
     #[inline]
     pub(crate) fn draw_ns(self, random: &mut Random) -> u64 {
         match self {
@@ -65,16 +65,16 @@ impl Think {
     }
 }
 
-/// How open-loop arrivals are spread.
+/// Distribution of open-loop arrivals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum ArrivalProcess {
-    /// Equal distances.
+    /// Constant intervals.
     Fixed,
-    /// Independent exponential distances.
+    /// Independent exponential intervals.
     Poisson,
-    /// Poisson during "on" phases and silent during "off" phases, both of exponential length; the
-    /// rate within the on phases is such that the long-run rate is the one given.
+    /// Poisson during "on" phases and silent during "off" phases, both of exponential length; the rate within the on
+    /// phases is set so that the long-run rate is the given one.
     Bursty {
         /// Mean length of an on phase in nanoseconds.
         #[serde(rename = "on", with = "duration_u64")]
@@ -112,7 +112,7 @@ fn validate_open(rate_per_s: f64, process: ArrivalProcess) -> Result<(), Complai
         let message = "0ns is not allowed; an on phase takes time".to_owned();
         return Err(("arrivals.open.process.bursty.on".to_owned(), message));
     }
-    // The clock walks through every phase.
+    // The clock steps through every phase.
     let arrivals_per_cycle = rate_per_s * (on_ns as f64 + off_ns as f64) / 1e9;
     if arrivals_per_cycle < ARRIVALS_PER_CYCLE_MIN {
         let message = format!(
@@ -124,7 +124,7 @@ fn validate_open(rate_per_s: f64, process: ArrivalProcess) -> Result<(), Complai
     Ok(())
 }
 
-/// The warm-up, which results leave out: it ends when both limits have passed.
+/// The warm-up, which results exclude: it ends when both limits have passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WarmUp {
@@ -137,7 +137,7 @@ pub struct WarmUp {
 }
 
 impl WarmUp {
-    /// Whether it is over after so many completed requests and so much time.
+    /// Whether it is over after `completed` requests and `passed_ns`.
     #[inline]
     pub fn is_over(&self, completed: u64, passed_ns: u64) -> bool {
         completed >= self.requests && passed_ns >= self.time_ns
@@ -150,7 +150,7 @@ impl Default for WarmUp {
     }
 }
 
-/// How long a run lasts after its warm-up.
+/// Length of a run after its warm-up.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum RunLength {
@@ -159,7 +159,7 @@ pub enum RunLength {
     /// This many nanoseconds.
     #[serde(rename = "time")]
     TimeNs(#[serde(with = "duration_u64")] u64),
-    /// Until the mean response time is known well enough.
+    /// Until the mean latency is known precisely enough.
     Confidence {
         /// Half-width of the 95 % confidence interval, in percent of the mean.
         percent: f64,
@@ -197,8 +197,8 @@ impl RunLength {
 
 /// The intended arrival times of an open loop, in nanoseconds from the start of the run.
 ///
-/// Times do not drift: equal distances are computed from the count, random ones are summed with 64
-/// bits below the nanosecond.
+/// Times do not drift: constant intervals are computed from the count, random ones are summed with 64 bits below the
+/// nanosecond.
 #[derive(Clone)]
 pub struct ArrivalClock {
     process: Clock,
@@ -232,7 +232,7 @@ impl FinePoint {
 }
 
 impl ArrivalClock {
-    /// A clock for [`Arrivals::Open`] with these parameters.
+    /// Creates a clock for [`Arrivals::Open`] with these parameters.
     ///
     /// # Errors
     /// When the rate or an on phase is not above 0.
@@ -261,7 +261,7 @@ impl ArrivalClock {
         Ok(ArrivalClock { process, random, now })
     }
 
-    /// The next arrival, not before the last one.
+    /// Returns the next arrival, not before the last one.
     #[inline]
     pub fn next_ns(&mut self) -> u64 {
         match &mut self.process {

@@ -1,9 +1,8 @@
-//! A TOML file whose errors know their line.
+//! [`Document`]: a TOML file whose errors know their line.
 //!
-//! [`Document::read`] turns the file into a value; whatever is wrong comes back as one
-//! [`InputError`] that names file, line and key and says what is allowed. Checks made after reading
-//! (a sum of shares, a range that depends on another key) report through [`Document::error`], which
-//! finds the line of the key they name.
+//! [`Document::read`] converts the file to a value; an error is returned as one [`InputError`] that names file, line
+//! and key and the allowed values. Checks made after reading (a sum of shares, a range that depends on another key)
+//! report through [`Document::error`], which finds the line of the key they name.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +11,7 @@ use std::ops::Range;
 use serde::de::DeserializeOwned;
 use toml::de::{DeTable, DeValue};
 
-/// Input that cannot be accepted: where, which key, and what would be.
+/// Invalid input: its place, the key, and the allowed values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputError {
     /// The file as the user named it; empty where the input is not a file.
@@ -26,7 +25,7 @@ pub struct InputError {
 }
 
 impl fmt::Display for InputError {
-    /// `FILE:LINE: KEY: MESSAGE`, without the parts that are not known.
+    /// Formats `FILE:LINE: KEY: MESSAGE`, without unknown parts.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.file.as_str(), self.line) {
             ("", None) => {}
@@ -45,10 +44,10 @@ impl std::error::Error for InputError {}
 
 /// The message for a required key that a file lacks.
 const MISSING: &str = "this key is missing";
-/// So many others that are missing are told of.
+/// Most other missing keys that are reported.
 const MISSING_MAX: usize = 64;
 
-/// How an error about a key that does not exist begins.
+/// Prefix of an error about a key that does not exist.
 const UNKNOWN_KEY: &str = "unknown key; ";
 
 impl InputError {
@@ -107,7 +106,7 @@ impl Document {
         })
     }
 
-    /// Names the other keys that are missing beside the first, so that whoever writes a file hears of all at once.
+    /// Adds the names of other missing keys, so that the author of a file sees all at once.
     fn with_others_missing<T: DeserializeOwned>(&self, first: InputError) -> InputError {
         let Ok(mut table) = toml::from_str::<toml::Table>(&self.text) else { return first };
         let mut others: Vec<String> = Vec::new();
@@ -128,33 +127,33 @@ impl Document {
         InputError { message: format!("{MISSING}, and so are {}", others.join(", ")), ..first }
     }
 
-    /// The file as the user named it.
+    /// Returns the file as the user named it.
     pub fn file(&self) -> &str {
         &self.file
     }
 
-    /// The text of the file.
+    /// Returns the text of the file.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Whether the key at `key_path` stands in the file.
+    /// Whether the file contains the key at `key_path`.
     pub fn states(&self, key_path: &str) -> bool {
         self.entries.iter().any(|entry| entry.path == key_path)
     }
 
-    /// The line of each key, and of each item of a list, by its path.
+    /// Returns the line of each key, and of each item of a list, by its path.
     pub fn lines(&self) -> BTreeMap<String, usize> {
         let mut lines = BTreeMap::new();
         for entry in &self.entries {
-            // A key stands before its value.
+            // A key precedes its value.
             lines.entry(entry.path.clone()).or_insert_with(|| self.line_at(entry.span.start));
         }
         lines
     }
 
-    /// An error about the key at `key_path`, such as `geometry.zones[3].first_cylinder`, with the line
-    /// of that key or of its nearest parent that stands in the file.
+    /// Returns an error about the key at `key_path`, such as `geometry.zones[3].first_cylinder`, with the line of that
+    /// key or of its nearest parent in the file.
     pub fn error(&self, key_path: &str, message: impl Into<String>) -> InputError {
         let mut path = key_path;
         let entry = loop {
@@ -192,12 +191,12 @@ impl Document {
             }
         }
         let error = self.error(path, one_line(message));
-        // A value may stand lines below its key.
+        // A value may be on a later line than its key.
         let line = span.map(|span| self.line_at(span.start)).or(error.line);
         InputError { line, ..error }
     }
 
-    /// The path of the smallest entry that covers `span`.
+    /// Returns the path of the smallest entry that covers `span`.
     fn path_at(&self, span: &Range<usize>) -> &str {
         self.entries
             .iter()
@@ -207,8 +206,8 @@ impl Document {
             .map_or("", |entry| entry.path.as_str())
     }
 
-    /// The path of the key `name` in or at `path`: a type that serde buffers (a tagged enum) reports
-    /// only the table round the key.
+    /// Returns the path of the key `name` in or at `path`: a type that serde buffers (a tagged enum) reports only the
+    /// table around the key.
     fn key_named(&self, path: &str, name: &str) -> String {
         let is_named = |candidate: &str| {
             candidate.strip_suffix(name).is_some_and(|parent| parent.is_empty() || parent.ends_with('.'))
@@ -222,8 +221,9 @@ impl Document {
             .map_or_else(|| join(path, name), |entry| entry.path.clone())
     }
 
-    /// The path of the value `text` (of a string, without its quotes) in the table at `path`: a type that serde buffers
-    /// reports only the table round the value. The table's where no value, or more than one, reads so.
+    /// Returns the path of the value `text` (of a string, without its quotes) in the table at `path`: a type that serde
+    /// buffers reports only the table around the value. Returns the table's path if no value, or more than one,
+    /// matches.
     fn path_of_value<'p>(&'p self, path: &'p str, text: &str) -> &'p str {
         let is_within = |entry: &&Entry| entry.path.strip_prefix(path).is_some_and(|rest| rest.starts_with(['.', '[']));
         let is_it = |entry: &&Entry| {
@@ -243,7 +243,7 @@ impl Document {
     }
 }
 
-/// Why a table is not what it should be, and where.
+/// Error of a table, and its place.
 struct Refused {
     path: String,
     message: String,
@@ -255,8 +255,8 @@ impl Refused {
     }
 }
 
-/// Whether the table is a value of this type. It is read as text, as files are: a second way to read every type would be a
-/// third of the engine of pages.
+/// Checks that the table is a value of this type. It is read as text, as files are: another parser for every type would
+/// be 1/3 of the web engine.
 fn trial<T: DeserializeOwned>(table: &toml::Table) -> Result<(), Refused> {
     let text = toml::to_string(table).expect("tables have text");
     let Err(error) = toml::from_str::<T>(&text) else { return Ok(()) };
@@ -266,10 +266,10 @@ fn trial<T: DeserializeOwned>(table: &toml::Table) -> Result<(), Refused> {
     Err(Refused { path, message: error.message().to_owned() })
 }
 
-/// The tables at `path` that have no key `name`, with their places: several where it leads through lists.
+/// Returns the tables at `path` without a key `name`, with their paths: several if it leads through lists.
 fn tables_without<'t>(table: &'t mut toml::Table, path: &str, name: &str) -> Vec<(String, &'t mut toml::Table)> {
     let mut found = vec![(String::new(), table)];
-    // What one item of a list lacks, the others may lack too.
+    // A key that one item of a list lacks may be missing in others too.
     for part in path.split('.').map(|part| part.split('[').next().unwrap_or(part)).filter(|part| !part.is_empty()) {
         let below = |(place, table): (String, &'t mut toml::Table)| -> Vec<(String, &'t mut toml::Table)> {
             match table.get_mut(part) {
@@ -290,7 +290,7 @@ fn tables_without<'t>(table: &'t mut toml::Table, path: &str, name: &str) -> Vec
     found
 }
 
-/// Puts some value of the right type to a key that is missing, so that what else is missing shows; whether it could.
+/// Sets a missing key to some value of the right type, so that other missing keys are found; returns whether it could.
 fn fill<T: DeserializeOwned>(table: &mut toml::Table, path: &str, name: &str) -> bool {
     let text = |text: &str| toml::Value::String(text.to_owned());
     let mut candidates = vec![
@@ -347,18 +347,18 @@ fn join(parent: &str, key: &str) -> String {
     if parent.is_empty() { key.to_owned() } else { format!("{parent}.{key}") }
 }
 
-/// The parser breaks some of its messages into lines; ours is one.
+/// Joins a message that the parser breaks into lines.
 fn one_line(message: &str) -> String {
     message.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The name in backticks that follows `prefix`.
+/// Returns the name in backticks that follows `prefix`.
 fn quoted_after<'m>(message: &'m str, prefix: &str) -> Option<&'m str> {
     let rest = message.strip_prefix(prefix)?.trim_start();
     rest.strip_prefix('`')?.split('`').next()
 }
 
-/// The value that serde's "invalid type: integer `7`, …" or a quantity's "\"7\" is not a duration: …" is about.
+/// Returns the value in serde's "invalid type: integer `7`, …" or a quantity's "\"7\" is not a duration: …".
 fn value_in(message: &str) -> Option<String> {
     if let Some(rest) = message.strip_prefix('"') {
         return rest.split_once("\" is not ").map(|(text, _)| text.to_owned());
@@ -368,20 +368,20 @@ fn value_in(message: &str) -> Option<String> {
     parts.nth(1).map(str::to_owned)
 }
 
-/// Takes serde's "unknown field `x`, expected one of `a`, `b`" apart into the name and what is allowed.
+/// Splits serde's "unknown field `x`, expected one of `a`, `b`" into the name and the allowed ones.
 fn unknown<'m>(message: &'m str, prefix: &str) -> Option<(&'m str, Vec<&'m str>)> {
     let name = quoted_after(message, prefix)?;
     let (_, after) = message.split_once(", expected").unwrap_or((message, ""));
     Some((name, after.split('`').skip(1).step_by(2).collect()))
 }
 
-/// Takes toml's "unexpected keys in table: x, available keys: a, b" (of an enum's fields) apart likewise.
+/// Splits toml's "unexpected keys in table: x, available keys: a, b" (of an enum's fields) likewise.
 fn unexpected(message: &str) -> Option<(&str, Vec<&str>)> {
     let (names, expected) = message.strip_prefix("unexpected keys in table: ")?.split_once(", available keys: ")?;
     Some((names.split(", ").next()?, expected.split(", ").collect()))
 }
 
-/// "did you mean `size`? allowed: size, share_percent".
+/// Formats "did you mean `size`? allowed: size, share_percent".
 fn allowed(name: &str, expected: Vec<&str>) -> String {
     if expected.is_empty() {
         return "nothing is allowed here".to_owned();
@@ -391,7 +391,7 @@ fn allowed(name: &str, expected: Vec<&str>) -> String {
     format!("{hint}allowed: {}", expected.join(", "))
 }
 
-/// Up to `most` of `candidates` that `name` may have been meant to be, the likeliest first.
+/// Returns up to `most` of `candidates` that `name` may be a misspelling of, the likeliest first.
 pub fn nearest<'c>(name: &str, candidates: impl Iterator<Item = &'c str>, most: usize) -> Vec<&'c str> {
     let mut close: Vec<(usize, &str)> = candidates
         .map(|candidate| (edit_distance(name, candidate), candidate))
@@ -402,7 +402,7 @@ pub fn nearest<'c>(name: &str, candidates: impl Iterator<Item = &'c str>, most: 
     close.into_iter().take(most).map(|(_, candidate)| candidate).collect()
 }
 
-/// Levenshtein distance in characters.
+/// Returns the Levenshtein distance in characters.
 fn edit_distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

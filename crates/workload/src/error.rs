@@ -1,4 +1,4 @@
-//! What is wrong with a workload.
+//! [`WorkloadError`]: an invalid workload.
 
 use crate::access::Complaint;
 

@@ -1,4 +1,4 @@
-//! Turns a workload into requests. The hot path: no allocation, no division, few random numbers.
+//! [`Generator`]: converts a workload to requests. The hot path: no allocation, no division, few random numbers.
 
 use crate::access::AccessLine;
 use crate::addresses::{Addresses, RandomMap, Sampler};
@@ -11,19 +11,19 @@ use crate::request::{Kind, Request};
 use crate::span::Span;
 use crate::workload::{Sequence, Workload};
 
-/// Ranks above this have probabilities that a 53-bit random number resolves no more.
+/// Most blocks: higher ranks have probabilities below the resolution of a 53-bit random number.
 const BLOCKS_MAX: u64 = 1 << 40;
 
 /// The endless sequence of a workload's requests on one span.
 ///
-/// The sequence depends on workload, span, sector and seed alone.
+/// The sequence depends only on workload, span, sector and seed.
 pub struct Generator {
     lines: Vec<Line>,
     line_choice: AliasTable,
     sampler: Sampler,
-    /// Where the next sequential access of each stream starts; of each kind's streams where kinds are apart.
+    /// Start of the next sequential access of each stream, for each kind if kinds are separate.
     pointers: Vec<u64>,
-    /// From a kind's pointers to the next kind's; 0 where they share them.
+    /// Offset from a kind's pointers to the next kind's; 0 if they share them.
     kind_pointers: usize,
     end_bytes: u64,
     streams: usize,
@@ -40,30 +40,30 @@ pub struct Generator {
     /// Whether the last request was a write, after which a flush may be due.
     has_written: bool,
     sequence: Sequence,
-    /// Requests of the present run that are still to come, the random one with them.
+    /// Remaining requests of the present run, including its random one.
     left_in_run: u32,
-    /// The place of the last request of each kind, which a run may repeat.
+    /// Place of the last request of each kind, which a run may repeat.
     last: [u64; 3],
     /// A range that was trimmed and is still to be written.
     trimmed: Option<(u64, u32)>,
-    /// Where the same requests are to come again.
+    /// State of a repeating sequence, if requests repeat.
     again: Option<Box<Again>>,
     addresses: Random,
     choices: Random,
     think_times: Random,
 }
 
-/// A loop of requests, and what its generator is made of.
+/// A loop of requests, and the input of its generator.
 struct Again {
     workload: Workload,
     span: Span,
     sector_bytes: u32,
     seed: u64,
-    /// Transfers and bytes of a loop that are still to come.
+    /// Remaining transfers and bytes of the loop.
     left: (u64, u64),
 }
 
-/// An access line made ready: percentages as thresholds for 32-bit random numbers.
+/// An access line prepared for drawing: percentages as thresholds for 32-bit random numbers.
 struct Line {
     length_bytes: u32,
     places: Places,
@@ -76,7 +76,7 @@ struct Line {
     burst: u32,
 }
 
-/// So that 0 % is never below and 100 % always.
+/// Returns a threshold, so that 0 % is never below and 100 % always.
 fn threshold(percent: f64) -> u64 {
     (percent / 100.0 * (1u64 << 32) as f64).round() as u64
 }
@@ -113,8 +113,8 @@ impl Line {
     }
 }
 
-/// The blocks that have popularity under a skewed law: as large as the smallest request, rounded up so
-/// that each start suits every line, and such that the largest request fits at the last of them.
+/// Returns the blocks of a skewed distribution: as large as the smallest request, rounded up so that each start suits
+/// every line, and such that the largest request fits at the last of them.
 fn popular_blocks(lines: &[Line], span: Span) -> Option<Places> {
     let align_bytes = lines.iter().map(|line| line.places.step_bytes).try_fold(1, least_common_multiple)?;
     let sizes = || lines.iter().map(|line| u64::from(line.length_bytes));
@@ -122,7 +122,7 @@ fn popular_blocks(lines: &[Line], span: Span) -> Option<Places> {
     Places::within(span, align_bytes, block_bytes, sizes().max()?)
 }
 
-/// The hot band, if it has room for the largest request.
+/// Returns the hot band, if it has room for the largest request.
 fn hotband(span: Span, from_percent: f64, to_percent: f64, lines: &[Line]) -> Result<Hotband, WorkloadError> {
     let band = Hotband::new(span, from_percent, to_percent);
     match lines.iter().find(|line| !band.holds(&line.places, line.length_bytes)) {
@@ -137,7 +137,7 @@ fn hotband(span: Span, from_percent: f64, to_percent: f64, lines: &[Line]) -> Re
     }
 }
 
-/// Zones begin and go on where every line may.
+/// Checks that zones begin and continue at addresses allowed for every line.
 fn check_strides(addresses: &Addresses, lines: &[Line]) -> Result<(), WorkloadError> {
     let Addresses::Strided { zone_bytes, step_bytes, .. } = addresses else {
         return Ok(());
@@ -168,11 +168,11 @@ fn least_common_multiple(a: u64, b: u64) -> Option<u64> {
 }
 
 impl Generator {
-    /// A generator of `workload`'s requests on `span` of a system with sectors of `sector_bytes`.
+    /// Creates a generator of `workload`'s requests on `span` of a system with sectors of `sector_bytes`.
     ///
     /// # Errors
-    /// When the workload is not valid, a size or an alignment is not a multiple of the sector, or a
-    /// request does not fit into the span.
+    /// When the workload is not valid, a size or an alignment is not a multiple of the sector, or a request does not
+    /// fit into the span.
     pub fn new(workload: &Workload, span: Span, sector_bytes: u32, seed: u64) -> Result<Generator, WorkloadError> {
         workload.validate()?;
         check_span(span, sector_bytes)?;
@@ -184,7 +184,7 @@ impl Generator {
                 Line::new(line, span, sector_bytes).map_err(|(key, message)| (format!("lines[{index}].{key}"), message))
             })
             .collect::<Result<Vec<Line>, _>>()?;
-        // A line that comes in bursts is begun less often, so that its share of requests is right.
+        // A line with bursts is chosen less often, so that its share of requests is right.
         let weights: Vec<f64> = specified.iter().map(|line| line.share_percent / f64::from(line.burst)).collect();
         let blocks = match workload.addresses {
             Addresses::Once | Addresses::RandomMap | Addresses::Zipf { .. } | Addresses::Pareto { .. } => {
@@ -254,7 +254,7 @@ impl Generator {
         })
     }
 
-    /// The next request.
+    /// Returns the next request.
     #[allow(clippy::should_implement_trait)] // The sequence has no end, hence no `Option`.
     #[inline]
     pub fn next(&mut self) -> Request {
@@ -272,7 +272,7 @@ impl Generator {
         self.request(kind, bits)
     }
 
-    /// The next request of a kind that the lines have; a flush where one is due.
+    /// Returns the next request of a kind that the lines have, or a flush if one is due.
     pub fn next_of(&mut self, wanted: Kind) -> Request {
         if self.has_written
             && let Some(flush) = self.due_flush()
@@ -296,7 +296,7 @@ impl Generator {
         }
     }
 
-    /// Begins anew where a loop is over.
+    /// Restarts the sequence if a loop is over.
     #[inline]
     fn loop_when_due(&mut self) {
         if self.again.as_ref().is_some_and(|again| again.left.0 == 0 || again.left.1 == 0) {
@@ -311,7 +311,7 @@ impl Generator {
         *self = made.expect("it was made of the same before");
     }
 
-    /// The flush that is due after the write that was the last request.
+    /// Returns the flush that is due after the write that was the last request.
     #[inline]
     fn due_flush(&mut self) -> Option<Request> {
         self.has_written = false;
@@ -328,7 +328,7 @@ impl Generator {
         request(Kind::Write, offset_bytes, length_bytes)
     }
 
-    /// The line of the next request, its kind, and the bits that say whether it is random.
+    /// Returns the kind of the next request and the bits that determine whether it is random, and chooses its line.
     #[inline]
     fn choose(&mut self) -> (Kind, u64) {
         self.begin_burst();
@@ -345,7 +345,7 @@ impl Generator {
         (kind, bits)
     }
 
-    /// A request of the line that was chosen.
+    /// Returns a request of the chosen line.
     #[inline]
     fn request(&mut self, kind: Kind, bits: u64) -> Request {
         let line = &self.lines[self.line];
@@ -367,7 +367,7 @@ impl Generator {
             }
         }
         let pointer = &mut self.pointers[stream + kind as usize * self.kind_pointers];
-        // As in fio, a run among random requests that meets the end goes on at a random place.
+        // As in fio, a run among random requests that reaches the end continues at a random place.
         let has_room = *pointer + u64::from(length_bytes) <= self.end_bytes;
         is_random |= self.kind_pointers > 0 && line.random_below > 0 && !repeats && !has_room;
         let offset_bytes = if is_random {
@@ -410,8 +410,8 @@ impl Generator {
         }
     }
 
-    /// Time between a completion and the issue of the next request of a closed loop, in nanoseconds:
-    /// think time, plus the delay of the next request's line where that begins a burst.
+    /// Returns the time between a completion and the issue of the next request of a closed loop, in nanoseconds: think
+    /// time, plus the delay of the next request's line if it begins a burst.
     #[inline]
     pub fn think_ns(&mut self) -> u64 {
         self.begin_burst();
@@ -419,7 +419,7 @@ impl Generator {
         think_ns + std::mem::take(&mut self.pending_delay_ns)
     }
 
-    /// Chooses the line of the next request where the last burst is over.
+    /// Chooses the line of the next request if the last burst is over.
     #[inline]
     fn begin_burst(&mut self) {
         if self.left_in_burst > 0 {
@@ -456,7 +456,7 @@ fn check_span(span: Span, sector_bytes: u32) -> Result<(), WorkloadError> {
     }
 }
 
-/// The blocks of a random map, which reach to the end of the span: a request that has no room is cut.
+/// Returns the blocks of a random map, which reach to the end of the span: a request that does not fit is cut.
 fn map_blocks(blocks: Places, span: Span) -> Places {
     let room_bytes = span.start_bytes + span.length_bytes - blocks.first_bytes;
     Places { count: room_bytes / blocks.step_bytes, ..blocks }
@@ -472,7 +472,7 @@ fn skewed_error(span: Span) -> WorkloadError {
     }
 }
 
-/// Streams start at equal distances.
+/// Returns the starts of streams at equal distances.
 fn stream_starts(span: Span, streams: u32, sector_bytes: u32) -> Vec<u64> {
     let sectors = span.length_bytes / u64::from(sector_bytes);
     (0..streams)

@@ -1,12 +1,12 @@
-//! vdbench's hot band, number for number.
+//! [`Hotband`]: vdbench's hot band, reproduced exactly.
 
 use crate::places::Places;
 use crate::random::Random;
 use crate::request::Kind;
 use crate::span::Span;
 
-/// Points of the curve: what vdbench calls a cache size in megabytes, and the share of the accesses
-/// that a cache of this size would hit. From vdbench 5.04.06, `Vdb/HotBand.java`.
+/// Points of the curve: a cache size in megabytes, as vdbench calls it, and the share of the accesses that a cache of
+/// this size would hit. From vdbench 5.04.06, `Vdb/HotBand.java`.
 const CURVE: [(f64, f64); 29] = [
     (0.0, 0.0),
     (16.0, 0.087217),
@@ -39,12 +39,12 @@ const CURVE: [(f64, f64); 29] = [
     (10_737_418_240.0, 1.0),
 ];
 
-/// vdbench's slope of the last segment. The curve's own would be 52,992,303,224: the code's table is
-/// not consistent there, and its results are those of this number.
+/// vdbench's slope of the last segment. The curve's own would be 52,992,303,224: the code's table is not consistent
+/// there, and its results are those of this number.
 const LAST_SLOPE: f64 = 1_313_220_630.0;
 
-/// The unit of the curve as the code uses it: it calls 1000 of them kilobytes and then divides by the
-/// transfer size in bytes, so that a "megabyte" of the curve is 1000 bytes.
+/// The unit of the curve as the code uses it: it calls 1000 of them kilobytes and then divides by the transfer size in
+/// bytes, so a "megabyte" of the curve is 1000 bytes.
 const UNIT_BYTES: u64 = 1_000;
 
 const MEGABYTE_BYTES: u64 = 1_000_000;
@@ -66,20 +66,20 @@ impl Hotband {
         self.first_bytes(places) + u64::from(length_bytes) <= self.end_bytes
     }
 
-    /// The band's first place.
+    /// Returns the band's first place.
     #[inline]
     fn first_bytes(&self, places: &Places) -> u64 {
         let before_bytes = self.start_bytes.saturating_sub(places.first_bytes);
         places.first_bytes + before_bytes.next_multiple_of(places.step_bytes)
     }
 
-    /// `WG_entry.hotBandSeek`. The band must hold a request of `length_bytes`.
+    /// Returns the offset of an access, as `WG_entry.hotBandSeek`. The band must hold a request of `length_bytes`.
     #[inline]
     pub(crate) fn offset_bytes(&self, places: &Places, length_bytes: u32, kind: Kind, random: &mut Random) -> u64 {
         let length_bytes = u64::from(length_bytes);
         let first_bytes = self.first_bytes(places);
         let band_bytes = self.end_bytes - first_bytes;
-        // In whole megabytes, of which a band has at least one; ours never leaves the band.
+        // In whole megabytes, at least one per band; ours never leaves the band.
         let counted_bytes = (band_bytes / MEGABYTE_BYTES).max(1) * MEGABYTE_BYTES;
         let blocks = (counted_bytes.min(band_bytes) / length_bytes).max(1);
         let mut block = UNIT_BYTES * curve_value(random.fraction()) / length_bytes;
@@ -87,12 +87,12 @@ impl Hotband {
             block += blocks / 100;
         }
         let offset_bytes = block % blocks * length_bytes;
-        // Only an alignment that the size is not a multiple of moves a block.
+        // Only an alignment that does not divide the size moves a block.
         first_bytes + offset_bytes / places.step_bytes * places.step_bytes
     }
 }
 
-/// The curve's whole value at a share `u` of 0 to 1, 1 excluded.
+/// Returns the curve's whole value at a share `u` of 0 to 1, 1 excluded.
 #[inline]
 fn curve_value(u: f64) -> u64 {
     let next = CURVE.partition_point(|&(_, share)| share <= u);

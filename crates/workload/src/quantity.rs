@@ -1,19 +1,18 @@
-//! Quantities with units: the one place where such text is parsed and printed.
+//! Quantities with units: the only module that parses and prints such text.
 //!
-//! `"64KiB"`, `"8.5ms"`, `"69MB/s"`, `"15000rpm"`. Decimal and binary prefixes are never confused:
-//! MB is 10^6 and MiB is 2^20 bytes. A bare `k` or `M` is 2^10 or 2^20, as in fio's, dd's and everybody's
-//! sizes of requests; a bare `G` or `T` is refused, since programs and makers of disks disagree on it.
+//! `"64KiB"`, `"8.5ms"`, `"69MB/s"`, `"15000rpm"`. Decimal and binary prefixes are never confused: MB is 10^6 and MiB
+//! is 2^20 bytes. A bare `k` or `M` is 2^10 or 2^20, as in the request sizes of fio, dd and others; a bare `G` or `T`
+//! is rejected, since programs and makers of disks disagree on it.
 //!
-//! Parsing is exact decimal arithmetic, rounded once to the nearest whole byte or nanosecond. The
-//! newtypes print the shortest text that parses back to the same value; the `format_` functions
-//! print four significant digits for people.
+//! Parsing is exact decimal arithmetic, rounded once to the nearest whole byte or nanosecond. The newtypes print the
+//! shortest text that parses back to the same value; the `format_` functions print four significant digits for display.
 
 use std::fmt;
 
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::ser::{Serialize, Serializer};
 
-/// A text that is not the quantity it should be.
+/// A text that is not the expected quantity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not {expected}: {reason}")]
 pub struct QuantityError {
@@ -59,7 +58,7 @@ const DURATION_UNITS: [(&str, u64); 6] = [
     ("ns", 1),
 ];
 
-/// Units of rate in bits a second, so that bits and bytes share one exact table.
+/// Units of rate in bits per second, so that bits and bytes share one exact table.
 const RATE_UNITS: [(&str, f64); 15] = [
     ("TB/s", 8e12),
     ("GB/s", 8e9),
@@ -78,11 +77,11 @@ const RATE_UNITS: [(&str, f64); 15] = [
     ("b/s", 1.0),
 ];
 
-/// Far above any rate and any speed, and few enough digits that what is printed is read again.
+/// Largest rate: far above any rate and any speed, with few enough digits that printed values parse back.
 const RATE_MAX_BYTES_PER_S: f64 = 1e18;
 const RPM_MAX: f64 = 1e9;
 
-/// The byte units that a rate is printed in, largest first.
+/// The byte units in which a rate is printed, largest first.
 const PRINTED_RATE_UNITS: [(&str, f64); 4] = [("GB/s", 1e9), ("MB/s", 1e6), ("KB/s", 1e3), ("B/s", 1.0)];
 
 fn wrong(text: &str, expected: &'static str, reason: impl Into<String>) -> QuantityError {
@@ -96,8 +95,8 @@ struct Decimal {
 }
 
 impl Decimal {
-    /// The whole number nearest to `self * factor` (halves up); `None` where it overflows, and where
-    /// a quantity that is not zero would become zero.
+    /// Returns the whole number nearest to `self * factor` (halves up); `None` if it overflows, and if a quantity that
+    /// is not zero would become zero.
     fn scaled(&self, factor: u64) -> Option<u128> {
         let divisor = 10u128.checked_pow(self.decimals)?;
         let product = self.digits.checked_mul(u128::from(factor))?;
@@ -113,7 +112,7 @@ fn split(text: &str) -> (&str, &str) {
     (&text[..end], text[end..].trim_start())
 }
 
-/// Reads digits with at most one point; underscores may group digits as in TOML.
+/// Parses digits with at most one point; underscores may group digits as in TOML.
 fn decimal(number: &str) -> Option<Decimal> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let digits: String = [whole, fraction].concat().chars().filter(|&c| c != '_').collect();
@@ -215,11 +214,11 @@ pub fn parse_rate_bytes_per_s(text: &str) -> Result<f64, QuantityError> {
     Ok(bytes_per_s)
 }
 
-/// Parses the rate of a link into bytes of data a second. In bytes it is that (`"600MB/s"`); in bits it is the rate
-/// of the line, as sheets call it (`"6Gb/s"`), of which `coding` says how many carry a byte.
+/// Parses the rate of a link, in bytes (`"600MB/s"`) or in bits: the line rate of data sheets (`"6Gb/s"`), for which
+/// `coding` states how many bits carry a byte.
 ///
 /// # Errors
-/// As [`parse_rate_bytes_per_s`].
+/// As for [`parse_rate_bytes_per_s`].
 pub fn parse_link_rate(text: &str) -> Result<LinkRate, QuantityError> {
     let in_bits = split(text).1.ends_with("b/s");
     parse_rate_bytes_per_s(text).map(|bytes_per_s| LinkRate { bytes_per_s, in_bits })
@@ -238,7 +237,7 @@ pub fn parse_rpm(text: &str) -> Result<f64, QuantityError> {
     }
 }
 
-/// The correctly rounded value of a number as [`decimal`] accepts it.
+/// Returns the correctly rounded value of a number that [`decimal`] accepts.
 fn float(number: &str) -> Option<f64> {
     decimal(number)?;
     number.replace('_', "").parse().ok()
@@ -258,8 +257,8 @@ fn trim_zeros(mut text: String) -> String {
     text
 }
 
-/// Prints a size for people: exactly where four digits suffice (`"64KiB"`, `"36.7GB"`), else rounded to
-/// four with a decimal prefix (`"9.186GB"`).
+/// Prints a size for display: exactly if four digits suffice (`"64KiB"`, `"36.7GB"`), else rounded to four with a
+/// decimal prefix (`"9.186GB"`).
 pub fn format_bytes(bytes: u64) -> String {
     let exact = Bytes(bytes).to_string();
     if exact.bytes().filter(u8::is_ascii_digit).count() <= 4 {
@@ -270,10 +269,10 @@ pub fn format_bytes(bytes: u64) -> String {
     format!("{}{unit}", significant(bytes as f64 / *factor as f64, 4))
 }
 
-/// Prints a duration in nanoseconds for people, with four significant digits: `"8.512ms"`.
+/// Prints a duration in nanoseconds for display, with four significant digits: `"8.512ms"`.
 pub fn format_duration_ns(duration_ns: i64) -> String {
     let magnitude = duration_ns.unsigned_abs();
-    // Whole minutes and hours read well; "1.512h" does not before it is a long time.
+    // Whole minutes and hours are readable; "1.512h" is not until the time is long.
     let (unit, factor) = DURATION_UNITS
         .iter()
         .find(|(name, factor)| match *name {
@@ -284,12 +283,12 @@ pub fn format_duration_ns(duration_ns: i64) -> String {
     format!("{}{unit}", significant(duration_ns as f64 / *factor as f64, 4))
 }
 
-/// A count and its noun, which takes an `s` in the plural: `1 request`, `2 requests`.
+/// Returns a count and its noun, with an `s` in the plural: `1 request`, `2 requests`.
 pub fn counted(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Prints a rate in bytes a second for people, with four significant digits: `"69MB/s"`.
+/// Prints a rate in bytes per second for display, with four significant digits: `"69MB/s"`.
 pub fn format_rate(bytes_per_s: f64) -> String {
     let (unit, factor) = PRINTED_RATE_UNITS.iter().find(|(_, factor)| bytes_per_s >= *factor).unwrap_or(&("B/s", 1.0));
     format!("{}{unit}", significant(bytes_per_s / factor, 4))
@@ -310,7 +309,7 @@ pub struct Rate(pub f64);
 /// The rate of a link, written as text with a unit: of its data in bytes, or of its line in bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct LinkRate {
-    /// Eight bits to a byte.
+    /// Rate with eight bits per byte.
     bytes_per_s: f64,
     in_bits: bool,
 }
@@ -318,15 +317,15 @@ pub struct LinkRate {
 /// How many bits of a line carry a byte of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineCoding {
-    /// Ten, as 8b/10b takes them on SATA, SAS and Fibre Channel; later generations have other codes, and are called by
-    /// what ten would carry (24G SAS: 2,400 MB/s).
+    /// Ten, as with 8b/10b on SATA, SAS and Fibre Channel; later generations have other codes, and are named after the
+    /// rate with ten (24G SAS: 2,400 MB/s).
     TenBits,
     /// Eight: parallel buses, networks.
     EightBits,
 }
 
 impl LinkRate {
-    /// The rate of data on a link of this line rate.
+    /// Returns the rate of data on a link of this line rate.
     pub fn data(self, coding: LineCoding) -> Rate {
         match (self.in_bits, coding) {
             (true, LineCoding::TenBits) => Rate(self.bytes_per_s * 0.8),
@@ -336,7 +335,7 @@ impl LinkRate {
 }
 
 impl From<Rate> for LinkRate {
-    /// A rate of data.
+    /// Converts a rate of data.
     fn from(rate: Rate) -> LinkRate {
         LinkRate { bytes_per_s: rate.0, in_bits: false }
     }
@@ -356,8 +355,8 @@ impl fmt::Display for LinkRate {
 pub struct Rpm(pub f64);
 
 impl fmt::Display for Bytes {
-    /// Exact: the largest unit of which the size is a multiple of a thousandth (decimal units) or a
-    /// whole multiple (binary units).
+    /// Prints exactly: the largest unit of which the size is a multiple of a thousandth (decimal units) or a whole
+    /// multiple (binary units).
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let exact = |(name, factor): &(&str, u64)| {
             let step = if name.contains('i') || *factor == 1 { *factor } else { factor / 1000 };
@@ -375,7 +374,7 @@ impl fmt::Display for Bytes {
 }
 
 impl fmt::Display for DurationNs {
-    /// Exact: whole hours and minutes, else the largest decimal unit with all its digits.
+    /// Prints exactly: whole hours and minutes, else the largest decimal unit with all its digits.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let magnitude = self.0.unsigned_abs();
         let sign = if self.0 < 0 { "-" } else { "" };
@@ -397,7 +396,7 @@ impl fmt::Display for DurationNs {
 }
 
 impl fmt::Display for Rate {
-    /// Exact: the largest unit in which the shortest decimal parses back to the same value.
+    /// Prints exactly: the largest unit in which the shortest decimal parses back to the same value.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let candidate = PRINTED_RATE_UNITS
             .iter()
@@ -417,7 +416,7 @@ impl fmt::Display for Rpm {
     }
 }
 
-/// Reads a quantity from text, and from a whole number where `from_integer` allows it.
+/// Deserializes a quantity from text, and from a whole number if `from_integer` allows it.
 struct QuantityVisitor<T> {
     expected: &'static str,
     parse: fn(&str) -> Result<T, QuantityError>,
@@ -450,7 +449,7 @@ impl<T> Visitor<'_> for QuantityVisitor<T> {
     }
 }
 
-/// Serde as text with a unit, by way of the type's `Display` and its parse function.
+/// Serializes as text with a unit, through the type's `Display` and its parse function.
 macro_rules! as_text {
     ($quantity:ident, $parse:expr, $make:expr, $from_integer:expr, $expected:literal) => {
         impl Serialize for $quantity {

@@ -1,4 +1,4 @@
-//! Random numbers: xoshiro256++, one independent stream a purpose.
+//! [`Random`]: random numbers by xoshiro256++, with an independent stream per purpose.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus};
@@ -6,13 +6,13 @@ use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus};
 /// The generator's name as results record it.
 pub const GENERATOR_NAME: &str = "xoshiro256++";
 
-/// What a stream of random numbers is for. A purpose of its own keeps one kind of draw from shifting
-/// another: the addresses of a run do not depend on when think times are drawn.
+/// Purpose of a stream of random numbers. Separate purposes keep one kind of draw from shifting another: the addresses
+/// of a run do not depend on when think times are drawn.
 #[derive(Clone, Copy)]
 pub enum Purpose {
-    /// Where requests go.
+    /// Addresses of requests.
     Addresses,
-    /// Which line of an access specification is drawn.
+    /// Lines of an access specification.
     Choices,
     /// Think times.
     Think,
@@ -20,26 +20,26 @@ pub enum Purpose {
     Arrivals,
     /// Keys of permutations.
     Permutation,
-    /// Which page of a site is asked for.
+    /// Pages of a web site.
     Pages,
     /// Sizes of pages.
     Sizes,
-    /// Overwrites that bring a solid-state drive to its steady state.
+    /// Overwrites that bring an SSD to its steady state.
     Preconditioning,
-    /// Contents of files that are made to be measured.
+    /// Contents of files that are created for measurements.
     Contents,
-    /// Which accesses meet a defect of the media.
+    /// Accesses that meet a media defect.
     MediaDefects,
-    /// Effects of injected faults, and the requests that they strike.
+    /// Effects of injected faults, and the requests that meet them.
     Faults,
-    /// How long a volume of a cloud takes to answer.
+    /// Latencies of a cloud volume.
     Latency,
     /// Phase and speed of the spindle of an array's member.
     Spindle,
 }
 
-/// The seed of the client `index` of the stream `name` of a scenario: a stream that is added to a
-/// scenario does not change what the others draw.
+/// Returns the seed of client `index` of the stream `name` of a scenario: adding a stream to a scenario does not change
+/// the draws of the others.
 pub(crate) fn seed_of(seed: u64, name: &str, index: u32) -> u64 {
     // FNV-1a, which is stable.
     let hash = name
@@ -54,8 +54,8 @@ pub(crate) fn seed_of(seed: u64, name: &str, index: u32) -> u64 {
 pub struct Random(Xoshiro256PlusPlus);
 
 impl Random {
-    /// The stream for `purpose`: seeded with the purpose's output of SplitMix64 under `seed`, which
-    /// xoshiro's own seeding expands to its 256 bits.
+    /// Creates the stream for `purpose`: seeded with the purpose's output of SplitMix64 under `seed`, which xoshiro's
+    /// own seeding expands to its 256 bits.
     pub fn new(seed: u64, purpose: Purpose) -> Random {
         let mut seeds = SplitMix64::seed_from_u64(seed);
         for _ in 0..purpose as u32 {
@@ -64,37 +64,37 @@ impl Random {
         Random(Xoshiro256PlusPlus::seed_from_u64(seeds.next_u64()))
     }
 
-    /// 64 uniform bits.
+    /// Returns 64 uniform bits.
     #[inline]
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
 
-    /// Uniform in `0..n` by multiply-high: no division, and a bias below n / 2^64.
+    /// Returns a uniform number in `0..n` by multiply-high: no division, and a bias below n / 2^64.
     #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(n)) >> 64) as u64
     }
 
-    /// Uniform in (0, 1] in steps of 2^-53; never 0, so that its logarithm exists.
+    /// Returns a uniform number in (0, 1] in steps of 2^-53; never 0, so that its logarithm exists.
     #[inline]
     pub(crate) fn unit(&mut self) -> f64 {
         ((self.bits() >> 11) + 1) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// Uniform in [0, 1) in steps of 2^-53.
+    /// Returns a uniform number in [0, 1) in steps of 2^-53.
     #[inline]
     pub fn fraction(&mut self) -> f64 {
         (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// Exponential with the given mean, by inversion.
+    /// Returns an exponential number with the given mean, by inversion.
     #[inline]
     pub fn exponential(&mut self, mean: f64) -> f64 {
         -libm::log(self.unit()) * mean
     }
 
-    /// Standard normal, by Marsaglia's polar method.
+    /// Returns a standard normal number, by Marsaglia's polar method.
     pub(crate) fn normal(&mut self) -> f64 {
         loop {
             let x = 2.0 * self.unit() - 1.0;
@@ -114,7 +114,7 @@ pub(crate) struct AliasTable {
 
 #[derive(Clone, Copy)]
 struct Column {
-    /// Below this fraction of the column (in 2^-64) it is the column's own index, above it the alias.
+    /// Below this fraction of the column (in 2^-64) the index is the column's own, above it the alias.
     threshold: u64,
     alias: u32,
 }
@@ -126,7 +126,7 @@ impl AliasTable {
         let mut heights: Vec<f64> = weights.iter().map(|weight| weight * scale).collect();
         let (mut small, mut large): (Vec<usize>, Vec<usize>) =
             (0..weights.len()).partition(|&index| heights[index] < 1.0);
-        // A column that no pair changes is full, and its alias is itself.
+        // A column that no pair changes is full, and is its own alias.
         let mut columns: Vec<Column> =
             (0..weights.len()).map(|index| Column { threshold: u64::MAX, alias: index as u32 }).collect();
         while let (Some(&from), Some(to)) = (large.last(), small.pop()) {
@@ -149,8 +149,8 @@ impl AliasTable {
     }
 }
 
-/// A keyed permutation of `0..n`: a Feistel network over the bits of n - 1, walked until it lands
-/// below n (Black & Rogaway 2002). Unlike a hash taken modulo n it reaches every value, each once.
+/// A keyed permutation of `0..n`: a Feistel network over the bits of n - 1, repeated until the value is below n (Black
+/// & Rogaway 2002). Unlike a hash modulo n it reaches every value, each once.
 pub(crate) struct Permutation {
     n: u64,
     low_bits: u32,
@@ -160,7 +160,7 @@ pub(crate) struct Permutation {
 }
 
 impl Permutation {
-    /// `n` is 1 to 2^62, so that a half has at most 31 bits.
+    /// Creates a permutation; `n` is 1 to 2^62, so that a half has at most 31 bits.
     pub(crate) fn new(n: u64, random: &mut Random) -> Permutation {
         debug_assert!((1..=1 << 62).contains(&n));
         let bits = u64::BITS - (n - 1).leading_zeros();
@@ -174,8 +174,8 @@ impl Permutation {
         }
     }
 
-    /// Where `value`, below n, goes. The network's domain is below 2n, so that the walk takes fewer
-    /// than two steps on average.
+    /// Returns the image of `value`, which is below n. The network's domain is below 2n, so it takes fewer than two
+    /// steps on average.
     #[inline]
     pub(crate) fn apply(&self, value: u64) -> u64 {
         let mut value = value;
@@ -187,8 +187,8 @@ impl Permutation {
         }
     }
 
-    /// Each round changes one half by a function of the other, hence can be undone whatever the
-    /// function; the halves need not be of one width.
+    /// Applies the network. Each round changes one half by a function of the other, and hence is invertible for any
+    /// function; the halves need not be of the same width.
     #[inline]
     fn network(&self, value: u64) -> u64 {
         let (mut high, mut low) = (value >> self.low_bits, value & self.low_mask);
@@ -200,8 +200,8 @@ impl Permutation {
     }
 }
 
-/// Mixes all bits of `value` into the lower half of the result (Stafford's variant 13 of MurmurHash3's
-/// finaliser, as in SplitMix64, without its last step).
+/// Mixes all bits of `value` into the lower half of the result (Stafford's variant 13 of MurmurHash3's finalizer, as in
+/// SplitMix64, without its last step).
 #[inline]
 fn scramble(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

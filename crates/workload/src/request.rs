@@ -1,4 +1,4 @@
-//! The request: one read, write, trim or flush.
+//! [`Request`]: one read, write, trim or flush.
 
 use crate::span::Span;
 
@@ -9,17 +9,17 @@ pub enum Kind {
     Read,
     /// Transfers data to the system.
     Write,
-    /// Tells the system that the range holds no data any more (ATA TRIM, SCSI UNMAP).
+    /// Informs the system that the range no longer holds data (ATA TRIM, SCSI UNMAP).
     Trim,
-    /// Asks that all writes completed so far reach stable storage; has no range.
+    /// Requests that all writes completed so far reach stable storage; has no range.
     Flush,
 }
 
 impl Kind {
-    /// Every kind, in declaration order, so that `kind as usize` is its index.
+    /// All kinds, in declaration order, so that `kind as usize` is the index.
     pub const ALL: [Kind; 4] = [Kind::Read, Kind::Write, Kind::Trim, Kind::Flush];
 
-    /// The kind's name in results and reports.
+    /// Returns the kind's name in results and reports.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Read => "read",
@@ -30,7 +30,7 @@ impl Kind {
     }
 }
 
-/// One request to a system, without the time of its issue.
+/// A request to a system, without the time of its issue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
     /// Its kind.
@@ -39,30 +39,31 @@ pub struct Request {
     pub offset_bytes: u64,
     /// Length in bytes; 0 for a flush.
     pub length_bytes: u32,
-    /// A write that must be on stable storage before it completes (FUA); a flush of metadata too, as fsync(2) is where
-    /// fdatasync(2) is of data alone.
+    /// Whether a write must be on stable storage before it completes (FUA); for a flush, whether it includes metadata,
+    /// as fsync(2) does and fdatasync(2) does not.
     pub force_unit_access: bool,
-    /// An ordered command: everything queued before it is done first, everything after it waits
-    /// (SCSI's ordered task attribute).
+    /// Whether it is an ordered command: everything queued before it is done first, everything after it waits (SCSI's
+    /// ordered task attribute).
     pub ordered: bool,
 }
 
 impl Request {
-    /// The bytes that it touches.
+    /// Returns the bytes that it touches.
     pub fn span(&self) -> Span {
         Span { start_bytes: self.offset_bytes, length_bytes: u64::from(self.length_bytes) }
     }
 }
 
-/// A request of a recording.
+/// A request of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recorded {
-    /// When it arrived, in nanoseconds of the recording's own clock, whose zero means nothing.
+    /// Time of arrival, in nanoseconds of the trace's own clock, whose zero is arbitrary.
     pub arrival_ns: u64,
-    /// When it was complete, on the same clock, where that was recorded.
+    /// Time of completion on the same clock, if it was recorded.
     pub completion_ns: Option<u64>,
     /// The request.
     pub request: Request,
-    /// The system flushes its cache before this request (PREFLUSH in Linux), as it does before the commit block of a journal.
+    /// Whether the system flushes its cache before this request (PREFLUSH in Linux), as it does before the commit block
+    /// of a journal.
     pub pre_flush: bool,
 }

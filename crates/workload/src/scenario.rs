@@ -1,7 +1,7 @@
 //! Scenarios: several kinds of clients at once, each on its own LUN and range.
 //!
-//! A [`Scenario`] is a file of [`Stream`]s. A [`ScenarioRun`] makes clients of them, which the simulator
-//! asks for their next [`Step`].
+//! A [`Scenario`] is a file of [`Stream`]s. A [`ScenarioRun`] creates their clients, whose next [`Step`] the simulator
+//! requests.
 
 mod access;
 mod boot;
@@ -43,7 +43,7 @@ use crate::document::{Document, InputError};
 use crate::error::WorkloadError;
 use crate::quantity::Rate;
 
-/// The most processors of a host.
+/// Most processors of a host.
 const CPUS_MAX: u32 = 4_096;
 
 /// A load of several kinds of clients at once.
@@ -52,18 +52,17 @@ const CPUS_MAX: u32 = 4_096;
 pub struct Scenario {
     /// The scenario's name in the catalogue.
     pub name: String,
-    /// Where its figures come from.
+    /// Source of its figures.
     pub source: String,
     /// Processors of the host, which [`Step::Cpu`] occupies.
     pub cpus: u32,
-    /// Rate of the network in front of the server, which [`Step::Transfer`] goes over; absent, transfers
-    /// take no time.
+    /// Rate of the network in front of the server, which [`Step::Transfer`] uses; if `None`, transfers take no time.
     pub network: Option<Rate>,
     /// The pool that issues the requests of all streams with a share: its threads, or its rate.
     pub pool: Option<Arrivals>,
-    /// The warm-up, which results leave out; none where a file does not state one.
+    /// The warm-up, which results exclude; none by default.
     pub warm_up: WarmUp,
-    /// How long a run lasts.
+    /// Length of a run.
     pub run_length: ScenarioLength,
     /// The kinds of clients.
     pub streams: Vec<Stream>,
@@ -185,8 +184,8 @@ impl Scenario {
         }
     }
 
-    /// The scenario with `clients` clients in place of those of each stream that has a number of them, and
-    /// of the pool's threads: the points of a saturation curve.
+    /// Returns the scenario with `clients` clients in place of those of each stream that has a number of them, and of
+    /// the pool's threads: the points of a saturation curve.
     #[must_use]
     pub fn with_clients(&self, clients: u32) -> Scenario {
         let mut scenario = self.clone();

@@ -1,7 +1,7 @@
-//! Goodness of fit, for the tests of what is random.
+//! Goodness of fit, for tests of random draws.
 
-/// Pearson's chi-square of `counts` against `probabilities`, as standard deviations from its mean.
-/// Neighbouring classes are joined until each expects 10 or more, so that the law is chi-square.
+/// Returns Pearson's chi-square of `counts` against `probabilities`, as standard deviations from its mean. Neighbouring
+/// classes are joined until each expects 10 or more, so that chi-square applies.
 pub(crate) fn chi_square_z(counts: &[u64], probabilities: &[f64]) -> f64 {
     assert_eq!(counts.len(), probabilities.len());
     let total: u64 = counts.iter().sum();
@@ -28,7 +28,7 @@ pub(crate) fn chi_square_z(counts: &[u64], probabilities: &[f64]) -> f64 {
     (chi_square - degrees) / (2.0 * degrees).sqrt()
 }
 
-/// Fails unless `counts` fit `probabilities`; a fit that is too good is as suspicious as a bad one.
+/// Asserts that `counts` fit `probabilities`; a fit that is too good is as suspicious as a bad one.
 pub(crate) fn assert_fits(what: &str, counts: &[u64], probabilities: &[f64]) {
     let z = chi_square_z(counts, probabilities);
     assert!(z.abs() < 4.5, "{what}: chi-square is {z:.1} sigma from its mean");

@@ -1,4 +1,4 @@
-//! A workload: access specification, addresses, arrivals and run length, as read from a file.
+//! [`Workload`]: access specification, addresses, arrivals and run length, as read from a file.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,53 +18,54 @@ const STREAMS_MAX: u32 = 65_536;
 pub struct Workload {
     /// The workload's name in the catalogue.
     pub name: String,
-    /// Where its figures come from.
+    /// Source of its figures.
     pub source: String,
     /// Sizes, kinds and randomness of the requests.
     pub specification: AccessSpecification,
-    /// Where random accesses go.
+    /// Distribution of random addresses.
     pub addresses: Addresses,
     /// Sequential pointers, which requests use in turn; Iometer's worker has one.
     pub streams: u32,
-    /// Requests at a pointer before the next has its turn.
+    /// Requests at a pointer before the next one's turn.
     pub stream_turn: u32,
     /// Writes between two flushes; 0 for no flushes.
     pub flush_every: u64,
-    /// Writes between two flushes of data and metadata, as fsync(2) makes them; 0 for none. Where both are due, this one
-    /// alone is done.
+    /// Writes between two flushes of data and metadata, as with fsync(2); 0 for none. If both kinds of flush are due,
+    /// only this one is issued.
     pub sync_every: u64,
-    /// How the requests follow one another.
+    /// Order of the requests.
     pub sequence: Sequence,
     /// How requests arrive.
     pub arrivals: Arrivals,
-    /// The warm-up, which results leave out.
+    /// The warm-up, which results exclude.
     pub warm_up: WarmUp,
-    /// How long a run lasts.
+    /// Length of a run.
     pub run_length: RunLength,
 }
 
-/// How requests follow one another, beyond their sizes and kinds.
+/// Order of requests, in addition to their sizes and kinds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Sequence {
-    /// Whether sequential requests of each kind go on from the last of their own kind, rather than from the last of all.
+    /// Whether sequential requests of each kind continue from the last of their own kind, rather than from the last of
+    /// all.
     pub kinds_apart: bool,
     /// Whether each place is trimmed and then written.
     pub trim_then_write: bool,
-    /// One request in so many goes to a random place, the last of each run; 0 where the lines alone decide.
+    /// Length of a run, whose last request has a random address; 0 if only the lines decide.
     pub run: u32,
-    /// Whether the others of a run go to the place of the one before, rather than behind it.
+    /// Whether the others of a run repeat the previous address, rather than continue after it.
     pub repeats: bool,
-    /// After how much the same requests come again, in the same order; absent where they never do.
+    /// Length after which the same requests repeat, in the same order; `None` for never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub looped: Option<LoopLength>,
 }
 
-/// The length of a loop whose requests repeat: whichever is reached first ends it.
+/// The length of a loop whose requests repeat: the limit that is reached first ends it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LoopLength {
-    /// Requests that are no flushes.
+    /// Requests other than flushes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transfers: Option<u64>,
     /// Bytes of requests.
@@ -76,7 +77,7 @@ pub struct LoopLength {
 }
 
 impl LoopLength {
-    /// Transfers and bytes, on a part of so many bytes.
+    /// Returns transfers and bytes, on a part of `part_bytes`.
     pub(crate) fn on(self, part_bytes: u64) -> (u64, u64) {
         let by_passes = self.passes.map_or(u64::MAX, |passes| (part_bytes as f64 * passes).round() as u64);
         let bytes = self.bytes.unwrap_or(u64::MAX).min(by_passes);
@@ -84,14 +85,14 @@ impl LoopLength {
     }
 }
 
-/// The file form, which is the JSON form too: the specification's lines stand at the top.
+/// The file form and JSON form: the specification's lines are at the top level.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WorkloadForm {
     name: String,
     #[serde(default)]
     source: String,
-    /// The specification's own name where it differs from the workload's.
+    /// The specification's own name if it differs from the workload's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     specification: Option<String>,
     #[serde(default)]
@@ -216,14 +217,15 @@ impl Workload {
         Ok(())
     }
 
-    /// Whether time passes between a completion of its closed loop and the next request: clients think, or lines have delays.
+    /// Whether time passes between a completion of its closed loop and the next request: clients think, or lines have
+    /// delays.
     pub fn thinks(&self) -> bool {
         let has_delay = self.specification.lines.iter().any(|line| line.delay_ns > 0);
         matches!(self.arrivals, Arrivals::Closed { think, .. } if has_delay || think != Think::None)
     }
 
-    /// What is to be known of requests as long as the sectors of a medium that need not begin with them: most touch one
-    /// more, and writes have two read first. `logical_bytes` is what requests are aligned to that state no alignment.
+    /// Returns a note on requests as long as the physical sectors that need not begin with them: most touch one more,
+    /// and writes first read two. `logical_bytes` is the alignment of requests that state none.
     pub fn note_of_alignment(&self, logical_bytes: u32, physical_bytes: u32) -> Option<String> {
         let straddles = |line: &&AccessLine| {
             let step = line.align_bytes.unwrap_or(logical_bytes).max(1);

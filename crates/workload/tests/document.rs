@@ -28,7 +28,7 @@ struct Zone {
     sectors_per_track: u32,
 }
 
-/// An internally tagged enum, which serde buffers, so that it knows the place of the table only.
+/// An internally tagged enum, which serde buffers, so that it knows only the place of the table.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "policy", rename_all = "snake_case", deny_unknown_fields)]
 #[allow(dead_code)]

@@ -1,4 +1,4 @@
-//! Quantities with units: exact in, exact out, and clear refusals.
+//! Quantities with units: exact parsing, exact printing, and clear errors.
 
 use headstack_workload::quantity::{
     LineCoding, format_bytes, format_duration_ns, format_rate, parse_bytes, parse_duration_ns, parse_link_rate,
@@ -133,7 +133,7 @@ fn spindle_speeds_are_positive() {
 fn rates_and_speeds_beyond_any_device_are_refused() {
     assert_eq!(parse_rate_bytes_per_s("1000000TB/s"), Ok(1e18));
     assert_eq!(parse_rpm("1000000000rpm"), Ok(1e9));
-    // Larger ones would print with more digits than are read again.
+    // Larger ones would print with more digits than can be parsed.
     for text in ["1000001TB/s", "88888000000158800000001604759210TB/s"] {
         let error = parse_rate_bytes_per_s(text).unwrap_err().to_string();
         assert!(error.contains("out of range (up to 10^18 bytes a second)"), "{error}");
@@ -201,14 +201,14 @@ fn quantities_read_and_write_text() {
     };
     assert_eq!(sheet, expected);
     assert_eq!(serde_json::to_string(&Bytes(65_536)).unwrap(), "\"64KiB\"");
-    // A bare number has no unit to be right about.
+    // A bare number has no unit to check.
     assert!(serde_json::from_str::<DurationNs>("5").is_err());
     assert!(serde_json::from_str::<Rate>("5.0").is_err());
     assert!(serde_json::from_str::<Bytes>("-5").is_err());
 }
 
 proptest! {
-    /// Whatever people write is a quantity or a refusal in one line, and what is accepted prints as itself.
+    /// Any text is a quantity or an error in one line, and an accepted one prints as itself.
     #[test]
     fn no_text_does_more_than_an_error(text in "[0-9._+ -]{0,12}[a-zA-Zµ/ ]{0,6}", any in ".{0,24}") {
         for text in [text, any] {
@@ -224,7 +224,7 @@ proptest! {
         }
     }
 
-    /// A bare prefix is that of the binary unit, whatever the number.
+    /// A bare prefix is that of the binary unit, for any number.
     #[test]
     fn a_bare_prefix_is_the_binary_unit(number in 0u64..1 << 40, tenths in 0u64..10) {
         for (bare, unit) in [("k", "KiB"), ("K", "KiB"), ("m", "MiB"), ("M", "MiB")] {

@@ -15,7 +15,7 @@ fn scenario(text: &str) -> Scenario {
     Scenario::from_toml("s.toml", &format!("name = \"test\"\n{text}")).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// One stream that runs for a time.
+/// Returns one stream that runs for a time.
 fn timed(kind: &str) -> Scenario {
     scenario(&format!("run_length = {{ time = \"1h\" }}\n[[streams]]\nname = \"x\"\n{kind}"))
 }
@@ -30,7 +30,7 @@ fn every_kind_keeps_its_place_and_its_number_and_loses_nothing() {
     let luns = data_and_log();
     let outcome = Fake { limit_ns: 20 * S, limit_requests: usize::MAX, ..Fake::default() }.run(&everything, &luns);
     assert_eq!(outcome.issued, outcome.done.len() + outcome.in_flight);
-    // All but the open loop, whose number has no bound.
+    // All but the open loop, whose number is unbounded.
     let peaks = [7, u32::MAX, 5, 5, 3 * 4, 4 * 3, 3 * 2, 6, 4 * 2, 2];
     for (index, stream) in everything.streams.iter().enumerate() {
         assert!(outcome.stream_peaks[index] <= peaks[index], "{}: {}", stream.name, outcome.stream_peaks[index]);
@@ -63,7 +63,7 @@ fn runs_are_the_same_whatever_client_is_asked_first() {
         let fake = Fake { limit_ns: 5 * S, limit_requests: usize::MAX, seed, reversed, ..Fake::default() };
         let mut done = fake.run(&everything, &data_and_log()).done;
         done.retain(|done| done.completed_ns < 5 * S);
-        // Clients of one stream are alike: which of them issues a request is not a result.
+        // Clients of one stream are alike: which of them issues a request is not part of the result.
         let mut issues: Vec<_> = done
             .iter()
             .map(|d| (d.issued_ns, d.stream, d.request.offset_bytes, d.request.length_bytes, d.request.kind as u32))
@@ -76,7 +76,7 @@ fn runs_are_the_same_whatever_client_is_asked_first() {
     assert_eq!(first, run(1, false));
     assert_ne!(first, run(2, false));
     let reversed = run(1, true);
-    // Those that queue for a processor or the network are served in the order in which they come.
+    // Requests that queue for a processor or the network are served in order of arrival.
     let without_host = |issues: &[(u64, u32, u64, u32, u32)]| -> Vec<_> {
         issues.iter().copied().filter(|issue| [0, 1, 2, 3, 8, 9].contains(&issue.1)).collect()
     };
@@ -135,7 +135,7 @@ fn the_pool_divides_requests_by_their_shares() {
     let reads = outcome.done.iter().filter(|done| done.request.kind == Kind::Read).count() as f64 / total;
     assert!((reads - 0.658).abs() < 0.005, "{reads}");
     assert!(outcome.client_peaks.iter().all(|&peak| peak == 1) && outcome.client_peaks.len() == 15);
-    // Most of a hot band's accesses go to its start: 10 % of it have three quarters of them.
+    // Most accesses of a hot band go to its start: 75 % of them to 10 % of it.
     let band = outcome.of("hot1");
     let (from, width) = (10 * GB, 8 * GB);
     let near = band.iter().filter(|done| done.request.offset_bytes - from < width / 10).count();
@@ -160,10 +160,10 @@ fn a_web_server_reads_pages_and_sends_them() {
         let mean_bytes = bytes as f64 / pages as f64;
         assert!((mean_bytes / (2u64 << 20) as f64 - 1.0).abs() < 0.02, "{mean_bytes}");
         assert!(outcome.transferred_bytes.abs_diff(bytes) <= 5 * (4 << 20));
-        // Every byte of a page is read once; five pages may be under way.
+        // Every byte of a page is read once; five pages may be in flight.
         let read_bytes: u64 = outcome.done.iter().map(|done| u64::from(done.request.length_bytes)).sum();
         assert!(read_bytes - bytes <= 5 * (4 << 20), "{read_bytes} {bytes}");
-        // Closed loop without thought: users = rate x time.
+        // Closed loop without think time: users = rate x time.
         assert!((pages_per_s * mean_page_ns / 1e9 - 5.0).abs() < 0.01, "{pages_per_s} {mean_page_ns}");
         if layout == "\"contiguous\"" {
             // The hot files are the first 18 % of 84 GB.
@@ -221,7 +221,7 @@ fn a_boot_storm_ends_and_reports_every_guest() {
     let Facts::Boot { guests } = outcome.facts("x") else { panic!() };
     for (guest, boot) in guests.iter().enumerate() {
         assert_eq!(boot.started_ns, guest as u64 * 3 * S);
-        // 100 of 2 + 1 ms one by one, then 300 of 1 ms by threes.
+        // 100 of 2 + 1 ms one by one, then 300 of 1 ms three at a time.
         assert_eq!(boot.booted_ns, Some(boot.started_ns + 300 * MS + 100 * MS));
         let own = GB * guest as u64..GB * (guest as u64 + 1);
         let mut mine = outcome.done.iter().filter(|done| done.client as usize == guest);
@@ -265,7 +265,7 @@ fn a_fast_system_drops_no_frame() {
 
 #[test]
 fn a_slow_system_drops_exactly_the_frames_that_are_late() {
-    // 50 ms a frame are too many for a buffer of one and just right for two.
+    // 50 ms per frame are too many for a buffer of one and just right for two.
     let slow = Fake { latency_ns: |_| 5 * MS, limit_ns: 100 * S + 1, ..Fake::default() };
     let (complete, dropped, _) = frames(&slow, "reads = 1\nframes_per_s = 25\nbuffer_frames = 1");
     // Frames 0 to 2,499 are due by the end, and none was in time.
@@ -273,12 +273,13 @@ fn a_slow_system_drops_exactly_the_frames_that_are_late() {
     let (complete, dropped, _) = frames(&slow, "reads = 1\nframes_per_s = 25\nbuffer_frames = 2");
     // Frames are complete 50 ms after their time; the last of them, 2,498, at 99.97 s.
     assert_eq!((complete, dropped), (2_499, 0));
-    // 40 ms a frame are complete at the very moment that they are due.
+    // 40 ms per frame: complete at the very moment that they are due.
     let just = Fake { latency_ns: |_| 4 * MS, limit_ns: 100 * S, ..Fake::default() };
     let (complete, dropped, _) = frames(&just, "reads = 1\nframes_per_s = 25\nbuffer_frames = 1");
     assert_eq!((complete, dropped), (2_500, 0));
-    // The first 100 frames lie where each takes 60 ms of the 40: the reader begins at 0, 60, 120, ..., too late for
-    // every frame that it begins; of three it skips the one that is overdue already. So all 100 are lost, and no other.
+    // The first 100 frames are where each takes 60 ms instead of 40: the reader begins at 0, 60, 120, ..., too late for
+    // every frame that it begins; of three it skips the one that is overdue already. So all 100 are dropped, and no
+    // other.
     fn slow_at_the_start(request: &headstack_workload::Request) -> u64 {
         if request.offset_bytes < 100 * (640 << 10) { 6 * MS } else { MS }
     }
@@ -327,7 +328,7 @@ fn transactions_obey_the_interactive_response_time_law() {
         let Facts::Transactions { transactions, transactions_per_s, mean_response_ns } = *outcome.facts("x") else {
             panic!()
         };
-        // N = X (R + Z), with Z the mean of so many draws.
+        // N = X (R + Z), with Z the mean of as many draws.
         let sum = transactions_per_s * (mean_response_ns / 1e9 + 0.1);
         let error = 4.5 / (transactions as f64).sqrt() + 0.001;
         assert!((sum / f64::from(clients) - 1.0).abs() < error, "{clients}: {sum}");
@@ -402,6 +403,6 @@ fn the_measured_part_forgets_what_was_before() {
     run.start_measuring(10 * S);
     transactions(&mut run, 10, 5);
     let Facts::Transactions { transactions, transactions_per_s, .. } = run.report(15 * S)[0].facts else { panic!() };
-    // The last is known to be over when its client is asked.
+    // The last is known to be complete when its client is asked.
     assert_eq!((transactions, transactions_per_s), (5, 1.0));
 }

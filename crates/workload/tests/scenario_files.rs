@@ -1,4 +1,4 @@
-//! Scenarios as files: those of the catalogue, both forms, and what is refused.
+//! Scenarios as files: those of the catalogue, both forms, and rejected ones.
 
 use crate::fake;
 use crate::fake::files::{EVERYTHING, catalogue, files};
@@ -22,7 +22,7 @@ fn every_scenario_of_the_catalogue_is_sourced_and_runs() {
         let names_luns = scenario.streams.iter().any(|stream| stream.lun.is_some());
         let lun = match (stem.starts_with("prefill"), names_luns) {
             (true, _) => luns(&[("data", 4 * GB / 512 * 512)]),
-            // A single drive will do.
+            // A single drive suffices.
             (false, false) => luns(&[("drive", 900 * GB)]),
             (false, true) => luns(&[("data0", 300 * GB), ("data1", 300 * GB), ("data2", 300 * GB), ("log", 225 * GB)]),
         };
@@ -162,7 +162,7 @@ fn what_is_refused_is_one_line_with_the_key() {
 }
 
 #[test]
-fn what_does_not_fit_the_system_is_refused() {
+fn requests_that_do_not_fit_the_system_are_refused() {
     let everything = everything();
     let error = |luns: &[(&str, u64)], sector_bytes: u32| {
         ScenarioRun::new(&everything, &fake::luns(luns), sector_bytes, 1).err().unwrap().to_string()
@@ -173,7 +173,7 @@ fn what_does_not_fit_the_system_is_refused() {
     );
     assert_eq!(error(&[], 512), "luns: the system has no LUN or no sectors; it must have both");
     assert_eq!(error(&[("data", 1_000)], 512), "luns: data: LUNs are whole sectors and lie one after another");
-    // A tenth of 1 MiB for three tracks.
+    // 10 % of 1 MiB for three tracks.
     assert_eq!(
         error(&[("data", 1 << 20), ("log", 1 << 20)], 512),
         "streams[6].video.frame: no frame fits into a track of 34816 bytes"

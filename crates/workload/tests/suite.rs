@@ -1,4 +1,4 @@
-//! Workloads and scenarios, one matter a file.
+//! Tests of workloads and scenarios, one topic per file.
 
 mod catalogue;
 mod document;

@@ -1,6 +1,6 @@
-//! ARC: one list of what was used once lately, one of what was used again, and what each gave up lately. What comes back says
-//! that its list was too short, and moves the target (Megiddo and Modha, "ARC: a self-tuning, low overhead replacement cache",
-//! FAST 2003, figure 4; its p, T1, T2, B1 and B2 are the target and the lists here).
+//! ARC: one list of ids recently used once, one of ids used again, and ghosts of what each recently evicted. A hit on a
+//! ghost shows that its list was too short, and moves the target (Megiddo and Modha, "ARC: a self-tuning, low overhead
+//! replacement cache", FAST 2003, figure 4; its p, T1, T2, B1 and B2 are the target and the lists here).
 
 use crate::list::List;
 use crate::nodes::{BACK, GHOST, HELD, KEPT, Nodes, OWN};
@@ -9,7 +9,7 @@ use crate::policy::Policy;
 const ONCE: u32 = 0;
 const AGAIN: u32 = 1;
 
-/// Ids used once, or more than once: those that can go, their weight with that of pinned ids, and the ghosts.
+/// Ids used once, or more than once: the evictable ones, their weight with that of pinned ids, and the ghosts.
 #[derive(Clone, Debug, Default)]
 struct Kind {
     listed: List,
@@ -24,7 +24,7 @@ pub struct Arc {
     /// Target share of the cache for ids used once.
     target: f64,
     capacity: u64,
-    /// The kind that gave up the id that is about to be admitted.
+    /// The kind that evicted the id that is about to be admitted.
     coming_from: Option<u32>,
 }
 
@@ -37,13 +37,13 @@ impl Arc {
         &mut self.kinds[(self.nodes.mark(id) & OWN) as usize]
     }
 
-    /// Gives up the oldest of the kind that is over its target, and remembers it.
+    /// Evicts the oldest id of the kind that exceeds its target, and remembers it.
     fn give_up(&mut self) -> u32 {
         let once = self.kinds[ONCE as usize].weight;
         let share = once as f64;
         let over = once >= 1 && (share > self.target || (self.coming_from == Some(AGAIN) && share == self.target));
         let wanted = if over { ONCE } else { AGAIN };
-        // Where all of one kind must stay, the other gives.
+        // If all ids of one kind are pinned, the other evicts.
         let kind = if self.kinds[wanted as usize].listed.is_empty() { ONCE + AGAIN - wanted } else { wanted };
         let kind_of = &mut self.kinds[kind as usize];
         let id = kind_of.listed.pop(&mut self.nodes);
@@ -111,7 +111,7 @@ impl Policy for Arc {
         let all = once.weight + again.weight + once.ghosts.weight + again.ghosts.weight;
         if once.weight + once.ghosts.weight >= self.capacity {
             if once.ghosts.is_empty() && !once.listed.is_empty() {
-                // All were used once: the oldest goes, and nothing is learnt from it.
+                // All were used once: the oldest is evicted, and nothing is learned from it.
                 let id = self.kinds[ONCE as usize].listed.pop(&mut self.nodes);
                 self.kinds[ONCE as usize].weight -= u64::from(self.nodes.at(id).weight);
                 self.nodes.forget(id);

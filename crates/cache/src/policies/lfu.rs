@@ -1,5 +1,5 @@
-//! The least often used since it came goes; of several, the one that has been used so often for longest. What goes and comes
-//! back begins anew.
+//! LFU: evicts the id with the fewest uses since it was admitted; of several, the one that has had that number for
+//! longest. An evicted id that comes back starts again.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::policy::Policy;
 #[derive(Clone, Debug)]
 pub struct Lfu {
     nodes: Nodes,
-    /// Ids that can go, by their number of uses, least first; no list is empty.
+    /// Evictable ids by their number of uses, fewest first; no list is empty.
     by_uses: BTreeMap<u32, List>,
 }
 

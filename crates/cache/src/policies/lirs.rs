@@ -1,7 +1,7 @@
-//! LIRS: of what is held, nearly all had its last two uses close together (LIR); the few others (HIR) pass through a queue, whose
-//! oldest goes. A stack in order of use, down to the oldest LIR, remembers what went: what comes back while it is there is used
-//! more closely than the oldest LIR, and takes its place (Jiang and Zhang, "LIRS: an efficient low inter-reference recency set
-//! replacement policy", SIGMETRICS 2002).
+//! LIRS: nearly all cached ids have had their last two uses close together (LIR); the few others (HIR) pass through a
+//! queue, whose oldest is evicted. A stack in order of use, down to the oldest LIR, remembers evicted ids: one that
+//! comes back while it is there is used more closely than the oldest LIR, and replaces it (Jiang and Zhang, "LIRS: an
+//! efficient low inter-reference recency set replacement policy", SIGMETRICS 2002).
 
 use crate::list::List;
 use crate::nodes::{BACK, GHOST, KEPT, NONE, Nodes};
@@ -12,10 +12,10 @@ const IN_STACK: u32 = 2;
 
 #[derive(Clone, Debug)]
 pub struct Lirs {
-    /// The stack runs through these.
+    /// Nodes of the stack.
     nodes: Nodes,
     stack: List,
-    /// The queue, and what went and is in the stack, run through these: nothing is on both.
+    /// Nodes of the queue, and of evicted ids in the stack: no id is on both.
     queued: Nodes,
     queue: List,
     ghosts: List,
@@ -26,7 +26,8 @@ pub struct Lirs {
 }
 
 impl Lirs {
-    /// A hundredth of the cache is for HIR. The stack holds at most twice what the cache does; what went first is forgotten.
+    /// Creates a policy. 1 % of the cache is for HIR. The stack holds at most twice as much as the cache; what was
+    /// evicted first is forgotten.
     pub fn new(nodes: Nodes, capacity: u64) -> Lirs {
         Lirs {
             nodes,
@@ -62,7 +63,7 @@ impl Lirs {
         self.queue.push(&mut self.queued, id);
     }
 
-    /// It becomes LIR at the cost of the oldest, or HIR where there is no room for LIR at all.
+    /// Makes an id LIR in place of the oldest, or HIR if there is no room for LIR at all.
     fn lift(&mut self, id: u32) {
         let weight = self.weight(id);
         while self.lir + weight > self.lir_max && self.lir > 0 {
@@ -71,14 +72,14 @@ impl Lirs {
         if weight <= self.lir_max {
             self.nodes.at_mut(id).mark |= LIR;
             self.lir += weight;
-            // Below the first LIR there may be HIR.
+            // There may be HIR below the first LIR.
             self.prune();
         } else if self.nodes.mark(id) & KEPT == 0 {
             self.enqueue(id);
         }
     }
 
-    /// The oldest LIR, at the bottom of the stack, becomes HIR.
+    /// Makes the oldest LIR, at the bottom of the stack, HIR.
     fn sink_oldest(&mut self) {
         let id = self.stack.oldest;
         debug_assert!(self.nodes.mark(id) & LIR != 0, "the stack ends with LIR");
@@ -91,7 +92,7 @@ impl Lirs {
         self.prune();
     }
 
-    /// The stack ends with LIR again. What was used last is never pruned.
+    /// Removes ids from the bottom of the stack until it ends with LIR. The last used id is never removed.
     fn prune(&mut self) {
         loop {
             let id = self.stack.oldest;
@@ -168,7 +169,7 @@ impl Policy for Lirs {
         self.nodes.reach(id as usize + 1);
         let comes_back = self.nodes.mark(id) & BACK != 0;
         if comes_back {
-            // Its weight may be another now.
+            // Its weight may have changed.
             self.off_stack(id);
         }
         self.nodes.hold(id, weight, 0);

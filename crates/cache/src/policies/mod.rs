@@ -1,6 +1,6 @@
-//! A file for each policy, and one for those of a single list. Each keeps what can go on lists of its own; what must stay
-//! leaves its list, and comes back as the newest when it may go again. Parameters are the published defaults, which
-//! libCacheSim has too.
+//! Eviction policies, one file each, and one for those of a single list. Each keeps evictable ids on lists of its own;
+//! a pinned id leaves its list, and returns as the newest when it is unpinned. Parameters are the published defaults,
+//! as in libCacheSim.
 
 mod arc;
 mod lfu;

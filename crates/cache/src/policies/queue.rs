@@ -1,5 +1,5 @@
-//! Policies of one list, in order of arrival or of use: FIFO, LRU and CLOCK differ in what a use does to it, and in what the
-//! oldest is spared for.
+//! [`Queue`]: policies with one list, in order of arrival or of use. FIFO, LRU and CLOCK differ in the effect of a use,
+//! and in what spares the oldest.
 
 use std::fmt::Debug;
 use std::marker::PhantomData;
@@ -10,21 +10,21 @@ use crate::policy::Policy;
 
 const USED: u32 = 1;
 
-/// The first in goes, however often it was used.
+/// FIFO: evicts the id that was admitted first, however often it was used.
 pub type Fifo = Queue<InOrderOfArrival>;
-/// The least recently used goes.
+/// LRU: evicts the least recently used id.
 pub type Lru = Queue<InOrderOfUse>;
-/// CLOCK: a hand goes round in order of arrival and takes the first that was not used since it passed last (Corbato, "A paging
-/// experiment with the Multics system", MIT Project MAC, 1968). One bit remembers the use, and what comes begins unused. The
-/// ring is cut where the hand is: what it passes becomes the newest.
+/// CLOCK: a hand moves around in order of arrival and evicts the first id that was not used since its last pass
+/// (Corbato, "A paging experiment with the Multics system", MIT Project MAC, 1968). One bit records the use, and new
+/// ids begin unused. The ring is cut at the hand: ids that it passes become the newest.
 pub type Clock = Queue<SparedIfUsed>;
 
-/// The part in which the policies with one list differ.
+/// The difference between the policies with one list.
 pub trait Order: Clone + Debug {
-    /// Notes a use of a held id.
+    /// Records a use of a cached id.
     fn use_of(list: &mut List, nodes: &mut Nodes, id: u32);
 
-    /// The oldest becomes the newest, this once, instead of going.
+    /// Whether the oldest id becomes the newest, this once, instead of being evicted.
     #[inline]
     fn is_spared(_nodes: &mut Nodes, _id: u32) -> bool {
         false

@@ -1,15 +1,15 @@
-//! S3-FIFO: newcomers go through a small queue, which only those used twice more get out of into the main one; what the small
-//! queue gave up lately comes back into the main one at once (Yang, Zhang, Qiu, Yue and Vinayak, "FIFO queues are all you need
-//! for cache eviction", SOSP 2023).
+//! S3-FIFO: new ids pass through a small queue, from which only those used twice more move to the main one; ids that
+//! the small queue recently evicted return directly to the main one (Yang, Zhang, Qiu, Yue and Vinayak, "FIFO queues
+//! are all you need for cache eviction", SOSP 2023).
 
 use crate::list::List;
 use crate::nodes::{BACK, GHOST, KEPT, Nodes, OWN};
 use crate::policy::Policy;
 
-/// Uses that are counted at most, and with which a newcomer goes on into the main queue.
+/// Largest count of uses, and the count with which a new id moves to the main queue.
 const USES_MAX: u32 = 3;
 const USES_TO_STAY: u32 = 2;
-/// It is in the main queue.
+/// Whether the id is in the main queue.
 const MAIN: u32 = 4;
 
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub struct S3Fifo {
 }
 
 impl S3Fifo {
-    /// A tenth of the cache is the small queue's, and nine tenths are remembered.
+    /// Creates a policy: 10 % of the cache is for the small queue, and 90 % are remembered.
     pub fn new(nodes: Nodes, capacity: u64) -> S3Fifo {
         let (main_max, ghosts_max) = (capacity - capacity / 10, capacity * 9 / 10);
         S3Fifo { nodes, small: List::default(), main: List::default(), ghosts: List::default(), main_max, ghosts_max }
@@ -38,7 +38,7 @@ impl S3Fifo {
         }
     }
 
-    /// The first of the main queue that was not used; each use saves once.
+    /// Takes the first id of the main queue that was not used; each use saves once.
     fn take_from_main(&mut self) -> u32 {
         loop {
             let id = self.main.pop(&mut self.nodes);
@@ -52,7 +52,7 @@ impl S3Fifo {
         }
     }
 
-    /// The first of the small queue that was not used twice; the others go on into the main one.
+    /// Takes the first id of the small queue that was not used twice; the others move to the main one.
     fn take_from_small(&mut self) -> Option<u32> {
         while !self.small.is_empty() {
             let id = self.small.pop(&mut self.nodes);

@@ -1,13 +1,13 @@
-//! SLRU: segments, each in order of use. A use lifts into the next segment, and what overflows there sinks by one (Karedla, Love
-//! and Wherry, "Caching strategies to improve disk system performance", IEEE Computer 27(3), 1994, with four segments in place of
-//! its two, each a quarter of the cache).
+//! SLRU: segments, each in order of use. A use lifts an id into the next segment, whose overflow sinks by one (Karedla,
+//! Love and Wherry, "Caching strategies to improve disk system performance", IEEE Computer 27(3), 1994, with four
+//! segments in place of its two, each 25 % of the cache).
 
 use crate::list::List;
 use crate::nodes::{KEPT, NONE, Nodes};
 use crate::policy::Policy;
 
 const SEGMENTS: u64 = 4;
-/// The part of a mark that is the number of a segment.
+/// The part of a mark that holds the number of a segment.
 const SEGMENT: u32 = 15;
 
 /// Segments, the lowest first.
@@ -26,7 +26,7 @@ impl Segments {
         self.lists.iter().map(|list| list.weight).sum()
     }
 
-    /// Takes in what is held, into the lowest segment that has room.
+    /// Admits an id into the lowest segment that has room.
     pub fn insert(&mut self, nodes: &mut Nodes, id: u32) {
         let weight = u64::from(nodes.at(id).weight);
         let has_room = |number: &usize| self.lists[*number].weight + weight <= self.most[*number];
@@ -44,7 +44,7 @@ impl Segments {
         self.lists[segment].remove(nodes, id);
         nodes.at_mut(id).mark += 1;
         self.lists[segment + 1].push(nodes, id);
-        // What is too much sinks.
+        // Overflow sinks.
         for above in (1..=segment + 1).rev() {
             while self.lists[above].weight > self.most[above] {
                 let sinks = self.lists[above].pop(nodes);
@@ -54,7 +54,7 @@ impl Segments {
         }
     }
 
-    /// The next id to evict; [`NONE`] where there is none.
+    /// Returns the next id to evict; [`NONE`] if there is none.
     pub fn oldest(&self) -> u32 {
         self.lists.iter().find(|list| !list.is_empty()).map_or(NONE, |list| list.oldest)
     }
@@ -63,7 +63,7 @@ impl Segments {
         self.lists[(nodes.mark(id) & SEGMENT) as usize].remove(nodes, id);
     }
 
-    /// Puts an id that was pinned back into its segment.
+    /// Returns an unpinned id to its segment.
     pub fn release(&mut self, nodes: &mut Nodes, id: u32) {
         self.lists[(nodes.mark(id) & SEGMENT) as usize].push(nodes, id);
     }
@@ -77,7 +77,7 @@ pub struct Slru {
 
 impl Slru {
     pub fn new(nodes: Nodes, capacity: u64) -> Slru {
-        // What does not divide is the lowest segment's.
+        // The remainder of the division belongs to the lowest segment.
         let quarter = capacity / SEGMENTS;
         let mut most = vec![quarter; SEGMENTS as usize];
         most[0] = capacity - quarter * (SEGMENTS - 1);

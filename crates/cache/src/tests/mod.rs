@@ -1,4 +1,4 @@
-//! Each policy against a model of it that searches lists, and against sequences worked by hand.
+//! Compares each policy with a model of it that searches lists, and with sequences worked out by hand.
 
 mod models;
 
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use crate::{Belady, CachePolicy, Future, Policy, Replacement};
 use models::model;
 
-/// A cache of which ids are the keys themselves.
+/// A cache whose ids are the keys themselves.
 struct Cache<P> {
     policy: P,
     capacity: u64,
@@ -23,7 +23,7 @@ impl Cache<Replacement> {
 }
 
 impl<P: Policy> Cache<P> {
-    /// Uses what weighs so much; true if it was there.
+    /// Uses an item of this weight; returns true for a hit.
     fn used(&mut self, id: u32, weight: u32, weights: impl Fn(u32) -> u32) -> bool {
         assert_eq!(self.policy.holds(id), self.held.contains(&id));
         if self.policy.holds(id) {
@@ -42,7 +42,7 @@ impl<P: Policy> Cache<P> {
     }
 }
 
-/// Which of a sequence were there, and what is there in the end.
+/// Returns the hits of a sequence, and the final contents.
 fn hits(policy: CachePolicy, capacity: u64, ids: &[u32]) -> (Vec<bool>, Vec<u32>) {
     let mut cache = Cache::new(policy, capacity);
     let hits = ids.iter().map(|&id| cache.used(id, 1, |_| 1)).collect();
@@ -61,9 +61,10 @@ fn belady_hits(capacity: u64, ids: &[u32]) -> Vec<bool> {
     ids.iter().enumerate().map(used).collect()
 }
 
-/// A cache of three sees A B C, A again, D, and A once more: FIFO's heirs spare A and lose B, and differ afterwards.
+/// A cache of three sees A B C, A again, D, and A once more: FIFO's descendants spare A and lose B, and differ
+/// afterwards.
 #[test]
-fn what_goes_first_is_the_policys() {
+fn each_policy_evicts_its_own_victim() {
     let (a, b, c, d, e) = (1, 2, 3, 4, 5);
     let held = |policy, keys: &[u32]| hits(policy, 3, keys).1;
     for policy in CachePolicy::ALL {
@@ -73,31 +74,33 @@ fn what_goes_first_is_the_policys() {
     assert_eq!(held(CachePolicy::Fifo, &[a, b, c, a, d, e]), [c, d, e]);
     // The hand spared A, took B, and comes to C next.
     assert_eq!(held(CachePolicy::Clock, &[a, b, c, a, d, e]), [a, d, e]);
-    // A is forgotten as soon as the hand has passed it: CLOCK takes A before D and E, SIEVE sifts the new ones first.
+    // A is forgotten as soon as the hand has passed it: CLOCK evicts A before D and E, SIEVE examines the new ones
+    // first.
     assert_eq!(held(CachePolicy::Clock, &[a, b, c, a, d, e, 6]), [d, e, 6]);
     assert_eq!(held(CachePolicy::Sieve, &[a, b, c, a, d, e, 6]), [a, e, 6]);
-    // A was used again and is of the other list, which new ones do not touch.
+    // A was used again and is on the other list, which new ones do not touch.
     assert_eq!(held(CachePolicy::Arc, &[a, b, c, a, d, e, 6, 7, 8]), [a, 7, 8]);
-    // A was used twice after it came, and goes on into the main queue; B, C, D and E pass through the small one.
+    // A was used twice after its admission, and moves to the main queue; B, C, D and E pass through the small one.
     assert_eq!(held(CachePolicy::S3Fifo, &[a, b, c, a, a, d, e, 6, 7]), [a, 6, 7]);
-    // Two may be LIR, and were the first two: what comes later passes through the room of one.
+    // Two may be LIR, and were the first two: later ones pass through the room of one.
     assert_eq!(held(CachePolicy::Lirs, &[a, b, c, d, e, 6]), [a, b, 6]);
-    // A use in the queue changes nothing, and nobody comes back.
+    // A use in the queue changes nothing, and none comes back.
     assert_eq!(held(CachePolicy::TwoQ, &[a, b, c, a, d, e]), [c, d, e]);
-    // The least often used goes, and of two the one that came first.
+    // The least often used is evicted, and of two the first admitted.
     assert_eq!(held(CachePolicy::Lfu, &[a, a, b, b, c, d, e]), [a, b, e]);
 }
 
-/// A scan of what nobody uses again leaves what is in use alone, but for those that know no use, or one alone.
+/// A scan of items that are not used again spares items in use, except under policies that ignore uses or track only
+/// one.
 #[test]
-fn scans_spare_what_is_in_use() {
+fn scans_spare_items_in_use() {
     let kept = |policy| {
         let warm = (0..4).flat_map(|_| 0..20u32);
         let keys: Vec<u32> = warm.chain(1000..1200).chain(0..20).collect();
         hits(policy, 50, &keys).0[280..].iter().filter(|&&hit| hit).count()
     };
-    // Three segments of SLRU lie above the one that newcomers pass through, and a quarter of 50 is 12. The filter of so small a
-    // cache takes some of 220 keys for others, so that W-TinyLFU gives up some of what is in use.
+    // Three segments of SLRU are above the one that new ids pass through, and 25 % of 50 is 12. The filter of so small
+    // a cache confuses some of 220 keys, so W-TinyLFU evicts some items in use.
     assert_eq!(CachePolicy::ALL.map(kept), [0, 0, 0, 20, 20, 20, 20, 0, 12, 20, 11]);
 }
 
@@ -105,7 +108,7 @@ fn some_ids() -> impl Strategy<Value = Vec<u32>> {
     prop::collection::vec(prop_oneof![0u32..8, 0u32..30, 0u32..100], 1..600)
 }
 
-/// The most hits that any choice of what goes could have, by trying all.
+/// Returns the most hits of any eviction choices, by trying all.
 fn most_hits(capacity: usize, held: &[u32], ids: &[u32]) -> usize {
     let Some((&id, rest)) = ids.split_first() else { return 0 };
     if held.contains(&id) {
@@ -141,7 +144,7 @@ proptest! {
         prop_assert_eq!(hits, most_hits(capacity as usize, &[], &ids));
     }
 
-    /// What a small cache has, a larger one has too: Belady's policy and LRU are stack algorithms.
+    /// A larger cache holds everything that a smaller one does: Belady's policy and LRU are stack algorithms.
     #[test]
     fn more_room_never_loses_a_hit(capacity in 1u64..25, ids in some_ids()) {
         for hits in [|n, ids: &[u32]| belady_hits(n, ids), |n, ids: &[u32]| hits(CachePolicy::Lru, n, ids).0] {
@@ -150,7 +153,7 @@ proptest! {
         }
     }
 
-    /// Whatever the weights and whoever must stay, only what can go does, and room is found.
+    /// For any weights and pins, only evictable ids are evicted, and room is found.
     #[test]
     fn what_must_stay_stays(
         capacity in 20u64..60,
@@ -185,7 +188,7 @@ proptest! {
         }
     }
 
-    /// Ids of which nothing is known any more are told, each once, and never what is held.
+    /// Forgotten ids are reported, each once, and never cached ones.
     #[test]
     fn forgotten_ids_are_reported(capacity in 1u64..25, ids in some_ids()) {
         for policy in CachePolicy::ALL {

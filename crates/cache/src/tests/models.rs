@@ -1,9 +1,9 @@
-//! The policies again, as their papers tell them, with lists that are searched. Lists are oldest first.
+//! Models of the policies, as in their papers, with lists that are searched. Lists are oldest first.
 
 use crate::CachePolicy;
 use crate::sketch::Sketch;
 
-/// What is used, and whether it was there.
+/// A model of a policy: records a use and returns whether it was a hit.
 pub trait Model {
     fn used(&mut self, key: u32) -> bool;
 }
@@ -58,7 +58,7 @@ impl Model for Fifo {
     }
 }
 
-/// A ring of (key, used) with a hand that is an index, as the textbook draws it.
+/// CLOCK: a ring of (key, used) with an index as hand, as in textbooks.
 struct Clock(usize, Vec<(u32, bool)>, usize);
 
 impl Model for Clock {
@@ -160,7 +160,7 @@ impl Model for S3Fifo {
     }
 }
 
-/// Figure 4 of the paper, line by line.
+/// ARC: figure 4 of the paper, line by line.
 #[derive(Default)]
 struct Arc {
     c: usize,
@@ -230,13 +230,13 @@ enum State {
     Gone,
 }
 
-/// Stack and queue of the paper, the stack bounded at twice the cache.
+/// LIRS: stack and queue of the paper, with the stack bounded at twice the cache.
 #[derive(Default)]
 struct Lirs {
     c: usize,
     stack: Vec<(u32, State)>,
     queue: Vec<u32>,
-    /// Of the stack, in the order of their going.
+    /// Evicted keys in the stack, in the order of eviction.
     gone: Vec<u32>,
 }
 
@@ -264,7 +264,7 @@ impl Lirs {
         }
     }
 
-    /// The key, on top of the stack, becomes LIR.
+    /// Makes the key, on top of the stack, LIR.
     fn lift(&mut self, key: u32) {
         if self.lir_max() == 0 {
             self.stack.push((key, State::Hir));
@@ -427,7 +427,7 @@ impl Model for Slru {
     }
 }
 
-/// (key, uses, since when).
+/// LFU: (key, uses, since when).
 struct Lfu(usize, Vec<(u32, u32, u32)>, u32);
 
 impl Model for Lfu {
@@ -447,7 +447,7 @@ impl Model for Lfu {
     }
 }
 
-/// The counts are those of the filter: what it tells of a key is its own affair.
+/// W-TinyLFU with the counts of the filter, which is tested separately.
 struct WTinyLfu {
     c: usize,
     main_max: usize,
@@ -508,7 +508,7 @@ impl Model for WTinyLfu {
     }
 }
 
-/// What a filter tells is never too low, and of few keys as it is.
+/// Estimates of a filter are never too low, and exact for few keys.
 #[test]
 fn estimates_are_never_too_low() {
     let mut sketch = Sketch::new(1_000);
@@ -522,7 +522,7 @@ fn estimates_are_never_too_low() {
     assert!((0..1_000u64).all(|key| u64::from(sketch.estimate(key)) >= key % 7 / 2));
 }
 
-/// A filter that grew estimates what it did before, and never too low for what came then.
+/// A filter that grew keeps its estimates, and those for later keys are never too low.
 #[test]
 fn a_filter_that_grows_keeps_its_estimates() {
     let mut sketch = Sketch::new(1 << 50);

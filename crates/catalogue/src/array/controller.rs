@@ -1,4 +1,4 @@
-//! From the tables of the controller and its cache to what a request meets before the drives.
+//! Translates the tables of the controller and its cache into the model's [`Controller`].
 
 use headstack_sim::array::description::{Cache, CacheWrites, Controller, Destage, Prefetch};
 use headstack_workload::InputError;
@@ -9,26 +9,26 @@ use super::links::Links;
 use super::resolver::{Parts, Resolver, ns};
 use crate::hosts::HostProfile;
 
-/// Parity on a processor where none is stated: what vector instructions reach since 2005; medium confidence. Controllers
-/// of the 1990s state their own.
+/// Parity rate of a processor where none is stated: the rate of vector instructions since 2005; medium confidence.
+/// Controllers of the 1990s state their own.
 pub const PARITY_RATE: Rate = Rate(5e9);
-/// Commands kept in a drive where none are stated: more than any drive takes, so that its own limits hold.
+/// Commands kept in a drive where none are stated: more than any drive accepts, so that its own limits apply.
 pub const DRIVE_TAGS: u32 = 256;
-/// Page of a cache; general knowledge of arrays, medium confidence.
+/// Page size of a cache; general knowledge of arrays, medium confidence.
 pub const PAGE: Bytes = Bytes(64 << 10);
 /// Share of the data that may be dirty; general knowledge, medium confidence.
 pub const DIRTY_SHARE: f64 = 0.75;
-/// Dirty share at which destaging no longer waits for an idle moment; an estimate.
+/// Dirty share above which destaging no longer waits for an idle moment; an estimate.
 pub const HIGH_WATER: f64 = 0.8;
-/// Dirty share at which it ends; an estimate.
+/// Dirty share at which destaging ends; an estimate.
 pub const LOW_WATER: f64 = 0.5;
-/// Destages under way for each drive: enough for a drive to choose among; an estimate.
+/// Destages in flight for each drive: enough for a drive to choose among; an estimate.
 pub const DESTAGES_PER_DRIVE: u32 = 4;
-/// Sequential requests after which a stream is known; an estimate.
+/// Sequential requests after which a stream is detected; an estimate.
 pub const PREFETCH_AFTER: u32 = 2;
 /// Bytes kept read ahead of a stream; an estimate.
 pub const PREFETCH_AHEAD: Bytes = Bytes(1 << 20);
-/// Streams that are followed at once; an estimate.
+/// Streams that are tracked at once; an estimate.
 pub const PREFETCH_STREAMS: u32 = 64;
 
 const USUAL: &str = "C usual of arrays";
@@ -81,7 +81,7 @@ impl Resolver<'_> {
         let page_bytes = u32::try_from(page.0)
             .map_err(|_| self.error(&key("page"), format!("{page}; less than 4GiB is allowed")))?;
         let unit = page.0.max(1);
-        // On several flash drives everything has its copy: half of each.
+        // Several flash drives keep two copies of all data: half of each.
         let smallest = flash_members.iter().map(|&member| parts.device(member).capacity_bytes()).min();
         let (room, rule) = match (flash_members.len() as u64, smallest) {
             (_, None) => (table.memory.0 / unit * unit, "all of it"),

@@ -1,8 +1,9 @@
-//! The TOML form of an array: drives, the links that they hang on, groups, LUNs and the controller.
+//! [`ArrayFile`]: the TOML form of an array: drives, their links, groups, LUNs and the controller. See
+//! docs/design/catalogue.md.
 //!
-//! Nearly every key is optional: what is left out follows from a rule or from the standard of a link (see
-//! [`super::resolve()`] and [`super::standards`]). Drives and links are named by their tables: `count = 7` under
-//! `id = "d"` makes `d0` to `d6`, and lists of names take ranges such as `"d0..d6"`.
+//! Nearly every key is optional: missing values follow from a rule or from the standard of a link (see
+//! [`super::resolve()`] and [`super::standards`]). Drives and links are named by their tables: `count = 7` under `id =
+//! "d"` creates `d0` to `d6`, and lists of names accept ranges such as `"d0..d6"`.
 
 use std::collections::BTreeMap;
 
@@ -25,9 +26,9 @@ use crate::twin::TwinTable;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ArrayFile {
-    /// Its name, for people; that of `base` where left out.
+    /// Its name, for display; by default that of `base`.
     pub name: Option<String>,
-    /// Another array, by id or as a path relative to this file: whatever key or table stands here replaces the one there.
+    /// Another array, by id or as a path relative to this file: keys and tables of this file replace those there.
     pub base: Option<String>,
     /// Maker.
     pub vendor: Option<String>,
@@ -35,63 +36,63 @@ pub struct ArrayFile {
     pub model: Option<String>,
     /// Year of introduction.
     pub year: Option<u32>,
-    /// What a reader should know.
+    /// Notes for readers.
     pub notes: Option<String>,
     /// The drives, spares included.
     pub drives: Option<Vec<DrivesTable>>,
-    /// The links between drives, controller and host; none where left out: only the drives' own ports then take time.
+    /// The links between drives, controller and host; without any, only the drives' own ports take time.
     pub links: Option<Vec<LinkTable>>,
-    /// How the spindles of the disks turn; each with a phase and a speed of its own where left out.
+    /// Rotation of the disks' spindles; by default each has a phase and a speed of its own.
     pub spindles: Option<SpindlesTable>,
-    /// How blocks lie on drives.
+    /// RAID groups.
     pub groups: Option<Vec<GroupTable>>,
-    /// What is exported; where left out, one LUN over each group, or over each drive of a `jbod`.
+    /// Exported LUNs; by default one over each group, or over each drive of a `jbod`.
     pub luns: Option<Vec<LunTable>>,
-    /// What a request meets before the drives; nothing that takes time where left out.
+    /// The controller in front of the drives; by default one that takes no time.
     pub controller: Option<ControllerTable>,
-    /// The way to the host.
+    /// The connection to the host.
     pub host: Option<HostTable>,
-    /// What breaks, and when.
+    /// Incidents and their times.
     pub incidents: Option<Vec<IncidentTable>>,
     /// Key path, or the path of a table that holds it, or `default`, to `CODE text`, as in drive files.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sources: BTreeMap<String, String>,
-    /// How it was learnt from a device, where it was; carried, not used by the model.
+    /// Provenance of a calibrated model (twin); carried, not used by the model.
     pub twin: Option<TwinTable>,
 }
 
-/// `[[drives]]`: equal drives.
+/// `[[drives]]`: identical drives.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DrivesTable {
-    /// What their names begin with; `d` where left out. Without a count it is the name of the one drive.
+    /// Prefix of their names; default `d`. Without a count it is the name of the only drive.
     pub id: Option<String>,
     /// A drive of the catalogue, or a path relative to this file that ends in `.toml`.
     pub drive: String,
-    /// How many; 1 where left out. Tables with the same id count on.
+    /// Number of drives; default 1. Tables with the same id continue the numbering.
     pub count: Option<u32>,
-    /// The links that they hang on, dealt out in equal runs: eight drives on four cables hang two by two.
+    /// Links to which they are attached, distributed in equal runs: of eight drives on four cables, two share each.
     pub links: Option<Vec<String>>,
-    /// Every drive hangs on all of the links, and its commands take them in turn.
+    /// Whether every drive is attached to all of the links, and its commands alternate between them.
     pub multipath: Option<bool>,
     /// When a write is complete.
     pub write_cache: Option<WriteCache>,
-    /// How far reads go on after the request.
+    /// How far reads continue after the request.
     pub read_ahead: Option<ReadAhead>,
-    /// Pace at which a drive takes data, where that is below its interface's rate (credits granted slowly).
+    /// Rate at which a drive accepts data, if below its interface's rate (credits granted slowly).
     pub write_rate: Option<Rate>,
-    /// Commands that a drive holds at once.
+    /// Most commands that a drive holds at once.
     pub queue_depth: Option<u32>,
     /// Order in which a drive serves its queue.
     pub policy: Option<Policy>,
-    /// How much of its queue the policy may choose from.
+    /// Share of its queue that the policy may choose from.
     pub reordering: Option<f64>,
-    /// Solid-state drives start in the steady state of random overwrites.
+    /// Whether SSDs start in the steady state of random overwrites.
     pub preconditioned: Option<bool>,
 }
 
 impl DrivesTable {
-    /// Takes out what only the drives know that stood here before: others have replaced them.
+    /// Removes keys that only the previous drives support, after others have replaced them.
     pub(super) fn keep_known_to(&mut self, device: &DeviceDescription) {
         let of_disks = matches!(device, DeviceDescription::Disk(_));
         let of_flash = matches!(device, DeviceDescription::Ssd(_));
@@ -108,41 +109,41 @@ impl DrivesTable {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SpindlesTable {
-    /// Spindle synchronization: all disks turn in phase at their stated speed; false where left out.
+    /// Spindle synchronization: whether all disks turn in phase at their stated speed; default false.
     pub synchronized: Option<bool>,
     /// Largest relative difference between a spindle's speed and the stated speed, such as 0.001.
     pub speed_tolerance: Option<f64>,
 }
 
-/// `[[links]]`: equal links.
+/// `[[links]]`: identical links.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkTable {
-    /// Its name; with a count, what their names begin with, and a name for all of them.
+    /// Name of the link; with a count, the prefix of the links' names and the name of all of them.
     pub name: String,
-    /// The standard it follows, which gives what is left out.
+    /// Its standard, which determines values that are not stated.
     pub kind: LinkStandard,
-    /// How many; 1 where left out.
+    /// Number of links; default 1.
     pub count: Option<u32>,
-    /// The links that they hang on towards the controller, dealt out in equal runs.
+    /// Links towards the controller to which they are attached, distributed in equal runs.
     pub up: Option<Vec<String>>,
-    /// Lanes of a SAS wide port or a PCI Express slot; 1 where left out.
+    /// Lanes of a SAS wide port or a PCI Express slot; default 1.
     pub lanes: Option<u32>,
     /// Generation of PCI Express.
     pub generation: Option<u32>,
-    /// Rate of payload, framing and encoding taken off; or of a serial line in bits.
+    /// Rate of payload, without framing and encoding; or of a serial line in bits.
     pub rate: Option<LinkRate>,
-    /// Time taken to deliver a command, beside its data.
+    /// Time to deliver a command, without its data.
     pub command: Option<DurationNs>,
-    /// Time taken by a transfer towards the host, beside its data.
+    /// Time that a transfer towards the host takes in addition to its data.
     pub read: Option<DurationNs>,
-    /// Time taken by a transfer away from the host, beside its data.
+    /// Time that a transfer away from the host takes in addition to its data.
     pub write: Option<DurationNs>,
-    /// Delay that occupies nobody.
+    /// Latency that occupies nothing.
     pub latency: Option<DurationNs>,
-    /// Data of reads and of writes do not share its time.
+    /// Whether read and write data do not share its time.
     pub full_duplex: Option<bool>,
-    /// Parallel ATA: drives release the cable while they work on a command (TCQ); false where left out.
+    /// Parallel ATA: whether drives release the cable while they work on a command (TCQ); default false.
     pub overlapped: Option<bool>,
 }
 
@@ -150,33 +151,33 @@ pub struct LinkTable {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GroupTable {
-    /// Its name; its level where left out and unique.
+    /// Its name; by default its level, if unique.
     pub name: Option<String>,
-    /// How data and redundancy are spread.
+    /// RAID level.
     pub level: LevelName,
-    /// Its drives in the order of the layout; those that nobody else names where left out.
+    /// Its drives in the order of the layout; by default those that no other key names.
     pub drives: Option<Vec<String>>,
-    /// Bytes on one drive before the next is used.
+    /// Chunk size: bytes on one drive before the next is used.
     pub stripe_unit: Option<Bytes>,
-    /// Bytes of a record of RAIDZ and dRAID, whose `stripe_unit` is the sector; 128 KiB where left out.
+    /// Bytes of a record of RAIDZ and dRAID, whose `stripe_unit` is the sector; default 128 KiB.
     pub record: Option<Bytes>,
-    /// Bytes used of each drive; what the smallest holds where left out.
+    /// Bytes used of each drive; by default the size of the smallest.
     pub drive_size: Option<Bytes>,
-    /// Equal sub-groups of RAID 50 and 60; 1 where left out.
+    /// Equal sub-groups of RAID 50 and 60; default 1.
     pub spans: Option<u32>,
-    /// Where parity goes from stripe to stripe.
+    /// How parity rotates from stripe to stripe.
     pub rotation: Option<Rotation>,
-    /// How a write smaller than a stripe keeps parity true.
+    /// How a write smaller than a stripe updates parity.
     pub small_writes: Option<SmallWrites>,
-    /// Which copy a read takes.
+    /// Which copy a read uses.
     pub mirror_reads: Option<MirrorReads>,
-    /// Drives that stand by.
+    /// Hot spares.
     pub spares: Option<Vec<String>>,
     /// How a spare is filled.
     pub rebuild: Option<RebuildTable>,
-    /// Blocks are placed when they are first written.
+    /// Pool whose blocks are placed when they are first written.
     pub pool: Option<PoolTable>,
-    /// Writes set a bit of a bitmap on all drives before they begin, as Linux md does; none where left out.
+    /// Write-intent bitmap: writes set a bit on all drives before they begin, as in Linux md; none by default.
     pub bitmap: Option<BitmapTable>,
 }
 
@@ -184,23 +185,23 @@ pub struct GroupTable {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BitmapTable {
-    /// Bytes of a drive that a bit stands for; 64 MiB where left out.
+    /// Bytes of a drive that one bit covers; default 64 MiB.
     pub chunk: Option<Bytes>,
-    /// Between two passes of the daemon that clears bits; 5 s where left out.
+    /// Time between two passes of the daemon that clears bits; default 5 s.
     pub daemon: Option<DurationNs>,
-    /// Time without a write after which the array is marked clean; 200 ms where left out.
+    /// Time without a write after which the array is marked clean; default 200 ms.
     pub safe_mode: Option<DurationNs>,
 }
 
 impl ArrayFile {
-    /// Gives all groups this level; only parity has spans.
+    /// Gives all groups this level; only parity levels have spans.
     ///
     /// # Errors
-    /// For a pool, which has no other level than its own.
+    /// For a pool, which has no level other than its own.
     pub(super) fn change_level(&mut self, level: LevelName) -> Result<(), InputError> {
         let is_named = self.luns.is_some();
         for group in self.groups.iter_mut().flatten() {
-            // LUNs name their group, which may be called by its former level.
+            // LUNs name their group, which may have been named after its former level.
             let former = group.level.name();
             if group.pool.is_some() && group.level != level {
                 let message = format!("a pool places its blocks by rules of its own; only {former} is allowed");
@@ -209,7 +210,7 @@ impl ArrayFile {
             group.name = group.name.take().or(is_named.then_some(former));
             group.spans = group.spans.filter(|_| level.level().rules().has_spans);
             if level.level().rules().has_records != group.level.level().rules().has_records {
-                // A sector is no stripe unit, and levels without records have none.
+                // A sector is not a stripe unit, and levels without records have none.
                 (group.stripe_unit, group.record, group.rebuild) = (None, None, None);
             }
             group.level = level;
@@ -218,27 +219,27 @@ impl ArrayFile {
     }
 }
 
-/// `level` of a group: that of the model, or `jbod`.
+/// `level` of a group: a level of the model, or `jbod`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LevelName {
-    /// One drive after the other, each a LUN.
+    /// Independent drives, each exported as a LUN.
     Jbod,
     /// A level of the model: `raid5`, `4+2`, `raidz2`, `draid2:8d:1s`.
     Of(Level),
 }
 
 impl LevelName {
-    /// What it can be in files.
+    /// Returns its forms in files.
     pub fn forms() -> Vec<&'static str> {
         std::iter::once("jbod").chain(Level::FORMS.iter().copied()).collect()
     }
 
-    /// The level that a text names.
+    /// Parses the name of a level.
     pub fn parse(text: &str) -> Option<LevelName> {
         if text == "jbod" { Some(LevelName::Jbod) } else { Level::parse(text).map(LevelName::Of) }
     }
 
-    /// The level of the model.
+    /// Returns the level of the model.
     pub fn level(self) -> Level {
         match self {
             LevelName::Jbod => Level::Concat,
@@ -246,7 +247,7 @@ impl LevelName {
         }
     }
 
-    /// Its name in files.
+    /// Returns its name in files.
     pub fn name(self) -> String {
         match self {
             LevelName::Jbod => "jbod".to_owned(),
@@ -265,7 +266,7 @@ impl<'de> Deserialize<'de> for LevelName {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<LevelName, D::Error> {
         let text = String::deserialize(deserializer)?;
         LevelName::parse(&text).ok_or_else(|| {
-            // Serde asks for names that live as long as the program; forms are few, and written down once.
+            // Serde requires names that live as long as the program; forms are few, and are stored only once.
             static FORMS: std::sync::LazyLock<Vec<&str>> = std::sync::LazyLock::new(LevelName::forms);
             D::Error::unknown_variant(&text, &FORMS)
         })
@@ -278,30 +279,30 @@ impl<'de> Deserialize<'de> for LevelName {
 pub struct RebuildTable {
     /// Bytes of each drive that one step rebuilds.
     pub step: Option<Bytes>,
-    /// Steps under way at once.
+    /// Steps in flight at once.
     pub steps: Option<u32>,
-    /// Bytes of the spare a second at most; no limit where left out.
+    /// Rate limit in bytes of the spare a second; none by default.
     pub rate_limit: Option<Rate>,
     /// Idle time after a host request before the next step, as a share of the step's own time.
     pub yield_to_host: Option<f64>,
 }
 
-/// `[groups.pool]`: with `parity_width`, `low_free` and `high_free`, what has not been written for long moves to double
-/// parity; without them everything is mirrored.
+/// `[groups.pool]`: with `parity_width`, `low_free` and `high_free`, segments that have not been written for long move
+/// to double parity; without them everything is mirrored.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PoolTable {
-    /// Unit of allocation and mirroring; the stripe unit where left out.
+    /// Unit of allocation and mirroring; by default the stripe unit.
     pub segment: Option<Bytes>,
-    /// Raw space kept free for rebuilding, over all drives; none where left out.
+    /// Raw space kept free for rebuilding, over all drives; none by default.
     pub spare: Option<Bytes>,
     /// Time of the controller to allocate a segment.
     pub allocation: Option<DurationNs>,
     /// Drives of a stripe, its two parities included.
     pub parity_width: Option<u32>,
-    /// Moving begins where less raw space is free.
+    /// Free raw space below which moving begins.
     pub low_free: Option<Bytes>,
-    /// Moving ends where so much is free.
+    /// Free raw space at which moving ends.
     pub high_free: Option<Bytes>,
 }
 
@@ -311,13 +312,13 @@ pub struct PoolTable {
 pub struct LunTable {
     /// Its name.
     pub name: String,
-    /// Its group; the only one where left out.
+    /// Its group; may be omitted if there is only one.
     pub group: Option<String>,
-    /// First byte within the group; after the LUN before where left out.
+    /// First byte within the group; by default after the previous LUN.
     pub start: Option<Bytes>,
-    /// Its size, rounded down to whole blocks; the rest of the group where left out.
+    /// Its size, rounded down to whole blocks; by default the rest of the group.
     pub size: Option<Bytes>,
-    /// How a LUN of a pool was filled before the run; not at all where left out.
+    /// How a LUN of a pool was filled before the run; not at all by default.
     pub prefill: Option<Prefill>,
 }
 
@@ -325,17 +326,17 @@ pub struct LunTable {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ControllerTable {
-    /// Time of a processor for each request of the host.
+    /// Processor time for each request of the host.
     pub request: Option<DurationNs>,
-    /// Time of a processor for each command to a drive.
+    /// Processor time for each command to a drive.
     pub command: Option<DurationNs>,
     /// Rate at which a processor computes parity.
     pub parity_rate: Option<Rate>,
     /// Processors that share the work.
     pub processors: Option<u32>,
-    /// Commands kept in a drive at most; the drives' own limits hold as well.
+    /// Most commands kept in a drive; the drives' own limits apply as well.
     pub drive_tags: Option<u32>,
-    /// Its cache; none where left out.
+    /// Its cache; none by default.
     pub cache: Option<CacheTable>,
 }
 
@@ -343,38 +344,38 @@ pub struct ControllerTable {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CacheTable {
-    /// Memory of the controller.
+    /// Size of the controller's memory.
     pub memory: Bytes,
-    /// What of it holds data (of the flash drives, where the cache is on these).
+    /// Part of it that holds data (of the flash drives, if the cache is on these).
     pub data: Option<Bytes>,
-    /// What of the data may be dirty at once.
+    /// Part of the data that may be dirty at once.
     pub dirty: Option<Bytes>,
-    /// Unit of placement.
+    /// Page size.
     pub page: Option<Bytes>,
-    /// What a write waits for.
+    /// Write policy: what acknowledges a write.
     pub writes: Option<CacheWrites>,
-    /// Link to the partner that keeps a copy of each write.
+    /// Link to the partner controller that keeps a copy of each write.
     pub mirror: Option<String>,
-    /// It may hold dirty data.
+    /// Whether a battery protects dirty data.
     pub battery: Option<bool>,
-    /// Reads are kept.
+    /// Whether read data are kept.
     pub keeps_reads: Option<bool>,
-    /// A miss reads whole multiples of this; what is asked for where left out.
+    /// A miss reads whole multiples of this; by default only the requested data.
     pub fill: Option<Bytes>,
-    /// Prefetching; none where left out.
+    /// Prefetching; none by default.
     pub prefetch: Option<PrefetchTable>,
-    /// Which page gives way to a new one: `lru`, `fifo`, `clock`, `arc`, `s3-fifo`, `sieve`, `lirs`, `twoq`, `slru`, `lfu` or
-    /// `wtinylfu`; `lru` where left out.
+    /// Policy that selects the page to evict: `lru`, `fifo`, `clock`, `arc`, `s3-fifo`, `sieve`, `lirs`, `twoq`,
+    /// `slru`, `lfu` or `wtinylfu`; default `lru`.
     pub policy: Option<CachePolicy>,
-    /// Order in which dirty pages go out.
+    /// Order in which dirty pages are destaged.
     pub destage: Option<Destage>,
-    /// Dirty share at which destaging no longer waits for an idle moment.
+    /// Dirty share above which destaging no longer waits for an idle moment.
     pub high_water: Option<f64>,
-    /// Dirty share at which it ends.
+    /// Dirty share at which destaging ends.
     pub low_water: Option<f64>,
-    /// Destages under way at once.
+    /// Most destages in flight at once.
     pub destages: Option<u32>,
-    /// Solid-state drives that hold the data instead of memory.
+    /// SSDs that hold the data instead of memory.
     pub flash_drives: Option<Vec<String>>,
 }
 
@@ -382,11 +383,11 @@ pub struct CacheTable {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PrefetchTable {
-    /// Sequential requests after which a stream is known.
+    /// Sequential requests after which a stream is detected.
     pub after: Option<u32>,
     /// Bytes kept read ahead of a stream.
     pub ahead: Option<Bytes>,
-    /// Streams that are followed at once.
+    /// Streams that are tracked at once.
     pub streams: Option<u32>,
 }
 
@@ -394,10 +395,11 @@ pub struct PrefetchTable {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostTable {
-    /// The links between host and controller, from the host on; data pass all of them. None where left out.
+    /// The links between host and controller, beginning at the host; data cross all of them. None by default.
     #[serde(default)]
     pub links: Vec<String>,
-    /// What the drives hang on: it gives the controller's time for a command and its tags where `[controller]` states none.
+    /// Host adapter of the drives: it determines the controller's time for a command and its tags if `[controller]`
+    /// states none.
     pub adapter: Option<HostProfile>,
 }
 
@@ -405,11 +407,11 @@ pub struct HostTable {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IncidentTable {
-    /// When.
+    /// Time of the incident.
     pub at: DurationNs,
-    /// The drive that answers no more.
+    /// The drive that fails.
     pub fails: Option<String>,
-    /// What the cache's battery does.
+    /// Event of the cache's battery.
     pub battery: Option<BatteryEvent>,
 }
 
@@ -417,14 +419,14 @@ pub struct IncidentTable {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BatteryEvent {
-    /// It is down.
+    /// The battery fails.
     Fails,
     /// It is charged again.
     Returns,
 }
 
 impl ArrayFile {
-    /// This file's keys and tables with their sources, and those of `base` where it states none.
+    /// Returns this file's keys and tables with their sources, and those of `base` where it states none.
     pub fn over(self, base: ArrayFile) -> ArrayFile {
         let replaced = [
             ("drives", self.drives.is_some()),

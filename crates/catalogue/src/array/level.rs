@@ -1,21 +1,22 @@
-//! [`NamedLevel`]: RAID levels by the names that users give them, and what groups of each survive and export.
+//! [`NamedLevel`]: RAID levels by the names that users give them, with the failures that groups of each survive and the
+//! capacity that they export.
 
 use headstack_sim::array::levels::{Choice, Redundancy};
 use headstack_sim::description::level::Level;
 
 use super::file::LevelName;
 
-/// A RAID level by name: one that files know, or RAID 50 or 60, which are spans of RAID 5 or 6.
+/// A RAID level by name: a level of array files, or RAID 50 or 60, which are spans of RAID 5 or 6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NamedLevel {
     /// The level in array files.
     pub in_files: LevelName,
-    /// It is named after its spans: `raid50`, which has two or more.
+    /// Whether it is named after its spans, as `raid50`, which has two or more.
     is_spanned: bool,
 }
 
 impl NamedLevel {
-    /// Every level; K+M and dRAID by an example each.
+    /// Returns all levels; K+M and dRAID by an example each.
     pub fn all() -> impl Iterator<Item = NamedLevel> {
         let of_files = std::iter::once(LevelName::Jbod).chain(Level::ALL.iter().copied().map(LevelName::Of));
         let spanned = Level::ALL.iter().filter(|level| level.rules().has_spans);
@@ -23,7 +24,7 @@ impl NamedLevel {
         of_files.map(|in_files| NamedLevel { in_files, is_spanned: false }).chain(spanned)
     }
 
-    /// The level of this name.
+    /// Parses the name of a level.
     ///
     /// # Errors
     /// For an unknown name; the message lists the allowed ones.
@@ -38,10 +39,10 @@ impl NamedLevel {
         })
     }
 
-    /// The level of this name, as `choose --levels` takes it: in full, spans by the level that they are of.
+    /// Parses the name of a level for `choose --levels`: in full, spans by the level of each span.
     ///
     /// # Errors
-    /// For a name that no system can be chosen by; the message lists the allowed ones.
+    /// For a name that a choice of systems does not support; the message lists the allowed ones.
     pub fn parse_choice(text: &str) -> Result<NamedLevel, String> {
         if let Ok(level) = NamedLevel::parse(text)
             && level.choice().is_some()
@@ -57,12 +58,12 @@ impl NamedLevel {
         })
     }
 
-    /// Its name: `raid5`, `4+2`, `raid60`.
+    /// Returns its name: `raid5`, `4+2`, `raid60`.
     pub fn name(self) -> String {
         self.of_spans(self.in_files.name())
     }
 
-    /// Its name, with letters in place of counts that can be chosen: `K+M`.
+    /// Returns its name, with letters in place of counts that can be chosen: `K+M`.
     pub fn form(self) -> String {
         let form = match self.in_files {
             LevelName::Jbod => self.in_files.name(),
@@ -75,7 +76,8 @@ impl NamedLevel {
         if self.is_spanned { name + "0" } else { name }
     }
 
-    /// When a system is chosen to have it; `None` of drives without a level, and of spans, which follow from the number of drives.
+    /// Returns whether a choice of systems considers it; `None` for drives without a level, and for spans, which follow
+    /// from the number of drives.
     pub fn choice(self) -> Option<Choice> {
         match self.in_files {
             LevelName::Of(level) if !self.is_spanned => Some(level.rules().choice),
@@ -83,7 +85,7 @@ impl NamedLevel {
         }
     }
 
-    /// How many failures a group of so many drives and spans survives.
+    /// Returns how many failures a group of these numbers of drives and spans survives.
     ///
     /// # Errors
     /// For numbers that the level cannot have.
@@ -92,7 +94,7 @@ impl NamedLevel {
         Ok(self.in_files.level().redundancy(drives, spans))
     }
 
-    /// Bytes that a group of so many drives and spans exports, but for roundings to whole stripes.
+    /// Returns the bytes that a group of these numbers of drives and spans exports, ignoring rounding to whole stripes.
     ///
     /// # Errors
     /// For numbers that the level cannot have.
@@ -101,7 +103,7 @@ impl NamedLevel {
         Ok(self.in_files.level().usable_bytes(drives, spans, drive_bytes))
     }
 
-    /// The groups of it that are usually built, up to so many drives: drives, level and spans of each.
+    /// Returns its groups that are usually built, up to `drives_max` drives: drives, level and spans of each.
     pub fn usual_layouts(self, drives_max: u32) -> impl Iterator<Item = (u32, NamedLevel, u32)> {
         let layouts = self.in_files.level().usual_layouts(drives_max);
         layouts.map(move |(drives, spans)| (drives, NamedLevel { is_spanned: spans > 1, ..self }, spans))
@@ -135,7 +137,7 @@ fn positive(count: i64) -> Option<u64> {
     u64::try_from(count).ok().filter(|&count| count > 0)
 }
 
-/// The levels that have spans, for a message: `raid5, raid6, raid50 and raid60`.
+/// Returns the levels that have spans, for a message: `raid5, raid6, raid50 and raid60`.
 fn spannable() -> String {
     let has_spans = |level: &NamedLevel| level.in_files.level().rules().has_spans;
     let names: Vec<String> = NamedLevel::all().filter(has_spans).map(NamedLevel::name).collect();
@@ -143,7 +145,7 @@ fn spannable() -> String {
     format!("{} and {last}", others.join(", "))
 }
 
-/// A text as messages quote it: on one line.
+/// Returns a text as messages quote it: on one line.
 pub(crate) fn quoted(text: &str) -> String {
     format!("'{}'", text.escape_debug())
 }

@@ -1,4 +1,4 @@
-//! From the tables of links and drives to links, members and the ways between them.
+//! Translates the tables of links and drives into links, members and the paths between them.
 
 use headstack_sim::array::description::Member;
 use headstack_sim::link::{LinkDescription, LinkKind};
@@ -9,7 +9,7 @@ use super::file::{DrivesTable, LinkTable};
 use super::resolver::{Resolver, ns};
 use super::standards::LinkStandard;
 
-/// Links of a table, or drives, at most.
+/// Most links of a table, and most drives.
 pub(super) const COUNT_MAX: u32 = 4096;
 
 /// The links of an array, with their names and where each leads.
@@ -18,12 +18,12 @@ pub(super) struct Links {
     pub(super) descriptions: Vec<LinkDescription>,
     /// The next link towards the controller.
     ups: Vec<Option<u32>>,
-    /// Names of tables, and the links of each.
+    /// Names of tables, with the links of each.
     tables: Vec<(String, Vec<u32>)>,
 }
 
 impl Links {
-    /// The links of a list of names: of one link, of a range, or of a table for all of its links.
+    /// Returns the links of a list of names: a link, a range, or a table for all of its links.
     pub(super) fn find(&self, resolver: &Resolver, key: &str, names: &[String]) -> Result<Vec<u32>, InputError> {
         let own: Vec<&str> = self.descriptions.iter().map(|link| link.name.as_str()).collect();
         let mut found = Vec::new();
@@ -36,24 +36,24 @@ impl Links {
         Ok(found)
     }
 
-    /// The way from a link to the controller.
+    /// Returns the path from a link to the controller.
     fn way(&self, first: u32) -> Vec<u32> {
         std::iter::successors(Some(first), |&link| self.ups[link as usize]).collect()
     }
 }
 
-/// The place on `hangers` links of thing `index` of `count`: equal runs.
+/// Returns the index of the one of `hangers` links to which item `index` of `count` is attached: equal runs.
 fn dealt(index: usize, count: usize, hangers: usize) -> usize {
     index * hangers / count
 }
 
-/// What a standard gives is known no better.
+/// Rounds a rate of a standard, which is known no more precisely.
 fn tenths_of_mb(bytes_per_s: f64) -> f64 {
     (bytes_per_s / 1e5).round() * 1e5
 }
 
 impl Resolver<'_> {
-    /// The links of all tables.
+    /// Returns the links of all tables.
     pub(super) fn links(&mut self, tables: &[LinkTable]) -> Result<Links, InputError> {
         let mut links = Links::default();
         for (index, table) in tables.iter().enumerate() {
@@ -87,7 +87,7 @@ impl Resolver<'_> {
         Ok(links)
     }
 
-    /// One link of a table, without a name.
+    /// Returns one link of a table, without a name.
     fn link(&mut self, key: &str, table: &LinkTable) -> Result<LinkDescription, InputError> {
         let figures = table.kind.figures();
         let own = |field: &str| format!("{key}.{field}");
@@ -128,7 +128,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// Keys that only some kinds have.
+    /// Rejects keys that only other kinds of links have.
     fn check_variants(&self, key: &str, table: &LinkTable) -> Result<(), InputError> {
         let name = table.kind.name();
         let figures = table.kind.figures();
@@ -151,7 +151,7 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// The drives of all tables; each `device` is its table's.
+    /// Returns the drives of all tables; each `device` is its table's index.
     pub(super) fn members(&mut self, tables: &[DrivesTable], links: &Links) -> Result<Vec<Member>, InputError> {
         let mut members: Vec<Member> = Vec::new();
         for (index, table) in tables.iter().enumerate() {
@@ -180,7 +180,7 @@ impl Resolver<'_> {
         Ok(members)
     }
 
-    /// Names of a table's things: `id` alone without a count, else `id` and a number from `first` on.
+    /// Returns the names of a table's items: `id` itself without a count, else `id` with numbers from `first` on.
     fn names(&self, key: &str, id: &str, count: Option<u32>, first: u32) -> Result<Vec<String>, InputError> {
         match count {
             None => Ok(vec![id.to_owned()]),

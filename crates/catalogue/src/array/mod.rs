@@ -1,4 +1,4 @@
-//! Arrays: the TOML form, the figures of links, and what makes a complete description of both.
+//! Arrays: the TOML form, the figures of links, and the derivation of a complete description from both.
 
 pub mod controller;
 pub mod file;
@@ -17,10 +17,10 @@ use file::ArrayFile;
 pub use resolve::{Changes, ResolvedArray, resolve};
 pub(crate) use resolve::{changed, resolve_with};
 
-/// Bases of bases at most; a longer chain is a circle.
+/// Longest chain of base files; a longer one is a cycle.
 const BASES_MAX: usize = 8;
 
-/// An array file over the files that it is based on.
+/// An array file over its base files.
 #[derive(Debug)]
 pub(crate) struct Layers {
     /// The file first, then its base, and so on.
@@ -28,12 +28,12 @@ pub(crate) struct Layers {
 }
 
 impl Layers {
-    /// An error about the key at `key_path`, in the file that states the table it lies in.
+    /// Returns an error about the key at `key_path`, in the file that states its table.
     pub(crate) fn error(&self, key_path: &str, message: impl Into<String>) -> InputError {
         self.stating(key_path).error(key_path, message)
     }
 
-    /// The file that states the top-level key of a path; the first where none does.
+    /// Returns the file that states the top-level key of a path; the first if none does.
     fn stating(&self, key_path: &str) -> &Document {
         let top = key_path.split(['.', '[']).next().unwrap_or_default();
         self.documents.iter().find(|document| document.states(top)).unwrap_or(&self.documents[0])
@@ -45,7 +45,7 @@ pub fn is_array(document: &Document) -> bool {
     ["drives", "links", "groups", "luns", "base"].iter().any(|key| document.states(key))
 }
 
-/// Reads an array file and those that it is based on.
+/// Reads an array file and its base files.
 fn read_layers(document: &Document) -> Result<(Layers, ArrayFile), InputError> {
     let mut file: ArrayFile = read(document)?;
     let mut layers = Layers { documents: vec![document.clone()] };
@@ -62,7 +62,7 @@ fn read_layers(document: &Document) -> Result<(Layers, ArrayFile), InputError> {
     Ok((layers, file))
 }
 
-/// An array file over those that it is based on, as one file beside which no other lies: paths are the process's own.
+/// Returns an array file merged with its base files, as one self-contained file: paths are relative to the process.
 pub(crate) fn flattened(document: &Document) -> Result<ArrayFile, InputError> {
     let (layers, mut file) = read_layers(document)?;
     for table in file.drives.iter_mut().flatten().filter(|table| table.drive.ends_with(".toml")) {

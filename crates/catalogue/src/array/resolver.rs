@@ -1,4 +1,4 @@
-//! [`Resolver`]: takes values from an array's files, and records those that the files leave out.
+//! [`Resolver`]: reads values from an array's files, and records those that the files do not state.
 
 use headstack_sim::array::description::Member;
 use headstack_sim::device::DeviceDescription;
@@ -9,11 +9,11 @@ use serde::Serialize;
 use super::Layers;
 use crate::resolve::Derived;
 
-/// An array's files while they are completed.
+/// An array's files during completion.
 pub(super) struct Resolver<'a> {
-    /// The array's file over those that it is based on.
+    /// The array's file over its base files.
     pub(super) layers: &'a Layers,
-    /// Values that the file and its layers leave out, in the order of derivation.
+    /// Values that the files do not state, in the order of derivation.
     pub(super) derived: Vec<Derived>,
 }
 
@@ -24,12 +24,12 @@ pub(super) struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    /// The device that a member is.
+    /// Returns the device of a member.
     pub(super) fn device(&self, member: u32) -> &DeviceDescription {
         &self.devices[self.members[member as usize].device as usize]
     }
 
-    /// The drives of a list of names and ranges.
+    /// Returns the drives of a list of names and ranges.
     pub(super) fn find(&self, resolver: &Resolver, key: &str, names: &[String]) -> Result<Vec<u32>, InputError> {
         let own: Vec<&str> = self.members.iter().map(|member| member.name.as_str()).collect();
         let found: Result<Vec<_>, _> = names.iter().map(|name| resolver.find(key, "drive", &own, name)).collect();
@@ -37,19 +37,19 @@ impl Parts<'_> {
     }
 }
 
-/// Nanoseconds of a duration that must not be negative.
+/// Returns the nanoseconds of a duration that must not be negative.
 pub(super) fn ns(resolver: &Resolver, key: &str, duration: DurationNs) -> Result<u64, InputError> {
     u64::try_from(duration.0)
         .map_err(|_| resolver.error(key, format!("{duration} is negative; 0ns or more is allowed")))
 }
 
 impl Resolver<'_> {
-    /// An error about a key, which names file and line.
+    /// Returns an error about a key, which names file and line.
     pub(super) fn error(&self, key: &str, message: impl Into<String>) -> InputError {
         self.layers.error(key, message)
     }
 
-    /// The value the file gives, else `value`, which is recorded with its rule.
+    /// Returns the value in the file, else `value`, which is recorded with its rule.
     pub(super) fn or<T: Serialize>(&mut self, given: Option<T>, key: &str, rule: &str, value: T) -> T {
         match given {
             Some(given) => given,
@@ -60,11 +60,11 @@ impl Resolver<'_> {
         }
     }
 
-    /// The size the file gives, rounded down to whole units, which is recorded where it is not what the file says.
+    /// Returns the size in the file, rounded down to whole units, which is recorded if it differs from the file.
     pub(super) fn in_units(&mut self, given: Option<Bytes>, key: &str, unit: u64, what: &str) -> Option<Bytes> {
         let (stated, unit) = (given?, unit.max(1));
         let whole = Bytes(stated.0 / unit * unit);
-        // The check refuses a size below one unit.
+        // The check rejects a size below one unit.
         if whole == stated || whole.0 == 0 {
             return given;
         }
@@ -72,7 +72,7 @@ impl Resolver<'_> {
         Some(whole)
     }
 
-    /// The places of `name` among `names`: its own, or those of a range between two of them.
+    /// Returns the indexes of `name` among `names`: its own, or those of a range between two of them.
     pub(super) fn find(&self, key: &str, what: &str, names: &[&str], name: &str) -> Result<Vec<u32>, InputError> {
         let place = |name: &str| match names.iter().position(|&own| own == name) {
             Some(place) => Ok(place as u32),

@@ -1,13 +1,13 @@
-//! The links that arrays are built of: what a standard gives of what a file leaves out, each figure with its source and
-//! how sure it is (codes as in the catalogue's files).
+//! [`LinkStandard`]: the links that arrays are built of, and the figures of each standard with source and confidence
+//! (codes as in the catalogue's files).
 //!
-//! Rates are those of payload. The times of a command and of a transfer are those that occupy the link, not those that
-//! somebody waits for: what a drive is known to need, measured alone on its link, contains them.
+//! Rates are those of payload. The times of a command and of a transfer are those that occupy the link, not the latency
+//! that a requester sees: the times of a drive, measured without other traffic on its link, include them.
 
 use headstack_sim::link::LinkKind;
 use serde::{Deserialize, Serialize};
 
-/// A standard.
+/// A link standard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LinkStandard {
@@ -83,26 +83,26 @@ pub enum LinkStandard {
     Mirror,
 }
 
-/// What a standard says.
+/// Figures of a standard.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkFigures {
-    /// What it is to the model.
+    /// Its kind in the model.
     pub kind: LinkKind,
-    /// Payload; of one lane where it has lanes. `None`: the file must say.
+    /// Payload rate; per lane if it has lanes. `None` if the file must state it.
     pub bytes_per_s: Option<f64>,
-    /// Time taken by a command.
+    /// Time of a command.
     pub command_ns: i64,
-    /// Time taken by a transfer towards the host, beside its bytes.
+    /// Time that a transfer towards the host takes in addition to its bytes.
     pub read_ns: i64,
-    /// Time taken by a transfer away from the host, beside its bytes.
+    /// Time that a transfer away from the host takes in addition to its bytes.
     pub write_ns: i64,
-    /// Delay that occupies nobody.
+    /// Latency that occupies nothing.
     pub latency_ns: i64,
-    /// Data of reads and of writes do not share its time.
+    /// Whether read and write data do not share its time.
     pub full_duplex: bool,
-    /// It may have several lanes.
+    /// Whether it may have several lanes.
     pub has_lanes: bool,
-    /// Where the figures come from.
+    /// Source of the figures.
     pub source: &'static str,
 }
 
@@ -120,7 +120,7 @@ const SCSI: LinkFigures = LinkFigures {
     source: "B rate of the data phase; C phases: 50 to 150 us a sequence",
 };
 
-/// One command owns the cable. Eight task file registers at PIO speed and an interrupt.
+/// A command occupies the cable exclusively. Eight task file registers at PIO speed and an interrupt.
 const ATA: LinkFigures = LinkFigures {
     kind: LinkKind::Ata,
     bytes_per_s: Some(100e6),
@@ -131,7 +131,7 @@ const ATA: LinkFigures = LinkFigures {
     ..SCSI
 };
 
-/// 8b/10b taken off; frames of 8 KiB, primitives: the fastest drives reach 560 of 600 MB/s (B).
+/// 8b/10b subtracted; frames of 8 KiB, primitives: the fastest drives reach 560 of 600 MB/s (B).
 const SATA: LinkFigures = LinkFigures {
     kind: LinkKind::Sata,
     bytes_per_s: Some(0.93 * 600e6),
@@ -142,7 +142,7 @@ const SATA: LinkFigures = LinkFigures {
     ..SCSI
 };
 
-/// 8b/10b taken off (of 12 Gb/s too); frames of 1 KiB and connections: x4 ports reach 4.4 of 4.8 GB/s (C).
+/// 8b/10b subtracted (of 12 Gb/s too); frames of 1 KiB and connections: x4 ports reach 4.4 of 4.8 GB/s (C).
 const SAS: LinkFigures = LinkFigures {
     kind: LinkKind::Sas,
     bytes_per_s: Some(0.92 * 1200e6),
@@ -179,7 +179,7 @@ const PCI: LinkFigures = LinkFigures {
     ..SCSI
 };
 
-/// Payloads of 256 bytes with 24 bytes round each.
+/// Payloads of 256 bytes with 24 bytes around each.
 const PCIE: LinkFigures = LinkFigures {
     kind: LinkKind::Pci,
     bytes_per_s: None,
@@ -192,7 +192,7 @@ const PCIE: LinkFigures = LinkFigures {
     source: "B 256 of 280 bytes of the line's; D times of a command",
 };
 
-/// 10 GbE carries 1.17 GB/s (B). The delay is that of switch and protocol stacks.
+/// 10 GbE carries 1.17 GB/s (B). The latency is that of switch and protocol stacks.
 const ETHERNET: LinkFigures = LinkFigures {
     kind: LinkKind::Ethernet,
     bytes_per_s: Some(1.17e9),
@@ -206,7 +206,7 @@ const ETHERNET: LinkFigures = LinkFigures {
 };
 
 impl LinkStandard {
-    /// Every standard.
+    /// All standards.
     pub const ALL: [LinkStandard; 25] = [
         LinkStandard::FastWideScsi,
         LinkStandard::WideUltraScsi,
@@ -235,10 +235,10 @@ impl LinkStandard {
         LinkStandard::Mirror,
     ];
 
-    /// Its figures.
+    /// Returns its figures.
     pub fn figures(self) -> LinkFigures {
         let paced = |figures: LinkFigures, bytes_per_s: f64| LinkFigures { bytes_per_s: Some(bytes_per_s), ..figures };
-        // Later buses do their phases faster; the two last arbitrate quickly, and packets have no phases.
+        // Later buses have faster phases; the last two arbitrate quickly, and packets have no phases.
         let scsi = |bytes_per_s: f64, phase_ns: i64| LinkFigures {
             command_ns: phase_ns,
             read_ns: phase_ns,
@@ -287,14 +287,15 @@ impl LinkStandard {
         }
     }
 
-    /// Payload of a lane of PCI Express, by generation from 1 to 5: 2.5, 5, 8, 16 and 32 GT/s with their encodings.
+    /// Returns the payload rate of a lane of PCI Express, by generation from 1 to 5: 2.5, 5, 8, 16 and 32 GT/s with
+    /// their encodings.
     pub fn pcie_bytes_per_s(generation: u32) -> Option<f64> {
         let line = [250e6, 500e6, 984.6e6, 1969.2e6, 3938.5e6];
         let index = generation.checked_sub(1)? as usize;
         line.get(index).map(|rate| rate * 256.0 / 280.0)
     }
 
-    /// Its name in files.
+    /// Returns its name in files.
     pub fn name(self) -> String {
         match serde_json::to_value(self) {
             Ok(serde_json::Value::String(name)) => name,

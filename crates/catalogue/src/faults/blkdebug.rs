@@ -1,16 +1,17 @@
-//! Configuration files of QEMU's blkdebug, as far as a device can do what they say.
+//! Reads configuration files of QEMU's blkdebug, as far as a device can implement them.
 //!
-//! Sections `[inject-error]` and `[set-state]`, each with `key = "value"` lines (QEMU's docs/devel/blkdebug.rst). An error is
-//! armed by its event and then meets requests of its `iotype` until `once` or the end; the state machine starts in state 1.
-//! Most events of QEMU happen within its image formats: a device sees none of them, and they are refused by name.
+//! Sections `[inject-error]` and `[set-state]`, each with `key = "value"` lines (QEMU's docs/devel/blkdebug.rst). An
+//! error is armed by its event and then meets requests of its `iotype` until `once` or the end; the state machine
+//! starts in state 1. Most events of QEMU happen within its image formats: a device sees none of them, and they are
+//! rejected by name.
 
 use headstack_sim::faults::{At, Errno, Every, Fault, Nth, RequestKind, Schedule, Stretch, Timed, Trigger};
 use headstack_workload::{DurationNs, InputError};
 
-/// A sector of QEMU.
+/// Size of a sector in QEMU.
 const SECTOR_BYTES: u64 = 512;
 
-/// Whether a text is such a file: the first line that is no comment begins one of its sections.
+/// Whether a text is such a file: its first line that is not a comment begins one of its sections.
 pub fn is_blkdebug(text: &str) -> bool {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines.next().is_some_and(|line| section_of(line).is_some())
@@ -37,10 +38,10 @@ struct Rule<'t> {
     keys: Vec<(usize, &'t str, &'t str)>,
 }
 
-/// Reads such a file as a schedule.
+/// Parses such a file as a schedule.
 ///
 /// # Errors
-/// A line that is none of it; what a device cannot do, and what is allowed.
+/// An invalid line; a rule that a device cannot implement, with the allowed values.
 pub fn parse(file: &str, text: &str) -> Result<Schedule, InputError> {
     let error = |line: usize, key: &str, message: String| InputError {
         file: file.to_owned(),
@@ -71,16 +72,16 @@ pub fn parse(file: &str, text: &str) -> Result<Schedule, InputError> {
         rule.keys.push((number, key, value));
     }
     let faults = rules.iter().map(|rule| {
-        let told = match rule.section {
+        let parsed = match rule.section {
             Section::InjectError => injected(rule),
             Section::SetState => state_set(rule),
         };
-        told.map_err(|(line, key, message)| error(line, key, message))
+        parsed.map_err(|(line, key, message)| error(line, key, message))
     });
     Ok(Schedule { seed: 0, faults: faults.collect::<Result<_, _>>()? })
 }
 
-/// What is wrong: the line, the key and what is allowed.
+/// An error: the line, the key and the allowed values.
 type Wrong<'t> = (usize, &'t str, String);
 
 fn injected<'t>(rule: &Rule<'t>) -> Result<Timed, Wrong<'t>> {
@@ -99,7 +100,7 @@ fn injected<'t>(rule: &Rule<'t>) -> Result<Timed, Wrong<'t>> {
                 ranges = vec![Stretch::of_bytes(start_bytes, SECTOR_BYTES)];
             }
             "once" => trigger.once = flag(value).map_err(wrong)?,
-            // Whether QEMU fails a request as it comes or in a callback: who sent it hears the same.
+            // Whether QEMU fails a request on arrival or in a callback makes no difference to its sender.
             "immediately" => drop(flag(value).map_err(wrong)?),
             "state" => trigger.state = state(value).map_err(wrong)?,
             _ => {
@@ -120,7 +121,7 @@ fn injected<'t>(rule: &Rule<'t>) -> Result<Timed, Wrong<'t>> {
 
 fn state_set<'t>(rule: &Rule<'t>) -> Result<Timed, Wrong<'t>> {
     let (mut event, mut to) = (None, None);
-    // It happens each time that its event does in its state.
+    // It happens each time its event does in its state.
     let mut trigger = Trigger::default();
     for &(line, key, value) in &rule.keys {
         let wrong = |message: String| (line, key, message);
@@ -152,7 +153,7 @@ fn first(kind: RequestKind) -> Nth {
     }
 }
 
-/// The kind of request that comes with an event; `None` for `none`, which is from the start.
+/// Returns the kind of request of an event; `None` for `none`, which applies from the start.
 fn event_of(event: &str) -> Result<Option<RequestKind>, String> {
     match event {
         "none" => Ok(None),
@@ -198,7 +199,7 @@ fn number(value: &str) -> Result<u64, String> {
     value.parse().map_err(|_| format!("{value} is not a number; 0 or more are allowed"))
 }
 
-/// State 0 is any.
+/// Parses a state; 0 means any.
 fn state(value: &str) -> Result<Option<u32>, String> {
     let state = u32::try_from(number(value)?).map_err(|_| format!("{value} is too large a state"))?;
     Ok((state > 0).then_some(state))

@@ -1,14 +1,14 @@
-//! Map files of GNU ddrescue: what was found of a drive that dies, as the places of its bad sectors.
+//! Reads map files of GNU ddrescue, which list the bad sectors of a failing drive.
 
 use headstack_workload::{InputError, Span};
 
-/// What can be said of a block (the manual's "Mapfile structure").
+/// Status characters of a block (the manual's "Mapfile structure").
 const STATUSES: &str = "?*/-+";
 
-/// The stretches that could not be read: bad sectors (`-`), and blocks that failed and have not been trimmed (`*`) or
-/// scraped (`/`). What was rescued (`+`) is well, and of what was not tried (`?`) nothing is known.
+/// Parses a map file and returns the unreadable ranges: bad sectors (`-`), and blocks that failed and have not been
+/// trimmed (`*`) or scraped (`/`). Rescued blocks (`+`) are good, and the state of untried ones (`?`) is unknown.
 ///
-/// Lines that begin with `#` are comments; the first other one tells where the program was, each further one has a
+/// Lines that begin with `#` are comments; the first other line states the program's position, each further one has a
 /// position, a size and a status. Numbers are in bytes: decimal, hexadecimal with `0x` or octal with `0`.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! What was injected, as the text of a schedule.
+//! Writes a log of injections as the text of a schedule.
 
 use std::fmt::Write;
 
@@ -7,10 +7,10 @@ use headstack_sim::faults::{Counters, Injection, Log, Meeting, Schedule, Timed};
 use headstack_sim::power_cut::PowerLoss;
 use serde::Serialize;
 
-/// Damages that the comments tell one by one; `injections` has more of them.
+/// Damages that the comments list; `injections` has more of them.
 const HARMS_PRINTED: usize = 16;
 
-/// What was injected as a schedule file, under which the same would happen again; its comments are the proof.
+/// Returns a log as a schedule file that would reproduce it; its comments are the proof.
 pub fn faults_to_toml(log: &Log) -> String {
     let Schedule { seed, faults } = log.schedule();
     let mut text = format!("seed = {seed}\n");
@@ -29,11 +29,11 @@ struct One {
 }
 
 fn comment(injection: &Injection, text: &mut String) {
-    let told = "a string takes everything";
+    let infallible = "a string takes everything";
     if let Some(refused) = &injection.refused {
-        writeln!(text, "# refused: {refused}").expect(told);
+        writeln!(text, "# refused: {refused}").expect(infallible);
     }
-    writeln!(text, "# met by {} requests, of which {} failed", injection.met, injection.failed).expect(told);
+    writeln!(text, "# met by {} requests, of which {} failed", injection.met, injection.failed).expect(infallible);
     let second = injection.last.as_ref().filter(|_| injection.met > 1);
     for (word, meeting) in [("first", injection.first.as_ref()), ("last", second)] {
         let Some(Meeting { kind, offset_bytes, length_bytes, arrival_ns, completion_ns, deed }) = meeting else {
@@ -41,31 +41,31 @@ fn comment(injection: &Injection, text: &mut String) {
         };
         let answered = completion_ns.map_or("not answered yet".to_owned(), |ns| format!("answered at {ns} ns"));
         let line = format!("{kind:?} of {length_bytes} B at {offset_bytes}, came at {arrival_ns} ns, {answered}");
-        writeln!(text, "# {word}: {line}: {deed:?}").expect(told);
+        writeln!(text, "# {word}: {line}: {deed:?}").expect(infallible);
     }
     if injection.stated.is_some() && injection.strikes == 0 {
-        writeln!(text, "# it waits for its request").expect(told);
+        writeln!(text, "# it waits for its request").expect(infallible);
     }
     for Harm { at_ns, request, what } in injection.harms.iter().take(HARMS_PRINTED) {
         let to = request.map_or("what lay there".to_owned(), |HarmedRequest { kind, offset_bytes, length_bytes }| {
             format!("{kind:?} of {length_bytes} B at {offset_bytes}")
         });
-        writeln!(text, "# done at {at_ns} ns to {to}: {what:?}").expect(told);
+        writeln!(text, "# done at {at_ns} ns to {to}: {what:?}").expect(infallible);
     }
     if injection.harmed > HARMS_PRINTED as u64 {
-        writeln!(text, "# and so on: {} in all", injection.harmed).expect(told);
+        writeln!(text, "# and so on: {} in all", injection.harmed).expect(infallible);
     }
     if let Some(Counters { retried_passes, uncorrectable_errors }) = injection.counters {
         let line = format!("{retried_passes} passes repeated, {uncorrectable_errors} accesses failed");
-        writeln!(text, "# the device meanwhile: {line}").expect(told);
+        writeln!(text, "# the device meanwhile: {line}").expect(infallible);
     }
     if let Some(PowerLoss { lost_bytes, lost_extents, lost_writes, torn, .. }) = &injection.loss {
         let line = format!("{lost_bytes} B in {lost_extents} extents, of {lost_writes} acknowledged writes");
-        writeln!(text, "# lost: {line}").expect(told);
+        writeln!(text, "# lost: {line}").expect(infallible);
         for torn in torn {
             let acknowledged = if torn.acknowledged { "acknowledged" } else { "under way" };
             let line = format!("{} B at {}, {acknowledged}", torn.length_bytes, torn.at_bytes);
-            writeln!(text, "# torn at {}: {line}", torn.torn_at_bytes).expect(told);
+            writeln!(text, "# torn at {}: {line}", torn.torn_at_bytes).expect(infallible);
         }
     }
 }

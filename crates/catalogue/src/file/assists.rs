@@ -1,4 +1,4 @@
-//! What stands between port and mechanism, as tables of a drive file.
+//! Tables of a drive file for the caches and media between port and mechanism.
 
 use headstack_workload::quantity::{Bytes, DurationNs, Rate};
 use serde::{Deserialize, Serialize};
@@ -7,25 +7,25 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlashCacheTable {
-    /// How much it holds.
+    /// Capacity.
     pub size: Option<Bytes>,
-    /// What is taken in as a whole.
+    /// Unit of admission.
     pub block: Option<Bytes>,
-    /// To the first byte.
+    /// Latency to the first byte.
     pub latency: Option<DurationNs>,
     /// Rate of the flash.
     pub rate: Option<Rate>,
-    /// Time of a byte, in place of the rate.
+    /// Time per byte, in place of the rate.
     pub ns_per_byte: Option<f64>,
-    /// Bytes taken in a second at most.
+    /// Most bytes admitted a second.
     pub fill_rate: Option<Rate>,
     /// Blocks whose last read is remembered.
     pub history_blocks: Option<u64>,
-    /// A block is taken in when it is read for the first time; for the second where left out.
+    /// Whether a block is admitted on its first read; by default on its second.
     pub on_first_read: Option<bool>,
-    /// A write brings the copy up to date; it ends it where left out.
+    /// Whether a write updates the copy; by default it drops it.
     pub keeps_written: Option<bool>,
-    /// Run of reads from which on it is sequential, and not taken in.
+    /// Length of a run of reads from which on it is sequential, and not admitted.
     pub sequential: Option<Bytes>,
 }
 
@@ -33,21 +33,21 @@ pub struct FlashCacheTable {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MediaCacheTable {
-    /// How much it holds.
+    /// Capacity.
     pub size: Option<Bytes>,
     /// Extents whose place the drive can remember.
     pub extents_max: Option<u32>,
-    /// Writes that may be complete in the buffer alone.
+    /// Bytes of writes that may be complete while they are only in the buffer.
     pub dram: Option<Bytes>,
-    /// The buffer's part survives a power failure.
+    /// Whether that part of the buffer survives a power loss.
     pub dram_is_protected: Option<bool>,
-    /// Run of writes from which on it is sequential, and goes home directly.
+    /// Length of a run of writes from which on it is sequential, and goes home directly.
     pub sequential: Option<Bytes>,
     /// Idle time before the cache is cleaned.
     pub idle: Option<DurationNs>,
-    /// Share in use from which on it is cleaned while the host waits.
+    /// Share in use above which it is cleaned while the host waits.
     pub busy_share: Option<f64>,
-    /// How much is moved home in one sweep.
+    /// Bytes that one sweep moves home.
     pub sweep: Option<Bytes>,
     /// Accesses of a sweep that are queued at once.
     pub sweep_window: Option<u32>,
@@ -57,6 +57,6 @@ pub struct MediaCacheTable {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShinglesTable {
-    /// What must be written in one piece.
+    /// Bytes that must be written in one piece.
     pub band: Bytes,
 }

@@ -1,15 +1,15 @@
-//! What a drive cost, as a table of its file.
+//! [`PriceTable`]: the price of a drive, as a table of its file.
 
 use headstack_workload::{Document, InputError};
 use serde::{Deserialize, Serialize};
 
-/// `[price]`: of one drive, on a day that is named, since prices of flash double within a year.
+/// `[price]`: of one drive, on a stated day, since prices of flash double within a year.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PriceTable {
-    /// Dollars of the United States.
+    /// Price in US dollars.
     pub usd: f64,
-    /// When: `2019`, `2019-06` or `2019-06-04`.
+    /// Date: `2019`, `2019-06` or `2019-06-04`.
     pub date: String,
 }
 

@@ -1,4 +1,4 @@
-//! Options of what a system is put under.
+//! Options of the load on a system.
 
 use headstack_workload::scenario::ScenarioLength;
 use headstack_workload::{
@@ -9,14 +9,14 @@ use serde_json::json;
 use super::{Draft, number, percent, positive_ns, whole};
 use crate::key_error;
 
-/// A run until a confidence ends here in any case.
+/// Most requests of a run that ends at a confidence.
 const REQUESTS_MAX: u64 = 10_000_000;
 
-/// A workload of requests of one size, at multiples of it as fio's are; `read` and `random` are the percentages that read
-/// and that go to a random place.
+/// Returns a workload of requests of one size, at multiples of it as in fio; `read` and `random` are the percentages of
+/// reads and of random requests.
 ///
 /// # Errors
-/// A text that is no size or no percentage, by its option.
+/// A text that is not a size or a percentage, by its option.
 pub fn uniform_workload(size: &str, read: &str, random: &str) -> Result<Workload, InputError> {
     quantity::parse_bytes(size).map_err(|error| key_error("size", error.to_string()))?;
     let plain = |text: &str| text.trim_end_matches('%').to_owned();
@@ -33,7 +33,7 @@ pub fn uniform_workload(size: &str, read: &str, random: &str) -> Result<Workload
     Ok(workload)
 }
 
-/// A percentage of a whole, which a number between 0 and 1 may be meant to be or not.
+/// Parses a percentage; a number between 0 and 1 is ambiguous, since a fraction may be meant.
 fn share_percent(option: &str, text: &str) -> Result<f64, InputError> {
     let value = percent(option, text)?;
     if 0.0 < value && value < 1.0 && !text.ends_with('%') {
@@ -49,15 +49,15 @@ fn six_digits(value: f64) -> f64 {
     format!("{value:.5e}").parse().expect("a number that was formatted")
 }
 
-/// A scenario with `clients` clients in place of its own, in every stream that has a number of them.
+/// Returns a scenario with `clients` clients in place of its own, in every stream with a client count.
 ///
 /// # Errors
-/// When none has, or it cannot have so many.
+/// When no stream has one, or it cannot have so many.
 pub fn scenario_with_clients(scenario: &Scenario, clients: u64) -> Result<Scenario, String> {
     if scenario.with_clients(1) == scenario.with_clients(2) {
         return Err(format!("no stream of {} has a number of clients that could be set", scenario.name));
     }
-    // More than fit are refused with the rest of what is out of range.
+    // Counts that do not fit are rejected with other values out of range.
     let scenario = scenario.with_clients(u32::try_from(clients).unwrap_or(u32::MAX));
     scenario.validate().map_err(|error| error.to_string())?;
     Ok(scenario)
@@ -81,7 +81,7 @@ impl Draft {
             Arrivals::Closed { think, .. } => think,
             Arrivals::Open { .. } => Think::None,
         };
-        // More than fit are refused with the rest of what is out of range.
+        // Counts that do not fit are rejected with other values out of range.
         *arrivals = Arrivals::Closed { outstanding: u32::try_from(depth).unwrap_or(u32::MAX), think };
         Ok(())
     }
@@ -92,7 +92,7 @@ impl Draft {
             Arrivals::Open { process, .. } => process,
             Arrivals::Closed { .. } => ArrivalProcess::Poisson,
         };
-        // Whoever thinks in MB/s offers as many requests as carry so much; 4000/s are requests.
+        // A rate in MB/s is converted to the requests that carry it; 4000/s are requests.
         let text = text.trim();
         let amount = text.strip_suffix("/s").unwrap_or(text);
         let rate_per_s = if amount != text && !amount.ends_with(|last: char| last.is_ascii_digit()) {
@@ -181,7 +181,7 @@ impl Draft {
     }
 }
 
-/// A positive rate with its unit.
+/// Parses a positive rate with its unit.
 fn bytes_per_s(text: &str) -> Result<f64, InputError> {
     let rate = quantity::parse_rate_bytes_per_s(text).map_err(|error| key_error("rate", error.to_string()))?;
     if rate <= 0.0 {
@@ -190,7 +190,7 @@ fn bytes_per_s(text: &str) -> Result<f64, InputError> {
     Ok(rate)
 }
 
-/// The mean length of its requests.
+/// Returns the mean length of its requests.
 fn mean_bytes(workload: &Workload) -> f64 {
     let lines = workload.specification.lines.iter();
     let sum: f64 = lines.map(|line| f64::from(line.size_bytes) * line.share_percent / 100.0).sum();

@@ -1,5 +1,5 @@
-//! Options of runs as people write them, applied to what has been described: of the command line, of the Python package, and
-//! of each point of a sweep.
+//! Options of runs as users write them ([`Draft`]), applied to descriptions: of the command line, of the Python
+//! package, and of each point of a sweep.
 
 mod load;
 mod run;
@@ -15,7 +15,7 @@ pub use load::{scenario_with_clients, uniform_workload};
 
 use crate::key_error;
 
-/// The options, in the order in which they are applied: some look at what others have set.
+/// The options, in the order in which they are applied: some depend on others.
 pub const OPTIONS: [&str; 33] = [
     "size",
     "read",
@@ -52,43 +52,43 @@ pub const OPTIONS: [&str; 33] = [
     "faults",
 ];
 
-/// Each interval holds a histogram of its own.
+/// Shortest interval: each holds a histogram of its own.
 const INTERVAL_MIN_NS: u64 = 100_000_000;
 
-/// A run that is being specified. What is not known yet, or is of no matter to who asks, is absent.
+/// A run that is being specified. Fields that are not known yet, or do not matter to the caller, are `None`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Draft {
-    /// What results call the system.
+    /// Name of the system in results.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub system_name: String,
-    /// What is simulated.
+    /// The simulated system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<SystemDescription>,
-    /// The job to measure.
+    /// The file or device to measure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<TargetSize>,
-    /// What it is put under, where that is one specification.
+    /// The load, if it is a single access specification.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<Workload>,
-    /// What it is put under otherwise.
+    /// The load, if it is a scenario.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scenario: Option<Scenario>,
-    /// Clients that the scenario was asked for: the depth in the table of results.
+    /// Requested number of clients of the scenario: the depth in the table of results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clients: Option<u64>,
-    /// First byte and length in bytes of the part that is used; the whole where absent.
+    /// First byte and length in bytes of the part that is used; `None` for the whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub span: Option<(u64, u64)>,
     /// Seed of all randomness.
     pub seed: u64,
-    /// Length of the intervals that results are also kept for.
+    /// Length of the intervals for which results are also kept, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval_ns: Option<u64>,
-    /// Requests after which caches begin as these leave them.
+    /// Past requests that warm the caches.
     #[serde(default, skip_serializing_if = "is_none")]
     pub preload: u64,
-    /// What goes wrong, and when.
+    /// Faults and their times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faults: Option<Schedule>,
 }
@@ -99,18 +99,18 @@ fn is_none(requests: &u64) -> bool {
     *requests == 0
 }
 
-/// How large a file or device is that is measured.
+/// Size of a measured file or device.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TargetSize {
-    /// Bytes that it holds.
+    /// Its capacity in bytes.
     pub capacity_bytes: u64,
-    /// Bytes of which every request is a multiple.
+    /// Its block size in bytes, of which every request is a multiple.
     pub block_bytes: u32,
 }
 
 impl Draft {
-    /// A run of a system with nothing varied yet.
+    /// Returns a run of a system without options.
     pub fn new(system_name: String, system: SystemDescription, demand: Demand) -> Draft {
         let (workload, scenario) = match demand {
             Demand::Workload(workload) => (Some(workload), None),
@@ -119,7 +119,7 @@ impl Draft {
         Draft { workload, scenario, ..Draft::of_system(system_name, system) }
     }
 
-    /// The same where what it is put under is of no matter: a recording that is replayed.
+    /// Returns a run of a system whose load does not matter: a trace is replayed.
     pub fn of_system(system_name: String, system: SystemDescription) -> Draft {
         Draft {
             system_name,
@@ -136,10 +136,10 @@ impl Draft {
         }
     }
 
-    /// Applies options, whatever their order.
+    /// Applies options, given in any order.
     ///
     /// # Errors
-    /// A text that is no value of its option, by the option's name; an option that this run has not.
+    /// A text that is no value of its option, by the option's name; an option that this run does not have.
     pub fn apply(&mut self, chosen: &[(String, String)]) -> Result<(), InputError> {
         let mut ordered: Vec<_> =
             chosen.iter().map(|(option, text)| Ok((place_of(option)?, text))).collect::<Result<_, _>>()?;
@@ -149,7 +149,7 @@ impl Draft {
 
     fn set(&mut self, option: &str, text: &str) -> Result<(), InputError> {
         match option {
-            // These make the system or the workload, before anything is applied to it.
+            // These create the system or the workload, before anything is applied to it.
             "size" | "read" | "random" | "drives" | "drive" | "level" | "usable" => {}
             "range" => self.set_range(text)?,
             "lun" => self.set_lun(text)?,
@@ -209,7 +209,7 @@ impl Draft {
         Ok(())
     }
 
-    /// The part that is used.
+    /// Returns the part that is used.
     pub fn used(&self) -> Option<Span> {
         self.span.map(|(start_bytes, length_bytes)| Span { start_bytes, length_bytes })
     }
@@ -220,10 +220,10 @@ fn place_of(option: &str) -> Result<usize, InputError> {
     OPTIONS.iter().position(|&known| known == option).ok_or_else(unknown)
 }
 
-/// The length of an interval that results are kept for.
+/// Parses the length of an interval for which results are kept.
 ///
 /// # Errors
-/// What is no duration, and what is too short.
+/// A text that is not a duration, or a duration that is too short.
 pub fn interval_ns(text: &str) -> Result<u64, InputError> {
     match duration_ns("interval", text)?.try_into() {
         Ok(length_ns) if length_ns >= INTERVAL_MIN_NS => Ok(length_ns),
@@ -231,7 +231,7 @@ pub fn interval_ns(text: &str) -> Result<u64, InputError> {
     }
 }
 
-/// A whole number, 0 or more.
+/// Parses a whole number, 0 or more.
 fn whole(option: &str, text: &str) -> Result<u64, InputError> {
     let number = text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten();
     number.ok_or_else(|| key_error(option, format!("'{text}' is not a whole number below 2^64")))
@@ -243,7 +243,7 @@ fn whole_u32(option: &str, text: &str) -> Result<u32, InputError> {
         .map_err(|_| key_error(option, format!("{number} is too large; up to {} is allowed", u32::MAX)))
 }
 
-/// A finite number, with `_` between its digits if somebody wrote it so.
+/// Parses a finite number; `_` is allowed between digits.
 fn number(option: &str, text: &str) -> Result<f64, InputError> {
     let digits = text.trim();
     let number = if digits.starts_with('_') || digits.ends_with('_') || digits.contains("__") {
@@ -254,7 +254,7 @@ fn number(option: &str, text: &str) -> Result<f64, InputError> {
     number.ok_or_else(|| key_error(option, format!("'{text}' is not a number")))
 }
 
-/// A percentage, with or without its sign.
+/// Parses a percentage, with or without its sign.
 fn percent(option: &str, text: &str) -> Result<f64, InputError> {
     number(option, text.strip_suffix('%').unwrap_or(text).trim_end())
 }
@@ -263,13 +263,13 @@ fn duration_ns(option: &str, text: &str) -> Result<i64, InputError> {
     quantity::parse_duration_ns(text).map_err(|error| key_error(option, error.to_string()))
 }
 
-/// A duration that is not negative.
+/// Parses a duration that is not negative.
 fn positive_ns(option: &str, text: &str, allowed: &str) -> Result<u64, InputError> {
     let negative = |_| key_error(option, format!("{text} is negative; {allowed} is allowed"));
     duration_ns(option, text)?.try_into().map_err(negative)
 }
 
-/// One of some words.
+/// Parses one of several words.
 fn choice<T: Copy + Serialize + DeserializeOwned>(option: &str, text: &str, allowed: &[T]) -> Result<T, InputError> {
     let names: Vec<String> = allowed.iter().map(name_of).collect();
     match names.iter().position(|name| name == text) {

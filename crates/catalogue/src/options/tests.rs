@@ -111,7 +111,7 @@ fn impossible_values_of_options_are_reported_by_name() {
 }
 
 #[test]
-fn a_share_that_may_be_a_percentage_is_asked_after() {
+fn an_ambiguous_percentage_is_refused() {
     assert_eq!(uniform_workload("8KiB", "70%", "0").unwrap().name, "8KiB, 70 % read, 0 % random");
     let error = uniform_workload("4KiB", "0.56", "100").unwrap_err().to_string();
     assert_eq!(error, "read: does 0.56 mean 56 % or 0.56 %? write 56 or 0.56%");

@@ -12,8 +12,8 @@ use crate::constants::{
 };
 use crate::file::{DriveFile, MediaCacheTable};
 
-/// Gives a shingled drive whose file has no media cache the one that is known of its kind: without one it could not take
-/// a random write.
+/// Gives a shingled drive whose file states no media cache the known one of its kind: without one it could not accept
+/// random writes.
 pub(super) fn add_media_cache(file: &mut DriveFile) -> Option<Derived> {
     if file.shingles.is_none() || file.media_cache.is_some() {
         return None;
@@ -23,7 +23,7 @@ pub(super) fn add_media_cache(file: &mut DriveFile) -> Option<Derived> {
 }
 
 impl Resolver<'_> {
-    /// The flash: its size, and how such flash works where the file does not tell.
+    /// Returns the flash cache: its size, and the usual parameters of such flash where the file states none.
     pub(super) fn flash_cache(&mut self) -> Result<Option<FlashCache>, InputError> {
         let Some(table) = &self.file.flash_cache else {
             return Ok(None);
@@ -58,7 +58,7 @@ impl Resolver<'_> {
         }))
     }
 
-    /// The media cache. Where the file does not tell, a write is complete once it is there.
+    /// Returns the media cache. By default, a write is complete once it is in that cache.
     pub(super) fn media_cache(&mut self, sector_bytes: u32) -> Result<Option<MediaCache>, InputError> {
         let Some(table) = &self.file.media_cache else {
             return Ok(None);
@@ -99,7 +99,7 @@ impl Resolver<'_> {
         Ok(self.given_or(given, key, rule, |_| Ok(Bytes(SEQUENTIAL_BYTES)))?.0)
     }
 
-    /// The bands of a shingled drive.
+    /// Returns the bands of a shingled drive.
     pub(super) fn shingles(&self) -> Option<Shingles> {
         self.file.shingles.as_ref().map(|table| Shingles { band_bytes: table.band.0 })
     }

@@ -1,4 +1,4 @@
-//! Queue, buffer, overheads and interface.
+//! Derives queue, buffer, overheads and interface.
 
 use headstack_sim::drive::description::{
     AfterReadWrite, BackgroundScan, Buffer, Disconnect, ExtraDisconnect, Interface, InterfaceKind, Overheads, Policy,
@@ -16,10 +16,10 @@ use crate::file::{AfterTable, DisconnectTable, DriveFile};
 use crate::hosts::HostProfile;
 
 impl Resolver<'_> {
-    /// The way to the host.
+    /// Returns the connection to the host.
     ///
-    /// Hosts without command queueing (parallel ATA) keep one command in the drive and sort the rest by block address
-    /// in one direction; the others hand over in order of arrival up to their tags.
+    /// Hosts without command queueing (parallel ATA) keep one command in the drive and sort the others by block address
+    /// in one direction; the others submit in order of arrival up to their tags.
     pub(super) fn interface(&mut self) -> Result<Interface, InputError> {
         let table = &self.file.interface;
         let Some(kind) = table.kind else {
@@ -67,15 +67,15 @@ impl Resolver<'_> {
         })
     }
 
-    /// The drive's queue: shortest positioning time first with SCSI's tags, the same behind a short plan with SATA's, none
-    /// with parallel ATA.
+    /// Returns the drive's queue: shortest positioning time first with SCSI's tags, the same after a short plan with
+    /// SATA's, none with parallel ATA.
     pub(super) fn queue(&mut self, kind: InterfaceKind) -> Result<Queue, InputError> {
         let table = &self.file.queue;
         let firmware = match (kind, table.reordering_strength) {
-            // Files from before there was a plan say all of their firmware with this one figure.
+            // Files from before there was a plan describe their firmware with this figure only.
             (InterfaceKind::Sata, Some(_)) => Firmware { depth: NCQ_TAGS, ..Firmware::IDEAL },
             (InterfaceKind::Sata, None) => Firmware::of(kind, self.year()?),
-            // The year decides nothing.
+            // The year does not matter.
             (kind, _) => Firmware::of(kind, u32::MAX),
         };
         let rule = firmware.rule;
@@ -95,8 +95,8 @@ impl Resolver<'_> {
         })
     }
 
-    /// The buffer: the sheet's size in equal segments, reads continued until theirs is full, and a write cache that may
-    /// hold half of it.
+    /// Returns the buffer: the sheet's size in equal segments, read-ahead until the read's segment is full, and a write
+    /// cache that may hold half of it.
     pub(super) fn buffer(
         &mut self,
         kind: InterfaceKind,
@@ -187,8 +187,8 @@ impl Resolver<'_> {
         })
     }
 
-    /// Fixed costs: one for commands that go to the media, a smaller one for those that do not, unless the file tells
-    /// the four kinds apart; none after a command.
+    /// Returns fixed costs: one for commands that go to the media, a smaller one for those that do not, unless the file
+    /// states the four kinds separately; none after a command.
     pub(super) fn overheads(&mut self) -> Overheads {
         let table = &self.file.overheads;
         let command = match table.command {
@@ -233,20 +233,20 @@ impl Resolver<'_> {
     }
 }
 
-/// How the firmware of a family of drives chooses the next command, where the file does not tell.
+/// How the firmware of a family of drives chooses the next command, by default.
 struct Firmware {
     depth: u32,
     policy: Policy,
     committed: f64,
     rotation_margin: DurationNs,
     age_weight: f64,
-    /// Which family, and how that is known.
+    /// Name of the family, and the evidence.
     rule: &'static str,
 }
 
 impl Firmware {
-    /// Tagged command queueing since 1996: the ideal choice at each completion, which StorageReview's depth curves of seven
-    /// drives of 2001 bear out.
+    /// Tagged command queueing since 1996: the ideal choice at each completion, which StorageReview's depth curves of
+    /// seven drives of 2001 confirm.
     const IDEAL: Firmware = Firmware {
         depth: TCQ_TAGS,
         policy: Policy::Sptf,
@@ -256,8 +256,9 @@ impl Firmware {
         rule: "tagged command queueing",
     };
 
-    /// SATA drives before [`IDEAL_NCQ_SINCE`], of which three are measured (fio, random reads at depths of 1 to 32): 5, 1
-    /// and 2 commands committed, margins of 1.7, 4 and 1.75 ms (SpinPoint F1, Travelstar 7K100, Raptor WD740GD). The medians.
+    /// SATA drives before [`IDEAL_NCQ_SINCE`], three of which are measured (fio, random reads at depths of 1 to 32): 5,
+    /// 1 and 2 commands committed, margins of 1.7, 4 and 1.75 ms (SpinPoint F1, Travelstar 7K100, Raptor WD740GD). The
+    /// medians.
     const EARLY_NCQ: Firmware = Firmware {
         depth: NCQ_TAGS,
         committed: 2.0,
@@ -298,7 +299,7 @@ fn disconnect(table: &DisconnectTable) -> Disconnect {
     }
 }
 
-/// Slow processes, only those the file names.
+/// Returns the slow processes that the file names.
 pub(super) fn slow(file: &DriveFile) -> SlowProcesses {
     let table = &file.slow;
     SlowProcesses {

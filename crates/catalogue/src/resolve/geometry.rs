@@ -1,4 +1,4 @@
-//! Zones from what a data sheet says about capacity, surfaces and rates.
+//! Derives zones from a data sheet's capacity, surfaces and rates.
 
 use headstack_sim::drive::description::{BlockOrder, Geometry, InterfaceKind, Sparing, Zone};
 use headstack_workload::quantity::Bytes;
@@ -19,22 +19,22 @@ struct Ring {
     sectors_per_track: u32,
 }
 
-/// What is to be laid out.
+/// Input of a layout.
 struct Extents {
     /// Physical sectors to hold.
     sectors: u64,
     heads: u32,
-    /// Sectors of the outermost and innermost track: absolute where no count of cylinders is at hand, else only their
-    /// ratio counts.
+    /// Sectors of the outermost and innermost track: absolute if the count of cylinders is unknown, otherwise only
+    /// their ratio counts.
     outer: f64,
     inner: f64,
     zones: u32,
 }
 
 impl Extents {
-    /// Sectors a track of a zone, before rounding: it falls linearly from rim to rim. Bit density is about constant
-    /// (zoned recording), so that sectors a track grow with the radius, and the radius falls linearly with the cylinder
-    /// number.
+    /// Returns the sectors per track of a zone, before rounding: they fall linearly from rim to rim. Bit density is
+    /// about constant (zoned recording), so sectors per track are proportional to the radius, and the radius falls
+    /// linearly with the cylinder number.
     fn sectors_per_track(&self, zone: u32) -> f64 {
         let inwards = f64::from(zone) / f64::from((self.zones - 1).max(1));
         self.outer + (self.inner - self.outer) * inwards
@@ -47,7 +47,7 @@ impl Extents {
             .sum()
     }
 
-    /// Zones of equal width with sectors a track scaled by `scale`.
+    /// Returns zones of equal width with sectors per track scaled by `scale`.
     fn rings(&self, cylinders: u32, scale: f64) -> Vec<Ring> {
         let edge = |zone: u32| (u64::from(cylinders) * u64::from(zone) / u64::from(self.zones)) as u32;
         (0..self.zones)
@@ -58,8 +58,8 @@ impl Extents {
             .collect()
     }
 
-    /// As many cylinders as the rates demand; the innermost zone takes up the rest, so that less than one of its
-    /// cylinders stays unused.
+    /// Returns zones with as many cylinders as the rates require; the innermost zone takes the rest, so that less than
+    /// one of its cylinders stays unused.
     fn by_rate(&self) -> Vec<Ring> {
         let mean = (self.outer + self.inner) / 2.0;
         let cylinders = (self.sectors as f64 / (f64::from(self.heads) * mean)).ceil() as u32;
@@ -72,8 +72,8 @@ impl Extents {
         rings
     }
 
-    /// The stated cylinders: sectors a track are scaled to the capacity, then the middle boundary moves outwards as far
-    /// as the blocks still fit.
+    /// Returns zones for the stated cylinders: sectors per track are scaled to the capacity, then the middle boundary
+    /// moves outwards as far as the blocks still fit.
     fn by_cylinders(&self, cylinders: u32) -> Vec<Ring> {
         let exact = self.sectors as f64 / (f64::from(self.heads) * f64::from(cylinders));
         let (mut low, mut high) = (0.0, 2.0 * (exact + 1.0) / self.inner);
@@ -95,20 +95,20 @@ impl Extents {
     }
 }
 
-/// Cylinders of a drive from its capacity alone.
+/// Returns the cylinders of a drive from its capacity only.
 ///
 /// A surface of tracks with pitch 1/T and linear density D holds pi (ro^2 - ri^2) T D bits over T (ro - ri) cylinders.
-/// With k = ro/ri and the aspect ratio a = D/T the size of the disk drops out:
-/// cylinders = sqrt(bits a surface / (pi a) * (k - 1) / (k + 1)). The aspect ratio by year is
-/// [`crate::constants::BIT_ASPECT_BY_YEAR`].
+/// With k = ro/ri and the aspect ratio a = D/T the size of the disk drops out: cylinders = sqrt(bits a surface / (pi a)
+/// * (k - 1) / (k + 1)). The aspect ratio by year is [`crate::constants::BIT_ASPECT_BY_YEAR`].
 pub fn cylinders_from_density(bits_per_surface: f64, outer_over_inner: f64, bit_aspect: f64) -> f64 {
     let radii = (outer_over_inner - 1.0) / (outer_over_inner + 1.0);
     (bits_per_surface * radii / (std::f64::consts::PI * bit_aspect)).sqrt()
 }
 
-/// Media rate from the sustained rate of a sheet: IBM's formula sustained = A / (B + C + D), with A the bytes of a
-/// cylinder, B the head switches in it, C the change to the next cylinder and D the turns, solved for A / D. (Quoted in
-/// reviews of IBM's Ultrastar drives.) `order` decides how many of a cylinder's tracks end in a head switch.
+/// Returns the media rate for the sustained rate of a sheet: IBM's formula sustained = A / (B + C + D), with A the
+/// bytes of a cylinder, B the head switches in it, C the change to the next cylinder and D the turns, solved for A / D.
+/// (Quoted in reviews of IBM's Ultrastar drives.) `order` determines how many of a cylinder's tracks end in a head
+/// switch.
 fn media_rate(sustained: f64, motion: &Motion, heads: u32, order: BlockOrder) -> f64 {
     let heads = f64::from(heads);
     let switches = match order {
@@ -124,8 +124,9 @@ fn media_rate(sustained: f64, motion: &Motion, heads: u32, order: BlockOrder) ->
 }
 
 impl Resolver<'_> {
-    /// The sheet's physical sector, or that of the year: since 2012 SATA drives, and all above 4 TB, write 4 KiB at once and
-    /// show blocks of 512 bytes (IDEMA's Advanced Format from 2011 on; SAS drives of 4 TB are still sold with 512).
+    /// Returns the sheet's physical sector, or that of the year: since 2012 SATA drives, and all above 4 TB, write 4
+    /// KiB at once and export blocks of 512 bytes (IDEMA's Advanced Format from 2011 on; SAS drives of 4 TB are still
+    /// sold with 512).
     fn physical_sector(&mut self, block: Bytes) -> Bytes {
         let capacity = &self.file.capacity;
         if let Some(sector) = capacity.physical_sector {
@@ -198,10 +199,10 @@ impl Resolver<'_> {
         Ok(geometry)
     }
 
-    /// A layout that holds the blocks of `geometry`, and the media cache beside them.
+    /// Returns a layout that holds the blocks of `geometry` and the media cache.
     ///
-    /// Stated cylinders and capacity win over rates, which then give only the ratio of outer to inner track: sheets
-    /// state rates before or after formatting and switching in many ways, and capacity in one.
+    /// Stated cylinders and capacity take precedence over rates, which then determine only the ratio of outer to inner
+    /// track: sheets state rates before or after formatting and switching in many ways, and capacity in only one.
     fn derived_zones(&mut self, geometry: &Geometry, motion: &Motion) -> Result<Vec<ZoneTable>, InputError> {
         if geometry.sparing != Sparing::None {
             return self.missing("geometry.zones", "a sparing scheme needs the table of zones");
@@ -267,8 +268,8 @@ impl Resolver<'_> {
             .collect())
     }
 
-    /// Physical sectors of the outermost and innermost track: as stated, else from the sustained rates, else from the
-    /// raw ones; a missing one of two follows from the other by the ratio usual in the year.
+    /// Returns the physical sectors of the outermost and innermost track: as stated, else from the sustained rates,
+    /// else from the raw ones; a missing one of two follows from the other by the usual ratio of the year.
     fn track_sectors(&mut self, geometry: &Geometry, motion: &Motion) -> Result<Option<(f64, f64)>, InputError> {
         let (table, media) = (&self.file.geometry, &self.file.media);
         let per_rate = motion.revolution_ns() / 1e9 / f64::from(geometry.physical_sector_bytes);
@@ -297,8 +298,8 @@ impl Resolver<'_> {
     }
 }
 
-/// Fills in what a zone's table leaves out. A skew covers the switch and the settling of a write, so that neither
-/// sequential reads nor sequential writes lose a turn: ceil(time / turn * sectors) sectors, and one more for rounding.
+/// Completes a zone's table. A skew covers the switch and the settling of a write, so that neither sequential reads nor
+/// sequential writes lose a turn: ceil(time / turn * sectors) sectors, and one more for rounding.
 fn complete(zone: ZoneTable, motion: &Motion) -> Zone {
     let skew = |time_ns: f64| {
         let sectors = f64::from(zone.sectors_per_track);
@@ -344,7 +345,7 @@ mod tests {
 
     #[test]
     fn density_formula_counts_the_tracks_of_a_ring() {
-        // 1,000 tracks an inch over 0.5 in, radii 1.0 and 0.5 in, 8,000 bits an inch on every track: aspect ratio 8.
+        // 1,000 tracks per inch over 0.5 in, radii 1.0 and 0.5 in, 8,000 bits per inch on every track: aspect ratio 8.
         let bits: f64 =
             (0..500).map(|i| 2.0 * std::f64::consts::PI * (0.5 + (f64::from(i) + 0.5) / 1000.0) * 8000.0).sum();
         let cylinders = cylinders_from_density(bits, 2.0, 8.0);
@@ -376,7 +377,7 @@ mod tests {
             let slack = extents.held(&rings) - sectors;
             if by_cylinders {
                 prop_assert_eq!(total, u64::from(cylinders));
-                // Half a sector a track at most, where the zones' rounding steps fall together.
+                // At most half a sector per track, if the zones' rounding steps coincide.
                 prop_assert!(slack <= u64::from(heads) * u64::from(cylinders));
             } else {
                 prop_assert!(slack < u64::from(heads) * u64::from(rings[rings.len() - 1].sectors_per_track));

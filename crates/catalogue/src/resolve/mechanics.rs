@@ -1,4 +1,4 @@
-//! Spindle, settling and switching.
+//! Derives spindle, settling and switching.
 
 use headstack_sim::drive::description::SeekCurve;
 use headstack_sim::drive::mechanics::seek_ns;
@@ -9,10 +9,10 @@ use super::{Resolver, ms, ns};
 use crate::constants::{MODERN_SINCE, SINGLE_CYLINDER_MS_BY_YEAR, WRITE_SETTLE};
 use crate::file::{SeekTable, TwoPieceTable};
 
-/// What decides skews and the ends of the seek curve.
+/// Times that determine skews and the ends of the seek curve.
 pub(super) struct Motion {
     pub(super) rpm: f64,
-    /// The curve, where the file gives one.
+    /// The curve, if the file states one.
     pub(super) curve: Option<SeekCurve>,
     /// Read seek to the next cylinder.
     pub(super) single_cylinder_ns: u64,
@@ -26,12 +26,13 @@ impl Motion {
         60e9 / self.rpm
     }
 
-    /// Time from the last sector of a track to the first of the next surface that a read and a write both keep.
+    /// Returns the time from the last sector of a track to the first of the next surface that suffices for both reads
+    /// and writes.
     pub(super) fn head_change_ns(&self) -> f64 {
         self.head_switch_ns as f64 + self.settle_ns()
     }
 
-    /// The same for the next cylinder, a change of surface with it included.
+    /// Returns the same time for the next cylinder, including a change of surface.
     pub(super) fn cylinder_change_ns(&self) -> f64 {
         self.single_cylinder_ns.max(self.head_switch_ns) as f64 + self.settle_ns()
     }
@@ -42,13 +43,13 @@ impl Motion {
 }
 
 impl Resolver<'_> {
-    /// Switch and settle times.
+    /// Returns switch and settle times.
     ///
-    /// - Write settle is what writes take longer on average: the sheet's write average less its read average, else the
-    ///   same difference of the track-to-track times (a write must be on track more precisely than a read).
-    /// - A change of head costs a seek to the next cylinder: tracks of different surfaces are not aligned, so that the
-    ///   arm must find the track anew (general knowledge, high confidence for drives since about 1998; the extracted
-    ///   older ones give 0.03 to 0.89 ms).
+    /// - Write settle is the additional average time of writes: the sheet's write average minus its read average,
+    ///   else the same difference of the track-to-track times (a write must be on track more precisely than a read).
+    /// - A change of head costs a seek to the next cylinder: tracks of different surfaces are not aligned, so the arm
+    ///   must find the track again (general knowledge, high confidence for drives since about 1998; the extracted older
+    ///   ones show 0.03 to 0.89 ms).
     pub(super) fn motion(&mut self) -> Result<Motion, InputError> {
         let sheet = &self.file.seek;
         let Some(speed) = self.file.spindle.speed else {
@@ -90,7 +91,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// Whether reads and writes start with the first wanted sector that passes.
+    /// Returns whether reads and whether writes start with the first wanted sector that passes.
     pub(super) fn on_arrival(&mut self) -> Result<(bool, bool), InputError> {
         let spindle = &self.file.spindle;
         let rule = "since 2005 (medium confidence)";
@@ -101,7 +102,7 @@ impl Resolver<'_> {
     }
 }
 
-/// The curve that the file gives outright.
+/// Returns the curve that the file states explicitly.
 pub(super) fn explicit_curve(table: &SeekTable) -> Option<SeekCurve> {
     if let Some(points) = &table.points {
         return Some(SeekCurve::Points(points.iter().map(|&(cylinders, time)| (cylinders, ns(time))).collect()));

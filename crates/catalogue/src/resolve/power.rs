@@ -1,4 +1,4 @@
-//! What a drive takes, from the idle and active power of its sheet, and from its disks where it has none.
+//! Derives the power of a drive from the idle and active power of its sheet, or from its disks if the sheet has none.
 
 use headstack_sim::drive::description::{DriveDescription, Power, SpinChange};
 use headstack_sim::drive::mechanics::seek_ns;
@@ -12,11 +12,12 @@ use crate::constants::{
 };
 use crate::file::PowerTable;
 
-/// What it takes to keep a stack of disks turning in air.
+/// Returns the power that keeps a stack of disks turning in air, in W.
 ///
-/// The drag of the air grows with rpm^2.8, diameter^4.6 and the number of disks (Gurumurthi, Sivasubramaniam, Kandemir and
-/// Franke 2003, from turbulent friction on a disk). The scale comes from the one drive whose share is known: the Ultrastar
-/// 36Z15 takes 10.2 W idle and 2.5 W with its spindle at rest, so that 7.7 W keep six disks of 70 mm at 15,000 rpm.
+/// The drag of the air is proportional to rpm^2.8, diameter^4.6 and the number of disks (Gurumurthi, Sivasubramaniam,
+/// Kandemir and Franke 2003, from turbulent friction on a disk). The scale is that of the only drive whose share is
+/// known: the Ultrastar 36Z15 consumes 10.2 W idle and 2.5 W with its spindle at rest, so 7.7 W keep six disks of 70 mm
+/// at 15,000 rpm.
 pub fn spindle_w(spindle: &Spindle) -> f64 {
     let anchor = &POWER_ANCHOR;
     (anchor.idle_w - anchor.standby_w)
@@ -27,9 +28,9 @@ pub fn spindle_w(spindle: &Spindle) -> f64 {
 
 const AS_ANCHOR: &str = "in proportion to the idle power, as in the Ultrastar 36Z15";
 
-/// Usual diameter of a disk by speed: 95 mm (called 3.5 inch) up to 7,200 rpm, 84 mm (3 inch) at 10,000 and 65 mm (2.5
-/// inch) at 15,000, whose arms and motors could not do with larger ones. General knowledge, high confidence for drives 3.5
-/// inches wide; drives of 2.5 inches and the few others state theirs.
+/// Returns the usual diameter of a disk by speed: 95 mm (called 3.5 inch) up to 7,200 rpm, 84 mm (3 inch) at 10,000 and
+/// 65 mm (2.5 inch) at 15,000, whose arms and motors could not cope with larger ones. General knowledge, high
+/// confidence for drives 3.5 inches wide; drives of 2.5 inches and the few others state theirs.
 fn usual_diameter_mm(rpm: f64) -> f64 {
     match rpm {
         12_500.0.. => 65.0,
@@ -39,19 +40,19 @@ fn usual_diameter_mm(rpm: f64) -> f64 {
 }
 
 impl Resolver<'_> {
-    /// What the drive takes; nothing for a file that states neither that nor a year, such as an import.
+    /// Returns the power of the drive; `None` for a file that states neither power nor a year, such as an import.
     ///
-    /// - The spindle takes what [`spindle_w`] says, in helium less, and the electronics the rest of the idle power; the
-    ///   spindle never more than idle less standby.
-    /// - Standby and the energies of stopping and starting are to the idle power as in the 36Z15.
-    /// - The arm: sheets measure seeking as random seeks with their rotational latency, one after the other (A Seagate
-    ///   Barracuda 7200.7 manual, manualsdump 136838, and Barracuda XT manual, manualsbrain 1183661), and where they state
-    ///   that and operation apart the two agree within 4 % (7200.7: 12.5 and 12.0 W; A IBM Deskstar 75GXP, PC Guide: 11.4
-    ///   and 11.5 W). So the arm adds active less idle to the mean over random reads, one at a time, for which it moves the
-    ///   seek's share of seek and half a turn. It comes to 4 to 8 W (A IBM Ultrastar XP, manualshive 4140650: 43 mJ a seek
-    ///   on 12 V, some 5 W).
-    /// - Data under the heads all the time take active less idle too: operation is 40 % seeking, 40 % reading and writing
-    ///   and 20 % idle (the same manuals), so that the 7200.7 takes 6 W more than idle for the second and 5 W for the first.
+    /// - The spindle consumes [`spindle_w`], less in helium, and the electronics the rest of the idle power; the
+    ///   spindle never more than idle minus standby.
+    /// - Standby power and the energies of spin-down and spin-up have the same ratio to idle power as in the 36Z15.
+    /// - The arm: sheets measure seeking as random seeks with their rotational latency, one after the other (A
+    ///   Seagate Barracuda 7200.7 manual, manualsdump 136838, and Barracuda XT manual, manualsbrain 1183661), and where
+    ///   they state seeking and operation separately the two agree within 4 % (7200.7: 12.5 and 12.0 W; A IBM Deskstar
+    ///   75GXP, PC Guide: 11.4 and 11.5 W). So the arm adds active minus idle power to the mean over random reads, one
+    ///   at a time, for which it moves during the seek's share of seek and half a turn. This results in 4 to 8 W (A IBM
+    ///   Ultrastar XP, manualshive 4140650: 43 mJ a seek on 12 V, some 5 W).
+    /// - Continuous transfer adds active minus idle power too: operation is 40 % seeking, 40 % reading and writing
+    ///   and 20 % idle (the same manuals), so the 7200.7 consumes 6 W more than idle for transfers and 5 W for seeks.
     pub(super) fn power(&mut self, drive: &DriveDescription) -> Result<Option<Power>, InputError> {
         let table = self.file.power.clone();
         if table == PowerTable::default() && self.file.year.is_none() {
@@ -96,7 +97,7 @@ impl Resolver<'_> {
         }))
     }
 
-    /// Stopping and starting.
+    /// Returns spin-down and spin-up.
     fn spin_changes(&mut self, table: &PowerTable, to_anchor: f64) -> Result<(SpinChange, SpinChange), InputError> {
         let anchor = &POWER_ANCHOR;
         let mut energy = |given: Option<f64>, key: &str, joules: f64| {
@@ -112,7 +113,7 @@ impl Resolver<'_> {
         Ok((SpinChange { joules: down_joules, ns: down_ns }, SpinChange { joules: up_joules, ns: up_ns }))
     }
 
-    /// Watts of the electronics and of the spindle.
+    /// Returns the power of the electronics and of the spindle.
     fn idle_power(&mut self, table: &PowerTable, drive: &DriveDescription) -> Result<(f64, f64), InputError> {
         let spindle_w = match table.spindle_w {
             Some(stated) => stated,
@@ -148,8 +149,8 @@ impl Resolver<'_> {
     }
 }
 
-/// Share of the time that the arm moves while blocks are read at random places, one after the other, with half a turn
-/// after each seek; nothing where it never moves.
+/// Returns the share of time that the arm moves during random reads, one after the other, with half a turn after each
+/// seek; `None` if it never moves.
 fn arm_share(drive: &DriveDescription, sheet_average: Option<DurationNs>) -> Option<f64> {
     let mean_ns = sheet_average.map_or_else(|| mean_by_curve_ns(drive), |average| ns(average) as f64);
     (mean_ns > 0.0).then(|| mean_ns / (mean_ns + 0.5 * 60e9 / drive.mechanics.rpm))
@@ -160,7 +161,7 @@ fn mean_by_curve_ns(drive: &DriveDescription) -> f64 {
     Strokes::of(&drive.geometry).mean_ns(|distance| seek_ns(curve, distance, cylinders))
 }
 
-/// To the milliwatt: what is derived is not known better.
+/// Rounds to milliwatts: derived values are not more precise.
 fn round(value: f64) -> f64 {
     (value * 1000.0).round() / 1000.0
 }

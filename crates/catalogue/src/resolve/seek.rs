@@ -1,4 +1,4 @@
-//! A seek curve from the figures of a data sheet and the shape of the drive's era.
+//! Derives a seek curve from the figures of a data sheet and the shape of the drive's era.
 
 mod accelerated;
 mod measured;
@@ -16,11 +16,11 @@ use accelerated::Accelerated;
 use measured::{CLASSES, Class, Fit, Means};
 use sheet::Sheet;
 
-/// A curve that meets the figures of a sheet.
+/// A curve that fits the figures of a sheet.
 enum Curve {
-    /// As measured drives seek: all up to 2006, those of 10,000 rpm and more since then too.
+    /// Shape of measured drives: all up to 2006, and later ones of 10,000 rpm and more.
     Measured(Fit),
-    /// Others since then.
+    /// Shape of other drives since 2007.
     Accelerated(Accelerated),
 }
 
@@ -38,7 +38,7 @@ impl Curve {
         }
     }
 
-    /// ns at a share of the stroke.
+    /// Returns the time at a share of the stroke, in ns.
     fn at(&self, share: f64) -> f64 {
         match self {
             Curve::Measured(fit) => fit.at(share),
@@ -46,7 +46,7 @@ impl Curve {
         }
     }
 
-    /// Shares of the stroke between which a line is as good as the curve.
+    /// Returns shares of the stroke between which a line is as precise as the curve.
     fn corners(&self, step: f64) -> Vec<f64> {
         match self {
             Curve::Measured(fit) => fit.corners(),
@@ -54,7 +54,7 @@ impl Curve {
         }
     }
 
-    /// What a drive can do: every seek takes time, and the longest of today's the longest.
+    /// Whether a drive can have it: every seek takes time, and none is longer than the longest of present drives.
     fn is_possible(&self) -> bool {
         match self {
             Curve::Measured(fit) => fit.is_possible(),
@@ -62,17 +62,17 @@ impl Curve {
         }
     }
 
-    /// How it came about, for people: its size and the rule.
-    fn told(&self) -> (String, String) {
+    /// Describes its derivation for users: its size and the rule.
+    fn describe(&self) -> (String, String) {
         match self {
-            Curve::Measured(fit) => fit.told(),
-            Curve::Accelerated(curve) => curve.told(),
+            Curve::Measured(fit) => fit.describe(),
+            Curve::Accelerated(curve) => curve.describe(),
         }
     }
 }
 
 impl Resolver<'_> {
-    /// The file's curve, else the one that its era's shape makes of the sheet.
+    /// Returns the file's curve, else the one derived from the sheet by its era's shape.
     pub(super) fn seek_curve(&mut self, motion: &Motion, geometry: &Geometry) -> Result<SeekCurve, InputError> {
         if let Some(curve) = &motion.curve {
             return Ok(curve.clone());
@@ -104,7 +104,7 @@ impl Resolver<'_> {
             let message = "no curve of the usual shape has this average, single-cylinder time and full stroke";
             return Err(self.document.error("seek.read_average", message));
         }
-        let (size, mut rule) = curve.told();
+        let (size, mut rule) = curve.describe();
         if matches!(curve, Curve::Measured(_)) {
             rule += match Class::of(motion.rpm) {
                 Class::Fast if self.file.year.is_some_and(|year| year >= ACCELERATED_SINCE) => {
@@ -127,7 +127,7 @@ const REMEMBERED: usize = 16;
 
 static KNOWN: Mutex<Vec<Arc<Strokes>>> = Mutex::new(Vec::new());
 
-/// What the distances follow from.
+/// Zones, which determine the distances.
 #[derive(PartialEq)]
 struct Zones {
     cylinders: u32,
@@ -136,8 +136,8 @@ struct Zones {
     zones: Vec<(u32, u32, u32)>,
 }
 
-/// How far apart random blocks of a geometry lie, and what follows from that alone. It takes a millisecond or two to find
-/// out, and the points of a sweep ask the same over and over.
+/// Distribution of distances between random blocks of a geometry, with values that depend only on it. Computing it
+/// takes a millisecond or two, and the points of a sweep need it repeatedly.
 pub(super) struct Strokes {
     zones: Zones,
     last: u32,
@@ -146,7 +146,7 @@ pub(super) struct Strokes {
 }
 
 impl Strokes {
-    /// Those of a geometry.
+    /// Returns the strokes of a geometry.
     pub fn of(geometry: &Geometry) -> Arc<Strokes> {
         let zone = |zone: &Zone| (zone.first_cylinder, zone.last_cylinder, zone.sectors_per_track);
         let zones = Zones {
@@ -172,33 +172,33 @@ impl Strokes {
         strokes
     }
 
-    /// The longest distance, in cylinders.
+    /// Returns the longest distance, in cylinders.
     fn last(&self) -> u32 {
         self.last
     }
 
-    /// Mean of `seek_ns` over random pairs of blocks; it is given the distance in cylinders.
+    /// Returns the mean of `seek_ns`, a function of the distance in cylinders, over random pairs of blocks.
     pub fn mean_ns(&self, seek_ns: impl Fn(u32) -> u32) -> f64 {
         self.distances.mean_ns(self.last, seek_ns)
     }
 
-    /// Mean over random pairs of blocks of a function of the share of the stroke.
+    /// Returns the mean over random pairs of blocks of a function of the share of the stroke.
     fn mean(&self, f: &dyn Fn(f64) -> f64) -> f64 {
         let last = f64::from(self.last);
         self.mean_ns(|distance| (f(f64::from(distance) / last) * MEAN_SCALE).round() as u32) / MEAN_SCALE
     }
 
-    /// The means that the shape of a class is fitted by.
+    /// Returns the means to which the shape of a class is fitted.
     fn means(&self, class: Class) -> &Means {
         self.means[class as usize]
             .get_or_init(|| Means::new(&class.shape(), 1.0 / f64::from(self.last), |f| self.mean(f)))
     }
 }
 
-/// Steps of the unit (ms, or a share) in which [`Distances::mean_ns`] is given whole numbers.
+/// Resolution of the unit (ms, or a share) in which [`Distances::mean_ns`] receives integers.
 const MEAN_SCALE: f64 = 1e7;
 
-/// Sectors of each cylinder, 0 where it holds none.
+/// Returns the sectors of each cylinder, 0 for unused ones.
 fn sectors_by_cylinder(geometry: &Geometry) -> Vec<u64> {
     let mut sectors = vec![0; geometry.cylinders as usize];
     for zone in &geometry.zones {

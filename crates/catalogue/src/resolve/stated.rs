@@ -1,11 +1,11 @@
-//! What a sheet promises of a disk, turned round: the values that make the model keep it.
+//! Fits values of a disk to the figures that its sheet promises under `[stated]`.
 //!
 //! | stated | solved for, the first that the file leaves out |
 //! | --- | --- |
 //! | `random_read` | the mean seek; the commands that the firmware commits itself to |
 //! | `random_write` | the extents of the write cache, which is a protected one where the sheet's is switched off and writes are still sorted |
 //!
-//! A drive that cannot keep what is stated says so among what was derived.
+//! If no fit exists, the derived values report it.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -18,42 +18,43 @@ use super::{Derived, complete};
 use crate::file::{CacheState, DriveFile, StatedWrites};
 use crate::stated::StatedRate;
 
-/// Beyond this, what the drive does and what is stated count as two figures.
+/// Relative difference above which simulated and stated figures contradict each other.
 const CONTRADICTION: f64 = 0.1;
 
-/// What is met so nearly is met: sheets are rounded to two or three figures, and a trial has an error of its own.
-const NEAR: f64 = 0.01;
+/// Relative difference that counts as a fit: sheets are rounded to two or three figures, and a trial has an error of
+/// its own.
+const FIT_TOLERANCE: f64 = 0.01;
 
 /// Requests of a trial: one standard error of their mean service time is below 1 %.
 const REQUESTS: u64 = 4000;
 
-/// Mean seeks that disks have had, and those that a search begins with.
+/// Range of mean seeks of known disks, and the initial range of a search.
 const SEEKS_MS: (f64, f64) = (1.5, 30.0);
 const USUAL_SEEKS_MS: (f64, f64) = (7.0, 9.0);
 
-/// Extents of a write cache that a solution may have: what 16 MiB hold of 4 KiB. More would also be slow to simulate.
+/// Most extents of a write cache in a solution: what 16 MiB hold of 4 KiB. More would also be slow to simulate.
 const EXTENTS_MAX: u32 = 4096;
 
-/// Write caches that are tried.
+/// Write caches that are simulated to extrapolate.
 const FEW_EXTENTS: u32 = 256;
 const MANY_EXTENTS: u32 = 1024;
 
-/// Steps of a search at most.
+/// Most steps of a search.
 const STEPS: u32 = 6;
 
-/// A file with the solution in it, and what was solved.
+/// A file with the solution, and the solved keys.
 #[derive(Clone, Debug)]
 pub(super) struct Solved {
     pub file: DriveFile,
     pub derived: Vec<Derived>,
 }
 
-/// Files that are remembered with their solutions: a sweep resolves the same drive over and over.
+/// Files that are remembered with their solutions: a sweep resolves the same drive repeatedly.
 const REMEMBERED: usize = 64;
 
 static KNOWN: Mutex<Vec<(DriveFile, Solved)>> = Mutex::new(Vec::new());
 
-/// Fills in what a file leaves out so that the drive does what the file states.
+/// Fills in missing values of a file so that the drive meets the figures that the file states.
 pub(super) fn solve(document: &Document, file: &DriveFile) -> Result<Solved, InputError> {
     let mut solved = Solved { file: file.clone(), derived: Vec::new() };
     if file.stated.random_read.is_none() && file.stated.random_write.is_none() {
@@ -92,7 +93,7 @@ fn check(document: &Document, file: &DriveFile) -> Result<(), InputError> {
     Ok(())
 }
 
-/// Where a line through two points crosses zero.
+/// Returns where a line through two points crosses zero.
 fn zero_of(one: (f64, f64), other: (f64, f64)) -> f64 {
     other.0 - other.1 * (other.0 - one.0) / (other.1 - one.1)
 }
@@ -122,7 +123,7 @@ impl Solver<'_> {
             rate
         } else {
             let rate = self.rate(stated, 100.0)?;
-            if rate <= stated.iops * (1.0 + NEAR) || !self.may_commit() {
+            if rate <= stated.iops * (1.0 + FIT_TOLERANCE) || !self.may_commit() {
                 rate
             } else {
                 // The more is committed, the less there is to choose from.
@@ -139,7 +140,7 @@ impl Solver<'_> {
         Ok(())
     }
 
-    /// The file says nothing of how the firmware chooses.
+    /// Whether the file says nothing about how the firmware chooses.
     fn may_commit(&self) -> bool {
         let queue = &self.solved.file.queue;
         queue.committed.is_none() && queue.reordering_strength.is_none() && queue.policy.is_none()
@@ -152,7 +153,7 @@ impl Solver<'_> {
             let plain = self.rate_with(rate, 0.0, |file| file.buffer.write_cache = Some(WriteCache::Off))?;
             let cache = match stated.cache {
                 CacheState::On => WriteCache::On,
-                // What is written through cannot be sorted in more places than the queue has.
+                // A drive without a write cache can sort no more writes than its queue holds.
                 CacheState::Off if buffer.write_cache.is_none() && rate.iops > plain * (1.0 + CONTRADICTION) => {
                     WriteCache::Protected
                 }
@@ -176,7 +177,7 @@ impl Solver<'_> {
         Ok(())
     }
 
-    /// Says where the drive does something else than what is stated.
+    /// Records where the drive differs from the stated figure.
     fn compare(&mut self, key: &str, stated: StatedRate, rate: f64) {
         if (rate / stated.iops - 1.0).abs() > CONTRADICTION {
             let reached = format!("{rate:.0} a second");
@@ -188,8 +189,8 @@ impl Solver<'_> {
         self.solved.derived.push(Derived::new(key, value, rule));
     }
 
-    /// The value within `range` at which the drive does what is stated, or the end that comes nearest, with the rate there:
-    /// by secants from two first guesses, since the rate is all but straight in what is searched.
+    /// Returns the value within `range` at which the drive meets the stated figure, or the closest end, with the rate
+    /// there: by secants from two initial guesses, since the rate is nearly linear in the searched value.
     fn search(
         &self,
         stated: StatedRate,
@@ -204,25 +205,25 @@ impl Solver<'_> {
         let mut best = last;
         let mut next = guesses.1;
         for _ in 0..STEPS {
-            let found = (next, error(next)?);
-            if found.1.abs() < best.1.abs() {
-                best = found;
+            let candidate = (next, error(next)?);
+            if candidate.1.abs() < best.1.abs() {
+                best = candidate;
             }
-            if best.1.abs() < NEAR || found.1 == last.1 {
+            if best.1.abs() < FIT_TOLERANCE || candidate.1 == last.1 {
                 break;
             }
-            next = zero_of(last, found).clamp(range.0, range.1);
-            if next == found.0 {
+            next = zero_of(last, candidate).clamp(range.0, range.1);
+            if next == candidate.0 {
                 break;
             }
-            last = found;
+            last = candidate;
         }
         Ok((best.0, stated.iops * libm::exp(best.1)))
     }
 
-    /// The extents of a write cache with which the drive does what is stated, or the most or the fewest that there may be, and
-    /// the rate with them. The rate goes with a power of their number, which two small caches give: to try a large one would
-    /// take half a second.
+    /// Returns the extents of a write cache with which the drive meets the stated figure, or the most or the fewest
+    /// allowed, with the rate. The rate is a power of their number, which two small caches determine: simulating a
+    /// large one would take half a second.
     fn search_extents(&self, stated: StatedRate) -> Result<(u32, f64), InputError> {
         let error = |extents: u32| {
             let rate = self.rate_with(stated, 0.0, |file| file.buffer.dirty_extents_max = Some(extents))?;
@@ -241,7 +242,7 @@ impl Solver<'_> {
         self.rate_with(stated, reads_percent, |_| ())
     }
 
-    /// What the drive does after a change of its file.
+    /// Returns the rate of the drive after a change of its file.
     fn rate_with(
         &self,
         stated: StatedRate,
@@ -255,7 +256,7 @@ impl Solver<'_> {
     }
 }
 
-/// Requests a second of a drive under uniform random requests of the stated size and depth.
+/// Returns the IOPS of a drive under uniform random requests of the stated size and depth.
 pub(super) fn random_rate(description: DriveDescription, stated: StatedRate, reads_percent: f64) -> f64 {
     let entry = crate::workloads().iter().find(|entry| entry.id == "random-read-4k").expect("the catalogue has it");
     let mut workload = Workload::from_toml(entry.file_name, entry.text).expect("the catalogue's files are checked");

@@ -1,4 +1,4 @@
-//! A complete description as a TOML file that leaves nothing to be derived.
+//! Writes a complete description of an SSD as a TOML file that leaves nothing to derive.
 
 use std::collections::BTreeMap;
 
@@ -12,9 +12,9 @@ use super::file::{
 };
 use crate::hosts::HostProfile;
 
-/// The complete form of a description, with `sources` from key path to `CODE text`.
+/// Returns the complete form of a description, with `sources` from key path to `CODE text`.
 ///
-/// [`super::resolve()`] of the text gives exactly `description` again and derives nothing.
+/// [`super::resolve()`] of the text returns exactly `description` again and derives nothing.
 pub fn description_to_toml(description: &SsdDescription, sources: &BTreeMap<String, String>) -> String {
     let SsdDescription {
         name,
@@ -84,7 +84,7 @@ pub fn description_to_toml(description: &SsdDescription, sources: &BTreeMap<Stri
             ..SsdControllerTable::default()
         },
         interface: SsdInterfaceTable {
-            // Of what the kind gives, only this is not stated: both directions at once, or in turn.
+            // Of the values that the kind determines, only this has no key: both directions at once, or in turn.
             kind: Some(if interface.full_duplex { SsdInterfaceKind::Nvme } else { SsdInterfaceKind::Sata }),
             read_ns_per_byte: Some(interface.read_ns_per_byte),
             write_ns_per_byte: Some(interface.write_ns_per_byte),

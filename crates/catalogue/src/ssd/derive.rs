@@ -1,4 +1,4 @@
-//! What a file leaves out, chosen so that the drive does what `[stated]` says.
+//! Derives missing values of a file so that the SSD meets the figures in `[stated]`.
 //!
 //! | stated | solved for, where the file is silent |
 //! | --- | --- |
@@ -26,15 +26,15 @@ use crate::constants::{
 };
 use crate::resolve::Derived;
 
-/// What a channel and the dies lose to waiting for each other.
+/// Efficiency of a channel and its dies, which wait for each other.
 const PIPELINE: f64 = 0.92;
-/// How far from its generation's a program time may be solved.
+/// Fastest program time that may be fitted, as a share of its generation's.
 const PROGRAM_FASTEST: f64 = 0.3;
 const PROGRAM_SLOWEST: f64 = 8.0;
-/// The fastest sensing and program with one bit a cell that a stated rate is solved to; estimates.
+/// Fastest sensing and program with one bit a cell that may be fitted to a stated rate; estimates.
 const SENSE_LEAST: DurationNs = DurationNs(10_000);
 const SLC_PROGRAM_LEAST: DurationNs = DurationNs(20_000);
-/// Beyond this, what the drive does and what is stated count as two figures.
+/// Relative difference above which simulated and stated figures contradict each other.
 const CONTRADICTION: f64 = 0.1;
 
 fn dies(flash: &Flash) -> f64 {
@@ -46,7 +46,7 @@ fn row_bytes(flash: &Flash) -> f64 {
 }
 
 impl Resolver<'_> {
-    /// What is stated and impossible.
+    /// Rejects impossible stated figures.
     pub(super) fn check_stated(&self) -> Result<(), InputError> {
         let stated = &self.file.stated;
         let rates = [
@@ -80,7 +80,7 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// Says that the drive cannot do what is stated.
+    /// Records that the drive cannot meet a stated figure.
     fn contradicts(&mut self, key: &str, reached: &impl serde::Serialize, why: &str) {
         self.derived.push(Derived::new(key, reached, &format!("contradicts what is stated: {why}")));
     }
@@ -90,7 +90,7 @@ impl Resolver<'_> {
         table.static_size.is_some() || table.dynamic_size.is_some() || self.file.stated.slc_cache.is_some()
     }
 
-    /// Steady or burst writes as the file states them.
+    /// Returns the steady or burst writes that the file states.
     fn stated_writes(&self, state: WriteState) -> Option<StatedWrites> {
         let usual = if self.has_slc_cache() { WriteState::Burst } else { WriteState::Steady };
         self.file.stated.random_write.filter(|writes| writes.state.unwrap_or(usual) == state)
@@ -142,7 +142,7 @@ impl Resolver<'_> {
         }))
     }
 
-    /// What is usual of a sensing, or what the stated random reads need of every die.
+    /// Returns the usual sensing time, or the one that the stated random reads require of every die.
     pub(super) fn usual_sense(
         &self,
         flash: &Flash,
@@ -151,7 +151,7 @@ impl Resolver<'_> {
     ) -> (DurationNs, &'static str) {
         let Some(read) = self.file.stated.random_read else { return usual };
         let send_ns = read.bytes() as f64 * channel_ns_per_byte;
-        // Requests meet on dies: with as many again outstanding as there are dies, half of them are idle.
+        // Requests collide on dies: with a queue depth equal to the number of dies, half of them are idle.
         let outstanding = f64::from(read.depth.unwrap_or(SSD_NVME_DEPTH));
         let busy = outstanding / (outstanding + dies(flash) - 1.0);
         let needed = 0.95 * busy * dies(flash) / read.iops * 1e9 - send_ns;
@@ -161,7 +161,7 @@ impl Resolver<'_> {
         (DurationNs((needed as i64).max(SENSE_LEAST.0)), "I what stated.random_read needs")
     }
 
-    /// The generation's rate of a channel, or what sequential reads and writes need.
+    /// Returns the generation's rate of a channel, or the one that sequential reads and writes require.
     pub(super) fn usual_channel_rate(&self, figures: &GenerationFigures, flash: &Flash) -> (Rate, &'static str) {
         let stated = &self.file.stated;
         let most = [stated.sequential_read, stated.sequential_write].into_iter().flatten();
@@ -173,7 +173,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The generation's time of a program, or what sequential writes that end in these cells leave of it.
+    /// Returns the generation's program time, or the one that sequential writes to these cells require.
     pub(super) fn usual_program(
         &self,
         figures: &GenerationFigures,
@@ -200,7 +200,7 @@ impl Resolver<'_> {
             (Some(slc), Some(rate), _) => {
                 let blocks_as_slc = (slc.dynamic_bytes + slc.static_bytes) as f64 * f64::from(slc.bits_per_cell);
                 let raw = usual_raw(self.file.capacity.size.map_or(0, |size| size.0)) as f64;
-                // A cache of nearly all cells is folded while the host writes: what a block of it held is copied.
+                // A cache of nearly all cells is folded while the host writes: the contents of its blocks are copied.
                 let folds = blocks_as_slc > 0.8 * raw;
                 let copies = if folds { 1.0 / f64::from(slc.bits_per_cell - 1) } else { 0.0 };
                 (rate, "stated.after_slc", copies)
@@ -211,7 +211,7 @@ impl Resolver<'_> {
         let erase_ns = figures.erase.0 as f64 / f64::from(flash.pages_per_block.max(1));
         let program_ns = (row_ns(rate.0) / (1.0 + copies)) * 0.97 - load_ns * (1.0 + copies) - erase_ns;
         let usual_ns = figures.program.0 as f64;
-        // SATA is slower than the flash behind it: it tells only that the flash is fast enough.
+        // SATA is slower than the flash behind it: its rate only shows that the flash is fast enough.
         if slc.is_none() && serial && rate.0 > 400e6 && program_ns > usual.0.0 as f64 {
             return usual;
         }
@@ -219,7 +219,7 @@ impl Resolver<'_> {
         (DurationNs(bounded as i64), format!("I what {key} leaves"))
     }
 
-    /// Chooses the over-provisioning, then the time of a program, so that steady random writes are those stated.
+    /// Fits the over-provisioning, then the program time, to the stated steady random writes.
     pub(super) fn solve_steady_writes(
         &mut self,
         capacity: &Capacity,
@@ -277,7 +277,7 @@ impl Resolver<'_> {
         Ok(Steady { over_provisioning, per_second: RandomWrites { timing: *timing, ..model }.at(over_provisioning) })
     }
 
-    /// Where the spare does not explain the steady writes, the time of a program does, as far as it can.
+    /// Fits the program time where the spare does not explain the steady writes, as far as possible.
     fn solve_program(&mut self, writes: StatedWrites, model: &RandomWrites, share: f64, timing: &mut Timing) {
         let found = model.at(share);
         if (found / writes.iops - 1.0).abs() <= 0.03 {
@@ -365,7 +365,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// Time of a byte through the controller, and where it comes from; with the time where the file states the rate.
+    /// Returns the time per byte through the controller, and its source; with the time if the file states the rate.
     fn controller_pace(
         &self,
         reads: bool,
@@ -389,7 +389,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The controller's part of a lone read; where the stated latency leaves none, the flash is faster.
+    /// Fits the controller's part of a read at queue depth 1; if the stated latency leaves none, the flash is faster.
     fn solve_command(
         &mut self,
         interface: &Interface,
@@ -420,7 +420,7 @@ impl Resolver<'_> {
         self.time(table.command, "controller.command", rule, usual)
     }
 
-    /// Between two reads.
+    /// Returns the time between two reads.
     fn usual_interval(&self, nvme: bool) -> (DurationNs, &'static str) {
         let stated = &self.file.stated;
         if let Some(read) = stated.random_read {
@@ -438,7 +438,7 @@ impl Resolver<'_> {
         (DurationNs((1e9 / usual.min(bytes)).round() as i64), "C usual of its interface")
     }
 
-    /// Whether dies, planes and channels serve the stated random reads.
+    /// Checks whether dies, planes and channels can serve the stated random reads.
     fn check_reads(&mut self, flash: &Flash, timing: &Timing, slc: Option<&SlcCache>, interval_ns: u64) {
         let Some(read) = self.file.stated.random_read else { return };
         let sense_ns = slc.map_or(timing.read_ns, |slc| slc.read_ns) as f64;

@@ -1,7 +1,7 @@
-//! The TOML form of a solid-state drive, from the few numbers of a data sheet to a complete description.
+//! [`SsdFile`]: the TOML form of an SSD, from the few numbers of a data sheet to a complete description.
 //!
-//! It is a drive file with a `[flash]` table. Nearly every key is optional: what is left out follows from the kind of cells
-//! and of interface (see [`super::resolve()`]). The complete form states everything and derives nothing.
+//! It is a drive file with a `[flash]` table. Nearly every key is optional: missing values follow from the kind of
+//! cells and of interface (see [`super::resolve()`]). The complete form states everything and derives nothing.
 
 use std::collections::BTreeMap;
 
@@ -14,11 +14,11 @@ use crate::hosts::HostProfile;
 use crate::stated::StatedRate;
 use crate::twin::TwinTable;
 
-/// A solid-state drive's file.
+/// An SSD file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SsdFile {
-    /// Product name, for people.
+    /// Product name, for display.
     pub name: String,
     /// Maker.
     pub vendor: Option<String>,
@@ -26,48 +26,48 @@ pub struct SsdFile {
     pub model: Option<String>,
     /// Year of introduction.
     pub year: Option<u32>,
-    /// What a reader should know.
+    /// Notes for readers.
     pub notes: Option<String>,
-    /// What nobody has written is read from the flash; true where left out.
+    /// Whether unwritten units are read from the flash; default true.
     pub filled: Option<bool>,
-    /// It starts in the steady state of random overwrites; fresh where left out.
+    /// Whether it starts in the steady state of random overwrites; fresh by default.
     pub preconditioned: Option<bool>,
-    /// How much it holds.
+    /// Capacity.
     #[serde(default, skip_serializing_if = "is_default")]
     pub capacity: SsdCapacityTable,
     /// The flash.
     #[serde(default, skip_serializing_if = "is_default")]
     pub flash: FlashTable,
-    /// Cells that take writes with one bit each first.
+    /// Cells that first hold one bit each for writes.
     #[serde(default, skip_serializing_if = "is_default")]
     pub slc_cache: SlcCacheTable,
-    /// Where writes wait.
+    /// Buffer of waiting writes.
     #[serde(default, skip_serializing_if = "is_default")]
     pub buffer: WriteBufferTable,
     /// Fixed costs of a command.
     #[serde(default, skip_serializing_if = "is_default")]
     pub controller: SsdControllerTable,
-    /// The way to the host.
+    /// The connection to the host.
     #[serde(default, skip_serializing_if = "is_default")]
     pub interface: SsdInterfaceTable,
-    /// What the drive takes, and what cools it.
+    /// Power and cooling.
     #[serde(default, skip_serializing_if = "is_default")]
     pub power: SsdPowerTable,
     /// Reliability; carried, not used by the model.
     #[serde(default, skip_serializing_if = "is_default")]
     pub reliability: ReliabilityTable,
-    /// What it cost; carried, not used by the model.
+    /// Price; carried, not used by the model.
     pub price: Option<PriceTable>,
-    /// What the data sheet promises: what the file leaves out is chosen so that the drive does that.
+    /// Figures that the data sheet promises: missing values are fitted to them.
     #[serde(default, skip_serializing_if = "is_default")]
     pub stated: StatedTable,
-    /// The same as files up to version 0.2 spell it; read, and never written.
+    /// Stated figures in the form of files up to version 0.2; read, and never written.
     #[serde(default, skip_serializing)]
     pub sheet: Option<SheetTable>,
-    /// As of [`crate::file::DriveFile::sources`].
+    /// Sources, as [`crate::file::DriveFile::sources`].
     #[serde(default, skip_serializing_if = "is_default")]
     pub sources: BTreeMap<String, String>,
-    /// How it was learnt from a device, where it was; carried, not used by the model.
+    /// Provenance of a calibrated model (twin); carried, not used by the model.
     pub twin: Option<TwinTable>,
 }
 
@@ -75,11 +75,11 @@ pub struct SsdFile {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SsdCapacityTable {
-    /// What it exports, rounded down to whole mapping units.
+    /// Exported size, rounded down to whole mapping units.
     pub size: Option<Bytes>,
-    /// Bytes of a logical block; 512 where left out.
+    /// Bytes of a logical block; default 512.
     pub logical_block: Option<Bytes>,
-    /// Bytes that one entry of the map stands for.
+    /// Bytes that one entry of the map covers.
     pub mapping_unit: Option<Bytes>,
 }
 
@@ -87,20 +87,20 @@ pub struct SsdCapacityTable {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cells {
-    /// One.
+    /// A single bit per cell.
     Slc,
-    /// Two.
+    /// Two bits per cell.
     Mlc,
-    /// Three.
+    /// Three bits per cell.
     Tlc,
-    /// Four.
+    /// Four bits per cell.
     Qlc,
 }
 
 /// `generation` of the flash: bits of a cell, and the feature size or the layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Generation {
-    /// One bit, planar.
+    /// Single-bit cells, planar.
     #[serde(rename = "slc")]
     Slc,
     /// Two bits, planar, 25 to 20 nm.
@@ -151,9 +151,9 @@ pub enum Generation {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlashTable {
-    /// Its kind, which with the year gives the generation.
+    /// Kind of its cells, which with the year determines the generation.
     pub cells: Option<Cells>,
-    /// Its generation, which gives what is left out.
+    /// Its generation, which determines missing values.
     pub generation: Option<Generation>,
     /// Buses between controller and flash.
     pub channels: Option<u32>,
@@ -161,11 +161,11 @@ pub struct FlashTable {
     pub dies_per_channel: Option<u32>,
     /// Bytes of all dies.
     pub raw: Option<Bytes>,
-    /// Bytes beyond what is exported, as a share of that; in place of `raw`.
+    /// Bytes in excess of the exported ones, as a share of those; in place of `raw`.
     pub over_provisioning: Option<f64>,
     /// Planes of a die.
     pub planes_per_die: Option<u32>,
-    /// Planes of a die read on their own.
+    /// Whether planes of a die read independently.
     pub independent_planes: Option<bool>,
     /// Blocks of a plane; in place of `raw`.
     pub blocks_per_plane: Option<u32>,
@@ -173,27 +173,27 @@ pub struct FlashTable {
     pub pages_per_block: Option<u32>,
     /// Data bytes of a page.
     pub page: Option<Bytes>,
-    /// From the array into the page registers (tR).
+    /// Time from the array into the page registers (tR).
     pub read: Option<DurationNs>,
-    /// From the page registers into the array (tPROG), all planes at once; the mean of a block's pages.
+    /// Time from the page registers into the array (tPROG), all planes at once; the mean over a block's pages.
     pub program: Option<DurationNs>,
-    /// A block of each plane (tBERS).
+    /// Time to erase a block of each plane (tBERS).
     pub erase: Option<DurationNs>,
     /// Rate of a channel.
     pub channel_rate: Option<Rate>,
-    /// Time of a byte on a channel, in place of the rate.
+    /// Time per byte on a channel, in place of the rate.
     pub channel_ns_per_byte: Option<f64>,
-    /// Reads interrupt programs and erases.
+    /// Whether reads suspend programs and erases.
     pub suspends: Option<bool>,
-    /// How long that takes.
+    /// Time of a suspension.
     pub suspend: Option<DurationNs>,
-    /// What going on with a program or an erase costs beside what was left of it.
+    /// Overhead of resuming a program or an erase, in addition to its remaining time.
     pub resume: Option<DurationNs>,
-    /// How often one is interrupted at most.
+    /// Most suspensions of one program or erase.
     pub suspensions_max: Option<u32>,
-    /// Reads that a die serves at most while other work waits.
+    /// Most reads that a die serves while other work waits.
     pub reads_ahead_max: Option<u32>,
-    /// A die with fewer free blocks collects.
+    /// Number of free blocks below which a die collects.
     pub free_blocks_min: Option<u32>,
 }
 
@@ -201,21 +201,21 @@ pub struct FlashTable {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SlcCacheTable {
-    /// Data of the host's for which cells are set aside.
+    /// Host data for which cells are reserved.
     #[serde(rename = "static")]
     pub static_size: Option<Bytes>,
-    /// Data of the host's that free cells take beyond that while there are any.
+    /// Host data that free cells hold in addition, as long as there are any.
     #[serde(rename = "dynamic")]
     pub dynamic_size: Option<Bytes>,
     /// Bits that the cells hold otherwise.
     pub bits_per_cell: Option<u32>,
-    /// From the array into the page registers.
+    /// Time from the array into the page registers.
     pub read: Option<DurationNs>,
-    /// From the page registers into the array, all planes at once.
+    /// Time from the page registers into the array, all planes at once.
     pub program: Option<DurationNs>,
-    /// The cache is folded when the host has asked for nothing so long.
+    /// Idle time of the host after which the cache is folded.
     pub idle: Option<DurationNs>,
-    /// Whether it is folded then at all, or when the room is needed only.
+    /// Whether it is folded when idle, rather than only when the room is needed.
     pub folds_when_idle: Option<bool>,
 }
 
@@ -223,11 +223,11 @@ pub struct SlcCacheTable {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WriteBufferTable {
-    /// Bytes that wait in the controller's memory at most.
+    /// Most bytes that wait in the controller's memory.
     pub size: Option<Bytes>,
-    /// Capacitors save it: flushes have nothing to do.
+    /// Whether capacitors save it: flushes have nothing to do.
     pub power_loss_protected: Option<bool>,
-    /// `on` or `off`; on where left out. Off, a write is complete once it is programmed.
+    /// `on` or `off`; default on. When off, a write is complete once it is programmed.
     pub write_cache: Option<WriteCache>,
 }
 
@@ -235,23 +235,23 @@ pub struct WriteBufferTable {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SsdControllerTable {
-    /// From the arrival of a command to its first action.
+    /// Time from the arrival of a command to its first action.
     pub command: Option<DurationNs>,
-    /// Between the starts of two commands: one over the most small requests a second.
+    /// Time between the starts of two commands: the inverse of the maximum small-request IOPS.
     pub command_interval: Option<DurationNs>,
-    /// As `command`, of a write.
+    /// Like `command`, for writes.
     pub write_command: Option<DurationNs>,
-    /// As `command_interval`, after a write.
+    /// Like `command_interval`, after writes.
     pub write_interval: Option<DurationNs>,
-    /// What it lets through towards the host.
+    /// Bandwidth towards the host.
     pub read_rate: Option<Rate>,
-    /// What it lets through towards the flash.
+    /// Bandwidth towards the flash.
     pub write_rate: Option<Rate>,
-    /// Time of one byte, in place of `read_rate`; 0 where it is never the limit.
+    /// Time per byte, in place of `read_rate`; 0 where it is never the bottleneck.
     pub read_ns_per_byte: Option<f64>,
-    /// In place of `write_rate`.
+    /// Time per byte, in place of `write_rate`.
     pub write_ns_per_byte: Option<f64>,
-    /// Memory for the map of a drive that cannot hold it all, such as `"64MiB"` that the host lends.
+    /// Memory for the map in a drive that cannot hold all of it, such as `"64MiB"` of host memory buffer.
     pub map_cache: Option<Bytes>,
 }
 
@@ -271,21 +271,21 @@ pub enum SsdInterfaceKind {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SsdInterfaceTable {
-    /// Which one.
+    /// Kind of interface.
     pub kind: Option<SsdInterfaceKind>,
     /// Generation of PCI Express.
     pub generation: Option<u32>,
-    /// Lanes of PCI Express; 4 where left out.
+    /// Lanes of PCI Express; default 4.
     pub lanes: Option<u32>,
-    /// Rate of payload, framing and encoding taken off; or of a serial line in bits.
+    /// Rate of payload, without framing and encoding; or of a serial line in bits.
     pub rate: Option<LinkRate>,
-    /// Time of one byte towards the host; 0 for an interface that is never the limit.
+    /// Time of one byte towards the host; 0 for an interface that is never the bottleneck.
     pub read_ns_per_byte: Option<f64>,
     /// Time of one byte towards the drive.
     pub write_ns_per_byte: Option<f64>,
-    /// Commands that the drive works on at once.
+    /// Most commands that the drive works on at once.
     pub queue_depth: Option<u32>,
-    /// What the drive hangs on where it stands alone; nothing that takes time where left out.
+    /// Host of a drive that is a system of its own; by default one that takes no time.
     pub host: Option<HostProfile>,
 }
 
@@ -293,23 +293,23 @@ pub struct SsdInterfaceTable {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SsdPowerTable {
-    /// Watts without work.
+    /// Power without work, in W.
     pub idle_w: Option<f64>,
-    /// Watts while every die works.
+    /// Power with every die busy, in W.
     pub active_w: Option<f64>,
-    /// Temperature of the air where the drive sits.
+    /// Temperature of the air around the drive, in °C.
     pub ambient_celsius: Option<f64>,
-    /// How much warmer than the air the case gets, a watt.
+    /// Temperature rise of the case above the air, in K/W.
     pub airflow_k_per_w: Option<f64>,
 }
 
-/// What a drive had gone through before its random writes were measured.
+/// State of a drive when its random writes were measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WriteState {
-    /// Fresh, and for a short while: what makers of consumer drives state.
+    /// Fresh, for a short time: the figure that makers of consumer drives state.
     Burst,
-    /// Overwritten at random until nothing changed any more: what makers of data-centre drives state.
+    /// Overwritten randomly until nothing changed any more: the figure that makers of data-center drives state.
     Steady,
 }
 
@@ -317,18 +317,19 @@ pub enum WriteState {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StatedWrites {
-    /// Requests a second.
+    /// Rate, in IOPS.
     pub iops: f64,
-    /// Requests outstanding; all that the drive works on at once where left out.
+    /// Queue depth; by default all that the drive works on at once.
     pub depth: Option<u32>,
-    /// Bytes of a request; 4 KiB where left out.
+    /// Bytes of a request; default 4 KiB.
     pub size: Option<Bytes>,
-    /// What went before; where left out, `burst` of a drive with `[slc_cache]` or `stated.slc_cache`, else `steady`.
+    /// State before the measurement; by default `burst` for a drive with `[slc_cache]` or `stated.slc_cache`, else
+    /// `steady`.
     pub state: Option<WriteState>,
 }
 
 impl StatedWrites {
-    /// Bytes of a request.
+    /// Returns the bytes of a request.
     pub fn bytes(&self) -> u64 {
         self.size.map_or(4096, |size| size.0)
     }
@@ -344,25 +345,25 @@ pub struct StatedTable {
     pub random_write: Option<StatedWrites>,
     /// Sequential reads.
     pub sequential_read: Option<Rate>,
-    /// Sequential writes; into the SLC cache where there is one.
+    /// Sequential writes; into the SLC cache if there is one.
     pub sequential_write: Option<Rate>,
     /// Latency of a random read of 4 KiB at queue depth 1.
     pub read_latency: Option<DurationNs>,
     /// Latency of a random write of 4 KiB at queue depth 1.
     pub write_latency: Option<DurationNs>,
-    /// What sequential writes of an empty drive put there before they get slower.
+    /// Sequential writes of an empty drive that the SLC cache holds before they get slower.
     pub slc_cache: Option<Bytes>,
-    /// Sequential writes from then on.
+    /// Sequential writes after that.
     pub after_slc: Option<Rate>,
 }
 
-/// `[sheet]`, the old spelling of `[stated]`.
+/// `[sheet]`, the old form of `[stated]`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SheetTable {
-    /// Random reads of 4 KiB a second.
+    /// Random reads of 4 KiB, in IOPS.
     random_read_iops: Option<f64>,
-    /// Random writes of 4 KiB a second, in the steady state.
+    /// Random writes of 4 KiB in the steady state, in IOPS.
     random_write_iops: Option<f64>,
     sequential_read: Option<Rate>,
     sequential_write: Option<Rate>,

@@ -1,20 +1,20 @@
-//! What flash of each generation is and takes, where the file of a drive does not tell.
+//! [`GenerationFigures`]: geometry and times of each generation of flash, used where the file of a drive states none.
 //!
-//! Times of a program are those of one page of each plane: the mean over the pages of a block, which is what a one-shot
-//! program of all bits of a cell comes to a page. `MB/s a die` below is a row over that time.
+//! Times of a program are those of one page of each plane: the mean over the pages of a block, which is the time per
+//! page of a one-shot program of all bits of a cell. `MB/s a die` below is a row divided by that time.
 
 use headstack_workload::quantity::{Bytes, DurationNs, Rate};
 
 use super::file::{Cells, Generation};
 
-/// One generation.
+/// Figures of a generation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GenerationFigures {
     /// Bits of a cell.
     pub bits: u32,
     /// Planes of a die.
     pub planes_per_die: u32,
-    /// Planes read on their own, so that a die serves as many small reads at once.
+    /// Whether planes read independently, so that a die serves as many small reads at once.
     pub independent_planes: bool,
     /// Pages of a block.
     pub pages_per_block: u32,
@@ -28,11 +28,11 @@ pub struct GenerationFigures {
     pub erase: DurationNs,
     /// Rate of a channel.
     pub channel_rate: Rate,
-    /// A read interrupts programs and erases after this time; absent where it waits.
+    /// Time after which a read suspends programs and erases; `None` if it waits.
     pub suspend: Option<DurationNs>,
-    /// Data of a die.
+    /// Capacity of a die.
     pub die: Bytes,
-    /// Where they come from.
+    /// Source of the figures.
     pub source: &'static str,
 }
 
@@ -48,8 +48,8 @@ const fn us(us: i64) -> DurationNs {
     DurationNs(us * 1000)
 }
 
-/// Three bits of a cell since 64 layers, with what all have in common. Erase times are nowhere published: that of HP's
-/// white paper on earlier flash.
+/// Returns figures of three-bit cells since 64 layers, with the values common to all. Erase times are not published:
+/// that of HP's white paper on earlier flash.
 const fn tlc(planes: u32, read_us: i64, program_us: i64, channel: f64, die: u64) -> GenerationFigures {
     GenerationFigures {
         bits: 3,
@@ -76,10 +76,10 @@ const fn independent(figures: GenerationFigures) -> GenerationFigures {
 }
 
 impl Generation {
-    /// Its figures. SLC, MLC and 32-layer TLC: the middle of the ranges in HP's white paper "Solid State Drive technology"
-    /// of 2013 (A), means over the pages of a block; sizes and channels general knowledge of chips of the time (C). Later:
-    /// tR, MB/s a die and interface as AnandTech tabulates them from ISSCC 2018 to 2021 (article 16491; B); the rest is
-    /// between those and general knowledge (C). None was fitted to a drive.
+    /// Returns its figures. SLC, MLC and 32-layer TLC: the middle of the ranges in HP's white paper "Solid State Drive
+    /// technology" of 2013 (A), means over the pages of a block; sizes and channels general knowledge of chips of the
+    /// time (C). Later: tR, MB/s a die and interface as AnandTech tabulates them from ISSCC 2018 to 2021 (article
+    /// 16491; B); the rest is between those and general knowledge (C). None was fitted to a drive.
     pub fn figures(self) -> GenerationFigures {
         match self {
             Generation::Slc => GenerationFigures {
@@ -129,7 +129,7 @@ impl Generation {
             Generation::Tlc232 => independent(tlc(6, 45, 490, 2_000.0, 128)),
             // Micron G9: six planes, 3,600 MT/s.
             Generation::Tlc276 => independent(tlc(6, 40, 450, 3_600.0, 128)),
-            // 15 MB/s a die: what 64 dies of a P4320 write (1 GB/s, as computerbase prints it).
+            // 15 MB/s a die: write rate of 64 dies of a P4320 (1 GB/s, as computerbase prints it).
             Generation::Qlc64 => qlc(120, 4_370, 533.0, 128),
             // SK hynix 2020: 30 MB/s a die.
             Generation::Qlc96 => independent(qlc(110, 2_180, 800.0, 128)),
@@ -140,7 +140,7 @@ impl Generation {
         }
     }
 
-    /// What drives of a year are made of; without a year, what was usual of the cells when they were new.
+    /// Returns the usual generation of drives of a year; without a year, the usual one when the cells were new.
     pub fn of(cells: Cells, year: Option<u32>) -> Generation {
         match (cells, year.unwrap_or(0)) {
             (Cells::Slc, _) => Generation::Slc,
@@ -161,7 +161,7 @@ impl Generation {
         }
     }
 
-    /// Its kind of cells.
+    /// Returns its kind of cells.
     pub fn cells(self) -> Cells {
         match self.figures().bits {
             1 => Cells::Slc,

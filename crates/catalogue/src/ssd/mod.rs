@@ -1,4 +1,4 @@
-//! Solid-state drives: the TOML form, and what makes a complete description of it.
+//! SSDs: the TOML form, and the derivation of a complete description from it.
 
 mod complete;
 mod derive;
@@ -16,25 +16,25 @@ use file::SsdFile;
 pub use complete::description_to_toml;
 pub use resolve::resolve;
 
-/// A solid-state drive, complete, with the file it came from.
+/// A complete SSD, with the file it came from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResolvedSsd {
-    /// Every number of the model.
+    /// The description, with every number of the model.
     pub description: SsdDescription,
     /// The file as it was read, with its sources and the facts that the model does not use.
     pub file: SsdFile,
-    /// What the file left out, in the order of derivation.
+    /// Values that the file does not state, in the order of derivation.
     pub derived: Vec<Derived>,
 }
 
 impl ResolvedSsd {
-    /// As of [`crate::Resolved::source`].
+    /// Like [`crate::Resolved::source`].
     pub fn source(&self, key: &str) -> Option<&str> {
         source_of(&self.file.sources, key)
     }
 }
 
-/// Whether a drive file describes a solid-state drive; otherwise it is taken for a disk drive.
+/// Whether a drive file describes an SSD; otherwise it is taken for a disk drive.
 pub fn is_ssd(document: &Document) -> bool {
     document.states("flash")
 }

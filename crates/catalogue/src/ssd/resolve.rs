@@ -1,5 +1,4 @@
-//! From a solid-state drive's file to a complete description. The constants of cells and interfaces are in
-//! [`crate::constants`].
+//! Completes an SSD file ([`resolve`]). The constants of cells and interfaces are in [`crate::constants`].
 
 use headstack_sim::InvalidDescription;
 use headstack_sim::ssd::description::{
@@ -21,15 +20,15 @@ use crate::constants::{
 use crate::hosts::HostProfile;
 use crate::resolve::{Derived, also_missing, check_source};
 
-/// Payload of PCI Express with packets longer than usual, over the usual payload: 512 bytes instead of 256 save half of the
-/// 24 bytes around each, which is up to a twentieth.
+/// Payload of PCI Express with longer packets than usual, relative to the usual payload: 512 bytes instead of 256 save
+/// half of the 24 bytes around each, which is up to 5 %.
 const LONG_PACKETS: f64 = 1.05;
 
-/// Completes a solid-state drive's file. What it leaves out is chosen so that the drive does what the file states of it, and
-/// is usual of its generation, interface and year otherwise.
+/// Completes an SSD file. Missing values are chosen so that the drive meets the figures that the file states, and are
+/// usual of its generation, interface and year otherwise.
 ///
 /// # Errors
-/// As of [`crate::resolve()`], and when two figures of `[stated]` cannot both hold.
+/// As for [`crate::resolve()`], and when two figures of `[stated]` cannot both hold.
 pub fn resolve(document: &Document) -> Result<ResolvedSsd, InputError> {
     let mut file: SsdFile = document.read()?;
     if let Some(sheet) = file.sheet.take() {
@@ -96,7 +95,7 @@ impl Resolver<'_> {
         given.map_or_else(|| self.fail(key, format!("this key is missing; {why}{}", self.also_missing(key))), Ok)
     }
 
-    /// What every file has to state and this one does not, beside `key`.
+    /// Returns the required keys, other than `key`, that this file does not state.
     fn also_missing(&self, key: &str) -> String {
         let SsdFile { capacity, flash, interface, .. } = self.file;
         also_missing(
@@ -109,7 +108,7 @@ impl Resolver<'_> {
         )
     }
 
-    /// The value the file gives, else `value`, which is recorded with its rule.
+    /// Returns the value in the file, else `value`, which is recorded with its rule.
     pub(super) fn or<T: Serialize>(&mut self, given: Option<T>, key: &str, rule: &str, value: T) -> T {
         given.unwrap_or_else(|| {
             self.derived.push(Derived::new(key, &value, rule));
@@ -141,7 +140,7 @@ impl Resolver<'_> {
         let size = self.needed(table.size, "capacity.size", "give what the drive exports, such as \"960GB\"")?;
         let block = table.logical_block.unwrap_or(Bytes(512));
         let mut usual = SSD_MAPPING_UNIT;
-        // The simulated map has entries of 32 bits, for half as much flash again.
+        // The simulated map has entries of 32 bits, for 1.5 times the capacity in flash.
         while size.0 / 2 * 3 / usual.0 > u64::from(u32::MAX) {
             usual.0 *= 2;
         }
@@ -158,7 +157,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// What the generation gives; nothing for a file that states it all.
+    /// Returns the figures of the generation, or none for a file that states them all.
     fn generation(&mut self) -> Result<GenerationFigures, InputError> {
         let flash = &self.file.flash;
         let times = [flash.read, flash.program, flash.erase];
@@ -187,7 +186,7 @@ impl Resolver<'_> {
         Ok(generation.figures())
     }
 
-    /// All but the blocks of a plane, which hold what [`Self::blocks`] says.
+    /// Returns the flash without the blocks of a plane, which [`Self::blocks`] determines.
     fn flash(&mut self, capacity: &Capacity, figures: &GenerationFigures) -> Result<Flash, InputError> {
         let table = &self.file.flash;
         let usual = figures.source;
@@ -210,8 +209,8 @@ impl Resolver<'_> {
         })
     }
 
-    /// Twelve or sixteen behind NVMe with capacitors (P4500: 12; CD6, CM7: 16), four without memory for the map (SM2263,
-    /// E21), eight otherwise.
+    /// Returns the number of channels: twelve or sixteen behind NVMe with capacitors (P4500: 12; CD6, CM7: 16), four
+    /// without memory for the map (SM2263, E21), eight otherwise.
     fn channels(&self) -> u32 {
         let protected = self.file.buffer.power_loss_protected == Some(true);
         match (self.file.interface.kind, self.file.interface.generation.unwrap_or(3)) {
@@ -222,7 +221,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Blocks of a plane.
+    /// Returns the blocks of a plane.
     fn blocks(&mut self, capacity: &Capacity, flash: &Flash, steady: &Steady) -> Result<u32, InputError> {
         let table = &self.file.flash;
         if let Some(blocks) = table.blocks_per_plane {
@@ -239,12 +238,12 @@ impl Resolver<'_> {
         let one_each = [flash.channels, flash.dies_per_channel, flash.planes_per_die, flash.pages_per_block]
             .iter()
             .fold(u64::from(flash.page_bytes), |product, &count| product.saturating_mul(u64::from(count)));
-        // A count of 0 is for the check to refuse.
+        // The check rejects a count of 0.
         let blocks = u32::try_from(raw.div_ceil(one_each.max(1))).unwrap_or(u32::MAX);
         Ok(self.or(None, "flash.blocks_per_plane", "what the dies hold", blocks))
     }
 
-    /// Flash whose planes read on their own works as if each were a die.
+    /// Converts independently reading planes to dies, as which they work.
     fn planes(&mut self, capacity: &Capacity, flash: Flash, figures: &GenerationFigures) -> Flash {
         let fits = flash.page_bytes.is_multiple_of(capacity.mapping_unit_bytes);
         let usual = figures.independent_planes && fits;
@@ -357,7 +356,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// From the rate, or from what a standard gives.
+    /// Returns the time per byte from the rate, or from the standard's.
     fn interface_ns_per_byte(&mut self, kind: SsdInterfaceKind) -> Result<f64, InputError> {
         let table = &self.file.interface;
         let standard = match kind {
@@ -401,7 +400,7 @@ impl Resolver<'_> {
         self.ns_per_byte(rate, "interface.rate")
     }
 
-    /// Nothing for a file that does not state it.
+    /// Returns the power; `None` for a file that does not state it.
     fn power(&mut self) -> Result<Option<SsdPower>, InputError> {
         let table = &self.file.power;
         if *table == SsdPowerTable::default() {
@@ -416,7 +415,7 @@ impl Resolver<'_> {
         }))
     }
 
-    /// A fault of the description, by the key of the file.
+    /// Returns an error of the description, by the key of the file.
     fn in_file(&self, fault: InvalidDescription) -> InputError {
         let key = fault.key.replace("timing.", "flash.").replace("collection.", "flash.");
         let key = match key.as_str() {
@@ -435,10 +434,11 @@ impl Resolver<'_> {
     }
 }
 
-/// Flash of a drive in bytes where nothing tells: dies come in powers of two, and so does what they hold together.
+/// Returns the flash of a drive in bytes if nothing else determines it: dies come in powers of two, and so does their
+/// total.
 pub(super) fn usual_raw(logical_bytes: u64) -> u64 {
     let gib = logical_bytes.div_ceil(1 << 30).next_power_of_two() << 30;
-    // Three quarters of it are met as well (DC S4500: 24 dies).
+    // 75 % of it exists as well (DC S4500: 24 dies).
     let three_quarters = gib / 4 * 3;
     if three_quarters as f64 >= 1.04 * logical_bytes as f64 { three_quarters } else { gib }
 }

@@ -1,18 +1,18 @@
-//! Random writes in the steady state, as far as formulas go: to choose what a file leaves out so that the drive does what its
-//! sheet says. The simulated drive does not use them.
+//! [`RandomWrites`]: approximate formulas for random writes in the steady state, to choose missing values so that the
+//! drive meets its sheet. The simulated drive does not use them.
 
 use headstack_sim::ssd::description::{Capacity, Collection, Flash, Timing};
 
-/// What bounds the steady state of a drive.
+/// Limits of the steady state of a drive.
 #[derive(Clone, Copy, Debug)]
 pub struct Steady {
-    /// Flash beyond the capacity, as a share of it.
+    /// Flash in excess of the capacity, as a share of it.
     pub over_provisioning: f64,
-    /// Random writes a second that the flash takes then.
+    /// Random write IOPS of the flash in that state.
     pub per_second: f64,
 }
 
-/// A drive whose random writes of `size_bytes` are to be reckoned with.
+/// A drive under random writes of `size_bytes`.
 #[derive(Clone, Copy, Debug)]
 pub struct RandomWrites {
     pub capacity: Capacity,
@@ -23,17 +23,18 @@ pub struct RandomWrites {
 }
 
 impl RandomWrites {
-    /// Dies on all channels.
+    /// Returns the dies on all channels.
     pub fn dies(&self) -> f64 {
         f64::from(self.flash.channels) * f64::from(self.flash.dies_per_channel)
     }
 
-    /// Bytes that a die programs at once.
+    /// Returns the bytes that a die programs at once.
     pub fn row_bytes(&self) -> f64 {
         f64::from(self.flash.planes_per_die) * f64::from(self.flash.page_bytes)
     }
 
-    /// Writes a second with `amplification` and a program of `program_ns`: all dies are busy all the time, or all channels.
+    /// Returns the write IOPS with `amplification` and a program of `program_ns`, if all dies or all channels are busy
+    /// all the time.
     pub fn per_second(&self, amplification: f64, program_ns: f64) -> f64 {
         let timing = &self.timing;
         let unit_bytes = f64::from(self.capacity.mapping_unit_bytes);
@@ -42,32 +43,32 @@ impl RandomWrites {
         let program_ns = program_ns / units_per_row + send_ns;
         let erase_ns = timing.erase_ns as f64 / (units_per_row * f64::from(self.flash.pages_per_block));
         let sense_ns = timing.read_ns as f64;
-        // What is valid of a row is sensed at once.
+        // The valid data of a row are sensed at once.
         let valid = units_per_row * (1.0 - 1.0 / amplification);
         let moved_ns = send_ns + sense_ns / valid.max(1.0);
         let units = (self.size_bytes / unit_bytes).ceil();
         let rest_ns = if self.size_bytes < unit_bytes { sense_ns + send_ns } else { 0.0 };
         let unit_ns = amplification * (program_ns + erase_ns) + (amplification - 1.0) * moved_ns;
         let by_dies = self.dies() * 1e9 / (units * unit_ns + rest_ns);
-        // What is moved goes over the channel twice.
+        // Moved data go over the channel twice.
         let sent = units * (2.0 * amplification - 1.0) + if rest_ns > 0.0 { 1.0 } else { 0.0 };
         let by_channels = f64::from(self.flash.channels) * 1e9 / (sent * send_ns).max(1e-3);
-        // Where both are nearly as scarce, each waits for the other.
+        // If both are nearly as scarce, each waits for the other.
         libm::pow(by_dies.powi(-8) + by_channels.powi(-8), -0.125)
     }
 
-    /// Blocks kept free and what is not used of open ones, as a share of the flash: a quarter less than one block of each
-    /// die under the least number of free ones, as simulated drives of 80 and 320 blocks a die show.
-    fn kept(&self, over_provisioning: f64) -> f64 {
+    /// Returns the blocks kept free and the unused part of open ones, as a share of the flash: 0.25 less than one block
+    /// of each die below the least number of free ones, according to simulated drives of 80 and 320 blocks a die.
+    fn reserved_share(&self, over_provisioning: f64) -> f64 {
         let raw = self.capacity.logical_bytes as f64 * (1.0 + over_provisioning);
         let blocks = raw / (self.dies() * self.row_bytes() * f64::from(self.flash.pages_per_block));
         (f64::from(self.collection.free_blocks_min) - 0.75) / blocks.max(1.0)
     }
 
-    /// Greedy collection of large blocks under uniform writes (Desnoyers 2012): with the part `x` of a victim valid,
-    /// flash over data is ln(1/x) / (1 - x), and the amplification 1 / (1 - x).
+    /// Returns the write amplification of greedy collection of large blocks under uniform writes (Desnoyers 2012): with
+    /// the part `x` of a victim valid, flash over data is ln(1/x) / (1 - x), and the amplification 1 / (1 - x).
     pub fn amplification(&self, over_provisioning: f64) -> f64 {
-        let flash_over_data = (1.0 + over_provisioning) * (1.0 - self.kept(over_provisioning)).max(0.1);
+        let flash_over_data = (1.0 + over_provisioning) * (1.0 - self.reserved_share(over_provisioning)).max(0.1);
         let (mut low, mut high) = (1e-9, 1.0 - 1e-6);
         for _ in 0..60 {
             let x = f64::midpoint(low, high);
@@ -76,13 +77,13 @@ impl RandomWrites {
         1.0 / (1.0 - low)
     }
 
-    /// Writes a second at an over-provisioning.
+    /// Returns the write IOPS at an over-provisioning.
     pub fn at(&self, over_provisioning: f64) -> f64 {
         self.per_second(self.amplification(over_provisioning), self.timing.program_ns as f64)
     }
 }
 
-/// The argument between `low` and `high` at which a rising function takes a value, nearly.
+/// Returns the approximate argument between `low` and `high` at which a rising function takes a value.
 pub fn solve_rising(low: f64, high: f64, value: f64, function: impl Fn(f64) -> f64) -> f64 {
     let (mut low, mut high) = (low, high);
     for _ in 0..50 {

@@ -1,4 +1,4 @@
-//! The TOML form of a volume: its type, its size and what was provisioned; or its limits one by one.
+//! [`VolumeFile`]: the TOML form of a volume: its type, its size and what was provisioned; or its limits one by one.
 
 use std::collections::BTreeMap;
 
@@ -14,24 +14,24 @@ use crate::twin::TwinTable;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VolumeFile {
-    /// Product name, for people.
+    /// Product name, for display.
     pub name: String,
     /// Provider.
     pub vendor: Option<String>,
-    /// Year whose rules these are.
+    /// Year of the provider's rules.
     pub year: Option<u32>,
-    /// What a reader should know.
+    /// Notes for readers.
     pub notes: Option<String>,
-    /// How much it holds.
+    /// Capacity.
     #[serde(default, skip_serializing_if = "is_default")]
     pub capacity: VolumeCapacityTable,
-    /// What it promises.
+    /// Type or limits.
     #[serde(default, skip_serializing_if = "is_default")]
     pub volume: VolumeTable,
-    /// As of [`crate::file::DriveFile::sources`].
+    /// Sources, as [`crate::file::DriveFile::sources`].
     #[serde(default, skip_serializing_if = "is_default")]
     pub sources: BTreeMap<String, String>,
-    /// How it was learnt from a device, where it was; carried, not used by the model.
+    /// Provenance of a calibrated model (twin); carried, not used by the model.
     pub twin: Option<TwinTable>,
 }
 
@@ -39,9 +39,9 @@ pub struct VolumeFile {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VolumeCapacityTable {
-    /// What it exports.
+    /// Exported size.
     pub size: Option<Bytes>,
-    /// Bytes of a logical block; 512 where left out.
+    /// Bytes of a logical block; default 512.
     pub logical_block: Option<Bytes>,
 }
 
@@ -49,43 +49,43 @@ pub struct VolumeCapacityTable {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VolumeTable {
-    /// What is sold, which gives what is left out.
+    /// Type, which determines missing values.
     #[serde(rename = "type")]
     pub kind: Option<VolumeType>,
-    /// Requests a second that were provisioned, where its type has that.
+    /// Provisioned IOPS, if its type has that.
     pub iops: Option<u64>,
-    /// Bytes a second that were provisioned, where its type has that.
+    /// Provisioned throughput, if its type has that.
     pub throughput: Option<Rate>,
     /// A longer request counts as several of this length.
     pub unit: Option<Bytes>,
-    /// Requests in a row count together, up to a unit.
+    /// Whether consecutive requests count together, up to a unit.
     pub merges: Option<bool>,
-    /// A request that continues nothing pays a whole unit of bytes.
+    /// Whether a request that continues no other pays for a whole unit of bytes.
     pub whole_units: Option<bool>,
-    /// Requests that its driver keeps in it.
+    /// Queue depth of its driver.
     pub queue_depth: Option<u32>,
     /// Limits, in place of those of the type.
     pub limits: Option<Vec<LimitTable>>,
-    /// How long a read takes that no limit holds back.
+    /// Latency of a read that no limit delays.
     pub read: Option<LatencyTable>,
-    /// The same of a write.
+    /// Latency of a write that no limit delays.
     pub write: Option<LatencyTable>,
 }
 
-/// `[[volume.limits]]`: so many requests or bytes a second.
+/// `[[volume.limits]]`: a rate of requests or bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LimitTable {
     /// `requests` or `bytes`.
     pub counts: Counts,
-    /// `reads`, `writes`, or `both` where left out.
+    /// `reads`, `writes`, or `both`, the default.
     #[serde(default)]
     pub of: Of,
-    /// So many a second, always.
+    /// Sustained rate, per second.
     pub per_s: u64,
-    /// So many a second while there are credits.
+    /// Rate while there are credits, per second.
     pub burst_per_s: Option<u64>,
-    /// Credits that the bucket holds, and has at the start.
+    /// Capacity of the bucket in credits; it starts full.
     pub credits: Option<u64>,
 }
 
@@ -93,10 +93,10 @@ pub struct LimitTable {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LatencyTable {
-    /// The shortest.
+    /// Minimum.
     pub floor: DurationNs,
-    /// Half are shorter.
+    /// Median.
     pub median: DurationNs,
-    /// One in a hundred is longer.
+    /// 99th percentile.
     pub p99: DurationNs,
 }

@@ -1,4 +1,4 @@
-//! Volumes of clouds: the TOML form, and what their types promise.
+//! Cloud volumes: the TOML form, and the limits of their types. See docs/design/volumes.md.
 
 pub mod file;
 pub mod sold;
@@ -14,22 +14,22 @@ use crate::resolve::{Derived, check_source, source_of};
 use file::{LatencyTable, LimitTable, VolumeCapacityTable, VolumeFile, VolumeTable};
 use types::{Order, Terms};
 
-/// Requests that a driver keeps in a volume where none are stated: what NVMe of EBS and virtio allow; medium confidence.
+/// Queue depth of a volume's driver where none is stated: that of EBS's NVMe and of virtio; medium confidence.
 pub const QUEUE_DEPTH: u32 = 1024;
 
-/// A volume, complete, with the file it came from.
+/// A complete volume, with the file it came from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResolvedVolume {
-    /// Every number of the model.
+    /// The description, with every number of the model.
     pub description: VolumeDescription,
     /// The file as it was read.
     pub file: VolumeFile,
-    /// What the file left out, in the order of derivation.
+    /// Values that the file does not state, in the order of derivation.
     pub derived: Vec<Derived>,
 }
 
 impl ResolvedVolume {
-    /// As of [`crate::Resolved::source`].
+    /// Like [`crate::Resolved::source`].
     pub fn source(&self, key: &str) -> Option<&str> {
         source_of(&self.file.sources, key)
     }
@@ -43,7 +43,7 @@ pub fn is_volume(document: &Document) -> bool {
 /// Completes a volume's file.
 ///
 /// # Errors
-/// As of [`crate::resolve()`]; also what its provider does not sell.
+/// As for [`crate::resolve()`]; also a volume that its provider does not sell.
 pub fn resolve(document: &Document) -> Result<ResolvedVolume, InputError> {
     let file: VolumeFile = document.read()?;
     file.sources.iter().try_for_each(|(key, source)| check_source(document, key, source))?;
@@ -58,11 +58,11 @@ pub fn resolve(document: &Document) -> Result<ResolvedVolume, InputError> {
     let terms = terms.transpose().map_err(|(key, message)| document.error(key, message))?;
     let needed = |key: &str| document.error(key, "this key is missing, and so is volume.type, which would give it");
     let mut derived = Vec::new();
-    let mut note = |key: &str, told: String| derived.push(Derived::new(key, &told, RULE));
+    let mut note = |key: &str, value: String| derived.push(Derived::new(key, &value, RULE));
     let limits = match (&table.limits, &terms) {
         (Some(limits), _) => limits.iter().map(|limit| stated(document, limit)).collect::<Result<_, _>>()?,
         (None, Some(terms)) => {
-            note("volume.limits", told_limits(&terms.limits));
+            note("volume.limits", format_limits(&terms.limits));
             terms.limits.clone()
         }
         (None, None) => return Err(needed("volume.limits")),
@@ -70,7 +70,7 @@ pub fn resolve(document: &Document) -> Result<ResolvedVolume, InputError> {
     let mut latency = |given: Option<LatencyTable>, of: fn(&Terms) -> Latency, key: &str| match (given, &terms) {
         (Some(table), _) => ns(document, key, table),
         (None, Some(terms)) => {
-            note(key, told_latency(&of(terms)));
+            note(key, format_latency(&of(terms)));
             Ok(of(terms))
         }
         (None, None) => Err(needed(key)),
@@ -102,17 +102,17 @@ pub fn resolve(document: &Document) -> Result<ResolvedVolume, InputError> {
     Ok(ResolvedVolume { description, file, derived })
 }
 
-/// The rule of what a type gives.
+/// The rule of values that follow from a type.
 const RULE: &str = "volume.type, its size and what was provisioned";
 
-fn told_latency(latency: &Latency) -> String {
+fn format_latency(latency: &Latency) -> String {
     let us = |ns: u64| ns / 1_000;
     let Latency { floor_ns, median_ns, p99_ns } = *latency;
     format!("{} us or more, median {} us, p99 {} us", us(floor_ns), us(median_ns), us(p99_ns))
 }
 
-fn told_limits(limits: &[Limit]) -> String {
-    let told = |limit: &Limit| {
+fn format_limits(limits: &[Limit]) -> String {
+    let describe = |limit: &Limit| {
         let of = match limit.of {
             Of::Both => "",
             Of::Reads => " of reads",
@@ -125,7 +125,7 @@ fn told_limits(limits: &[Limit]) -> String {
         let burst = |burst: Burst| format!(" (burst {}/s, bucket of {})", burst.per_s, burst.credits);
         format!("{}/s {what}{of}{}", limit.per_s, limit.burst.map_or(String::new(), burst))
     };
-    limits.iter().map(told).collect::<Vec<_>>().join("; ")
+    limits.iter().map(describe).collect::<Vec<_>>().join("; ")
 }
 
 fn stated(document: &Document, table: &LimitTable) -> Result<Limit, InputError> {
@@ -145,7 +145,7 @@ fn ns(document: &Document, key: &str, table: LatencyTable) -> Result<Latency, In
     Ok(Latency { floor_ns: ns(table.floor)?, median_ns: ns(table.median)?, p99_ns: ns(table.p99)? })
 }
 
-/// The complete form of a description, as of [`crate::description_to_toml`].
+/// Returns the complete form of a description, like [`crate::description_to_toml`].
 pub fn description_to_toml(description: &VolumeDescription, sources: &BTreeMap<String, String>) -> String {
     let VolumeDescription { name, capacity_bytes, block_bytes, accounting, limits, read, write, queue_depth } =
         description;

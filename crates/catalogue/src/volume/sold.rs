@@ -1,4 +1,4 @@
-//! [`Sold`]: how each type of volume is sold: its sizes, what can be provisioned, how it is billed, how often it fails.
+//! [`Sold`]: how each type of volume is sold: its sizes, provisioned figures, billing, and failure rate.
 
 use super::types::VolumeType;
 
@@ -14,7 +14,7 @@ pub enum Provider {
 }
 
 impl Provider {
-    /// Its name.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         match self {
             Provider::Amazon => "Amazon",
@@ -23,7 +23,7 @@ impl Provider {
         }
     }
 
-    /// Its cloud, which stands for all of its types in options.
+    /// Returns its cloud, which selects all of its types in options.
     pub fn cloud(self) -> &'static str {
         match self {
             Provider::Amazon => "aws",
@@ -36,9 +36,9 @@ impl Provider {
 /// A range of a figure that a buyer provisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Provisioned {
-    /// The least.
+    /// Minimum.
     pub least: u64,
-    /// The most of the largest volume.
+    /// Maximum of the largest volume.
     pub most: u64,
     /// Included in the price of the size; 0 where all of it is billed.
     pub free: u64,
@@ -54,7 +54,7 @@ pub enum RateUnit {
 }
 
 impl RateUnit {
-    /// Its name.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         match self {
             RateUnit::Mib => "MiB/s",
@@ -62,7 +62,7 @@ impl RateUnit {
         }
     }
 
-    /// Its bytes a second.
+    /// Returns its bytes per second.
     pub fn bytes(self) -> u64 {
         match self {
             RateUnit::Mib => 1 << 20,
@@ -78,14 +78,14 @@ pub struct Size {
     pub gib: u64,
     /// Its name: `p30`.
     pub name: String,
-    /// It does more than the next smaller one.
+    /// Whether it is faster than the next smaller one.
     pub is_faster: bool,
 }
 
-/// The sizes that are billed.
+/// How sizes are billed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Billing {
-    /// Whole GiB.
+    /// Per GiB.
     EachGib,
     /// Powers of two up to a TiB, then whole TiB.
     Doubling,
@@ -104,19 +104,19 @@ pub struct Sold {
     pub billing: Billing,
     /// Sizes in GiB at which a limit jumps or stops growing; up to the last of them a larger size buys performance.
     pub grows_to_gib: &'static [u64],
-    /// The only sizes that are sold, where it has fixed ones.
+    /// The only sizes that are sold, if it has fixed ones.
     pub sizes: Vec<Size>,
     /// IOPS that can be provisioned.
     pub iops: Option<Provisioned>,
-    /// Most IOPS for each GiB, where there is such a limit.
+    /// Maximum IOPS per GiB, if there is such a limit.
     pub iops_a_gib: Option<u64>,
-    /// IOPS above which the next are billed as another item.
+    /// IOPS above which further ones are billed as another item.
     pub iops_tiers: &'static [u64],
-    /// Throughput that can be provisioned, in `rate_unit`; at most a quarter of the IOPS.
+    /// Throughput that can be provisioned, in `rate_unit`; at most 1/4 of the IOPS.
     pub throughput: Option<Provisioned>,
     /// The unit of `throughput`.
     pub rate_unit: RateUnit,
-    /// Volumes that fail a year, in percent, and where the figure is from; `None` where the provider's figure was not read.
+    /// Annual failure rate of volumes, in percent, and its source; `None` if the provider's figure was not read.
     pub afr_percent: Option<(f64, String)>,
 }
 
@@ -144,7 +144,7 @@ impl Sold {
         }
     }
 
-    /// The size in GiB that is billed for one that holds so many.
+    /// Returns the size in GiB that is billed for a volume of `gib`.
     pub fn billed_gib(&self, gib: u64) -> u64 {
         match self.billing {
             Billing::EachGib => gib,
@@ -153,13 +153,13 @@ impl Sold {
         }
     }
 
-    /// Least and most IOPS that a volume of so many GiB can have provisioned.
+    /// Returns the minimum and maximum IOPS that can be provisioned for a volume of `gib`.
     pub fn iops_range(&self, gib: u64) -> Option<(u64, u64)> {
         let Provisioned { least, most, .. } = self.iops?;
         Some((least, self.iops_a_gib.map_or(most, |each| (each * gib).clamp(least, most))))
     }
 
-    /// Least and most throughput in bytes a second that a volume with so many IOPS can have provisioned.
+    /// Returns the minimum and maximum throughput in bytes per second that can be provisioned for a volume with `iops`.
     pub fn throughput_range(&self, iops: u64) -> Option<(u64, u64)> {
         let (Provisioned { least, most, .. }, unit) = (self.throughput?, self.rate_unit.bytes());
         Some((least * unit, (iops * unit / 4).min(most * unit)))
@@ -170,12 +170,13 @@ const fn provisioned(least: u64, most: u64) -> Option<Provisioned> {
     Some(Provisioned { least, most, free: 0 })
 }
 
-/// The same, where the least is included in the price of the size.
+/// Returns a range whose minimum is included in the price of the size.
 const fn beyond_free(free: u64, most: u64) -> Option<Provisioned> {
     Some(Provisioned { least: free, most, free })
 }
 
-/// The annual failure rate that Amazon states: 0.1 to 0.2 % of volumes, of which the higher is used; 0.001 % for io2.
+/// Returns the annual failure rate that Amazon states: 0.1 to 0.2 % of volumes, of which the higher is used; 0.001 %
+/// for io2.
 fn by_amazon(percent: f64, kind: VolumeType) -> Option<(f64, String)> {
     Some((percent, format!("stated by Amazon for {}, the worse end", kind.name())))
 }
@@ -183,7 +184,7 @@ fn by_amazon(percent: f64, kind: VolumeType) -> Option<(f64, String)> {
 /// The numbers of Azure's sizes, from 4 GiB on: P30 has 1,024 GiB.
 const AZURE_NUMBERS: [u32; 14] = [1, 2, 3, 4, 6, 10, 15, 20, 30, 40, 50, 60, 70, 80];
 
-/// Azure's sizes by their rows of capacity in GiB, IOPS and MB/s; the last rows have the last numbers.
+/// Returns Azure's sizes by their rows of capacity in GiB, IOPS and MB/s; the last rows have the last numbers.
 fn azure(letter: char, rows: &[(u64, u64, u64)]) -> Vec<Size> {
     let numbers = &AZURE_NUMBERS[AZURE_NUMBERS.len() - rows.len()..];
     let before = std::iter::once(None).chain(rows.iter().map(Some));
@@ -198,11 +199,12 @@ fn azure(letter: char, rows: &[(u64, u64, u64)]) -> Vec<Size> {
 }
 
 impl VolumeType {
-    /// How it is sold.
+    /// Returns how it is sold.
     pub fn sold(self) -> Sold {
         use Provider::{Amazon, Google, Microsoft};
         match self {
-            // From 34 GiB more than 100 IOPS, from 171 250 MiB/s; 1,000: the base is the burst; 5,334: 16,000 IOPS.
+            // From 34 GiB on more than 100 IOPS, from 171 on 250 MiB/s; 1,000: the base is the burst; 5,334: 16,000
+            // IOPS.
             VolumeType::Gp2 => Sold {
                 grows_to_gib: &[34, 171, 1_000, 5_334],
                 afr_percent: by_amazon(0.2, self),
@@ -239,7 +241,7 @@ impl VolumeType {
                 afr_percent: by_amazon(0.2, self),
                 ..Sold::of(Amazon, "aws-sc1-2tib", (125, 16_384))
             },
-            // To these bytes and IOPS grow: of pd-standard writes, reads.
+            // Sizes up to which bytes and IOPS grow: of pd-standard writes, reads.
             VolumeType::PdStandard => {
                 Sold { grows_to_gib: &[3_334, 10_000], ..Sold::of(Google, "gcp-pd-standard-1000", (10, 65_536)) }
             }
@@ -289,7 +291,7 @@ impl VolumeType {
         }
     }
 
-    /// The monthly bill for a size, and for IOPS and throughput (in the type's unit) that are provisioned.
+    /// Returns the monthly bill for a size, and for provisioned IOPS and throughput (in the type's unit).
     pub fn bill(self, gib: u64, iops: Option<u64>, throughput: Option<u64>) -> Bill {
         let (sold, name) = (self.sold(), self.name());
         if let Some(size) = sold.sizes.iter().find(|size| size.gib >= gib) {

@@ -1,7 +1,7 @@
-//! What clouds sell: the published rule of each type, from size and what was provisioned to its limits.
+//! [`VolumeType`]: the published rules of each type of cloud volume, from size and provisioned figures to its limits.
 //!
-//! AWS counts MiB, GCP too, Azure megabytes. Latencies are D estimates within what is published ("single-digit milliseconds",
-//! "sub-millisecond", a mean below 0.5 ms of io2): no provider publishes a distribution.
+//! AWS counts in MiB, GCP too, Azure in megabytes. Latencies are D estimates within published statements ("single-digit
+//! milliseconds", "sub-millisecond", a mean below 0.5 ms of io2): no provider publishes a distribution.
 
 use headstack_sim::volume::description::{Accounting, Burst, Counts, Latency, Limit, Of};
 use serde::de::Error;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub enum VolumeType {
     /// Amazon EBS, general purpose, with a bucket.
     Gp2,
-    /// Amazon EBS, general purpose, provisioned beyond a base.
+    /// Amazon EBS, general purpose, provisioned above a base.
     Gp3,
     /// Amazon EBS, provisioned.
     Io1,
@@ -47,7 +47,7 @@ pub enum VolumeType {
 }
 
 impl VolumeType {
-    /// Every type.
+    /// All types.
     pub const ALL: [VolumeType; 17] = [
         VolumeType::Gp2,
         VolumeType::Gp3,
@@ -78,7 +78,7 @@ impl VolumeType {
         names
     };
 
-    /// Its name in files.
+    /// Returns its name in files.
     pub const fn name(self) -> &'static str {
         match self {
             VolumeType::Gp2 => "gp2",
@@ -101,7 +101,7 @@ impl VolumeType {
         }
     }
 
-    /// The type of this name.
+    /// Returns the type of this name.
     pub fn parse(name: &str) -> Option<VolumeType> {
         VolumeType::ALL.into_iter().find(|known| known.name() == name)
     }
@@ -120,23 +120,23 @@ impl<'de> Deserialize<'de> for VolumeType {
     }
 }
 
-/// What is asked for of a type.
+/// Requested properties of a volume.
 #[derive(Clone, Copy, Debug)]
 pub struct Order {
     /// Size, rounded down to GiB.
     pub gib: u64,
-    /// Requests a second, where they were provisioned.
+    /// Provisioned IOPS, if any.
     pub iops: Option<u64>,
-    /// Bytes a second, where they were provisioned.
+    /// Provisioned bytes per second, if any.
     pub bytes_per_s: Option<u64>,
 }
 
-/// What a type makes of it.
+/// Resulting terms of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Terms {
-    /// What counts as a request.
+    /// How requests are counted.
     pub accounting: Accounting,
-    /// What it promises.
+    /// Limits that it promises.
     pub limits: Vec<Limit>,
     /// Latency of a read.
     pub read: Latency,
@@ -144,14 +144,15 @@ pub struct Terms {
     pub write: Latency,
 }
 
-/// Why a type cannot be had so: the key, and what is allowed.
+/// Why a type cannot be ordered like this: the key, and the allowed values.
 pub type Refused = (&'static str, String);
 
 const MIB: u64 = 1 << 20;
 const TIB: u64 = 1 << 40;
 const MB: u64 = 1_000_000;
 
-/// Sizes in GiB, base requests and MB a second of Azure's Premium SSD (P1 to P80; disk-storage-premium-ssd-sizes.md, 2023-03).
+/// Sizes in GiB, base IOPS and base MB/s of Azure's Premium SSD (P1 to P80; disk-storage-premium-ssd-sizes.md,
+/// 2023-03).
 pub(super) const PREMIUM: [(u64, u64, u64); 14] = [
     (4, 120, 25),
     (8, 120, 25),
@@ -168,7 +169,7 @@ pub(super) const PREMIUM: [(u64, u64, u64); 14] = [
     (16_384, 18_000, 750),
     (32_767, 20_000, 900),
 ];
-/// The same of Standard SSD (E1 to E80; disk-storage-standard-ssd-sizes.md, 2019-03).
+/// Sizes in GiB, base IOPS and base MB/s of Standard SSD (E1 to E80; disk-storage-standard-ssd-sizes.md, 2019-03).
 pub(super) const STANDARD_SSD: [(u64, u64, u64); 14] = [
     (4, 120, 25),
     (8, 120, 25),
@@ -185,7 +186,7 @@ pub(super) const STANDARD_SSD: [(u64, u64, u64); 14] = [
     (16_384, 4_000, 600),
     (32_767, 6_000, 750),
 ];
-/// The same of Standard HDD (S4 to S80; disk-storage-standard-hdd-sizes.md, 2019-03).
+/// Sizes in GiB, base IOPS and base MB/s of Standard HDD (S4 to S80; disk-storage-standard-hdd-sizes.md, 2019-03).
 pub(super) const STANDARD_HDD: [(u64, u64, u64); 11] = [
     (32, 500, 60),
     (64, 500, 60),
@@ -199,7 +200,7 @@ pub(super) const STANDARD_HDD: [(u64, u64, u64); 11] = [
     (16_384, 2_000, 500),
     (32_767, 2_000, 500),
 ];
-/// The largest premium size that has buckets (P20), and what a burst reaches: requests and MB a second for 30 minutes.
+/// The largest premium size that has buckets (P20), and its burst: IOPS and MB/s for 30 minutes.
 const PREMIUM_BURST: (u64, u64, u64, u64) = (512, 3_500, 170, 1_800);
 
 const fn latency_us(floor: u64, median: u64, p99: u64) -> Latency {
@@ -214,13 +215,13 @@ fn bytes(per_s: u64) -> Limit {
     Limit { counts: Counts::Bytes, of: Of::Both, per_s, burst: None }
 }
 
-/// A bucket that is worth having: where the base reaches the burst, nothing can be spent.
+/// Adds a bucket if it is useful: if the base reaches the burst, nothing can be spent.
 fn with_burst(limit: Limit, per_s: u64, credits: u64) -> Limit {
     if per_s > limit.per_s { Limit { burst: Some(Burst { per_s, credits }), ..limit } } else { limit }
 }
 
 impl VolumeType {
-    /// Limits, accounting and latencies of a volume of this type.
+    /// Returns limits, accounting and latencies of a volume of this type.
     ///
     /// # Errors
     /// A size, rate or throughput that is not sold.
@@ -228,16 +229,16 @@ impl VolumeType {
         let Order { gib, iops, bytes_per_s } = order;
         self.check(order)?;
         let in_units = |kib: u32, whole_units| Accounting { unit_bytes: Some(kib << 10), merges: true, whole_units };
-        // EBS of solid-state drives counts 256 KiB, of disks 1 MiB (ebs-io-characteristics).
+        // EBS counts 256 KiB for SSDs, 1 MiB for disks (ebs-io-characteristics).
         let (ssd, hdd) = (in_units(256, false), in_units(1024, true));
         let each = Accounting { unit_bytes: None, merges: false, whole_units: false };
-        // Azure counts 256 KiB, and does not say that it merges.
+        // Azure counts 256 KiB, and does not state that it merges.
         let azure = Accounting { unit_bytes: Some(256 << 10), merges: false, whole_units: false };
         let provisioned = iops.unwrap_or_default();
         let (accounting, limits) = match self {
             VolumeType::Gp2 => {
                 let base = (3 * gib).clamp(100, 16_000);
-                // From 170 to 334 GiB the throughput depends on credits: it is what the requests that are left can carry.
+                // From 170 to 334 GiB the throughput depends on credits: it is what the remaining requests can carry.
                 let rate = if gib <= 170 { 128 } else { 250 };
                 (ssd, vec![with_burst(requests(base), 3_000, 5_400_000), bytes(rate * MIB)])
             }
@@ -254,7 +255,7 @@ impl VolumeType {
                 (ssd, vec![requests(provisioned), bytes((provisioned * 256 * MIB / 1_000).min(4_000 * MIB))])
             }
             VolumeType::St1 | VolumeType::Sc1 => {
-                // Of a TiB: what it earns, what a burst reaches, and the requests of a megabyte that follow.
+                // Per TiB: baseline, burst, and the requests of a megabyte that follow.
                 let (base, base_max, burst, burst_max) =
                     if self == VolumeType::St1 { (40, 500, 250, 500) } else { (12, 192, 80, 250) };
                 let of_size = |per_tib: u64, most: u64| (gib * per_tib * MIB / 1024).min(most * MIB);
@@ -317,7 +318,7 @@ impl VolumeType {
         Ok(Terms { accounting, limits, read, write })
     }
 
-    /// What is sold: sizes in GiB, requests a second, bytes a second.
+    /// Checks that it is sold: sizes in GiB, requests a second, bytes a second.
     fn check(self, order: Order) -> Result<(), Refused> {
         let (Order { gib, iops, bytes_per_s }, sold) = (order, self.sold());
         let (least, most) = sold.gib;
@@ -336,7 +337,7 @@ impl VolumeType {
             }
             (Some(_) | None, Some(_)) | (None, None) => {}
         }
-        // Without a number it is what the price of the size includes.
+        // Without a number it is the amount that the price of the size includes.
         let provisioned = iops.or(sold.iops.map(|iops| iops.free)).unwrap_or_default();
         match (bytes_per_s, sold.throughput_range(provisioned)) {
             (Some(_), None) => Err(("volume.throughput", "follows from the rest; it cannot be provisioned".to_owned())),
@@ -347,14 +348,14 @@ impl VolumeType {
         }
     }
 
-    /// Latencies of reads and of writes.
+    /// Returns the latencies of reads and of writes.
     fn latencies(self) -> (Latency, Latency) {
         let same = |latency| (latency, latency);
         match self {
             VolumeType::Gp2 | VolumeType::Gp3 | VolumeType::HyperdiskBalanced => same(latency_us(350, 650, 2_000)),
             VolumeType::Io1 => same(latency_us(300, 500, 1_200)),
             VolumeType::Io2 => same(latency_us(200, 350, 800)),
-            // Of a disk that seeks, behind a network; a write is acknowledged from protected memory.
+            // A disk that seeks, behind a network; a write is acknowledged from protected memory.
             VolumeType::St1 | VolumeType::PdStandard => {
                 (latency_us(2_000, 8_000, 40_000), latency_us(1_000, 3_000, 20_000))
             }
@@ -373,7 +374,7 @@ impl VolumeType {
     }
 }
 
-/// The row of the smallest size that is not smaller.
+/// Returns the row of the smallest size that is not smaller.
 fn sized(sizes: &[(u64, u64, u64)], gib: u64) -> (u64, u64, u64) {
     *sizes.iter().find(|(size, ..)| *size >= gib).unwrap_or(&sizes[sizes.len() - 1])
 }

@@ -1,4 +1,4 @@
-//! Measurements of real devices that the models are held against; this repository ships none of them.
+//! Measurements of real devices with which the models are compared; this repository ships none of them.
 
 pub mod ssds;
 
@@ -11,12 +11,13 @@ use headstack_workload::{Arrivals, RunLength, Think, Workload};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-/// The root of this repository.
+/// Returns the root of this repository.
 pub fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// A folder of measurements (`HEADSTACK_SHARED`, else beside the repository); `None`, said aloud, where it is missing.
+/// Returns a folder of measurements (`HEADSTACK_SHARED`, else next to the repository); `None`, with a message, if it is
+/// missing.
 pub fn measurements(name: &str) -> Option<PathBuf> {
     let shared = std::env::var_os("HEADSTACK_SHARED").map_or_else(|| repository().join("../shared"), PathBuf::from);
     let path = shared.join(name);
@@ -27,7 +28,7 @@ pub fn measurements(name: &str) -> Option<PathBuf> {
     Some(path)
 }
 
-/// The rows of a table; panics where it is not as expected, since then the measurements are not those that we know.
+/// Returns the rows of a table; panics if it is not as expected, since then the measurements are not the known ones.
 fn rows<T: DeserializeOwned>(path: &Path) -> Vec<T> {
     let mut reader = csv::Reader::from_path(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     reader.deserialize().map(|row| row.unwrap_or_else(|error| panic!("{}: {error}", path.display()))).collect()
@@ -38,15 +39,15 @@ fn rows<T: DeserializeOwned>(path: &Path) -> Vec<T> {
 pub struct FioRow {
     /// Host, host adapter and device.
     pub system: String,
-    /// What fio calls it: `randread`, `randwrite`, `randrw`.
+    /// fio's name of it: `randread`, `randwrite`, `randrw`.
     pub rw: String,
-    /// Outstanding requests of a job.
+    /// Queue depth of a job.
     pub iodepth: u32,
-    /// Jobs.
+    /// Number of jobs.
     pub numjobs: u32,
-    /// Requests a second.
+    /// Rate, in IOPS.
     pub iops: f64,
-    /// The longest.
+    /// Maximum latency.
     pub lat_max_ms: f64,
     /// Median.
     pub p50_ms: f64,
@@ -54,11 +55,11 @@ pub struct FioRow {
     pub p99_ms: f64,
     /// 99.9th percentile.
     pub p999_ms: f64,
-    /// What each device under it did, as `sda:READS/WRITES/UTILIZATION`, separated by semicolons.
+    /// Activity of each device under it, as `sda:READS/WRITES/UTILIZATION`, separated by semicolons.
     pub disk_util: String,
 }
 
-/// What was measured of `system`; `None`, said aloud, where the measurements are missing.
+/// Returns the measurements of `system`; `None`, with a message, if they are missing.
 pub fn fio_runs(system: &str) -> Option<Vec<FioRow>> {
     let path = measurements("validation/fio-systems.csv")?;
     let found: Vec<FioRow> = rows::<FioRow>(&path).into_iter().filter(|row| row.system == system).collect();
@@ -71,7 +72,7 @@ pub fn fio_runs(system: &str) -> Option<Vec<FioRow>> {
 pub struct LightLoadRow {
     /// The drive.
     pub device: String,
-    /// Writes a second.
+    /// Offered writes per second.
     pub offered_rate: u64,
     /// Median latency of reads.
     pub read_50p_us: f64,
@@ -79,36 +80,36 @@ pub struct LightLoadRow {
     pub write_50p_us: f64,
 }
 
-/// The row of `device` at the lowest rate; `None`, said aloud, where the measurements are missing.
+/// Returns the row of `device` at the lowest rate; `None`, with a message, if the measurements are missing.
 pub fn under_light_load(device: &str) -> Option<LightLoadRow> {
     let path = measurements("validation/measured/ssdiq_latency_under_load.csv")?;
     let found = rows::<LightLoadRow>(&path).into_iter().filter(|row| row.device == device);
     Some(found.min_by_key(|row| row.offered_rate).unwrap_or_else(|| panic!("no {device} in {}", path.display())))
 }
 
-/// Relative errors of a score, each with what it is of.
+/// Relative errors of a score, each with a label.
 #[derive(Debug, Default)]
 pub struct Errors(Vec<(String, f64)>);
 
 impl Errors {
-    /// Holds a simulated figure against a measured one.
+    /// Adds the error of a simulated figure relative to a measured one.
     pub fn add(&mut self, what: impl Into<String>, simulated: f64, measured: f64) {
         assert!(measured > 0.0 && simulated.is_finite(), "{simulated} against {measured}");
         self.0.push((what.into(), simulated / measured - 1.0));
     }
 
-    /// Mean of the absolute errors.
+    /// Returns the mean of the absolute errors.
     pub fn mean(&self) -> f64 {
         assert!(!self.0.is_empty(), "nothing was held against anything");
         self.0.iter().map(|(_, error)| error.abs()).sum::<f64>() / self.0.len() as f64
     }
 
-    /// The largest absolute error.
+    /// Returns the largest absolute error.
     pub fn worst(&self) -> f64 {
         self.0.iter().map(|(_, error)| error.abs()).fold(0.0, f64::max)
     }
 
-    /// Prints the mean, the worst and what it is of.
+    /// Prints the mean, and the largest error with its label.
     pub fn print(&self, title: &str) {
         let (what, worst) = self.0.iter().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs())).expect("not empty");
         let (mean, count) = (self.mean() * 100.0, self.0.len());

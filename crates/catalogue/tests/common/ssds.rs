@@ -1,4 +1,4 @@
-//! Short runs that measure a solid-state drive as its sheet does.
+//! Short runs that measure an SSD as its sheet does.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ impl Bench {
         Bench { ssd: Ssd::new(description, 1).unwrap(), now_ns: 0 }
     }
 
-    /// Seconds that `count` commands take, `depth` at once.
+    /// Returns the seconds that `count` commands take at a queue depth.
     pub fn seconds(&mut self, count: u32, depth: u32, mut request: impl FnMut(u32) -> Request) -> f64 {
         let (start_ns, mut issued, mut done) = (self.now_ns, 0, 0);
         while done < count {
@@ -37,7 +37,7 @@ pub fn request(kind: Kind, offset_bytes: u64, length_bytes: u32) -> Request {
     Request { kind, offset_bytes, length_bytes, force_unit_access: false, ordered: false }
 }
 
-/// Requests of a sequential run, their size and how many are outstanding.
+/// Requests of a sequential run, their size and queue depth.
 const RUNS: u32 = 16_384;
 const RUN_BYTES: u32 = 128 << 10;
 const RUN_DEPTH: u32 = 32;
@@ -47,7 +47,7 @@ fn in_order(kind: Kind) -> impl FnMut(u32) -> Request {
     move |index| request(kind, u64::from(index) * u64::from(RUN_BYTES), RUN_BYTES)
 }
 
-/// What a sheet promises.
+/// Kind of a promise of a sheet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum What {
     RandomRead { depth: u32, bytes: u32 },
@@ -61,7 +61,7 @@ pub enum What {
     AfterSlc,
 }
 
-/// A promise and its figure, in requests a second, MB/s, microseconds or GB.
+/// A promise and its figure, in IOPS, MB/s, microseconds or GB.
 #[derive(Clone, Copy, Debug)]
 pub struct Figure {
     pub what: What,
@@ -86,7 +86,7 @@ impl fmt::Display for Figure {
 }
 
 impl Figure {
-    /// What a file states.
+    /// Returns the figures that a file states.
     pub fn of(file: &SsdFile) -> Vec<Figure> {
         let stated = &file.stated;
         let depth = |given: Option<u32>| given.unwrap_or(32);
@@ -112,7 +112,7 @@ impl Figure {
         found.into_iter().flatten().map(|(what, stated)| Figure { what, stated }).collect()
     }
 
-    /// The same of the simulated drive.
+    /// Measures the figure on the simulated drive.
     pub fn measure(&self, description: &SsdDescription) -> f64 {
         let mb = f64::from(RUNS) * f64::from(RUN_BYTES) / 1e6;
         match self.what {
@@ -151,8 +151,8 @@ impl Figure {
     }
 }
 
-/// A drive for short runs, and the bytes at its beginning over which they go: makers of drives with a cache of one bit a
-/// cell let them go over what they have just written.
+/// Returns a drive for short runs, and the bytes at its beginning that they use: makers of drives with an SLC cache
+/// measure on data that were just written.
 fn ready(description: &SsdDescription) -> (Bench, u64) {
     let mut bench = Bench::new(&SsdDescription { filled: description.slc_cache.is_none(), ..description.clone() });
     if description.slc_cache.is_none() && description.controller.map_cache_bytes.is_none() {
@@ -163,8 +163,8 @@ fn ready(description: &SsdDescription) -> (Bench, u64) {
     (bench, WRITTEN)
 }
 
-/// The drive with fewer blocks, of fewer pages, erased in as much less time: as fast, and with as much spare. Also how many
-/// times smaller it is.
+/// Returns the drive with fewer blocks, of fewer pages, erased in proportionally less time: equally fast, and with the
+/// same share of spare. Also how many times smaller it is.
 pub fn small(description: &SsdDescription, pages: u32, blocks: u32) -> (SsdDescription, f64) {
     let flash = description.flash;
     let (pages, blocks) = (pages.min(flash.pages_per_block), blocks.min(flash.blocks_per_plane));
@@ -172,7 +172,7 @@ pub fn small(description: &SsdDescription, pages: u32, blocks: u32) -> (SsdDescr
     (small.flash.pages_per_block, small.flash.blocks_per_plane) = (pages, blocks);
     let ratio = f64::from(pages) / f64::from(flash.pages_per_block);
     small.timing.erase_ns = (description.timing.erase_ns as f64 * ratio) as u64;
-    // As `Steady` in `crates/catalogue/src/ssd/steady.rs` has it.
+    // Same as `Steady` in `crates/catalogue/src/ssd/steady.rs`.
     let kept = f64::from(description.collection.free_blocks_min) - 0.75;
     let used = (f64::from(blocks) - kept) / (f64::from(flash.blocks_per_plane) - kept);
     let unit = u64::from(description.capacity.mapping_unit_bytes);
@@ -185,7 +185,8 @@ pub fn small(description: &SsdDescription, pages: u32, blocks: u32) -> (SsdDescr
     (small, times)
 }
 
-/// A part of a drive: every so many channels of it, everything else as much slower, and how many parts it has.
+/// Returns part of a drive: a fraction of its channels, everything else proportionally slower, and how many parts it
+/// has.
 fn part(description: &SsdDescription) -> (SsdDescription, u32) {
     const DIES_ENOUGH: u32 = 64;
     let mut part = description.clone();
@@ -203,29 +204,29 @@ fn part(description: &SsdDescription) -> (SsdDescription, u32) {
     (part, parts)
 }
 
-/// Random writes a second in the steady state.
+/// Returns the IOPS of random writes in the steady state.
 fn steady_writes(description: &SsdDescription, depth: u32, bytes: u32) -> f64 {
     let (part, parts) = part(description);
-    // As many units in a block that collection finds what it does in large ones.
+    // Enough units in a block that collection behaves as in large ones.
     let row_units = (description.row_bytes() / description.capacity.mapping_unit_bytes).max(1);
     let (small, _) = small(&part, 192 / row_units.min(12), 160);
     let mut bench = Bench::new(&SsdDescription { preconditioned: true, slc_cache: None, ..small });
     let places = bench.ssd.capacity_bytes() / u64::from(bytes);
     let mut random = Random::new(3, Purpose::Addresses);
     let mut next = |_| request(Kind::Write, random.below(places) * u64::from(bytes), bytes);
-    // As much as the buffer and the free blocks take, and some more.
+    // As much as the buffer and the free blocks hold, and some more.
     let count = (places / 10).clamp(50_000, 200_000) as u32;
     let depth = (depth / parts).max(8);
     let _ = bench.seconds(count, depth, &mut next);
     f64::from(parts * count) / bench.seconds(count, depth, &mut next)
 }
 
-/// (GB that an empty drive takes before its rate falls by a third, MB/s once that has settled).
+/// Returns the GB that an empty drive accepts before its rate falls by 33 %, and the MB/s once that has settled.
 fn slc_cliff(description: &SsdDescription) -> (f64, f64) {
     let (small, times) = small(description, 96, 400);
     let mut bench = Bench::new(&SsdDescription { filled: false, ..small });
     let cache_bytes = description.slc_cache.map_or(0, |slc| slc.static_bytes + slc.dynamic_bytes) as f64 / times;
-    // In steps of a fiftieth of the cache.
+    // In steps of 2 % of the cache.
     let step = (cache_bytes / 50.0 / f64::from(RUN_BYTES)).max(64.0) as u32;
     let gb = f64::from(step) * f64::from(RUN_BYTES) / 1e9;
     let most = (bench.ssd.capacity_bytes() / u64::from(step) / u64::from(RUN_BYTES)) as u32;
@@ -244,7 +245,7 @@ fn slc_cliff(description: &SsdDescription) -> (f64, f64) {
         }
     }
     let cliff = cliff.unwrap_or(rates.len());
-    // Ten steps may go to what is still free.
+    // Ten steps may go to the remaining free cells.
     let after = &rates[(cliff + 10).min(rates.len() - 1)..];
     (gb * times * (cliff as f64 - 1.0), after.iter().sum::<f64>() / after.len() as f64)
 }

@@ -1,4 +1,4 @@
-//! A system to play on, and recordings.
+//! A system to play on, and traces.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ pub const MS: u64 = 1_000_000;
 pub const BLOCK_BYTES: u32 = 512;
 pub const CAPACITY_BYTES: u64 = 400_000 * 512;
 
-/// One request of a replay, by its number in the recording.
+/// A request of a replay, by its number in the trace.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
     pub request: Request,
@@ -19,10 +19,10 @@ pub struct Seen {
     pub completed_ns: u64,
 }
 
-/// What a replay came to.
+/// Results of a replay.
 pub struct Outcome {
     pub played: Played,
-    /// By number; of a write with a flush before it, the write.
+    /// Requests by number; for a write with a flush before it, the write.
     pub seen: BTreeMap<u64, Seen>,
     /// The flushes before writes, by the number of the write.
     pub pre_flushes: BTreeMap<u64, Seen>,
@@ -30,17 +30,17 @@ pub struct Outcome {
     pub order: Vec<u64>,
 }
 
-/// A system that serves one request at a time in order of issue, and someone who plays on it by a clock.
+/// A system that serves one request at a time in order of issue, and a caller that plays on it by a clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Stage {
-    /// How long the service of a request takes, by its number.
+    /// Service time of a request, by its number.
     pub service_ns: fn(u64) -> u64,
-    /// How much later than it wants to the player gets to look, by how often it has.
+    /// Delay of the caller's wake-up, by the number of wake-ups.
     pub oversleeps_ns: fn(u64) -> u64,
 }
 
 impl Stage {
-    /// On time, with services of 1 to 16 ms.
+    /// Punctual wake-ups, with services of 1 to 16 ms.
     pub const PUNCTUAL: Stage = Stage {
         service_ns: |number| (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60) * MS + MS,
         oversleeps_ns: |_| 0,
@@ -88,20 +88,20 @@ impl Stage {
         Ok(Outcome { played: player.finish(), seen, pre_flushes, order })
     }
 
-    /// Plays what is at hand.
+    /// Plays requests in memory.
     pub fn play_all(&self, replay: &Replay, records: &[Recorded]) -> Result<Outcome, ReplayError> {
         self.play(replay, &mut in_memory(records.iter().copied()))
     }
 }
 
-/// A replay of all, as it was recorded.
+/// Returns a replay of all requests, as recorded.
 pub fn replay(mode: ReplayMode) -> Replay {
     Replay::new("recording", mode)
 }
 
 pub const TIMED: ReplayMode = ReplayMode::Timed { time_scale: 1.0 };
 
-/// A read of one block that tells which request it is.
+/// Returns a read of one block that encodes its number.
 pub fn numbered(number: u64, arrival_ns: u64, completion_ns: Option<u64>) -> Recorded {
     let request = Request {
         kind: Kind::Read,

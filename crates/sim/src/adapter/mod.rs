@@ -1,7 +1,7 @@
-//! What stands between an application and a drive: driver, host adapter or bridge, interrupts.
+//! [`Adapter`]: the driver, host adapter or bridge, and interrupts between an application and a drive.
 //!
-//! A command costs its adapter time that no other command can have (its *interval*), and the application a latency that occupies
-//! nobody. Completions are reported by interrupts, which some adapters coalesce.
+//! A command occupies its adapter for an *interval*, during which it takes no other command, and adds a latency for the
+//! application that occupies nothing. Interrupts report completions; some adapters coalesce them.
 
 pub use crate::description::adapter as description;
 
@@ -12,7 +12,7 @@ use crate::drive::Completion;
 use crate::error::InvalidDescription;
 use headstack_workload::Request;
 
-/// What is impossible in a description.
+/// Checks a description and rejects impossible values.
 pub(crate) fn check(adapter: &AdapterDescription) -> Result<(), InvalidDescription> {
     let refused = |key: &str, message: &str| {
         Err(InvalidDescription { key: format!("interface.host.{key}"), message: message.to_owned() })
@@ -32,11 +32,11 @@ pub(crate) fn check(adapter: &AdapterDescription) -> Result<(), InvalidDescripti
     }
 }
 
-/// An adapter in virtual time: commands on their way to the drive, and completions on their way back.
+/// A host adapter in virtual time: commands on their way to the drive, and completions on their way back.
 #[derive(Clone, Debug)]
 pub struct Adapter {
     description: AdapterDescription,
-    /// When it can take the next command.
+    /// Time at which it can take the next command.
     free_ns: u64,
     /// Commands on their way to the drive, in order of time.
     inbound: VecDeque<(u64, u32, Request)>,
@@ -53,7 +53,7 @@ pub struct Adapter {
 }
 
 impl Adapter {
-    /// An idle adapter.
+    /// Creates an idle adapter.
     pub fn new(description: AdapterDescription) -> Adapter {
         Adapter {
             description,
@@ -67,7 +67,7 @@ impl Adapter {
         }
     }
 
-    /// The adapter of requests whose commands are paced elsewhere: it only reports completions.
+    /// Creates the adapter of requests whose commands are paced elsewhere: it only reports completions.
     pub fn of_requests(description: AdapterDescription) -> Adapter {
         Adapter::new(AdapterDescription { read_interval_ns: 0, write_interval_ns: 0, ns_per_byte: 0.0, ..description })
     }
@@ -77,25 +77,25 @@ impl Adapter {
         self.outstanding += 1;
     }
 
-    /// Drops all commands: the application gave up.
+    /// Drops all commands, because the application gave up.
     pub fn reset(&mut self) {
         self.inbound.clear();
         self.outbound.clear();
         self.outstanding = 0;
     }
 
-    /// No command is outstanding.
+    /// Whether no command is outstanding.
     pub fn is_idle(&self) -> bool {
         self.outstanding == 0
     }
 
-    /// When it next has something to do.
+    /// Returns the time of its next event.
     pub fn next_event_ns(&self) -> u64 {
         let inbound = self.inbound.front().map_or(u64::MAX, |&(at_ns, ..)| at_ns);
         inbound.min(self.outbound.front().map_or(u64::MAX, |completion| completion.at_ns))
     }
 
-    /// Takes a command, which reaches the drive when the adapter has had its time for it.
+    /// Takes a command, which reaches the drive after the adapter's interval.
     pub fn take(&mut self, now_ns: u64, id: u32, request: &Request) {
         let start_ns = now_ns.max(self.free_ns);
         self.free_ns = start_ns + self.description.interval_ns(request);
@@ -103,12 +103,12 @@ impl Adapter {
         self.inbound.push_back((start_ns, id, *request));
     }
 
-    /// The command that reaches the drive at `now_ns` or before.
+    /// Returns the next command that reaches the drive at or before `now_ns`.
     pub fn deliver(&mut self, now_ns: u64) -> Option<(u64, u32, Request)> {
         if self.inbound.front()?.0 > now_ns { None } else { self.inbound.pop_front() }
     }
 
-    /// The drive has completed a command.
+    /// Takes the drive's completion of a command.
     pub fn complete(&mut self, done: Completion) {
         let AdapterDescription { latency_ns, wake_ns, coalescing, .. } = self.description;
         self.completions += 1;
@@ -122,7 +122,7 @@ impl Adapter {
         self.outbound.push_back(Completion { at_ns, ..done });
     }
 
-    /// When the interrupt comes for what is ready at `ready_ns`.
+    /// Returns the time of the interrupt for a completion that is ready at `ready_ns`.
     fn interrupt(&mut self, coalescing: Coalescing, ready_ns: u64) -> u64 {
         let Coalescing { interval_ns, completions_max, from_outstanding, one_in } = coalescing;
         if ready_ns > self.interrupt_ns {
@@ -139,7 +139,7 @@ impl Adapter {
         self.interrupt_ns
     }
 
-    /// The completion that is reported to the application at `now_ns` or before.
+    /// Returns the next completion that is reported to the application at or before `now_ns`.
     pub fn report(&mut self, now_ns: u64) -> Option<Completion> {
         if self.outbound.front()?.at_ns > now_ns {
             return None;
@@ -169,8 +169,8 @@ mod tests {
         Request { kind, offset_bytes: 0, length_bytes: 4096, force_unit_access: false, ordered: false }
     }
 
-    /// Times at which completions are reported to the application, for commands that come together and take the drive 100 us
-    /// each.
+    /// Returns when completions are reported to the application, for commands that arrive together and take the drive
+    /// 100 us each.
     fn reported_ns(description: AdapterDescription, kinds: &[Kind]) -> Vec<u64> {
         let mut adapter = Adapter::new(description);
         (0..).zip(kinds).for_each(|(id, &kind)| adapter.take(0, id, &request(kind)));
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_alone_wakes_the_processor() {
+    fn a_single_waiting_request_wakes_the_processor() {
         let sleepy = AdapterDescription { wake_ns: 7_000, ..PLAIN };
         assert_eq!(reported_ns(sleepy, &[Kind::Read]), [112_000]);
         assert_eq!(reported_ns(sleepy, &[Kind::Read, Kind::Read]), [105_000, 117_048]);

@@ -1,4 +1,4 @@
-//! What reads and writes meet in the controller's cache, and what goes between it and the members.
+//! Reads and writes of an [`Array`] that its controller's cache serves, and transfers between cache and members.
 
 use headstack_workload::Kind;
 
@@ -13,12 +13,12 @@ impl Array {
         self.cache.as_mut().expect("only arrays with a cache come here")
     }
 
-    /// A transfer waits for one operation more.
+    /// Counts one more operation that a transfer waits for.
     pub(super) fn expect_transfer_part(&mut self, number: u32) {
         self.cache().transfers.get_mut(number).pending += 1;
     }
 
-    /// Keeps what a request of the past left in the cache; true if a read found all of it there.
+    /// Adds a past request to the cache, in no time; returns true if a read was a complete hit.
     pub(super) fn warm_cache(&mut self, kind: Kind, offset: u64, length: u64) -> bool {
         let Some(cache) = &mut self.cache else {
             return false;
@@ -30,7 +30,7 @@ impl Array {
         let hit = cache.missing(offset, length).0.is_none();
         if cache.settings.keeps_reads && cache.prepare(offset, length) {
             for key in cache.keys(offset, length) {
-                // A page that was there may have made room for the next ones.
+                // A page of the run may have been evicted for a later one.
                 if let Some(slot) = cache.directory.find(key) {
                     let parts = parts_of(key, cache.page_bytes, offset, length);
                     let is_used = cache.directory.page(slot).filling & parts == 0;
@@ -44,37 +44,38 @@ impl Array {
         hit && kind == Kind::Read
     }
 
-    /// A write of the past, which the cache has answered: it is dirty still, but for what is beyond the share that is left
-    /// so. From the beginning that is the low mark, below which nothing leaves under a host that never rests.
+    /// Adds a past write, which the cache has acknowledged: it is still dirty, except for what exceeds the share that
+    /// stays dirty. That share is initially the low mark, below which nothing is destaged under a host that never
+    /// rests.
     fn warm_write(&mut self, offset: u64, length: u64) {
         let cache = self.cache();
         let counters = cache.counters;
-        // One that finds no room would have waited for it: its pages would be among those that are dirty.
+        // A write that finds no room would have waited for it: its pages would be among the dirty ones.
         let _ = cache.accept(offset, length);
         cache.counters = counters;
         let share = cache.left_dirty;
         self.leave_dirty(share);
     }
 
-    /// What of the pages that may be dirty in a write-back cache is.
+    /// Returns the dirty pages of a write-back cache as a share of the pages that may be dirty.
     pub fn dirty_share(&self) -> Option<f64> {
         self.cache.as_ref().filter(|cache| cache.takes(1)).map(CacheState::dirty_share)
     }
 
-    /// Sends what is dirty beyond a share to the members, in no time, and keeps to that share from now on.
+    /// Writes dirty pages above `share` to the members, in no time, and keeps to that share from now on.
     pub fn leave_dirty(&mut self, share: f64) {
         let Some(cache) = &mut self.cache else {
             return;
         };
         cache.left_dirty = share;
         while self.cache().dirty_share() > share
-            && let Some((from, length)) = self.begin_to_leave()
+            && let Some((from, length)) = self.begin_destage()
         {
-            self.cache().have_left(from, length);
+            self.cache().finish_destage(from, length);
         }
     }
 
-    /// A read meets the cache.
+    /// Serves a read through the cache.
     pub(super) fn cached_read(&mut self, now_ns: u64, number: u32) {
         let wanted = self.requests.get(number).request;
         let (offset, length) = (wanted.offset_bytes, u64::from(wanted.length_bytes));
@@ -82,7 +83,7 @@ impl Array {
         self.look_up(now_ns, number);
     }
 
-    /// What is there is given out; what is on its way is waited for; the rest is read.
+    /// Serves cached parts of a read, waits for parts that are being read, and reads the rest.
     fn look_up(&mut self, now_ns: u64, number: u32) {
         let wanted = self.requests.get(number).request;
         let (offset, length) = (wanted.offset_bytes, u64::from(wanted.length_bytes));
@@ -133,13 +134,13 @@ impl Array {
         self.transfer_part_done(now_ns, number);
     }
 
-    /// A write meets the cache.
+    /// Serves a write through the cache.
     pub(super) fn cached_write(&mut self, now_ns: u64, number: u32) {
         let wanted = self.requests.get(number).request;
         let (offset, length) = (wanted.offset_bytes, u64::from(wanted.length_bytes));
         let cache = self.cache();
         if !cache.takes(length) {
-            cache.write_past(offset, length);
+            cache.write_around(offset, length);
             return self.request_members(now_ns, number);
         }
         if cache.waiting_writes.is_empty() && cache.accept(offset, length) {
@@ -151,7 +152,8 @@ impl Array {
         self.destage(now_ns);
     }
 
-    /// The cache has a write's data: the partner gets a copy, then the host its answer.
+    /// Continues a write whose data are in the cache: copies them to the partner controller, then acknowledges the
+    /// write.
     fn write_taken(&mut self, now_ns: u64, number: u32) {
         let bytes = u64::from(self.requests.get(number).request.length_bytes);
         let safe_ns = match self.cache().settings.mirror_link {
@@ -167,7 +169,7 @@ impl Array {
         }
     }
 
-    /// Data of a request come from, or go to, the cache itself: at once where that is memory, by commands where it is
+    /// Moves the data of a request from or to the cache itself: at once for a cache in memory, with commands for one in
     /// flash.
     fn answer_from_cache(&mut self, now_ns: u64, number: u32, kind: Kind) {
         let wanted = self.requests.get(number).request;
@@ -183,8 +185,8 @@ impl Array {
         self.part_done(now_ns, number);
     }
 
-    /// Where a run's pages lie in the flash: pages are dealt over its members; what is written goes to two of them where
-    /// there are two, each member's second half holding the copies.
+    /// Returns the places of a run's pages in flash. Pages are distributed over the cache's members; written data go to
+    /// two of them where there are two, and the second half of each member holds the copies.
     pub(super) fn flash_places(&mut self, offset: u64, length: u64, kind: Kind) -> Vec<(u32, Extent)> {
         let cache = self.cache.as_ref().expect("only arrays with a cache come here");
         let flash = &cache.settings.flash_members;
@@ -208,7 +210,7 @@ impl Array {
         places
     }
 
-    /// A fill or destage waits for one thing less.
+    /// Counts one less thing that a fill or destage waits for.
     pub(super) fn transfer_part_done(&mut self, now_ns: u64, number: u32) {
         let transfer = self.cache().transfers.get_mut(number);
         debug_assert!(transfer.pending > 0, "it waits for no more than it was told to");
@@ -228,14 +230,14 @@ impl Array {
         }
     }
 
-    /// Data have come from the members: whoever waited for them goes on.
+    /// Continues the requests that waited for data that the members have now delivered.
     fn filled(&mut self, now_ns: u64, transfer: &Transfer) {
         let (offset, length) = (transfer.offset_bytes, transfer.length_bytes);
         let cache = self.cache();
         let mut waiting = Vec::new();
         for key in cache.keys(offset, length) {
-            // A page may be gone: where fills overlap, the first to come completes it, and of one that was all there when
-            // the run was prepared, nothing was on its way.
+            // A page may be gone: where fills overlap, the first to finish completes it; and a page that was complete
+            // when the run was prepared was not being read.
             if let Some(slot) = cache.directory.find(key) {
                 let parts = parts_of(key, cache.page_bytes, offset, length) & cache.directory.page(slot).filling;
                 cache.directory.filled(slot, parts);
@@ -256,7 +258,7 @@ impl Array {
         self.admit_waiting(now_ns);
     }
 
-    /// Writes that waited for a page take those that are free now, first come, first served.
+    /// Gives free pages to writes that wait for one, first come, first served.
     pub(super) fn admit_waiting(&mut self, now_ns: u64) {
         while let Some(&number) = self.cache().waiting_writes.front() {
             let wanted = self.requests.get(number).request;
@@ -268,7 +270,7 @@ impl Array {
         }
     }
 
-    /// The battery goes or comes.
+    /// Sets whether the battery is charged.
     pub(super) fn set_battery(&mut self, now_ns: u64, charged: bool) {
         if let Some(cache) = &mut self.cache {
             cache.battery = charged;
@@ -276,14 +278,14 @@ impl Array {
         }
     }
 
-    /// A read may belong to a stream that is read ahead.
+    /// Reads ahead if a read belongs to a sequential stream.
     pub(super) fn follow_stream(&mut self, now_ns: u64, offset: u64, length: u64) {
         let last = self.lun_bases[self.lun_bases.len() - 1];
         let cache = self.cache();
         let Some((from, to)) = cache.streams.see(offset, length) else {
             return;
         };
-        // Up to the end of a page: what is asked for next begins with the following one.
+        // Reads up to the end of a page, so that the next run begins with the following one.
         let to = (to.next_multiple_of(cache.page_bytes)).min(last);
         if from >= to {
             return;
@@ -296,20 +298,19 @@ impl Array {
         }
     }
 
-    /// The run of addresses that a transfer moves.
+    /// Returns the run of addresses that a transfer moves.
     pub(super) fn transfer_run(&self, number: u32) -> (u64, u64) {
         let cache = self.cache.as_ref().expect("only arrays with a cache come here");
         let transfer = cache.transfers.get(number);
         (transfer.offset_bytes, transfer.length_bytes)
     }
 
-    /// Something of a transfer cannot be had, or given.
+    /// Marks a transfer as failed: part of its run cannot be read or written.
     pub(super) fn fail_transfer(&mut self, number: u32) {
         self.cache().transfers.get_mut(number).failed = true;
     }
 
-    /// Something that was to be brought into the cache cannot be read: nothing of it stays, and whoever waits reads what
-    /// it wants from the members.
+    /// Handles a fill that cannot be read: discards all of it; requests that wait read their data from the members.
     fn fill_failed(&mut self, now_ns: u64, transfer: &Transfer) {
         let (offset, length) = (transfer.offset_bytes, transfer.length_bytes);
         let cache = self.cache();

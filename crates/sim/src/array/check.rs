@@ -1,4 +1,4 @@
-//! What is impossible in an array. Keys are those of its TOML form.
+//! [`check`]: rejects impossible descriptions of arrays. Keys are those of the TOML form.
 
 use super::pool;
 use crate::description::array::{ArrayDescription, Cache, Controller, Group, IncidentKind, Level, Prefill, Spindles};
@@ -6,19 +6,19 @@ use crate::description::link::{LinkDescription, LinkKind};
 use crate::error::InvalidDescription;
 use crate::error::{fault, require};
 
-/// Members at most, and links; more are taken for a mistake.
+/// Most members and most links of an array; more are taken for a mistake.
 const MEMBERS_MAX: usize = 4096;
-/// Commands in a member, destages, processors and the like at most.
+/// Largest count of commands in a member, destages, processors and the like.
 const COUNT_MAX: u32 = 65_536;
-/// Largest record: OpenZFS's.
+/// Largest record, as in OpenZFS.
 const RECORD_BYTES_MAX: u64 = 16 << 20;
 /// Largest page of a cache.
 const PAGE_BYTES_MAX: u32 = 64 << 20;
 
-/// Checks a description; whatever passes can be simulated.
+/// Checks a description; one that passes can be simulated.
 ///
 /// # Errors
-/// The first field whose value is impossible, and what is allowed.
+/// The first field whose value is impossible, and its allowed values.
 pub fn check(array: &ArrayDescription) -> Result<(), InvalidDescription> {
     for device in &array.devices {
         device.check()?;
@@ -67,7 +67,7 @@ fn check_links(array: &ArrayDescription) -> Result<(), InvalidDescription> {
     Ok(())
 }
 
-/// Buses have room for so many devices.
+/// Checks that a bus has room for the devices attached to it.
 fn check_attached(array: &ArrayDescription, index: usize, link: &LinkDescription) -> Result<(), InvalidDescription> {
     let room = match link.kind {
         LinkKind::Ata => 2,
@@ -141,7 +141,7 @@ fn check_group(array: &ArrayDescription, index: usize) -> Result<(), InvalidDesc
     check_pool(array, index)
 }
 
-/// A pool says itself what is impossible; its keys are those of its fields.
+/// Checks the description of a pool; its keys are those of its fields.
 fn check_pool(array: &ArrayDescription, index: usize) -> Result<(), InvalidDescription> {
     let group = &array.groups[index];
     let Some(pool) = &group.pool else {
@@ -161,7 +161,7 @@ fn check_pool(array: &ArrayDescription, index: usize) -> Result<(), InvalidDescr
     pool::check_luns(pool, &lengths).map_err(|fault| InvalidDescription { key: "luns".to_owned(), ..fault })
 }
 
-/// Counts of members and spans.
+/// Checks the counts of members and spans.
 fn check_shape(group: &Group, key: &dyn Fn(&str) -> String) -> Result<(), InvalidDescription> {
     let (members, spans, level, rules) = (group.members.len(), group.spans as usize, group.level, group.level.rules());
     require(level.is_possible(), &key("level"), || format!("{level}; {} are allowed", Level::FORMS.join(", ")))?;
@@ -183,7 +183,7 @@ fn check_shape(group: &Group, key: &dyn Fn(&str) -> String) -> Result<(), Invali
     check_record(group, key)
 }
 
-/// A record is as many sectors as one of OpenZFS.
+/// Checks that a record has as many sectors as one of OpenZFS may have.
 fn check_record(group: &Group, key: &dyn Fn(&str) -> String) -> Result<(), InvalidDescription> {
     let (record, sector) = (group.record_bytes, group.stripe_unit_bytes);
     if !group.level.rules().has_records {
@@ -230,7 +230,7 @@ fn check_stripes(group: &Group, block: u64, key: &dyn Fn(&str) -> String) -> Res
     })
 }
 
-/// No member serves two masters.
+/// Checks that every member belongs to at most one group or cache.
 fn check_uses(array: &ArrayDescription) -> Result<(), InvalidDescription> {
     let mut users: Vec<Option<String>> = vec![None; array.members.len()];
     let mut take = |key: &str, members: &[u32], user: String| -> Result<(), InvalidDescription> {
@@ -281,7 +281,7 @@ fn check_luns(array: &ArrayDescription) -> Result<(), InvalidDescription> {
             )
         })?;
         if group.pool.is_some() {
-            // Its blocks have no place yet, so nothing can overlap.
+            // The blocks of a pool's LUN have no place yet, so nothing can overlap.
             require(from == 0, &key("start"), || format!("{from}; a LUN of a pool has no place: 0 is allowed"))?;
             continue;
         }
@@ -376,8 +376,8 @@ fn check_cache_sizes(
     })
 }
 
-/// Bytes that a cache can hold on its members, in whole pages; `None` for one in memory. Pages are dealt over the members
-/// one by one, and half of each keeps copies of another's where there are two.
+/// Returns the bytes that a cache can hold on its flash members, in whole pages; `None` for a cache in memory. Pages
+/// are distributed over the members one by one; where there are two, half of each holds copies of another's pages.
 pub fn flash_room_bytes(array: &ArrayDescription, cache: &Cache) -> Option<u64> {
     let members = &cache.flash_members;
     let smallest = members.iter().map(|&member| array.device(member).capacity_bytes()).min()?;
@@ -421,7 +421,7 @@ fn check_incidents(array: &ArrayDescription) -> Result<(), InvalidDescription> {
     Ok(())
 }
 
-/// The last incident before `index` that concerns a member is its failure.
+/// Whether the last incident before `index` that concerns a member is its failure.
 fn is_missing(array: &ArrayDescription, index: usize, member: u32) -> bool {
     let earlier = array.incidents[..index].iter().rev();
     let last = earlier

@@ -1,4 +1,4 @@
-//! What an array tells of itself ([`crate::chronicle`]).
+//! Events of an array for the event log ([`crate::chronicle`]).
 
 use headstack_workload::{Kind, Request};
 
@@ -8,9 +8,9 @@ use super::under_way::{Origin, Owner, RowWrite};
 use crate::chronicle::{Event, Purpose, note};
 
 impl Array {
-    /// A command is on its way to a member.
+    /// Logs a command on its way to a member.
     #[inline(always)]
-    pub(super) fn tell_command(&self, now_ns: u64, number: u32) {
+    pub(super) fn log_command(&self, now_ns: u64, number: u32) {
         note(|names| {
             let command = self.commands.get(number);
             let (purpose, host) = self.purpose_of(command.owner, command.member, &command.request);
@@ -27,25 +27,25 @@ impl Array {
         });
     }
 
-    /// A member has done a command.
+    /// Logs the completion of a member's command.
     #[inline(always)]
-    pub(super) fn tell_answer(now_ns: u64, number: u32) {
+    pub(super) fn log_answer(now_ns: u64, number: u32) {
         note(|names| Event::Answers { at_ns: now_ns, command: names.command(number) });
     }
 
-    /// A member is gone.
+    /// Logs the failure of a member.
     #[inline(always)]
-    pub(super) fn tell_failure(now_ns: u64, member: u32) {
+    pub(super) fn log_failure(now_ns: u64, member: u32) {
         note(|_| Event::Fails { at_ns: now_ns, member });
     }
 
-    /// So much of what a spare should hold is there.
+    /// Logs the progress of a rebuild.
     #[inline(always)]
-    pub(super) fn tell_rebuilt(now_ns: u64, member: u32, done_bytes: u64, of_bytes: u64) {
+    pub(super) fn log_rebuilt(now_ns: u64, member: u32, done_bytes: u64, of_bytes: u64) {
         note(|_| Event::Rebuilt { at_ns: now_ns, member, done_bytes, of_bytes });
     }
 
-    /// What a command to a member is for, and the host's name of the request that waits for it.
+    /// Returns the purpose of a command to a member, and the host's id of the request that waits for it.
     fn purpose_of(&self, owner: Owner, member: u32, request: &Request) -> (Purpose, Option<u32>) {
         match owner {
             Owner::Request(number) => (Purpose::Data, Some(self.requests.get(number).id)),
@@ -73,7 +73,7 @@ impl Array {
         number.map(|number| self.requests.get(number).id)
     }
 
-    /// The purpose of a command in an operation: a degraded stripe reads more than the requested data.
+    /// Returns the purpose of a command in an operation: a degraded stripe reads more than the requested data.
     fn purpose_in_operation(&self, operation: u32, member: u32, request: &Request) -> Purpose {
         let operation = self.operations.get(operation);
         let state = &self.groups[operation.group as usize];

@@ -8,7 +8,7 @@ use super::state::Array;
 use super::under_way::{Origin, Owner, request};
 
 impl Array {
-    /// Sends dirty pages to the members, as many at once as the state of the cache asks for.
+    /// Sends dirty pages to the members, as many at once as the cache's fill level requires.
     pub(super) fn destage(&mut self, now_ns: u64) {
         let idle = self.host_requests == 0;
         let Some(cache) = &mut self.cache else {
@@ -20,7 +20,7 @@ impl Array {
         while let Some(cache) = &mut self.cache
             && cache.destages < cache.destages_allowed(idle)
         {
-            let Some((from, length)) = self.begin_to_leave() else {
+            let Some((from, length)) = self.begin_destage() else {
                 return;
             };
             let cache = self.cache();
@@ -31,8 +31,8 @@ impl Array {
         }
     }
 
-    /// The next run of dirty bytes by the cache's policy, which leaves from now on.
-    pub(super) fn begin_to_leave(&mut self) -> Option<(u64, u64)> {
+    /// Returns the next run of dirty bytes by the cache's policy, and marks it as being destaged.
+    pub(super) fn begin_destage(&mut self) -> Option<(u64, u64)> {
         let cache = self.cache();
         let sample = cache.directory.next_dirty(cache.sweep).unwrap_or(0) * cache.page_bytes;
         let row_bytes = self.row_bytes_at(sample);
@@ -46,7 +46,7 @@ impl Array {
         Some((from, length))
     }
 
-    /// Bytes of a row of the group that holds an address: what a destage may join.
+    /// Returns the bytes of a row of the group that holds an address: the most that one destage joins.
     fn row_bytes_at(&self, offset: u64) -> u64 {
         let lun = self.lun_bases.partition_point(|&base| base <= offset) - 1;
         let lun = &self.description.luns[lun.min(self.description.luns.len() - 1)];
@@ -76,7 +76,7 @@ impl Array {
         self.transfer_part_done(now_ns, number);
     }
 
-    /// The data of a destage are at hand: they go to the members.
+    /// Writes the data of a destage, which are available now, to the members.
     pub(super) fn write_out(&mut self, now_ns: u64, number: u32) {
         let transfer = self.cache().transfers.get_mut(number);
         transfer.pending = 1;
@@ -86,10 +86,10 @@ impl Array {
         self.transfer_part_done(now_ns, number);
     }
 
-    /// Pages have arrived at the members: writes that wait may have their place.
+    /// Handles pages that have arrived at the members: waiting writes may take their room.
     pub(super) fn destaged(&mut self, now_ns: u64, transfer: &Transfer) {
         let cache = self.cache();
-        cache.have_left(transfer.offset_bytes, transfer.length_bytes);
+        cache.finish_destage(transfer.offset_bytes, transfer.length_bytes);
         cache.destages -= 1;
         if transfer.failed {
             self.deferred.get_or_insert(transfer.offset_bytes);

@@ -1,9 +1,9 @@
-//! Commands that fail, and requests that cannot be served: what redundancy makes of the first, and who hears of the rest.
+//! Failed commands of an [`Array`], which redundancy repairs, and host requests that fail when it cannot.
 //!
-//! A member that cannot read a stretch is made up for by the others, and is given the stretch to write again, which moves
-//! it to spares; whoever reads waits for that, as in Linux md. Where there is no redundancy the host's request fails. A
-//! stretch that a member could not be given, or for which a rebuild found nothing, is as unreadable as a bad sector
-//! until it is written (md's log of bad blocks).
+//! A run that a member cannot read is reconstructed from the others and written to the member again, which remaps it to
+//! spare sectors; the read waits for that, as in Linux md. Without redundancy the host's request fails. A run that
+//! could not be written to a member, or that a rebuild could not reconstruct, is as unreadable as a bad sector until it
+//! is written (md's list of bad blocks).
 
 use headstack_workload::{Kind, Request};
 
@@ -15,13 +15,13 @@ use crate::drive::Completion;
 use crate::media_defects::Failure;
 
 impl Array {
-    /// A command is done while something is wrong somewhere.
+    /// Completes a command while there are media errors or lost data.
     #[cold]
     pub(super) fn suspect_command_done(&mut self, completion: &Completion, command: &Command) {
         let Command { member, request, .. } = *command;
         let failure = self.members[member as usize].take_failure(completion.id);
         if matches!(command.owner, Owner::Bitmap(_)) {
-            // It lies where no data are: md would do without that member's.
+            // No data are there: md would do without that member's.
             return self.command_done(completion.at_ns, command);
         }
         let (from, to) = (request.offset_bytes, request.offset_bytes + u64::from(request.length_bytes));
@@ -34,12 +34,12 @@ impl Array {
         if let Some(bad) = bad {
             self.command_failed(completion.at_ns, command, bad);
         } else if request.kind == Kind::Write && !matches!(command.owner, Owner::Rebuild(..)) {
-            self.find_again(member, from, to);
+            self.mark_valid(member, from, to);
         }
         self.command_done(completion.at_ns, command);
     }
 
-    /// A command could not have, or give, the bytes of `bad` of its member.
+    /// Handles a command that could not read or write the bytes `bad` of its member.
     fn command_failed(&mut self, now_ns: u64, command: &Command, bad: (u64, u64)) {
         if command.request.kind != Kind::Read {
             return self.write_failed(command, bad);
@@ -47,23 +47,23 @@ impl Array {
         match command.owner {
             Owner::Operation(number) => {
                 self.read_failed(now_ns, command, number, bad);
-                self.go_on_behind(now_ns, command, bad.1);
+                self.read_after_bad_run(now_ns, command, bad.1);
             }
             Owner::Row(number) => {
                 self.row_read_failed(now_ns, command, number, bad);
-                self.go_on_behind(now_ns, command, bad.1);
+                self.read_after_bad_run(now_ns, command, bad.1);
             }
             Owner::Rebuild(group, _) => {
                 self.rebuild_read_failed(now_ns, command, group, bad);
-                self.go_on_behind(now_ns, command, bad.1);
+                self.read_after_bad_run(now_ns, command, bad.1);
             }
             Owner::Pass(group, _) => {
                 self.pass_read_failed(now_ns, command.member, group, bad);
-                self.go_on_behind(now_ns, command, bad.1);
+                self.read_after_bad_run(now_ns, command, bad.1);
             }
-            // The second failure of a stretch: there is nothing left to have it from.
+            // The second failure of a run: no source is left.
             Owner::Relay(number) => self.relay_failed(number, command.member, bad),
-            // The cache's own flash has one copy that is read.
+            // The cache's own flash has only one copy that is read.
             Owner::Request(number) => {
                 let at_bytes = self.requests.get(number).request.offset_bytes;
                 self.fail_origin(Origin::Request(number), at_bytes);
@@ -73,8 +73,8 @@ impl Array {
         }
     }
 
-    /// Reads the rest of a command that ended at a bad stretch.
-    fn go_on_behind(&mut self, now_ns: u64, command: &Command, from: u64) {
+    /// Reads the rest of a command that ended at a bad run.
+    fn read_after_bad_run(&mut self, now_ns: u64, command: &Command, from: u64) {
         let to = command.request.offset_bytes + u64::from(command.request.length_bytes);
         if from < to {
             let rest = Request { offset_bytes: from, length_bytes: (to - from) as u32, ..command.request };
@@ -83,14 +83,14 @@ impl Array {
         }
     }
 
-    /// Somebody waits for one command more.
+    /// Counts one more command that `owner` waits for.
     fn expect_command(&mut self, owner: Owner) {
         match owner {
             Owner::Operation(number) => self.operations.get_mut(number).pending += 1,
             Owner::Row(number) => self.row_writes.get_mut(number).pending += 1,
             Owner::Rebuild(group, step) => self.groups[group as usize].expect_part(step),
             Owner::Pass(group, pass) => self.expect_pass_part(group, pass),
-            // These do not go on behind a bad stretch.
+            // These do not continue after a bad run.
             Owner::Request(_) | Owner::Relay(_) | Owner::Transfer(_) | Owner::Bitmap(_) => {}
             Owner::Background | Owner::Nobody => {}
         }
@@ -108,8 +108,8 @@ impl Array {
         self.relay(now_ns, now_ns, operation, group, &sources, vec![bad]);
     }
 
-    /// Old data or parity that a row write needs: had from the rest of the row. What the write itself does not renew is
-    /// written again.
+    /// Handles unreadable old data or parity that a row write needs: they are reconstructed from the rest of the row.
+    /// What the write itself does not replace is written again.
     fn row_read_failed(&mut self, now_ns: u64, command: &Command, number: u32, (from, to): (u64, u64)) {
         let row = *self.row_writes.get(number);
         let slot = self.groups[row.group as usize].slot_at(command.member, from);
@@ -146,7 +146,7 @@ impl Array {
         }
     }
 
-    /// The member does not hold what it was given: redundancy makes up for it, or whoever wrote it hears of it.
+    /// Handles bytes that a member could not store: redundancy makes up for them, or the write fails.
     fn write_failed(&mut self, command: &Command, (from, to): (u64, u64)) {
         let Command { member, owner, .. } = *command;
         self.lost.push(Lost { member, from, to });
@@ -176,7 +176,7 @@ impl Array {
         }
     }
 
-    /// The run of addresses that an operation is for.
+    /// Returns the run of addresses that an operation serves.
     fn run_of(&self, operation: u32) -> (u64, u64) {
         match self.operations.get(operation).origin {
             Origin::Request(number) => {
@@ -187,7 +187,7 @@ impl Array {
         }
     }
 
-    /// An operation cannot have bytes of a slot.
+    /// Records that an operation cannot read bytes of a slot.
     pub(super) fn fail_part(&mut self, operation: u32, slot: u32, bad: (u64, u64)) {
         let run = self.run_of(operation);
         let group = self.operations.get(operation).group;
@@ -195,12 +195,12 @@ impl Array {
         self.fail_operation(operation, at_bytes);
     }
 
-    /// An operation cannot have, or give, the bytes from an address on.
+    /// Fails an operation, which cannot read or write the bytes from an address on.
     pub(super) fn fail_operation(&mut self, operation: u32, at_bytes: u64) {
         self.fail_origin(self.operations.get(operation).origin, at_bytes);
     }
 
-    /// Whoever is behind it hears of it; of several places the first counts.
+    /// Reports a failure to the origin of an operation; of several addresses the first counts.
     pub(super) fn fail_origin(&mut self, origin: Origin, at_bytes: u64) {
         match origin {
             Origin::Request(number) => {
@@ -211,14 +211,14 @@ impl Array {
         }
     }
 
-    /// The first run of a member's bytes that is lost.
+    /// Returns the first run of a member's bytes that is lost.
     fn first_lost(&self, member: u32, from: u64, to: u64) -> Option<(u64, u64)> {
         let overlaps = self.lost.iter().filter(|lost| lost.member == member && lost.from < to && from < lost.to);
         overlaps.map(|lost| (lost.from.max(from), lost.to.min(to))).min()
     }
 
-    /// Bytes of a member hold again what they should.
-    fn find_again(&mut self, member: u32, from: u64, to: u64) {
+    /// Marks bytes of a member as holding valid data again.
+    fn mark_valid(&mut self, member: u32, from: u64, to: u64) {
         let mut kept = Vec::with_capacity(self.lost.len());
         for lost in self.lost.drain(..) {
             if lost.member != member || lost.to <= from || to <= lost.from {

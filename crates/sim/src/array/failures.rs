@@ -1,4 +1,4 @@
-//! Members that fail: what was under way there is done otherwise, or fails.
+//! Member failures: commands in flight at a failed member are served by others, or fail.
 
 use headstack_workload::Kind;
 
@@ -11,7 +11,7 @@ impl Array {
     pub(super) fn member_fails(&mut self, now_ns: u64, member: u32) {
         self.set_member_next(member as usize, u64::MAX);
         self.missing[member as usize] = true;
-        Self::tell_failure(now_ns, member);
+        Self::log_failure(now_ns, member);
         self.lost.retain(|lost| lost.member != member);
         self.standing += 1;
         let mut lost = false;
@@ -24,7 +24,7 @@ impl Array {
             if state.slots[slot].state == SlotState::Whole {
                 state.not_whole += 1;
             } else {
-                // The spare itself: what it held of the rebuild is gone with it.
+                // The spare itself failed: what it held of the rebuild is gone with it.
                 state.rebuilding = None;
             }
             state.slots[slot].state = SlotState::Missing;
@@ -39,14 +39,14 @@ impl Array {
             self.stop_pass(group);
         }
         if lost {
-            // A run ends here; who goes on hears next what became of the commands.
+            // The run ends here; if it continues, the commands are resolved first.
             self.at(now_ns, Event::Replace(member));
         } else {
             self.replace_member(now_ns, member);
         }
     }
 
-    /// Its commands are done otherwise, and its place is taken.
+    /// Serves a failed member's commands from others, and fills its slot with a spare.
     pub(super) fn replace_member(&mut self, now_ns: u64, member: u32) {
         self.reissue(now_ns, member);
         (0..self.groups.len() as u32).for_each(|group| self.take_spare(now_ns, group));
@@ -65,13 +65,13 @@ impl Array {
         self.data_loss.get_or_insert(text);
     }
 
-    /// What was under way at a member that is gone is done otherwise.
+    /// Serves commands that were in flight at a failed member from others.
     fn reissue(&mut self, now_ns: u64, member: u32) {
         let lost: Vec<u32> =
             self.commands.numbers().filter(|&number| self.commands.get(number).member == member).collect();
         for number in lost {
             let command = *self.commands.get(number);
-            // What is tagged may come up in an event or a queue of the array yet: it is kept, for nobody.
+            // A tagged command may still be in an event or a queue of the array: it is kept, without an owner.
             self.commands.get_mut(number).owner = Owner::Nobody;
             self.replace(now_ns, &command);
         }
@@ -91,7 +91,7 @@ impl Array {
         self.command_done(now_ns, command);
     }
 
-    /// Reads again, from those that are left, what a member did not deliver.
+    /// Reads from the remaining members what a failed member did not deliver.
     fn read_elsewhere(&mut self, now_ns: u64, operation: u32, command: &Command) {
         let group = self.operations.get(operation).group;
         let state = &self.groups[group as usize];
@@ -105,7 +105,7 @@ impl Array {
         }
     }
 
-    /// Nobody can do the command in place of its member.
+    /// Fails a command if no other member can serve it.
     fn fail_if_gone(&mut self, command: &Command) {
         let operation = match command.owner {
             Owner::Operation(operation) => operation,

@@ -1,5 +1,5 @@
-//! Who serves which slot of a group: members, what they lack, the spare that is being filled. The same layout serves in every
-//! state.
+//! [`GroupState`]: which member serves which slot of a group, which bytes members lack, and the spare that is being
+//! filled. The layout is the same in every state.
 
 use headstack_workload::Kind;
 
@@ -7,32 +7,32 @@ use super::levels::{Extent, Layout, Parity, Placing};
 use crate::description::array::{Group, Level, MirrorReads, Rebuild};
 use crate::gauges::{GroupGauge, GroupHealth};
 
-/// A group in its present state.
+/// A RAID group in its present state.
 #[derive(Clone, Debug)]
 pub struct GroupState {
     level: Level,
-    /// Its layout.
+    /// Address arithmetic of its level.
     pub layout: Layout,
-    /// Bytes used of a slot.
+    /// Bytes used of each slot.
     pub slot_bytes: u64,
-    /// Which copy a read takes.
+    /// Policy that selects the copy to read.
     pub mirror_reads: MirrorReads,
-    /// Reads so far, for taking turns.
+    /// Reads so far, for selecting copies in turn.
     pub reads: u64,
-    /// When the last write of data began.
+    /// Time at which the last write of data began.
     pub(super) written_ns: Option<u64>,
     pub(super) slots: Vec<Slot>,
     pub(super) not_whole: u32,
-    /// More went than redundancy makes up for: nothing is rebuilt any more.
+    /// Whether more members failed than redundancy covers: nothing is rebuilt any more.
     pub(super) gone: bool,
-    /// Members that stand by.
+    /// Idle hot spares.
     pub(super) spares: Vec<u32>,
-    /// Distributed spares that no slot has.
+    /// Distributed spares that serve no slot.
     pub(super) free_spares: Vec<u32>,
-    /// Steps of rebuilds so far: their numbers.
+    /// Steps of rebuilds so far: the number of the next step.
     pub(super) steps: u32,
     pub(super) rebuild: Rebuild,
-    /// The rebuild that is under way; others wait for it.
+    /// The rebuild in progress; others wait for it.
     pub(super) rebuilding: Option<Rebuilding>,
 }
 
@@ -43,32 +43,32 @@ pub(super) struct Slot {
     /// The distributed spare that serves it instead.
     pub spare: Option<u32>,
     pub state: SlotState,
-    /// How often what it held was lost with its member.
+    /// How often its contents were lost with its member.
     pub losses: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SlotState {
-    /// It holds what it should.
+    /// Holds all its data.
     Whole,
-    /// Nobody serves it.
+    /// No member serves it.
     Missing,
-    /// A spare is being filled: below `done_bytes` it holds what it should; below `begun_bytes` writes go there too.
+    /// A spare is being filled: its bytes below `done_bytes` are valid; writes below `begun_bytes` go there too.
     Filling { done_bytes: u64, begun_bytes: u64 },
 }
 
 /// The rebuild of one slot.
 #[derive(Clone, Debug)]
 pub struct Rebuilding {
-    /// The slot.
+    /// The slot that is rebuilt.
     pub slot: u32,
-    /// Steps under way.
+    /// Steps in flight.
     pub steps: Vec<Step>,
     /// When it began.
     pub begun_ns: u64,
     /// When the rate limit allows the next step.
     pub allowed_ns: u64,
-    /// An event will begin the next step.
+    /// Whether an event is scheduled that begins the next step.
     pub scheduled: bool,
 }
 
@@ -79,29 +79,29 @@ pub struct Step {
     pub number: u32,
     /// First byte of the slot.
     pub from_bytes: u64,
-    /// One past the last.
+    /// The byte after the last.
     pub to_bytes: u64,
-    /// Commands that are not done.
+    /// Commands in flight.
     pub pending: u32,
     /// When it began.
     pub begun_ns: u64,
-    /// It is finished; one before it is not.
+    /// Whether it is finished while an earlier step is not.
     pub done: bool,
 }
 
-/// Bytes of a member that do not hold what they should.
+/// Bytes of a member whose contents are lost.
 #[derive(Clone, Copy, Debug)]
 pub struct Lost {
     /// The member.
     pub member: u32,
     /// First byte.
     pub from: u64,
-    /// One past the last.
+    /// The byte after the last.
     pub to: u64,
 }
 
 impl GroupState {
-    /// A group in good health.
+    /// Creates a healthy group.
     pub fn new(group: &Group) -> GroupState {
         let layout = Layout::new(group.level, &group.shape());
         let whole = |member| Slot { member, spare: None, state: SlotState::Whole, losses: 0 };
@@ -123,18 +123,18 @@ impl GroupState {
         }
     }
 
-    /// Every slot holds what it should.
+    /// Whether every slot holds all its data.
     #[inline]
     pub fn is_whole(&self) -> bool {
         self.not_whole == 0
     }
 
-    /// The count of slots that are not whole is theirs.
+    /// Whether the cached count of slots that are not whole is right.
     pub(super) fn is_counted(&self) -> bool {
         self.slots.iter().filter(|slot| slot.state != SlotState::Whole).count() == self.not_whole as usize
     }
 
-    /// The member that can read an extent, or must write it; `None` if nobody.
+    /// Returns the member that can read an extent, or must write it; `None` if there is none.
     #[inline]
     pub fn member_for(&self, extent: &Extent, kind: Kind) -> Option<u32> {
         let slot = &self.slots[extent.slot as usize];
@@ -151,19 +151,21 @@ impl GroupState {
         }
     }
 
-    /// Where a distributed spare holds what belongs on a slot; nowhere if that place is the spare's own.
+    /// Returns the place where a distributed spare holds an extent of a slot; `None` if that place belongs to the spare
+    /// itself.
     fn on_spare(&self, spare: u32, extent: &Extent) -> Option<Extent> {
         let slot = self.layout.distributed()?.spare_slot(spare, extent.at_bytes);
         (slot != extent.slot).then_some(Extent { slot, ..*extent })
     }
 
-    /// The extent whose bytes a place holds: its own, those of the slot that a distributed spare serves there, or nobody's.
+    /// Returns the extent whose bytes a place holds: its own, or those of the slot that a distributed spare serves
+    /// there; `None` if it holds none.
     pub(super) fn held_at(&self, place: &Extent) -> Option<Extent> {
         let Some(distributed) = self.layout.distributed() else {
             return Some(*place);
         };
         let mut held = *place;
-        // Spares whose places serve each other go round without holding anything.
+        // Spares whose places serve each other form a cycle without holding anything.
         for _ in 0..=distributed.spares() {
             let Some(spare) = distributed.spare_at(held.slot, held.at_bytes) else {
                 return Some(held);
@@ -173,7 +175,7 @@ impl GroupState {
         None
     }
 
-    /// The member that a rebuild of an extent's slot writes it to.
+    /// Returns the member to which a rebuild of an extent's slot writes it.
     pub(super) fn filled_member(&self, extent: &Extent) -> Option<u32> {
         let slot = &self.slots[extent.slot as usize];
         match slot.spare {
@@ -182,13 +184,13 @@ impl GroupState {
         }
     }
 
-    /// The member that takes commands of a slot in its own place.
+    /// Returns the member that takes a slot's commands at their own addresses.
     pub fn live_member(&self, slot: u32) -> Option<u32> {
         let slot = &self.slots[slot as usize];
         (slot.state != SlotState::Missing && slot.spare.is_none()).then_some(slot.member)
     }
 
-    /// What belongs at a byte of a slot is there.
+    /// Whether a byte of a slot is valid.
     fn is_whole_at(&self, slot: u32, at_bytes: u64) -> bool {
         let at = &self.slots[slot as usize];
         at.state == SlotState::Whole
@@ -198,17 +200,17 @@ impl GroupState {
             })
     }
 
-    /// What can be read now.
+    /// Returns a predicate for the extents that can be read now.
     pub fn readable(&self) -> impl Fn(&Extent) -> bool {
         |extent| self.member_for(extent, Kind::Read).is_some()
     }
 
-    /// What can be written, and must be.
+    /// Returns a predicate for the extents that can be written, and must be.
     pub fn writable(&self) -> impl Fn(&Extent) -> bool {
         |extent| self.member_for(extent, Kind::Write).is_some()
     }
 
-    /// Its layout, which has parity.
+    /// Returns its layout, which has parity.
     pub fn parity(&self) -> &Parity {
         match &self.layout {
             Layout::Parity(parity) => parity,
@@ -216,23 +218,23 @@ impl GroupState {
         }
     }
 
-    /// Something that was stored is on no slot any more.
+    /// Whether stored data are on no slot any more.
     pub(super) fn lost(&self) -> bool {
         !self.layout.survives(&|slot, at_bytes| self.is_whole_at(slot, at_bytes))
     }
 
-    /// Where what an extent should hold can be had from: its other copy, or enough of its row.
+    /// Appends the extents from which an extent can be reconstructed: its other copy, or enough of its row.
     pub(super) fn sources(&self, extent: &Extent, into: &mut Vec<Extent>) {
         self.layout.sources(extent, &self.readable(), into);
     }
 
-    /// As [`Self::sources`], from members that can be read; `None` where they do not suffice.
+    /// Like [`Self::sources`], but only from members that can be read; `None` where they do not suffice.
     pub fn recovery(&self, extent: &Extent) -> Option<Vec<Extent>> {
         let mut sources = Vec::new();
         self.layout.sources(extent, &self.readable(), &mut sources).then_some(sources)
     }
 
-    /// The slot whose bytes a member has at a place, or had when it served last.
+    /// Returns the slot whose bytes a member holds at a place, or held when it last served.
     ///
     /// # Panics
     /// If it never served.
@@ -241,18 +243,18 @@ impl GroupState {
         self.held_at(&Extent { slot: own, at_bytes, length_bytes: 1 }).map_or(own, |held| held.slot)
     }
 
-    /// The slot that a member serves in its own place, whole or being filled.
+    /// Returns the slot that a member serves at its own addresses, whole or being filled.
     pub fn served_by(&self, member: u32) -> Option<usize> {
         let serves = |slot: &Slot| slot.member == member && slot.state != SlotState::Missing && slot.spare.is_none();
         self.slots.iter().position(serves)
     }
 
-    /// The member has a slot and answers.
+    /// Whether the member serves a slot and responds.
     pub fn serves(&self, member: u32) -> bool {
         self.served_by(member).is_some()
     }
 
-    /// The member is being filled.
+    /// Whether the member is being filled.
     pub fn is_filling(&self, member: u32) -> bool {
         self.served_by(member).is_some_and(|slot| match self.slots[slot].state {
             SlotState::Filling { .. } => true,
@@ -260,12 +262,12 @@ impl GroupState {
         })
     }
 
-    /// More went than redundancy makes up for.
+    /// Whether more members failed than redundancy covers.
     pub fn is_gone(&self) -> bool {
         self.gone
     }
 
-    /// How it is.
+    /// Returns its health.
     pub fn state(&self) -> GroupHealth {
         match &self.rebuilding {
             _ if self.gone => GroupHealth::Failed,
@@ -275,7 +277,7 @@ impl GroupState {
         }
     }
 
-    /// How it is, for people; what members lost of it is the array's to say.
+    /// Returns its state for display, without the bytes that members lost, which the array knows.
     pub fn gauge(&self, name: &str) -> GroupGauge {
         let state = self.state();
         let rebuilt_bytes = match self.rebuilding.as_ref().map(|rebuilding| self.slots[rebuilding.slot as usize].state)
@@ -294,7 +296,7 @@ impl GroupState {
         }
     }
 
-    /// The member of each slot, how often what it held was lost, and below which byte it holds what it should.
+    /// Returns for each slot its member, how often its contents were lost, and the byte below which it is valid.
     pub fn served(&self) -> Vec<(u32, u32, u64)> {
         let filled_bytes = |slot: &Slot| match slot.state {
             SlotState::Whole => u64::MAX,
@@ -304,19 +306,19 @@ impl GroupState {
         self.slots.iter().map(|slot| (slot.member, slot.losses, filled_bytes(slot))).collect()
     }
 
-    /// A step of the rebuild that is under way.
+    /// Returns a step of the rebuild in progress.
     pub(super) fn step(&mut self, number: u32) -> Option<&mut Step> {
         self.rebuilding.as_mut()?.steps.iter_mut().find(|step| step.number == number)
     }
 
-    /// A step waits for one command more.
+    /// Counts one more command that a step waits for.
     pub fn expect_part(&mut self, number: u32) {
         if let Some(step) = self.step(number) {
             step.pending += 1;
         }
     }
 
-    /// What the slot that is being filled lacks where a source cannot be read: its member and the extents.
+    /// Returns the member that is being filled and the extents that it will lack because a source cannot be read.
     pub fn damage(&self, bad: &Extent) -> (u32, Vec<Extent>) {
         let slot = self.rebuilding.as_ref().expect("a step belongs to a rebuild").slot;
         let place = Extent { slot, ..*bad };
@@ -331,7 +333,7 @@ mod tests {
     use super::*;
     use crate::description::array::{Rotation, SmallWrites};
 
-    /// What a rebuild has begun to copy may have been read before a write came: that goes to the spare too.
+    /// A rebuild may have read what it copies before a write came, so the write goes to the spare too.
     #[test]
     fn a_spare_is_given_what_is_written_up_to_where_its_rebuild_has_begun() {
         let mut state = GroupState::new(&Group {

@@ -1,4 +1,5 @@
-//! Writes of an array with a write-intent bitmap: when its page is written, and who waits for that.
+//! Writes of an array with a write-intent bitmap ([`Intent`](super::intent::Intent)): when the bitmap is written, and
+//! which writes wait for it.
 
 use headstack_workload::{Kind, Request};
 
@@ -7,11 +8,11 @@ use super::levels::Placing;
 use super::state::{Array, Event};
 use super::under_way::Owner;
 
-/// Bytes of a bitmap's page, and of a superblock.
+/// Size of the bitmap and of a superblock, in bytes.
 const PAGE_BYTES: u32 = 4096;
 
 impl Array {
-    /// Lets a write of a group begin if its bits are set; it begins later otherwise. Returns whether it may.
+    /// Lets a write of a group begin if its bits are set; otherwise the write waits. Returns whether it may begin.
     pub(super) fn declare_write(
         &mut self,
         now_ns: u64,
@@ -42,14 +43,14 @@ impl Array {
         false
     }
 
-    /// Writes the bitmap to every member that serves: each flushes its cache first.
+    /// Writes the bitmap to every member that serves; each flushes its cache first.
     fn write_bitmap(&mut self, now_ns: u64, group: u32) {
         let Some(intent) = &mut self.intents[group as usize] else { return };
         debug_assert!(intent.waiting.is_empty() && intent.pending == 0, "one write of the bitmap at a time");
         std::mem::swap(&mut intent.waiting, &mut intent.next);
         intent.change(Bit::Asked, Bit::Written);
         intent.written += 1;
-        // One more than there are, so that none of them ends it before all have begun.
+        // One more than there are, so that the count reaches zero only after all have begun.
         intent.pending = 1;
         for slot in 0..self.groups[group as usize].layout.slots() {
             let Some(member) = self.groups[group as usize].live_member(slot) else { continue };
@@ -61,7 +62,7 @@ impl Array {
         self.bitmap_part_done(now_ns, group);
     }
 
-    /// A member has flushed its cache, or has the page.
+    /// Handles a member that has flushed its cache or has written the bitmap.
     pub(super) fn bitmap_command_done(&mut self, now_ns: u64, group: u32, member: u32, kind: Kind) {
         if kind == Kind::Flush && !self.missing[member as usize] {
             return self.issue(now_ns, member, Owner::Bitmap(group), metadata(Kind::Write));
@@ -88,7 +89,7 @@ impl Array {
         self.write_bitmap_again(now_ns, group);
     }
 
-    /// Who asked meanwhile is next.
+    /// Writes the bitmap again for writes that were requested meanwhile.
     fn write_bitmap_again(&mut self, now_ns: u64, group: u32) {
         let asked = self.intents[group as usize].as_ref().is_some_and(|own| own.pending == 0 && !own.next.is_empty());
         if asked {
@@ -96,7 +97,7 @@ impl Array {
         }
     }
 
-    /// A write of data is done.
+    /// Handles the completion of a write of data.
     pub(super) fn write_declared_done(&mut self, now_ns: u64, group: u32, chunks: (u64, u64)) {
         let Some(intent) = &mut self.intents[group as usize] else { return };
         intent.writes -= 1;
@@ -107,7 +108,7 @@ impl Array {
         }
     }
 
-    /// A pass of the daemon, which comes again while bits are set.
+    /// Runs a pass of the bitmap daemon, which runs again while bits are set.
     pub(super) fn bitmap_daemon(&mut self, now_ns: u64, group: u32) {
         let Some(intent) = &mut self.intents[group as usize] else { return };
         let is_cleared = intent.pass();
@@ -122,7 +123,7 @@ impl Array {
     }
 }
 
-/// The page of the bitmap, which lies where members begin (metadata 1.2), or the flush before it.
+/// Returns the write of the bitmap, which is at the beginning of the members (metadata 1.2), or the flush before it.
 fn metadata(kind: Kind) -> Request {
     let length_bytes = if kind == Kind::Flush { 0 } else { PAGE_BYTES };
     Request { kind, offset_bytes: 0, length_bytes, force_unit_access: kind == Kind::Write, ordered: false }

@@ -1,52 +1,54 @@
-//! What Linux md writes beside data: the write-intent bitmap, and the superblock of an array that was clean.
+//! [`Intent`]: metadata that Linux md writes in addition to data, namely the write-intent bitmap and the superblock of
+//! an array that was clean.
 //!
-//! Before data of a chunk of the members are written, its bit is written to every member, behind a flush and past the cache, and
-//! whoever asks meanwhile shares the next such write (drivers/md/md-bitmap.c, `md_super_write`). A bit is cleared by the second
-//! pass of a daemon that finds its chunk unused, so 5 to 10 s after the last write, and nobody waits for that. An array
-//! that nobody has written to for a while is marked clean, and the next write waits until it is not.
+//! Before data of a chunk of the members are written, its bit is written to every member, with a flush before it and
+//! FUA; writes that arrive meanwhile share the next write of the bitmap (drivers/md/md-bitmap.c, `md_super_write`). A
+//! bit is cleared by the second pass of a daemon that finds its chunk unused, so 5 to 10 s after the last write, and no
+//! write waits for that. An array that has not been written to for a while is marked clean, and the next write waits
+//! until it is marked dirty.
 
 use std::collections::BTreeMap;
 
 use crate::description::array::Bitmap;
 
-/// The bitmap of a group.
+/// The write-intent bitmap of a group.
 #[derive(Clone, Debug)]
 pub struct Intent {
     pub(super) table: Bitmap,
-    /// Chunks whose bit is set, or asked for.
+    /// Chunks whose bit is set or requested.
     pub(super) chunks: BTreeMap<u64, Chunk>,
-    /// Writes of data under way, those that wait included.
+    /// Writes of data in flight, waiting ones included.
     pub(super) writes: u64,
-    /// When the last of them ended.
+    /// Time at which the last of them ended.
     pub(super) idle_since_ns: u64,
-    /// Writes of data that wait for the next write of the bitmap, and for the one under way.
+    /// Writes of data that wait for the next write of the bitmap, and for the one in flight.
     pub(super) waiting: Vec<Waiting>,
     pub(super) next: Vec<Waiting>,
-    /// Members that have not written what is under way.
+    /// Members that have not yet completed the write in flight.
     pub(super) pending: u32,
-    /// The daemon's next pass has been put on the heap.
+    /// Whether the daemon's next pass is scheduled.
     pub(super) daemon_is_set: bool,
     /// Writes of the bitmap so far, each to all members.
     pub written: u64,
 }
 
-/// What is known of a chunk.
+/// State of a chunk.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chunk {
-    /// Writes of data in it.
+    /// Writes of data to it in flight.
     pub writes: u32,
     pub bit: Bit,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bit {
-    /// The next write of the bitmap sets it.
+    /// The next write of the bitmap sets the bit.
     Asked,
-    /// The one under way does.
+    /// The write of the bitmap in flight sets the bit.
     Written,
-    /// It is set.
+    /// The bit is set.
     Set,
-    /// It is set, and one pass of the daemon found the chunk unused.
+    /// The bit is set, and one pass of the daemon found the chunk unused.
     Unused,
 }
 
@@ -59,7 +61,7 @@ pub(super) struct Waiting {
 }
 
 impl Intent {
-    /// A bitmap without a bit, of an array that is clean.
+    /// Creates a bitmap without a bit set, of an array that is clean.
     pub fn new(table: Bitmap) -> Intent {
         Intent {
             table,
@@ -74,7 +76,7 @@ impl Intent {
         }
     }
 
-    /// Notes a write of chunks; whether their bits are set.
+    /// Records a write of chunks; returns whether their bits are set.
     pub fn declare(&mut self, now_ns: u64, chunks: (u64, u64)) -> bool {
         let is_clean = self.writes == 0 && now_ns >= self.idle_since_ns + self.table.safe_mode_ns;
         self.writes += 1;
@@ -94,7 +96,7 @@ impl Intent {
         self.chunks.values_mut().filter(|chunk| chunk.bit == from).for_each(|chunk| chunk.bit = to);
     }
 
-    /// A pass of the daemon; whether bits are to be cleared on the members.
+    /// Runs a pass of the daemon; returns whether bits are to be cleared on the members.
     pub fn pass(&mut self) -> bool {
         let before = self.chunks.len();
         self.chunks.retain(|_, chunk| chunk.writes > 0 || chunk.bit != Bit::Unused);

@@ -12,14 +12,14 @@ impl Array {
     pub(super) fn issue(&mut self, now_ns: u64, member: u32, owner: Owner, request: Request) {
         let number = self.commands.insert(Command { owner, member, request, tagged: false });
         let ready_ns = self.processors.work(now_ns, self.description.controller.command_ns);
-        self.tell_command(now_ns, number);
+        self.log_command(now_ns, number);
         self.ports[member as usize].last_end_bytes = request.offset_bytes + u64::from(request.length_bytes);
         if ready_ns > now_ns { self.at(ready_ns, Event::Offer(number)) } else { self.offer(now_ns, number) }
     }
 
-    /// A prepared command takes a tag or waits for one.
+    /// Gives a prepared command a tag, or queues it for one.
     pub(super) fn offer(&mut self, now_ns: u64, number: u32) {
-        if self.is_forgotten(number) {
+        if self.drop_if_unowned(number) {
             return;
         }
         let member = self.commands.get(number).member;
@@ -33,8 +33,8 @@ impl Array {
         debug_assert!(self.ports[member as usize].is_filled_up(), "a member has what its tags allow, and no more");
     }
 
-    /// Drops a command that nobody waits for any more, because its member is gone.
-    fn is_forgotten(&mut self, number: u32) -> bool {
+    /// Drops a command that no request waits for any more, because its member is gone; returns whether it did.
+    fn drop_if_unowned(&mut self, number: u32) -> bool {
         let forgotten = self.commands.get(number).owner == Owner::Nobody;
         if forgotten {
             self.commands.remove(number);
@@ -42,7 +42,7 @@ impl Array {
         forgotten
     }
 
-    /// A command with a tag leaves, an interval of the adapter after the one before it to that member.
+    /// Sends a command with a tag, one adapter interval after the previous one to that member.
     fn deliver(&mut self, now_ns: u64, number: u32) {
         self.commands.get_mut(number).tagged = true;
         let Command { member, request, .. } = *self.commands.get(number);
@@ -57,9 +57,9 @@ impl Array {
         }
     }
 
-    /// A command crosses the links.
+    /// Sends a command across the links.
     pub(super) fn cross_links(&mut self, now_ns: u64, number: u32) {
-        if self.is_forgotten(number) {
+        if self.drop_if_unowned(number) {
             return;
         }
         let member = self.commands.get(number).member as usize;
@@ -87,9 +87,9 @@ impl Array {
         }
     }
 
-    /// The member has the command.
+    /// Hands a command over to its member.
     pub(super) fn hand_over(&mut self, now_ns: u64, number: u32) {
-        if self.is_forgotten(number) {
+        if self.drop_if_unowned(number) {
             return;
         }
         let command = self.commands.get(number);
@@ -101,7 +101,7 @@ impl Array {
         self.set_member_next(at, self.members[at].next_event_ns());
     }
 
-    /// Something happens in a member.
+    /// Processes an event of a member.
     pub(super) fn member_event(&mut self, at: usize, now_ns: u64) {
         let mut batch = std::mem::take(&mut self.batch);
         let mut upstream = Upstream::new(now_ns, &mut self.links, self.ports[at].way());
@@ -110,7 +110,7 @@ impl Array {
         self.set_member_next(at, self.members[at].next_event_ns());
         let is_suspect = self.members[at].has_failures() || !self.lost.is_empty();
         for completion in batch.drain(..) {
-            Self::tell_answer(completion.at_ns, completion.id);
+            Self::log_answer(completion.at_ns, completion.id);
             self.release(completion.at_ns, completion.id);
             let command = self.commands.remove(completion.id);
             if is_suspect {
@@ -122,7 +122,7 @@ impl Array {
         self.batch = batch;
     }
 
-    /// A command gives back its tag, and the link that it holds.
+    /// Releases a command's tag, and the link that it holds.
     pub(super) fn release(&mut self, now_ns: u64, number: u32) {
         let at = self.commands.get(number).member as usize;
         debug_assert!(self.ports[at].tagged > 0, "only a command with a tag gives one back");
@@ -135,7 +135,7 @@ impl Array {
         self.release_link(now_ns, at);
     }
 
-    /// Gives the cable that a member's command held to the next one.
+    /// Gives the link that a member's command held to the next command.
     fn release_link(&mut self, now_ns: u64, at: usize) {
         let held = |link: &&u32| self.links[**link as usize].description().held_by_command;
         let Some(&link) = self.ports[at].ways[0].iter().find(held) else {
@@ -143,13 +143,13 @@ impl Array {
         };
         self.held[link as usize].by_command = false;
         while let Some(next) = self.held[link as usize].waiting.pop_front() {
-            if !self.is_forgotten(next) {
+            if !self.drop_if_unowned(next) {
                 return self.deliver(now_ns, next);
             }
         }
     }
 
-    /// A command of a member that is gone held the cable: others may have it.
+    /// Releases the link that a command of a failed member held.
     pub(super) fn release_link_of_lost(&mut self, now_ns: u64, at: usize) {
         let holds = |link: &u32| {
             let held = &self.held[*link as usize];
@@ -160,7 +160,7 @@ impl Array {
         }
     }
 
-    /// Tells whoever waits for a command.
+    /// Notifies the owner of a completed command.
     pub(super) fn command_done(&mut self, now_ns: u64, command: &Command) {
         match command.owner {
             Owner::Request(number) => self.part_done(now_ns, number),

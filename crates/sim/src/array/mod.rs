@@ -1,9 +1,9 @@
-//! Arrays: members under a layout, the links to them, and the controller in front.
+//! [`Array`]: members under a layout, the links to them, and the controller. See docs/design/arrays.md.
 //!
-//! A host *request* meets the controller and its cache; what the members must do for it becomes *operations* on a group
-//! (a read or a write of a run of its bytes); these become *commands* to members, for a partial write of a parity row in
-//! two phases. Destages, prefetches and rebuilding are operations of nobody's. Everything happens at events: those of the
-//! members, and those of the array's own heap.
+//! A host *request* passes through the controller and its cache; the work for the members becomes *operations* on a
+//! group (a read or a write of a run of its bytes), and these become *commands* to members, in two phases for a partial
+//! write of a parity row. Destages, prefetches and rebuilds are operations without a host request. Everything happens
+//! at events: those of the members, and those of the array's own heap.
 
 mod cache;
 mod cached;
@@ -60,10 +60,10 @@ use state::Event;
 use under_way::{Owner, RowLocks};
 
 impl Array {
-    /// An array at rest. `seed` drives the phases and speeds of spindles, and optional random processes.
+    /// Creates an idle array. `seed` drives the phases and speeds of spindles, and optional random processes.
     ///
     /// # Errors
-    /// What is impossible in the description.
+    /// The first impossible value in the description.
     pub fn new(description: &ArrayDescription, seed: u64) -> Result<Array, InvalidDescription> {
         check(description)?;
         let count = description.members.len();
@@ -141,7 +141,7 @@ impl Array {
         Ok(array)
     }
 
-    /// When something happens next; `u64::MAX` if nothing will.
+    /// Returns the time of the next event; `u64::MAX` if there is none.
     #[inline]
     pub fn next_event_ns(&self) -> u64 {
         let own = self.events.peek().map_or(u64::MAX, |Reverse((at_ns, ..))| *at_ns);
@@ -149,7 +149,7 @@ impl Array {
         self.member_next_ns[self.first_member].min(own).min(done).min(self.next_delivery_ns())
     }
 
-    /// Time of the next completion that the adapter delivers to the host.
+    /// Returns the time of the next completion that the adapter delivers to the host.
     #[inline]
     fn next_delivery_ns(&self) -> u64 {
         self.adapter.as_ref().map_or(u64::MAX, Adapter::next_event_ns)
@@ -165,8 +165,8 @@ impl Array {
         self.take(now_ns, id, request);
     }
 
-    /// Processes every event up to `now_ns`, and appends what completes, in order of time. Stops at an event that loses
-    /// data, so that a run can end there; what can be served after that is served, and the rest fails.
+    /// Processes every event up to `now_ns`, and appends completions in order of time. Stops at an event that loses
+    /// data, so that a run can end there; later requests are served where that is possible, the others fail.
     pub fn advance(&mut self, now_ns: u64, done: &mut Vec<Completion>) {
         let lost_before = self.data_loss.is_some();
         let mut last_ns = 0;
@@ -182,8 +182,8 @@ impl Array {
             }
             last_ns = next_ns;
             if next_delivery_ns < own_ns.min(member_ns) {
-                let told = std::iter::from_fn(|| self.adapter.as_mut()?.report(next_delivery_ns));
-                self.done.extend(told);
+                let reported = std::iter::from_fn(|| self.adapter.as_mut()?.report(next_delivery_ns));
+                self.done.extend(reported);
             } else if member_ns <= own_ns {
                 self.member_event(member, member_ns);
             } else if let Some(Reverse((at_ns, _, event))) = self.events.pop() {
@@ -193,8 +193,8 @@ impl Array {
         done.append(&mut self.done);
     }
 
-    /// No request is under way, nor anything that was done for one: what it looks like once nothing will happen any more.
-    /// Commands to a member that is gone may be kept for nobody.
+    /// Whether no request is in flight, nor any work for one: the state after the last event. Commands to a failed
+    /// member may be kept without an owner.
     fn is_clear(&self) -> bool {
         let is_nobodys = |number| self.commands.get(number).owner == Owner::Nobody;
         let is_idle = |(port, missing): (&Port, &bool)| *missing || port.outstanding() == 0;
@@ -221,38 +221,38 @@ impl Array {
             Event::Relay(number) => self.relay_part_done(now_ns, number),
             Event::Incident(number) => self.incident(now_ns, self.description.incidents[number as usize].what),
             Event::Replace(member) => self.replace_member(now_ns, member),
-            Event::Rebuild(group) => self.rebuild_on(now_ns, group),
+            Event::Rebuild(group) => self.continue_rebuild(now_ns, group),
             Event::Bitmap(group) => self.bitmap_daemon(now_ns, group),
-            Event::Pass(group) => self.pass_on(now_ns, group),
+            Event::Pass(group) => self.continue_pass(now_ns, group),
         }
     }
 
-    /// The data loss, beyond what redundancy could restore, that ended it.
+    /// Returns the data loss that ended it: one beyond what redundancy could restore.
     pub fn data_loss(&self) -> Option<&str> {
         self.data_loss.as_deref()
     }
 
-    /// How long each finished rebuild took, in order of their ends.
+    /// Returns how long each finished rebuild took, in order of their ends.
     pub fn rebuilds_ns(&self) -> &[u64] {
         &self.rebuilds_ns
     }
 
-    /// Pages of the cache that the members do not have yet.
+    /// Returns the number of pages of the cache that the members do not have yet.
     pub fn dirty_pages(&self) -> u32 {
         self.cache.as_ref().map_or(0, CacheState::dirty_pages)
     }
 
-    /// Bytes that went from the cache to the members.
+    /// Returns the bytes that went from the cache to the members.
     pub fn destaged_bytes(&self) -> u64 {
         self.cache.as_ref().map_or(0, CacheState::destaged_bytes)
     }
 
-    /// What it has counted.
+    /// Returns its counters.
     pub fn counters(&self) -> ArrayCounters {
         self.counters
     }
 
-    /// Adds what it, its links and its members have counted.
+    /// Adds the counters of the array, its links and its members to a snapshot.
     pub fn snapshot(&self, into: &mut Snapshot) {
         let Component { name, servers, busy_ns, waited_ns } = self.processors.component("array processors");
         into.component(name, servers, busy_ns, waited_ns);

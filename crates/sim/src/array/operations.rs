@@ -1,4 +1,4 @@
-//! Operations: reads and writes of runs of a group's bytes, and the commands that they become.
+//! Operations: reads and writes of runs of a group's bytes, and the commands that they issue.
 
 use headstack_workload::{Kind, Request};
 
@@ -8,7 +8,8 @@ use super::under_way::{Operation, Origin, Owner, request};
 use crate::description::array::MirrorReads;
 
 impl Array {
-    /// Splits a run of the array's address space into operations on groups and starts them. The origin hears of each.
+    /// Splits a run of the array's address space into operations on groups and starts them. The origin is notified of
+    /// each.
     pub(super) fn operate(&mut self, now_ns: u64, origin: Origin, write: bool, offset_bytes: u64, length_bytes: u64) {
         let (mut at, end) = (offset_bytes, offset_bytes + length_bytes);
         let mut lun = self.lun_bases.partition_point(|&base| base <= at) - 1;
@@ -33,7 +34,7 @@ impl Array {
         }
     }
 
-    /// `place` is the group, and the number of the LUN within it.
+    /// Starts an operation; `place` is the group, and the number of the LUN within it.
     fn start(&mut self, now_ns: u64, origin: Origin, place: (u32, u32), write: bool, offset: u64, length: u64) {
         let (group, _) = place;
         let number = self.operations.insert(Operation { origin, group, pending: 1, chunks: None });
@@ -51,7 +52,7 @@ impl Array {
         self.operation_part_done(now_ns, number);
     }
 
-    /// The data of a write, whose intent is declared where its group has a bitmap.
+    /// Writes the data of an operation, after its intent is recorded if its group has a bitmap.
     pub(super) fn write_data(&mut self, now_ns: u64, operation: u32, group: u32, offset: u64, length: u64) {
         self.groups[group as usize].written_ns = Some(now_ns);
         match &self.groups[group as usize].layout {
@@ -60,7 +61,7 @@ impl Array {
         }
     }
 
-    /// An operation waits for one thing less.
+    /// Counts one less thing that an operation waits for.
     pub(super) fn operation_part_done(&mut self, now_ns: u64, number: u32) {
         let operation = self.operations.get_mut(number);
         operation.pending -= 1;
@@ -77,7 +78,7 @@ impl Array {
         }
     }
 
-    /// Commands of an operation to the member of an extent's slot.
+    /// Sends the commands of an operation to the member of an extent's slot.
     pub(super) fn command(&mut self, now_ns: u64, operation: u32, group: u32, kind: Kind, extent: &Extent) {
         let state = &self.groups[group as usize];
         debug_assert!(extent.end_bytes() <= state.slot_bytes, "{extent:?} of {} bytes", state.slot_bytes);
@@ -92,8 +93,8 @@ impl Array {
         self.issue(now_ns, member, Owner::Operation(operation), request(kind, extent));
     }
 
-    /// Shows the caches of the controller and of the members a request of the past, in no time. Pools are left out: what
-    /// a write places is not a cache.
+    /// Adds a past request to the caches of the controller and the members, in no time. Pools are left out: the map
+    /// that a write changes is not a cache.
     pub fn warm_with(&mut self, past: &Request) {
         let (offset, length) = (past.offset_bytes, u64::from(past.length_bytes));
         if length == 0 || self.warm_cache(past.kind, offset, length) {
@@ -131,7 +132,8 @@ impl Array {
         self.extents = extents;
     }
 
-    /// The places, of copies one each, that a read takes while all is there; neighbours on a slot are joined.
+    /// Returns the extents that a read uses while the group is whole, one copy of each piece; neighbours on a slot are
+    /// joined.
     fn choose_places(&mut self, group: u32, offset: u64, length: u64, extents: &mut Vec<Extent>) {
         let mut places = std::mem::take(&mut self.places);
         places.clear();
@@ -148,7 +150,7 @@ impl Array {
         self.places = places;
     }
 
-    /// The copy to read among those that are there; none where data are gone.
+    /// Returns the copy to read among the available ones; `None` where data are gone.
     pub(super) fn best_copy(&mut self, group: u32, copies: impl Iterator<Item = Extent>) -> Option<Extent> {
         let state = &mut self.groups[group as usize];
         state.reads += 1;
@@ -174,7 +176,7 @@ impl Array {
         chosen.map(|(copy, _)| copy)
     }
 
-    /// A write on levels of copies: every copy that is there.
+    /// Writes every available copy, on levels of copies.
     fn write_copies(&mut self, now_ns: u64, operation: u32, group: u32, offset: u64, length: u64) {
         let mut extents = std::mem::take(&mut self.extents);
         let mut places = std::mem::take(&mut self.places);
@@ -188,7 +190,7 @@ impl Array {
         (self.extents, self.places) = (extents, places);
     }
 
-    /// A flush goes to every member that serves.
+    /// Sends a flush to every member that serves.
     pub(super) fn flush_members(&mut self, now_ns: u64, number: u32) {
         self.requests.get_mut(number).pending = 1;
         for group in 0..self.groups.len() {

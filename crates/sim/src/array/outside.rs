@@ -1,4 +1,4 @@
-//! What the world outside does to an array, and sees of it.
+//! The view of an [`Array`] from outside: its members, health, volatile data and gauges.
 
 use headstack_result::{LEVEL_NAMES, Levels};
 use headstack_workload::{Kind, Span};
@@ -16,22 +16,22 @@ use crate::gauges::{DeviceGauge, DeviceHealth, DeviceState, Gauges, GroupHealth,
 use crate::spans::{common, common_with_all, put_in_order};
 
 impl Array {
-    /// How many members there are, spares among them.
+    /// Returns the number of members, spares included.
     pub(crate) fn members(&self) -> usize {
         self.members.len()
     }
 
-    /// All members.
+    /// Returns all members.
     pub(crate) fn members_mut(&mut self) -> &mut [Device] {
         &mut self.members
     }
 
-    /// A member.
+    /// Returns a member.
     pub(crate) fn member_mut(&mut self, member: u32) -> &mut Device {
         &mut self.members[member as usize]
     }
 
-    /// Its fill levels, such as of a cache.
+    /// Returns its fill levels, such as that of a cache.
     pub(crate) fn levels(&self) -> Levels {
         let mut levels = [0; LEVEL_NAMES.len()];
         for member in &self.members {
@@ -46,18 +46,18 @@ impl Array {
         levels
     }
 
-    /// Requests that completed in error since the last call.
+    /// Appends the requests that completed in error since the last call.
     pub(crate) fn take_failed(&mut self, into: &mut Vec<Failed>) {
         into.append(&mut self.failed);
     }
 
-    /// The group and the slot that a member serves, if it serves one.
+    /// Returns the group and the slot that a member serves, if it serves one.
     pub(crate) fn slot_of(&self, member: u32) -> Option<(u32, u32)> {
         let slot = |state: &GroupState| state.slots.iter().position(|slot| slot.member == member);
         (0..).zip(&self.groups).find_map(|(group, state)| Some((group, slot(state)? as u32)))
     }
 
-    /// Why a member holds nothing that could be damaged by itself, if it does not.
+    /// Returns why a member holds nothing that could be damaged on its own; `None` if it does.
     pub(crate) fn holds_nothing(&self, member: u32) -> Option<String> {
         let name = &self.description.members[member as usize].name;
         let Some(group) = self.groups.iter().position(|state| state.serves(member)) else {
@@ -71,22 +71,22 @@ impl Array {
         })
     }
 
-    /// A slot of a group holds what it should.
+    /// Whether a slot of a group holds all its data.
     pub(crate) fn is_whole(&self, (group, slot): (u32, u32)) -> bool {
         self.groups[group as usize].slots[slot as usize].state == SlotState::Whole
     }
 
-    /// How the groups are.
+    /// Returns the health of each group.
     pub(crate) fn group_states(&self) -> Vec<GroupHealth> {
         self.groups.iter().map(GroupState::state).collect()
     }
 
-    /// Acknowledged data can be lost with the power, now or once a battery is down.
+    /// Whether a power loss can lose acknowledged data, now or once a battery is empty.
     pub(crate) fn may_lose_data(&self) -> bool {
         self.cache.as_ref().is_some_and(|cache| cache.writes_back()) || self.members.iter().any(Device::caches_writes)
     }
 
-    /// Appends what of spans that ascend is in volatile caches alone, in order.
+    /// Appends, in order, the parts of the ascending `spans` that are only in volatile caches.
     pub(crate) fn volatile(&self, spans: &[Span], into: &mut Vec<Span>) {
         let first = into.len();
         if let Some(cache) = &self.cache {
@@ -106,7 +106,8 @@ impl Array {
         put_in_order(into, first);
     }
 
-    /// Copies are lost together or not at all; of a piece that is to be computed, any part is enough.
+    /// Appends the volatile parts of a piece. Copies are lost together or not at all; of a piece that is reconstructed,
+    /// the loss of any part is enough.
     fn volatile_of(&self, piece: &Piece, held: &[Vec<Span>], into: &mut Vec<Span>) {
         let state = &self.groups[piece.group as usize];
         let runs = |extent: &Extent| -> Option<Vec<(u64, u64)>> {
@@ -130,7 +131,7 @@ impl Array {
         into.extend(lost.into_iter().flatten().map(at));
     }
 
-    /// End of the stripe unit, of the segment of a pool, or of the track or page, that holds a byte.
+    /// Returns the end of the stripe unit, of the segment of a pool, or of the track or page, that holds a byte.
     pub(crate) fn tear_bound(&self, at_bytes: u64) -> u64 {
         let lun = self.lun_bases.partition_point(|&base| base <= at_bytes) - 1;
         let lun = lun.min(self.description.luns.len() - 1);
@@ -151,7 +152,7 @@ impl Array {
         (at_bytes + (bound - offset)).min(self.lun_bases[lun + 1])
     }
 
-    /// Power was cut and is back. What the processors had promised is short, and stays with them.
+    /// Handles a power cycle. The parity that the processors still owed is dropped.
     pub(crate) fn power_cycle(&mut self, now_ns: u64) {
         self.finish_migrations();
         (self.requests, self.operations, self.commands) = (Slab::new(), Slab::new(), Slab::new());
@@ -182,7 +183,8 @@ impl Array {
         self.destage(now_ns);
     }
 
-    /// Who serves what of each group, with its last pass. `None` where nothing has changed since `seen`, which is renewed.
+    /// Returns which members serve which bytes of each group, with its last pass. `None` if nothing has changed since
+    /// `seen`, which is updated.
     pub(crate) fn standings(&self, seen: &mut u64) -> Option<Vec<Standing>> {
         if std::mem::replace(seen, self.standing) == self.standing {
             return None;
@@ -192,7 +194,7 @@ impl Array {
         Some(self.groups.iter().zip(&self.passes).map(standing).collect())
     }
 
-    /// What goes on.
+    /// Returns its activity for display.
     pub(crate) fn gauges(&self, now_ns: u64) -> Gauges {
         let device = |at: usize| {
             let gauge = self.members[at].gauge(now_ns);
@@ -227,7 +229,7 @@ impl Array {
         }
     }
 
-    /// Appends what the SMART counters of each member are made of.
+    /// Appends the source values of the SMART counters of each member.
     pub(crate) fn device_health(&self, into: &mut Vec<DeviceHealth>) {
         let members = self.members.iter().zip(&self.description.members).zip(&self.traffic).zip(&self.missing);
         into.extend(members.map(|(((device, member), traffic), &missing)| {
@@ -236,7 +238,7 @@ impl Array {
     }
 }
 
-/// What two ascending lists of runs have in common.
+/// Returns the intersection of two ascending lists of runs.
 fn in_both(one: &[(u64, u64)], other: &[(u64, u64)]) -> Vec<(u64, u64)> {
     let meet = |&(from, to): &(u64, u64)| {
         let common = other.iter().map(move |&(begin, end)| (begin.max(from), end.min(to)));

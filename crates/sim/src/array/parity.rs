@@ -1,4 +1,4 @@
-//! Writes on levels with parity: row by row, each with the cheaper way of keeping parity true.
+//! Writes on levels with parity: row by row, each with the cheaper way of updating parity.
 
 use std::collections::VecDeque;
 
@@ -30,7 +30,7 @@ impl Array {
         }
     }
 
-    /// First phase: reads what parity needs.
+    /// First phase of a row write: reads the extents that parity needs.
     fn read_for_row(&mut self, now_ns: u64, number: u32) {
         let RowWrite { group, part, .. } = *self.row_writes.get(number);
         let plan = self.plan(group, &part);
@@ -44,7 +44,7 @@ impl Array {
         self.row_part_done(now_ns, number);
     }
 
-    /// Sends a command of a row write, if there is a member for it.
+    /// Sends a command of a row write if a member can take it; returns whether one could.
     pub(super) fn row_command(&mut self, now_ns: u64, number: u32, group: u32, kind: Kind, extent: &Extent) -> bool {
         let member = self.groups[group as usize].member_for(extent, kind);
         if let Some(member) = member {
@@ -54,7 +54,7 @@ impl Array {
         member.is_some()
     }
 
-    /// A row write waits for one command less.
+    /// Counts one less command that a row write waits for.
     pub(super) fn row_part_done(&mut self, now_ns: u64, number: u32) {
         let row = self.row_writes.get_mut(number);
         row.pending -= 1;
@@ -80,7 +80,7 @@ impl Array {
         }
     }
 
-    /// Second phase: data and parity.
+    /// Second phase of a row write: writes data and parity.
     pub(super) fn write_row(&mut self, now_ns: u64, number: u32) {
         let RowWrite { group, part, .. } = *self.row_writes.get(number);
         let plan = self.plan(group, &part);
@@ -95,7 +95,7 @@ impl Array {
         self.row_part_done(now_ns, number);
     }
 
-    /// A row write will write what an extent holds.
+    /// Whether a row write will overwrite an extent.
     pub(super) fn row_renews(&self, group: u32, part: &RowPart, extent: &Extent) -> bool {
         let plan = self.plan(group, part);
         let mut written = plan.data.iter().chain(&plan.parity);
@@ -116,7 +116,7 @@ impl Array {
         self.operation_part_done(now_ns, operation);
     }
 
-    /// What a row write reads and writes in the group's present state.
+    /// Returns the reads and writes of a row write in the group's present state.
     pub(super) fn plan(&self, group: u32, part: &RowPart) -> Plan {
         let state = &self.groups[group as usize];
         state.parity().plan(part, &state.readable(), &state.writable())

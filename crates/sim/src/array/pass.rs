@@ -1,4 +1,4 @@
-//! What is known of a pass over the stripes of a group (`passes.rs`), and how the group stands.
+//! [`Pass`]: a pass over the stripes of a group (`passes.rs`), and [`Standing`]: the state of a group.
 
 use std::ops::Range;
 
@@ -8,38 +8,38 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PassKind {
-    /// It counts what differs.
+    /// Counts inconsistent stripes.
     Check,
-    /// It makes what is redundant follow from the data.
+    /// Rewrites redundant data from the data where they differ.
     Repair,
-    /// Likewise, after a power cut.
+    /// Like [`Self::Repair`], after a power loss.
     Resync,
 }
 
-/// How far a pass has come.
+/// Progress of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PassState {
-    /// It goes on.
+    /// In progress.
     Running,
-    /// It has seen everything.
+    /// Complete.
     Done,
-    /// A member failed meanwhile.
+    /// Stopped, because a member failed.
     Stopped,
 }
 
-/// A pass: the last of its group, under way or over.
+/// A pass: the last one of its group, in progress or over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pass {
-    /// What it is for.
+    /// Its purpose.
     pub kind: PassKind,
-    /// Its number among those of the array.
+    /// Its number among the passes of the array.
     pub number: u32,
-    /// The bytes of each slot that it sees, ascending.
+    /// The bytes of each slot that it covers, ascending.
     pub runs: Vec<Range<u64>>,
-    /// What is below this it has seen.
+    /// Everything below this is done.
     pub at_bytes: u64,
-    /// How far it has come.
+    /// Its progress.
     pub state: PassState,
     pub(super) to_bytes: u64,
     pub(super) pending: u32,
@@ -48,17 +48,17 @@ pub struct Pass {
 }
 
 impl Pass {
-    /// Bytes of each slot that it has seen.
+    /// Returns the bytes of each slot that are done.
     pub fn done_bytes(&self) -> u64 {
         self.runs.iter().map(|run| self.at_bytes.clamp(run.start, run.end) - run.start).sum()
     }
 
-    /// All that it sees.
+    /// Returns the bytes of each slot that it covers.
     pub fn of_bytes(&self) -> u64 {
         self.runs.iter().map(|run| run.end - run.start).sum()
     }
 
-    /// What it has still to see.
+    /// Returns the runs that are still to do.
     pub(super) fn rest(&self) -> Vec<Range<u64>> {
         let rest = self.runs.iter().map(|run| run.start.max(self.at_bytes)..run.end);
         rest.filter(|run| !run.is_empty()).collect()
@@ -69,11 +69,11 @@ impl Pass {
     }
 }
 
-/// How a group stands.
+/// State of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
     /// For each slot: its member, how often its contents were lost, and up to which byte it is valid.
     pub served: Vec<(u32, u32, u64)>,
-    /// The last pass over its stripes since power came.
+    /// The last pass over its stripes since power-on.
     pub pass: Option<Pass>,
 }

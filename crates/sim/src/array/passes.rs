@@ -1,11 +1,12 @@
-//! Passes over all stripes of a group, as Linux md makes them: a *check* reads every member and compares, a *repair* writes what
-//! is redundant again where it differs, and a *resync* does the same after a power cut, for whatever may have been half written.
+//! Passes over all stripes of a group, as in Linux md: a *check* reads every member and compares, a *repair* rewrites
+//! redundant data where they differ, and a *resync* does the same after a power loss, for stripes that may be half
+//! written.
 //!
-//! A write that a power cut meets may be on some members and not on others, so that parity belongs to other data (the write hole).
-//! A group with a bitmap is resynced where bits are set, one without it as a whole, if it was written to in the last
-//! 200 ms: md marks an array clean after that (`safe_mode_delay`). A cache that outlives the power writes its data again, and
-//! nothing is resynced. What differs is known to who keeps contents; here a pass only takes its time: it reads every member,
-//! a step at a time, at the rate and with the manners of a rebuild.
+//! A write interrupted by a power loss may be on some members and not on others, so that parity does not match the data
+//! (the write hole). A group with a bitmap is resynced where bits are set; one without it as a whole, if it was written
+//! to in the last 200 ms, after which md marks an array clean (`safe_mode_delay`). A cache that survives the power loss
+//! writes its data again, and nothing is resynced. Only a component that keeps contents knows what differs; here a pass
+//! only takes its time: it reads every member, a step at a time, at the rate and with the restraint of a rebuild.
 
 use std::ops::Range;
 
@@ -17,11 +18,11 @@ use super::state::{Array, Event};
 use super::under_way::{Owner, request};
 use crate::description::array::ArrayDescription;
 
-/// md marks an array clean that nobody has written to for so long (Documentation/admin-guide/md.rst, `safe_mode_delay`).
+/// Time without writes after which md marks an array clean (Documentation/admin-guide/md.rst, `safe_mode_delay`).
 const SAFE_MODE_NS: u64 = 200_000_000;
 
 impl Array {
-    /// Why a group cannot be scrubbed, if it cannot.
+    /// Returns why a group cannot be scrubbed, if it cannot.
     pub(super) fn no_scrub(&self, group: u32) -> Option<String> {
         let name = match self.description.groups.get(group as usize) {
             Some(group) => &group.name,
@@ -38,7 +39,7 @@ impl Array {
         is_running.then(|| format!("group {name} has a pass under way; one at a time is allowed"))
     }
 
-    /// A pass over a whole group begins.
+    /// Begins a pass over a whole group.
     pub(super) fn scrub(&mut self, now_ns: u64, group: u32, repairs: bool) {
         let kind = if repairs { PassKind::Repair } else { PassKind::Check };
         if self.no_scrub(group).is_none() {
@@ -62,11 +63,11 @@ impl Array {
             begun_ns: now_ns,
             allowed_ns: now_ns,
         });
-        self.pass_on(now_ns, group);
+        self.continue_pass(now_ns, group);
     }
 
-    /// Begins the next step of a pass, if it is time.
-    pub(super) fn pass_on(&mut self, now_ns: u64, group: u32) {
+    /// Begins the next step of a pass, if it is due.
+    pub(super) fn continue_pass(&mut self, now_ns: u64, group: u32) {
         let busy = self.host_requests > 0;
         let state = &self.groups[group as usize];
         let Some(pass) = self.passes[group as usize].as_mut().filter(|pass| pass.is_running() && pass.pending == 0)
@@ -84,7 +85,7 @@ impl Array {
             let pause_ns = ((pass.to_bytes - from_bytes) as f64 / rate * 1e9) as u64;
             pass.allowed_ns = pass.allowed_ns.max(now_ns.saturating_sub(pause_ns)) + pause_ns;
         }
-        // One more than there are, so that none of them ends the step before all have begun.
+        // One more than there are, so that the step ends only after all have begun.
         (pass.pending, pass.begun_ns) = (1, now_ns);
         let (number, length_bytes) = (pass.number, pass.to_bytes - from_bytes);
         for slot in 0..self.groups[group as usize].layout.slots() {
@@ -96,14 +97,14 @@ impl Array {
         self.pass_part_done(now_ns, group, number);
     }
 
-    /// A step of a pass waits for one command more.
+    /// Counts one more command that a step of a pass waits for.
     pub(super) fn expect_pass_part(&mut self, group: u32, number: u32) {
         if let Some(pass) = self.passes[group as usize].as_mut().filter(|pass| pass.number == number) {
             pass.pending += 1;
         }
     }
 
-    /// A step of a pass waits for one command less.
+    /// Counts one less command that a step of a pass waits for.
     pub(super) fn pass_part_done(&mut self, now_ns: u64, group: u32, number: u32) {
         let busy = self.host_requests > 0;
         let yield_to_host = self.groups[group as usize].rebuild.yield_to_host;
@@ -121,18 +122,18 @@ impl Array {
             pass.state = PassState::Done;
         }
         self.standing += 1;
-        // The next step is an event of its own: a pass whose members answer at once does not call itself.
+        // The next step is an event of its own: a pass whose members answer at once does not recurse.
         self.at(now_ns, Event::Pass(group));
     }
 
-    /// A member of a group failed: what a pass would compare is not all there any more.
+    /// Stops the pass of a group after a member failed: the redundancy to compare is gone.
     pub(super) fn stop_pass(&mut self, group: u32) {
         if let Some(pass) = self.passes[group as usize].as_mut().filter(|pass| pass.is_running()) {
             pass.state = PassState::Stopped;
         }
     }
 
-    /// A member could not read what a pass asks for: it is given it again from the others, as a scrub does.
+    /// Handles a read of a pass that a member could not serve: rewrites the bytes from the others, as a scrub does.
     pub(super) fn pass_read_failed(&mut self, now_ns: u64, member: u32, group: u32, (from, to): (u64, u64)) {
         let state = &self.groups[group as usize];
         let bad = Extent { slot: state.slot_at(member, from), at_bytes: from, length_bytes: to - from };
@@ -141,12 +142,12 @@ impl Array {
         }
     }
 
-    /// A write that a power cut meets can be on some members and not on others.
+    /// Whether a write interrupted by a power loss can be on some members and not on others.
     pub(crate) fn leaves_halves(&self) -> bool {
         !self.cache.as_ref().is_some_and(|cache| cache.outlives_power())
     }
 
-    /// Power fails: what may be half written is to be resynced when it is back.
+    /// Records at a power loss what may be half written, to be resynced when power is back.
     pub(crate) fn power_fails(&mut self, now_ns: u64) {
         for group in 0..self.groups.len() {
             let earlier = self.passes[group].take().filter(|pass| pass.kind == PassKind::Resync);
@@ -157,7 +158,7 @@ impl Array {
         }
     }
 
-    /// The bytes of each slot of a group in which something may be half written.
+    /// Returns the bytes of each slot of a group that may be half written.
     fn half_written(&self, now_ns: u64, group: usize) -> Vec<Range<u64>> {
         let state = &self.groups[group];
         if !self.leaves_halves() || !is_scrubbed(&self.description, &state.layout, group as u32) {
@@ -178,7 +179,7 @@ impl Array {
         Vec::from_iter(is_unclean.then_some(0..state.slot_bytes))
     }
 
-    /// Power is back: what was left half written is resynced, where the group is whole.
+    /// Resyncs after power-on what was left half written, where the group is whole.
     pub(super) fn resync(&mut self, now_ns: u64) {
         for group in 0..self.groups.len() as u32 {
             let unclean = std::mem::take(&mut self.unclean[group as usize]);
@@ -189,18 +190,18 @@ impl Array {
     }
 }
 
-/// A scrub of a group compares something.
+/// Whether a scrub of a group compares anything.
 fn is_scrubbed(description: &ArrayDescription, layout: &Layout, group: u32) -> bool {
     let is_compared = match layout {
         Layout::Copies(_) => layout.copies() > 1,
         Layout::Parity(Parity::Rows(_)) => true,
-        // These check what they read by its checksum.
+        // These verify what they read by its checksum.
         Layout::Parity(Parity::Raidz(_) | Parity::Draid(_)) => false,
     };
     is_compared && description.groups[group as usize].pool.is_none()
 }
 
-/// Ascending runs, those that touch as one.
+/// Returns ascending runs with adjacent ones merged.
 fn joined(runs: Vec<Range<u64>>) -> Vec<Range<u64>> {
     let mut joined: Vec<Range<u64>> = Vec::new();
     for run in runs {

@@ -1,5 +1,4 @@
-//! Where the bytes of an array's address space lie, for those who ask from outside and for those who ask because
-//! something failed.
+//! [`Piece`]: where the bytes of an array's address space are stored, for callers outside and for error handling.
 
 use headstack_workload::{Kind, Request};
 
@@ -16,25 +15,25 @@ pub struct Piece<'a> {
     pub at_bytes: u64,
     /// Length.
     pub length_bytes: u64,
-    /// Its group.
+    /// The group that holds it.
     pub group: u32,
-    /// Where it is.
+    /// Its place in the group.
     pub held: Held<'a>,
 }
 
-/// Where a piece is.
+/// Place of a piece.
 #[derive(Clone, Copy, Debug)]
 pub enum Held<'a> {
-    /// On any of these: one where there is no redundancy.
+    /// On each of these extents; only one if there is no redundancy.
     Copies(&'a [Extent]),
     /// In a row with parity.
     Row(Extent),
-    /// In a stripe of a pool: from this byte of its segment on.
+    /// In a stripe of a pool, from this byte of its segment on.
     Stripe(Extent, Stripe, u64),
 }
 
 impl Held<'_> {
-    /// Where on a slot the piece is, if it is there.
+    /// Returns the extent of the piece on a slot, if it is there.
     fn on(&self, slot: u32) -> Option<&Extent> {
         match self {
             Held::Copies(copies) => copies.iter().find(|copy| copy.slot == slot),
@@ -44,7 +43,8 @@ impl Held<'_> {
 }
 
 impl Array {
-    /// Calls `each` with the pieces of a run of the address space, ascending. What a pool has no place for is left out.
+    /// Calls `each` with the pieces of a run of the address space, ascending. Bytes for which a pool has no space yet
+    /// are left out.
     pub(super) fn pieces(&self, offset_bytes: u64, length_bytes: u64, mut each: impl FnMut(&Piece)) {
         let capacity = self.lun_bases[self.lun_bases.len() - 1];
         let (mut at, end) = (offset_bytes, offset_bytes.saturating_add(length_bytes).min(capacity));
@@ -90,17 +90,17 @@ impl Array {
             let within = offset % segment_bytes;
             let length_bytes = (segment_bytes - within).min(end - at);
             let part = |place: pool::Extent| self::part(place, within, length_bytes);
-            let mut tell = |held: Held| each(&Piece { at_bytes: at, length_bytes, group, held });
+            let mut emit = |held: Held| each(&Piece { at_bytes: at, length_bytes, group, held });
             match pool.place(self.lun_numbers[lun], (offset / segment_bytes) as u32) {
                 None => {}
-                Some(Placement::Mirrored(copies)) => tell(Held::Copies(&copies.map(part))),
-                Some(Placement::Parity { data, stripe }) => tell(Held::Stripe(part(data), stripe, within)),
+                Some(Placement::Mirrored(copies)) => emit(Held::Copies(&copies.map(part))),
+                Some(Placement::Parity { data, stripe }) => emit(Held::Stripe(part(data), stripe, within)),
             }
             at += length_bytes;
         }
     }
 
-    /// First byte of a run of the address space that is on a slot of a group, from byte `from` to `to` of it.
+    /// Returns the first byte of a run of the address space that is on bytes `from` to `to` of a slot of a group.
     pub(super) fn address_of(&self, run: (u64, u64), group: u32, slot: u32, (from, to): (u64, u64)) -> Option<u64> {
         let mut found = None;
         self.pieces(run.0, run.1, |piece| {
@@ -114,7 +114,7 @@ impl Array {
         found
     }
 
-    /// The first byte of a run that no member can serve, or be given.
+    /// Returns the first byte of a run that no member can read or write.
     pub(super) fn first_unserved(&self, offset_bytes: u64, length_bytes: u64, kind: Kind) -> Option<u64> {
         let mut found = None;
         self.pieces(offset_bytes, length_bytes, |piece| {
@@ -126,7 +126,7 @@ impl Array {
     }
 
     /// Whether something that a request reads, or has to write, belongs on a slot of a group that does not hold it now:
-    /// data, a copy, or the parity of what is written.
+    /// data, a copy, or the parity of written data.
     pub(crate) fn misses(&self, (group, slot): (u32, u32), request: &Request) -> bool {
         let state = &self.groups[group as usize];
         if state.is_whole() || !matches!(request.kind, Kind::Read | Kind::Write) {
@@ -181,7 +181,8 @@ impl Array {
         (others.len() == needed).then_some(others)
     }
 
-    /// Where what an extent should hold can be had from, for whoever reads the run; `None` where it is nowhere else.
+    /// Returns the extents from which the data of an extent can be reconstructed for a read of the run; `None` if there
+    /// are none.
     pub(super) fn recovery(&self, run: (u64, u64), group: u32, extent: &Extent) -> Option<Vec<Extent>> {
         let state = &self.groups[group as usize];
         if self.pools[group as usize].is_none() {

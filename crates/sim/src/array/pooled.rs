@@ -1,4 +1,4 @@
-//! Operations on a virtual array: what the map of its pool says, carried out.
+//! Operations on a virtual array: performs the accesses that the map of its [`Pool`] returns.
 
 use headstack_workload::Kind;
 
@@ -9,7 +9,7 @@ use super::under_way::{Owner, Relay, RelayEnd, request};
 use crate::description::array::{ArrayDescription, Prefill};
 use crate::error::InvalidDescription;
 
-/// The pools of an array's groups, filled as the LUNs say.
+/// Creates the pools of an array's groups, filled according to the LUNs.
 pub fn pools(description: &ArrayDescription) -> Result<Vec<Option<Pool>>, InvalidDescription> {
     let pool_of = |(group, table): (usize, &crate::description::array::Group)| {
         let Some(settings) = &table.pool else {
@@ -79,7 +79,7 @@ impl Array {
         let (group, lun, segment) = at;
         let part = |place: pool::Extent| part(place, within, bytes);
         match self.pool(group).place(lun, segment) {
-            // Nobody wrote it: the controller knows that it holds nothing.
+            // It was never written: the controller knows that it holds nothing.
             None => {}
             Some(Placement::Mirrored(copies)) => {
                 if let Some(best) = self.best_copy(group, copies.into_iter().map(part)) {
@@ -146,7 +146,7 @@ impl Array {
         }
     }
 
-    /// A segment has no space.
+    /// Fails an operation because a segment has no space.
     fn fail_segment(&mut self, operation: u32, (group, lun, segment): (u32, u32, u32), within: u64) {
         let segment_bytes = self.pool(group).description().segment_bytes;
         let luns = self.description.luns.iter().zip(&self.lun_bases).zip(&self.lun_numbers);
@@ -155,12 +155,12 @@ impl Array {
         self.fail_operation(operation, base + u64::from(segment) * segment_bytes + within);
     }
 
-    /// What a relay was to read, or to write, is not to be had: its writes are left out.
+    /// Handles bytes that a relay cannot read or write: its writes are left out.
     pub(super) fn relay_failed(&mut self, number: u32, member: u32, bad: (u64, u64)) {
         let relay = self.relays.get_mut(number);
         match relay.then {
             RelayEnd::Operation(operation) => {
-                // It was to be written where it is wanted, if it was not being written already.
+                // The data were to be written where they are wanted, unless they were being written already.
                 let wanted =
                     relay.writes.drain(..).next().map(|extent| (extent.slot, extent.at_bytes, extent.end_bytes()));
                 let (slot, from, to) = wanted.unwrap_or_else(|| {
@@ -169,12 +169,12 @@ impl Array {
                 });
                 self.fail_part(operation, slot, (from, to));
             }
-            // The other copy, or the stripe, has it; what that costs is left out.
+            // The other copy, or the stripe, has the data; reading them from there is not modelled.
             RelayEnd::Migration(_) => {}
         }
     }
 
-    /// Migrations that power cut short are over: their segments are where they were going.
+    /// Completes migrations that a power loss interrupted: their segments are where they were going.
     pub(super) fn finish_migrations(&mut self) {
         let numbers: Vec<u32> = self.relays.numbers().collect();
         for number in numbers {
@@ -185,7 +185,7 @@ impl Array {
         }
     }
 
-    /// Reads, then writes, for an operation; begins at `begin_ns`.
+    /// Performs reads, then writes, for an operation; begins at `begin_ns`.
     pub(super) fn relay(
         &mut self,
         now_ns: u64,
@@ -219,7 +219,7 @@ impl Array {
         }
     }
 
-    /// A relay waits for one command less: its writes follow its reads, and its end follows those.
+    /// Counts one less command that a relay waits for: its writes follow its reads, and its end follows those.
     pub(super) fn relay_part_done(&mut self, now_ns: u64, number: u32) {
         let relay = self.relays.get_mut(number);
         relay.pending -= 1;
@@ -247,7 +247,7 @@ impl Array {
         }
     }
 
-    /// Moves segments between the classes of a pool, if there is cause: work for idle moments.
+    /// Moves segments between the classes of a pool, if needed: work for idle moments.
     pub(super) fn migrate(&mut self, now_ns: u64, group: u32) {
         let Some(pool) = &mut self.pools[group as usize] else {
             return;
@@ -266,7 +266,8 @@ impl Array {
         self.relay_part_done(now_ns, number);
     }
 
-    /// Accesses of a migration that a write could not wait for: nobody waits for them, but the members have to do them.
+    /// Performs the accesses of a migration that a write could not wait for: no request waits for them, but they load
+    /// the members.
     fn make_room(&mut self, now_ns: u64, group: u32, migration: &Migration) {
         let segment_bytes = self.pool(group).description().segment_bytes;
         self.counters.migrated_segments += migration.reads.len() as u64;
@@ -281,7 +282,7 @@ impl Array {
     }
 }
 
-/// A part of a segment on one member of the pool, whose members are the slots of its group.
+/// Returns part of a segment on one member of the pool, whose members are the slots of its group.
 pub fn part(place: pool::Extent, within: u64, length_bytes: u64) -> Extent {
     Extent { slot: place.member, at_bytes: place.offset_bytes + within, length_bytes }
 }

@@ -1,4 +1,4 @@
-//! The controller's side of each member, and of the links that a command holds.
+//! [`Port`]: the controller's side of each member, and the links that a command holds.
 
 use std::collections::VecDeque;
 
@@ -10,17 +10,17 @@ pub struct Port {
     pub(super) tags: u32,
     pub(super) tagged: u32,
     pub(super) waiting: VecDeque<u32>,
-    /// When the adapter has time for the next command.
+    /// Time at which the adapter can take the next command.
     pub(super) free_ns: u64,
     pub(super) ways: Vec<Vec<u32>>,
-    /// Which of them is in use: commands take turns (multipath).
+    /// Path used last: commands alternate between paths (multipath).
     pub(super) way: usize,
-    /// End of the last command sent there.
+    /// End of the last command sent to the member.
     pub last_end_bytes: u64,
 }
 
 impl Port {
-    /// The side of an idle member.
+    /// Creates the port of an idle member.
     pub fn new(description: &ArrayDescription, member: &Member) -> Port {
         let device = &description.devices[member.device as usize];
         let mut ways = member.ways.clone();
@@ -38,24 +38,24 @@ impl Port {
         }
     }
 
-    /// Commands in the member and waiting for it.
+    /// Returns the commands in the member and waiting for it.
     #[inline]
     pub fn outstanding(&self) -> usize {
         self.tagged as usize + self.waiting.len()
     }
 
-    /// No command waits while a tag is free, and there are no more in the member than tags.
+    /// Whether no command waits while a tag is free, and the member has no more commands than tags.
     pub fn is_filled_up(&self) -> bool {
         self.tagged == self.tags || (self.tagged < self.tags && self.waiting.is_empty())
     }
 
-    /// Its member has nothing of what it was given.
+    /// Resets the port after its member lost all commands.
     pub fn reset(&mut self) {
         self.tagged = 0;
         self.waiting.clear();
     }
 
-    /// The way of the last command that was delivered.
+    /// Returns the path of the last command that was delivered.
     #[inline]
     pub(super) fn way(&self) -> &[u32] {
         &self.ways[self.way]

@@ -1,4 +1,4 @@
-//! Rebuilding: spares that take the place of members that are missing, and members that come back.
+//! Rebuilds: spares that replace missing members, and members that return.
 
 use headstack_workload::Kind;
 
@@ -12,7 +12,7 @@ use crate::device::Traffic;
 use crate::error::SimError;
 
 impl Array {
-    /// A missing slot gets a spare, if there is one and no other is being filled.
+    /// Gives a missing slot a spare, if there is one and no other slot is being filled.
     pub(super) fn take_spare(&mut self, now_ns: u64, group: u32) {
         let state = &mut self.groups[group as usize];
         if state.rebuilding.is_some() || state.gone {
@@ -32,7 +32,7 @@ impl Array {
             return;
         }
         self.standing += 1;
-        Self::tell_rebuilt(now_ns, state.slots[slot].member, 0, state.slot_bytes);
+        Self::log_rebuilt(now_ns, state.slots[slot].member, 0, state.slot_bytes);
         state.rebuilding = Some(Rebuilding {
             slot: slot as u32,
             steps: Vec::new(),
@@ -45,11 +45,11 @@ impl Array {
 
     fn begin_steps(&mut self, now_ns: u64, group: u32) {
         for _ in 0..self.groups[group as usize].rebuild.steps {
-            self.rebuild_on(now_ns, group);
+            self.continue_rebuild(now_ns, group);
         }
     }
 
-    /// After a power cut a rebuild goes on where it had come to.
+    /// Resumes a rebuild after a power loss where it stopped.
     pub(super) fn resume_rebuild(&mut self, now_ns: u64, group: u32) {
         let state = &mut self.groups[group as usize];
         if let Some(rebuilding) = &mut state.rebuilding {
@@ -64,8 +64,8 @@ impl Array {
         self.take_spare(now_ns, group);
     }
 
-    /// Begins the next step of a rebuild, if it is time.
-    pub(super) fn rebuild_on(&mut self, now_ns: u64, group: u32) {
+    /// Begins the next step of a rebuild, if it is due.
+    pub(super) fn continue_rebuild(&mut self, now_ns: u64, group: u32) {
         let busy = self.host_requests > 0;
         let state = &mut self.groups[group as usize];
         let Some(rebuilding) = &mut state.rebuilding else {
@@ -122,7 +122,8 @@ impl Array {
         self.issue(now_ns, member, Owner::Rebuild(group, number), request(kind, extent));
     }
 
-    /// A step of a rebuild waits for one command less: when all is read it writes, when that is done the next may begin.
+    /// Counts one less command that a step of a rebuild waits for: after its reads it writes, and after its writes the
+    /// next may begin.
     pub(super) fn rebuild_part_done(&mut self, now_ns: u64, group: u32, number: u32, reads: bool) {
         let state = &mut self.groups[group as usize];
         let Some(step) = state.step(number) else {
@@ -158,11 +159,11 @@ impl Array {
         let SlotState::Filling { mut done_bytes, begun_bytes } = state.slots[slot].state else {
             return;
         };
-        // Steps end in any order; what holds is what has no gap.
+        // Steps end in any order; only a range without a gap counts as rebuilt.
         while let Some(at) = rebuilding.steps.iter().position(|step| step.done && step.from_bytes == done_bytes) {
             done_bytes = rebuilding.steps.remove(at).to_bytes;
         }
-        Self::tell_rebuilt(now_ns, state.slots[slot].member, done_bytes, state.slot_bytes);
+        Self::log_rebuilt(now_ns, state.slots[slot].member, done_bytes, state.slot_bytes);
         debug_assert!(done_bytes <= begun_bytes && begun_bytes <= state.slot_bytes, "what is done was begun");
         state.slots[slot].state = SlotState::Filling { done_bytes, begun_bytes };
         if done_bytes == state.slot_bytes {
@@ -175,13 +176,13 @@ impl Array {
             return self.take_spare(now_ns, group);
         }
         if !rebuilding.scheduled {
-            self.rebuild_on(now_ns, group);
+            self.continue_rebuild(now_ns, group);
         }
     }
 }
 
 impl Array {
-    /// Something happens to the array.
+    /// Applies an incident of the description to the array.
     pub(super) fn incident(&mut self, now_ns: u64, what: IncidentKind) {
         match what {
             IncidentKind::MemberFails { member } => self.member_fails(now_ns, member),
@@ -193,10 +194,10 @@ impl Array {
         }
     }
 
-    /// Something happens to the array from outside.
+    /// Applies an incident to the array from outside.
     ///
     /// # Errors
-    /// What cannot happen to it.
+    /// An incident that cannot happen to it.
     pub(crate) fn strike(&mut self, now_ns: u64, what: IncidentKind) -> Result<(), SimError> {
         let is_missing = |member: u32| match self.missing.get(member as usize) {
             Some(&missing) => Ok(missing),
@@ -233,7 +234,7 @@ impl Array {
         }
     }
 
-    /// A member that failed is there again, empty: it fills its old slot, or is a spare where another has that.
+    /// Returns a failed member, which is empty: it fills its old slot, or is a spare if another member has that.
     fn member_returns(&mut self, now_ns: u64, member: u32) {
         let at = member as usize;
         self.missing[at] = false;
@@ -249,7 +250,8 @@ impl Array {
         }
     }
 
-    /// A new member, of the kind and at the place of the group's first, waits for a failure or takes a missing slot.
+    /// Adds a spare of the same kind and at the same place as the group's first member; it takes a missing slot or
+    /// waits for a failure.
     fn add_spare(&mut self, now_ns: u64, group: u32) {
         let model = self.description.groups[group as usize].members[0] as usize;
         let number = self.members.len();

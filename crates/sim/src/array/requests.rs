@@ -9,7 +9,7 @@ use crate::flights::Failed;
 use crate::link::Direction;
 
 impl Array {
-    /// A host request arrives.
+    /// Takes a host request that has arrived.
     pub(super) fn take(&mut self, now_ns: u64, id: u32, request: &Request) {
         self.host_requests += 1;
         let host = HostRequest { id, request: *request, submitted_ns: now_ns, pending: 0, failed: None };
@@ -24,7 +24,7 @@ impl Array {
         if begin_ns > now_ns { self.at(begin_ns, Event::Begin(number)) } else { self.begin(now_ns, number) }
     }
 
-    /// Data cross the links between host and controller.
+    /// Moves data across the links between host and controller; returns when they have arrived.
     fn carry_to_host(&mut self, now_ns: u64, bytes: u64, direction: Direction) -> u64 {
         let mut end_ns = now_ns;
         for &link in &self.description.host_links {
@@ -33,32 +33,32 @@ impl Array {
         end_ns
     }
 
-    /// The controller knows a request and has the data of a write.
+    /// Begins a request that the controller has decoded and whose write data are there.
     pub(super) fn begin(&mut self, now_ns: u64, number: u32) {
         let request = self.requests.get(number).request;
         match request.kind {
             Kind::Read if self.cache.is_some() => self.cached_read(now_ns, number),
             Kind::Write if self.cache.is_some() => self.cached_write(now_ns, number),
             Kind::Read | Kind::Write => self.request_members(now_ns, number),
-            // What a cache holds survives: it takes writes only while its battery is up.
+            // Data in the cache survive: it acknowledges writes only while its battery is charged.
             Kind::Flush => self.flush_members(now_ns, number),
-            // Nothing that the layouts here do with it costs the members anything.
+            // No layout here does anything with it that costs the members time.
             Kind::Trim => self.answer(now_ns, number),
         }
     }
 
-    /// A request that no cache serves.
+    /// Serves a request without a cache.
     pub(super) fn request_members(&mut self, now_ns: u64, number: u32) {
         let request = self.requests.get(number).request;
         let length_bytes = u64::from(request.length_bytes);
-        // One more than there are, so that none of them ends it before all have begun.
+        // One more than there are, so that the request ends only after all have begun.
         self.requests.get_mut(number).pending = 1;
         let write = request.kind == Kind::Write;
         self.operate(now_ns, Origin::Request(number), write, request.offset_bytes, length_bytes);
         self.part_done(now_ns, number);
     }
 
-    /// A request waits for one thing less.
+    /// Counts one less thing that a request waits for.
     pub(super) fn part_done(&mut self, now_ns: u64, number: u32) {
         let host = self.requests.get_mut(number);
         host.pending -= 1;
@@ -67,7 +67,7 @@ impl Array {
         }
     }
 
-    /// All is done for a request: data of a read go to the host.
+    /// Completes a request at the controller: data of a read go to the host.
     pub(super) fn answer(&mut self, now_ns: u64, number: u32) {
         let request = self.requests.get(number).request;
         let end_ns = match request.kind {
@@ -77,7 +77,7 @@ impl Array {
         if end_ns > now_ns { self.at(end_ns, Event::Respond(number)) } else { self.respond(now_ns, number) }
     }
 
-    /// The host has its answer.
+    /// Completes a request at the host.
     pub(super) fn respond(&mut self, now_ns: u64, number: u32) {
         let host = self.requests.remove(number);
         debug_assert!(host.pending == 0 && host.submitted_ns <= now_ns, "answered when nothing is left, after it came");

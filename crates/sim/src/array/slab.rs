@@ -1,4 +1,4 @@
-//! Places that stay put, used again when they are free.
+//! [`Slab`]: values with stable numbers, which are reused once they are free.
 
 /// Values by number.
 #[derive(Clone, Debug)]
@@ -8,12 +8,12 @@ pub struct Slab<T> {
 }
 
 impl<T> Slab<T> {
-    /// An empty slab.
+    /// Creates an empty slab.
     pub fn new() -> Self {
         Slab { values: Vec::new(), free: Vec::new() }
     }
 
-    /// Keeps a value; returns its number.
+    /// Stores a value; returns its number.
     #[inline]
     pub fn insert(&mut self, value: T) -> u32 {
         match self.free.pop() {
@@ -28,31 +28,31 @@ impl<T> Slab<T> {
         }
     }
 
-    /// Gives a value back.
+    /// Removes a value and returns it.
     #[inline]
     pub fn remove(&mut self, at: u32) -> T {
         self.free.push(at);
         self.values[at as usize].take().expect("a number in use")
     }
 
-    /// The value with a number that is in use.
+    /// Returns the value of a number that is in use.
     #[inline]
     pub fn get(&self, at: u32) -> &T {
         self.values[at as usize].as_ref().expect("a number in use")
     }
 
-    /// The same, to be changed.
+    /// Returns the value of a number that is in use, for modification.
     #[inline]
     pub fn get_mut(&mut self, at: u32) -> &mut T {
         self.values[at as usize].as_mut().expect("a number in use")
     }
 
-    /// No number is in use.
+    /// Whether no number is in use.
     pub fn is_empty(&self) -> bool {
         self.free.len() == self.values.len()
     }
 
-    /// Numbers in use, ascending.
+    /// Returns the numbers in use, ascending.
     pub fn numbers(&self) -> impl Iterator<Item = u32> + '_ {
         self.values.iter().enumerate().filter(|(_, value)| value.is_some()).map(|(at, _)| at as u32)
     }

@@ -1,4 +1,4 @@
-//! The state of an array, its heap of events, and what it counts.
+//! [`Array`]: the state of an array, its heap of events, and its counters.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -22,20 +22,20 @@ use crate::drive::Completion;
 use crate::flights::Failed;
 use crate::link::Link;
 
-/// What an array counts, beside its members and links.
+/// Counters of an array, without those of its members and links.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ArrayCounters {
-    /// Reads of members for the data that somebody asked for.
+    /// Reads of members for requested data.
     pub data_reads: u64,
-    /// Writes of members with the data that somebody gave.
+    /// Writes of members with data that were given to the array.
     pub data_writes: u64,
     /// Reads of old data, old parity or the rest of a row, to compute parity.
     pub parity_reads: u64,
     /// Writes of parity.
     pub parity_writes: u64,
-    /// Rows written as a whole, without a read.
+    /// Rows written whole, without a read.
     pub full_rows: u64,
-    /// Reads of other members in place of one that is missing.
+    /// Reads of other members in place of a missing one.
     pub reconstruction_reads: u64,
     /// Reads and writes for rebuilding.
     pub rebuild_commands: u64,
@@ -43,13 +43,13 @@ pub struct ArrayCounters {
     pub rebuilt_bytes: u64,
     /// Row writes that waited for another one of the same row.
     pub row_waits: u64,
-    /// Segments of a pool that got their place.
+    /// Segments of a pool that were given a place.
     pub allocations: u64,
-    /// Segments of a pool that a write brought back into the mirrored class.
+    /// Segments of a pool that a write moved back into the mirrored class.
     pub promotions: u64,
-    /// Segments of a pool that changed their class, or their place within it, in the background.
+    /// Segments of a pool that changed class, or place within it, in the background.
     pub migrated_segments: u64,
-    /// Bytes of members that a rebuild could not bring back.
+    /// Bytes of members that a rebuild could not restore.
     pub lost_bytes: u64,
 }
 
@@ -60,7 +60,7 @@ pub struct Array {
     /// First address of each LUN in the array's address space, and the end of the last.
     pub(super) lun_bases: Vec<u64>,
     pub(super) members: Vec<Device>,
-    /// When something happens next in each member, and which of them is the first.
+    /// Time of the next event of each member, and which member is first.
     pub(super) member_next_ns: Vec<u64>,
     pub(super) first_member: usize,
     pub(super) ports: Vec<Port>,
@@ -68,7 +68,7 @@ pub struct Array {
     pub(super) held: Vec<Held>,
     pub(super) groups: Vec<GroupState>,
     pub(super) processors: Servers,
-    /// Tells the host of completions; at once where absent.
+    /// Host adapter that reports completions; without one they are reported at once.
     pub(super) adapter: Option<Adapter>,
     pub(super) cache: Option<CacheState>,
     pub(super) requests: Slab<HostRequest>,
@@ -83,9 +83,9 @@ pub struct Array {
     /// The last pass over the stripes of each group.
     pub(super) passes: Vec<Option<Pass>>,
     pub(super) pass_number: u32,
-    /// What of each group is to be resynced when power is back.
+    /// The parts of each group that will be resynced when power is back.
     pub(super) unclean: Vec<Vec<Range<u64>>>,
-    /// Changes of who serves what, and steps of rebuilds and passes.
+    /// Number of changes of the standing: who serves what, and steps of rebuilds and passes.
     pub(super) standing: u64,
     pub(super) relays: Slab<Relay>,
     pub(super) row_locks: RowLocks,
@@ -94,31 +94,31 @@ pub struct Array {
     pub(super) done: Vec<Completion>,
     pub(super) counters: ArrayCounters,
     pub(super) data_loss: Option<String>,
-    /// How long each finished rebuild took.
+    /// Durations of finished rebuilds.
     pub(super) rebuilds_ns: Vec<u64>,
-    /// Host requests under way.
+    /// Host requests in flight.
     pub(super) host_requests: u64,
-    /// Members that answer no more.
+    /// Whether each member is missing: it no longer responds.
     pub(super) missing: Vec<bool>,
-    /// What members do not hold as they should.
+    /// Bytes of members whose contents are lost.
     pub(super) lost: Vec<Lost>,
-    /// Requests that completed in error, and that nobody has asked for.
+    /// Requests that completed in error and have not been collected.
     pub(super) failed: Vec<Failed>,
-    /// First address of what the cache could not get rid of: the next flush tells.
+    /// First address that the cache could not destage: the next flush reports it.
     pub(super) deferred: Option<u64>,
     pub(super) traffic: Vec<Traffic>,
     pub(super) power_cycles: u32,
     pub(super) seed: u64,
     pub(super) extents: Vec<Extent>,
-    /// Places of a run, between the layout and the commands that come of them.
+    /// Reused buffer for the extents of a run, between the layout and the commands.
     pub(super) places: Vec<Extent>,
     pub(super) batch: Vec<Completion>,
 }
 
-/// What happens at a time of the array's own.
+/// Event of the array's own heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Event {
-    /// A processor has looked at a host request, and its data are there.
+    /// A processor has decoded a host request, and its data are there.
     Begin(u32),
     /// The host has its data.
     Respond(u32),
@@ -126,32 +126,32 @@ pub enum Event {
     Offer(u32),
     /// The adapter has time for a command.
     Deliver(u32),
-    /// A command has got over the links.
+    /// A command has crossed the links.
     HandOver(u32),
     /// Parity is computed.
     WriteRow(u32),
-    /// A processor has allocated what a write needs.
+    /// A processor has allocated the space that a write needs.
     Relay(u32),
-    /// Something breaks.
+    /// An incident happens.
     Incident(u32),
-    /// What was under way at a member that is gone is done otherwise, or fails, and spares take its place.
+    /// Commands of a failed member are served by others, or fail, and spares replace it.
     Replace(u32),
     /// The next step of a group's rebuild may begin.
     Rebuild(u32),
-    /// The daemon looks for bits of a group that can be cleared.
+    /// The bitmap daemon looks for bits of a group to clear.
     Bitmap(u32),
     /// The next step of a pass over a group may begin.
     Pass(u32),
 }
 
 impl Array {
-    /// Puts an event on the heap; events of one moment happen in the order in which they were put there.
+    /// Schedules an event; events of the same time happen in the order in which they were scheduled.
     pub(super) fn at(&mut self, at_ns: u64, event: Event) {
         self.event_number += 1;
         self.events.push(Reverse((at_ns, self.event_number, event)));
     }
 
-    /// Keeps track of a member's next event. The first of equals comes first.
+    /// Records the time of a member's next event. Of equal times the first member's is first.
     #[inline]
     pub(super) fn set_member_next(&mut self, member: usize, at_ns: u64) {
         debug_assert!(at_ns == u64::MAX || !self.missing[member], "a member that is gone has no events");
@@ -165,7 +165,7 @@ impl Array {
     }
 }
 
-/// Place and value of the smallest, the first of equals.
+/// Returns position and value of the smallest time, the first of equals.
 #[inline]
 fn earliest(times_ns: &[u64]) -> (usize, u64) {
     let mut best = (0, u64::MAX);

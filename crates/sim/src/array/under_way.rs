@@ -1,4 +1,4 @@
-//! What is under way in an array: requests, the operations and commands that they become, and who waits for whom.
+//! Work in flight in an array: [`HostRequest`]s, the operations and commands that they become, and what waits for what.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -7,35 +7,35 @@ use headstack_workload::{Kind, Request};
 use super::levels::{Extent, RowPart};
 use super::pool::Migration;
 
-/// A host request under way.
+/// A host request in flight.
 #[derive(Clone, Copy, Debug)]
 pub struct HostRequest {
-    /// The host's name for it.
+    /// The host's id of it.
     pub id: u32,
-    /// What it wants.
+    /// The request itself.
     pub request: Request,
-    /// When it came.
+    /// Time of arrival.
     pub submitted_ns: u64,
     /// Operations and commands that it waits for.
     pub pending: u32,
-    /// The first byte that it cannot have.
+    /// The first byte that it cannot read or write.
     pub failed: Option<u64>,
 }
 
 /// A read or write of a run of bytes of one group.
 #[derive(Clone, Copy, Debug)]
 pub struct Operation {
-    /// Whom it is for.
+    /// Its origin.
     pub origin: Origin,
     /// The group.
     pub group: u32,
     /// Commands and row writes that it waits for.
     pub pending: u32,
-    /// A write whose group has a bitmap: the chunks that it declared, first and last.
+    /// First and last chunk that a write declared, if its group has a bitmap.
     pub chunks: Option<(u64, u64)>,
 }
 
-/// Whom an operation is for.
+/// Origin of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// A host request.
@@ -44,20 +44,20 @@ pub enum Origin {
     Transfer(u32),
 }
 
-/// A command under way.
+/// A command in flight.
 #[derive(Clone, Copy, Debug)]
 pub struct Command {
-    /// Who waits for it.
+    /// Its owner, which waits for it.
     pub owner: Owner,
     /// The member.
     pub member: u32,
-    /// What it does there.
+    /// Its request to the member.
     pub request: Request,
-    /// It has a tag of the member.
+    /// Whether it has a tag of the member.
     pub tagged: bool,
 }
 
-/// Who waits for a command.
+/// Owner of a command, which waits for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// A host request itself (flushes).
@@ -66,7 +66,7 @@ pub enum Owner {
     Operation(u32),
     /// A phase of a row write.
     Row(u32),
-    /// Reads that writes follow.
+    /// A relay: reads that are followed by writes.
     Relay(u32),
     /// A step of the rebuild of a group: (group, step).
     Rebuild(u32, u32),
@@ -76,9 +76,9 @@ pub enum Owner {
     Transfer(u32),
     /// The bitmap of a group.
     Bitmap(u32),
-    /// Nobody in particular.
+    /// Background work that no request waits for.
     Background,
-    /// Nobody any more: its member is gone.
+    /// Nothing any more: its member is gone.
     Nobody,
 }
 
@@ -89,18 +89,18 @@ pub struct RowWrite {
     pub operation: u32,
     /// The group.
     pub group: u32,
-    /// What is written.
+    /// The part of the row that is written.
     pub part: RowPart,
-    /// Commands of the present phase that are not done.
+    /// Commands of the present phase in flight.
     pub pending: u32,
-    /// It reads what it needs for parity; afterwards it writes.
+    /// Whether it is reading what parity needs; afterwards it writes.
     pub reading: bool,
-    /// A member was lost meanwhile: what was read does not suffice.
+    /// Whether a member was lost meanwhile, so that what was read does not suffice.
     pub again: bool,
 }
 
-/// Rows that are being written, each with the writes that wait: two writes of one row at a time would read each other's old
-/// parity.
+/// Rows that are being written, each with its waiting writes: two writes of one row at a time would read each other's
+/// old parity.
 pub type RowLocks = HashMap<(u32, u64), VecDeque<u32>>;
 
 /// Reads, and writes that follow when all of them are done.
@@ -110,22 +110,22 @@ pub struct Relay {
     pub group: u32,
     /// Commands that it waits for.
     pub pending: u32,
-    /// What is written when all is read.
+    /// Extents to write when all reads are done.
     pub writes: Vec<Extent>,
-    /// Whom it is for.
+    /// Its origin.
     pub then: RelayEnd,
 }
 
-/// Whom a relay is for.
+/// Origin of a relay.
 #[derive(Clone, Debug)]
 pub enum RelayEnd {
     /// An operation.
     Operation(u32),
-    /// A migration of a pool's.
+    /// A migration of a pool.
     Migration(Migration),
 }
 
-/// A command for an extent.
+/// Returns a request for an extent.
 pub fn request(kind: Kind, extent: &Extent) -> Request {
     Request {
         kind,

@@ -3,28 +3,28 @@
 use headstack_workload::{Kind, Request};
 use serde::{Deserialize, Serialize};
 
-/// A host adapter with the host that it is in, fully resolved.
+/// A host adapter and its host, fully resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AdapterDescription {
-    /// Commands that it keeps in a drive at most; the drive's own limits hold as well.
+    /// Largest number of commands that it keeps in a drive; the drive's own limits apply as well.
     pub tags: u32,
-    /// Between the starts of two reads (flushes and trims count as such): its inverse is the most reads a second.
+    /// Time between the starts of two reads (flushes and trims count as reads): its inverse is the maximum read IOPS.
     pub read_interval_ns: u64,
-    /// The same of writes.
+    /// Time between the starts of two writes.
     pub write_interval_ns: u64,
-    /// Added to the interval for each byte; 0 where the drive's own interface is the slower one.
+    /// Time added to the interval for each byte; 0 where the drive's own interface is slower.
     pub ns_per_byte: f64,
-    /// From the application to the adapter and back again: system call, driver, interrupt. It occupies nobody.
+    /// Latency from the application to the adapter and back: system call, driver, interrupt. It occupies nothing.
     pub latency_ns: u64,
-    /// Added to it when nothing else is outstanding: the processor has gone to sleep.
+    /// Latency added when nothing else is outstanding: the processor has gone to sleep.
     pub wake_ns: u64,
-    /// How interrupts are saved; each completion has its own where absent.
+    /// Interrupt coalescing; `None` for one interrupt per completion.
     pub coalescing: Option<Coalescing>,
 }
 
 impl AdapterDescription {
-    /// Time between the start of a command and that of the next.
+    /// Returns the time between the start of a command and that of the next.
     pub fn interval_ns(&self, request: &Request) -> u64 {
         let interval_ns = match request.kind {
             Kind::Write => self.write_interval_ns,
@@ -38,16 +38,17 @@ impl AdapterDescription {
     }
 }
 
-/// Interrupts that are saved: a completion waits until some time has passed since the last one, or until enough wait with it.
+/// Interrupt coalescing: a completion waits until some time has passed since the last interrupt, or until enough others
+/// wait with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Coalescing {
-    /// Between two interrupts.
+    /// Time between two interrupts.
     pub interval_ns: u64,
-    /// Completions that one interrupt tells of at most: the last of them does not wait.
+    /// Most completions that one interrupt reports: the last of them does not wait.
     pub completions_max: u32,
-    /// With so many commands outstanding every completion waits.
+    /// Queue depth from which on every completion waits.
     pub from_outstanding: u32,
-    /// With fewer, one in so many.
+    /// At lower queue depths, one completion in this many waits.
     pub one_in: u32,
 }

@@ -1,6 +1,7 @@
-//! [`ArrayDescription`]: an array, fully resolved: its members, the links to them, how blocks lie on them, and the controller in front.
+//! [`ArrayDescription`]: an array, fully resolved: its members, the links to them, the placement of blocks on them, and
+//! the controller. See docs/design/arrays.md.
 //!
-//! Descriptions are made by the catalogue. Times are nanoseconds, lengths bytes, positions in lists `u32`.
+//! The catalogue creates descriptions. Times are nanoseconds, lengths bytes, positions in lists `u32`.
 
 pub use headstack_cache::CachePolicy;
 use headstack_workload::Span;
@@ -12,11 +13,11 @@ pub use super::level::{Level, Rotation, SmallWrites};
 use super::link::LinkDescription;
 use super::pool::PoolDescription;
 
-/// Drives behind a controller. It exports LUNs; its address space is the LUNs one after the other.
+/// Drives behind a controller. It exports LUNs; its address space is their concatenation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ArrayDescription {
-    /// Its name, for people.
+    /// Its name, for display.
     pub name: String,
     /// The kinds of devices in it.
     pub devices: Vec<DeviceDescription>,
@@ -24,17 +25,17 @@ pub struct ArrayDescription {
     pub members: Vec<Member>,
     /// The links between members, controller and host.
     pub links: Vec<LinkDescription>,
-    /// How the spindles of its disks turn relative to each other.
+    /// Speeds and phases of its disks' spindles.
     pub spindles: Spindles,
-    /// How blocks lie on members.
+    /// RAID groups: the placement of blocks on members.
     pub groups: Vec<Group>,
-    /// What it exports, in order of addresses.
+    /// Exported LUNs, in order of addresses.
     pub luns: Vec<Lun>,
-    /// What a request meets before the members.
+    /// The controller in front of the members.
     pub controller: Controller,
-    /// The links between host and controller, from the host on; data pass all of them.
+    /// The links between host and controller, beginning at the host; data cross all of them.
     pub host_links: Vec<u32>,
-    /// What breaks, and when; ascending times.
+    /// Incidents by ascending times.
     pub incidents: Vec<Incident>,
 }
 
@@ -42,15 +43,16 @@ pub struct ArrayDescription {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spindles {
-    /// All turn in phase at the stated speed (rotational position locking of SCSI, drives of about 1990 to 2003); otherwise
-    /// each has a phase and a speed of its own.
+    /// Whether all turn in phase at the stated speed (rotational position locking of SCSI, drives of about 1990 to
+    /// 2003); otherwise each has its own phase and speed.
     pub synchronized: bool,
-    /// Largest relative difference between a spindle's speed and the stated speed; speeds are uniform within it.
+    /// Largest relative difference between a spindle's speed and the stated speed; speeds are uniformly distributed
+    /// within it.
     pub speed_tolerance: f64,
 }
 
 impl Spindles {
-    /// Largest speed tolerance that is allowed: a drive whose servo marks are so far off cannot read.
+    /// Largest allowed speed tolerance: a drive whose servo marks are off by more cannot read.
     pub const TOLERANCE_MAX: f64 = 0.02;
 
     /// All spindles in phase, at their stated speeds.
@@ -63,44 +65,45 @@ impl Spindles {
 pub struct Member {
     /// Its name in results and incidents, such as `d3`.
     pub name: String,
-    /// Which of `devices`.
+    /// Index into `devices`.
     pub device: u32,
-    /// The ways between controller and member, each a list of links: one, or several which commands take in turn
-    /// (multipath). An empty way has no shared link.
+    /// Paths between controller and member, each a list of links: one, or several that commands alternate between
+    /// (multipath). An empty path has no shared link.
     pub ways: Vec<Vec<u32>>,
 }
 
-/// Members under one RAID level.
+/// A RAID group.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Group {
     /// Its name.
     pub name: String,
-    /// How data and redundancy are spread.
+    /// RAID level.
     pub level: Level,
-    /// The members, in the order of the layout. A nested level takes them in runs of `members / spans`.
+    /// Its members, in the order of the layout. A nested level takes them in runs of `members / spans`.
     pub members: Vec<u32>,
-    /// Equal sub-groups over which stripes are dealt: 1, or more for RAID 50 and 60.
+    /// Equal sub-groups over which stripes are distributed: 1, or more for RAID 50 and 60.
     pub spans: u32,
-    /// Bytes on one member before the next is used.
+    /// Chunk size: bytes on one member before the next is used.
     pub stripe_unit_bytes: u64,
-    /// Where parity goes from stripe to stripe.
+    /// How parity rotates from stripe to stripe.
     pub rotation: Rotation,
     /// Bytes used of each member.
     pub member_bytes: u64,
-    /// Bytes of a record on levels that keep records; their stripe unit is the sector. 0 on others.
+    /// Bytes of a record on levels with records, whose stripe unit is the sector. 0 on others.
     pub record_bytes: u64,
-    /// How a write smaller than a stripe keeps parity true.
+    /// How a write smaller than a stripe updates parity.
     pub small_writes: SmallWrites,
-    /// Which copy a read takes.
+    /// Which copy a read uses.
     pub mirror_reads: MirrorReads,
-    /// Members that stand by.
+    /// Hot spares.
     pub spares: Vec<u32>,
     /// How a spare is filled.
     pub rebuild: Rebuild,
-    /// Blocks are placed when they are first written, in the order of writing; absent where every block has its place.
+    /// Pool whose blocks are placed when they are first written, in the order of writing; `None` where every block has
+    /// a fixed place.
     pub pool: Option<PoolDescription>,
-    /// Writes declare their intent before they begin (Linux md); absent where they do not.
+    /// Write-intent bitmap (Linux md), if the group has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bitmap: Option<Bitmap>,
 }
@@ -109,25 +112,27 @@ pub struct Group {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bitmap {
-    /// Bytes of a member that a bit stands for.
+    /// Bytes of a member that one bit covers.
     pub chunk_bytes: u64,
-    /// Between two passes of the daemon that clears bits; the second that finds a chunk unused clears its bit.
+    /// Time between two passes of the daemon that clears bits; the second pass that finds a chunk unused clears its
+    /// bit.
     pub daemon_ns: u64,
-    /// An array that nobody has written to for so long is marked clean, and the next write waits for its superblock.
+    /// An array that has not been written to for this long is marked clean, and the next write waits for its
+    /// superblock.
     pub safe_mode_ns: u64,
 }
 
-/// Which copy a read takes.
+/// Policy that selects the copy for a read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum MirrorReads {
-    /// The first that is there.
+    /// The first available copy.
     Primary,
-    /// In turn.
+    /// Copies in turn.
     RoundRobin,
-    /// The member with the fewest commands, among equals in turn.
+    /// The member with the shortest queue, among equals in turn.
     ShortestQueue,
-    /// The member with the fewest commands, among equals the one whose last command was nearest.
+    /// The member with the shortest queue, among equals the one whose last command was nearest.
     #[default]
     Nearest,
 }
@@ -138,31 +143,31 @@ pub enum MirrorReads {
 pub struct Rebuild {
     /// Bytes of each member that one step rebuilds.
     pub step_bytes: u64,
-    /// Steps under way at once.
+    /// Steps in flight at once.
     pub steps: u32,
-    /// Bytes of the spare a second at most; no limit where absent.
+    /// Rate limit in bytes of the spare a second; `None` for no limit.
     pub rate_limit_bytes_per_s: Option<f64>,
     /// Idle time after a host request before the next step, as a share of the step's own time: 0 rebuilds regardless of
-    /// the host, 1 gives it half of the time. Ignored while the host is idle.
+    /// the host, 1 gives the host half of the time. Ignored while the host is idle.
     pub yield_to_host: f64,
 }
 
-/// What a request meets before the members.
+/// The controller of an array.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Controller {
-    /// Time of a processor for each host request.
+    /// Processor time for each host request.
     pub request_ns: u64,
-    /// Time of a processor for each command to a member.
+    /// Processor time for each command to a member.
     pub command_ns: u64,
-    /// Time of a processor for each byte of parity computed.
+    /// Processor time for each byte of parity computed.
     pub parity_ns_per_byte: f64,
     /// Processors that share this work.
     pub processors: u32,
-    /// Commands kept in a member at once, at most (the drive's own limits hold as well).
+    /// Most commands kept in a member at once (the drive's own limits apply as well).
     pub member_tags: u32,
-    /// Host adapter that the members hang on: commands to one member start its intervals apart, and each host request takes
-    /// its latency and its interrupts. No time where absent.
+    /// Host adapter of the members: commands to one member start its intervals apart, and each host request takes its
+    /// latency and its interrupts. `None` adds no time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adapter: Option<AdapterDescription>,
     /// Its cache.
@@ -173,54 +178,54 @@ pub struct Controller {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cache {
-    /// Memory of the controller.
+    /// Size of the controller's memory.
     pub memory_bytes: u64,
-    /// Bytes that hold data, read or written.
+    /// Bytes that hold read or written data.
     pub data_bytes: u64,
     /// Bytes of these that may be dirty at once.
     pub dirty_bytes_max: u64,
-    /// Unit of placement; what a page holds is tracked in 64ths of it.
+    /// Page size; the contents of a page are tracked in 64ths of it.
     pub page_bytes: u32,
-    /// What a write waits for.
+    /// Write policy.
     pub writes: CacheWrites,
-    /// Link over which the partner's copy of a write goes, where there is a partner.
+    /// Link over which a write is copied to the partner controller, if there is one.
     pub mirror_link: Option<u32>,
-    /// Write-back needs it: while it is down, writes wait for the members.
+    /// Whether write-back requires a battery: while it is discharged, writes wait for the members.
     pub battery: bool,
-    /// Reads are kept.
+    /// Whether read data are kept.
     pub keeps_reads: bool,
-    /// A miss reads whole multiples of this: a power of two, not above the page; one part of a page where smaller.
+    /// A miss reads whole multiples of this: a power of two, not above the page size; one part of a page where smaller.
     pub fill_bytes: u32,
-    /// Prefetching; none where absent.
+    /// Prefetching, if the cache has it.
     pub prefetch: Option<Prefetch>,
-    /// Which page gives way to a new one.
+    /// Policy that selects the page to evict.
     pub policy: CachePolicy,
-    /// Order in which dirty pages go out.
+    /// Order in which dirty pages are destaged.
     pub destage: Destage,
-    /// Dirty share at which destaging begins without waiting for an idle moment, 0 to 1.
+    /// Dirty share, 0 to 1, above which destaging does not wait for an idle moment.
     pub high_water: f64,
-    /// Dirty share at which it ends.
+    /// Dirty share at which destaging ends.
     pub low_water: f64,
-    /// Destages under way at once.
+    /// Most destages in flight at once.
     pub destages_max: u32,
-    /// Members (solid-state) that hold the data instead of memory; empty for memory.
+    /// Members (SSDs) that hold the data instead of memory; empty for a cache in memory.
     pub flash_members: Vec<u32>,
 }
 
-/// What a write waits for.
+/// Write policy: what acknowledges a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum CacheWrites {
-    /// The cache.
+    /// The cache acknowledges it.
     Back,
-    /// The members; a copy stays.
+    /// The members acknowledge it; a copy stays in the cache.
     Through,
-    /// The members; nothing stays.
+    /// The members acknowledge it; no copy stays.
     Around,
 }
 
 impl CacheWrites {
-    /// Every kind.
+    /// All variants.
     pub const ALL: [CacheWrites; 3] = [CacheWrites::Back, CacheWrites::Through, CacheWrites::Around];
 }
 
@@ -228,15 +233,15 @@ impl CacheWrites {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Prefetch {
-    /// Sequential requests after which a stream is known.
+    /// Sequential requests after which a stream is detected.
     pub after_requests: u32,
     /// Bytes kept read ahead of a stream.
     pub ahead_bytes: u64,
-    /// Streams that are followed at once.
+    /// Streams that are tracked at once.
     pub streams_max: u32,
 }
 
-/// Order in which dirty pages go out.
+/// Order in which dirty pages are destaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Destage {
@@ -244,9 +249,9 @@ pub enum Destage {
     Fifo,
     /// Least recently written first.
     Lru,
-    /// In order of addresses, round and round.
+    /// In order of addresses, wrapping around.
     Sorted,
-    /// Full stripes first, then as `Sorted`.
+    /// Full stripes first, then as [`Self::Sorted`].
     StripeAware,
 }
 
@@ -255,19 +260,19 @@ impl Destage {
     pub const ALL: [Destage; 4] = [Destage::Fifo, Destage::Lru, Destage::Sorted, Destage::StripeAware];
 }
 
-/// What an array exports.
+/// A LUN: an address range that an array exports.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lun {
     /// Its name.
     pub name: String,
-    /// Which of `groups`.
+    /// Index into `groups`.
     pub group: u32,
-    /// First byte within the group; 0 for a LUN of a pool, which has no place.
+    /// First byte within the group; 0 for a LUN of a pool, which has no fixed place.
     pub start_bytes: u64,
     /// Its length.
     pub length_bytes: u64,
-    /// What of it has been written before the run, where its group has a pool.
+    /// How much of it was written before the run, where its group has a pool.
     pub prefill: Prefill,
 }
 
@@ -275,77 +280,77 @@ pub struct Lun {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Prefill {
-    /// Not at all: it owns no space.
+    /// Not filled: it owns no space.
     #[default]
     None,
-    /// From start to end, one LUN after the other.
+    /// Filled from start to end, one LUN after the other.
     Serial,
-    /// From start to end, all such LUNs at once.
+    /// Filled from start to end, all such LUNs at once.
     Concurrent,
 }
 
 impl Prefill {
-    /// Every kind.
+    /// All variants.
     pub const ALL: [Prefill; 3] = [Prefill::None, Prefill::Serial, Prefill::Concurrent];
 }
 
-/// Something that happens to the array.
+/// An incident of the array.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Incident {
-    /// When.
+    /// When it happens.
     pub at_ns: u64,
-    /// What.
+    /// The incident itself.
     pub what: IncidentKind,
 }
 
-/// What can happen.
+/// Kind of an incident.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum IncidentKind {
-    /// A member answers no more.
+    /// A member fails and no longer responds.
     MemberFails {
-        /// Which of `members`.
+        /// Index into `members`.
         member: u32,
     },
-    /// A member that failed is there again, empty: it is filled as a new spare would be.
+    /// A failed member returns, empty: it is filled as a new spare would be.
     MemberReturns {
-        /// Which of `members`.
+        /// Index into `members`.
         member: u32,
     },
-    /// A group gets a hot spare more: a new member, of the kind of the group's first, behind the last.
+    /// A group gets one more hot spare: a new member of the kind of the group's first, placed after the last.
     SpareAdded {
-        /// Which of `groups`.
+        /// Index into `groups`.
         group: u32,
     },
     /// All stripes of a group are read and compared.
     Scrub {
-        /// Which of `groups`.
+        /// Index into `groups`.
         group: u32,
-        /// What is redundant is written again where it differs.
+        /// Whether inconsistent redundant data are rewritten.
         repair: bool,
     },
-    /// The battery of the cache is down.
+    /// The battery of the cache fails.
     BatteryFails,
-    /// It is charged again.
+    /// The battery is charged again.
     BatteryReturns,
 }
 
 impl ArrayDescription {
-    /// The device that a member is.
+    /// Returns the device of a member.
     ///
     /// # Panics
-    /// When there is no such member or device: this is for descriptions that were checked.
+    /// If there is no such member or device: the description must have been checked.
     pub fn device(&self, member: u32) -> &DeviceDescription {
         &self.devices[self.members[member as usize].device as usize]
     }
 
-    /// Bytes that all LUNs together export.
+    /// Returns the bytes that all LUNs export together.
     pub fn capacity_bytes(&self) -> u64 {
         self.luns.iter().map(|lun| lun.length_bytes).sum()
     }
 
-    /// Each LUN's name and place in the array's address space, where they lie one after the other.
+    /// Returns each LUN's name and place in the array's address space, where they follow one another.
     pub fn spans(&self) -> Vec<(String, Span)> {
         let mut start_bytes = 0;
         let span = |lun: &Lun| {
@@ -356,7 +361,7 @@ impl ArrayDescription {
         self.luns.iter().map(span).collect()
     }
 
-    /// Bytes of which every request is a multiple: the largest block of a member.
+    /// Returns the block size in bytes, of which every request is a multiple: the largest of the members'.
     pub fn block_bytes(&self) -> u32 {
         self.devices.iter().map(DeviceDescription::block_bytes).max().unwrap_or(512)
     }

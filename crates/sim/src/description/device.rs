@@ -1,4 +1,4 @@
-//! [`DeviceDescription`]: one of the kinds of devices that stand alone as a system or are members of an array.
+//! [`DeviceDescription`]: a device that is a system of its own or a member of an array.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,15 +16,15 @@ pub enum DeviceDescription {
     Disk(DriveDescription),
     /// A solid-state drive.
     Ssd(SsdDescription),
-    /// A volume of a cloud.
+    /// A cloud volume.
     Volume(VolumeDescription),
 }
 
 impl DeviceDescription {
-    /// What solid-state drives are used in units of, having no sectors.
+    /// Unit in which SSDs, which have no sectors, are used.
     pub const PAGE_BYTES: u32 = 4096;
 
-    /// Product name, for people.
+    /// Returns the product name, for display.
     pub fn name(&self) -> &str {
         match self {
             DeviceDescription::Disk(drive) => &drive.name,
@@ -33,7 +33,7 @@ impl DeviceDescription {
         }
     }
 
-    /// Bytes that it exports.
+    /// Returns the bytes that it exports.
     pub fn capacity_bytes(&self) -> u64 {
         match self {
             DeviceDescription::Disk(drive) => {
@@ -44,7 +44,7 @@ impl DeviceDescription {
         }
     }
 
-    /// Bytes of a logical block, of which every request is a multiple.
+    /// Returns the bytes of a logical block, of which every request is a multiple.
     pub fn block_bytes(&self) -> u32 {
         match self {
             DeviceDescription::Disk(drive) => drive.geometry.logical_block_bytes,
@@ -53,7 +53,7 @@ impl DeviceDescription {
         }
     }
 
-    /// Its physical sector; 4 KiB of a device that has none.
+    /// Returns its physical sector in bytes; 4 KiB for a device that has none.
     pub fn sector_bytes(&self) -> u32 {
         match self {
             DeviceDescription::Disk(drive) => drive.geometry.physical_sector_bytes,
@@ -61,7 +61,7 @@ impl DeviceDescription {
         }
     }
 
-    /// Commands that it holds at most, of any host.
+    /// Returns the largest number of commands that it holds, with any host.
     pub fn tags(&self) -> u32 {
         match self {
             DeviceDescription::Disk(drive) => drive.interface.host_tags.min(drive.queue.depth),
@@ -70,17 +70,18 @@ impl DeviceDescription {
         }
     }
 
-    /// What driver and host adapter take where it stands alone; in an array its controller stands there.
+    /// Returns the host adapter and driver of a device that is a system of its own; in an array the controller takes
+    /// their place.
     pub fn host(&self) -> Option<&AdapterDescription> {
         match self {
             DeviceDescription::Disk(drive) => drive.interface.host.as_ref(),
             DeviceDescription::Ssd(ssd) => ssd.interface.host.as_ref(),
-            // Its latency is that which its host sees.
+            // Its latency is the one that its host sees.
             DeviceDescription::Volume(_) => None,
         }
     }
 
-    /// Puts it behind a host adapter, or behind none.
+    /// Sets its host adapter, or removes it.
     pub fn set_host(&mut self, host: Option<AdapterDescription>) {
         match self {
             DeviceDescription::Disk(drive) => drive.interface.host = host,

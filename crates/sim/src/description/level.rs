@@ -1,27 +1,29 @@
-//! [`Level`]: the RAID levels, and what a group may choose within one. Where blocks lie is in [`crate::array::levels`].
+//! [`Level`]: the RAID levels and their options. [`crate::array::levels`] places the blocks. See
+//! docs/design/raid-levels.md.
 
 use std::fmt;
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Most units of data, and of parity, in a row of an erasure code.
+/// Largest number of data units, and of parity units, in a row of an erasure code.
 const ERASURE_UNITS_MAX: u32 = 8;
-/// Most parities of a row of RAID-Z, and of a group of dRAID.
+/// Most parities of a row of RAIDZ, and of a group of dRAID.
 const RECORD_PARITIES_MAX: u32 = 3;
-/// Most members of a dRAID: as in OpenZFS.
+/// Most members of a dRAID, as in OpenZFS.
 pub const DRAID_MEMBERS_MAX: u32 = 255;
 
-/// RAID levels. In text `raid5`, `4+2` (k+m), `raidz2` or `draid2:8d:1s` (parities, data and spares).
+/// RAID levels. Their text form is `raid5`, `4+2` (k+m), `raidz2` or `draid2:8d:1s` (parities, data and spares).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// One member after the other.
+    /// Concatenation: one member after the other.
     Concat,
     /// Striped, no redundancy.
     Raid0,
     /// Every member holds everything.
     Raid1,
-    /// Two copies of each stripe unit on neighbouring members, striped over all; odd counts too (Linux md's `near`).
+    /// Two copies of each stripe unit on neighbouring members, striped over all, also over odd counts (Linux md's
+    /// `near`).
     Raid10,
     /// Striped with one rotating parity.
     Raid5,
@@ -34,24 +36,24 @@ pub enum Level {
         /// Units of parity: m.
         parity: u32,
     },
-    /// Records in rows of variable width, as OpenZFS has them.
+    /// Records in rows of variable width, as in OpenZFS.
     Raidz {
         /// Parities of a row.
         parity: u32,
     },
-    /// Records in groups that lie elsewhere in each slice, and distributed spares, as OpenZFS has them.
+    /// Records in groups whose place changes from slice to slice, and distributed spares, as in OpenZFS.
     Draid {
         /// Parities of a group.
         parity: u32,
         /// Columns of data in a group.
         data: u32,
-        /// Members' worth of space that is kept for spares.
+        /// Members' worth of spare space.
         spares: u32,
     },
 }
 
 impl Level {
-    /// Every level, of those with counts an example.
+    /// All levels; of those with counts, an example.
     pub const ALL: &[Level] = &[
         Level::Concat,
         Level::Raid0,
@@ -66,7 +68,7 @@ impl Level {
         Level::Draid { parity: 2, data: 8, spares: 1 },
     ];
 
-    /// What it can be in text: the form of each of [`Level::ALL`].
+    /// Text forms of [`Level::ALL`].
     pub const FORMS: &[&str] = &Level::forms();
 
     /// The levels that `choose` suggests, shortened for a message.
@@ -82,7 +84,7 @@ impl Level {
         forms
     }
 
-    /// Its text, with letters in place of counts that can be chosen: `raid5`, `K+M`.
+    /// Returns its text form, with letters in place of counts that can be chosen: `raid5`, `K+M`.
     pub const fn form(self) -> &'static str {
         match self {
             Level::Concat => "concat",
@@ -99,10 +101,10 @@ impl Level {
         }
     }
 
-    /// The level that a text names.
+    /// Parses a level's text.
     pub fn parse(text: &str) -> Option<Level> {
         if let Some(level) = Level::ALL.iter().find(|level| level.form() == text) {
-            // A form with letters is no level.
+            // A form with letters is not a level.
             return (level.to_string() == text).then_some(*level);
         }
         let level = match (text.strip_prefix("draid"), text.split_once('+')) {
@@ -113,7 +115,7 @@ impl Level {
         level.is_possible().then_some(level)
     }
 
-    /// Its counts are such as there are.
+    /// Whether its counts are allowed.
     pub fn is_possible(self) -> bool {
         match self {
             Level::Concat | Level::Raid0 | Level::Raid1 | Level::Raid10 | Level::Raid5 | Level::Raid6 => true,
@@ -130,7 +132,7 @@ impl Level {
     }
 }
 
-/// `P:Dd:Ss`, where `Ss` may be left out.
+/// Parses `P:Dd:Ss`, where `Ss` may be omitted.
 fn parse_draid(text: &str) -> Option<Level> {
     let mut parts = text.split(':');
     let parity = count(parts.next()?)?;
@@ -139,7 +141,7 @@ fn parse_draid(text: &str) -> Option<Level> {
     parts.next().is_none().then_some(Level::Draid { parity, data, spares })
 }
 
-/// A number without a sign.
+/// Parses a number without a sign.
 fn count(text: &str) -> Option<u32> {
     if text.bytes().all(|byte| byte.is_ascii_digit()) { text.parse().ok() } else { None }
 }
@@ -170,32 +172,32 @@ impl<'de> Deserialize<'de> for Level {
     }
 }
 
-/// Where parity goes from stripe to stripe, with Linux md's names.
+/// Rotation of parity from stripe to stripe, with Linux md's names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Rotation {
-    /// From the last member down; data begin after the parity and wrap round.
+    /// From the last member down; data begin after the parity and wrap around.
     #[default]
     LeftSymmetric,
     /// From the last member down; data keep the order of the members.
     LeftAsymmetric,
-    /// From the first member up; data begin after the parity and wrap round.
+    /// From the first member up; data begin after the parity and wrap around.
     RightSymmetric,
     /// From the first member up; data keep the order of the members.
     RightAsymmetric,
 }
 
 impl Rotation {
-    /// Every rotation.
+    /// All rotations.
     pub const ALL: [Rotation; 4] =
         [Rotation::LeftSymmetric, Rotation::LeftAsymmetric, Rotation::RightSymmetric, Rotation::RightAsymmetric];
 }
 
-/// How a write smaller than a stripe keeps parity true.
+/// How a write smaller than a stripe updates parity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum SmallWrites {
-    /// Whichever of the two reads less; of equals, the rest of the stripe.
+    /// Whichever of the two reads less; if equal, the rest of the stripe.
     #[default]
     Cheapest,
     /// Read old data and old parity.

@@ -8,25 +8,26 @@ use serde::{Deserialize, Serialize};
 pub struct LinkDescription {
     /// Its name in results, such as `scsi bus`.
     pub name: String,
-    /// What it is.
+    /// Kind of link.
     pub kind: LinkKind,
-    /// Time of one byte of payload: framing and encoding are in it.
+    /// Time of one byte of payload, including framing and encoding.
     pub ns_per_byte: f64,
-    /// Time taken to deliver one command (arbitration, selection, command and status phases), beside its data.
+    /// Time to deliver one command (arbitration, selection, command and status phases), without its data.
     pub command_ns: u64,
-    /// Time taken a data transfer, besides its bytes, towards the host (arbitration, reselection, messages).
+    /// Time that a data transfer towards the host takes in addition to its bytes (arbitration, reselection, messages).
     pub read_ns: u64,
-    /// The same away from the host, where asking for the data costs another round (XFER_RDY).
+    /// Time that a data transfer away from the host takes in addition to its bytes; requesting the data costs another
+    /// round (XFER_RDY).
     pub write_ns: u64,
-    /// Delay that occupies nobody: cables, switches, protocol stacks.
+    /// Latency that occupies nothing: cables, switches, protocol stacks.
     pub latency_ns: u64,
-    /// Data of reads and of writes do not share its time.
+    /// Whether read and write data use separate lanes and do not share its time.
     pub full_duplex: bool,
-    /// A command holds the link from its delivery to its completion: parallel ATA without overlapped commands.
+    /// Whether a command holds the link from its delivery to its completion: parallel ATA without overlapped commands.
     pub held_by_command: bool,
 }
 
-/// What a link is.
+/// Kind of link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum LinkKind {
@@ -49,7 +50,7 @@ pub enum LinkKind {
 }
 
 impl LinkKind {
-    /// Every kind.
+    /// All variants.
     pub const ALL: [LinkKind; 8] = [
         LinkKind::Scsi,
         LinkKind::Ata,
@@ -61,8 +62,8 @@ impl LinkKind {
         LinkKind::Mirror,
     ];
 
-    /// Whether its devices hang on one wire, which each of them holds at its own pace; switches and bridges take whole frames
-    /// at theirs.
+    /// Whether its devices share one wire, which each of them holds at its own pace; switches and bridges forward whole
+    /// frames at their own.
     pub fn shares_wire(self) -> bool {
         match self {
             LinkKind::Scsi | LinkKind::Ata | LinkKind::FcLoop => true,

@@ -1,5 +1,5 @@
-//! What systems are described by, fully resolved: every number that the models need, and none that they must guess. From
-//! [`SystemDescription`](system::SystemDescription) down to zones and pages, below everything that simulates.
+//! Descriptions of systems, fully resolved: every number that the models need, so that they guess none. From
+//! [`SystemDescription`](system::SystemDescription) down to zones and pages; no module here simulates.
 
 pub mod adapter;
 pub mod array;

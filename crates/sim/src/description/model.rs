@@ -1,22 +1,22 @@
-//! [`Model`]: a simulated system, or a device without mechanics that shows what everything else costs.
+//! [`Model`]: a simulated system, or a device with constant latency that shows the cost of everything else.
 
 use super::system::SystemDescription;
 
-/// A device on which every request takes the same time, however many there are: what a path itself costs shows on it.
+/// A device on which every request takes the same time, however many there are: it shows the cost of the path to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Constant {
-    /// What a request takes.
+    /// Latency of a request.
     pub latency_ns: u64,
     /// Bytes that it exports.
     pub capacity_bytes: u64,
 }
 
-/// What is exported.
+/// Model behind an export.
 #[derive(Clone, Debug)]
 #[allow(clippy::large_enum_variant)] // One a session.
 pub enum Model {
     /// A simulated system.
     System(SystemDescription),
-    /// A device without mechanics.
+    /// A device with constant latency.
     Constant(Constant),
 }

@@ -1,71 +1,71 @@
-//! [`Power`] and [`SsdPower`]: what disks and SSDs take in each of their states, and what cools them.
+//! [`Power`] and [`SsdPower`]: power of disks and SSDs in each of their states, and their cooling.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{InvalidDescription, require};
 
-/// What a disk drive takes, and what cools it.
+/// Power and cooling of a disk drive.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Power {
-    /// Electronics of a drive that turns.
+    /// Power of the electronics while the spindle turns, in W.
     pub electronics_w: f64,
-    /// Keeping the spindle turning.
+    /// Power that keeps the spindle turning, in W.
     pub spindle_w: f64,
-    /// More while the arm moves.
+    /// Additional power while the arm moves, in W.
     pub seek_w: f64,
-    /// More while data pass the heads.
+    /// Additional power while data pass the heads, in W.
     pub transfer_w: f64,
-    /// All of it with the spindle at rest.
+    /// Total power with the spindle at rest, in W.
     pub standby_w: f64,
-    /// All of it while the spindle stops.
+    /// Spin-down of the spindle, with the total energy.
     pub spin_down: SpinChange,
-    /// All of it while the spindle starts.
+    /// Spin-up of the spindle, with the total energy.
     pub spin_up: SpinChange,
-    /// Time without work after which the spindle stops; the next command waits until it turns again. Never where absent.
+    /// Time without work after which the spindle stops; the next command waits until it turns again. `None` for never.
     pub idle_timeout_ns: Option<u64>,
-    /// Temperature of the air where the drive sits.
+    /// Temperature of the air around the drive, in °C.
     pub ambient_celsius: f64,
-    /// How much warmer than the air the case gets, a watt.
+    /// Temperature rise of the case above the air, in K/W.
     pub airflow_k_per_w: f64,
 }
 
-/// The spindle stops or starts.
+/// Spin-up or spin-down.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SpinChange {
-    /// Energy of the whole drive meanwhile.
+    /// Energy of the whole drive during it.
     pub joules: f64,
-    /// How long it takes.
+    /// Duration.
     pub ns: u64,
 }
 
-/// What a solid-state drive takes, and what cools it.
+/// Power and cooling of an SSD.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SsdPower {
-    /// Without work.
+    /// Power without work, in W.
     pub idle_w: f64,
-    /// With every die busy; in proportion with fewer.
+    /// Power with every die busy, in W; proportionally less with fewer.
     pub active_w: f64,
-    /// Temperature of the air where the drive sits.
+    /// Temperature of the air around the drive, in °C.
     pub ambient_celsius: f64,
-    /// How much warmer than the air the case gets, a watt.
+    /// Temperature rise of the case above the air, in K/W.
     pub airflow_k_per_w: f64,
 }
 
 impl Power {
-    /// Watts of a drive that turns without work.
+    /// Returns the power of an idle drive whose spindle turns, in W.
     pub fn idle_w(&self) -> f64 {
         self.electronics_w + self.spindle_w
     }
 
-    /// Steady temperature of a case that gives off `mean_w`.
+    /// Returns the steady temperature of a case that dissipates `mean_w`.
     pub fn case_celsius(&self, mean_w: f64) -> f64 {
         self.ambient_celsius + self.airflow_k_per_w * mean_w
     }
 
-    /// What is impossible in it.
+    /// Rejects impossible values.
     pub(crate) fn check(&self) -> Result<(), InvalidDescription> {
         const YEAR_NS: u64 = 365 * 86_400 * 1_000_000_000;
         let amounts = [
@@ -92,7 +92,7 @@ impl Power {
 }
 
 impl SsdPower {
-    /// What is impossible in it.
+    /// Rejects impossible values.
     pub(crate) fn check(&self) -> Result<(), InvalidDescription> {
         require((0.0..1e6).contains(&self.idle_w), "power.idle_w", || {
             format!("{}; 0 or more is allowed", self.idle_w)
@@ -106,7 +106,7 @@ impl SsdPower {
         check_ambient(self.ambient_celsius)
     }
 
-    /// As a drive that never turns, and transfers while its dies are busy.
+    /// Returns the states of an equivalent drive that never turns, and transfers while its dies are busy.
     pub(crate) fn states(&self) -> Power {
         Power {
             electronics_w: self.idle_w,

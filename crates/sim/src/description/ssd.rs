@@ -1,4 +1,4 @@
-//! [`SsdDescription`]: a solid-state drive, fully resolved. Times are nanoseconds.
+//! [`SsdDescription`]: an SSD, fully resolved. Times are nanoseconds. See docs/design/solid-state.md.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,61 +6,62 @@ use super::adapter::AdapterDescription;
 use super::drive::WriteCache;
 pub use super::power::SsdPower;
 
-/// One solid-state drive.
+/// A solid-state drive (SSD).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SsdDescription {
-    /// Product name, for people.
+    /// Product name, for display.
     pub name: String,
-    /// What it exports, and in which units it remembers where data are.
+    /// Exported capacity, and the unit of the map.
     pub capacity: Capacity,
-    /// How much flash there is.
+    /// Amount of flash.
     pub flash: Flash,
-    /// How fast the flash is.
+    /// Speed of the flash.
     pub timing: Timing,
-    /// Cells that take writes with one bit each first; absent where there are none.
+    /// Cells that first hold one bit each for writes; `None` if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slc_cache: Option<SlcCache>,
-    /// Where writes wait until they are programmed.
+    /// Buffer of writes until they are programmed.
     pub buffer: WriteBuffer,
-    /// When blocks are reclaimed.
+    /// When garbage collection reclaims blocks.
     pub collection: Collection,
     /// Fixed costs of a command.
     pub controller: Controller,
-    /// The way to the host.
+    /// Connection to the host.
     pub interface: Interface,
-    /// What nobody has written is read as if the drive had been filled once, in order: from the flash. Otherwise the
-    /// controller knows that there is nothing. It takes no memory, and writes find the flash empty all the same. Trimmed
-    /// units count as unwritten.
+    /// Whether units that were never written are read from the flash, as if the drive had been filled once, in order.
+    /// Otherwise the controller knows that they hold nothing. This takes no memory, and writes find the flash empty all
+    /// the same. Trimmed units count as unwritten.
     pub filled: bool,
-    /// It starts in the steady state of random overwrites instead of empty. Making it takes real time: measured, 19 s
-    /// for 224 GiB in units of 4 KiB with 14 % of spare, and 50 s for 1 TB in units of 16 KiB with 10 %.
+    /// Whether it starts in the steady state of random overwrites instead of empty. Preparing that takes real time: 19
+    /// s were measured for 224 GiB in units of 4 KiB with 14 % of spare, and 50 s for 1 TB in units of 16 KiB with 10
+    /// %.
     pub preconditioned: bool,
-    /// What it takes and what cools it; absent where nothing is known.
+    /// Power and cooling; `None` if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub power: Option<SsdPower>,
 }
 
-/// What is exported.
+/// Exported capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Capacity {
-    /// Bytes that the drive exports; what the flash holds beyond them is over-provisioning.
+    /// Bytes that the drive exports; flash in excess of them is over-provisioning.
     pub logical_bytes: u64,
     /// Bytes of a logical block: 512 or 4096.
     pub logical_block_bytes: u32,
-    /// Bytes that one entry of the map stands for: a power of two that divides a row (a page of each plane). 4 KiB is
-    /// usual, 16 KiB and more is met in large drives that save memory; a write of a part of a unit reads the rest of it.
+    /// Bytes that one entry of the map covers: a power of two that divides a row (a page of each plane). 4 KiB is
+    /// usual; large drives that save memory use 16 KiB and more. A write of part of a unit reads the rest of it.
     pub mapping_unit_bytes: u32,
 }
 
-/// Channels, dies, planes, blocks, pages.
+/// Geometry of the flash: channels, dies, planes, blocks, pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Flash {
     /// Buses between controller and flash.
     pub channels: u32,
-    /// Dies on each of them.
+    /// Planes of a die; they read, program and erase together.
     pub dies_per_channel: u32,
     /// Planes of a die, which read, program and erase together.
     pub planes_per_die: u32,
@@ -72,28 +73,28 @@ pub struct Flash {
     pub page_bytes: u32,
 }
 
-/// What the flash takes.
+/// Times of the flash.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Timing {
-    /// From the array into the page registers (tR).
+    /// Time from the array into the page registers (tR).
     pub read_ns: u64,
-    /// From the page registers into the array (tPROG), all planes at once.
+    /// Time from the page registers into the array (tPROG), all planes at once.
     pub program_ns: u64,
-    /// One block of each plane (tBERS).
+    /// Time to erase one block of each plane (tBERS).
     pub erase_ns: u64,
-    /// Time of one byte on a channel, either way.
+    /// Time of one byte on a channel, in either direction.
     pub channel_ns_per_byte: f64,
-    /// A read interrupts a program or an erase and is served after this time; absent where it waits for their end.
+    /// Time after which a read that suspends a program or an erase is served; `None` if it waits for their end.
     pub suspend_ns: Option<u64>,
-    /// What going on with it costs beside what was left of it.
+    /// Overhead of resuming it, in addition to its remaining time.
     #[serde(default)]
     pub resume_ns: u64,
-    /// How often a program or an erase is interrupted at most.
+    /// Most suspensions of a program or an erase.
     #[serde(default = "unlimited")]
     pub suspensions_max: u32,
-    /// Reads that a die serves at most while a program, an erase or a move waits for them. It keeps an endless stream
-    /// of reads from starving the writes.
+    /// Most reads that a die serves while a program, an erase or a move waits for them. It keeps an endless stream of
+    /// reads from starving the writes.
     pub reads_ahead_max: u32,
 }
 
@@ -101,36 +102,37 @@ fn unlimited() -> u32 {
     u32::MAX
 }
 
-/// Blocks that hold one bit a cell until they are folded: what they hold is moved to others, and they are erased.
+/// SLC cache: blocks that hold one bit a cell until they are folded, that is, until their data are moved to others and
+/// they are erased.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SlcCache {
-    /// Data of the host's for which blocks are set aside. Once they are full, writes go past them.
+    /// Host data for which blocks are set aside. Once they are full, writes bypass them.
     pub static_bytes: u64,
-    /// Data of the host's that free blocks take beyond that, as long as there are any: it shrinks as the drive fills, and
-    /// is folded while the host writes once they are used up.
+    /// Host data that free blocks hold in addition, as long as there are any: it shrinks as the drive fills, and is
+    /// folded while the host writes once they are used up.
     pub dynamic_bytes: u64,
-    /// Bits of the other cells: a block of the cache holds that part of what it holds otherwise.
+    /// Bits of the other cells: a block of the cache holds this fraction (one in `bits_per_cell`) of its usual data.
     pub bits_per_cell: u32,
-    /// From the array into the page registers.
+    /// Time from the array into the page registers.
     pub read_ns: u64,
-    /// From the page registers into the array, all planes at once.
+    /// Time from the page registers into the array, all planes at once.
     pub program_ns: u64,
-    /// The host has asked for nothing so long: then it is folded. Absent where that waits until the room is needed.
+    /// Idle time of the host before the cache is folded. `None` if that waits until the room is needed.
     pub idle_ns: Option<u64>,
 }
 
-/// The write buffer, in the controller's memory. A write is complete when it is there.
+/// The write buffer, in the controller's memory. A write is complete when it is in the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WriteBuffer {
-    /// Size; at least two rows (a row is a page of each plane of a die, what is programmed at once).
+    /// Size; at least two rows (a row is a page of each plane of a die, which are programmed at once).
     pub bytes: u64,
-    /// Capacitors save it: a flush has nothing to do. Otherwise a flush, and a write with forced unit access, waits until
-    /// everything accepted so far is programmed.
+    /// Whether capacitors save it: a flush has nothing to do. Otherwise a flush, and a write with forced unit access,
+    /// waits until everything accepted so far is programmed.
     pub power_loss_protected: bool,
-    /// The write cache is off: every write waits as one with forced unit access does. No effect where capacitors save the
-    /// buffer.
+    /// Whether the write cache is off: every write waits as one with forced unit access does. No effect where
+    /// capacitors save the buffer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub write_through: bool,
 }
@@ -152,61 +154,61 @@ impl WriteBuffer {
     }
 }
 
-/// Garbage collection: greedy, each die its own.
+/// Garbage collection: greedy, within each die.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Collection {
-    /// A die with fewer free blocks than this (of each plane) collects; 2 or more. The last one is kept for collection,
-    /// so writes wait when they would need it.
+    /// A die with fewer free blocks than this (of each plane) collects; 2 or more. The last free block is reserved for
+    /// collection, so writes that would need it wait.
     pub free_blocks_min: u32,
 }
 
-/// What the controller costs a command, and what it lets through.
+/// Overheads and bandwidths of the controller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Controller {
-    /// From the arrival of a command to its first action; of a write, [`Self::write_command_ns`].
+    /// Time from the arrival of a command to its first action; for writes, see [`Self::write_command_ns`].
     pub command_ns: u64,
-    /// Between the starts of two commands: its inverse is the most commands a second; after a write,
+    /// Time between the starts of two commands: its inverse is the maximum IOPS; after a write, see
     /// [`Self::write_interval_ns`].
     pub command_interval_ns: u64,
-    /// As [`Self::command_ns`], of a write.
+    /// Like [`Self::command_ns`], for writes.
     #[serde(default)]
     pub write_command_ns: u64,
-    /// As [`Self::command_interval_ns`], after a write.
+    /// Like [`Self::command_interval_ns`], after writes.
     #[serde(default)]
     pub write_interval_ns: u64,
-    /// Time of one byte through the controller towards the host; 0 where it is never the limit.
+    /// Time of one byte through the controller towards the host; 0 where it is never the bottleneck.
     #[serde(default)]
     pub read_ns_per_byte: f64,
     /// Time of one byte through the controller towards the flash.
     #[serde(default)]
     pub write_ns_per_byte: f64,
-    /// Memory for the map of a drive that cannot hold it all, such as what the host lends it: what is not there is read
-    /// from the flash first. Absent where the whole map is at hand.
+    /// Memory for the map in a drive that cannot hold all of it, such as a host memory buffer: missing entries are read
+    /// from the flash first. `None` if the whole map is in memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub map_cache_bytes: Option<u64>,
 }
 
-/// The way between controller and host.
+/// The interface between controller and host.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Interface {
-    /// Time of one byte towards the host; 0 for an interface that is never the limit.
+    /// Time of one byte towards the host; 0 for an interface that is never the bottleneck.
     pub read_ns_per_byte: f64,
     /// Time of one byte towards the drive.
     pub write_ns_per_byte: f64,
-    /// Both directions at once (PCI Express, SAS) or in turn (SATA).
+    /// Whether both directions transfer at once (PCI Express, SAS) or in turn (SATA).
     pub full_duplex: bool,
-    /// Commands that the drive works on at once; further ones wait in their order of arrival.
+    /// Most commands that the drive works on at once; further ones wait in their order of arrival.
     pub queue_depth: u32,
-    /// What driver and host adapter take, where the drive stands alone; nothing where absent.
+    /// Driver and host adapter of a drive that is a system of its own; `None` adds no time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<AdapterDescription>,
 }
 
 impl SsdDescription {
-    /// Bytes of flash.
+    /// Returns the bytes of flash.
     pub fn raw_bytes(&self) -> u64 {
         let flash = &self.flash;
         u64::from(self.dies())
@@ -215,17 +217,17 @@ impl SsdDescription {
             .saturating_mul(u64::from(self.row_bytes()))
     }
 
-    /// Flash beyond what is exported, as a share of what is exported.
+    /// Returns the flash in excess of the exported capacity, as a share of that capacity.
     pub fn over_provisioning(&self) -> f64 {
         self.raw_bytes() as f64 / self.capacity.logical_bytes as f64 - 1.0
     }
 
-    /// Dies on all channels.
+    /// Returns the number of dies on all channels.
     pub fn dies(&self) -> u32 {
         self.flash.channels * self.flash.dies_per_channel
     }
 
-    /// Bytes that a die programs at once: a page of each plane.
+    /// Returns the bytes that a die programs at once: a page of each plane.
     pub fn row_bytes(&self) -> u32 {
         self.flash.planes_per_die * self.flash.page_bytes
     }

@@ -1,4 +1,4 @@
-//! [`SystemDescription`]: what a run is pointed at.
+//! [`SystemDescription`]: the system that a run simulates.
 
 use headstack_workload::Span;
 use serde::{Deserialize, Serialize};
@@ -12,9 +12,9 @@ use super::drive::DriveDescription;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum SystemDescription {
-    /// One device.
+    /// A single device.
     Drive(DeviceDescription),
-    /// Several behind a controller.
+    /// Several devices behind a controller.
     Array(ArrayDescription),
 }
 
@@ -25,7 +25,7 @@ impl From<DriveDescription> for SystemDescription {
 }
 
 impl SystemDescription {
-    /// What it is, as results call it.
+    /// Returns its kind, as results name it.
     pub fn kind(&self) -> &'static str {
         match self {
             SystemDescription::Drive(_) => "drive",
@@ -33,7 +33,7 @@ impl SystemDescription {
         }
     }
 
-    /// Bytes that it exports.
+    /// Returns the bytes that it exports.
     pub fn capacity_bytes(&self) -> u64 {
         match self {
             SystemDescription::Drive(device) => device.capacity_bytes(),
@@ -41,7 +41,7 @@ impl SystemDescription {
         }
     }
 
-    /// The largest physical sector; 4 KiB counts for devices that have none.
+    /// Returns the largest physical sector; 4 KiB for devices that have none.
     pub fn sector_bytes(&self) -> u32 {
         match self {
             SystemDescription::Drive(device) => device.sector_bytes(),
@@ -60,7 +60,7 @@ impl SystemDescription {
         devices.iter().any(|device| matches!(device, DeviceDescription::Ssd(ssd) if ssd.preconditioned))
     }
 
-    /// How many drives it has, of an array those of its first kind.
+    /// Returns the number of drives; of an array, those of its first kind.
     pub fn drives(&self) -> usize {
         match self {
             SystemDescription::Drive(_) => 1,
@@ -68,7 +68,7 @@ impl SystemDescription {
         }
     }
 
-    /// What it exports: each LUN's name and place in the address space.
+    /// Returns each exported LUN's name and place in the address space.
     pub fn luns(&self) -> Vec<(String, Span)> {
         match self {
             SystemDescription::Drive(device) => {
@@ -79,7 +79,7 @@ impl SystemDescription {
         }
     }
 
-    /// Bytes of which every request is a multiple.
+    /// Returns the block size in bytes, of which every request is a multiple.
     pub fn block_bytes(&self) -> u32 {
         match self {
             SystemDescription::Drive(device) => device.block_bytes(),

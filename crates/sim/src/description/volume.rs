@@ -1,62 +1,63 @@
-//! [`VolumeDescription`]: a volume of a cloud, fully resolved: how its requests are counted, which limits hold, and how long an answer takes.
+//! [`VolumeDescription`]: a cloud volume, fully resolved: how its requests are counted, its limits, and its latency.
+//! See docs/design/volumes.md.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{InvalidDescription, require};
 
-/// A block volume behind a network, known by what its provider publishes.
+/// A block volume behind a network, modelled from what its provider publishes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VolumeDescription {
-    /// Product name, for people.
+    /// Product name, for display.
     pub name: String,
     /// Bytes that it exports.
     pub capacity_bytes: u64,
     /// Bytes of a logical block: 512 or 4096.
     pub block_bytes: u32,
-    /// What counts as one request.
+    /// How requests are counted.
     pub accounting: Accounting,
-    /// What it promises; all of them hold.
+    /// Limits that it promises; all of them apply.
     pub limits: Vec<Limit>,
-    /// How long a read takes that no limit holds back.
+    /// Latency of a read that no limit delays.
     pub read: Latency,
-    /// The same of a write.
+    /// Latency of a write that no limit delays.
     pub write: Latency,
-    /// Requests that its driver keeps in it.
+    /// Queue depth of its driver.
     pub queue_depth: u32,
 }
 
-/// What counts as one request.
+/// How requests are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Accounting {
-    /// A longer request counts as so many of this length, rounded up; absent where length does not count.
+    /// A longer request counts as several of this length, rounded up; `None` where length does not count.
     pub unit_bytes: Option<u32>,
-    /// Requests that continue the last one of their kind count together, up to a unit.
+    /// Whether requests that continue the last one of their kind count together, up to a unit.
     pub merges: bool,
-    /// A request that continues nothing pays a whole unit of bytes, as a disk's arm would.
+    /// Whether a request that continues no other pays for a whole unit of bytes, as a disk's arm would.
     pub whole_units: bool,
 }
 
-/// A limit.
+/// A limit of a volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limit {
-    /// What it counts.
+    /// Quantity that it counts.
     pub counts: Counts,
-    /// The requests that this limit counts.
+    /// Which requests it counts.
     pub of: Of,
-    /// So many a second, always.
+    /// Sustained rate, per second.
     pub per_s: u64,
-    /// More for a time.
+    /// Higher rate for a limited time, if any.
     pub burst: Option<Burst>,
 }
 
-/// What a limit counts.
+/// Quantity that a limit counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Counts {
-    /// Requests, as the volume accounts them.
+    /// Requests, as the volume counts them.
     Requests,
     /// Bytes.
     Bytes,
@@ -66,34 +67,34 @@ pub enum Counts {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Of {
-    /// Reads alone.
+    /// Only reads.
     Reads,
-    /// Writes alone.
+    /// Only writes.
     Writes,
-    /// Both together.
+    /// Both reads and writes.
     #[default]
     Both,
 }
 
-/// A bucket of credits: what is not used of the limit fills it, and what is used beyond the limit empties it.
+/// A bucket of credits: the unused part of the limit fills it, and use above the limit empties it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Burst {
-    /// So many a second while there are credits.
+    /// Rate while there are credits, per second.
     pub per_s: u64,
-    /// Credits that the bucket holds, and has at the start.
+    /// Capacity of the bucket in credits; it starts full.
     pub credits: u64,
 }
 
-/// How long an answer takes: at least the floor, and above it log-normal.
+/// Latency distribution: log-normal above a floor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Latency {
-    /// The shortest.
+    /// Minimum.
     pub floor_ns: u64,
-    /// Half are shorter.
+    /// Median.
     pub median_ns: u64,
-    /// One in a hundred is longer.
+    /// 99th percentile.
     pub p99_ns: u64,
 }
 

@@ -1,4 +1,5 @@
-//! A drive with memories between its host and its mechanism: flash that serves reads, a media cache that takes writes.
+//! [`Assisted`]: a drive with memories between its host and its mechanism: flash that serves reads, and a media cache
+//! that takes writes.
 
 use std::sync::Arc;
 
@@ -19,33 +20,33 @@ use crate::media_defects::MediaDefect;
 use crate::media_defects::{Failure, Failures};
 use crate::spans::common;
 
-/// One mechanism and its helpers.
+/// A mechanism with its caches.
 #[derive(Clone, Debug)]
 pub struct Assisted {
     description: Arc<DriveDescription>,
-    /// Home lies behind the media cache in its blocks.
+    /// Its home blocks follow the media cache.
     drive: Drive,
     flash: Option<Flash>,
     staging: Option<Staging>,
     flights: Flights,
-    /// Commands that failed, by the host's names.
+    /// Failed commands, by the host's names.
     pub failures: Failures,
     sector_bytes: u64,
-    /// When the host was last waiting for something, if it is not now.
+    /// Time since which the host has had no command in flight, if it has none.
     left_alone_ns: u64,
-    /// Everything up to this time has been done.
+    /// Time up to which everything has been processed.
     seen_ns: u64,
     done: Vec<Completion>,
     pieces: Vec<Piece>,
 }
 
-/// The media cache that a description has.
+/// Returns the media cache of a description, if it has one.
 fn staging(description: &DriveDescription) -> Option<Staging> {
     description.media_cache.as_ref().map(|cache| Staging::new(description, cache))
 }
 
 impl Assisted {
-    /// The drive of a checked description.
+    /// Creates the drive of a checked description.
     pub fn new(description: &DriveDescription, seed: u64) -> Result<Self, InvalidDescription> {
         let geometry = &description.geometry;
         let sector_bytes = u64::from(geometry.physical_sector_bytes);
@@ -56,7 +57,7 @@ impl Assisted {
         Ok(Assisted::at_rest(Drive::new(&behind, seed)?, Arc::new(description.clone())))
     }
 
-    /// Another one of the same description, at rest.
+    /// Creates another idle one of the same description.
     pub fn another(&self, seed: u64) -> Self {
         Assisted::at_rest(self.drive.another(seed), Arc::clone(&self.description))
     }
@@ -82,17 +83,17 @@ impl Assisted {
         }
     }
 
-    /// Its description.
+    /// Returns its description.
     pub fn description(&self) -> &DriveDescription {
         &self.description
     }
 
-    /// When the spindle stops if no command comes before.
+    /// Returns when the spindle stops if no command arrives before.
     pub fn stops_ns(&self) -> u64 {
         self.drive.stops_ns()
     }
 
-    /// Its counters so far.
+    /// Returns its counters.
     pub fn counters(&self) -> Counters {
         let mut counters = self.drive.counters();
         if let Some(flash) = &self.flash {
@@ -104,12 +105,12 @@ impl Assisted {
         counters
     }
 
-    /// When something happens next; `u64::MAX` if nothing will.
+    /// Returns the time of the next event; `u64::MAX` if there is none.
     pub fn next_event_ns(&self) -> u64 {
         self.drive.next_event_ns().min(self.cleaning_ns())
     }
 
-    /// When the host will have been away long enough for the media cache to be cleaned.
+    /// Returns when the host will have been idle long enough for the media cache to be cleaned.
     fn cleaning_ns(&self) -> u64 {
         match &self.staging {
             Some(staging) if self.flights.count() == 0 && staging.has_work() => {
@@ -120,17 +121,17 @@ impl Assisted {
         }
     }
 
-    /// Nothing is queued, in service, or in the buffer alone; the media cache may hold data.
+    /// Whether nothing is queued, in service, or only in the buffer; the media cache may hold data.
     pub fn is_idle(&self) -> bool {
         self.drive.is_idle() && self.staging.as_ref().is_none_or(Staging::is_durable)
     }
 
-    /// Everything is at home.
+    /// Whether all data are at home.
     pub fn is_clean(&self) -> bool {
         self.is_idle() && !self.staging.as_ref().is_some_and(Staging::has_work)
     }
 
-    /// Shows the flash a request that took no time.
+    /// Adds a request that took no time to the flash.
     pub fn warm_with(&mut self, request: &Request) {
         let Some(flash) = &mut self.flash else {
             return;
@@ -154,13 +155,13 @@ impl Assisted {
         self.work(upstream, now_ns);
     }
 
-    /// The sectors that a request touches.
+    /// Returns the sectors that a request touches.
     fn sectors(&self, request: &Request) -> (u64, u64) {
         let end = request.offset_bytes + u64::from(request.length_bytes);
         (request.offset_bytes / self.sector_bytes, end.div_ceil(self.sector_bytes))
     }
 
-    /// A request to home, as the drive knows it.
+    /// Returns a request to home, in the drive's addresses.
     fn at_home(&self, request: &Request) -> Request {
         let home_block = self.staging.as_ref().map_or(0, Staging::home_block);
         Request { offset_bytes: request.offset_bytes + home_block * self.sector_bytes, ..*request }
@@ -210,7 +211,7 @@ impl Assisted {
         }
     }
 
-    /// Copies of what changes are stale.
+    /// Drops stale copies of data that a request changes.
     fn forget(&mut self, request: &Request) {
         if let Some(flash) = &mut self.flash {
             let (start_bytes, length_bytes) = (request.offset_bytes, u64::from(request.length_bytes));
@@ -237,14 +238,14 @@ impl Assisted {
         }
     }
 
-    /// A write that stays in one band.
+    /// Processes a write that stays within one band.
     fn write_part(&mut self, upstream: &mut Upstream, now_ns: u64, name: u32, part: &Request) {
         let (from, to) = self.sectors(part);
         if let Some(staging) = &mut self.staging
             && !staging.goes_direct(name, from, to)
         {
             let forced = part.force_unit_access;
-            // The log has the sectors from now on; at home they will lie on spares.
+            // The log has the sectors from now on; at home they will be on spares.
             self.drive.renew(staging.home_block() + from, staging.home_block() + to);
             return staging.write(&mut self.drive, upstream, now_ns, name, (from, to), forced);
         }
@@ -262,7 +263,7 @@ impl Assisted {
 
     fn trim(&mut self, upstream: &mut Upstream, now_ns: u64, id: u32, request: &Request) {
         self.forget(request);
-        // A sector of which a part is trimmed stays.
+        // A sector of which only part is trimmed stays.
         let end = request.offset_bytes + u64::from(request.length_bytes);
         let (from, to) = (request.offset_bytes.div_ceil(self.sector_bytes), end / self.sector_bytes);
         if let Some(staging) = self.staging.as_mut().filter(|_| from < to) {
@@ -311,7 +312,7 @@ impl Assisted {
         completed(landed.completion);
     }
 
-    /// A part that is done may have failed: the command that it belongs to fails.
+    /// Fails the command of a finished part if the part has failed.
     #[cold]
     fn note_failure(&mut self, name: u32) {
         let Some(Failure { from_bytes, to_bytes, write, .. }) = self.drive.take_failure(name) else {
@@ -329,12 +330,12 @@ impl Assisted {
         self.staging.as_ref().map_or(0, Staging::home_block) * self.sector_bytes
     }
 
-    /// The mechanism.
+    /// Returns the mechanism.
     pub fn drive(&self) -> &Drive {
         &self.drive
     }
 
-    /// Replaces what is wrong with the media at home.
+    /// Replaces the media defects at home.
     pub fn set_media_defects(&mut self, media_defects: &[MediaDefect], seed: u64) {
         let home = self.home_bytes();
         let at_home = |media_defect: &MediaDefect| MediaDefect {
@@ -345,7 +346,7 @@ impl Assisted {
         self.drive.set_media_defects(&at_home, seed);
     }
 
-    /// Acknowledged data can be in a volatile cache.
+    /// Whether acknowledged data can be in a volatile cache.
     pub fn caches_writes(&self) -> bool {
         self.drive.caches_writes() || self.staging.as_ref().is_some_and(Staging::is_volatile)
     }
@@ -358,7 +359,7 @@ impl Assisted {
         }
     }
 
-    /// Appends what of a span is in a volatile cache alone.
+    /// Appends the parts of a span that are only in a volatile cache.
     pub fn volatile(&self, span: Span, into: &mut Vec<Span>) {
         let (home, first) = (self.home_bytes(), into.len());
         self.drive.volatile(Span { start_bytes: home + span.start_bytes, ..span }, into);
@@ -373,12 +374,12 @@ impl Assisted {
         });
     }
 
-    /// End of the track that holds a byte at home.
+    /// Returns the end of the track that holds a byte at home.
     pub fn track_end_bytes(&self, at_bytes: u64) -> u64 {
         self.drive.track_end_bytes(self.home_bytes() + at_bytes) - self.home_bytes()
     }
 
-    /// Power was cut and is back: the flash and the media cache keep what they hold, and their maps.
+    /// Handles a power cycle: the flash and the media cache keep their data and their maps.
     pub fn power_cycle(&mut self, now_ns: u64) {
         self.drive.power_cycle(now_ns);
         self.flights = Flights::default();
@@ -393,7 +394,7 @@ impl Assisted {
         self.work(&mut Upstream::none(), now_ns);
     }
 
-    /// Its fill levels, such as of a cache.
+    /// Returns its fill levels, such as that of a cache.
     pub fn levels(&self) -> Levels {
         let in_flash = self.flash.as_ref().map_or(0, Flash::resident_bytes);
         let in_log = self.staging.as_ref().map_or(0, Staging::logged_sectors) * self.sector_bytes;
@@ -404,7 +405,7 @@ impl Assisted {
         self.staging.as_ref().map_or(0, Staging::buffered_sectors) * self.sector_bytes
     }
 
-    /// What it does.
+    /// Returns its activity for display.
     pub fn gauge(&self, now_ns: u64) -> DeviceGauge {
         let mut gauge = self.drive.gauge(now_ns);
         gauge.dirty_bytes += self.buffered_bytes();

@@ -1,45 +1,46 @@
-//! Moving home what a media cache holds: reads, then writes in ascending order, then the cache forgets.
+//! [`Cleaning`]: moves the contents of a media cache home: reads, then writes in ascending order, then the cache
+//! forgets them.
 
 use super::log::{Cached, Log};
 
 /// Sectors to read or write, as blocks of the media.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CleaningStep {
-    /// It writes.
+    /// Whether it writes.
     pub write: bool,
     /// First sector.
     pub block: u64,
-    /// Sectors.
+    /// Length in sectors.
     pub sectors: u32,
 }
 
-/// A sweep over the drive, or the rewriting of a band. Its lists are kept from one to the next.
+/// A sweep over the drive, or the rewriting of a band. Its lists are reused from one to the next.
 #[derive(Clone, Debug, Default)]
 pub struct Cleaning {
     steps: Vec<CleaningStep>,
-    /// How many of them are reads: all are done before the first write begins.
+    /// How many of the steps are reads: all are done before the first write begins.
     reads: usize,
     next: usize,
     under_way: u32,
-    /// What is at home once it is done: ranges of home.
+    /// Ranges that are at home once it is done.
     moved: Vec<(u64, u64)>,
-    /// As far as it lies before this place of the log.
+    /// Only data before this place of the log.
     below: u64,
 }
 
-/// Where home begins on the media, and how much of it one access takes at most.
+/// Beginning of home on the media, and the longest access to it.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     /// First sector of home.
     pub home_block: u64,
-    /// One past the last sector of home, counted from its first.
+    /// The sector after the last one of home, counted from its first.
     pub home_sectors: u64,
-    /// Sectors of a long access: it cannot be interrupted.
+    /// Sectors of a long access, which cannot be interrupted.
     pub step_sectors: u32,
 }
 
 impl Cleaning {
-    /// Nothing is left to be done.
+    /// Whether no step is left.
     pub fn is_over(&self) -> bool {
         self.next == self.steps.len() && self.under_way == 0
     }
@@ -49,7 +50,7 @@ impl Cleaning {
         self.moved.iter().any(|&(begin, end)| from < end && begin < to)
     }
 
-    /// The next access, if fewer than `window` are under way.
+    /// Returns the next access, if fewer than `window` are in flight.
     pub fn next_step(&mut self, window: u32) -> Option<CleaningStep> {
         let waits_for_reads = self.next == self.reads && self.under_way > 0;
         if self.under_way >= window || waits_for_reads {
@@ -61,13 +62,13 @@ impl Cleaning {
         Some(step)
     }
 
-    /// An access is done; true after the last.
+    /// Records that an access is done; returns true after the last.
     pub fn step_done(&mut self) -> bool {
         self.under_way -= 1;
         self.is_over()
     }
 
-    /// Lets the log forget what is at home now.
+    /// Removes data from the log that are at home now.
     pub fn finish(&mut self, log: &mut Log) {
         for &(from, to) in &self.moved {
             log.unmap(from, to, self.below);
@@ -76,7 +77,7 @@ impl Cleaning {
         log.drop_dead();
     }
 
-    /// The range of home that it is to write, if it has not.
+    /// Returns the range of home that it still has to write, if any.
     pub fn unfinished(&self) -> Option<(u64, u64)> {
         if self.is_over() { None } else { self.moved.first().copied() }
     }
@@ -87,7 +88,8 @@ impl Cleaning {
         (self.reads, self.next, self.below) = (0, 0, 0);
     }
 
-    /// Gets ready to move the oldest `sectors` of the log home, in the order of their blocks there. Returns the extents.
+    /// Prepares to move the oldest `sectors` of the log home, in the order of their blocks there. Returns the number of
+    /// extents.
     pub fn sweep(&mut self, log: &Log, sectors: u64, shape: &Shape) -> usize {
         self.clear();
         let (mut from, mut to) = (u64::MAX, 0);
@@ -101,7 +103,7 @@ impl Cleaning {
             }
         }
         self.below = to;
-        // The log is read as a whole: what is dead in it costs less than to go around it.
+        // The log is read as a whole: reading dead data costs less than skipping them.
         while from < to {
             let block = log.block(from);
             let lap = (from - block + log.sectors()).min(to);
@@ -118,7 +120,7 @@ impl Cleaning {
         extents
     }
 
-    /// Gets ready to rewrite the band that the oldest data of the log belong to. Returns the extents.
+    /// Prepares to rewrite the band to which the oldest data of the log belong. Returns the number of extents.
     pub fn band(&mut self, log: &Log, band_sectors: u64, shape: &Shape) -> usize {
         self.clear();
         let Some(oldest) = log.durable_records().find_map(|record| log.live(*record).next()) else {
@@ -140,7 +142,7 @@ impl Cleaning {
         self.reads - home_steps
     }
 
-    /// Gets ready to rewrite the end of a band whose beginning was written in place.
+    /// Prepares to rewrite the end of a band whose beginning was written in place.
     pub fn rest_of_band(&mut self, from: u64, to: u64, shape: &Shape) {
         self.clear();
         self.moved.push((from, to));
@@ -149,7 +151,7 @@ impl Cleaning {
         self.add_steps(true, shape.home_block + from, shape.home_block + to, shape.step_sectors);
     }
 
-    /// Drops what was got ready and not begun.
+    /// Drops steps that were prepared and have not begun.
     pub fn abandon(&mut self) {
         self.clear();
     }

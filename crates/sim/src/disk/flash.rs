@@ -1,4 +1,4 @@
-//! The read cache in flash: which blocks it holds, which it takes in, and when.
+//! [`Flash`]: the read cache in flash: which blocks it holds, which it admits, and when.
 
 use std::collections::VecDeque;
 
@@ -7,14 +7,15 @@ use rustc_hash::FxHashMap;
 use super::runs::Runs;
 use crate::description::drive::FlashCache;
 
-/// Fills that wait in the buffer for the flash; what comes beyond is not taken in.
+/// Most fills that wait in the buffer for the flash; further ones are not admitted.
 const FILLS_MAX: usize = 64;
 
-/// Which blocks are in flash, and which of them were read since the clock's hand passed: two bits a block, so that the
-/// marks of 24 drives stay in the processor's cache, where a map with an entry a block does not.
+/// Which blocks are in flash, and which of them were read since the clock hand passed: two bits a block, so that the
+/// marks of 24 drives stay in the processor's cache, which a map with one entry per block does not.
 #[derive(Clone, Debug, Default)]
 struct Marks {
-    /// Bits of 32 neighbouring blocks, by their first block over 32. There is no word without a block in flash.
+    /// Bits of 32 neighbouring blocks, keyed by their first block divided by 32. Only words with a block in flash
+    /// exist.
     words: FxHashMap<u64, u64>,
 }
 
@@ -43,7 +44,7 @@ impl Marks {
         }
     }
 
-    /// Takes the mark of use from a block that is in flash; returns whether it had one.
+    /// Clears the use mark of a block that is in flash; returns whether it was set.
     fn take_used(&mut self, block: u64) -> bool {
         let (word, shift) = Marks::place(block);
         let Some(bits) = self.words.get_mut(&word) else { return false };
@@ -68,7 +69,7 @@ impl Marks {
     }
 }
 
-/// Flash in virtual time.
+/// The read cache in virtual time.
 #[derive(Clone, Debug)]
 pub struct Flash {
     description: FlashCache,
@@ -76,28 +77,28 @@ pub struct Flash {
     blocks_max: usize,
     /// Slot of each block in flash.
     resident: FxHashMap<u64, u32>,
-    /// The same blocks, as every read asks for them.
+    /// Marks of these blocks, which every read looks up.
     marks: Marks,
     /// Block in each slot.
     slots: Vec<u64>,
     hand: usize,
-    /// A place for each block by its hash; one block pushes out the other.
+    /// Read history: a slot for each block by its hash; one block replaces the other.
     history: Vec<u32>,
     runs: Runs,
-    /// On their way into flash: when they are there, block.
+    /// Fills in progress: completion time, block.
     fills: VecDeque<(u64, u64)>,
     fill_free_ns: u64,
     channel_free_ns: u64,
     /// Reads served.
     pub hits: u64,
-    /// Blocks taken in.
+    /// Blocks admitted.
     pub filled: u64,
-    /// The flash was read or written.
+    /// Time that the flash was read or written.
     pub busy_ns: u64,
 }
 
 impl Flash {
-    /// Empty flash.
+    /// Creates an empty cache.
     pub fn new(description: &FlashCache) -> Self {
         let block_bytes = u64::from(description.block_bytes);
         Flash {
@@ -119,7 +120,7 @@ impl Flash {
         }
     }
 
-    /// Bytes that it holds.
+    /// Returns the bytes that it holds.
     pub fn resident_bytes(&self) -> u64 {
         self.resident.len() as u64 * self.block_bytes
     }
@@ -128,16 +129,16 @@ impl Flash {
         start_bytes / self.block_bytes..(start_bytes + length_bytes).div_ceil(self.block_bytes)
     }
 
-    /// Whether a read belongs to no sequential run; every read must be shown once.
+    /// Whether a read belongs to no sequential run; must be called once for every read.
     pub fn is_random(&mut self, start_bytes: u64, length_bytes: u64) -> bool {
         self.runs.extend(start_bytes, length_bytes) < self.description.sequential_bytes
     }
 
-    /// Whether all of a read is in flash at `now_ns`; then it has been used.
+    /// Whether all of a read is in flash at `now_ns`; if so, marks it as used.
     pub fn holds(&mut self, now_ns: u64, start_bytes: u64, length_bytes: u64) -> bool {
         self.settle(now_ns);
         let blocks = self.blocks(start_bytes, length_bytes);
-        // Most reads lie in one block, which is then looked up once.
+        // Most reads are within one block, which is then looked up only once.
         if blocks.end - blocks.start > 1 && !blocks.clone().all(|block| self.marks.has(block, Marks::RESIDENT)) {
             return false;
         }
@@ -150,7 +151,7 @@ impl Flash {
         true
     }
 
-    /// When what a read found is out of the flash; the firmware asks for it at `asked_ns`.
+    /// Returns when the data of a hit have left the flash; the firmware requests them at `asked_ns`.
     pub fn read(&mut self, asked_ns: u64, length_bytes: u64) -> u64 {
         let begin_ns = (asked_ns + self.description.latency_ns).max(self.channel_free_ns);
         self.channel_free_ns = begin_ns + self.transfer_ns(length_bytes);
@@ -163,7 +164,8 @@ impl Flash {
         transfer_ns
     }
 
-    /// A random read has come off the media: takes in the blocks of it, where it is choosy those that were read before.
+    /// Admits the blocks of a random read that has come off the media; a selective cache admits only those that were
+    /// read before.
     pub fn was_read(&mut self, now_ns: u64, start_bytes: u64, length_bytes: u64) {
         self.settle(now_ns);
         for block in self.blocks(start_bytes, length_bytes) {
@@ -173,7 +175,7 @@ impl Flash {
         }
     }
 
-    /// As [`Self::was_read`], for a read that took no time and may be taken in at once.
+    /// Like [`Self::was_read`], for a read that took no time and may be admitted at once.
     pub fn warm(&mut self, start_bytes: u64, length_bytes: u64) {
         if !self.is_random(start_bytes, length_bytes) {
             return;
@@ -185,7 +187,7 @@ impl Flash {
         }
     }
 
-    /// A write makes what is on its way into flash stale, and copies, where it does not bring them up to date.
+    /// Handles a write: fills in progress become stale, and so do copies unless the cache updates them.
     pub fn was_written(&mut self, start_bytes: u64, length_bytes: u64) {
         if !self.description.keeps_written {
             return self.was_trimmed(start_bytes, length_bytes);
@@ -197,7 +199,7 @@ impl Flash {
         self.channel_free_ns += self.transfer_ns(bytes.min(length_bytes));
     }
 
-    /// Its blocks have no copies any more.
+    /// Drops the copies of trimmed blocks.
     pub fn was_trimmed(&mut self, start_bytes: u64, length_bytes: u64) {
         let blocks = self.blocks(start_bytes, length_bytes);
         self.fills.retain(|(_, block)| !blocks.contains(block));
@@ -212,12 +214,12 @@ impl Flash {
         }
     }
 
-    /// Remembers a read of `block`; whether there were enough of them for it to be taken in.
+    /// Remembers a read of `block`; returns whether it has been read often enough to be admitted.
     fn remember(&mut self, block: u64) -> bool {
         if self.description.on_first_read {
             return true;
         }
-        // SplitMix64's finaliser: the upper half chooses the place, the lower tells the blocks there apart.
+        // SplitMix64's finalizer: the upper half chooses the slot, the lower half distinguishes the blocks in it.
         let z = (block ^ (block >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         let z = z ^ (z >> 31);
@@ -236,14 +238,14 @@ impl Flash {
         self.fills.push_back((self.fill_free_ns, block));
     }
 
-    /// Power was cut and is back: what was on its way into flash is gone.
+    /// Handles a power cycle: fills in progress are lost.
     pub fn power_cycle(&mut self, now_ns: u64) {
         self.settle(now_ns);
         self.fills.clear();
         (self.fill_free_ns, self.channel_free_ns) = (now_ns, now_ns);
     }
 
-    /// Fills that are done by `now_ns`.
+    /// Completes the fills that are done by `now_ns`.
     fn settle(&mut self, now_ns: u64) {
         while let Some(&(ready_ns, block)) = self.fills.front()
             && ready_ns <= now_ns
@@ -255,7 +257,7 @@ impl Flash {
         }
     }
 
-    /// Puts a block into a free slot, or into the first that the clock's hand finds unused.
+    /// Puts a block into a free slot, or into the first that the clock hand finds unused.
     fn insert(&mut self, block: u64) {
         self.marks.insert(block);
         if self.slots.len() < self.blocks_max {

@@ -1,20 +1,20 @@
-//! Commands of the host that a disk passes on in parts.
+//! [`Flights`]: host commands that a disk splits into parts.
 
 use crate::chronicle;
 use crate::drive::Completion;
 
-/// A command under way.
+/// A command in flight.
 #[derive(Clone, Copy, Debug)]
 struct Flight {
-    /// The host's name for it.
+    /// The host's id of it.
     id: u32,
     parts: u32,
     started_ns: u64,
-    /// A read whose data the flash may want: its range in bytes.
+    /// Range in bytes of a read whose data the flash may admit.
     wanted: Option<(u64, u64)>,
 }
 
-/// All commands under way, in slots that stay put; a slot's number is the name that the parts bear.
+/// All commands in flight, in stable slots; the parts bear the slot's number as their name.
 #[derive(Clone, Debug, Default)]
 pub struct Flights {
     slots: Vec<Flight>,
@@ -24,14 +24,14 @@ pub struct Flights {
 /// A command whose last part is done.
 #[derive(Clone, Copy, Debug)]
 pub struct Landed {
-    /// For the host.
+    /// Its completion, for the host.
     pub completion: Completion,
-    /// What the flash may want of it.
+    /// Its range that the flash may admit.
     pub wanted: Option<(u64, u64)>,
 }
 
 impl Flights {
-    /// A command of `parts` parts; returns their name.
+    /// Starts a command of `parts` parts; returns their name.
     pub fn start(&mut self, id: u32, parts: u32) -> u32 {
         let flight = Flight { id, parts, started_ns: u64::MAX, wanted: None };
         let name = match self.free.pop() {
@@ -48,29 +48,29 @@ impl Flights {
         name
     }
 
-    /// The flash may want the data of a read.
+    /// Offers the data of a read to the flash.
     pub fn want(&mut self, name: u32, start_bytes: u64, length_bytes: u64) {
         self.slots[name as usize].wanted = Some((start_bytes, start_bytes + length_bytes));
     }
 
-    /// The host's name for the command of that name.
+    /// Returns the host's id of a command.
     pub fn id(&self, name: u32) -> u32 {
         self.slots[name as usize].id
     }
 
-    /// The flash does not want what could not be read.
+    /// Withdraws data that could not be read from the flash.
     pub fn spoil(&mut self, name: u32) {
         self.slots[name as usize].wanted = None;
     }
 
-    /// What reads under way bring of a range is stale.
+    /// Marks data of a range that reads in flight bring as stale.
     pub fn was_written(&mut self, start_bytes: u64, length_bytes: u64) {
         for flight in &mut self.slots {
             flight.wanted = flight.wanted.filter(|&(from, to)| to <= start_bytes || start_bytes + length_bytes <= from);
         }
     }
 
-    /// A part is done; the command, if it was the last.
+    /// Completes a part; returns the command, if it was its last.
     pub fn part_done(&mut self, part: &Completion) -> Option<Landed> {
         let flight = &mut self.slots[part.id as usize];
         flight.parts -= 1;
@@ -83,7 +83,7 @@ impl Flights {
         Some(Landed { completion, wanted: flight.wanted.take() })
     }
 
-    /// Commands under way.
+    /// Returns the number of commands in flight.
     pub fn count(&self) -> usize {
         self.slots.len() - self.free.len()
     }

@@ -1,7 +1,9 @@
-//! What a media cache holds and where: a log that is written in order of arrival, and the map from home to its places.
+//! [`Log`]: the contents of a media cache: a log that is written in order of arrival, and the map from home to its
+//! places.
 //!
-//! A place is counted from the log's beginning and grows for ever; modulo the log's size it is a sector of the media.
-//! Data get their place when they arrive. Up to `durable` they are on the media, from there on in the buffer alone.
+//! A place is counted from the log's beginning and grows forever; modulo the log's size it is a sector of the media.
+//! Data get their place when they arrive. Those below `durable` are on the media, those from there on only in the
+//! buffer.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,7 +12,7 @@ use std::collections::{BTreeMap, VecDeque};
 pub struct Cached {
     /// First sector at home.
     pub home: u64,
-    /// Sectors.
+    /// Length in sectors.
     pub sectors: u32,
     /// Place of the first in the log.
     pub at: u64,
@@ -22,7 +24,7 @@ impl Cached {
     }
 }
 
-/// Where a part of a range is.
+/// Place of part of a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogPlace {
     /// At home.
@@ -36,7 +38,7 @@ pub enum LogPlace {
 /// A part of a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// Where it is.
+    /// Its place.
     pub place: LogPlace,
     /// First sector at home.
     pub home: u64,
@@ -51,7 +53,7 @@ pub struct Batch {
     pub block: u64,
     /// Sectors.
     pub sectors: u32,
-    /// Writes in it.
+    /// Number of writes in it.
     writes: usize,
 }
 
@@ -60,9 +62,9 @@ pub struct Batch {
 pub struct Log {
     sectors: u64,
     extents_max: usize,
-    /// First sector at home to (sectors, place): disjoint.
+    /// First sector at home to (sectors, place); the ranges are disjoint.
     map: BTreeMap<u64, (u32, u64)>,
-    /// What was written, in order, from the oldest that is still of use.
+    /// Writes in order, beginning with the oldest that is still needed.
     records: VecDeque<Cached>,
     /// How many of these are on the media.
     durable_records: usize,
@@ -71,7 +73,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// An empty log of `sectors`, which remembers `extents_max` extents.
+    /// Creates an empty log of `sectors`, which remembers `extents_max` extents.
     pub fn new(sectors: u64, extents_max: u32) -> Self {
         Log {
             sectors,
@@ -84,32 +86,32 @@ impl Log {
         }
     }
 
-    /// Most sectors of one record: several of them must fit, whatever is lost at the log's end.
+    /// Returns the most sectors of one record: several of them must fit, including the room lost at the log's end.
     pub fn record_max(&self) -> u32 {
         (self.sectors / 8).min(1 << 16) as u32
     }
 
-    /// Its size.
+    /// Returns its size in sectors.
     pub fn sectors(&self) -> u64 {
         self.sectors
     }
 
-    /// One past the place of the last write.
+    /// Returns the place after the last write.
     pub fn head(&self) -> u64 {
         self.head
     }
 
-    /// What lies before this place is on the media.
+    /// Returns the place below which everything is on the media.
     pub fn durable(&self) -> u64 {
         self.durable
     }
 
-    /// Everything is on the media.
+    /// Whether everything is on the media.
     pub fn is_durable(&self) -> bool {
         self.durable_records == self.records.len()
     }
 
-    /// Nothing of it is on the media.
+    /// Whether none of it is on the media.
     pub fn is_clean(&self) -> bool {
         self.durable_records == 0
     }
@@ -118,20 +120,20 @@ impl Log {
         self.records.front().map_or(self.head, |record| record.at)
     }
 
-    /// Sectors of it in use.
+    /// Returns the sectors in use.
     pub fn used_sectors(&self) -> u64 {
         self.head - self.tail()
     }
 
-    /// How full it is, by room or by extents.
+    /// Returns its fill level, by room or by extents, whichever is higher.
     pub fn used_share(&self) -> f64 {
         let room = self.durable.saturating_sub(self.tail()) as f64 / self.sectors as f64;
         room.max(self.durable_records as f64 / self.extents_max as f64)
     }
 
-    /// Takes a write in; at most [`Self::record_max`] sectors.
+    /// Adds a write of at most [`Self::record_max`] sectors.
     pub fn write(&mut self, home: u64, sectors: u32) {
-        // A record lies in one piece: what is left before the log's end is lost if it does not fit.
+        // A record is contiguous: if it does not fit before the log's end, that room is lost.
         let left = self.sectors - self.head % self.sectors;
         let at = self.head + if left < u64::from(sectors) { left } else { 0 };
         self.head = at + u64::from(sectors);
@@ -140,7 +142,7 @@ impl Log {
         self.records.push_back(Cached { home, sectors, at });
     }
 
-    /// Forgets what the log holds of a range, as far as it lies before place `below`.
+    /// Forgets the log's data of a range that are before place `below`.
     pub fn unmap(&mut self, from: u64, to: u64, below: u64) {
         let mut next = self.map.range(..from).next_back().map_or(from, |(&home, _)| home);
         while next < to
@@ -161,10 +163,10 @@ impl Log {
         }
     }
 
-    /// What the log holds of a range, ascending and cut to it.
+    /// Returns the log's data of a range, ascending and clipped to it.
     pub fn cached(&self, from: u64, to: u64) -> impl Iterator<Item = Cached> {
-        // Extents are disjoint: if the last that begins before `to` ends by `from`, the log holds nothing of the range. Most
-        // ranges are so, and cost one search of the map.
+        // Extents are disjoint: if the last one that begins before `to` ends by `from`, the log holds none of the
+        // range. This is the usual case, and costs one search of the map.
         let last = self.map.range(..to).next_back().map(|(&home, &(sectors, _))| (home, home + u64::from(sectors)));
         let first = match last {
             Some((home, end)) if end > from && home > from => {
@@ -185,7 +187,7 @@ impl Log {
         self.cached(from, to).next().is_some()
     }
 
-    /// Where the parts of a range are, ascending.
+    /// Appends the parts of a range with their places, ascending.
     pub fn pieces(&self, from: u64, to: u64, pieces: &mut Vec<Piece>) {
         let mut next = from;
         let home = |from: u64, to: u64| Piece { place: LogPlace::Home, home: from, sectors: (to - from) as u32 };
@@ -203,7 +205,8 @@ impl Log {
         }
     }
 
-    /// The next data to go to the media, up to `sectors_max` of them or one record; nothing if there is no room.
+    /// Returns the next data to write to the media, up to `sectors_max` sectors or one record; `None` if there is no
+    /// room.
     pub fn next_batch(&self, sectors_max: u32) -> Option<Batch> {
         let first = self.records.get(self.durable_records)?;
         let limit = self.tail() + self.sectors;
@@ -221,7 +224,7 @@ impl Log {
         (writes > 0).then_some(Batch { block: first.at % self.sectors, sectors, writes })
     }
 
-    /// A batch is on the media.
+    /// Marks a batch as written to the media.
     pub fn appended(&mut self, batch: &Batch) {
         self.durable_records += batch.writes;
         let last = self.records[self.durable_records - 1];
@@ -229,7 +232,7 @@ impl Log {
         self.drop_dead();
     }
 
-    /// Frees the room of the oldest data, as far as nobody needs them any more.
+    /// Frees the room of the oldest data that are no longer needed.
     pub fn drop_dead(&mut self) {
         while self.durable_records > 0 && !self.is_live(&self.records[0]) {
             self.records.pop_front();
@@ -237,12 +240,12 @@ impl Log {
         }
     }
 
-    /// Records on the media, oldest first.
+    /// Returns the records on the media, oldest first.
     pub fn durable_records(&self) -> impl Iterator<Item = &Cached> {
         self.records.range(..self.durable_records)
     }
 
-    /// What is left of a record: the parts that nothing newer has replaced.
+    /// Returns the parts of a record that nothing newer has replaced.
     pub fn live(&self, record: Cached) -> impl Iterator<Item = Cached> {
         let places = record.at..record.at + u64::from(record.sectors);
         self.cached(record.home, record.end()).filter(move |cached| places.contains(&cached.at))
@@ -252,13 +255,13 @@ impl Log {
         self.live(*record).next().is_some()
     }
 
-    /// Calls `each` with the parts of the range `[from, to)` of home that are in the buffer alone.
+    /// Calls `each` with the parts of the range `[from, to)` of home that are only in the buffer.
     pub fn undurable(&self, from: u64, to: u64, mut each: impl FnMut(u64, u64)) {
         let in_buffer = self.cached(from, to).filter(|cached| cached.at >= self.durable);
         in_buffer.for_each(|cached| each(cached.home, cached.end()));
     }
 
-    /// What is in the buffer alone is gone. What it had replaced is found at home.
+    /// Discards data that are only in the buffer. The data that they had replaced are at home.
     pub fn lose_undurable(&mut self) {
         let durable = self.durable;
         self.map.retain(|_, &mut (_, at)| at < durable);
@@ -267,7 +270,7 @@ impl Log {
         self.drop_dead();
     }
 
-    /// Sector of the log that a place is.
+    /// Returns the sector of the log at a place.
     pub fn block(&self, at: u64) -> u64 {
         at % self.sectors
     }

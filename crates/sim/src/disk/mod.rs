@@ -1,8 +1,9 @@
-//! The disk: a drive as its host sees it, with whatever stands between its port and its mechanisms.
+//! [`Disk`]: a drive as its host sees it, with any caches between its port and its mechanisms. See
+//! docs/design/disks.md.
 //!
-//! A plain drive is a [`Drive`] and nothing else. Flash and a media cache put memories before it ([`assisted`]): the flash
-//! serves reads that come again ([`flash`]), the media cache takes writes in the order of their arrival ([`log`]) and
-//! moves them home later ([`cleaning`]), single extents in a conventional drive, whole bands in a shingled one. Several
+//! A plain drive is only a [`Drive`]. Flash and a media cache add memories in front of it ([`assisted`]): the flash
+//! serves repeated reads ([`flash`]), the media cache takes writes in the order of their arrival ([`log`]) and moves
+//! them home later ([`cleaning`]), single extents in a conventional drive, whole bands in a shingled one. Several
 //! actuators are as many drives behind one port ([`split`]).
 
 mod assisted;
@@ -27,7 +28,7 @@ use crate::link::Upstream;
 use assisted::Assisted;
 use split::Split;
 
-/// A disk in virtual time. It is used as a [`Drive`] is.
+/// A disk in virtual time, with the interface of a [`Drive`].
 #[derive(Clone, Debug)]
 pub struct Disk {
     kind: Kind,
@@ -42,10 +43,10 @@ enum Kind {
 }
 
 impl Disk {
-    /// A disk at rest with empty caches. `seed` drives the optional random processes only.
+    /// Creates an idle disk with empty caches. `seed` drives only the optional random processes.
     ///
     /// # Errors
-    /// What is impossible in the description.
+    /// The first impossible value in the description.
     pub fn new(description: &DriveDescription, seed: u64) -> Result<Disk, InvalidDescription> {
         check(description)?;
         let kind = if description.actuators > 1 {
@@ -58,7 +59,7 @@ impl Disk {
         Ok(Disk { kind })
     }
 
-    /// Another disk of the same description, at rest: the two share what was compiled from it.
+    /// Creates another idle disk of the same description: the two share the compiled data.
     pub fn another(&self, seed: u64) -> Disk {
         let kind = match &self.kind {
             Kind::Plain(drive) => Kind::Plain(drive.another(seed)),
@@ -68,7 +69,7 @@ impl Disk {
         Disk { kind }
     }
 
-    /// Gives the spindle of a disk at rest its own phase and speed. Several actuators share one spindle.
+    /// Gives the spindle of an idle disk its own phase and speed. Several actuators share one spindle.
     pub fn vary_spindle(&mut self, variation: SpindleVariation) {
         match &mut self.kind {
             Kind::Plain(drive) => drive.vary_spindle(variation),
@@ -77,13 +78,13 @@ impl Disk {
         }
     }
 
-    /// Bytes that it exports.
+    /// Returns the bytes that it exports.
     pub fn capacity_bytes(&self) -> u64 {
         let geometry = &self.description().geometry;
         geometry.logical_blocks * u64::from(geometry.logical_block_bytes)
     }
 
-    /// Its description.
+    /// Returns its description.
     pub fn description(&self) -> &DriveDescription {
         match &self.kind {
             Kind::Plain(drive) => drive.description(),
@@ -92,7 +93,7 @@ impl Disk {
         }
     }
 
-    /// Its counters so far.
+    /// Returns its counters.
     pub fn counters(&self) -> Counters {
         match &self.kind {
             Kind::Plain(drive) => drive.counters(),
@@ -101,7 +102,8 @@ impl Disk {
         }
     }
 
-    /// When the spindle stops if no command comes before; `u64::MAX` for never. Several actuators are refused a timeout.
+    /// Returns when the spindle stops if no command arrives before; `u64::MAX` for never. A timeout is not allowed with
+    /// several actuators.
     pub(crate) fn stops_ns(&self) -> u64 {
         match &self.kind {
             Kind::Plain(drive) => drive.stops_ns(),
@@ -110,7 +112,7 @@ impl Disk {
         }
     }
 
-    /// When something happens next; `u64::MAX` if nothing will.
+    /// Returns the time of the next event; `u64::MAX` if there is none.
     #[inline]
     pub fn next_event_ns(&self) -> u64 {
         match &self.kind {
@@ -120,7 +122,7 @@ impl Disk {
         }
     }
 
-    /// Nothing is queued, in service, or in the buffer alone. A media cache may hold data, and will be cleaned.
+    /// Whether nothing is queued, in service, or only in the buffer. A media cache may hold data, and will be cleaned.
     pub fn is_idle(&self) -> bool {
         match &self.kind {
             Kind::Plain(drive) => drive.is_idle(),
@@ -129,7 +131,7 @@ impl Disk {
         }
     }
 
-    /// It is idle, and a media cache holds nothing either.
+    /// Whether it is idle and a media cache is empty.
     pub fn is_clean(&self) -> bool {
         match &self.kind {
             Kind::Assisted(assisted) => assisted.is_clean(),
@@ -137,22 +139,22 @@ impl Disk {
         }
     }
 
-    /// Shows the read cache in flash a request, in no time and whatever its fill rate: so it is warmed as hours of such
-    /// requests would have done. Does nothing in a disk without one.
+    /// Adds a request to the read cache in flash, in no time and regardless of its fill rate, so that it is warmed as
+    /// by hours of such requests. Does nothing in a disk without one.
     pub fn warm_with(&mut self, request: &Request) {
         if let Kind::Assisted(assisted) = &mut self.kind {
             assisted.warm_with(request);
         }
     }
 
-    /// Takes a command at `now_ns`. The caller has processed every event up to `now_ns`, keeps `id`s of commands under
-    /// way apart and stays inside the capacity.
+    /// Takes a command at `now_ns`. The caller has processed every event up to `now_ns`, gives commands in flight
+    /// different `id`s and stays inside the capacity.
     #[inline]
     pub fn submit(&mut self, now_ns: u64, id: u32, request: &Request) {
         self.submit_behind(&mut Upstream::none(), now_ns, id, request);
     }
 
-    /// As [`Self::submit`], for a disk behind shared links.
+    /// Like [`Self::submit`], for a disk behind shared links.
     #[inline]
     pub fn submit_behind(&mut self, upstream: &mut Upstream, now_ns: u64, id: u32, request: &Request) {
         match &mut self.kind {
@@ -162,13 +164,13 @@ impl Disk {
         }
     }
 
-    /// Processes every event up to `now_ns`; hands each completion to `completed` in order of time.
+    /// Processes every event up to `now_ns`; calls `completed` with each completion in order of time.
     #[inline]
     pub fn advance(&mut self, now_ns: u64, completed: impl FnMut(Completion)) {
         self.advance_behind(&mut Upstream::none(), now_ns, completed);
     }
 
-    /// As [`Self::advance`], for a disk behind shared links.
+    /// Like [`Self::advance`], for a disk behind shared links.
     #[inline]
     pub fn advance_behind(&mut self, upstream: &mut Upstream, now_ns: u64, completed: impl FnMut(Completion)) {
         match &mut self.kind {

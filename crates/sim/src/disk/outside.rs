@@ -1,4 +1,4 @@
-//! What the world outside does to a disk, and sees of it, over whatever stands between its port and its mechanisms.
+//! The view of a [`Disk`] from outside: media defects, write cache, power and gauges, for each of its variants.
 
 use headstack_result::Levels;
 use headstack_workload::Span;
@@ -9,7 +9,7 @@ use crate::media_defects::Failure;
 use crate::media_defects::MediaDefect;
 
 impl Disk {
-    /// Replaces what is wrong with its media.
+    /// Replaces its media defects.
     pub(crate) fn set_media_defects(&mut self, media_defects: &[MediaDefect], seed: u64) {
         match &mut self.kind {
             Kind::Plain(drive) => drive.set_media_defects(media_defects, seed),
@@ -18,7 +18,7 @@ impl Disk {
         }
     }
 
-    /// Some command has failed that nobody has asked for.
+    /// Whether the failure of some command has not been collected.
     #[inline]
     pub(crate) fn has_failures(&self) -> bool {
         match &self.kind {
@@ -28,7 +28,7 @@ impl Disk {
         }
     }
 
-    /// The failure of a completed command, once.
+    /// Returns the failure of a completed command, once.
     #[cold]
     pub(crate) fn take_failure(&mut self, id: u32) -> Option<Failure> {
         match &mut self.kind {
@@ -47,7 +47,7 @@ impl Disk {
         }
     }
 
-    /// Acknowledged data can be in a volatile cache.
+    /// Whether acknowledged data can be in a volatile cache.
     pub(crate) fn caches_writes(&self) -> bool {
         match &self.kind {
             Kind::Plain(drive) => drive.caches_writes(),
@@ -56,7 +56,7 @@ impl Disk {
         }
     }
 
-    /// Appends what of a span is in a volatile cache alone, in no order.
+    /// Appends, in no order, the parts of a span that are only in a volatile cache.
     pub(crate) fn volatile(&self, span: Span, into: &mut Vec<Span>) {
         match &self.kind {
             Kind::Plain(drive) => drive.volatile(span, into),
@@ -65,7 +65,7 @@ impl Disk {
         }
     }
 
-    /// End of the track that holds a byte, at its home where the drive has several places for it.
+    /// Returns the end of the track that holds a byte, at its home where the drive has several places for it.
     pub(crate) fn track_end_bytes(&self, at_bytes: u64) -> u64 {
         match &self.kind {
             Kind::Plain(drive) => drive.track_end_bytes(at_bytes),
@@ -74,7 +74,7 @@ impl Disk {
         }
     }
 
-    /// Power was cut and is back.
+    /// Handles a power cycle.
     pub(crate) fn power_cycle(&mut self, now_ns: u64) {
         match &mut self.kind {
             Kind::Plain(drive) => drive.power_cycle(now_ns),
@@ -83,7 +83,7 @@ impl Disk {
         }
     }
 
-    /// Its fill levels, such as of a cache.
+    /// Returns its fill levels, such as that of a cache.
     pub(crate) fn levels(&self) -> Levels {
         match &self.kind {
             Kind::Plain(drive) => [drive.dirty_bytes(), 0, 0, 0, 0],
@@ -92,7 +92,7 @@ impl Disk {
         }
     }
 
-    /// Its present state; the caller names it.
+    /// Returns its present state for display; the caller names it.
     pub(crate) fn gauge(&self, now_ns: u64) -> DeviceGauge {
         match &self.kind {
             Kind::Plain(drive) => drive.gauge(now_ns),
@@ -101,7 +101,7 @@ impl Disk {
         }
     }
 
-    /// Adds what is wrong with its media.
+    /// Adds its media defects to a health record.
     pub(crate) fn add_health(&self, into: &mut DeviceHealth) {
         match &self.kind {
             Kind::Plain(drive) => drive.add_health(into),

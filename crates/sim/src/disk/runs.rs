@@ -1,6 +1,6 @@
-//! Sequential runs among requests, several side by side.
+//! [`Runs`]: detects sequential runs among requests, several at once.
 
-/// Runs that are followed at once.
+/// Runs that are tracked at once.
 const RUNS: usize = 16;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -10,7 +10,7 @@ struct Run {
     used: u64,
 }
 
-/// The runs that requests go on with; the least recently used one is forgotten.
+/// The runs that requests continue; the least recently used one is forgotten.
 #[derive(Clone, Debug, Default)]
 pub struct Runs {
     runs: [Run; RUNS],
@@ -18,7 +18,7 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// Takes note of a request; returns the length of the run that it belongs to, itself included.
+    /// Records a request; returns the length of the run that it belongs to, itself included.
     pub fn extend(&mut self, start: u64, length: u64) -> u64 {
         self.clock += 1;
         let followed = self.runs.iter().position(|run| run.length > 0 && run.next == start);

@@ -1,4 +1,4 @@
-//! A drive with several actuators: mechanisms that move on their own behind one port.
+//! [`Split`]: a drive with several actuators, which are independent mechanisms behind one port.
 
 use std::sync::Arc;
 
@@ -17,29 +17,29 @@ use crate::media_defects::MediaDefect;
 use crate::media_defects::{Failure, Failures};
 use crate::spans::common;
 
-/// Several mechanisms, each with its share of the blocks, the first with the lowest.
+/// Several mechanisms, each with its share of the blocks; the first has the lowest.
 #[derive(Clone, Debug)]
 pub struct Split {
     description: Arc<DriveDescription>,
     drives: Vec<Drive>,
-    /// Their common port.
+    /// Their shared port.
     port: Link,
     share_bytes: u64,
     flights: Flights,
-    /// Commands that failed, by the host's names.
+    /// Failed commands, by the host's names.
     pub failures: Failures,
     done: Vec<Completion>,
 }
 
 impl Split {
-    /// The drive of a checked description.
+    /// Creates the drive of a checked description.
     pub fn new(description: &DriveDescription, seed: u64) -> Result<Self, InvalidDescription> {
         let count = description.actuators;
         let mut share = description.clone();
         share.actuators = 1;
         share.geometry.heads /= count;
         share.geometry.logical_blocks /= u64::from(count);
-        // The buffer is shared; evenly, as far as anybody knows.
+        // The buffer is shared; evenly, because nothing else is known.
         let buffer = &mut share.buffer;
         buffer.segments = buffer.segments.div_ceil(count);
         buffer.dirty_extents_max = buffer.dirty_extents_max.div_ceil(count);
@@ -47,7 +47,7 @@ impl Split {
         Ok(Split::at_rest(&Drive::new(&share, seed)?, Arc::new(description.clone()), seed))
     }
 
-    /// Another one of the same description, at rest.
+    /// Creates another idle one of the same description.
     pub fn another(&self, seed: u64) -> Self {
         Split::at_rest(&self.drives[0], Arc::clone(&self.description), seed)
     }
@@ -70,29 +70,29 @@ impl Split {
         }
     }
 
-    /// Its description.
+    /// Returns its description.
     pub fn description(&self) -> &DriveDescription {
         &self.description
     }
 
-    /// What it has counted so far, the mechanisms together.
+    /// Returns the summed counters of the mechanisms.
     pub fn counters(&self) -> Counters {
         let mut sum = self.drives.iter().fold(Counters::default(), |sum, drive| sum.plus(&drive.counters()));
         sum.interface_ns = self.port.busy_ns;
         sum
     }
 
-    /// When something happens next; `u64::MAX` if nothing will.
+    /// Returns the time of the next event; `u64::MAX` if there is none.
     pub fn next_event_ns(&self) -> u64 {
         self.drives.iter().map(Drive::next_event_ns).min().unwrap_or(u64::MAX)
     }
 
-    /// Nothing is queued, in service or dirty.
+    /// Whether nothing is queued, in service or dirty.
     pub fn is_idle(&self) -> bool {
         self.drives.iter().all(Drive::is_idle)
     }
 
-    /// Takes a command; one that reaches into several shares is cut.
+    /// Takes a command; one that spans several shares is split.
     pub fn submit_behind(&mut self, upstream: &mut Upstream, now_ns: u64, id: u32, request: &Request) {
         let mut upstream = upstream.through(now_ns, &mut self.port);
         if request.kind == Kind::Flush {
@@ -139,7 +139,7 @@ impl Split {
 }
 
 impl Split {
-    /// Parts that are done and failed: the commands that they belong to fail.
+    /// Fails the commands of finished parts that failed.
     #[cold]
     fn note_failures(&mut self) {
         for (index, drive) in self.drives.iter_mut().enumerate() {
@@ -154,14 +154,14 @@ impl Split {
         }
     }
 
-    /// The share of an actuator, and what of a span lies in it, from its beginning.
+    /// Returns the part of a span that is in an actuator's share, relative to its beginning.
     fn part_of(&self, index: usize, span: Span) -> Option<Span> {
         let base = index as u64 * self.share_bytes;
         let part = common(span, base, base + self.share_bytes)?;
         Some(Span { start_bytes: part.start_bytes - base, ..part })
     }
 
-    /// Replaces what is wrong with the media; each actuator draws for itself.
+    /// Replaces the media defects; each actuator draws random numbers of its own.
     pub fn set_media_defects(&mut self, media_defects: &[MediaDefect], seed: u64) {
         for index in 0..self.drives.len() {
             let part = |media_defect: &MediaDefect| {
@@ -172,7 +172,7 @@ impl Split {
         }
     }
 
-    /// Acknowledged data can be in a volatile cache.
+    /// Whether acknowledged data can be in a volatile cache.
     pub fn caches_writes(&self) -> bool {
         self.drives.iter().any(Drive::caches_writes)
     }
@@ -182,7 +182,7 @@ impl Split {
         self.drives.iter_mut().for_each(|drive| drive.set_write_cache(on));
     }
 
-    /// Appends what of a span is in a volatile cache alone.
+    /// Appends the parts of a span that are only in a volatile cache.
     pub fn volatile(&self, span: Span, into: &mut Vec<Span>) {
         for (index, drive) in self.drives.iter().enumerate() {
             let Some(part) = self.part_of(index, span) else {
@@ -194,13 +194,13 @@ impl Split {
         }
     }
 
-    /// End of the track that holds a byte.
+    /// Returns the end of the track that holds a byte.
     pub fn track_end_bytes(&self, at_bytes: u64) -> u64 {
         let base = at_bytes / self.share_bytes * self.share_bytes;
         base + self.drives[(at_bytes / self.share_bytes) as usize].track_end_bytes(at_bytes - base)
     }
 
-    /// Power was cut and is back.
+    /// Handles a power cycle.
     pub fn power_cycle(&mut self, now_ns: u64) {
         self.drives.iter_mut().for_each(|drive| drive.power_cycle(now_ns));
         self.flights = Flights::default();
@@ -208,12 +208,12 @@ impl Split {
         self.port.reset();
     }
 
-    /// What it does: the first actuator that works stands for all.
+    /// Returns its fill levels.
     pub fn levels(&self) -> Levels {
         [self.drives.iter().map(Drive::dirty_bytes).sum(), 0, 0, 0, 0]
     }
 
-    /// What it does.
+    /// Returns its activity for display: that of the first actuator that works.
     pub fn gauge(&self, now_ns: u64) -> DeviceGauge {
         let gauges: Vec<DeviceGauge> = self.drives.iter().map(|drive| drive.gauge(now_ns)).collect();
         let works = |gauge: &&DeviceGauge| !matches!(gauge.state, DeviceState::Idle | DeviceState::Standby);
@@ -222,13 +222,13 @@ impl Split {
         DeviceGauge { queue: self.flights.count() as u32, dirty_bytes, ..shown.clone() }
     }
 
-    /// Adds what is wrong with the media.
+    /// Adds its media defects to a health record.
     pub fn add_health(&self, into: &mut DeviceHealth) {
         self.drives.iter().for_each(|drive| drive.add_health(into));
     }
 }
 
-/// The port that the mechanisms share; what a command costs there is in their overheads.
+/// Returns the port that the mechanisms share; their overheads include the cost of a command there.
 fn port(description: &DriveDescription) -> Link {
     let interface = &description.interface;
     let (kind, full_duplex) = match interface.kind {

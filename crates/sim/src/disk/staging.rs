@@ -1,4 +1,4 @@
-//! Writes that stop on their way home: in the buffer, then in the media cache, until a sweep brings them home.
+//! [`Staging`]: writes on their way home: in the buffer, then in the media cache, until a sweep moves them home.
 
 use std::collections::VecDeque;
 
@@ -10,31 +10,31 @@ use crate::drive::InternalAccess;
 use crate::drive::{Counters, Drive};
 use crate::link::Upstream;
 
-/// Names of the drive's own accesses; those of the host's commands are smaller.
+/// Id of an append to the log, one of the drive's own accesses; ids of host commands are smaller.
 pub const APPEND: u32 = u32::MAX;
-/// An access of a cleaning.
+/// Id of an access of a cleaning.
 pub const CLEANING: u32 = u32::MAX - 1;
 
-/// Bytes of an access that the drive makes on its own, at most: with 4 to 20 ms no longer than the host would wait
-/// anyway. General knowledge, low confidence.
+/// Largest background access of the drive in bytes: at 4 to 20 ms no longer than the host would wait anyway. General
+/// knowledge, low confidence.
 const STEP_BYTES: u32 = 2 << 20;
 
-/// A write that has come and is not on the media.
+/// A write that has arrived and is not on the media.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     name: u32,
     started_ns: u64,
     data_ns: u64,
-    /// One past its last place in the log.
+    /// The place after its last one in the log.
     end: u64,
     sectors: u64,
-    /// Complete for the host; it takes room of the buffer for such writes.
+    /// Whether it is complete for the host already; it occupies the part of the buffer for such writes.
     early: bool,
-    /// It must not be.
+    /// Whether it must not complete before it is on the media.
     forced: bool,
 }
 
-/// A write that goes home past the cache.
+/// A write that goes home and bypasses the cache.
 #[derive(Clone, Copy, Debug)]
 struct Direct {
     name: u32,
@@ -42,7 +42,7 @@ struct Direct {
     to: u64,
 }
 
-/// The buffer's part, the media cache and the way home.
+/// Part of the buffer, the media cache, and the writes home.
 #[derive(Clone, Debug)]
 pub struct Staging {
     cache: MediaCache,
@@ -50,26 +50,26 @@ pub struct Staging {
     band_sectors: Option<u64>,
     shape: Shape,
     sector_bytes: u64,
-    /// From the firmware's decision to write to the first sector.
+    /// Time from the firmware's decision to write to the first sector.
     overhead_ns: u64,
     early_sectors_max: u64,
     early_sectors: u64,
     log: Log,
     runs: Runs,
     pending: VecDeque<Pending>,
-    /// The first of them that waits for room in the buffer to be complete.
+    /// The first of them that waits for room in the buffer to complete.
     first_waiting: usize,
-    /// Flushes that wait for the media: name, since when, up to which place of the log.
+    /// Flushes that wait for the media: name, start, place of the log up to which they wait.
     flushes: VecDeque<(u32, u64, u64)>,
     latest_data_ns: u64,
     append: Option<Batch>,
     cleaning: Cleaning,
     directs: Vec<Direct>,
-    /// A band that is being written from its beginning, up to here.
+    /// End of the part that is written of a band that is being written from its beginning.
     open_band: Option<u64>,
-    /// The rest of a band that was left open.
+    /// The rest of a band whose rewriting was interrupted.
     unfinished: Option<(u64, u64)>,
-    /// The cleaning under way is that of such a rest.
+    /// Whether the cleaning in progress is that of such a rest.
     finishes: bool,
     writes: u64,
     appends: u64,
@@ -80,7 +80,7 @@ pub struct Staging {
 }
 
 impl Staging {
-    /// An empty media cache before the drive of a checked description.
+    /// Creates an empty media cache in front of the drive of a checked description.
     pub fn new(description: &DriveDescription, cache: &MediaCache) -> Self {
         let sector_bytes = u64::from(description.geometry.physical_sector_bytes);
         let per_sector = sector_bytes / u64::from(description.geometry.logical_block_bytes);
@@ -119,27 +119,27 @@ impl Staging {
         }
     }
 
-    /// Sectors of the media before home.
+    /// Returns the number of sectors of the media before home.
     pub fn home_block(&self) -> u64 {
         self.shape.home_block
     }
 
-    /// Time without the host after which it cleans.
+    /// Returns the idle time of the host after which it cleans.
     pub fn idle_ns(&self) -> u64 {
         self.cache.idle_ns
     }
 
-    /// Something is to be moved home.
+    /// Whether there is something to move home.
     pub fn has_work(&self) -> bool {
         !self.log.is_clean() || !self.cleaning.is_over() || self.unfinished.is_some()
     }
 
-    /// Nothing is in the buffer alone.
+    /// Whether nothing is only in the buffer.
     pub fn is_durable(&self) -> bool {
         self.log.is_durable()
     }
 
-    /// Adds what it has counted.
+    /// Adds its counters.
     pub fn count(&self, counters: &mut Counters) {
         counters.media_cache_writes = self.writes;
         counters.media_cache_appends = self.appends;
@@ -149,13 +149,14 @@ impl Staging {
         counters.direct_writes = self.direct_writes;
     }
 
-    /// Where the sectors `[from, to)` of home are.
+    /// Appends the places of the sectors `[from, to)` of home.
     pub fn find(&mut self, from: u64, to: u64, pieces: &mut Vec<Piece>) {
         self.log.pieces(from, to, pieces);
         self.hits += u64::from(pieces.iter().any(|piece| piece.place != super::log::LogPlace::Home));
     }
 
-    /// Whether a write, in a shingled drive of one band, goes home directly; every write must be shown once. If it does, [`Self::direct_done`] is owed.
+    /// Whether a write (within one band, in a shingled drive) goes home directly; must be called once for every write.
+    /// If it does, the caller must call [`Self::direct_done`].
     pub fn goes_direct(&mut self, name: u32, from: u64, to: u64) -> bool {
         let is_sequential = self.runs.extend(from, to - from) * self.sector_bytes >= self.cache.sequential_bytes;
         let direct = is_sequential
@@ -176,12 +177,12 @@ impl Staging {
         direct
     }
 
-    /// Nothing of a range is cached, nor being moved.
+    /// Whether none of a range is cached or being moved.
     fn is_at_home(&self, from: u64, to: u64) -> bool {
         !self.log.holds_any(from, to) && !self.cleaning.moves(from, to)
     }
 
-    /// A sequential write goes on in the open band, or begins one of which nothing is cached.
+    /// Whether a sequential write continues the open band, or begins one of which nothing is cached.
     fn opens_band(&mut self, from: u64, to: u64, band: u64) -> bool {
         let goes_on = self.open_band == Some(from);
         let first = from - from % band;
@@ -195,13 +196,13 @@ impl Staging {
         true
     }
 
-    /// The rest of a band has to be written behind what overwrote its beginning.
+    /// Closes the open band: its rest has to be rewritten after the write that replaced its beginning.
     fn leave_band(&mut self, next: u64, band: u64) {
         self.open_band = None;
         self.unfinished = Some((next, next.next_multiple_of(band).min(self.shape.home_sectors)));
     }
 
-    /// A command is done: if it went home directly, it is there.
+    /// Records that a command is done; if it went home directly, its data are there.
     pub fn direct_done(&mut self, name: u32) {
         self.directs.retain(|direct| direct.name != name);
     }
@@ -212,7 +213,7 @@ impl Staging {
         self.log.drop_dead();
     }
 
-    /// Takes a write in.
+    /// Accepts a write.
     #[allow(clippy::too_many_arguments)] // a command and its surroundings
     pub fn write(
         &mut self,
@@ -254,7 +255,7 @@ impl Staging {
         }
     }
 
-    /// An append that waits for the arm takes along what has come since.
+    /// Extends an append that waits for the arm by the writes that have arrived since.
     fn grow_append(&mut self, drive: &mut Drive, now_ns: u64) {
         if self.append.is_none() {
             return;
@@ -269,33 +270,33 @@ impl Staging {
         }
     }
 
-    /// What the buffer holds of writes would be lost with the power.
+    /// Whether a power loss would lose the writes in the buffer.
     pub fn is_volatile(&self) -> bool {
         !self.cache.dram_is_protected && self.early_sectors_max + self.early_sectors > 0
     }
 
-    /// Calls `each` with the parts of the sectors `[from, to)` of home that are in the buffer alone.
+    /// Calls `each` with the parts of the sectors `[from, to)` of home that are only in the buffer.
     pub fn buffered(&self, from: u64, to: u64, each: impl FnMut(u64, u64)) {
         self.log.undurable(from, to, each);
     }
 
-    /// Sectors of the media cache in use.
+    /// Returns the sectors of the media cache in use.
     pub fn logged_sectors(&self) -> u64 {
         self.log.used_sectors()
     }
 
-    /// Sectors that writes take of the buffer.
+    /// Returns the sectors of the buffer that writes occupy.
     pub fn buffered_sectors(&self) -> u64 {
         self.pending.iter().map(|write| write.sectors).sum()
     }
 
-    /// Writes are complete in the buffer, or not before they are on the media.
+    /// Sets whether writes complete in the buffer, or only once they are on the media.
     pub fn set_write_cache(&mut self, on: bool) {
         let is_early = self.cache.dram_is_protected || on;
         self.early_sectors_max = if is_early { self.cache.dram_bytes / self.sector_bytes } else { 0 };
     }
 
-    /// Power was cut and is back. A protected buffer still goes to the log; a cleaning under way begins anew.
+    /// Handles a power cycle. A protected buffer still goes to the log; a cleaning in progress begins again.
     pub fn power_cycle(&mut self) {
         if self.cache.dram_is_protected {
             self.pending.iter_mut().for_each(|write| write.early = true);
@@ -314,17 +315,17 @@ impl Staging {
         self.cleaning = Cleaning::default();
     }
 
-    /// A flush: how many parts it has to wait for here.
+    /// Returns how many parts of a flush have to wait here.
     pub fn flush_parts(&self) -> u32 {
         u32::from(!self.cache.dram_is_protected && self.early_sectors > 0)
     }
 
-    /// Such a part: completes once everything so far is on the media.
+    /// Starts such a part, which completes once everything written so far is on the media.
     pub fn flush(&mut self, now_ns: u64, name: u32) {
         self.flushes.push_back((name, now_ns, self.log.head()));
     }
 
-    /// One of the accesses is done.
+    /// Records that one of its accesses is done.
     pub fn internal_access_done(&mut self, drive: &mut Drive, now_ns: u64, id: u32) {
         if id == APPEND {
             let batch = self.append.take().expect("an append was under way");
@@ -336,7 +337,7 @@ impl Staging {
         }
     }
 
-    /// Completes what waited for the media.
+    /// Completes writes and flushes that waited for the media.
     fn settle_pending(&mut self, drive: &mut Drive, now_ns: u64) {
         let durable = self.log.durable();
         while let Some(write) = self.pending.front().filter(|write| write.end <= durable) {
@@ -355,7 +356,7 @@ impl Staging {
         }
     }
 
-    /// Gives the arm what is to be done: appends at once, cleaning when the host is `away` or the cache nearly full.
+    /// Issues accesses to the arm: appends at once, cleaning when the host is `away` or the cache nearly full.
     pub fn work(&mut self, drive: &mut Drive, upstream: &mut Upstream, now_ns: u64, away: bool) {
         let mut is_full = false;
         if self.append.is_none() && !self.log.is_durable() {
@@ -399,7 +400,7 @@ impl Staging {
             None => self.cleaning.sweep(&self.log, self.cache.sweep_bytes / self.sector_bytes, &self.shape),
         };
         if self.directs.iter().any(|direct| self.cleaning.moves(direct.from, direct.to)) {
-            // It waits until they are at home, or it would bring older data there after them.
+            // It waits until they are at home; otherwise it would move older data there after them.
             self.cleaning.abandon();
         } else if extents > 0 {
             self.destages += extents as u64;

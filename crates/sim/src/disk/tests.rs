@@ -1,4 +1,4 @@
-//! Where the newest data are: the media cache and the flash against a model that remembers every version.
+//! Compares the media cache and the flash with a model that remembers every version, to test where the newest data are.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ const LOG: u64 = 96;
 const BAND: u64 = 50;
 const SHAPE: Shape = Shape { home_block: LOG, home_sectors: HOME as u64, step_sectors: 7 };
 
-/// A drive whose sectors hold versions: 0 is what was there before.
+/// A drive whose sectors hold version numbers: 0 is the initial one.
 struct Model {
     log: Log,
     cleaning: Cleaning,
@@ -23,7 +23,7 @@ struct Model {
     media: Vec<u32>,
     /// Versions by place of the log: what the buffer holds, or held.
     written: HashMap<u64, u32>,
-    /// What the cleaning has read of the media, and which place of the log each sector of home is to get.
+    /// Versions that the cleaning has read from the media, by the sector of home that they are for.
     read: HashMap<u64, u32>,
     from_log: HashMap<u64, u64>,
     version: u32,
@@ -58,7 +58,7 @@ impl Model {
         let Some(batch) = self.log.next_batch(16) else {
             return false;
         };
-        // Places of a batch follow each other: the last one ends where the log is durable after it.
+        // Places of a batch are consecutive: the last one is where the log's durable part ends afterwards.
         self.log.appended(&batch);
         let first = self.log.durable() - u64::from(batch.sectors);
         assert_eq!(self.log.block(first), batch.block);
@@ -134,8 +134,8 @@ impl Model {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever is written, appended and cleaned in between: every sector's newest version is where the map says, and
-    /// at home once everything is clean.
+    /// After any sequence of writes, appends and cleanings every sector's newest version is where the map says, and at
+    /// home once everything is clean.
     #[test]
     fn the_media_cache_never_loses_nor_ages_data(
         shingled in any::<bool>(),
@@ -162,7 +162,7 @@ proptest! {
         prop_assert_eq!(&model.media[LOG as usize..], &model.newest[..]);
     }
 
-    /// A block that flash holds was read after it was last written.
+    /// Every block in flash was read after it was last written.
     #[test]
     fn flash_never_holds_what_is_stale(
         commands in prop::collection::vec((0u8..3, 0u64..40, 1u64..4, 0u64..20_000_000), 1..400),

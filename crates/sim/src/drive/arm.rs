@@ -1,7 +1,7 @@
-//! The arm: which job it takes next, and how long that keeps it and the host.
+//! The arm of a [`Drive`]: which job it serves next, and how long that occupies it and the host.
 
 use super::buffer::Accepted;
-use super::defective::For;
+use super::defective::Origin;
 use super::geometry::Extent;
 use super::media::{Access, Pass, ReadAheadRun};
 use super::queue::{HostJob, Job, Taken, Work};
@@ -17,7 +17,7 @@ impl Drive {
         (self.filling, self.serves_ordered) = (None, false);
         if let Some(Service::Destage(slot)) = self.in_service.take() {
             self.writes.finish(slot);
-            self.tell_destaged(now_ns);
+            self.log_destaged(now_ns);
             self.after_destage(upstream, now_ns);
         }
         if self.slow.recalibration_due(now_ns) {
@@ -27,7 +27,7 @@ impl Drive {
         }
     }
 
-    /// Room in the write cache: writes that wait move in, flushes may be done.
+    /// Uses room in the write cache: accepts waiting writes, and completes flushes that are done.
     fn after_destage(&mut self, upstream: &mut Upstream, now_ns: u64) {
         while let Some((at, arrived_ns, job)) = self.queue.oldest_cacheable() {
             if !self.writes.has_room(job.block, job.block + u64::from(job.sectors)) {
@@ -37,7 +37,7 @@ impl Drive {
             match self.accept(upstream, arrived_ns, now_ns.max(arrived_ns + job.overhead_ns), &job) {
                 Accepted::New(slot) => {
                     self.queue.cached(at, Some(slot));
-                    self.tell_wait_as_destage(now_ns, at);
+                    self.log_wait_as_destage(now_ns, at);
                 }
                 Accepted::Joined(slot) => {
                     self.queue.cached(at, None);
@@ -50,7 +50,7 @@ impl Drive {
                 break;
             }
             self.flushes.pop_front();
-            self.tell_deferred(id);
+            self.report_deferred(id);
             self.complete(id, arrived_ns, now_ns);
         }
     }
@@ -69,7 +69,7 @@ impl Drive {
         }
     }
 
-    /// Serves a read that waited until others had brought its data into the buffer.
+    /// Serves a read that waited until others had brought its data into the buffer; returns whether it could.
     #[inline]
     fn was_read_meanwhile(&mut self, upstream: &mut Upstream, now_ns: u64, job: &Job) -> bool {
         let Work::Host(read) = &job.work else {
@@ -99,8 +99,8 @@ impl Drive {
         }
     }
 
-    /// Brings read-ahead up to date and the heads to where it has got; the arm can be taken at the returned time. A job
-    /// that goes on where read-ahead is may still join it.
+    /// Advances read-ahead and moves the heads to where it is; returns when the arm can be taken. A job that continues
+    /// at that place may still join the read-ahead.
     #[inline]
     pub(super) fn stop_read_ahead(&mut self, now_ns: u64) -> u64 {
         let free_ns = self.update_read_ahead(now_ns);
@@ -111,7 +111,7 @@ impl Drive {
         free_ns
     }
 
-    /// What the scheduler expects a command to cost before the arm moves.
+    /// Returns the time that the scheduler expects a command to take before the arm moves.
     #[inline]
     fn usual_overhead_ns(&self) -> u64 {
         self.params.description.overheads.read_miss_ns.after_read
@@ -119,13 +119,13 @@ impl Drive {
 
     #[inline]
     fn read(&mut self, upstream: &mut Upstream, now_ns: u64, free_ns: u64, job: &HostJob, extent: &Extent) {
-        // Counted only now: a read that waits may still find all its data in the buffer, and a counter never goes back.
+        // Counted only now: a waiting read may still find all its data in the buffer, and counters never decrease.
         self.counters.read_partial_hits += u64::from(job.segment.is_some());
         self.counters.read_misses += u64::from(job.segment.is_none());
         let overheads = self.params.description.overheads;
         let joined = self.read_ahead.is_some_and(|run| run.next == job.block && !run.is_done());
         let goes_on = joined || (job.block == self.continues && now_ns == self.arm_free_ns);
-        // A read that goes on where the heads are costs the arm nothing; the host still waits for the firmware.
+        // A read that continues where the heads are costs the arm nothing; the host still waits for the firmware.
         let hit_overhead_ns = overheads.read_hit_ns.after(job.after_read);
         let decoded_ns = self.decode(now_ns, if goes_on { hit_overhead_ns } else { job.overhead_ns });
         let (start_ns, from) = match self.read_ahead {
@@ -146,13 +146,13 @@ impl Drive {
             data_ns: start_ns,
             mark,
         };
-        let (mut pass, bad) = self.pass_over(from, &access, extent, For::Host);
+        let (mut pass, bad) = self.pass_over(from, &access, extent, Origin::Host);
         self.retry(&mut pass);
         if let Some(bad) = bad {
             return self.fail_read(now_ns, decoded_ns, start_ns, job.id, &pass, bad);
         }
         let ready = match self.params.description.interface.disconnect {
-            // What the buffer holds goes out at once, and the drive keeps the bus for the rest.
+            // The data in the buffer go out at once, and the drive keeps the bus for the rest.
             _ if job.buffered > 0 && goes_on => decoded_ns + overheads.data_preparation_ns,
             _ if job.buffered > 0 => now_ns + hit_overhead_ns + overheads.data_preparation_ns,
             None => pass.mark_ns.max(decoded_ns + overheads.data_preparation_ns),
@@ -167,24 +167,24 @@ impl Drive {
         self.complete(job.id, now_ns, done + overheads.read_completion_ns);
         let segment = self.keep_read(job, &pass);
         self.filling = segment.map(|segment| (segment, job.block, pass.end_ns));
-        self.tell_access(now_ns, (chronicle::Work::Command, job.id, false), start_ns, &pass, extent);
+        self.log_access(now_ns, (chronicle::Work::Command, job.id, false), start_ns, &pass, extent);
         if let Some(segment) = segment {
-            self.tell_segment(pass.end_ns, segment);
+            self.log_segment(pass.end_ns, segment);
         }
         self.account(&pass, start_ns);
         self.occupy(&pass, Service::Read, job.block + u64::from(job.sectors));
         if let Some(segment) = segment {
-            self.read_on(&pass, job.block + u64::from(job.sectors), segment);
+            self.start_read_ahead(&pass, job.block + u64::from(job.sectors), segment);
         }
     }
 
-    /// Sectors of a read that must be in the buffer before they go to the host.
+    /// Returns how many sectors of a read must be in the buffer before they go to the host.
     #[inline]
     fn mark(&self, sectors: u32) -> u32 {
         ((f64::from(sectors) * self.params.description.buffer.read_watermark) as u32).max(1)
     }
 
-    /// Puts what a pass read into the buffer.
+    /// Puts the data of a pass into the buffer.
     #[inline]
     fn keep_read(&mut self, job: &HostJob, pass: &Pass) -> Option<usize> {
         let end = job.block + u64::from(job.sectors);
@@ -208,9 +208,9 @@ impl Drive {
         Some(segment)
     }
 
-    /// Starts read-ahead behind a pass; its least part belongs to the pass.
+    /// Starts read-ahead after a pass; its minimum belongs to the pass.
     #[inline]
-    fn read_on(&mut self, pass: &Pass, end: u64, segment: usize) {
+    fn start_read_ahead(&mut self, pass: &Pass, end: u64, segment: usize) {
         if self.params.read_ahead == ReadAhead::None {
             return;
         }
@@ -235,13 +235,13 @@ impl Drive {
         }
     }
 
-    /// The part of read-ahead behind `end` that no other command interrupts.
+    /// Reads the part of read-ahead after `end` that no other command interrupts.
     fn read_least(&mut self, end: u64, limit: u64) {
         let Some(run) = &mut self.read_ahead else { return };
         let least = limit.min(end + u64::from(self.params.description.buffer.read_ahead_min_sectors));
         run.limit = least;
         while !run.is_done() {
-            // A wait and a track take two turns at most: each round reads something or moves the heads.
+            // A wait and a track take at most two turns: each round reads something or moves the heads.
             run.advance(&self.media, run.ready_ns(&self.media) + 3 * self.media.spindle.revolution_ns());
         }
         if run.next == least {
@@ -253,7 +253,7 @@ impl Drive {
         }
     }
 
-    /// A write that is complete when it is on the media.
+    /// Serves a write that is complete when it is on the media.
     fn write_through(
         &mut self,
         upstream: &mut Upstream,
@@ -271,7 +271,7 @@ impl Drive {
         let extra = extra.filter(|_| !job.sequential_write);
         let disconnect = self.params.description.interface.disconnect.unwrap_or_default();
         let (start, data_from, off_bus, reselect) = match extra {
-            // It waited behind the write that it follows: its data are there, and the arm need not wait for the firmware.
+            // It waited for the write that it follows: its data are there, and the arm need not wait for the firmware.
             None if goes_on => {
                 let data_from = arrived_ns + job.overhead_ns + overheads.data_preparation_ns;
                 (now_ns, data_from, disconnect.write_ns, disconnect.first_reselect_ns)
@@ -311,7 +311,7 @@ impl Drive {
             self.segments.forget(job.block, job.block + u64::from(job.sectors));
             self.fail(job.id, bad, true);
         }
-        self.tell_access(now_ns, (chronicle::Work::Command, job.id, true), start_ns, &pass, extent);
+        self.log_access(now_ns, (chronicle::Work::Command, job.id, true), start_ns, &pass, extent);
         self.account(&pass, start_ns);
         self.occupy(&pass, Service::Write, job.block + u64::from(job.sectors));
     }
@@ -339,18 +339,18 @@ impl Drive {
         if let Some(bad) = bad {
             self.media_defects.defer(bad);
         }
-        self.tell_access(start_ns, (chronicle::Work::Destage, slot, true), start_ns, &pass, extent);
+        self.log_access(start_ns, (chronicle::Work::Destage, slot, true), start_ns, &pass, extent);
         self.account(&pass, start_ns);
         self.occupy(&pass, Service::Destage(slot), dirty.end);
     }
 
-    /// The media part of a write, and where it failed.
+    /// Performs the media part of a write; returns where it failed, if it did.
     fn write_pass(&mut self, mut access: Access, extent: &Extent, partial: bool) -> (Pass, Option<Stretch>) {
         if partial {
-            // Part of a physical sector: read it, and write it when it comes round again.
+            // Part of a physical sector: read it, and write it one turn later.
             self.counters.read_modify_writes += 1;
             let read = Access { write: false, ..access };
-            let (read, bad) = self.pass_over(self.head, &read, extent, For::Host);
+            let (read, bad) = self.pass_over(self.head, &read, extent, Origin::Host);
             if bad.is_some() {
                 return (read, bad);
             }
@@ -358,7 +358,7 @@ impl Drive {
             access.start_ns = read.end_ns;
             access.settled_ns = read.end_ns;
         }
-        let (mut pass, bad) = self.pass_over(self.head, &access, extent, For::Host);
+        let (mut pass, bad) = self.pass_over(self.head, &access, extent, Origin::Host);
         self.retry(&mut pass);
         if self.slow.verifies_writes() {
             let turn_ns = self.media.spindle.revolution_ns();
@@ -370,8 +370,8 @@ impl Drive {
         (pass, bad)
     }
 
-    /// When a media write may begin whose data come evenly from `data_from` to `data_end`: once the buffer holds as much
-    /// as the drive's mark says, and the media cannot overtake the host any more.
+    /// Returns when a media write may begin whose data arrive evenly from `data_from` to `data_end`: once the buffer
+    /// holds the share of the drive's watermark, and the media can no longer overtake the host.
     pub(super) fn data_ready_ns(&self, data_from: u64, data_end: u64, sectors: u32, extent: &Extent) -> u64 {
         let extra = self.params.description.interface.disconnect.and_then(|disconnect| disconnect.extra);
         let mark = match extra {
@@ -386,7 +386,7 @@ impl Drive {
         prefilled.max(data_end.saturating_sub(u64::from(sectors - 1) * media_ns)).min(data_end)
     }
 
-    /// Media errors: each failed pass costs a turn.
+    /// Applies media errors: each failed pass costs a turn.
     #[inline]
     pub(super) fn retry(&mut self, pass: &mut Pass) {
         let repeated = self.slow.repeated_passes();
@@ -416,7 +416,7 @@ impl Drive {
         self.in_service = Some(service);
     }
 
-    /// Recalibration or a step of the background scan.
+    /// Starts recalibration or a step of the background scan.
     pub(super) fn start_internal(&mut self, now_ns: u64) {
         let free_ns = self.update_read_ahead(now_ns);
         if let Some(run) = self.read_ahead.take() {

@@ -1,18 +1,18 @@
-//! The buffer: read segments, and what is dirty.
+//! The buffer: read [`Segments`], and the [`WriteCache`].
 
 use super::recency::Recency;
 use crate::description::drive::Buffer;
 
-/// Cached runs of blocks. A segment holds `[start, end)`; the least recently used one gives way.
+/// Cached runs of blocks. A segment holds `[start, end)`; the least recently used one is replaced.
 #[derive(Clone, Debug)]
 pub struct Segments {
     starts: Vec<u64>,
     ends: Vec<u64>,
-    /// Recency of the segments that reads may take.
+    /// Recency of the segments available to reads.
     recency: Recency,
     written: Vec<bool>,
     size: u64,
-    /// Index of the segment that writes must use, where they have one of their own.
+    /// Index of the segment reserved for writes, if there is one.
     write_segment: Option<usize>,
     read_hits_on_writes: bool,
 }
@@ -22,12 +22,12 @@ pub struct Segments {
 pub struct Hit {
     /// Segment.
     pub segment: usize,
-    /// One past the last block that it holds.
+    /// The block after the last one that it holds.
     pub end: u64,
 }
 
 impl Segments {
-    /// Empty segments as `buffer` describes them.
+    /// Creates empty segments as `buffer` describes them.
     pub fn new(buffer: &Buffer) -> Self {
         let count = buffer.segments as usize;
         let write_segment = (buffer.separate_write_segment && count > 1).then(|| count - 1);
@@ -42,12 +42,12 @@ impl Segments {
         }
     }
 
-    /// The segment that holds `block` and most of what follows it.
+    /// Returns the segment that holds `block` and most of what follows it.
     #[inline]
     pub fn find(&self, block: u64) -> Option<Hit> {
         let mut best: Option<Hit> = None;
         let mut segment = 0;
-        // Few hold it, as a rule none: what is more to be asked of those does not burden the search.
+        // Few segments hold it, usually none, so the checks on those that do do not slow the search.
         while let Some(at) = self.holding(segment, block) {
             let end = self.ends[at];
             if (self.read_hits_on_writes || !self.written[at]) && best.is_none_or(|hit| hit.end < end) {
@@ -58,19 +58,19 @@ impl Segments {
         best
     }
 
-    /// The first segment from `from` on that holds `block`.
+    /// Returns the first segment at or after `from` that holds `block`.
     #[inline]
     fn holding(&self, from: usize, block: u64) -> Option<usize> {
         let bounds = self.starts[from..].iter().zip(&self.ends[from..]);
         bounds.map(|(&start, &end)| start <= block && block < end).position(|holds| holds).map(|at| from + at)
     }
 
-    /// One past the last block of a segment.
+    /// Returns the block after the last one of a segment.
     pub fn end_of(&self, segment: usize) -> u64 {
         self.ends[segment]
     }
 
-    /// First block of a segment.
+    /// Returns the first block of a segment.
     pub fn start_of(&self, segment: usize) -> u64 {
         self.starts[segment]
     }
@@ -81,7 +81,7 @@ impl Segments {
         self.recency.touch(segment);
     }
 
-    /// Gives a read the least recently used segment, emptied to `[start, start)`; `None` where there is none.
+    /// Gives a read the least recently used segment, emptied to `[start, start)`; `None` if there is none.
     #[inline]
     pub fn take_for_read(&mut self, start: u64) -> Option<usize> {
         let oldest = self.recency.oldest()?;
@@ -90,7 +90,7 @@ impl Segments {
         Some(oldest)
     }
 
-    /// Extends a segment to `end`; what no longer fits falls out at its front.
+    /// Extends a segment to `end`, dropping blocks at its front that no longer fit.
     #[inline]
     pub fn fill_to(&mut self, segment: usize, end: u64) {
         self.ends[segment] = end;
@@ -109,7 +109,7 @@ impl Segments {
         self.starts[segment] = start.max(self.ends[segment].saturating_sub(self.size));
     }
 
-    /// Drops every segment that overlaps `[start, end)`: a partly stale one is of no more use to its stream.
+    /// Drops every segment that overlaps `[start, end)`: a partly stale one is of no further use to its stream.
     pub fn forget(&mut self, start: u64, end: u64) {
         for segment in 0..self.starts.len() {
             if self.starts[segment] < end && start < self.ends[segment] {
@@ -119,7 +119,7 @@ impl Segments {
         }
     }
 
-    /// Data of a write: forgets older copies and keeps the new one.
+    /// Adds the data of a write and drops older copies.
     pub fn write(&mut self, start: u64, end: u64) {
         self.forget(start, end);
         let appended = (0..self.starts.len())
@@ -140,49 +140,49 @@ impl Segments {
     }
 }
 
-/// A run of blocks that is in the buffer and not yet on the media.
+/// A dirty extent: a run of blocks that is in the buffer and not yet on the media.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dirty {
     /// First block.
     pub start: u64,
-    /// One past the last.
+    /// The block after the last.
     pub end: u64,
-    /// When its last data arrived from the host.
+    /// Time at which its last data arrived from the host.
     pub data_ns: u64,
-    /// Number of the first write that went into it: a flush after that write waits for the extent.
+    /// Number of its first write: a flush after that write waits for the extent.
     pub oldest: u64,
-    /// The arm is writing it: nothing may be joined any more.
+    /// Whether the arm is writing it: no other write can join it.
     pub in_service: bool,
-    /// Starts or ends inside a physical sector: the drive reads before it writes.
+    /// Whether it starts or ends inside a physical sector, so that the drive reads before it writes.
     pub partial: bool,
 }
 
-/// All dirty extents, in slots that stay put.
+/// All dirty extents, in stable slots.
 #[derive(Clone, Debug)]
 pub struct WriteCache {
     slots: Vec<Option<Dirty>>,
-    /// Slots in use, in no order: few of many, as a rule.
+    /// Slots in use, in no order: usually few of many.
     occupied: Vec<u32>,
     free: Vec<u32>,
     sectors: u64,
     sectors_max: u64,
     extent_max: u64,
     sequence: u64,
-    /// Writes that were joined to a waiting extent.
+    /// Writes that joined a waiting extent.
     pub coalesced: u64,
 }
 
-/// What became of a write.
+/// How a write was accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accepted {
-    /// A new extent in this slot: it needs the arm.
+    /// It is a new extent in this slot, which needs the arm.
     New(u32),
-    /// Joined to one that waits already (its slot).
+    /// It joined a waiting extent (its slot).
     Joined(u32),
 }
 
 impl WriteCache {
-    /// An empty write cache as `buffer` describes it.
+    /// Creates an empty write cache as `buffer` describes it.
     pub fn new(buffer: &Buffer) -> Self {
         let slots = buffer.dirty_extents_max.max(1);
         WriteCache {
@@ -197,39 +197,39 @@ impl WriteCache {
         }
     }
 
-    /// Power is cut.
+    /// Discards everything, at a power loss.
     pub fn lose(&mut self) {
         while let Some(&slot) = self.occupied.last() {
             self.finish(slot);
         }
     }
 
-    /// Sectors that are dirty.
+    /// Returns the number of dirty sectors.
     pub fn sectors(&self) -> u64 {
         self.sectors
     }
 
-    /// Nothing is dirty.
+    /// Whether nothing is dirty.
     pub fn is_empty(&self) -> bool {
         self.occupied.is_empty()
     }
 
-    /// Number of the last accepted write.
+    /// Returns the number of the last accepted write.
     pub fn sequence(&self) -> u64 {
         self.sequence
     }
 
-    /// All writes up to `sequence` are on the media.
+    /// Whether all writes up to `sequence` are on the media.
     pub fn is_clean_up_to(&self, sequence: u64) -> bool {
         self.occupied.iter().all(|&slot| self.get(slot).oldest > sequence)
     }
 
-    /// What is dirty, as runs of blocks, in no order.
+    /// Returns the dirty runs of blocks, in no order.
     pub fn dirty(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.occupied.iter().map(|&slot| (self.get(slot).start, self.get(slot).end))
     }
 
-    /// Extent that a write `[start, end)` may be joined to: it touches or overlaps one that still waits.
+    /// Returns the waiting extent that a write `[start, end)` can join because it touches or overlaps it.
     fn joinable(&self, start: u64, end: u64) -> Option<usize> {
         let joins = |slot: &u32| {
             let dirty = self.get(*slot);
@@ -247,11 +247,11 @@ impl WriteCache {
     }
 
     fn fits(&self, sectors: u64) -> bool {
-        // A write larger than the cache is accepted when it is alone, or it would wait for ever.
+        // A write larger than the cache is accepted when it is the only one; otherwise it would wait forever.
         self.sectors == 0 || self.sectors + sectors <= self.sectors_max
     }
 
-    /// Takes a write `[start, end)`, for which [`Self::has_room`], and whose data are in the buffer at `data_ns`.
+    /// Accepts a write `[start, end)` for which [`Self::has_room`] and whose data are in the buffer at `data_ns`.
     pub fn accept(&mut self, start: u64, end: u64, data_ns: u64, partial: bool) -> Accepted {
         if let Some(slot) = self.joinable(start, end) {
             self.sequence += 1;
@@ -275,19 +275,19 @@ impl WriteCache {
         Accepted::New(slot)
     }
 
-    /// The extent in an occupied slot.
+    /// Returns the extent in an occupied slot.
     pub fn get(&self, slot: u32) -> Dirty {
         self.slots[slot as usize].expect("an occupied slot")
     }
 
-    /// The arm begins to write a slot.
+    /// Marks a slot as being written by the arm; returns its extent.
     pub fn begin(&mut self, slot: u32) -> Dirty {
         let dirty = self.slots[slot as usize].as_mut().expect("an occupied slot");
         dirty.in_service = true;
         *dirty
     }
 
-    /// A slot is on the media.
+    /// Removes an extent that is on the media.
     pub fn finish(&mut self, slot: u32) {
         let dirty = self.slots[slot as usize].take().expect("an occupied slot");
         self.sectors -= dirty.end - dirty.start;

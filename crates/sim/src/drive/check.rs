@@ -1,4 +1,4 @@
-//! What a description must fulfil before it is compiled.
+//! [`check`]: the requirements on a description before it is compiled.
 
 use super::geometry::zone_blocks;
 use crate::description::drive::{BlockOrder, DriveDescription, Geometry, SeekCurve, Sparing, Zone};
@@ -116,8 +116,8 @@ fn check_zone(geometry: &Geometry, index: usize, zone: &Zone, next: u32) -> Resu
     require(zone_blocks(geometry, index) > 0, &key("reserved_sectors"), || "nothing is left for data".to_owned())
 }
 
-/// Where slips use up the spares of their region (`region` of the zone's `places`) there are enough of them: data pushed
-/// beyond would lie on those of the next region, or beyond the zone.
+/// Whether each region has enough spares for its slips, where slips use them (`region` of the zone's `places`): data
+/// pushed further would be on the spares of the next region, or outside the zone.
 fn slips_have_spares(sparing: Sparing, zone: &Zone, region: u64, places: u64) -> bool {
     match sparing {
         Sparing::None => zone.slips.is_empty(),

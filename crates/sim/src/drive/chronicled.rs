@@ -1,4 +1,4 @@
-//! What a drive tells of itself ([`crate::chronicle`]).
+//! Events of a drive for the event log ([`crate::chronicle`]).
 
 use super::Drive;
 use super::geometry::Extent;
@@ -6,7 +6,7 @@ use super::media::Pass;
 use super::queue::{self, Job};
 use crate::chronicle::{Event, Names, Work, note};
 
-/// An angle in turns.
+/// Converts an angle to turns.
 fn turns(angle: u32) -> f64 {
     f64::from(angle) / 4_294_967_296.0
 }
@@ -22,21 +22,21 @@ fn waits(names: &Names, now_ns: u64, job: &Job) -> Event {
 }
 
 impl Drive {
-    /// A job waits for the arm.
+    /// Logs a job that waits for the arm.
     #[inline(always)]
-    pub(super) fn tell_wait(now_ns: u64, job: &Job) {
+    pub(super) fn log_wait(now_ns: u64, job: &Job) {
         note(|names| waits(names, now_ns, job));
     }
 
-    /// A write that waited for the arm waits as a destage from now on.
+    /// Logs that a write which waited for the arm waits as a destage from now on.
     #[inline(always)]
-    pub(super) fn tell_wait_as_destage(&self, now_ns: u64, at: usize) {
+    pub(super) fn log_wait_as_destage(&self, now_ns: u64, at: usize) {
         note(|names| waits(names, now_ns, self.queue.job(at)));
     }
 
-    /// The arm takes a job, whose pass is known; the heads are still where they were.
+    /// Logs that the arm takes a job whose pass is known; the heads have not moved yet.
     #[inline(always)]
-    pub(super) fn tell_access(
+    pub(super) fn log_access(
         &self,
         now_ns: u64,
         (work, name, write): (Work, u32, bool),
@@ -61,15 +61,15 @@ impl Drive {
         });
     }
 
-    /// A read is served from the buffer.
+    /// Logs a read that is served from the buffer.
     #[inline(always)]
-    pub(super) fn tell_hit(now_ns: u64, id: u32) {
+    pub(super) fn log_hit(now_ns: u64, id: u32) {
         note(|names| Event::Hit { at_ns: now_ns, member: names.member(), id: names.of(id) });
     }
 
-    /// The write cache has taken a write.
+    /// Logs that the write cache has accepted a write.
     #[inline(always)]
-    pub(super) fn tell_cached(&self, now_ns: u64, id: u32) {
+    pub(super) fn log_cached(&self, now_ns: u64, id: u32) {
         note(|names| Event::Cached {
             at_ns: now_ns,
             member: names.member(),
@@ -78,15 +78,15 @@ impl Drive {
         });
     }
 
-    /// An extent of the write cache is on the media.
+    /// Logs that an extent of the write cache is on the media.
     #[inline(always)]
-    pub(super) fn tell_destaged(&self, now_ns: u64) {
+    pub(super) fn log_destaged(&self, now_ns: u64) {
         note(|names| Event::Destaged { at_ns: now_ns, member: names.member(), dirty_sectors: self.writes.sectors() });
     }
 
-    /// A segment of the buffer holds something else now.
+    /// Logs a change of a segment's contents.
     #[inline(always)]
-    pub(super) fn tell_segment(&self, now_ns: u64, segment: usize) {
+    pub(super) fn log_segment(&self, now_ns: u64, segment: usize) {
         note(|names| Event::Segment {
             at_ns: now_ns,
             member: names.member(),

@@ -1,4 +1,5 @@
-//! What becomes of a command when it arrives: served from the buffer, taken into the write cache, or handed to the arm.
+//! Arrival of commands at a [`Drive`]: they are served from the buffer, accepted by the write cache, or queued for the
+//! arm.
 
 use headstack_workload::Request;
 
@@ -10,7 +11,7 @@ use crate::description::drive::{AfterReadWrite, ReadAhead, WriteCache as WriteCa
 use crate::link::{Direction, Upstream};
 
 impl Drive {
-    /// (First physical sector, sectors, starts or ends inside one).
+    /// Returns the first physical sector, the number of sectors, and whether the request starts or ends inside one.
     #[inline]
     fn sectors_of(&self, request: &Request) -> (u64, u32, bool) {
         let shift = self.params.sector_shift;
@@ -26,7 +27,7 @@ impl Drive {
         cost.after(self.last_was_read)
     }
 
-    /// The firmware spends `overhead_ns` on a command, one command at a time; returns when it is done.
+    /// Occupies the firmware with a command for `overhead_ns`, one command at a time; returns when it is done.
     #[inline]
     pub(super) fn decode(&mut self, now_ns: u64, overhead_ns: u64) -> u64 {
         self.counters.overhead_ns += overhead_ns;
@@ -34,7 +35,7 @@ impl Drive {
         self.firmware_free_ns
     }
 
-    /// Brings read-ahead up to date and lets the buffer know what it has read.
+    /// Advances read-ahead and adds what it has read to the buffer.
     #[inline]
     pub(super) fn update_read_ahead(&mut self, now_ns: u64) -> u64 {
         let Some(run) = &mut self.read_ahead else {
@@ -43,11 +44,11 @@ impl Drive {
         let before = run.next;
         let free_ns = run.advance(&self.media, now_ns);
         self.counters.read_ahead_ns += (run.next - before) * self.media.spindle.turn_ns(u64::from(run.sector_span));
-        // A segment that was given to something else meanwhile does not end where read-ahead was.
+        // A segment that was reused meanwhile does not end where read-ahead was.
         if self.segments.end_of(run.segment) == before {
             self.segments.fill_to(run.segment, run.next);
             let segment = run.segment;
-            self.tell_segment(now_ns, segment);
+            self.log_segment(now_ns, segment);
         }
         free_ns
     }
@@ -55,7 +56,7 @@ impl Drive {
     pub(super) fn submit_read(&mut self, upstream: &mut Upstream, now_ns: u64, id: u32, request: &Request) {
         let (block, sectors, _) = self.sectors_of(request);
         let end = block + u64::from(sectors);
-        // Read-ahead since it was last looked at matters only to a read of what it may have added or pushed out.
+        // Progress of read-ahead matters only to a read of blocks that it may have added or pushed out.
         if let Some(run) = &self.read_ahead
             && block < run.limit
             && end > self.segments.start_of(run.segment)
@@ -104,7 +105,7 @@ impl Drive {
         self.enqueue(upstream, now_ns, now_ns, Work::Host(job), request.ordered);
     }
 
-    /// A read that is in the buffer: overhead, then the link.
+    /// Serves a read from the buffer: overhead, then the link.
     pub(super) fn serve_hit(
         &mut self,
         upstream: &mut Upstream,
@@ -114,7 +115,7 @@ impl Drive {
         sectors: u32,
         segment: usize,
     ) {
-        Self::tell_hit(now_ns, id);
+        Self::log_hit(now_ns, id);
         let overheads = self.params.description.overheads;
         let decoded = self.decode(now_ns, self.after_last(overheads.read_hit_ns));
         let there = match self.filling {
@@ -126,11 +127,11 @@ impl Drive {
         let end = self.pass_on(upstream, ready, sectors, end, Direction::Read);
         self.complete(id, now_ns, end + overheads.read_completion_ns);
         self.segments.touch(segment);
-        self.read_on_after_hit(now_ns, block + u64::from(sectors), segment);
+        self.continue_read_ahead(now_ns, block + u64::from(sectors), segment);
     }
 
-    /// After a hit the segment's read-ahead goes further; one that had ended starts again if the drive does that.
-    fn read_on_after_hit(&mut self, now_ns: u64, end: u64, segment: usize) {
+    /// Continues the segment's read-ahead after a hit; restarts one that had ended if the drive does that.
+    fn continue_read_ahead(&mut self, now_ns: u64, end: u64, segment: usize) {
         let limit = self.read_ahead_limit(end, segment, None);
         if let Some(run) = &mut self.read_ahead {
             if run.segment == segment && !run.is_done() {
@@ -158,8 +159,8 @@ impl Drive {
         }
     }
 
-    /// One past the last block that read-ahead may read after a request that ends at `end`, on `track` if that is known:
-    /// its first block, and one past its last.
+    /// Returns the end of the blocks that read-ahead may read after a request that ends at `end`. `track` holds the
+    /// bounds of its track, if known.
     #[inline]
     pub(super) fn read_ahead_limit(&self, end: u64, segment: usize, track: Option<(u64, u64)>) -> u64 {
         let limit = self.wanted_read_ahead_limit(end, segment, track);
@@ -219,19 +220,19 @@ impl Drive {
                 Accepted::Joined(slot) => self.destage_grew(slot),
             }
         } else {
-            // Through to the media, unless the write cache has room before the arm has time.
+            // Write through to the media, unless the write cache has room before the arm has time.
             self.enqueue(upstream, now_ns, now_ns, Work::Host(job), request.ordered);
         }
     }
 
-    /// A command must wait for the arm's queue: it is ordered and others are before it, or an ordered one is.
+    /// Whether a command must wait for the arm's queue: it is ordered and others are before it, or an ordered one is.
     #[inline]
     pub(super) fn is_held_back(&self, ordered: bool) -> bool {
         let busy = self.in_service.is_some() || !self.queue.is_empty();
         self.queue.has_ordered() || self.serves_ordered || (ordered && busy)
     }
 
-    /// The write may complete before it is on the media.
+    /// Whether the write may complete before it is on the media.
     fn is_cached(&self, request: &Request, start: u64, end: u64) -> bool {
         if request.force_unit_access && self.params.write_cache != WriteCacheKind::Protected {
             return false;
@@ -246,8 +247,7 @@ impl Drive {
         }
     }
 
-    /// Takes a write into the cache, which has room: its data come over the link from `ready_ns` on, then it is
-    /// complete.
+    /// Accepts a write into the cache, which has room: its data cross the link from `ready_ns` on, then it is complete.
     pub(super) fn accept(
         &mut self,
         upstream: &mut Upstream,
@@ -272,11 +272,11 @@ impl Drive {
             data_ns
         };
         let accepted = self.writes.accept(start, end, media_from_ns, job.partial);
-        self.tell_cached(data_ns, job.id);
+        self.log_cached(data_ns, job.id);
         accepted
     }
 
-    /// A waiting extent took another write in.
+    /// Updates a waiting extent that another write joined.
     pub(super) fn destage_grew(&mut self, slot: u32) {
         let dirty = self.writes.get(slot);
         let extent = self.media.layout.locate(dirty.start, (dirty.end - dirty.start) as u32);
@@ -286,14 +286,14 @@ impl Drive {
     pub(super) fn submit_flush(&mut self, now_ns: u64, id: u32) {
         if self.writes.is_empty() || self.params.write_cache == WriteCacheKind::Protected {
             let overhead = self.after_last(self.params.description.overheads.write_miss_ns);
-            self.tell_deferred(id);
+            self.report_deferred(id);
             self.complete(id, now_ns, now_ns + overhead);
         } else {
             self.flushes.push_back((id, now_ns, self.writes.sequence()));
         }
     }
 
-    /// A trim touches no media: the drive forgets what it had buffered of the range.
+    /// Serves a trim, which does not touch the media: the buffered data of the range are dropped.
     pub(super) fn submit_trim(&mut self, now_ns: u64, id: u32, request: &Request) {
         let overhead = self.after_last(self.params.description.overheads.write_miss_ns);
         let (block, sectors, _) = self.sectors_of(request);
@@ -301,7 +301,7 @@ impl Drive {
         self.complete(id, now_ns, now_ns + overhead);
     }
 
-    /// Hands a job to the arm, or to its queue.
+    /// Gives a job to the arm, or adds it to the arm's queue.
     #[inline]
     fn enqueue(&mut self, upstream: &mut Upstream, now_ns: u64, arrived_ns: u64, work: Work, ordered: bool) {
         let (block, sectors) = match work {
@@ -322,12 +322,12 @@ impl Drive {
             let free_ns = self.stop_read_ahead(now_ns);
             self.start(upstream, now_ns, free_ns, &job);
         } else {
-            Self::tell_wait(now_ns, &job);
+            Self::log_wait(now_ns, &job);
             self.queue.push(job);
         }
     }
 
-    /// Carries what the port has carried over the links behind it; returns when it has passed them.
+    /// Moves data that the port has transferred over the links behind it; returns when they have passed.
     #[inline]
     pub(super) fn pass_on(
         &self,
@@ -345,7 +345,7 @@ impl Drive {
         upstream.carry(ready_ns, u64::from(sectors) << self.params.sector_shift, ns_per_byte, port_end_ns, direction)
     }
 
-    /// Puts a completion in its place (latest first).
+    /// Inserts a completion in order (latest first).
     #[inline]
     pub(super) fn complete(&mut self, id: u32, started_ns: u64, at_ns: u64) {
         debug_assert!(started_ns <= at_ns, "a command ends after its begin");

@@ -1,4 +1,4 @@
-//! Passes over media that something is wrong with. Where nothing is, a pass is that of [`super::media`].
+//! Passes over media with defects. Without defects, a pass is that of [`super::media`].
 
 use super::geometry::Extent;
 use super::media::{Access, Head, Pass};
@@ -6,42 +6,42 @@ use super::{Drive, NOWHERE, Service};
 use crate::media_defects::MediaDefect;
 use crate::media_defects::{Failure, Leg, Meeting, Stretch};
 
-/// For whom the arm works.
+/// Origin of the arm's work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum For {
-    /// For the host: an error ends the access, and what is written renews its sectors.
+pub(super) enum Origin {
+    /// The host: an error ends the access, and written data renew their sectors.
     Host,
-    /// For the drive itself: it goes on behind what it could not read, and writes what it had read before.
+    /// The drive itself: it continues after unreadable sectors, and writes only data that it read before.
     Itself,
 }
 
 impl Drive {
-    /// Performs an access: the pass, and where it failed.
+    /// Performs an access; returns the pass, and where it failed.
     #[inline(always)]
     pub(super) fn pass_over(
         &mut self,
         from: Head,
         access: &Access,
         extent: &Extent,
-        whom: For,
+        origin: Origin,
     ) -> (Pass, Option<Stretch>) {
         if self.media_defects.is_clean() {
             return (self.media.pass_from(from, access, extent), None);
         }
-        self.pass_over_media_defects(from, access, whom)
+        self.pass_over_media_defects(from, access, origin)
     }
 
     #[cold]
-    fn pass_over_media_defects(&mut self, from: Head, access: &Access, whom: For) -> (Pass, Option<Stretch>) {
+    fn pass_over_media_defects(&mut self, from: Head, access: &Access, origin: Origin) -> (Pass, Option<Stretch>) {
         let end = access.block + u64::from(access.sectors);
-        // What is dirty comes from the buffer, whatever the media say.
+        // Dirty data come from the buffer, whatever the state of the media.
         let dirty: Vec<(u64, u64)> = if access.write { Vec::new() } else { self.writes.dirty().collect() };
         let turn_ns = self.media.spindle.revolution_ns();
-        let renews = access.write && whom == For::Host;
+        let renews = access.write && origin == Origin::Host;
         let Meeting { delay_ns, repeats, fails } =
             self.media_defects.meet((access.block, end), access.write, renews, &dirty, turn_ns);
-        // The sector that fails is the last that the heads see.
-        let end = fails.filter(|_| whom == For::Host).map_or(end, |bad| bad.from + 1);
+        // The sector that fails is the last that the heads pass.
+        let end = fails.filter(|_| origin == Origin::Host).map_or(end, |bad| bad.from + 1);
         let mut pass = self.pass_by_legs(from, access, end);
         self.counters.retries += u64::from(repeats);
         pass.mark_ns += delay_ns;
@@ -50,8 +50,8 @@ impl Drive {
         (pass, fails)
     }
 
-    /// The pass over what lies in its place and, between, over what is on spares. Those lie behind the last block; the
-    /// layout knows no such place, so that the last blocks stand for it.
+    /// Returns the pass over sectors in their place and, in between, over those on spares. Those are after the last
+    /// block; the layout has no such place, so the last blocks represent it.
     fn pass_by_legs(&self, from: Head, access: &Access, end: u64) -> Pass {
         let blocks = self.media.layout.blocks();
         let mut whole: Option<Pass> = None;
@@ -79,7 +79,7 @@ impl Drive {
         whole.expect("an access has sectors")
     }
 
-    /// A read ends at a sector that nothing could read.
+    /// Ends a read at an unreadable sector.
     #[cold]
     pub(super) fn fail_read(
         &mut self,
@@ -97,34 +97,34 @@ impl Drive {
         self.occupy(pass, Service::Read, NOWHERE);
     }
 
-    /// A command will end in error.
+    /// Marks a command that will end in error.
     #[cold]
     pub(super) fn fail(&mut self, id: u32, bad: Stretch, write: bool) {
         let shift = self.params.sector_shift;
         self.failures.note(Failure { id, from_bytes: bad.from << shift, to_bytes: bad.to << shift, write });
     }
 
-    /// A flush tells of what the write cache could not get rid of.
+    /// Reports, with a flush, data that the write cache could not destage.
     #[inline]
-    pub(super) fn tell_deferred(&mut self, id: u32) {
+    pub(super) fn report_deferred(&mut self, id: u32) {
         if let Some(bad) = self.media_defects.take_deferred() {
             self.fail(id, bad, true);
         }
     }
 
-    /// Some command has failed that nobody has asked for.
+    /// Whether the failure of some command has not been collected.
     #[inline]
     pub(crate) fn has_failures(&self) -> bool {
         !self.failures.is_empty()
     }
 
-    /// The failure of a completed command, once.
+    /// Returns the failure of a completed command, once.
     #[cold]
     pub(crate) fn take_failure(&mut self, id: u32) -> Option<Failure> {
         self.failures.take(id)
     }
 
-    /// Replaces what is wrong with the media. Read-ahead under way knows nothing of it and ends.
+    /// Replaces the media defects. Read-ahead in progress does not know them and ends.
     pub(crate) fn set_media_defects(&mut self, media_defects: &[MediaDefect], seed: u64) {
         self.media_defects.replace(media_defects, 1 << self.params.sector_shift, seed);
         if let Some(run) = self.read_ahead.take() {
@@ -133,7 +133,7 @@ impl Drive {
         }
     }
 
-    /// New data of the host's for `[from, to)` are on other media of the drive.
+    /// Marks `[from, to)` as stored elsewhere in the drive, by newer data of the host.
     #[inline]
     pub(crate) fn renew(&mut self, from: u64, to: u64) {
         if !self.media_defects.is_clean() {

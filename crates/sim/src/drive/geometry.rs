@@ -1,4 +1,5 @@
-//! Where a sector is: zones, order of blocks, skews, spares, slips and remaps, compiled for speed.
+//! [`TrackLayout`]: the place of each sector: zones, order of blocks, skews, spares, slips and remaps, compiled for
+//! speed.
 //!
 //! Blocks here are *physical sectors* counted as the host counts them (logical address divided by the physical sector
 //! size). A zone is numbered from its own first sector in the order of its tracks, spares and slipped sectors included;
@@ -6,10 +7,10 @@
 
 use crate::description::drive::{BlockOrder, Geometry, Sparing, Zone};
 
-/// A fraction of a turn, 2^32 to the turn; wraps like the spindle does.
+/// A fraction of a turn, in units of 2^-32 turns; wraps as the spindle does.
 pub type Angle = u32;
 
-/// Converts turns to an [`Angle`]; any real number, whole turns drop out.
+/// Converts turns to an [`Angle`]; accepts any real number, whole turns drop out.
 pub fn angle_of_turns(turns: f64) -> Angle {
     let fraction = turns.rem_euclid(1.0);
     // 2^32 itself (a fraction that rounds up to one turn) must wrap to 0.
@@ -25,13 +26,13 @@ pub struct Extent {
     pub head: u32,
     /// Angle at which the first sector begins.
     pub angle: Angle,
-    /// Angle that the wanted sectors cover, slipped ones in between included, in 2^-32 turns (2^32 = a whole turn).
+    /// Angle of the wanted sectors, including slipped ones in between, in 2^-32 turns (2^32 = a whole turn).
     pub span: u64,
     /// Angle of one sector, in 2^-32 turns.
     pub sector_span: u32,
-    /// Wanted sectors.
+    /// Number of wanted sectors.
     pub sectors: u32,
-    /// Sectors that follow them on the track without a gap, as far as that is known without a search.
+    /// Sectors that follow them on the track without a gap, as far as known without a search.
     pub followers: u32,
     /// Sectors before the first on its track; known where there are followers.
     pub before: u32,
@@ -63,16 +64,16 @@ impl Divisor {
     }
 }
 
-/// How the blocks of a zone are cut into regions with spares of their own.
+/// How the blocks of a zone are divided into regions with spares of their own.
 #[derive(Clone, Copy, Debug)]
 struct Regions {
-    /// Blocks of a region; the zone itself where there is one region.
+    /// Blocks of a region, or of the zone if it is one region.
     blocks: Divisor,
     /// Sectors of a region, spares included.
     sectors: u64,
     /// Spares in front of the region's data.
     front: u64,
-    /// Slips of earlier regions push this one on (spares are not there for them).
+    /// Whether slips of earlier regions shift this one (spares are not used for them).
     slips_accumulate: bool,
 }
 
@@ -87,7 +88,7 @@ struct CompiledZone {
     sector_span_fixed: u64,
     offset: Angle,
     track_skew: Angle,
-    /// From the first track of a cylinder to the first of the next.
+    /// Angle from the first track of a cylinder to the first of the next.
     cylinder_step: Angle,
     cylinder_skew: Angle,
     reserved: u64,
@@ -96,7 +97,7 @@ struct CompiledZone {
     slips: Vec<u64>,
     remaps: Vec<(u64, u64)>,
     slips_are_tracks: bool,
-    /// Neither slips nor remaps: the short way is enough.
+    /// Whether there are neither slips nor remaps, so that the fast path applies.
     plain: bool,
     reversed: Reversal,
 }
@@ -109,11 +110,11 @@ enum Reversal {
     Band { cylinders: u32 },
 }
 
-/// A geometry, compiled: blocks to places.
+/// A compiled geometry: maps blocks to places.
 #[derive(Clone, Debug)]
 pub struct TrackLayout {
     zones: Vec<CompiledZone>,
-    /// First zone that a block may be in, by its leading bits.
+    /// First zone that can hold a block, by its leading bits.
     zone_hint: Vec<u8>,
     hint_shift: u32,
     heads: u32,
@@ -121,9 +122,9 @@ pub struct TrackLayout {
     cylinders: u32,
 }
 
-/// Sectors that scheme and zone leave for data.
+/// Returns the sectors that the sparing scheme and the zone leave for data.
 ///
-/// After the table of sparing schemes of DiskSim 4.0's layout g1.
+/// Follows the table of sparing schemes of DiskSim 4.0's layout g1.
 pub fn zone_blocks(geometry: &Geometry, zone: usize) -> u64 {
     let heads = u64::from(geometry.heads);
     let zone = &geometry.zones[zone];
@@ -167,12 +168,12 @@ impl TrackLayout {
         TrackLayout { zones, zone_hint, hint_shift, heads: geometry.heads, blocks, cylinders: geometry.cylinders }
     }
 
-    /// Blocks that the drive exports, in physical sectors.
+    /// Returns the blocks that the drive exports, in physical sectors.
     pub fn blocks(&self) -> u64 {
         self.blocks
     }
 
-    /// Cylinders of the drive.
+    /// Returns the number of cylinders.
     pub fn cylinders(&self) -> u32 {
         self.cylinders
     }
@@ -186,9 +187,9 @@ impl TrackLayout {
         &self.zones[index]
     }
 
-    /// The extent that begins at `block` and holds up to `wanted` of the blocks that follow on the same track.
+    /// Returns the extent that begins at `block` and holds up to `wanted` of the blocks that follow on the same track.
     ///
-    /// Panics where the drive has no such block: requests are checked when they arrive.
+    /// Panics if the drive has no such block: requests are checked when they arrive.
     // Returned through memory, an extent is read back in wider words than it was written in, which a processor waits for.
     #[inline(always)]
     pub fn locate(&self, block: u64, wanted: u32) -> Extent {
@@ -197,7 +198,7 @@ impl TrackLayout {
         if zone.plain { zone.locate_plain(relative, wanted) } else { zone.locate_any(relative, wanted) }
     }
 
-    /// First block of the track that holds `block`, and the one after its last.
+    /// Returns the first block of the track that holds `block`, and the one after its last.
     pub fn track_bounds(&self, block: u64) -> (u64, u64) {
         let zone = self.zone_of(block);
         if zone.plain {
@@ -220,12 +221,12 @@ impl TrackLayout {
         (high, end)
     }
 
-    /// Sectors of the track that holds `block`, spares included.
+    /// Returns the sectors of the track that holds `block`, spares included.
     pub fn sectors_per_track(&self, block: u64) -> u32 {
         self.zone_of(block).sectors_per_track.divisor as u32
     }
 
-    /// Surfaces.
+    /// Returns the number of surfaces.
     pub fn heads(&self) -> u32 {
         self.heads
     }
@@ -292,7 +293,7 @@ impl CompiledZone {
         Extent { followers: left - sectors, before, ..self.extent(track, sector, sectors, u64::from(sectors)) }
     }
 
-    /// The way for slips, spares inside the zone and remaps.
+    /// Locates blocks where there are slips, spares inside the zone or remaps.
     #[inline(never)]
     fn locate_any(&self, relative: u64, wanted: u32) -> Extent {
         let place = self.place(relative);
@@ -305,7 +306,7 @@ impl CompiledZone {
         let (track, sector) = self.sectors_per_track.divide(place.sector);
         let track_left = self.sectors_per_track.divisor - sector;
         let mut sectors = u64::from(wanted).min(track_left).min(place.region_left).min(self.blocks - relative);
-        // Slips shorten what the track holds: find the last block that is still on it.
+        // Slips reduce what the track holds: find the last block that is still on it.
         let on_track = |count: u64| self.place(relative + count - 1).sector < place.sector + track_left;
         if !self.slips.is_empty() && !self.slips_are_tracks && sectors > 1 && !on_track(sectors) {
             let (mut low, mut high) = (1, sectors);
@@ -316,7 +317,7 @@ impl CompiledZone {
             sectors = low;
         }
         if !self.slips_are_tracks {
-            // A remapped sector lies elsewhere: the run ends before it.
+            // A remapped sector is elsewhere: the run ends before it.
             let first = self.remaps.partition_point(|&(defect, _)| defect <= place.unmapped);
             if let Some(&(defect, _)) = self.remaps.get(first) {
                 while sectors > 1 && self.place(relative + sectors - 1).unmapped >= defect {
@@ -349,7 +350,7 @@ impl CompiledZone {
             let start = begin + regions.front + rest;
             start + slips_before(&self.slips, start)
         } else {
-            // The region's data end with the region whatever was slipped: each slip uses up a spare in front.
+            // The region's data end with the region regardless of slips: each slip uses up a spare in front.
             let slips = &self.slips[first_slip..end_slip];
             let start = begin + regions.front.saturating_sub(slips.len() as u64) + rest;
             start + slips_before(slips, start)
@@ -357,7 +358,7 @@ impl CompiledZone {
         DiskAddress { sector, unmapped: sector, region_left: regions.blocks.divisor - rest }
     }
 
-    /// The extent of `sectors` blocks over `physical` sectors from `sector` of the zone's `track`.
+    /// Returns the extent of `sectors` blocks over `physical` sectors from `sector` of the zone's `track`.
     #[inline(always)]
     fn extent(&self, track: u64, sector: u64, sectors: u32, physical: u64) -> Extent {
         let (cylinder, head, skew) = self.track_place(track);
@@ -374,7 +375,7 @@ impl CompiledZone {
         }
     }
 
-    /// Cylinder (from the zone's first), head and skew of a track.
+    /// Returns cylinder (from the zone's first), head and skew of a track.
     #[inline(always)]
     fn track_place(&self, track: u64) -> (u32, u32, Angle) {
         if let Reversal::Band { cylinders } = self.reversed {
@@ -392,7 +393,8 @@ impl CompiledZone {
         (cylinder, head, skew)
     }
 
-    /// Bands: surface after surface over the same cylinders, in turning direction; the last band takes the rest.
+    /// Returns the same for bands: surface after surface over the same cylinders, in alternating direction; the last
+    /// band takes the rest.
     #[inline(never)]
     fn band_place(&self, track: u64, band: u32) -> (u32, u32, Angle) {
         let heads = self.tracks_per_cylinder.divisor;
@@ -416,13 +418,14 @@ impl CompiledZone {
 struct DiskAddress {
     /// Sector of the zone, in the order of its tracks.
     sector: u64,
-    /// The same before remapping.
+    /// Number of the sector before remapping.
     unmapped: u64,
     /// Blocks left in the region, this one included.
     region_left: u64,
 }
 
-/// Slipped places at or before data number `data`: the i-th slip counts once `data` plus the i earlier ones reaches it.
+/// Returns the slipped places at or before data number `data`: slip i counts once `data` plus the i earlier ones
+/// reaches it.
 fn slips_before(slips: &[u64], data: u64) -> u64 {
     // slips[i] - i does not decrease, because slips ascend strictly.
     let (mut low, mut high) = (0, slips.len());

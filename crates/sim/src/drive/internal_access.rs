@@ -1,7 +1,7 @@
-//! Internal accesses: media work that the drive gives its own arm beside the commands of its host, and data that its other
-//! memories hold. [`crate::disk`] decides on them; here they meet the arm, the firmware and the port.
+//! Internal accesses: background I/O of the drive, in addition to its host's commands, and data in its other memories.
+//! [`crate::disk`] decides on them; here they use the arm, the firmware and the port.
 
-use super::defective::For;
+use super::defective::Origin;
 use super::geometry::Extent;
 use super::media::Access;
 use super::queue::{InternalAccess, Job, Work};
@@ -23,12 +23,12 @@ impl Drive {
         self.hand_to_arm(upstream, now_ns, job);
     }
 
-    /// The internal access `id`, while it still waits for the arm: it may grow at its end.
+    /// Returns internal access `id` while it still waits for the arm: it may grow at its end.
     pub(crate) fn waiting_internal_access(&mut self, id: u32) -> Option<&mut InternalAccess> {
         self.queue.waiting_internal_access(id)
     }
 
-    /// The arm's part of an internal access.
+    /// Performs the arm's part of an internal access.
     pub(super) fn run_internal_access(
         &mut self,
         now_ns: u64,
@@ -47,7 +47,7 @@ impl Drive {
             data_ns: if internal.write { internal.ready_ns } else { start_ns },
             mark: internal.sectors,
         };
-        let (mut pass, bad) = self.pass_over(self.head, &access, extent, For::Itself);
+        let (mut pass, bad) = self.pass_over(self.head, &access, extent, Origin::Itself);
         self.retry(&mut pass);
         if let Some(bad) = bad.filter(|_| internal.write) {
             self.media_defects.defer(bad);
@@ -57,19 +57,19 @@ impl Drive {
             self.segments.forget(internal.block, end);
         }
         self.complete(internal.id, now_ns, pass.end_ns);
-        self.tell_access(now_ns, (chronicle::Work::Own, internal.id, internal.write), start_ns, &pass, extent);
+        self.log_access(now_ns, (chronicle::Work::Own, internal.id, internal.write), start_ns, &pass, extent);
         self.account(&pass, start_ns);
         self.occupy(&pass, Service::Internal, end);
     }
 
-    /// The firmware has looked at a read that another memory of the drive can serve; returns when it is done.
+    /// Decodes a read that another memory of the drive can serve; returns when the firmware is done.
     pub(crate) fn decode_hit(&mut self, now_ns: u64) -> u64 {
         let overhead_ns = self.after_last(self.params.description.overheads.read_hit_ns);
         self.last_was_read = true;
         self.decode(now_ns, overhead_ns)
     }
 
-    /// Sends what another memory of the drive has ready at `ready_ns` to the host: the end of command `id`.
+    /// Sends data that another memory of the drive has ready at `ready_ns` to the host, which ends command `id`.
     pub(crate) fn send(&mut self, upstream: &mut Upstream, now_ns: u64, id: u32, ready_ns: u64, sectors: u32) {
         let overheads = self.params.description.overheads;
         let ready_ns = ready_ns + overheads.data_preparation_ns;
@@ -78,7 +78,7 @@ impl Drive {
         self.complete(id, now_ns, end_ns + overheads.read_completion_ns);
     }
 
-    /// Takes the data of a write into memory; returns when they are there.
+    /// Receives the data of a write into memory; returns when they are there.
     pub(crate) fn receive(&mut self, upstream: &mut Upstream, now_ns: u64, sectors: u32) -> u64 {
         let overheads = self.params.description.overheads;
         let decoded_ns = self.decode(now_ns, self.after_last(overheads.write_hit_ns));
@@ -88,13 +88,13 @@ impl Drive {
         self.pass_on(upstream, ready_ns, sectors, end_ns, Direction::Write)
     }
 
-    /// The end of a write whose data have been received.
+    /// Completes a write whose data have been received.
     pub(crate) fn complete_write(&mut self, id: u32, started_ns: u64, at_ns: u64) {
         let completion_ns = self.params.description.overheads.write_completion_ns;
         self.complete(id, started_ns, at_ns + completion_ns);
     }
 
-    /// An ordered command holds back what the drive could serve at once.
+    /// Whether an ordered command holds back what the drive could serve at once.
     pub(crate) fn holds_back(&self, ordered: bool) -> bool {
         self.is_held_back(ordered)
     }

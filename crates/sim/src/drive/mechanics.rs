@@ -1,11 +1,11 @@
-//! Spindle and arm: angles over time, seek time over distance.
+//! [`Spindle`] and [`Arm`]: angles over time, seek time over distance.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::geometry::Angle;
 use crate::description::drive::{Mechanics, SeekCurve};
 
-/// Difference between one spindle and its description: no two drives of a kind turn alike.
+/// Deviation of a spindle from its description: no two drives of a kind turn alike.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SpindleVariation {
     /// Angle at time 0, in 2^-64 turns.
@@ -14,19 +14,20 @@ pub struct SpindleVariation {
     pub speed: f64,
 }
 
-/// A spindle that turns for ever at one speed.
+/// A spindle that turns forever at one speed.
 #[derive(Clone, Copy, Debug)]
 pub struct Spindle {
-    /// Turns in a nanosecond, 2^64 to the turn: the angle at time t is `phase + t * turns_per_ns` modulo 2^64, without drift.
+    /// Speed in 2^-64 turns per nanosecond: the angle at time t is `phase + t * turns_per_ns` modulo 2^64, without
+    /// drift.
     turns_per_ns: u64,
     /// Angle at time 0, in 2^-64 turns.
     phase: u64,
-    /// Nanoseconds of 2^-32 turns, 2^36 to the nanosecond.
+    /// Time of 2^-32 turns, in 2^-36 ns.
     ns_per_angle: u64,
 }
 
 impl Spindle {
-    /// A spindle of `rpm` turns a minute; 300 or more. Its angle at time 0 is 0.
+    /// Creates a spindle with a speed of `rpm`, 300 or more. Its angle at time 0 is 0.
     pub fn new(rpm: f64) -> Self {
         let turn_ns = 60e9 / rpm;
         Spindle {
@@ -36,33 +37,34 @@ impl Spindle {
         }
     }
 
-    /// A spindle of a drive whose description states `rpm`.
+    /// Creates a spindle of a drive whose description states `rpm`.
     pub fn varied(rpm: f64, variation: SpindleVariation) -> Self {
         Spindle { phase: variation.phase, ..Spindle::new(rpm * variation.speed) }
     }
 
-    /// Angle under the heads at a time.
+    /// Returns the angle under the heads at a time.
     #[inline]
     pub fn angle_at(&self, time_ns: u64) -> Angle {
         (time_ns.wrapping_mul(self.turns_per_ns).wrapping_add(self.phase) >> 32) as u32
     }
 
-    /// Time to turn by `angle` (2^32 = a whole turn), rounded up.
+    /// Returns the time to turn by `angle` (2^32 = a whole turn), rounded up.
     #[inline]
     pub fn turn_ns(&self, angle: u64) -> u64 {
         // At most 2^32 (a whole turn) times 2^31.6 (200 ms, 300 rpm): the product fits.
         (angle * self.ns_per_angle + ((1 << 36) - 1)) >> 36
     }
 
-    /// Time from `now_ns` until `angle` comes under the heads; 0 when it passed within the last [`Self::SLACK`].
+    /// Returns the time from `now_ns` until `angle` is under the heads; 0 if it passed within the last [`Self::SLACK`].
     #[inline]
     pub fn wait_ns(&self, now_ns: u64, angle: Angle) -> u64 {
         let ahead = angle.wrapping_sub(self.angle_at(now_ns)).wrapping_add(Self::SLACK).saturating_sub(Self::SLACK);
         self.turn_ns(u64::from(ahead))
     }
 
-    /// When `angle` comes under the heads from `now_ns` on. An angle that passed within the last [`Self::SLACK`] was met
-    /// then, a few nanoseconds ago: the rounding of one sector's end never adds to the next one's.
+    /// Returns when `angle` is under the heads, at or after `now_ns`. An angle that passed within the last
+    /// [`Self::SLACK`] was met then, a few nanoseconds ago: the rounding of one sector's end never adds to the next
+    /// one's.
     #[inline]
     pub fn meet_ns(&self, now_ns: u64, angle: Angle) -> u64 {
         let passed = self.angle_at(now_ns).wrapping_sub(angle);
@@ -73,17 +75,18 @@ impl Spindle {
         }
     }
 
-    /// Times are rounded up to whole nanoseconds, so a sector that follows without a gap may seem to have passed by a
-    /// few of them: 2^-20 turns, 6 ns at 10,000 rpm, where the gap between two sectors is hundreds.
+    /// Tolerance for rounding: times are rounded up to whole nanoseconds, so a sector that follows without a gap may
+    /// seem to have passed by a few of them: 2^-20 turns, 6 ns at 10,000 rpm, where the gap between two sectors is
+    /// hundreds.
     pub const SLACK: Angle = 1 << 12;
 
-    /// One turn.
+    /// Returns the time of one turn.
     #[inline]
     pub fn revolution_ns(&self) -> u64 {
         self.turn_ns(1 << 32)
     }
 
-    /// Whole sectors of `sector_span` that pass in `elapsed_ns`.
+    /// Returns the whole sectors of `sector_span` that pass in `elapsed_ns`.
     #[inline]
     pub fn sectors_in(&self, elapsed_ns: u64, sector_span: u32) -> u64 {
         // 2^-32 turns in 64 bits are enough for a year at 15,000 rpm.
@@ -92,15 +95,15 @@ impl Spindle {
     }
 }
 
-/// No seek takes as long: [`whole_ns`].
+/// Mark of a seek time that is not computed yet; no seek takes as long: [`whole_ns`].
 const UNKNOWN: u32 = u32::MAX;
 
-/// Positioning times over distance.
+/// Positioning times as a function of distance.
 #[derive(Debug)]
 pub struct Arm {
     curve: SeekCurve,
-    /// Seek time of each distance, [`UNKNOWN`] until somebody asked for it: a short run asks for few of half a million, and a long
-    /// one soon finds all of them here. Whoever is first writes what everybody else would.
+    /// Seek time of each distance, [`UNKNOWN`] until it is first needed: a short run needs few of half a million, and a
+    /// long one soon finds all of them here. Concurrent writers would write the same value.
     seek_ns: Box<[AtomicU32]>,
     head_switch_ns: u32,
     read_settle_ns: i32,
@@ -108,7 +111,7 @@ pub struct Arm {
 }
 
 impl Arm {
-    /// The arm of a drive with `cylinders`.
+    /// Creates the arm of a drive with `cylinders`.
     pub fn new(mechanics: &Mechanics, cylinders: u32) -> Self {
         Arm {
             curve: mechanics.seek.clone(),
@@ -119,8 +122,8 @@ impl Arm {
         }
     }
 
-    /// Time to move over `distance` cylinders and, with `head_change`, to another surface, settling included: the
-    /// longer of seek and head switch, plus the settling of the kind of access wherever anything moved.
+    /// Returns the time to move over `distance` cylinders and, with `head_change`, to another surface, settling
+    /// included: the longer of seek and head switch, plus the settling of the kind of access if anything moved.
     #[inline]
     pub fn position_ns(&self, distance: u32, head_change: bool, write: bool) -> u64 {
         let seek = self.seek_ns(distance);
@@ -132,7 +135,7 @@ impl Arm {
         (i64::from(moved) + i64::from(settle)).max(0) as u64
     }
 
-    /// Time to move over `distance` cylinders, without settling.
+    /// Returns the time to move over `distance` cylinders, without settling.
     #[inline]
     pub fn seek_ns(&self, distance: u32) -> u32 {
         let known = self.seek_ns[distance as usize].load(Ordering::Relaxed);
@@ -148,7 +151,7 @@ impl Arm {
     }
 }
 
-/// Seek time over `distance` cylinders of a drive with `cylinders`, without the kind's own settling.
+/// Returns the seek time over `distance` cylinders of a drive with `cylinders`, without the access kind's own settling.
 pub fn seek_ns(curve: &SeekCurve, distance: u32, cylinders: u32) -> u32 {
     if distance == 0 {
         return 0;
@@ -198,7 +201,7 @@ fn interpolate(points: &[(u32, u64)], distance: u32) -> f64 {
     }
 }
 
-/// The line that ends at point `end`; the first begins at 0.
+/// Returns the value of the line that ends at point `end`; the first begins at 0.
 #[inline]
 fn on_line(points: &[(u32, u64)], end: usize, distance: u32) -> f64 {
     let (x0, y0) = if end == 0 { (0, 0) } else { points[end - 1] };
@@ -207,31 +210,31 @@ fn on_line(points: &[(u32, u64)], end: usize, distance: u32) -> f64 {
     y0 + (y1 - y0) * (f64::from(distance) - x0) / (x1 - x0)
 }
 
-/// Mean seek time over uniformly random pairs of blocks, in ns: the data sheet's "average seek", weighted by the sectors
-/// of each cylinder.
+/// Returns the mean seek time over uniformly random pairs of blocks, in ns: the data sheet's "average seek", weighted
+/// by the sectors of each cylinder.
 pub fn mean_seek_ns(table_ns: &[u32], sectors_by_cylinder: &[u64]) -> f64 {
     let last = table_ns.len() as u32 - 1;
     Distances::new(sectors_by_cylinder).mean_ns(last, |distance| table_ns[distance as usize])
 }
 
-/// How far apart uniformly random pairs of blocks lie.
+/// Distribution of distances between uniformly random pairs of blocks.
 pub struct Distances {
-    /// Cylinders of a cell.
+    /// Cylinders per cell.
     per_cell: f64,
-    /// Pairs of blocks that lie so many cells apart, each counted once.
+    /// Number of pairs of blocks by their distance in cells, each counted once.
     pairs: Vec<f64>,
-    /// All blocks.
+    /// Number of blocks.
     total: f64,
 }
 
-/// Cells that the cylinders are divided into: 10^5 cylinders cost 10^6 steps.
+/// Most cells that the cylinders are divided into: 10^5 cylinders cost 10^6 steps.
 const CELLS_MAX: usize = 2048;
 
-/// Lags that are summed up side by side, each in the order in which it would be alone.
+/// Lags that are summed in parallel, each in the same order as it would be by itself.
 const LAGS: usize = 8;
 
 impl Distances {
-    /// Those of blocks of which each cylinder has so many.
+    /// Creates the distribution for the given number of blocks in each cylinder.
     pub fn new(sectors_by_cylinder: &[u64]) -> Distances {
         let cells = sectors_by_cylinder.len().clamp(1, CELLS_MAX);
         let per_cell = sectors_by_cylinder.len() as f64 / cells as f64;
@@ -242,7 +245,7 @@ impl Distances {
         Distances { per_cell, pairs: autocorrelation(&weight), total: weight.iter().sum() }
     }
 
-    /// Mean of `seek_ns`, which is given the distance in cylinders, at most `last`.
+    /// Returns the mean of `seek_ns`, a function of the distance in cylinders, at most `last`.
     pub fn mean_ns(&self, last: u32, seek_ns: impl Fn(u32) -> u32) -> f64 {
         let at = |distance: f64| {
             let clamped = distance.clamp(0.0, f64::from(last));
@@ -252,7 +255,7 @@ impl Distances {
         };
         let mut sum = 0.0;
         for (lag, pairs) in self.pairs.iter().enumerate() {
-            // Two random places in the same cell are a third of a cell apart on average.
+            // Two random places in the same cell are on average 1/3 of a cell apart.
             let seek = if lag == 0 { at(self.per_cell / 3.0) } else { at(lag as f64 * self.per_cell) };
             sum += seek * pairs * if lag == 0 { 1.0 } else { 2.0 };
         }
@@ -260,7 +263,7 @@ impl Distances {
     }
 }
 
-/// For each lag the sum of the products of weights so far apart.
+/// Returns for each lag the sum of the products of weights at that distance.
 fn autocorrelation(weight: &[f64]) -> Vec<f64> {
     let mut sums = Vec::with_capacity(weight.len() + LAGS);
     for first in (0..weight.len()).step_by(LAGS) {

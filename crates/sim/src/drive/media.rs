@@ -1,4 +1,4 @@
-//! Passes over the media: what the arm and the spindle do for a run of sectors, as times.
+//! [`Media`]: passes over the media, that is, the times that arm and spindle take for a run of sectors.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::geometry::{Extent, TrackLayout};
 use super::mechanics::{Arm, Spindle};
 use crate::description::drive::DriveDescription;
 
-/// Where the heads are.
+/// Position of the heads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     /// Cylinder.
@@ -21,14 +21,14 @@ impl Head {
     }
 }
 
-/// One access to the media.
+/// The result of one access to the media.
 #[derive(Clone, Copy, Debug)]
 pub struct Pass {
-    /// When `mark` sectors (in order from the first) had been transferred.
+    /// Time at which `mark` sectors (in order from the first) had been transferred.
     pub mark_ns: u64,
-    /// When the last sector had been transferred.
+    /// Time at which the last sector had been transferred.
     pub end_ns: u64,
-    /// From the settled head to the first wanted sector, on the first track.
+    /// Wait from the settled head to the first wanted sector, on the first track.
     pub first_wait_ns: u64,
     /// Angle of a sector of the last track, in 2^-32 turns.
     pub sector_span: u32,
@@ -36,9 +36,9 @@ pub struct Pass {
     pub followers: u32,
     /// First block of the last track; known where there are followers.
     pub track_first: u64,
-    /// Where the heads ended.
+    /// Final position of the heads.
     pub head: Head,
-    /// Arm movement, head switches and settling.
+    /// Time of arm movement, head switches and settling.
     pub seek_ns: u64,
     /// Rotational latency.
     pub rotation_ns: u64,
@@ -49,28 +49,28 @@ pub struct Pass {
 pub struct Access {
     /// First block (physical sector).
     pub block: u64,
-    /// Sectors; at least 1.
+    /// Number of sectors; at least 1.
     pub sectors: u32,
-    /// Write settling applies.
+    /// Whether write settling applies.
     pub write: bool,
-    /// The arm may start.
+    /// Earliest start of the arm.
     pub start_ns: u64,
-    /// The arm has not settled before (minimum seek delay).
+    /// Earliest end of settling (minimum seek delay).
     pub settled_ns: u64,
-    /// No sector is transferred before (data still on their way from the host).
+    /// Earliest transfer of a sector (data still on their way from the host).
     pub data_ns: u64,
-    /// Sectors that make the mark; 1 to `sectors`.
+    /// Sectors to the mark; 1 to `sectors`.
     pub mark: u32,
 }
 
-/// Geometry, spindle and arm of one drive. Clones share what is large.
+/// Geometry, spindle and arm of one drive. Clones share the large parts.
 #[derive(Clone, Debug)]
 pub struct Media {
-    /// Blocks to places.
+    /// Map from blocks to places.
     pub layout: Arc<TrackLayout>,
-    /// Angles and times of this drive; others of its kind turn differently.
+    /// Speed and phase of this drive's spindle, different from others of its kind.
     pub spindle: Spindle,
-    /// Seeks.
+    /// Seek times.
     pub arm: Arc<Arm>,
     read_on_arrival: bool,
     write_on_arrival: bool,
@@ -88,7 +88,7 @@ impl Media {
         }
     }
 
-    /// Time to bring the heads from `from` to the track of `extent`.
+    /// Returns the time to bring the heads from `from` to a track.
     #[inline]
     pub fn position_ns(&self, from: Head, cylinder: u32, head: u32, write: bool) -> u64 {
         self.arm.position_ns(from.cylinder.abs_diff(cylinder), from.head != head, write)
@@ -129,14 +129,15 @@ impl Media {
         pass
     }
 
-    /// Angle of the first `sectors` of an extent; slips inside make it a little short, never past the extent.
+    /// Returns the angle of the first `sectors` of an extent; slips inside make it slightly short, never longer than
+    /// the extent.
     #[inline]
     fn span_of(&self, extent: &Extent, sectors: u32) -> u64 {
         (u64::from(extent.sector_span) * u64::from(sectors)).min(extent.span)
     }
 
-    /// Zero-latency access: when the head settles inside the wanted sectors it takes them from the next sector
-    /// boundary on, and the last one it needs is the one that it was in: a turn after that boundary.
+    /// Performs a zero-latency access: a head that settles inside the wanted sectors takes them from the next sector
+    /// boundary on, and the last one it needs is the one that it was in, a turn after that boundary.
     fn read_from_within(&self, extent: &Extent, ready_ns: u64, pass: &mut Pass) {
         let into = u64::from(self.spindle.angle_at(ready_ns).wrapping_sub(extent.angle));
         let sector = u64::from(extent.sector_span);
@@ -152,7 +153,7 @@ impl Media {
         }
     }
 
-    /// The tracks after the first.
+    /// Continues an access on the tracks after the first.
     fn follow(&self, access: &Access, mut done: u32, pass: &mut Pass) {
         while done < access.sectors {
             let extent = self.layout.locate(access.block + u64::from(done), access.sectors - done);
@@ -173,7 +174,7 @@ impl Media {
     }
 }
 
-/// Reading on behind a request, advanced only when somebody looks.
+/// Read-ahead after a request, advanced only when its state is needed.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadAheadRun {
     /// Segment that it fills.
@@ -182,40 +183,40 @@ pub struct ReadAheadRun {
     pub next: u64,
     /// Reading stops here.
     pub limit: u64,
-    /// When the heads were done with what they did last, `into` sectors before `next`.
+    /// When the heads finished their last action, `into` sectors before `next`.
     pub at_ns: u64,
     /// Sectors read since then, all on this track.
     pub into: u32,
-    /// Where the heads are at `at_ns`.
+    /// Position of the heads at `at_ns`.
     pub head: Head,
-    /// May it leave the track, the cylinder?
+    /// Whether it may leave the track or the cylinder.
     pub leaves: Leaves,
     /// Angle of a sector of this track, in 2^-32 turns.
     pub sector_span: u32,
-    /// Sectors that are known to follow each other on this track from `at_ns` on.
+    /// Sectors that are known to be consecutive on this track from `at_ns` on.
     pub followers: u32,
 }
 
 /// How far read-ahead may move the arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leaves {
-    /// Stays on its track.
+    /// Not at all: it stays on its track.
     Nothing,
-    /// Changes heads within the cylinder.
+    /// To other heads of the cylinder.
     Track,
-    /// Goes on over cylinders.
+    /// To other cylinders.
     Cylinder,
 }
 
 impl ReadAheadRun {
-    /// When the block before `next` had been read, or the arm could start for it.
+    /// Returns when the block before `next` had been read, or the arm could start for it.
     #[inline]
     pub fn ready_ns(&self, media: &Media) -> u64 {
-        // From the start of the stretch, so that roundings do not add up.
+        // From the start of the run, so that rounding errors do not add up.
         self.at_ns + media.spindle.turn_ns(u64::from(self.into) * u64::from(self.sector_span))
     }
 
-    /// Reads on until `now_ns`. Returns when the arm can be taken: `now_ns`, or the end of a movement under way.
+    /// Reads until `now_ns`. Returns when the arm can be taken: `now_ns`, or the end of a movement in progress.
     #[inline]
     pub fn advance(&mut self, media: &Media, now_ns: u64) -> u64 {
         let read = media.spindle.sectors_in(now_ns.saturating_sub(self.at_ns), self.sector_span);
@@ -271,7 +272,7 @@ impl ReadAheadRun {
         now_ns
     }
 
-    /// Nothing is left to read.
+    /// Whether nothing is left to read.
     pub fn is_done(&self) -> bool {
         self.next >= self.limit
     }

@@ -1,8 +1,8 @@
-//! The disk drive: what a command costs, from its arrival to its completion.
+//! [`Drive`]: the disk drive, which times a command from its arrival to its completion. See docs/design/disks.md.
 //!
-//! Nothing here is simulated sector by sector. When the arm takes a job, the whole pass over the media is computed at
-//! once ([`media`]); read-ahead is brought up to date when somebody looks; a drive therefore has two events a command:
-//! the arm becomes free, the command completes.
+//! Nothing is simulated sector by sector. When the arm takes a job, the whole pass over the media is computed at once
+//! ([`media`]); read-ahead is advanced only when its state is needed. A drive therefore has two events per command: the
+//! arm becomes free, the command completes.
 
 mod arm;
 pub mod buffer;
@@ -44,76 +44,76 @@ use crate::kept::Kept;
 use crate::link::Upstream;
 use crate::media_defects::{Failures, MediaDefects};
 
-/// A command that is done.
+/// Completion of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// When.
+    /// Time of completion.
     pub at_ns: u64,
-    /// The name that the host gave it.
+    /// The host's id of the command.
     pub id: u32,
-    /// When the drive began to work on it: from there to the completion is its service time.
+    /// Time at which the drive began to work on it: from there to the completion is its service time.
     pub started_ns: u64,
 }
 
 /// Counters of a drive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Reads served from the buffer alone.
+    /// Reads served entirely from the buffer.
     pub read_hits: u64,
-    /// Reads whose first part was in the buffer or on its way there.
+    /// Reads whose first part was in the buffer or being read into it.
     pub read_partial_hits: u64,
     /// Reads that needed the arm from their first sector on.
     pub read_misses: u64,
-    /// Writes that were complete before they were on the media.
+    /// Writes that completed before they were on the media.
     pub cached_writes: u64,
-    /// Writes joined to others that waited.
+    /// Writes that joined waiting ones.
     pub coalesced_writes: u64,
     /// Dirty extents written to the media.
     pub destages: u64,
-    /// Writes of parts of physical sectors, each a read and a turn before the write.
+    /// Writes of parts of physical sectors, each with a read and a turn before the write.
     pub read_modify_writes: u64,
-    /// Media accesses repeated.
+    /// Repeated media accesses.
     pub retries: u64,
-    /// Arm movement, head switches and settling.
+    /// Time of arm movement, head switches and settling.
     pub seek_ns: u64,
-    /// Rotational latency.
+    /// Time of rotational latency.
     pub rotation_ns: u64,
-    /// Sectors under the heads.
+    /// Time that requested sectors were under the heads.
     pub transfer_ns: u64,
-    /// Firmware overheads.
+    /// Time of firmware overheads.
     pub overhead_ns: u64,
-    /// The mechanism worked for a command or a destage.
+    /// Time that the mechanism worked for a command or a destage.
     pub mechanism_ns: u64,
-    /// The interface carried data.
+    /// Time that the interface carried data.
     pub interface_ns: u64,
     /// Reads served from flash.
     pub flash_hits: u64,
-    /// Blocks taken into flash.
+    /// Blocks admitted to flash.
     pub flash_fills: u64,
-    /// The flash was read or written.
+    /// Time that the flash was read or written.
     pub flash_ns: u64,
     /// Writes that went to the media cache.
     pub media_cache_writes: u64,
-    /// Accesses that wrote them there, one behind the other.
+    /// Accesses that wrote them there, one after the other.
     pub media_cache_appends: u64,
-    /// Reads that found at least a part of their data in the media cache.
+    /// Reads that found at least part of their data in the media cache.
     pub media_cache_hits: u64,
-    /// Extents that were moved home from it.
+    /// Extents moved home from it.
     pub media_cache_destages: u64,
-    /// Sweeps or bands in which that was done.
+    /// Sweeps or bands that moved them.
     pub media_cache_cleanings: u64,
-    /// Writes that went home past the media cache.
+    /// Writes that went home directly and bypassed the media cache.
     pub direct_writes: u64,
-    /// Sectors under the heads for read-ahead, beside `transfer_ns`.
+    /// Time that sectors were under the heads for read-ahead, not included in `transfer_ns`.
     pub read_ahead_ns: u64,
-    /// The spindle was stopping or at rest.
+    /// Time that the spindle was stopping or at rest.
     pub standby_ns: u64,
-    /// It was started again.
+    /// Spin-ups of the spindle.
     pub spin_ups: u64,
 }
 
 impl Counters {
-    /// The counts of both.
+    /// Returns the sum of both.
     pub fn plus(&self, other: &Counters) -> Counters {
         Counters {
             read_hits: self.read_hits + other.read_hits,
@@ -146,7 +146,7 @@ impl Counters {
     }
 }
 
-/// What never changes of a drive.
+/// The immutable part of a drive.
 type Compiled = (Media, Arc<DriveDescription>);
 
 thread_local! {
@@ -155,12 +155,12 @@ thread_local! {
 
 /// A drive in virtual time.
 ///
-/// What is compiled from its description never changes: clones and [others](Self::another) of the kind share it.
+/// Clones and [others](Self::another) of the kind share what is compiled from its description, which never changes.
 #[derive(Clone, Debug)]
 pub struct Drive {
     media: Media,
     params: Parameters,
-    /// The spindle stops when nobody uses the drive.
+    /// Whether the spindle stops when the drive is idle.
     sleeps: bool,
     segments: Segments,
     writes: WriteCache,
@@ -168,49 +168,49 @@ pub struct Drive {
     port: Port,
     slow: Slow,
     head: Head,
-    /// Block under the heads at `arm_free_ns`, for whoever can go on from there.
+    /// Block under the heads at `arm_free_ns`, for jobs that continue from there.
     continues: u64,
     arm_free_ns: u64,
-    /// The firmware has decoded what came so far.
+    /// Time at which the firmware has decoded all commands so far.
     firmware_free_ns: u64,
-    /// Segment, first block and end of the pass under way that fills it: nothing of it can be hit before.
+    /// Segment, first block and end of the pass in progress that fills it: none of it can be hit before.
     filling: Option<(usize, u64, u64)>,
-    /// The job in service is an ordered command's.
+    /// Whether the job in service is an ordered command's.
     serves_ordered: bool,
-    /// What the arm does now; nothing when idle.
+    /// The arm's job; `None` when idle.
     in_service: Option<Service>,
     read_ahead: Option<ReadAheadRun>,
     last_was_read: bool,
     last_write_end: u64,
-    /// Latest first.
+    /// Completions, latest first.
     completions: Vec<Completion>,
-    /// Flushes: name, arrival, last write that they cover.
+    /// Flushes: id, arrival, last write that they cover.
     flushes: VecDeque<(u32, u64, u64)>,
     counters: Counters,
     media_defects: MediaDefects,
     failures: Failures,
-    /// After power came back, the spindle turns from here on.
+    /// After a power loss, the time from which the spindle turns.
     ready_ns: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Service {
-    /// A read of the host's.
+    /// A read of the host.
     Read,
-    /// A write of the host's that is not a destage.
+    /// A write of the host that is not a destage.
     Write,
     Destage(u32),
-    /// An internal access, recalibration or a scan: for nobody outside.
+    /// Background I/O: an internal access, recalibration or a scan.
     Internal,
 }
 
-/// The numbers of the description that each command needs.
+/// Values of the description that each command needs.
 #[derive(Clone, Debug)]
 struct Parameters {
     description: Arc<DriveDescription>,
     /// log2 of the bytes of a physical sector.
     sector_shift: u32,
-    /// In force; the description has what the drive left the factory with.
+    /// The write cache setting in force; the description has the factory setting.
     write_cache: WriteCacheKind,
     read_ahead: ReadAhead,
     read_ahead_max: u64,
@@ -223,10 +223,10 @@ struct Parameters {
 const NOWHERE: u64 = u64::MAX;
 
 impl Drive {
-    /// A drive at rest, heads on cylinder 0. `seed` drives the optional random processes only.
+    /// Creates an idle drive with its heads on cylinder 0. `seed` drives only the optional random processes.
     ///
     /// # Errors
-    /// What is impossible in the description.
+    /// The first impossible value in the description.
     pub fn new(description: &DriveDescription, seed: u64) -> Result<Drive, InvalidDescription> {
         let (media, description) = COMPILED.with_borrow_mut(|compiled| {
             compiled.of(description, || {
@@ -237,12 +237,12 @@ impl Drive {
         Ok(Drive::at_rest(media, description, seed))
     }
 
-    /// Another drive of the same description, at rest.
+    /// Creates another idle drive of the same description.
     pub fn another(&self, seed: u64) -> Drive {
         Drive::at_rest(self.media.clone(), Arc::clone(&self.params.description), seed)
     }
 
-    /// Gives the spindle of a drive at rest its own phase and speed.
+    /// Gives the spindle of an idle drive its own phase and speed.
     pub fn vary_spindle(&mut self, variation: SpindleVariation) {
         self.media.spindle = Spindle::varied(self.params.description.mechanics.rpm, variation);
     }
@@ -263,7 +263,7 @@ impl Drive {
                 sector_shift: sector_bytes.trailing_zeros(),
                 write_cache: buffer.write_cache,
                 read_ahead: if buffer.segments == 0 { ReadAhead::None } else { buffer.read_ahead },
-                // Beyond its size a segment would lose what nobody has read yet.
+                // A longer read-ahead would drop blocks from the segment that were not read yet.
                 read_ahead_max: u64::from(buffer.read_ahead_max_sectors.min(buffer.segment_sectors)),
                 sector_read_ns: (f64::from(sector_bytes) * interface.read_ns_per_byte).round() as u64,
                 sector_write_ns: (f64::from(sector_bytes) * interface.write_ns_per_byte).round() as u64,
@@ -289,23 +289,23 @@ impl Drive {
         }
     }
 
-    /// Bytes that it exports.
+    /// Returns the bytes that it exports.
     pub fn capacity_bytes(&self) -> u64 {
         let geometry = &self.params.description.geometry;
         geometry.logical_blocks * u64::from(geometry.logical_block_bytes)
     }
 
-    /// Its description.
+    /// Returns its description.
     pub fn description(&self) -> &DriveDescription {
         &self.params.description
     }
 
-    /// Its counters so far.
+    /// Returns its counters.
     pub fn counters(&self) -> Counters {
         Counters { coalesced_writes: self.writes.coalesced, interface_ns: self.port.busy_ns, ..self.counters }
     }
 
-    /// When something happens next; `u64::MAX` if nothing will.
+    /// Returns the time of the next event; `u64::MAX` if there is none.
     #[inline]
     pub fn next_event_ns(&self) -> u64 {
         let done = self.completions.last().map_or(u64::MAX, |completion| completion.at_ns);
@@ -313,18 +313,18 @@ impl Drive {
         done.min(arm)
     }
 
-    /// Nothing is queued, in service or dirty.
+    /// Whether nothing is queued, in service or dirty.
     pub fn is_idle(&self) -> bool {
         self.queue.is_empty() && self.in_service.is_none() && self.completions.is_empty() && self.writes.is_empty()
     }
 
-    /// Takes a command at `now_ns`. The caller has processed every event up to `now_ns`, keeps `id`s of commands under
-    /// way apart and stays inside the capacity.
+    /// Takes a command at `now_ns`. The caller has processed every event up to `now_ns`, gives commands in flight
+    /// different `id`s and stays inside the capacity.
     pub fn submit(&mut self, now_ns: u64, id: u32, request: &Request) {
         self.submit_behind(&mut Upstream::none(), now_ns, id, request);
     }
 
-    /// As [`Self::submit`], for a drive behind shared links.
+    /// Like [`Self::submit`], for a drive behind shared links.
     #[inline]
     pub fn submit_behind(&mut self, upstream: &mut Upstream, now_ns: u64, id: u32, request: &Request) {
         let uses_media = matches!(request.kind, Kind::Read | Kind::Write);
@@ -337,18 +337,18 @@ impl Drive {
         }
     }
 
-    /// Processes every event up to `now_ns`; hands each completion to `completed` in order of time.
+    /// Processes every event up to `now_ns`; calls `completed` with each completion in order of time.
     pub fn advance(&mut self, now_ns: u64, completed: impl FnMut(Completion)) {
         self.advance_behind(&mut Upstream::none(), now_ns, completed);
     }
 
-    /// As [`Self::advance`], for a drive behind shared links.
+    /// Like [`Self::advance`], for a drive behind shared links.
     #[inline]
     pub fn advance_behind(&mut self, upstream: &mut Upstream, now_ns: u64, mut completed: impl FnMut(Completion)) {
         loop {
             let arm_ns = if self.in_service.is_some() { self.arm_free_ns } else { u64::MAX };
             let done_ns = self.completions.last().map_or(u64::MAX, |completion| completion.at_ns);
-            // The arm first: firmware chooses the next command before the host can answer a completion.
+            // The arm first: the firmware chooses the next command before the host can respond to a completion.
             if arm_ns <= now_ns && arm_ns <= done_ns {
                 self.arm_becomes_free(upstream);
             } else if done_ns <= now_ns {

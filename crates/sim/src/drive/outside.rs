@@ -1,4 +1,4 @@
-//! What the world outside does to a drive, and sees of it: power cuts, what they lose, what the arm does.
+//! The view of a [`Drive`] from outside: power cycles and their losses, write cache, activity of the arm.
 
 use headstack_workload::Span;
 
@@ -8,7 +8,7 @@ use crate::description::drive::WriteCache;
 use crate::gauges::{DeviceGauge, DeviceHealth, DeviceState};
 
 impl Drive {
-    /// Appends what of a span is in the write cache alone, in no order.
+    /// Appends, in no order, the parts of a span that are only in the write cache.
     pub(crate) fn volatile(&self, span: Span, into: &mut Vec<Span>) {
         if self.params.write_cache == WriteCache::Protected {
             return;
@@ -18,7 +18,7 @@ impl Drive {
         into.extend(dirty.filter_map(|(from, to)| crate::spans::common(span, from, to)));
     }
 
-    /// Its volatile write cache is on.
+    /// Whether its volatile write cache is on.
     pub(crate) fn caches_writes(&self) -> bool {
         match self.params.write_cache {
             WriteCache::Appending | WriteCache::On => true,
@@ -26,7 +26,7 @@ impl Drive {
         }
     }
 
-    /// Switches the write cache; what it holds is destaged as before.
+    /// Switches the write cache; its contents are destaged as before.
     pub(crate) fn set_write_cache(&mut self, on: bool) {
         self.params.write_cache = match (on, self.params.description.buffer.write_cache) {
             (_, WriteCache::Protected) => WriteCache::Protected,
@@ -36,14 +36,14 @@ impl Drive {
         };
     }
 
-    /// End of the track that holds a byte.
+    /// Returns the end of the track that holds a byte.
     pub(crate) fn track_end_bytes(&self, at_bytes: u64) -> u64 {
         let (_, end) = self.media.layout.track_bounds(at_bytes >> self.params.sector_shift);
         (end << self.params.sector_shift).min(self.capacity_bytes())
     }
 
-    /// Power was cut and is back. The heads start from cylinder 0. What a protected write cache held is written home while
-    /// the spindle starts.
+    /// Handles a power cycle. The heads start from cylinder 0. The contents of a protected write cache are written home
+    /// while the spindle starts.
     pub(crate) fn power_cycle(&mut self, now_ns: u64) {
         let spin_up = self.params.description.power.map(|power| power.spin_up);
         self.ready_ns = now_ns + spin_up.map_or(0, |change| change.ns);
@@ -62,7 +62,7 @@ impl Drive {
         self.head = Head { cylinder: 0, head: 0 };
     }
 
-    /// Its present state; the caller names it.
+    /// Returns its present state for display; the caller names it.
     pub(crate) fn gauge(&self, now_ns: u64) -> DeviceGauge {
         let state = match self.in_service {
             Some(Service::Read) => DeviceState::Reading,
@@ -83,12 +83,12 @@ impl Drive {
         }
     }
 
-    /// Bytes written by the host that are in its memory alone.
+    /// Returns the bytes written by the host that are only in its memory.
     pub(crate) fn dirty_bytes(&self) -> u64 {
         self.writes.sectors() << self.params.sector_shift
     }
 
-    /// Adds what is wrong with its media.
+    /// Adds its media defects to a health record.
     pub(crate) fn add_health(&self, into: &mut DeviceHealth) {
         into.pending_sectors += self.media_defects.pending();
         into.reallocated_sectors += self.media_defects.spares;

@@ -1,10 +1,10 @@
-//! Jobs that wait for the arm, and the choice of the next one.
+//! [`ArmQueue`]: jobs that wait for the arm, and the choice of the next one.
 
 use super::geometry::{Angle, Extent};
 use super::media::{Head, Media};
 use crate::description::drive::{Policy, Queue};
 
-/// What the scheduler looks at: where a job begins.
+/// The start of a job, which the scheduler compares.
 #[derive(Clone, Copy, Debug)]
 struct Target {
     /// First block.
@@ -17,78 +17,78 @@ struct Target {
     angle: Angle,
     /// Slot of the job.
     slot: u32,
-    /// Write settling applies.
+    /// Whether write settling applies.
     write: bool,
-    /// Nobody waits for it.
+    /// Whether it is a destage, for which no command waits.
     destage: bool,
 }
 
-/// What is to be done there.
+/// The work of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// A read or a write-through write of the host.
     Host(HostJob),
     /// A dirty extent of the write cache, by slot.
     Destage(u32),
-    /// The drive's own.
+    /// An internal access of the drive.
     InternalAccess(InternalAccess),
 }
 
 /// A host command that needs the media.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostJob {
-    /// The host's name for the command.
+    /// The host's id of the command.
     pub id: u32,
-    /// It is a write.
+    /// Whether it is a write.
     pub write: bool,
-    /// First block (physical sector) that the media must deliver or take.
+    /// First block (physical sector) that the media must read or write.
     pub block: u64,
-    /// Sectors from there.
+    /// Number of sectors from there.
     pub sectors: u32,
-    /// Sectors before `block` that were in the buffer when the command came.
+    /// Sectors before `block` that were in the buffer when the command arrived.
     pub buffered: u32,
-    /// Starts or ends inside a physical sector.
+    /// Whether it starts or ends inside a physical sector.
     pub partial: bool,
-    /// Sequential to the write before it.
+    /// Whether it continues the previous write.
     pub sequential_write: bool,
-    /// The command before it was a read.
+    /// Whether the previous command was a read.
     pub after_read: bool,
     /// Its firmware overhead.
     pub overhead_ns: u64,
-    /// A write that may complete as soon as the write cache has room for it.
+    /// Whether it is a write that may complete as soon as the write cache has room for it.
     pub cacheable: bool,
     /// The segment that it continues.
     pub segment: Option<usize>,
 }
 
-/// A run of sectors to read or write for nobody outside: no command, no transfer over the port. The firmware has
-/// prepared it by the time the arm takes it.
+/// A read or write of sectors as background I/O: no command, no transfer over the port. The firmware has prepared it by
+/// the time the arm takes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct InternalAccess {
-    /// Its completion bears this name.
+    /// Id that its completion bears.
     pub id: u32,
-    /// It writes.
+    /// Whether it writes.
     pub write: bool,
     /// First physical sector.
     pub block: u64,
-    /// Sectors.
+    /// Number of sectors.
     pub sectors: u32,
-    /// The data of a write are in the buffer, and the firmware is ready for its first sector.
+    /// When the data of a write are in the buffer and the firmware is ready for its first sector.
     pub ready_ns: u64,
 }
 
-/// A job with what is known of its place.
+/// A job with its place.
 #[derive(Clone, Copy, Debug)]
 pub struct Job {
-    /// What to do.
+    /// The work itself.
     pub work: Work,
     /// First block.
     pub block: u64,
     /// Its first extent.
     pub extent: Extent,
-    /// When it came.
+    /// Time of arrival.
     pub arrived_ns: u64,
-    /// Everything before it is done first, everything after it later.
+    /// Whether everything before it is done first, and everything after it later.
     pub ordered: bool,
 }
 
@@ -117,23 +117,23 @@ impl Job {
     }
 }
 
-/// Where the arm is when it can be taken.
+/// State of the arm when it can be taken.
 #[derive(Clone, Copy, Debug)]
 pub struct Taken {
-    /// The heads.
+    /// Position of the heads.
     pub head: Head,
     /// The block under them.
     pub continues: u64,
-    /// When it could begin to move for any other block.
+    /// Time at which it could begin to move to any other block.
     pub start_ns: u64,
 }
 
-/// The jobs, their targets apart from the rest, so that a scan touches little memory.
+/// The jobs, with their targets in a separate list, so that a scan touches little memory.
 #[derive(Clone, Debug)]
 pub struct ArmQueue {
-    /// First the plan in the order of service, then what is open in order of arrival.
+    /// First the plan in the order of service, then open jobs in order of arrival.
     targets: Vec<Target>,
-    /// Targets of the plan.
+    /// Number of targets in the plan.
     planned: usize,
     slots: Vec<Option<Job>>,
     free: Vec<u32>,
@@ -141,7 +141,7 @@ pub struct ArmQueue {
     ageing_ns: u64,
     strength: Fraction,
     committed: Fraction,
-    /// The shortest positioning time is all that counts.
+    /// Whether only the positioning time counts.
     is_plain: bool,
     margin_ns: u64,
     /// Nanoseconds of positioning that [`AGE_UNIT`] nanoseconds of waiting outweigh.
@@ -152,7 +152,7 @@ pub struct ArmQueue {
 }
 
 impl ArmQueue {
-    /// An empty queue with room for `capacity` jobs.
+    /// Creates an empty queue with room for `capacity` jobs.
     pub fn new(queue: &Queue, capacity: usize) -> Self {
         ArmQueue {
             targets: Vec::with_capacity(capacity),
@@ -172,18 +172,18 @@ impl ArmQueue {
         }
     }
 
-    /// Nothing waits.
+    /// Whether no job waits.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.targets.is_empty()
     }
 
-    /// Jobs that wait.
+    /// Returns the number of waiting jobs.
     pub fn len(&self) -> usize {
         self.targets.len()
     }
 
-    /// An ordered command waits.
+    /// Whether an ordered command waits.
     #[inline]
     pub fn has_ordered(&self) -> bool {
         self.ordered > 0
@@ -202,7 +202,7 @@ impl ArmQueue {
         self.slots[slot as usize] = Some(job);
     }
 
-    /// A dirty extent grew: it may begin elsewhere now.
+    /// Updates a dirty extent that grew and may begin elsewhere now.
     pub fn replace_destage(&mut self, dirty: u32, block: u64, extent: Extent) {
         let work = Work::Destage(dirty);
         if let Some(at) = (0..self.targets.len()).find(|&at| self.job(at).work == work) {
@@ -213,7 +213,7 @@ impl ArmQueue {
         }
     }
 
-    /// The internal access of that name, if it waits.
+    /// Returns internal access `id`, if it waits.
     pub fn waiting_internal_access(&mut self, id: u32) -> Option<&mut InternalAccess> {
         self.slots.iter_mut().flatten().find_map(|job| match &mut job.work {
             Work::InternalAccess(access) => (access.id == id).then_some(access),
@@ -221,7 +221,7 @@ impl ArmQueue {
         })
     }
 
-    /// The oldest write that waits for room in the write cache.
+    /// Returns the oldest write that waits for room in the write cache.
     pub fn oldest_cacheable(&self) -> Option<(usize, u64, HostJob)> {
         if self.cacheable == 0 {
             return None;
@@ -232,8 +232,8 @@ impl ArmQueue {
         })
     }
 
-    /// The write at place `at` is in the write cache now: it keeps its place as the destage of `dirty`, or leaves the
-    /// queue where it joined another.
+    /// Records that the write at index `at` is in the write cache now: it keeps its place as the destage of `dirty`, or
+    /// leaves the queue if it joined another.
     pub fn cached(&mut self, at: usize, dirty: Option<u32>) {
         let slot = self.targets[at].slot;
         let job = Job { ..*self.job(at) };
@@ -253,7 +253,7 @@ impl ArmQueue {
         }
     }
 
-    /// Forgets every job.
+    /// Drops every job.
     pub fn clear(&mut self) {
         self.targets.clear();
         self.slots.clear();
@@ -261,8 +261,8 @@ impl ArmQueue {
         (self.ordered, self.cacheable, self.planned) = (0, 0, 0);
     }
 
-    /// Takes out the next job at `now_ns`, and plans as many behind it as the firmware commits itself to. `overhead_ns` is
-    /// what each of them costs before the arm moves.
+    /// Takes the next job at `now_ns`, and plans as many after it as the firmware commits itself to. `overhead_ns` is
+    /// the time of each before the arm moves.
     #[inline]
     pub fn take(&mut self, media: &Media, arm: Taken, now_ns: u64, overhead_ns: u64) -> Job {
         let at = if self.targets.len() == 1 {
@@ -285,8 +285,8 @@ impl ArmQueue {
         job
     }
 
-    /// Fills the plan: the job to be taken now, and those to which the firmware commits itself behind it. Each is chosen
-    /// for where the arm will be when its turn comes, and what is in the plan stays in its place.
+    /// Fills the plan: the job to take now, and the following ones to which the firmware commits itself. Each is chosen
+    /// for where the arm will be when its turn comes; planned jobs keep their order.
     fn plan(&mut self, media: &Media, arm: Taken, now_ns: u64, overhead_ns: u64) {
         let wanted = (self.committed.next(1) + 1).min(self.targets.len());
         let mut arm = (0..self.planned).fold(arm, |arm, at| self.after(media, arm, overhead_ns, at));
@@ -299,7 +299,7 @@ impl ArmQueue {
         }
     }
 
-    /// Where the arm will be when it has done the job at place `at` next.
+    /// Returns the state of the arm after the job at index `at`, served next.
     fn after(&self, media: &Media, arm: Taken, overhead_ns: u64, at: usize) -> Taken {
         let (target, job) = (&self.targets[at], self.job(at));
         let settled_ns = arm.start_ns + media.position_ns(arm.head, target.cylinder, target.head, target.write);
@@ -311,12 +311,12 @@ impl ArmQueue {
         }
     }
 
-    /// The job at place `at`.
+    /// Returns the job at index `at`.
     pub(super) fn job(&self, at: usize) -> &Job {
         self.slots[self.targets[at].slot as usize].as_ref().expect("targets name occupied slots")
     }
 
-    /// The place of the open job that is best with the arm there.
+    /// Returns the index of the best open job for the state of the arm.
     fn choose(&mut self, media: &Media, arm: Taken, now_ns: u64) -> usize {
         let first = self.planned;
         let aged = self.ageing_ns != u64::MAX && now_ns.saturating_sub(self.job(first).arrived_ns) > self.ageing_ns;
@@ -325,7 +325,7 @@ impl ArmQueue {
         }
         let window = self.window();
         let open = &self.targets[first..first + window];
-        // What the heads can go on with costs nothing: no overhead, no seek, no latency.
+        // A job that continues at the heads costs nothing: no overhead, no seek, no latency.
         if let Some(at) = open.iter().position(|target| target.block == arm.continues) {
             return first + at;
         }
@@ -345,8 +345,8 @@ impl ArmQueue {
         first + best.unwrap_or(0)
     }
 
-    /// Open jobs that the policy may choose from: the oldest, as many as the reordering strength gives, up to an ordered
-    /// one.
+    /// Returns the number of open jobs that the policy may choose from: the oldest, as many as the reordering strength
+    /// allows, up to an ordered one.
     fn window(&mut self) -> usize {
         let open = self.targets.len() - self.planned;
         let mut window = if self.strength.is_whole() { open } else { 1 + self.strength.next(open as u64 - 1) };
@@ -357,8 +357,8 @@ impl ArmQueue {
         window
     }
 
-    /// As [`shortest_positioning`], by a firmware that does not trust itself to reach a sector that comes past within its
-    /// margin, and that lets a job count for less the longer it has waited.
+    /// Like [`shortest_positioning`], for firmware that does not rely on reaching a sector that passes within its
+    /// margin, and that favours a job the longer it has waited.
     fn shortest_weighed(&self, targets: &[Target], media: &Media, arm: Taken, now_ns: u64) -> usize {
         let turn_ns = media.spindle.revolution_ns();
         let cost_ns = |target: &Target| {
@@ -375,18 +375,18 @@ impl ArmQueue {
     }
 }
 
-/// The unit of an age against which positioning is weighed.
+/// Unit of age that is weighed against positioning time.
 const AGE_UNIT: u32 = 1 << 20;
 
-/// No job counts as older: a thousand seconds, so that a weighed age fits its integer.
+/// Largest age that counts: a thousand seconds, so that a weighted age fits its integer.
 const LONGEST_AGE_NS: u64 = 1_000_000_000_000;
 
-/// A number that need not be whole, met on average by whole ones in turn: what rounding would hide still counts.
+/// A number that need not be whole, approximated on average by consecutive whole ones.
 #[derive(Clone, Copy, Debug)]
 struct Fraction {
-    /// In 2^-16.
+    /// Value in units of 2^-16.
     value: u64,
-    /// What the last whole number left.
+    /// Remainder of the last whole number.
     left: u64,
 }
 
@@ -403,7 +403,7 @@ impl Fraction {
         self.value == 1 << 16
     }
 
-    /// The next whole number for `times` its value.
+    /// Returns the next whole number for `times` its value.
     fn next(&mut self, times: u64) -> usize {
         let sum = self.value * times + self.left;
         self.left = sum & 0xffff;
@@ -411,8 +411,8 @@ impl Fraction {
     }
 }
 
-/// The job whose first sector the heads reach first. The inner loop of every simulation of a deep queue: it decides by
-/// selection, since a processor guesses no better than chance which job is the nearest so far.
+/// Returns the job whose first sector the heads reach first. This is the inner loop of every simulation with a deep
+/// queue: it selects without branches, since a branch predictor guesses the nearest job no better than chance.
 fn shortest_positioning(targets: &[Target], media: &Media, arm: Taken) -> usize {
     let mut best = 0;
     let mut best_ns = u64::MAX;

@@ -1,10 +1,10 @@
-//! Which of a buffer's segments was used least recently: a list, since each read that misses asks, and a search of all
-//! segments took longer than all else that a request costs.
+//! [`Recency`]: the order in which a buffer's segments were last used. It is a list, because each read miss needs the
+//! oldest, and a search of all segments took longer than the rest of a request.
 
-/// Segments from the least recently used one on. Those that hold nothing come first, in the order of their numbers.
+/// Segments, least recently used first. Empty ones precede the others, in the order of their numbers.
 #[derive(Clone, Debug)]
 pub struct Recency {
-    /// The neighbours of each segment; behind the last stand the ends of the list.
+    /// Neighbours of each segment; the entry after the last one holds the ends of the list.
     links: Vec<Link>,
 }
 
@@ -16,7 +16,7 @@ struct Link {
 }
 
 impl Recency {
-    /// Segments that hold nothing.
+    /// Creates a list of empty segments.
     pub fn new(segments: usize) -> Recency {
         let ends = segments as u32;
         let link = |at: u32| Link {
@@ -31,14 +31,14 @@ impl Recency {
         self.links.len() - 1
     }
 
-    /// The one to give way next.
+    /// Returns the segment to replace next.
     #[inline]
     pub fn oldest(&self) -> Option<usize> {
         let ends = self.ends();
         (ends > 0).then(|| self.links[ends].newer as usize)
     }
 
-    /// It has just been used. A segment that is not among these never gives way.
+    /// Marks a segment as just used. A segment that is not in the list is never replaced.
     #[inline]
     pub fn touch(&mut self, segment: usize) {
         if segment < self.ends() {
@@ -48,7 +48,7 @@ impl Recency {
         }
     }
 
-    /// It holds nothing any more.
+    /// Marks a segment as empty.
     pub fn forget(&mut self, segment: usize) {
         if segment >= self.ends() {
             return;

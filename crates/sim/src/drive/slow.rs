@@ -1,21 +1,21 @@
-//! Optional slow processes: what makes the far tail of real drives.
+//! [`Slow`]: optional slow processes that form the far tail of real drives.
 
 use crate::description::drive::SlowProcesses;
 
-/// State of the processes that are switched on.
+/// State of the enabled processes.
 #[derive(Clone, Debug)]
 pub struct Slow {
     processes: SlowProcesses,
-    /// State of SplitMix64 (Steele, Lea and Flood 2014): one number a pass.
+    /// State of SplitMix64 (Steele, Lea and Flood 2014), which gives one number per pass.
     random: u64,
     recalibration_ns: u64,
     scan_block: u64,
-    /// No process is on: the usual case costs one test.
+    /// Whether no process is enabled: the usual case costs one test.
     off: bool,
 }
 
 impl Slow {
-    /// Processes that start from `seed`.
+    /// Creates processes whose random numbers start from `seed`.
     pub fn new(processes: &SlowProcesses, seed: u64) -> Self {
         Slow {
             processes: *processes,
@@ -26,7 +26,7 @@ impl Slow {
         }
     }
 
-    /// When an idle arm, free since `free_ns`, is taken next; `u64::MAX` for never.
+    /// Returns when an idle arm, free since `free_ns`, is occupied next; `u64::MAX` for never.
     #[inline]
     pub fn next_ns(&self, free_ns: u64) -> u64 {
         if self.off {
@@ -36,13 +36,13 @@ impl Slow {
         self.recalibration_ns.max(free_ns).min(scan)
     }
 
-    /// Recalibration is due for an arm that becomes free at `now_ns`.
+    /// Whether recalibration is due for an arm that becomes free at `now_ns`.
     #[inline]
     pub fn recalibration_due(&self, now_ns: u64) -> bool {
         self.recalibration_ns <= now_ns
     }
 
-    /// Takes the arm: how long, and for a scan which blocks.
+    /// Occupies the arm; returns for how long, and for a scan which blocks.
     pub fn start(&mut self, now_ns: u64, blocks: u64) -> (u64, Option<(u64, u32)>) {
         if let Some(process) = self.processes.recalibration
             && self.recalibration_ns <= now_ns
@@ -57,13 +57,13 @@ impl Slow {
         (0, Some((block, sectors)))
     }
 
-    /// Writes to the media are read back.
+    /// Whether writes to the media are read back.
     #[inline]
     pub fn verifies_writes(&self) -> bool {
         self.processes.write_verify
     }
 
-    /// Passes that fail before one succeeds.
+    /// Draws the number of passes that fail before one succeeds.
     #[inline]
     pub fn repeated_passes(&mut self) -> u32 {
         let Some(retries) = self.processes.retries else {

@@ -1,9 +1,9 @@
-//! The spindle stops when nobody uses the drive, and the next command waits until it turns again.
+//! Standby of a [`Drive`]: the spindle stops when the drive is idle, and the next command waits until it turns again.
 
 use super::Drive;
 
 impl Drive {
-    /// When the spindle stops if no command comes before; `u64::MAX` for never.
+    /// Returns when the spindle stops if no command arrives before; `u64::MAX` for never.
     pub(crate) fn stops_ns(&self) -> u64 {
         let timeout_ns = self.params.description.power.and_then(|power| power.idle_timeout_ns);
         match timeout_ns {
@@ -12,8 +12,8 @@ impl Drive {
         }
     }
 
-    /// When a command that arrives at `now_ns` finds the spindle turning. Time at rest is booked here, by the command that
-    /// ends it.
+    /// Returns when the spindle turns for a command that arrives at `now_ns`. Time at rest is counted here, by the
+    /// command that ends it.
     #[cold]
     pub(super) fn wake(&mut self, now_ns: u64) -> u64 {
         if now_ns < self.ready_ns {
@@ -23,7 +23,7 @@ impl Drive {
         let Some(power) = self.params.description.power.filter(|_| stops_ns < now_ns) else {
             return now_ns;
         };
-        // A spindle that is stopping stops before it starts again.
+        // A spindle that is stopping comes to rest before it starts again.
         let starts_ns = now_ns.max(stops_ns + power.spin_down.ns);
         self.counters.standby_ns += starts_ns - stops_ns;
         self.counters.spin_ups += 1;

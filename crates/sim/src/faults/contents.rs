@@ -1,7 +1,8 @@
-//! What faults do to contents: as somebody asks for it, as whoever keeps contents is told, and as it is proven.
+//! Effects of faults on contents: as requested ([`Corruption`]), as reported to the component that keeps contents
+//! ([`Damage`]), and as proof ([`Harm`]).
 //!
-//! A system has no contents, so that a fault says which bytes are wrong in which way, and whoever keeps some carries that
-//! out. Where nobody does, in simulated runs, the proof is the same.
+//! A system has no contents, so a fault states which bytes are wrong and how, and the component that keeps contents
+//! applies that. In simulated runs, which keep none, the proof is the same.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,37 +15,37 @@ use serde::{Deserialize, Serialize};
 use super::RequestKind;
 use super::trigger::Pattern;
 
-/// What is damaged at once: a sector of 512 bytes, whatever a block is.
+/// Unit of damage: a sector of 512 bytes, whatever the block size.
 pub const SECTOR_BYTES: u64 = 512;
-/// Damages that are told one by one, of each fault.
-pub const HARMS_TOLD: usize = 1 << 16;
-/// Places with older data that one fault remembers; beyond, it forgets the oldest.
+/// Most damages that are listed one by one, per fault.
+pub const HARMS_LISTED_MAX: usize = 1 << 16;
+/// Most places with older data that one fault remembers; it forgets the oldest of more.
 pub const PLACES_MAX: usize = 4096;
 
-/// What a flush that fails does with what it should have made durable.
+/// How a failed flush treats the data that it should have made durable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unflushed {
-    /// It stays in the cache: the next flush may do better.
+    /// They stay in the cache: the next flush may succeed.
     #[default]
     Keep,
-    /// The cache has lost it, and the next flush knows nothing of it.
+    /// The cache has lost them, and the next flush does not report it.
     Drop,
 }
 
-/// Where data are corrupted.
+/// When data are corrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stage {
-    /// On their way to the media: what is stored is not what was sent.
+    /// On their way to the media: the stored data differ from the sent ones.
     Write,
-    /// Where they lie.
+    /// While they are stored.
     Rest,
-    /// On their way back: what is stored is well.
+    /// On their way back: the stored data are intact.
     Read,
 }
 
-/// What becomes of data.
+/// Kind of corruption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Corruption {
@@ -58,18 +59,18 @@ pub enum Corruption {
     Pattern,
 }
 
-/// How long reads find older data.
+/// How long reads return older data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Lasting {
-    /// The next read of the place alone.
+    /// Only the next read of the place.
     #[default]
     Once,
-    /// All, until the place is written again.
+    /// All reads until the place is rewritten.
     UntilRewritten,
 }
 
-/// A distance on the address space, forwards or backwards: `"1MiB"`, `"-64KiB"`.
+/// A distance in the address space, forwards or backwards: `"1MiB"`, `"-64KiB"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Distance(pub i64);
 
@@ -91,12 +92,12 @@ impl fmt::Display for Distance {
     }
 }
 
-/// A part of a whole: `"3/8"`.
+/// A fraction: `"3/8"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// So many
+    /// Numerator.
     pub numerator: u32,
-    /// of so many.
+    /// Denominator.
     pub denominator: u32,
 }
 
@@ -118,7 +119,7 @@ impl fmt::Display for Part {
     }
 }
 
-/// Serde as text, by way of the type's own.
+/// Serializes a type as text, with its own parser and display.
 macro_rules! as_text {
     ($type:ident) => {
         impl Serialize for $type {
@@ -138,28 +139,28 @@ macro_rules! as_text {
 as_text!(Distance);
 as_text!(Part);
 
-/// What is put in the place of data.
+/// Replacement for data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum With {
-    /// The bits of this mask are inverted.
+    /// Inverts the bits of this mask.
     Flip(u8),
-    /// All bytes are this.
+    /// Sets all bytes to this one.
     Byte(u8),
-    /// These, again and again from the start of the place.
+    /// Repeats these bytes from the start of the place.
     Bytes(Arc<[u8]>),
 }
 
-/// Bytes that are not what they should be.
+/// Bytes with wrong contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alteration {
-    /// Where.
+    /// The affected bytes.
     pub span: Span,
-    /// How.
+    /// Their new contents.
     pub with: With,
 }
 
 impl Alteration {
-    /// The part of it from `start_bytes` on, within it.
+    /// Returns the part from `start_bytes` on, which is within it.
     pub fn part(&self, start_bytes: u64) -> With {
         match &self.with {
             With::Bytes(bytes) => {
@@ -171,7 +172,7 @@ impl Alteration {
         }
     }
 
-    /// Does it to data that begin at `start_bytes`, as far as they are meant.
+    /// Applies it to data that begin at `start_bytes`, as far as they overlap.
     pub fn apply(&self, start_bytes: u64, data: &mut [u8]) {
         let from = self.span.start_bytes.max(start_bytes);
         let to = (self.span.start_bytes + self.span.length_bytes).min(start_bytes + data.len() as u64);
@@ -191,95 +192,95 @@ impl Alteration {
     }
 }
 
-/// What is to be done to contents that somebody keeps. Changes go by the numbers of the undo log.
+/// A damage to apply to kept contents. Changes are numbered as in the undo log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Damage {
-    /// What a change did there is not stored.
+    /// A change is not stored in a span.
     Undone {
-        /// Which.
+        /// Number of the change.
         change: u64,
-        /// Where.
+        /// The affected bytes.
         span: Span,
     },
-    /// What a change stored is not what was sent; without one, what lies there now is altered.
+    /// A change is stored altered; without a change, the stored data are altered.
     Altered {
-        /// Which.
+        /// Number of the change.
         change: Option<u64>,
-        /// How.
+        /// The alteration.
         how: Alteration,
     },
-    /// A member of an array holds something else than the contents imply.
+    /// A member of an array holds something other than the contents imply.
     OfMember {
-        /// Which.
+        /// The member.
         member: u32,
         /// The damage.
         what: MemberDamage,
     },
-    /// What a change should have stored there is somewhere else.
+    /// A change is stored elsewhere.
     Astray {
-        /// Which.
+        /// Number of the change.
         change: u64,
-        /// Where it should be.
+        /// Its intended place.
         span: Span,
-        /// The first byte of where it is.
+        /// First byte of its actual place.
         to_bytes: u64,
     },
-    /// What was there before a change is kept: reads may find it.
+    /// The data before a change are kept: reads may return them.
     Kept {
-        /// Which.
+        /// Number of the change.
         change: u64,
-        /// Where.
+        /// The affected bytes.
         span: Span,
     },
-    /// A read will want what was kept for this change ([`Spoil::Before`]), when it is answered.
+    /// A read will need the data kept for this change ([`Spoil::Before`]) when it is answered.
     Awaited {
-        /// Which.
+        /// Number of the change.
         change: u64,
     },
-    /// What was kept for this change is not needed any more, but by reads that await it.
+    /// The data kept for this change are no longer needed, except by reads that await them.
     Forgotten {
-        /// Which.
+        /// Number of the change.
         change: u64,
     },
 }
 
-/// What has happened to what a member holds.
+/// Damage to the contents of a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MemberDamage {
-    /// What lies there is altered: the place is the member's own.
+    /// The stored data are altered; addresses are the member's own.
     Altered(Alteration),
-    /// What it should have stored of a change it has not, data and parity alike: the place is the array's.
+    /// A change is not stored, neither data nor parity; addresses are the array's.
     NotStored {
-        /// Which.
+        /// Number of the change.
         change: u64,
-        /// Where.
+        /// The affected bytes.
         span: Span,
     },
 }
 
-/// What a read brings that is not what is stored there.
+/// Wrong data that a read returns instead of the stored ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Spoil {
     /// Altered bytes.
     Altered(Alteration),
-    /// What is stored elsewhere.
+    /// Data of another place.
     From {
-        /// Where it was asked for.
+        /// The requested bytes.
         span: Span,
-        /// The first byte of where it came from.
+        /// First byte of the place that they came from.
         from_bytes: u64,
     },
-    /// What was there before a change.
+    /// The data before a change.
     Before {
-        /// Where.
+        /// The affected bytes.
         span: Span,
-        /// Which.
+        /// Number of the change.
         change: u64,
     },
 }
 
 impl Spoil {
-    /// The change of which it wants what was there before.
+    /// Returns the change whose previous data it needs.
     pub fn change(&self) -> Option<u64> {
         match self {
             Spoil::Before { change, .. } => Some(*change),
@@ -288,15 +289,15 @@ impl Spoil {
     }
 }
 
-/// Damage that was done, as proof: to which request, and which bytes.
+/// Proof of damage: the request that met it, and the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Harm {
-    /// When it was done.
+    /// Time of the damage.
     pub at_ns: u64,
-    /// The request that met it; none where data were struck that lay there.
+    /// The request that met it; `None` if stored data were damaged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request: Option<HarmedRequest>,
-    /// What was done.
+    /// The damage.
     #[serde(flatten)]
     pub what: HarmDone,
 }
@@ -304,11 +305,11 @@ pub struct Harm {
 /// A request, as a proof names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct HarmedRequest {
-    /// What it was.
+    /// Its kind.
     pub kind: RequestKind,
-    /// Where.
+    /// Its offset.
     pub offset_bytes: u64,
-    /// How much.
+    /// Its length.
     pub length_bytes: u32,
 }
 
@@ -319,70 +320,70 @@ impl From<&Request> for HarmedRequest {
     }
 }
 
-/// What was done to bytes.
+/// Damage to bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "harm", rename_all = "kebab-case")]
 pub enum HarmDone {
-    /// These bits of a byte were inverted.
+    /// Bits of a byte were inverted.
     Flipped {
-        /// Which byte.
+        /// Address of the byte.
         at_bytes: u64,
-        /// Which bits.
+        /// Mask of the bits.
         mask: u8,
     },
-    /// Other bytes are there.
+    /// Bytes were overwritten.
     Overwritten {
-        /// The first.
+        /// The first byte.
         at_bytes: u64,
-        /// How many.
+        /// Number of bytes.
         length_bytes: u64,
     },
     /// Nothing was stored.
     NotStored {
         /// The first byte.
         at_bytes: u64,
-        /// How many.
+        /// Number of bytes.
         length_bytes: u64,
     },
-    /// They were stored elsewhere.
+    /// Data were stored elsewhere.
     StoredElsewhere {
         /// The first byte.
         at_bytes: u64,
-        /// How many.
+        /// Number of bytes.
         length_bytes: u64,
-        /// The first byte of where they are.
+        /// First byte of their actual place.
         to_bytes: u64,
     },
-    /// Those of another place were read.
+    /// Data of another place were read.
     ReadElsewhere {
         /// The first byte.
         at_bytes: u64,
-        /// How many.
+        /// Number of bytes.
         length_bytes: u64,
-        /// The first byte of where they are.
+        /// First byte of the place that was read.
         from_bytes: u64,
     },
-    /// Those from before the last write were read.
+    /// Data from before the last write were read.
     Stale {
         /// The first byte.
         at_bytes: u64,
-        /// How many.
+        /// Number of bytes.
         length_bytes: u64,
     },
 }
 
-/// How data are corrupted, of whichever request.
+/// Parameters of a corruption, for any request.
 #[derive(Clone, Debug)]
 pub(crate) struct Corruptor {
     pub how: Corruption,
-    /// Bits of a request, or sectors that follow each other.
+    /// Number of bits of a request, or of consecutive sectors.
     pub count: u64,
     pub pattern: Option<Pattern>,
 }
 
 impl Corruptor {
-    /// What it does to a span, drawn anew: bits anywhere, or a run of sectors. Errors of real devices lie together (Bairavasundaram
-    /// and others, FAST 2008), so that sectors are one run.
+    /// Draws the corruption of a span: bits anywhere, or a run of sectors. Errors of real devices are clustered
+    /// (Bairavasundaram and others, FAST 2008), so sectors form one run.
     pub fn draw(&self, span: Span, random: &mut Random) -> Vec<(Alteration, HarmDone)> {
         if span.length_bytes == 0 {
             return Vec::new();
@@ -402,7 +403,7 @@ impl Corruptor {
         vec![(how, HarmDone::Overwritten { at_bytes: start_bytes, length_bytes })]
     }
 
-    /// Different bits: one that is inverted twice is well.
+    /// Draws distinct bits: inverting one twice would restore it.
     fn flips(&self, span: Span, random: &mut Random) -> Vec<(Alteration, HarmDone)> {
         let bits = span.length_bytes * 8;
         let mut drawn: Vec<u64> = Vec::new();

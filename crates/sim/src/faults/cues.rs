@@ -1,9 +1,9 @@
-//! Faults that wait for a request before they strike.
+//! Triggered faults of an [`Injector`], which wait for a request before they take effect.
 
 use headstack_workload::{Kind, Random, Request};
 
 use super::Timed;
-use super::effect::{effect_of, known};
+use super::effect::{effect_of, named_devices};
 use super::injector::{Change, Injector, devices_of};
 use super::trigger::{PATTERNS_MAX, Sight, bit_of};
 use super::waiting::Waiting;
@@ -11,10 +11,10 @@ use crate::error::SimError;
 use crate::system::System;
 
 impl Injector {
-    /// The bit of what a fault looks for in contents; that of an earlier one that looks for the same.
+    /// Returns the bit of the pattern that a fault looks for in contents; faults with the same pattern share it.
     ///
     /// # Errors
-    /// Too many.
+    /// Too many patterns.
     pub(super) fn bit_of_pattern(&mut self, timed: &Timed) -> Result<Option<u32>, SimError> {
         let Some(pattern) = &timed.trigger.containing else { return Ok(None) };
         let bytes = pattern.bytes();
@@ -29,7 +29,7 @@ impl Injector {
         Ok(Some(found as u32))
     }
 
-    /// What triggers look at.
+    /// Returns what triggers see of a request.
     pub fn sight(&self, request: &Request, holds: u64, system: Option<&System>) -> Sight {
         let asks = self.looks_at_health;
         let states = system.filter(|_| asks).map(System::group_states).unwrap_or_default();
@@ -37,13 +37,14 @@ impl Injector {
         Sight { kind: request.kind, span: request.span(), holds, health, state: self.state }
     }
 
-    /// A request comes: the faults that strike because of it, before it meets anything.
+    /// Returns the faults that an arriving request triggers, before it meets any fault.
     pub fn cued(&mut self, sight: &Sight) -> Vec<u32> {
         let comes = self.waiting.iter_mut().filter(|waiting| !waiting.cue.when_answered);
         comes.filter_map(|waiting| waiting.cue.sees(sight).then_some(waiting.number)).collect()
     }
 
-    /// A request was answered at `at_ns`: what strikes because of that does so as soon as all that happens then has.
+    /// Records that a request was answered at `at_ns`: faults that this triggers take effect after all other events of
+    /// that time.
     pub(super) fn counts_answer(&mut self, at_ns: u64, sight: &Sight) {
         let answered = self.waiting.iter_mut().filter(|waiting| waiting.cue.when_answered);
         let cued: Vec<u32> = answered.filter_map(|waiting| waiting.cue.sees(sight).then_some(waiting.number)).collect();
@@ -53,7 +54,7 @@ impl Injector {
         }
     }
 
-    /// A fault that waited strikes, unless it lasts already.
+    /// Starts a fault that waited, unless it is active already.
     pub fn begin(&mut self, now_ns: u64, number: u32, system: Option<&mut System>) -> Change {
         let Some(at) = self.waiting.iter().position(|waiting| waiting.number == number) else {
             return Change::default();
@@ -72,14 +73,14 @@ impl Injector {
         change
     }
 
-    /// Faults that have waited long enough wait no more; whether there were some.
+    /// Stops faults that have waited long enough; returns how many.
     pub(super) fn stop_waiting(&mut self, over: impl Fn(&Waiting) -> bool) -> usize {
         let before = self.waiting.len();
         self.waiting.retain(|waiting| !over(waiting));
         before - self.waiting.len()
     }
 
-    /// Takes a fault in from `now_ns` on: its number, and the seed with which it strikes at once if it waits for nothing.
+    /// Adds a fault from `now_ns` on; returns its number, and a seed if it waits for nothing and takes effect at once.
     pub(super) fn enter(
         &mut self,
         now_ns: u64,
@@ -89,8 +90,8 @@ impl Injector {
     ) -> (u32, Option<u64>) {
         let number = self.log.len() as u32;
         let seed = self.seeds.bits();
-        let effect = effect_of(&timed.fault, &self.subject, &known(&devices_of(system)));
-        // What cannot be says so when it strikes.
+        let effect = effect_of(&timed.fault, &self.subject, &named_devices(&devices_of(system)));
+        // An impossible fault is reported when it takes effect.
         let is_event = effect.is_ok_and(|effect| effect.is_event());
         let pattern = self.bit_of_pattern(&timed).unwrap_or_default();
         self.looks_at_health |= timed.trigger.health.is_some();
@@ -114,7 +115,7 @@ impl Injector {
         }
     }
 
-    /// A request does something to contents, or nobody needs to know of it.
+    /// Whether a request changes contents.
     pub(super) fn is_change(request: &Request) -> bool {
         matches!(request.kind, Kind::Write | Kind::Trim)
     }

@@ -1,4 +1,4 @@
-//! Faults of single requests that fail them, or damage what they write or read.
+//! [`Damaging`]: faults of single requests that fail them, or damage the data that they write or read.
 
 use headstack_workload::{Bytes, Kind, Random, Request, Span};
 
@@ -11,10 +11,10 @@ use super::stale::Places;
 use super::trigger::{Choice, Sight};
 use super::{Deed, Errno, Fault, RequestKind, Stretch};
 
-/// Says which requests some ranges and kinds mean.
+/// Returns the filter for ranges and kinds.
 type Filtering<'a> = dyn Fn(&[Stretch], &[RequestKind]) -> Result<Filter, Complaint> + 'a;
 
-/// Which requests meet it, and what it does to them.
+/// A fault of single requests: which requests meet it, and its effect on them.
 #[derive(Clone, Debug)]
 pub(crate) struct Damaging {
     pub(super) filter: Filter,
@@ -29,7 +29,7 @@ enum Wrong {
         time_ns: u64,
         unflushed: Unflushed,
     },
-    /// By a member of an array, or by all of it.
+    /// Not stored by a member of an array, or by the whole array.
     NotStored {
         member: Option<u32>,
     },
@@ -48,25 +48,25 @@ enum Wrong {
     },
 }
 
-/// A request that comes, with what a fault needs to know of it.
+/// An arriving request, with what a fault needs to know about it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Coming<'a> {
     pub at_ns: u64,
     pub request: &'a Request,
     pub sight: &'a Sight,
-    /// Its number in the undo log; where nobody keeps contents, any.
+    /// Its number in the undo log; any number if no contents are kept.
     pub change: u64,
-    /// Another fault has failed or damaged it: of several, a request meets the first.
+    /// Whether another fault has failed or damaged it: of several, a request meets only the first.
     pub is_wronged: bool,
 }
 
-/// What a request has met.
+/// The outcome of a request that met a fault.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Met {
     pub deed: Option<Deed>,
-    /// It is refused, after so long.
+    /// Error with which it is refused, and after what time.
     pub refused: Option<(Errno, u64)>,
-    /// What was not flushed is lost.
+    /// Whether data that were not flushed are lost.
     pub drops_unflushed: bool,
     pub damages: Vec<Damage>,
     pub spoils: Vec<Spoil>,
@@ -74,11 +74,11 @@ pub(crate) struct Met {
 }
 
 impl Damaging {
-    /// What a fault of contents, or of single requests, does to a system of so many bytes, in blocks of so many, or to a member
-    /// of it. `filter` says which requests some ranges and kinds mean.
+    /// Returns the effect of a fault of contents, or of single requests, on a system of `capacity_bytes` in blocks of
+    /// `block_bytes`, or on a member of it. `filter` translates ranges and kinds.
     ///
     /// # Errors
-    /// A key whose value cannot be, and what is allowed.
+    /// The first impossible key and its allowed values.
     pub fn of(
         fault: &Fault,
         member: Option<u32>,
@@ -162,7 +162,7 @@ impl Damaging {
         }
     }
 
-    /// What a request meets; nothing where it has no deed.
+    /// Returns the outcome of a request; without a deed if it does not meet the fault.
     pub fn meets(&mut self, coming: &Coming<'_>, choice: &mut Choice, random: &mut Random) -> Met {
         let Coming { request, sight, change, is_wronged, .. } = *coming;
         let mut met = Met::default();
@@ -170,7 +170,7 @@ impl Damaging {
         if let Wrong::Stale { places, .. } = &mut self.wrong
             && changes
         {
-            // Writes are what makes data old.
+            // Writes turn data into old data.
             if self.filter.touches(request) {
                 places.written(request.span(), change, request.kind == Kind::Write, &mut met.damages);
             }
@@ -179,7 +179,7 @@ impl Damaging {
         if !self.filter.matches(request) || !self.can_strike(request) {
             return met;
         }
-        // Who has read old data once goes on doing so.
+        // A request that has read old data once continues to do so.
         let is_bound = matches!(&self.wrong, Wrong::Stale { places, .. } if places.sticks(request.span()));
         if !is_bound && (!choice.takes(sight) || random.fraction() >= self.share) {
             return met;
@@ -193,7 +193,7 @@ impl Damaging {
         met
     }
 
-    /// Whether there is something that it could do.
+    /// Whether the fault can do anything to a request.
     fn can_strike(&self, request: &Request) -> bool {
         match &self.wrong {
             Wrong::Refused { .. } => true,
@@ -276,23 +276,23 @@ impl Damaging {
         });
     }
 
-    /// It is over.
+    /// Ends the fault.
     pub fn end(&mut self, damages: &mut Vec<Damage>) {
         if let Wrong::Stale { places, .. } = &mut self.wrong {
             places.end(damages);
         }
     }
 
-    /// It goes on when its one request has met it, for others that follow from that.
+    /// Whether a fault that meets only one request stays active afterwards, for others that follow from it.
     pub fn outlives_once(&self) -> bool {
         matches!(self.wrong, Wrong::Stale { .. })
     }
 }
 
-/// What corrupts data so.
+/// Returns the corruptor for some keys.
 ///
 /// # Errors
-/// Keys that do not belong together.
+/// Keys that exclude each other.
 pub(super) fn corruptor(
     how: Corruption,
     bits: Option<u32>,

@@ -1,41 +1,41 @@
-//! What faults make of requests.
+//! [`Deed`]: effects of faults on requests.
 
 use serde::Serialize;
 
-/// What a fault made of a request.
+/// Effect of a fault on a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Deed {
-    /// It went to the place that is bad: what the mechanism did is in its time.
+    /// Accessed a bad place: retries are part of its latency.
     Accessed,
-    /// It failed there.
+    /// Failed at a bad place.
     Failed,
-    /// Its answer was late.
+    /// Answered late.
     Delayed,
-    /// Its answer was held back.
+    /// Answer held back.
     Held,
-    /// Its asker lost it with the device.
+    /// Lost with the device.
     Lost,
-    /// It was sent again.
+    /// Sent again.
     SentAgain,
-    /// It waited for the link.
+    /// Waited for the link.
     Waited,
-    /// It was answered without having been done.
+    /// Answered without having been done.
     Answered,
-    /// Something that it wanted belongs where the member was: others made up for it, or nobody could.
+    /// Needed data that belong on a failed member: others made up for it, or none could.
     Degraded,
-    /// It was written through a cache that would have kept it.
+    /// Written through a cache that would have kept it.
     WrittenThrough,
-    /// It was answered with an error, and nothing of it was done.
+    /// Refused with an error; none of it was done.
     Refused,
-    /// It was acknowledged and not stored.
+    /// Acknowledged and not stored.
     NotStored,
-    /// Its first part was stored, and the rest was not.
+    /// First part stored, the rest not.
     Shorn,
-    /// Its data went to another place, or came from one.
+    /// Data went to another place, or came from one.
     Misdirected,
-    /// Its data were altered.
+    /// Data were altered.
     Corrupted,
-    /// It brought what had been there before.
+    /// Returned older data.
     Stale,
 }

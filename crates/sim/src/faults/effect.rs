@@ -1,4 +1,5 @@
-//! What a fault does, in the numbers of the system that it strikes; and what is wrong with one that cannot strike it.
+//! [`Effect`]: effect of a fault in the terms of the system into which it is injected, and the errors of a fault that
+//! cannot be injected.
 
 use headstack_workload::{Bytes, Kind, Span};
 
@@ -15,25 +16,25 @@ use crate::gauges::DeviceHealth;
 use crate::media_defects::{Delay, MediaDefect};
 use crate::power_cut::PowerCut;
 
-/// Linux gives a SCSI or ATA command 30 s (`SD_TIMEOUT` of drivers/scsi/sd.h), and tries five times more
-/// (`SD_MAX_RETRIES`).
+/// Default time-out: Linux gives a SCSI or ATA command 30 s (`SD_TIMEOUT` of drivers/scsi/sd.h), and tries five more
+/// times (`SD_MAX_RETRIES`).
 const TIME_OUT_NS: u64 = 30_000_000_000;
 
 /// Targets of faults.
 #[derive(Debug)]
 pub(crate) enum Subject {
-    /// No mechanism, no media.
+    /// A model without mechanism and media.
     Constant {
         /// Bytes that it exports.
         capacity_bytes: u64,
     },
-    /// A device that stands alone.
+    /// A device that is a system of its own.
     Device {
         /// Bytes that it exports.
         capacity_bytes: u64,
         /// Bytes of a logical block.
         block_bytes: u32,
-        /// How long it tries to read what it cannot.
+        /// How long it tries to read an unreadable sector.
         recovery: Recovery,
     },
     /// An array.
@@ -48,7 +49,7 @@ pub(crate) enum Subject {
 }
 
 impl Subject {
-    /// What a model is to faults.
+    /// Returns a model as a target of faults.
     pub fn of(model: &Model) -> Subject {
         let system = match model {
             Model::Constant(constant) => return Subject::Constant { capacity_bytes: constant.capacity_bytes },
@@ -69,7 +70,7 @@ impl Subject {
         }
     }
 
-    /// What triggers need to know of it: its bytes, those of a block, and whether it is an array.
+    /// Returns what triggers need to know: capacity and block size in bytes, and whether it is an array.
     pub fn extent(&self) -> (u64, u32, bool) {
         (self.capacity_bytes(), self.block_bytes(), matches!(self, Subject::Array { .. }))
     }
@@ -92,69 +93,69 @@ impl Subject {
 /// Effect of a fault.
 #[derive(Clone, Debug)]
 pub(crate) enum Effect {
-    /// The media of a device are bad.
+    /// Media defects of a device.
     Media {
-        /// The member of an array.
+        /// The member of an array, if any.
         member: Option<u32>,
-        /// How.
+        /// The defects.
         media_defects: Vec<MediaDefect>,
-        /// Which requests of the host may meet them: known where the device stands alone.
+        /// Filter of the host's requests that may meet them, known for a device that is a system of its own.
         filter: Option<Filter>,
     },
-    /// Answers are late.
+    /// Late answers.
     Spike {
-        /// Those of these.
+        /// Requests that are concerned.
         filter: Filter,
-        /// Share of them.
+        /// Share of the requests.
         share: f64,
-        /// How late.
+        /// Additional time.
         time_ns: u64,
-        /// How that is drawn.
+        /// Distribution of the additional time.
         distribution: Distribution,
     },
-    /// Answers do not come.
+    /// Answers are held back.
     Hang(Filter),
-    /// Nobody is there.
+    /// The device is absent.
     DropOut,
-    /// Something happens to the array.
+    /// An incident of an array.
     Incident(IncidentKind),
-    /// Commands are sent again.
+    /// Commands that are sent again.
     LinkErrors {
-        /// Share of the commands.
+        /// Share of the commands, each time it is sent.
         share: f64,
-        /// After so long.
+        /// Time-out before a command is sent again.
         time_out_ns: u64,
     },
-    /// Nothing passes.
+    /// Nothing passes the link.
     LinkResets {
-        /// For so long.
+        /// Duration of a reset.
         time_ns: u64,
-        /// Again after so long.
+        /// Interval between resets.
         every_ns: u64,
     },
     /// Flushes are answered at once.
     LyingCache,
-    /// Power fails.
+    /// Power is cut.
     PowerCut(PowerCut),
-    /// It is back.
+    /// Power returns.
     PowerOn,
-    /// Requests fail, or their data are damaged.
+    /// Requests that fail, or whose data are damaged.
     Damaging(Box<Damaging>),
-    /// Data are struck that lie somewhere in these ranges.
+    /// Corruption of stored data.
     Rot {
-        /// The member of an array, whose own addresses these are.
+        /// The member of an array to whose own addresses the spans refer.
         member: Option<u32>,
-        /// Where; anywhere if empty.
+        /// Affected spans; anywhere if empty.
         spans: Vec<Span>,
-        /// What they become.
+        /// Corruption of the data.
         corruptor: Corruptor,
     },
-    /// The schedule is in another state.
+    /// The schedule enters another state.
     SetState(u32),
 }
 
 impl Effect {
-    /// It is not about single requests: it strikes, and all meet it.
+    /// Whether it does not concern single requests: it happens once, and all requests meet it.
     pub fn is_event(&self) -> bool {
         match self {
             Effect::Spike { .. }
@@ -176,43 +177,44 @@ impl Effect {
 
 /// A device, as faults name it.
 #[derive(Clone, Debug)]
-pub(crate) struct Known {
-    /// Its name; empty where it stands alone.
+pub(crate) struct NamedDevice {
+    /// Its name; empty for a device that is a system of its own.
     pub name: String,
     /// Bytes that it exports.
     pub capacity_bytes: u64,
 }
 
-impl Known {
-    /// The devices of a model, in the order of their numbers.
-    pub fn devices_of(model: &Model) -> Vec<Known> {
+impl NamedDevice {
+    /// Returns the devices of a model, in the order of their numbers.
+    pub fn devices_of(model: &Model) -> Vec<NamedDevice> {
         match model {
             Model::Constant(_) => Vec::new(),
             Model::System(SystemDescription::Drive(device)) => {
-                vec![Known { name: String::new(), capacity_bytes: device.capacity_bytes() }]
+                vec![NamedDevice { name: String::new(), capacity_bytes: device.capacity_bytes() }]
             }
             Model::System(SystemDescription::Array(array)) => {
-                let known = |member: &Member| {
+                let named = |member: &Member| {
                     let capacity_bytes = array.devices[member.device as usize].capacity_bytes();
-                    Known { name: member.name.clone(), capacity_bytes }
+                    NamedDevice { name: member.name.clone(), capacity_bytes }
                 };
-                array.members.iter().map(known).collect()
+                array.members.iter().map(named).collect()
             }
         }
     }
 }
 
-/// The devices of a system that runs.
-pub(crate) fn known(devices: &[DeviceHealth]) -> Vec<Known> {
-    let known = |device: &DeviceHealth| Known { name: device.name.clone(), capacity_bytes: device.capacity_bytes };
-    devices.iter().map(known).collect()
+/// Returns the devices of a running system.
+pub(crate) fn named_devices(devices: &[DeviceHealth]) -> Vec<NamedDevice> {
+    let named =
+        |device: &DeviceHealth| NamedDevice { name: device.name.clone(), capacity_bytes: device.capacity_bytes };
+    devices.iter().map(named).collect()
 }
 
-/// Turns a fault into what it does. `devices` are the system's, in the order of their numbers.
+/// Translates a fault into its effect. `devices` are the system's, in the order of their numbers.
 ///
 /// # Errors
-/// A key whose value cannot be, and what is allowed.
-pub(crate) fn effect_of(fault: &Fault, subject: &Subject, devices: &[Known]) -> Result<Effect, Complaint> {
+/// The first impossible key and its allowed values.
+pub(crate) fn effect_of(fault: &Fault, subject: &Subject, devices: &[NamedDevice]) -> Result<Effect, Complaint> {
     let world = World { subject, devices };
     match fault {
         Fault::MediaError { member, ranges, map, percent, kinds, recovery, time, permanent } => {
@@ -318,7 +320,7 @@ pub(crate) fn effect_of(fault: &Fault, subject: &Subject, devices: &[Known]) -> 
 
 struct World<'a> {
     subject: &'a Subject,
-    devices: &'a [Known],
+    devices: &'a [NamedDevice],
 }
 
 impl World<'_> {
@@ -355,7 +357,7 @@ impl World<'_> {
         Ok(Effect::Media { member: number, media_defects, filter })
     }
 
-    /// Ranges of a member's own addresses.
+    /// Returns ranges of a member's own addresses.
     fn places_on(&self, member: u32, ranges: &[Stretch]) -> Result<Vec<Span>, Complaint> {
         spans(ranges, self.devices[member as usize].capacity_bytes, self.subject.block_bytes())
     }

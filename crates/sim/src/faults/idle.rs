@@ -1,21 +1,21 @@
-//! Faults of a schedule that can have no effect in a session.
+//! Detects faults of a schedule that can have no effect in a session.
 
 use headstack_workload::Span;
 
-use super::effect::{Effect, Known, Subject, effect_of};
+use super::effect::{Effect, NamedDevice, Subject, effect_of};
 use super::filter::Complaint;
 use super::{At, Fault, Schedule};
 use crate::description::model::Model;
 
 impl Schedule {
-    /// The faults that can have no effect, by their indexes, with the key that says so and why: those that no request of
-    /// `parts`, which are what is exported of a model, can meet; caches that lie where there is none (`may_lose_data`);
-    /// states that nothing sets or looks at; and returns of what no fault takes away.
+    /// Returns the indexes of faults that can have no effect, with the key at fault and the reason: those that no
+    /// request of `parts`, the exported parts of a model, can meet; lying caches where there is no cache
+    /// (`may_lose_data`); states that nothing sets or checks; and returns of what no fault takes away.
     ///
     /// # Panics
-    /// A schedule that [`check`](Schedule::check) refuses.
+    /// A schedule that [`check`](Schedule::check) rejects.
     pub fn without_effect(&self, model: &Model, parts: &[Span], may_lose_data: bool) -> Vec<(usize, Complaint)> {
-        let (subject, devices) = (Subject::of(model), Known::devices_of(model));
+        let (subject, devices) = (Subject::of(model), NamedDevice::devices_of(model));
         let (capacity_bytes, block_bytes, _) = subject.extent();
         let is_met = |span: &Span| parts.iter().any(|part| overlap(part, span));
         let mut idle = Vec::new();
@@ -42,7 +42,7 @@ impl Schedule {
         idle
     }
 
-    /// Why a fault of its kind has no effect among the others.
+    /// Returns why a fault, by its kind, has no effect among the others.
     fn idle_by_kind(&self, index: usize, may_lose_data: bool) -> Option<String> {
         let taken_away = |matches: &dyn Fn(&Fault) -> bool| {
             let begins_ns = |index: usize| match self.faults[index].trigger.at {
@@ -99,10 +99,10 @@ impl Schedule {
     }
 }
 
-/// The state in which a schedule begins.
+/// Initial state of a schedule.
 const FIRST_STATE: u32 = 1;
 
-/// Where an effect is in the system's address space; nothing where it is everywhere, or on a member.
+/// Returns the spans of an effect in the system's address space; none if it is everywhere, or on a member.
 fn spans_of(effect: Effect) -> Vec<Span> {
     match effect {
         Effect::Media { filter, .. } => filter.map_or(Vec::new(), |filter| filter.spans),
@@ -126,6 +126,6 @@ fn overlap(one: &Span, other: &Span) -> bool {
 }
 
 fn format_spans(parts: &[Span]) -> String {
-    let told = parts.iter().map(|part| format!("{}..{} B", part.start_bytes, part.start_bytes + part.length_bytes));
-    told.collect::<Vec<_>>().join(", ")
+    let ranges = parts.iter().map(|part| format!("{}..{} B", part.start_bytes, part.start_bytes + part.length_bytes));
+    ranges.collect::<Vec<_>>().join(", ")
 }

@@ -1,4 +1,4 @@
-//! What was injected, and the proof.
+//! [`Log`]: what was injected, with proof.
 
 use headstack_workload::DurationNs;
 use serde::Serialize;
@@ -11,21 +11,21 @@ use crate::power_cut::PowerLoss;
 /// A request that met a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Meeting {
-    /// What it was.
+    /// Its kind.
     pub kind: RequestKind,
-    /// Where.
+    /// Its offset.
     pub offset_bytes: u64,
-    /// How much.
+    /// Its length.
     pub length_bytes: u32,
-    /// When it came.
+    /// Time of arrival.
     pub arrival_ns: u64,
-    /// When it was answered; not yet, if absent.
+    /// Time of its answer; `None` while there is none.
     pub completion_ns: Option<u64>,
-    /// What became of it.
+    /// Effect of the fault on it.
     pub deed: Deed,
 }
 
-/// What a device counted while a fault of its media lasted.
+/// Counters of a device while a media fault was active.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counters {
     /// Passes repeated.
@@ -34,45 +34,45 @@ pub struct Counters {
     pub uncorrectable_errors: u64,
 }
 
-/// A fault that struck, with its proof.
+/// A fault that was injected, with its proof.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Injection {
-    /// Its number, from 0, in the order in which they struck.
+    /// Its number, from 0, in the order of injection.
     pub number: u32,
-    /// When it struck, in nanoseconds of the model.
+    /// Time of injection, in nanoseconds of the model.
     pub at_ns: u64,
-    /// When it ended.
+    /// Time of its end.
     pub until_ns: Option<u64>,
-    /// What.
+    /// The fault.
     pub fault: Fault,
-    /// All that was said of it, where requests make it strike; it waits for them from `at_ns` on.
+    /// Its full statement, if requests trigger it; it waits for them from `at_ns` on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stated: Option<Timed>,
-    /// How often it struck.
+    /// How often it took effect.
     pub strikes: u64,
-    /// What the system said that could not have it.
+    /// Error of the system, if it could not be injected.
     pub refused: Option<String>,
     /// Requests that met it.
     pub met: u64,
-    /// Those of them that failed.
+    /// How many of them failed.
     pub failed: u64,
-    /// The first that met it.
+    /// The first request that met it.
     pub first: Option<Meeting>,
-    /// The last.
+    /// The last request that met it.
     pub last: Option<Meeting>,
-    /// What it did to data, the first of it.
+    /// Damage that it did to data, up to a maximum.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub harms: Vec<Harm>,
-    /// How often it did something to data.
+    /// How often it damaged data.
     pub harmed: u64,
-    /// What the device counted meanwhile, of a fault of its media.
+    /// Counters of the device while a media fault was active.
     pub counters: Option<Counters>,
     /// Data lost in a power cut.
     pub loss: Option<PowerLoss>,
 }
 
 impl Injection {
-    /// Somebody ends it.
+    /// Ends it by command.
     pub(super) fn ends_by_order(&mut self, now_ns: u64) {
         self.until_ns = Some(now_ns);
         if let Some(stated) = &mut self.stated {
@@ -81,17 +81,17 @@ impl Injection {
     }
 }
 
-/// Everything that was injected so far.
+/// The log of everything that was injected so far.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Log {
-    /// The seed of what was drawn.
+    /// Seed of the random draws.
     pub seed: u64,
-    /// In the order in which they struck.
+    /// Injections in order.
     pub injections: Vec<Injection>,
 }
 
 impl Log {
-    /// The schedule under which the same would happen again.
+    /// Returns the schedule that would reproduce it.
     pub fn schedule(&self) -> Schedule {
         let time = |ns: u64| DurationNs(ns as i64);
         let timed = |injection: &Injection| match &injection.stated {
@@ -107,13 +107,13 @@ impl Log {
         Schedule { seed: self.seed, faults: self.injections.iter().map(timed).collect() }
     }
 
-    /// Faults that last, with what they met so far.
+    /// Returns the active faults, with what they have met so far.
     pub fn active(&self) -> serde_json::Value {
         let lasts = |injection: &&Injection| injection.until_ns.is_none() && injection.refused.is_none();
-        let told = |injection: &Injection| {
+        let describe = |injection: &Injection| {
             let Injection { number, at_ns, fault, met, failed, .. } = injection;
             serde_json::json!({ "number": number, "at_ns": at_ns, "fault": fault, "met": met, "failed": failed })
         };
-        self.injections.iter().filter(lasts).map(told).collect()
+        self.injections.iter().filter(lasts).map(describe).collect()
     }
 }

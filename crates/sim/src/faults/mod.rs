@@ -1,9 +1,9 @@
-//! What goes wrong, when, and the proof that it did.
+//! [`Fault`]s: what goes wrong, when, and the proof that it did. See docs/design/faults-and-power.md.
 //!
-//! A fault strikes at a moment of the model and lasts until another, or for ever. Those of the media strike the mechanism
-//! of a device ([`crate::media_defects::MediaDefect`]); the others stand between the system and who asks it
-//! ([`injector`]), some of which damage contents ([`contents`], [`damaging`]). Which requests make a fault strike is its
-//! trigger ([`trigger`]).
+//! A fault starts at a time of the model and lasts until another time, or forever. Media faults affect the mechanism of
+//! a device ([`crate::media_defects::MediaDefect`]); the others apply between the system and its clients
+//! ([`injector`]), and some of them damage contents ([`contents`], [`damaging`]). A trigger ([`trigger`]) selects the
+//! requests that start a fault.
 
 pub mod contents;
 mod cues;
@@ -36,298 +36,301 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::power_cut::Tear;
 
-/// Something that goes wrong.
+/// A fault.
 ///
-/// Members and groups of an array go by their names; a device that stands alone has none. Without `ranges` a fault is
-/// everywhere, without `kinds` it meets what it usually meets, and without `percent` it meets all.
+/// Members and groups of an array are named; a device that is a system of its own has no name. Without `ranges` a fault
+/// is everywhere, without `kinds` it affects the kinds that it usually does, and without `percent` it affects all
+/// requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum Fault {
-    /// Sectors of the media cannot be read any more. The device tries for `time`, then the access fails. A write heals
-    /// them: it goes to spares.
+    /// Unreadable sectors. The device tries for `time`, then the access fails. A write heals them: it remaps them to
+    /// spares.
     MediaError {
         /// The member of an array that has them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member: Option<String>,
-        /// Where they are on the device.
+        /// Their place on the device.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ranges: Vec<Stretch>,
-        /// A map file of GNU ddrescue with more of them, relative to the schedule.
+        /// Map file of GNU ddrescue with more of them, relative to the schedule.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         map: Option<PathBuf>,
-        /// Share of the accesses that meet it.
+        /// Percentage of the accesses that meet it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         percent: Option<f64>,
-        /// Reads, where nothing is said; writes meet a write fault.
+        /// Kinds of accesses, reads by default; writes meet a write fault.
         #[serde(default, deserialize_with = "kinds_of", skip_serializing_if = "Vec::is_empty")]
         kinds: Vec<RequestKind>,
-        /// How long the device tries; by what kind of device it is, where nothing is said.
+        /// How long the device tries; the default depends on the kind of device.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         recovery: Option<Recovery>,
-        /// The same as a time.
+        /// Limit of recovery as a time.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         time: Option<DurationNs>,
-        /// A write does not heal them.
+        /// Whether a write does not heal them.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         permanent: bool,
     },
-    /// Sectors that are read after some turns more (more reads of the cell in a solid-state drive).
+    /// Sectors that take additional turns to read (additional reads of the cell in an SSD).
     WeakSectors {
         /// The member of an array that has them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member: Option<String>,
-        /// Where they are on the device.
+        /// Their place on the device.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ranges: Vec<Stretch>,
-        /// A map file of GNU ddrescue with more of them, relative to the schedule.
+        /// Map file of GNU ddrescue with more of them, relative to the schedule.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         map: Option<PathBuf>,
-        /// Turns that it takes more.
+        /// Additional turns.
         turns: u32,
-        /// Share of the accesses that meet it.
+        /// Percentage of the accesses that meet it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         percent: Option<f64>,
-        /// Reads, where nothing is said.
+        /// Kinds of accesses, reads by default.
         #[serde(default, deserialize_with = "kinds_of", skip_serializing_if = "Vec::is_empty")]
         kinds: Vec<RequestKind>,
     },
-    /// Accesses hold the mechanism longer than they should: everybody behind them waits too.
+    /// Slow accesses: they occupy the mechanism longer than they should, so that all queued requests wait too.
     FailSlow {
         /// The member of an array that is slow.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member: Option<String>,
-        /// Where on the device.
+        /// Their place on the device.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ranges: Vec<Stretch>,
-        /// How much longer.
+        /// Additional time.
         time: DurationNs,
-        /// Share of the accesses that meet it.
+        /// Percentage of the accesses that meet it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         percent: Option<f64>,
-        /// Reads and writes, where nothing is said.
+        /// Kinds of accesses, reads and writes by default.
         #[serde(default, deserialize_with = "kinds_of", skip_serializing_if = "Vec::is_empty")]
         kinds: Vec<RequestKind>,
     },
-    /// Answers come later than they could: a pause of firmware, the collection of garbage. The mechanism goes on.
+    /// Late answers: a pause of firmware, garbage collection. The mechanism continues.
     LatencySpike {
-        /// Where in the system's address space.
+        /// Ranges in the system's address space.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ranges: Vec<Stretch>,
-        /// How much later; the mean where it is drawn.
+        /// Additional time; its mean if it is drawn.
         time: DurationNs,
-        /// How it is drawn.
+        /// Distribution of the additional time.
         #[serde(default)]
         distribution: Distribution,
-        /// Share of the requests that meet it.
+        /// Percentage of the requests that meet it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         percent: Option<f64>,
-        /// All, where nothing is said.
+        /// Kinds of requests, all by default.
         #[serde(default, deserialize_with = "kinds_of", skip_serializing_if = "Vec::is_empty")]
         kinds: Vec<RequestKind>,
     },
-    /// Requests are not answered until the fault ends; those that the system has done by then are answered at that moment.
+    /// Requests are not answered until the fault ends; those that are done by then are answered at that moment.
     Hang {
-        /// Where in the system's address space.
+        /// Ranges in the system's address space.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ranges: Vec<Stretch>,
-        /// All, where nothing is said.
+        /// Kinds of requests, all by default.
         #[serde(default, deserialize_with = "kinds_of", skip_serializing_if = "Vec::is_empty")]
         kinds: Vec<RequestKind>,
     },
-    /// The device is gone until the fault ends: what is under way and what comes is lost to who asked.
+    /// The device is absent until the fault ends: requests in flight and new ones are lost.
     DropOut,
     /// A member of an array fails.
     MemberFails {
-        /// Which.
+        /// The member.
         member: String,
     },
-    /// A member that failed is there again, empty, and is filled.
+    /// A failed member returns, empty, and is filled.
     MemberReturns {
-        /// Which.
+        /// The member.
         member: String,
     },
-    /// A group of an array gets a hot spare more.
+    /// A group of an array gets one more hot spare.
     SpareAdded {
-        /// Which.
+        /// The group.
         group: String,
     },
     /// All stripes of a group are read and compared, as Linux md scrubs an array.
     Scrub {
-        /// Which; the only one, where nothing is said.
+        /// The group; may be omitted if there is only one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         group: Option<String>,
-        /// What is redundant is written again from the data where it differs.
+        /// Whether inconsistent redundant data are rewritten from the data.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         repair: bool,
     },
-    /// The battery of an array's cache is down.
+    /// The battery of an array's cache fails.
     BatteryFails,
-    /// It is charged again.
+    /// The battery is charged again.
     BatteryReturns,
-    /// Commands meet a bad checksum on the link, are given up after a time-out and sent again, five times at most.
+    /// Commands meet a bad checksum on the link, time out and are sent again, at most five times.
     LinkErrors {
-        /// Share of the commands, each time that it is sent.
+        /// Percentage of the commands, each time one is sent.
         percent: f64,
-        /// Until the host gives a command up; 30 s, Linux' own, where nothing is said.
+        /// Time-out of the host; by default 30 s, as in Linux.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         time_out: Option<DurationNs>,
     },
-    /// The link is reset: nothing passes it in either direction for a time, and again and again while the fault lasts.
+    /// Link resets: nothing passes the link in either direction for a time, repeatedly while the fault lasts.
     LinkResets {
-        /// How long nothing passes.
+        /// Duration of a reset.
         time: DurationNs,
-        /// From one reset to the next; once, where nothing is said.
+        /// Interval between resets; by default there is only one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         every: Option<DurationNs>,
     },
-    /// Flushes are answered at once, and the system never hears of them.
+    /// Flushes are acknowledged at once, and never reach the system.
     LyingCache,
-    /// Power fails: nobody is answered until the fault ends, and what a volatile cache alone held is lost. What was being
-    /// written is there, absent or torn.
+    /// A power cut: no request is answered until the fault ends, and data that were only in a volatile cache are lost.
+    /// Writes in progress are complete, absent or torn.
     PowerCut {
-        /// Where a write may have stopped that was under way.
+        /// Boundaries at which a write in progress may have stopped.
         #[serde(default)]
         tear: Tear,
-        /// Bytes that are written as a whole or not at all; a physical sector, where nothing is said.
+        /// Bytes that are written atomically; by default a physical sector.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         atom: Option<Bytes>,
     },
-    /// Power is back.
+    /// Power returns.
     PowerOn,
-    /// Data are not what they should be, and nobody is told.
+    /// Silent corruption: wrong data without an error.
     Corrupt {
-        /// The member of an array whose data they are.
+        /// The member of an array whose data are corrupted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member: Option<String>,
-        /// Where in the system's address space.
+        /// Ranges in the system's address space.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ranges: Vec<Stretch>,
-        /// When they are corrupted: as they are written, while they lie there, or as they are read.
+        /// When they are corrupted: when written, while stored, or when read.
         on: Stage,
-        /// What becomes of them.
+        /// Kind of corruption.
         how: Corruption,
-        /// Bits that are inverted, of each request; one, where nothing is said.
+        /// Inverted bits per request; 1 by default.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         bits: Option<u32>,
-        /// Sectors of 512 bytes that are struck, of each request, one after the other; one, where nothing is said.
+        /// Affected sectors of 512 bytes per request, consecutive; 1 by default.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sectors: Option<u32>,
-        /// What they are filled with.
+        /// Pattern that fills them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pattern: Option<Pattern>,
-        /// Share of the requests that meet it.
+        /// Percentage of the requests that meet it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         percent: Option<f64>,
     },
-    /// Data go to a wrong place, or come from one, and nobody is told.
+    /// Silent misdirection: data go to a wrong place, or come from one, without an error.
     Misdirect {
-        /// The member of an array that takes the wrong place.
+        /// The member of an array that uses the wrong place.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member: Option<String>,
-        /// Where in the system's address space.
+        /// Ranges in the system's address space.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ranges: Vec<Stretch>,
-        /// How far away, forwards or backwards.
+        /// Distance to the wrong place, forwards or backwards.
         distance: Distance,
-        /// Share of the requests that meet it.
+        /// Percentage of the requests that meet it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         percent: Option<f64>,
-        /// Writes, where nothing is said.
+        /// Kinds of requests, writes by default.
         #[serde(default, deserialize_with = "kinds_of", skip_serializing_if = "Vec::is_empty")]
         kinds: Vec<RequestKind>,
     },
-    /// Writes are acknowledged and never stored.
+    /// Lost writes: acknowledged and never stored.
     LoseWrite {
         /// The member of an array that loses them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member: Option<String>,
-        /// Where in the system's address space.
+        /// Ranges in the system's address space.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ranges: Vec<Stretch>,
-        /// Share of the writes that meet it.
+        /// Percentage of the writes that meet it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         percent: Option<f64>,
     },
-    /// Reads bring what was there before the last write, if that came while the fault lasted.
+    /// Stale reads: they return the data from before the last write, if that was made while the fault lasted.
     StaleRead {
-        /// Where in the system's address space.
+        /// Ranges in the system's address space.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ranges: Vec<Stretch>,
-        /// How long a place is read so.
+        /// How long a place returns stale data.
         #[serde(default)]
         lasting: Lasting,
-        /// Share of the reads that meet it.
+        /// Percentage of the reads that meet it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         percent: Option<f64>,
     },
-    /// Acknowledged writes store only their first part.
+    /// Shorn writes: acknowledged, but only their first part is stored.
     ShornWrite {
-        /// Where in the system's address space.
+        /// Ranges in the system's address space.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ranges: Vec<Stretch>,
-        /// Which part, down to whole atoms.
+        /// The part that is stored, rounded down to whole atoms.
         part: Part,
-        /// Bytes that are written as a whole or not at all; 512, where nothing is said.
+        /// Bytes that are written atomically; 512 by default.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         atom: Option<Bytes>,
-        /// Share of the writes that meet it.
+        /// Percentage of the writes that meet it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         percent: Option<f64>,
     },
-    /// Requests fail with an error, and nothing of them is done.
+    /// Requests fail with an error, and none of their work is done.
     Errno {
-        /// Where in the system's address space.
+        /// Ranges in the system's address space.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ranges: Vec<Stretch>,
-        /// Which error.
+        /// The error.
         #[serde(default)]
         errno: Errno,
-        /// What it usually concerns, where nothing is said: writes of ENOSPC, writes and trims of EROFS, all of the others.
+        /// Kinds of requests; by default those that the error usually concerns: writes for ENOSPC, writes and trims for
+        /// EROFS, all for the others.
         #[serde(default, deserialize_with = "kinds_of", skip_serializing_if = "Vec::is_empty")]
         kinds: Vec<RequestKind>,
-        /// How long the error takes; no time, where nothing is said.
+        /// Time until the error is reported; 0 by default.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         time: Option<DurationNs>,
-        /// What a flush that fails does with what was not flushed.
+        /// How a failed flush treats the data that were not flushed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unflushed: Option<Unflushed>,
-        /// Share of the requests that meet it.
+        /// Percentage of the requests that meet it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         percent: Option<f64>,
     },
-    /// The schedule is in another state from now on, which triggers of others look at.
+    /// The schedule enters another state, which triggers of other faults can check.
     SetState {
-        /// Which.
+        /// The new state.
         to: u32,
     },
 }
 
-/// A stretch of bytes: `offset` and `length`, or `lba` and `blocks`.
+/// A range of bytes: `offset` and `length`, or `lba` and `blocks`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stretch {
     /// First byte.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<Bytes>,
-    /// Bytes.
+    /// Length in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<Bytes>,
     /// First logical block.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lba: Option<u64>,
-    /// Logical blocks; one, where nothing is said.
+    /// Number of logical blocks; 1 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks: Option<u64>,
 }
 
 impl Stretch {
-    /// A stretch of bytes.
+    /// Returns a range of bytes.
     pub fn of_bytes(start_bytes: u64, length_bytes: u64) -> Stretch {
         Stretch { offset: Some(Bytes(start_bytes)), length: Some(Bytes(length_bytes)), ..Stretch::default() }
     }
 }
 
-/// Kinds as a list, or as one word or several with commas between: `kinds=read,write` of an order.
+/// Deserializes kinds as a list, or as one word or several with commas between, such as `kinds=read,write` on the
+/// command line.
 fn kinds_of<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<RequestKind>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
@@ -343,17 +346,17 @@ fn kinds_of<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<RequestKin
     words.into_iter().map(kind).collect()
 }
 
-/// What a request does, as faults name it.
+/// Kind of a request, as faults name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RequestKind {
-    /// It reads.
+    /// A read.
     Read,
-    /// It writes.
+    /// A write.
     Write,
-    /// It trims.
+    /// A trim.
     Trim,
-    /// It flushes.
+    /// A flush.
     Flush,
 }
 
@@ -368,11 +371,12 @@ impl From<Kind> for RequestKind {
     }
 }
 
-/// How long a device tries to read what it cannot.
+/// How long a device tries to read an unreadable sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Recovery {
-    /// It has nobody to turn to and tries for long: the default of a disk with an ATA or SATA interface that stands alone.
+    /// Long, because no redundancy is behind it: the default of a disk with an ATA or SATA interface that is a system
+    /// of its own.
     Desktop,
     /// Limited (SCT error recovery control, TLER), so that a controller does not give the drive up: the default of all
     /// other devices.
@@ -380,11 +384,11 @@ pub enum Recovery {
 }
 
 impl Recovery {
-    /// How long it tries.
+    /// Returns the time limit of recovery.
     ///
     /// Limited: 7 s, the limit of drives made for RAID (Western Digital: "the hard drive will only spend 7 seconds to
     /// attempt to recover"; `smartctl -l scterc,70,70`). Desktop: 30 s, between the 10 s that limited drives stay below
-    /// and the "up to 2 minutes" of Western Digital's deep recovery; it is also what Linux waits for a command.
+    /// and the "up to 2 minutes" of Western Digital's deep recovery; it is also Linux's time-out of a command.
     pub fn time_ns(self) -> u64 {
         match self {
             Recovery::Desktop => 30_000_000_000,
@@ -393,13 +397,13 @@ impl Recovery {
     }
 }
 
-/// How times are drawn.
+/// Distribution of times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Distribution {
-    /// All alike.
+    /// Constant.
     #[default]
     Fixed,
-    /// Exponentially.
+    /// Exponential.
     Exponential,
 }

@@ -1,4 +1,5 @@
-//! Properties of each [`Fault`], for those who follow schedules and keep contents. A new fault is added to every list here.
+//! Properties of each [`Fault`], for callers that apply schedules and keep contents. A new fault is added to every list
+//! here.
 
 use std::path::PathBuf;
 
@@ -7,7 +8,7 @@ use super::{Fault, RequestKind, Stretch};
 use crate::flights::Outcome;
 
 impl Fault {
-    /// It happens in a moment, and does not end.
+    /// Whether it happens at one moment, and does not end.
     pub fn is_momentary(&self) -> bool {
         match self {
             Fault::Corrupt { on, .. } => *on == Stage::Rest,
@@ -37,7 +38,7 @@ impl Fault {
         }
     }
 
-    /// It changes what is stored, or needs what was there before: contents that are kept must be able to take changes back.
+    /// Whether it changes stored data, or needs the previous data: kept contents must then be able to undo changes.
     pub fn changes_contents(&self) -> bool {
         match self {
             Fault::Corrupt { .. }
@@ -67,7 +68,7 @@ impl Fault {
         }
     }
 
-    /// Reads bring what is not stored there.
+    /// Whether reads return data that are not stored there.
     pub fn spoils_reads(&self) -> bool {
         match self {
             Fault::Corrupt { on, .. } => *on == Stage::Read,
@@ -97,7 +98,7 @@ impl Fault {
         }
     }
 
-    /// Writes are lost that volatile caches held.
+    /// Whether writes in volatile caches are lost.
     pub(crate) fn loses_cached_writes(&self) -> bool {
         match self {
             Fault::PowerCut { .. } => true,
@@ -127,7 +128,7 @@ impl Fault {
         }
     }
 
-    /// A request that ended so can have failed by it alone.
+    /// Whether a request with this outcome can have failed only because of it.
     pub(super) fn fails_requests_by(&self, outcome: Outcome) -> bool {
         match self {
             Fault::LinkErrors { .. } => outcome == Outcome::Failed(None),
@@ -157,7 +158,7 @@ impl Fault {
         }
     }
 
-    /// The map file that is still to be read, and the ranges that it adds to.
+    /// Returns the map file that is still to be read, and the ranges to which it adds.
     pub fn map_mut(&mut self) -> Option<(&mut Option<PathBuf>, &mut Vec<Stretch>)> {
         match self {
             Fault::MediaError { map, ranges, .. } | Fault::WeakSectors { map, ranges, .. } => Some((map, ranges)),

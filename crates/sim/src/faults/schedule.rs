@@ -1,4 +1,4 @@
-//! Schedules: which fault strikes when.
+//! [`Schedule`]: which fault starts when.
 
 use std::fmt;
 
@@ -7,17 +7,17 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-use super::effect::{Known, Subject, effect_of};
+use super::effect::{NamedDevice, Subject, effect_of};
 use super::filter::Complaint;
 use super::trigger::{Every, PATTERNS_MAX};
 use super::{At, Fault, Pattern, Trigger};
 use crate::description::model::Model;
 
-/// What goes wrong in a session, and when.
+/// The faults of a session and their times.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Schedule {
-    /// Seed of everything that is drawn: each fault has a stream of its own, in the order in which they strike.
+    /// Seed of everything that is drawn: each fault has a stream of its own, in the order of injection.
     #[serde(default)]
     pub seed: u64,
     /// The faults.
@@ -25,28 +25,29 @@ pub struct Schedule {
     pub faults: Vec<Timed>,
 }
 
-/// A fault with what makes it strike.
+/// A fault with its time and trigger.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Written")]
 pub struct Timed {
-    /// From when on requests count, of a fault that strikes at one: a time of the model; the start, where nothing is said.
+    /// Time of the model from which requests count, for a fault that they trigger; by default the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<DurationNs>,
-    /// When it ends; never, where neither this nor `for` is said.
+    /// Time of its end; never, if neither this nor `for` is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<DurationNs>,
-    /// How long it lasts.
+    /// Its duration.
     #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
     pub lasts: Option<DurationNs>,
-    /// When it strikes, and which requests meet it.
+    /// When it starts, and which requests meet it.
     #[serde(flatten)]
     pub trigger: Trigger,
-    /// What goes wrong.
+    /// The fault itself.
     #[serde(flatten)]
     pub fault: Fault,
 }
 
-/// A fault as it is written: one word is a number of requests for all faults, but a time for resets of a link.
+/// A fault as written in a schedule: some keys, such as `every`, are a number of requests for all faults, but a time
+/// for link resets.
 #[derive(Deserialize)]
 struct Written {
     #[serde(default)]
@@ -116,10 +117,10 @@ impl TryFrom<Written> for Timed {
 }
 
 impl Timed {
-    /// When it strikes, and when it ends (`u64::MAX` for never), in nanoseconds of the model.
+    /// Returns its start and its end (`u64::MAX` for never), in nanoseconds of the model.
     ///
     /// # Errors
-    /// The key that makes no sense, and what is allowed.
+    /// The first impossible key and its allowed values.
     pub fn span_ns(&self) -> Result<(u64, u64), (&'static str, String)> {
         let (key, at) = match (self.trigger.at, self.from) {
             (Some(At::Time(_)), Some(_)) => {
@@ -151,13 +152,13 @@ impl Timed {
 }
 
 impl Schedule {
-    /// Whether all of it can strike a model.
+    /// Checks that every fault can be injected into a model.
     ///
     /// # Errors
-    /// What cannot: the number of the fault, the key and what is allowed.
+    /// The first impossible fault: its number, the key and the allowed values.
     pub fn check(&self, model: &Model) -> Result<(), (usize, Complaint)> {
-        let (subject, devices) = (Subject::of(model), Known::devices_of(model));
-        // A spare that is to come has no name yet.
+        let (subject, devices) = (Subject::of(model), NamedDevice::devices_of(model));
+        // A spare that is added later has no name yet.
         let grows = self.faults.iter().any(|timed| matches!(timed.fault, Fault::SpareAdded { .. }));
         for (index, timed) in self.faults.iter().enumerate() {
             timed.span_ns().map_err(|complaint| (index, complaint))?;
@@ -175,10 +176,10 @@ impl Schedule {
         Ok(())
     }
 
-    /// Whether it can strike where nobody keeps contents, as in a simulated run.
+    /// Checks that every fault can be injected where no contents are kept, as in a simulated run.
     ///
     /// # Errors
-    /// As of [`check`](Self::check).
+    /// As for [`check`](Self::check).
     pub fn check_without_contents(&self) -> Result<(), (usize, Complaint)> {
         match self.patterns().next() {
             Some((index, _)) => {
@@ -188,7 +189,7 @@ impl Schedule {
         }
     }
 
-    /// What its faults look for in contents, with their numbers.
+    /// Returns the patterns that its faults look for in contents, with the faults' numbers.
     fn patterns(&self) -> impl Iterator<Item = (usize, &Pattern)> {
         let faults = self.faults.iter().enumerate();
         faults.filter_map(|(index, timed)| Some((index, timed.trigger.containing.as_ref()?)))

@@ -1,4 +1,5 @@
-//! Places that were written while reads of older data may come: what was there before, by the change that replaced it.
+//! [`Places`]: places that were written while stale reads are possible, with the change that replaced the previous
+//! data.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -6,28 +7,28 @@ use headstack_workload::Span;
 
 use super::contents::{Damage, PLACES_MAX, Spoil};
 
-/// Older data that one fault keeps; beyond, it forgets the oldest.
+/// Most bytes of older data that one fault keeps; it forgets the oldest of more.
 const KEPT_BYTES_MAX: u64 = 16 << 20;
 
 #[derive(Clone, Copy, Debug)]
 struct Place {
     end_bytes: u64,
     change: u64,
-    /// A read has found the older data here, and others shall.
+    /// Whether a read has returned the older data here, and later ones shall too.
     sticks: bool,
 }
 
-/// Places, by their first byte; they do not overlap.
+/// Places with older data, by their first byte; they do not overlap.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Places {
     places: BTreeMap<u64, Place>,
-    /// Changes with their bytes as they came, the oldest first.
+    /// Changes with their bytes in order, oldest first.
     kept: VecDeque<(u64, u64)>,
     kept_bytes: u64,
 }
 
 impl Places {
-    /// A change is made there; `is_write` has its older data kept.
+    /// Records a change; if `is_write`, its previous data are kept.
     pub fn written(&mut self, span: Span, change: u64, is_write: bool, damages: &mut Vec<Damage>) {
         self.clear(span);
         if is_write && span.length_bytes <= KEPT_BYTES_MAX {
@@ -40,7 +41,7 @@ impl Places {
         self.forget_excess(damages);
     }
 
-    /// What a read of a span finds of older data.
+    /// Returns the older data that a read of a span finds.
     pub fn within(&self, span: Span) -> Vec<Spoil> {
         let end_bytes = span.start_bytes + span.length_bytes;
         let overlapping = self.places.range(..end_bytes).filter(|(_, place)| place.end_bytes > span.start_bytes);
@@ -52,14 +53,14 @@ impl Places {
         overlapping.map(spoil).collect()
     }
 
-    /// Whether every place that a read touches has been read so before.
+    /// Whether every place that a read touches has returned older data before.
     pub fn sticks(&self, span: Span) -> bool {
         let end_bytes = span.start_bytes + span.length_bytes;
         let mut overlapping = self.places.range(..end_bytes).filter(|(_, place)| place.end_bytes > span.start_bytes);
         overlapping.any(|(_, place)| place.sticks)
     }
 
-    /// A read has found older data there: the next one finds none, or the same.
+    /// Records that a read has returned older data: the next one finds none, or the same.
     pub fn read(&mut self, span: Span, is_once: bool, damages: &mut Vec<Damage>) {
         if is_once {
             self.clear(span);
@@ -71,7 +72,7 @@ impl Places {
         }
     }
 
-    /// The fault is over.
+    /// Ends the fault.
     pub fn end(&mut self, damages: &mut Vec<Damage>) {
         self.places.clear();
         self.forget_excess(damages);
@@ -91,7 +92,7 @@ impl Places {
         }
     }
 
-    /// Gives up the oldest where there is too much, and what no place needs any more.
+    /// Forgets the oldest data above the limit, and data that no place needs any more.
     fn forget_excess(&mut self, damages: &mut Vec<Damage>) {
         while self.kept.len() > PLACES_MAX || self.kept_bytes > KEPT_BYTES_MAX {
             let &(oldest, _) = self.kept.front().expect("there is too much");

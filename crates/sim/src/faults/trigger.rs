@@ -1,4 +1,4 @@
-//! Triggers: which requests make a fault strike, or meet it. Whatever counts them counts the same for equal requests.
+//! [`Trigger`]s: which requests start a fault, or meet it. Every counter counts the same for equal requests.
 
 use std::fmt;
 
@@ -9,50 +9,50 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::gauges::GroupHealth;
 
-/// Patterns that one session looks for at most: a bit each tells which a write brings.
+/// Most patterns that one session looks for: one bit for each marks those that a write contains.
 pub const PATTERNS_MAX: usize = 64;
 
-/// What makes a fault strike, and which requests meet it.
+/// Conditions that start a fault and select the requests that meet it.
 ///
-/// `at` and `after` say when it strikes first; it lasts from then on. `touching`, `containing`, `while` and `state` say which
-/// requests they count; where neither stands, which requests meet it. Of those that would meet it `every` takes each nth,
-/// and `once` the first alone. A fault that is not about single requests strikes at the first that all this allows, and
-/// with `every` again and again.
+/// `at` and `after` state when it first takes effect; it lasts from then on. `touching`, `containing`, `while` and
+/// `state` select the requests that these count, or, without either, those that meet the fault. `every` takes each nth
+/// of the requests that would meet it, and `once` only the first. A fault that does not concern single requests takes
+/// effect at the first request that passes these conditions, and with `every` repeatedly.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Trigger {
-    /// A time of the model, or the nth request of a kind, as it comes.
+    /// A time of the model, or the arrival of the nth request of a kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<At>,
-    /// So many requests of a kind have been answered.
+    /// Number of requests of a kind that have been answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Count>,
-    /// A request touches this part of the system, such as `1GiB..2GiB`.
+    /// Requests that touch this part of the system, such as `1GiB..2GiB`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub touching: Option<String>,
-    /// A write brings these bytes.
+    /// Writes that contain these bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub containing: Option<Pattern>,
-    /// A group of the array is in this state.
+    /// Only while a group of the array is in this state.
     #[serde(default, rename = "while", skip_serializing_if = "Option::is_none")]
     pub health: Option<GroupHealth>,
-    /// The schedule is in this state, which is 1 at the start (`set-state`).
+    /// Only while the schedule is in this state, which is 1 at the start (`set-state`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<u32>,
-    /// Each nth of them, or of those of a kind.
+    /// Each nth request, or each nth of a kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<Every>,
-    /// Only one.
+    /// Whether only one request meets it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub once: bool,
 }
 
-/// When a fault strikes first.
+/// When a fault first takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
     /// At this time of the model since the start.
     Time(DurationNs),
-    /// As this request comes, which meets it.
+    /// At the arrival of this request, which meets it.
     Request(Nth),
 }
 
@@ -72,11 +72,11 @@ pub enum Nth {
     Flush(u64),
 }
 
-/// Each nth request: a number, or as of a kind.
+/// Each nth request: a number, or the number of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Every(pub Nth);
 
-/// So many requests.
+/// A number of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Count {
@@ -93,7 +93,7 @@ pub enum Count {
 }
 
 impl Nth {
-    /// The kind of the request, `None` for any, and its number.
+    /// Returns the kind of the request, `None` for any, and its number.
     fn parts(self) -> (Option<Kind>, u64) {
         match self {
             Nth::Request(nth) => (None, nth),
@@ -184,7 +184,7 @@ impl<'de> Deserialize<'de> for At {
     }
 }
 
-/// Bytes that are looked for: a text, or digits after `0x`.
+/// Bytes to find: a text, or hexadecimal digits after `0x`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     text: String,
@@ -192,15 +192,15 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// The bytes.
+    /// Returns the bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// What a text means.
+    /// Parses a pattern.
     ///
     /// # Errors
-    /// One that means nothing: what is allowed.
+    /// A text that is no pattern: the allowed forms.
     pub fn parse(text: &str) -> Result<Pattern, String> {
         let wrong = || format!("{text:?} is not a pattern: write some text, or 0x and pairs of hexadecimal digits");
         let bytes = match text.strip_prefix("0x") {
@@ -227,36 +227,36 @@ impl<'de> Deserialize<'de> for Pattern {
     }
 }
 
-/// What of a request a trigger looks at.
+/// Properties of a request that triggers check.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sight {
     pub kind: Kind,
     pub span: Span,
-    /// Which patterns it brings, a bit each.
+    /// Patterns that it contains, one bit each.
     pub holds: u64,
-    /// In which states groups of the array are, a bit each by [`bit_of`].
+    /// States of the array's groups, one bit each by [`bit_of`].
     pub health: u8,
-    /// In which state the schedule is.
+    /// State of the schedule.
     pub state: u32,
 }
 
-/// The bit of a state.
+/// Returns the bit of a state.
 pub(crate) fn bit_of(health: GroupHealth) -> u8 {
     1 << health as u8
 }
 
-/// Which requests are meant.
+/// Conditions on requests.
 #[derive(Clone, Copy, Debug, Default)]
 struct Conditions {
     span: Option<Span>,
-    /// By its bit.
+    /// Bit of the pattern.
     pattern: Option<u32>,
     health: Option<GroupHealth>,
     state: Option<u32>,
 }
 
 impl Conditions {
-    /// A flush is everywhere and brings nothing: where a place or a pattern is named, it is not meant.
+    /// Whether a request meets the conditions. A flush has no place and no data: it meets no condition on either.
     fn hold(&self, sight: &Sight) -> bool {
         let (start, end) = (sight.span.start_bytes, sight.span.start_bytes + sight.span.length_bytes);
         let touches = |span: Span| start < span.start_bytes + span.length_bytes && span.start_bytes < end;
@@ -267,22 +267,22 @@ impl Conditions {
     }
 }
 
-/// What a fault waits for before it strikes.
+/// Condition that a fault waits for before it takes effect.
 #[derive(Clone, Debug)]
 pub(crate) struct Cue {
     conditions: Conditions,
     /// Kind of request; `None` for any.
     kind: Option<Kind>,
     nth: u64,
-    /// Requests count when they are answered, not when they come.
+    /// Whether requests count when they are answered, rather than on arrival.
     pub when_answered: bool,
-    /// It waits again once it has struck.
+    /// Whether it waits again after the fault has taken effect.
     pub repeats: bool,
     seen: u64,
 }
 
 impl Cue {
-    /// A request comes, or is answered: whether that is what was waited for.
+    /// Counts an arriving or answered request; returns whether the condition is fulfilled.
     pub fn sees(&mut self, sight: &Sight) -> bool {
         if self.kind.is_some_and(|kind| kind != sight.kind) || !self.conditions.hold(sight) {
             return false;
@@ -296,7 +296,7 @@ impl Cue {
     }
 }
 
-/// Which of the requests that could meet a fault do.
+/// Selects which of the requests that could meet a fault do.
 #[derive(Clone, Debug)]
 pub(crate) struct Choice {
     conditions: Conditions,
@@ -305,23 +305,23 @@ pub(crate) struct Choice {
     every: u64,
     once: bool,
     seen: u64,
-    /// The one has met it.
+    /// Whether the only request has met it.
     is_spent: bool,
 }
 
 impl Choice {
-    /// Everything meets it.
+    /// Returns a choice of all requests.
     pub fn all() -> Choice {
         Choice { conditions: Conditions::default(), kind: None, every: 1, once: false, seen: 0, is_spent: false }
     }
 
-    /// Whether all that could meet it do.
+    /// Whether all requests that could meet it do.
     pub fn is_all(&self) -> bool {
         let Conditions { span, pattern, health, state } = self.conditions;
         !self.once && (self.kind, self.every) == (None, 1) && (span, pattern, health, state) == (None, None, None, None)
     }
 
-    /// A request could meet it: whether it does.
+    /// Counts a request that could meet the fault; returns whether it does.
     pub fn takes(&mut self, sight: &Sight) -> bool {
         let is_kind = self.kind.is_none_or(|kind| kind == sight.kind);
         if self.is_spent || !is_kind || !self.conditions.hold(sight) {
@@ -331,30 +331,30 @@ impl Choice {
         self.seen.is_multiple_of(self.every)
     }
 
-    /// A request has met it.
+    /// Records that a request has met it.
     pub fn spend(&mut self) {
         self.is_spent = self.once;
     }
 
-    /// Nothing can meet it any more.
+    /// Whether no request can meet it any more.
     pub fn is_spent(&self) -> bool {
         self.is_spent
     }
 }
 
 impl Trigger {
-    /// Nothing is said of requests.
+    /// Whether it has no conditions on requests.
     pub fn is_timed(&self) -> bool {
         let only_at = Trigger { at: self.at, ..Trigger::default() };
         *self == only_at && !matches!(self.at, Some(At::Request(_)))
     }
 
-    /// What a fault waits for, and what then meets it. `is_event` is one that is not about single requests; the system has this
-    /// capacity and blocks of this size, and may be an array; `pattern` is
-    /// the bit of what it looks for.
+    /// Returns the condition that a fault waits for, and the requests that meet it then. `is_event` is set for a fault
+    /// that does not concern single requests; the system has this capacity and block size, and may be an array;
+    /// `pattern` is the bit of the pattern that it looks for.
     ///
     /// # Errors
-    /// The key that makes no sense, and what is allowed.
+    /// The first impossible key and its allowed values.
     pub(crate) fn plan(
         &self,
         is_event: bool,

@@ -1,18 +1,18 @@
-//! A fault that waits for a request before it strikes.
+//! [`Waiting`]: a fault that waits for a request before it takes effect.
 
 use headstack_workload::Random;
 
 use super::trigger::Cue;
 
-/// A fault that waits for its cue.
+/// A fault that waits for its condition.
 #[derive(Debug)]
 pub(super) struct Waiting {
     pub number: u32,
-    /// When it has waited long enough.
+    /// When it stops waiting.
     pub until_ns: u64,
     pub lasts_ns: Option<u64>,
     pub cue: Cue,
-    /// Seeds of the random draws at each strike.
+    /// Seeds of the random draws each time it takes effect.
     pub seeds: Random,
 }
 

@@ -1,4 +1,5 @@
-//! Which changes a power cut would take back, as virtual time knows it, and what becomes of each at a cut.
+//! [`Exposure`]: the changes that a power cut would undo, as virtual time knows them, and the [`Fate`] of each at a
+//! cut.
 
 use std::collections::BTreeMap;
 
@@ -7,35 +8,35 @@ use headstack_workload::{Random, Span};
 use super::{CHANGE_BYTES_MAX, PowerLoss, Tear, TornWrite};
 use crate::spans::{common_with_all, put_in_order};
 
-/// Acknowledged data whose pre-images are kept. Beyond it the oldest count as durable, as in a drive that destaged them
-/// first: never more is lost than the model says, but perhaps less of a very large cache.
+/// Most acknowledged data whose previous contents are kept. Above it the oldest count as durable, as in a drive that
+/// destaged them first: the loss is never larger than the model says, but may be smaller for a very large cache.
 const EXPOSED_BYTES_MAX: u64 = 256 << 20;
-/// The model is asked again when so many changes may be lost, and then whenever they have doubled.
+/// The model is queried when this many changes may be lost, and then whenever the number has doubled.
 const ASK_AT: usize = 64;
 
-/// A change to the contents, as the export that made it hands it in with its request.
+/// A change to the contents, as the export that made it passes it with its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Changed {
     /// Its number in the undo log.
     pub number: u64,
-    /// It is to be durable when it is acknowledged (FUA).
+    /// Whether it must be durable when it is acknowledged (FUA).
     pub forced: bool,
 }
 
-/// What becomes of a change.
+/// Fate of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It is there, whatever happens.
+    /// It is durable.
     Durable,
-    /// It is gone.
+    /// It is lost.
     Lost {
-        /// It had been acknowledged.
+        /// Whether it had been acknowledged.
         acknowledged: bool,
     },
 }
 
 impl Fate {
-    /// Whether contents are not what the change made of them.
+    /// Whether the contents differ from what the change wrote.
     pub fn is_lost(self) -> bool {
         match self {
             Fate::Durable => false,
@@ -44,35 +45,35 @@ impl Fate {
     }
 }
 
-/// What has become of a part of a change.
+/// Fate of a part of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
     /// The change's number in the undo log.
     pub number: u64,
-    /// The part.
+    /// The bytes of the part.
     pub span: Span,
-    /// What became of it.
+    /// Their fate.
     pub fate: Fate,
 }
 
-/// A change that a power cut met half-way: under way, or in part in a volatile cache alone.
+/// A change that a power cut interrupted: in flight, or partly only in a volatile cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Halfway {
     /// Its number in the undo log.
     pub number: u64,
-    /// What it changed.
+    /// The bytes that it changed.
     pub span: Span,
-    /// What has become of its copies and parities at members of an array is drawn from this.
+    /// Random number that decides the fate of its copies and parities at members of an array.
     pub draw: u64,
 }
 
-/// What the model knows of its media.
+/// Properties of the system's media.
 pub struct Medium<'a> {
-    /// Appends the parts of spans that are in a volatile cache alone; both are ascending and disjoint.
+    /// Appends the parts of spans that are only in a volatile cache; both are ascending and disjoint.
     pub volatile: &'a dyn Fn(&[Span], &mut Vec<Span>),
-    /// End of the track, page or stripe unit that holds a byte.
+    /// Returns the end of the track, page or stripe unit that holds a byte.
     pub tear_bound: &'a dyn Fn(u64) -> u64,
-    /// Bytes that are written as a whole or not at all.
+    /// Bytes that are written atomically.
     pub atom_bytes: u64,
 }
 
@@ -80,22 +81,22 @@ pub struct Medium<'a> {
 struct Exposed {
     span: Span,
     forced: bool,
-    /// When it was answered.
+    /// Time of its acknowledgement.
     acknowledged_ns: Option<u64>,
-    /// It was answered with an error.
+    /// Whether it was answered with an error.
     failed: bool,
 }
 
-/// Changes that a power cut would take back, or could.
+/// Changes that a power cut would or could undo.
 #[derive(Debug)]
 pub struct Exposure {
     exposed: BTreeMap<u64, Exposed>,
     acknowledged_bytes: u64,
-    /// Changes that were left when the model was last asked.
+    /// Changes that remained when the model was last queried.
     left: usize,
     verdicts: Vec<Verdict>,
     halfway: Vec<Halfway>,
-    /// Acknowledged bytes that may be there.
+    /// Limit of acknowledged bytes that are kept.
     bytes_max: u64,
 }
 
@@ -113,12 +114,12 @@ impl Default for Exposure {
 }
 
 impl Exposure {
-    /// No more acknowledged bytes than so many may be there.
+    /// Sets the limit of acknowledged bytes that are kept.
     pub fn limit(&mut self, bytes_max: u64) {
         self.bytes_max = bytes_max.min(EXPOSED_BYTES_MAX);
     }
 
-    /// A change is under way.
+    /// Records a change that begins.
     pub fn began(&mut self, changed: Changed, span: Span) {
         if span.length_bytes <= CHANGE_BYTES_MAX {
             let exposed = Exposed { span, forced: changed.forced, acknowledged_ns: None, failed: false };
@@ -126,7 +127,7 @@ impl Exposure {
         }
     }
 
-    /// It is acknowledged at `at_ns`, by a system that may lose it or may not.
+    /// Records that a change is acknowledged at `at_ns`, by a system that may or may not lose it.
     pub fn acknowledged(&mut self, number: u64, at_ns: u64, may_be_lost: bool, medium: &Medium<'_>) {
         let Some(exposed) = self.exposed.get_mut(&number) else { return };
         if exposed.forced || !may_be_lost {
@@ -140,7 +141,8 @@ impl Exposure {
         }
     }
 
-    /// It failed: what is there of it is as open as of one that is under way, and a cache may still hold it.
+    /// Records that a change failed: its contents are as uncertain as those of one in flight, and a cache may still
+    /// hold them.
     pub fn failed(&mut self, number: u64, at_ns: u64) {
         if let Some(exposed) = self.exposed.get_mut(&number) {
             (exposed.acknowledged_ns, exposed.failed) = (Some(at_ns), true);
@@ -148,7 +150,7 @@ impl Exposure {
         }
     }
 
-    /// A flush that was submitted at `submitted_ns` is complete: it covers what had been acknowledged by then.
+    /// Records a completed flush that was submitted at `submitted_ns`: it covers everything acknowledged by then.
     pub fn flushed(&mut self, submitted_ns: u64) {
         let covered = |exposed: &Exposed| exposed.acknowledged_ns.is_some_and(|at_ns| at_ns <= submitted_ns);
         let numbers: Vec<u64> =
@@ -156,12 +158,12 @@ impl Exposure {
         numbers.into_iter().for_each(|number| self.durable(number));
     }
 
-    /// A change is durable that nobody asks after.
+    /// Records a durable change that is not tracked.
     pub fn stays(&mut self, number: u64, span: Span) {
         self.verdicts.push(Verdict { number, span, fate: Fate::Durable });
     }
 
-    /// Acknowledged data are lost where a volatile cache alone has them; power stays on, and what is under way goes on.
+    /// Drops acknowledged data that are only in a volatile cache; power stays on, and requests in flight continue.
     pub fn drop_acknowledged(&mut self, at_ns: u64, medium: &Medium<'_>) -> PowerLoss {
         let volatile = self.volatile(medium);
         let exposed = std::mem::take(&mut self.exposed);
@@ -176,34 +178,34 @@ impl Exposure {
         PowerLoss { at_ns, ..PowerLoss::default() }
     }
 
-    /// It came when power was off, and is gone as a whole.
+    /// Records a change that arrived while power was off, and is lost completely.
     pub fn refused(&mut self, changed: Changed, span: Span) {
         self.verdicts.push(Verdict { number: changed.number, span, fate: Fate::Lost { acknowledged: false } });
     }
 
-    /// Changes that may be lost.
+    /// Returns the number of changes that may be lost.
     pub fn len(&self) -> usize {
         self.exposed.len()
     }
 
-    /// A power cut would take nothing back.
+    /// Whether a power cut would undo nothing.
     pub fn is_empty(&self) -> bool {
         self.exposed.is_empty()
     }
 
-    /// What has become of changes since the last call.
+    /// Moves the verdicts since the last call.
     pub fn take_verdicts(&mut self, into: &mut Vec<Verdict>) {
         into.append(&mut self.verdicts);
     }
 
-    /// The changes that the last power cut met half-way, once.
+    /// Returns the changes that the last power cut interrupted, once.
     pub fn take_halfway(&mut self) -> Vec<Halfway> {
         std::mem::take(&mut self.halfway)
     }
 
-    /// Power fails at `at_ns`. Acknowledged data are lost where a volatile cache alone has them, but for the first part of
-    /// the one extent that was on its way out of it; what is under way is there, absent, or torn. What that makes of the
-    /// contents is known once the verdicts are carried out ([`PowerLoss::found`]).
+    /// Cuts power at `at_ns`. Acknowledged data that are only in a volatile cache are lost, except for the first part
+    /// of the one extent that was being destaged; requests in flight are complete, absent, or torn. The effect on the
+    /// contents is known once the verdicts are applied ([`PowerLoss::found`]).
     pub fn cut(&mut self, at_ns: u64, tear: Tear, medium: &Medium<'_>, random: &mut Random) -> PowerLoss {
         let mut loss = PowerLoss { at_ns, ..PowerLoss::default() };
         let mut gone = Vec::new();
@@ -219,7 +221,7 @@ impl Exposure {
             gone.push((number, exposed, parts));
         }
         tear_destage(&mut gone, tear, medium, random, &mut loss);
-        // Drawn last, so that what is lost of the contents is the same without members.
+        // Drawn last, so that the loss of contents is the same without members.
         for (number, exposed, parts) in &gone {
             if exposed.acknowledged_ns.is_none() || !parts.is_empty() {
                 self.halfway.push(Halfway { number: *number, span: exposed.span, draw: random.bits() });
@@ -234,7 +236,7 @@ impl Exposure {
         loss
     }
 
-    /// Drops what no volatile cache holds any more, and the oldest where there is too much.
+    /// Drops changes that no volatile cache holds any more, and the oldest above the limit.
     fn ask(&mut self, medium: &Medium<'_>) {
         let volatile = self.volatile(medium);
         let is_safe =
@@ -243,7 +245,7 @@ impl Exposure {
             self.exposed.iter().filter(|(_, exposed)| is_safe(exposed)).map(|(&number, _)| number).collect();
         safe.into_iter().for_each(|number| self.durable(number));
         if self.acknowledged_bytes > self.bytes_max {
-            // Some more, so that the next change does not ask again.
+            // Some more, so that the next change does not query again.
             let mut excess_bytes = self.acknowledged_bytes - self.bytes_max / 4 * 3;
             let oldest = self.exposed.iter().filter(|(_, exposed)| exposed.acknowledged_ns.is_some());
             let oldest = oldest.map_while(|(&number, exposed)| {
@@ -257,7 +259,7 @@ impl Exposure {
         self.left = self.exposed.len();
     }
 
-    /// What a volatile cache alone has of everything that is acknowledged, in order of place.
+    /// Returns the acknowledged spans that are only in a volatile cache, in order of place.
     fn volatile(&self, medium: &Medium<'_>) -> Vec<Span> {
         let acknowledged = self.exposed.values().filter(|exposed| exposed.acknowledged_ns.is_some());
         let spans = joined(acknowledged.map(|exposed| exposed.span).collect());
@@ -275,7 +277,7 @@ impl Exposure {
     }
 }
 
-/// What is not there of a write that was under way.
+/// Returns the part of a write in flight that is missing.
 fn remainder(span: Span, tear: Tear, medium: &Medium<'_>, random: &mut Random, loss: &mut PowerLoss) -> Option<Span> {
     let fate = random.below(3);
     let torn_at_bytes = if fate == 2 { place_of_tear(span, tear, medium, random) } else { None };
@@ -292,7 +294,7 @@ fn remainder(span: Span, tear: Tear, medium: &Medium<'_>, random: &mut Random, l
     }
 }
 
-/// The arm was writing one of the extents that are lost: its first part is there.
+/// Keeps the first part of one of the lost extents, which the arm was writing.
 fn tear_destage(
     gone: &mut [(u64, &Exposed, Vec<Span>)],
     tear: Tear,
@@ -313,14 +315,14 @@ fn tear_destage(
     }
 }
 
-/// Notes a tear; what is behind it.
+/// Records a tear; returns the span after it.
 fn torn(span: Span, torn_at_bytes: u64, acknowledged: bool, loss: &mut PowerLoss) -> Span {
     let (at_bytes, length_bytes) = (span.start_bytes, span.length_bytes);
     loss.torn.push(TornWrite { at_bytes, length_bytes, torn_at_bytes, acknowledged });
     Span { start_bytes: torn_at_bytes, length_bytes: at_bytes + length_bytes - torn_at_bytes }
 }
 
-/// A place within a span at which writing it may have stopped.
+/// Draws a place within a span at which its write may have stopped.
 fn place_of_tear(span: Span, tear: Tear, medium: &Medium<'_>, random: &mut Random) -> Option<u64> {
     let end_bytes = span.start_bytes + span.length_bytes;
     match tear {
@@ -337,7 +339,7 @@ fn place_of_tear(span: Span, tear: Tear, medium: &Medium<'_>, random: &mut Rando
     }
 }
 
-/// Verdicts on a change of which `lost` is gone, in order of place.
+/// Appends verdicts on a change of which `lost` is gone, in order of place.
 fn decide(number: u64, span: Span, lost: &[Span], gone: Fate, verdicts: &mut Vec<Verdict>) {
     let mut at_bytes = span.start_bytes;
     let mut part = |until_bytes: u64, at_bytes: &mut u64, fate| {
@@ -354,14 +356,14 @@ fn decide(number: u64, span: Span, lost: &[Span], gone: Fate, verdicts: &mut Vec
     part(span.start_bytes + span.length_bytes, &mut at_bytes, Fate::Durable);
 }
 
-/// What of `spans`, which ascend, lies within one.
+/// Returns the parts of ascending `spans` that are within a span.
 fn within(spans: &[Span], span: Span) -> Vec<Span> {
     let mut inside = Vec::new();
     common_with_all(spans, span.start_bytes, span.start_bytes + span.length_bytes, &mut inside);
     inside
 }
 
-/// Spans in order of place, those that touch as one.
+/// Returns spans in order of place, with adjacent ones merged.
 pub fn joined(mut spans: Vec<Span>) -> Vec<Span> {
     put_in_order(&mut spans, 0);
     spans

@@ -1,9 +1,9 @@
-//! Power loss: what a volatile cache held is gone, what was being written is torn, and nothing is answered until power is
-//! back.
+//! Power loss: the contents of volatile caches are lost, writes in progress are torn, and nothing is answered until
+//! power is back. See docs/design/faults-and-power.md.
 //!
-//! Who keeps contents changes them when a request comes, long before the model has written it anywhere. Each change is open
-//! until it is durable, which virtual time knows ([`exposure`]): a flush that came after its acknowledgement is complete, it
-//! was written with FUA, or the model says that no volatile cache holds it any more.
+//! A component that keeps contents changes them when a request arrives, long before the model has written it anywhere.
+//! Each change is tracked until it is durable, which virtual time knows ([`exposure`]): a flush that came after its
+//! acknowledgement is complete, it was written with FUA, or the model says that no volatile cache holds it any more.
 
 pub mod exposure;
 
@@ -17,70 +17,70 @@ use serde::{Deserialize, Serialize};
 use crate::description::device::DeviceDescription;
 use crate::description::system::SystemDescription;
 
-/// A trim or a run of zeros longer than this is taken for durable: what was there before could be all there is.
+/// A trim or a run of zeros longer than this counts as durable: its previous contents could be the whole device.
 pub const CHANGE_BYTES_MAX: u64 = 64 << 20;
 
-/// Where a write that was under way when power failed may have stopped.
+/// Boundaries at which a write in progress may stop at a power cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tear {
     /// After any sector.
     #[default]
     Sector,
-    /// At the end of a track; of a page in a solid-state drive, of a stripe unit in an array.
+    /// At the end of a track; of a page in an SSD, of a stripe unit in an array.
     Track,
-    /// Nowhere: it is there as a whole, or not at all.
+    /// Nowhere: it is complete or absent.
     None,
 }
 
-/// How power fails.
+/// Parameters of a power cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PowerCut {
-    /// Where writes stop that were under way.
+    /// Boundaries at which writes in progress stop.
     pub tear: Tear,
-    /// Bytes that are written as a whole or not at all; those of a physical sector where nothing is said.
+    /// Bytes that are written atomically; by default those of a physical sector.
     pub atom_bytes: Option<u64>,
 }
 
-/// What a power cut took, as proof.
+/// Loss by a power cut, as proof.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PowerLoss {
-    /// When power failed, in nanoseconds of the model.
+    /// Time of the power cut, in nanoseconds of the model.
     pub at_ns: u64,
-    /// Acknowledged writes of which something is not there any more.
+    /// Acknowledged writes of which some part is missing.
     pub lost_writes: u64,
-    /// Bytes of the sectors in which other data are than those that were acknowledged last.
+    /// Bytes of the sectors whose data differ from those that were acknowledged last.
     pub lost_bytes: u64,
-    /// Where these are: the first of them, in order of place.
+    /// The first of these extents, in order of place.
     pub lost: Vec<LostExtent>,
-    /// How many extents there are.
+    /// Number of these extents.
     pub lost_extents: u64,
-    /// Writes and trims that were under way.
+    /// Writes and trims that were in flight.
     pub under_way: u64,
-    /// How many of these are lost as a whole.
+    /// How many of these are lost completely.
     pub absent: u64,
     /// How many of these are complete.
     pub whole: u64,
-    /// Writes of which the first part is there and the rest is not, the newest first.
+    /// Writes of which only the first part is stored, newest first.
     pub torn: Vec<TornWrite>,
 }
 
-/// Extents of a loss that are told one by one.
-const EXTENTS_TOLD: usize = 1 << 16;
+/// Most extents of a loss that are listed.
+const EXTENTS_LISTED_MAX: usize = 1 << 16;
 
 impl PowerLoss {
-    /// What contents were found to have lost.
+    /// Records the loss that was found in the contents.
     pub fn found(&mut self, lost: &Lost) {
         self.lost_writes = lost.writes;
         self.lost_extents = lost.spans.len() as u64;
         self.lost_bytes = lost.spans.iter().map(|span| span.length_bytes).sum();
-        let told = lost.spans.iter().take(EXTENTS_TOLD);
+        let listed = lost.spans.iter().take(EXTENTS_LISTED_MAX);
         self.lost =
-            told.map(|span| LostExtent { at_bytes: span.start_bytes, length_bytes: span.length_bytes }).collect();
+            listed.map(|span| LostExtent { at_bytes: span.start_bytes, length_bytes: span.length_bytes }).collect();
     }
 }
 
-/// Where data were lost.
+/// An extent of lost data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct LostExtent {
     /// First byte of the system.
@@ -92,17 +92,17 @@ pub struct LostExtent {
 /// A write that was torn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct TornWrite {
-    /// First byte of what was being written.
+    /// First byte of the write.
     pub at_bytes: u64,
     /// Its length.
     pub length_bytes: u64,
-    /// First byte that is not there.
+    /// First byte that is not stored.
     pub torn_at_bytes: u64,
-    /// It was acknowledged: power failed while it was on its way out of a cache.
+    /// Whether it had been acknowledged: power was lost while it was being destaged.
     pub acknowledged: bool,
 }
 
-/// Bytes that a system writes as a whole or not at all: of its physical sectors, the largest of an array's members'.
+/// Returns the bytes that a system writes atomically: a physical sector, the largest of an array's members'.
 pub fn atom_bytes(description: &SystemDescription) -> u64 {
     let of = |device: &DeviceDescription| match device {
         DeviceDescription::Disk(drive) => drive.geometry.physical_sector_bytes,
@@ -115,21 +115,21 @@ pub fn atom_bytes(description: &SystemDescription) -> u64 {
     u64::from(bytes.max(512))
 }
 
-/// What a power cut took of the newest data that had been acknowledged.
+/// Loss of the newest acknowledged data in a power cut.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lost {
-    /// Changes of which something is missing.
+    /// Changes of which some part is missing.
     pub writes: u64,
-    /// Where other bytes are now than those, in order of place.
+    /// Spans whose bytes differ from the acknowledged ones, in order of place.
     pub spans: Vec<Span>,
 }
 
 impl Lost {
-    /// What the verdicts of a cut mean where no contents are kept: whatever was lost of the newest acknowledged data counts,
-    /// whichever bytes had been there before.
+    /// Returns the loss according to the verdicts of a cut where no contents are kept: every loss of the newest
+    /// acknowledged data counts, whatever the previous bytes were.
     pub fn of_verdicts(mut verdicts: Vec<Verdict>) -> Lost {
         verdicts.sort_by_key(|verdict| std::cmp::Reverse(verdict.number));
-        // What newer changes have put there, by its first byte: no loss of an older one shows beneath it.
+        // Spans of newer changes, by their first byte: they hide the loss of an older one.
         let mut newer: BTreeMap<u64, u64> = BTreeMap::new();
         let mut lost = Lost::default();
         for change in verdicts.chunk_by(|one, other| one.number == other.number) {
@@ -152,7 +152,7 @@ impl Lost {
     }
 }
 
-/// Appends what of a span is not covered.
+/// Appends the parts of a span that are not covered.
 fn uncovered(covered: &BTreeMap<u64, u64>, span: Span, into: &mut Vec<Span>) {
     let (mut at_bytes, end_bytes) = (span.start_bytes, span.start_bytes + span.length_bytes);
     let before = covered.range(..=at_bytes).next_back();
@@ -165,7 +165,7 @@ fn uncovered(covered: &BTreeMap<u64, u64>, span: Span, into: &mut Vec<Span>) {
     }
 }
 
-/// Covers a span, and joins it with what it touches.
+/// Covers a span, and merges it with those that it touches.
 fn cover(covered: &mut BTreeMap<u64, u64>, span: Span) {
     let (mut from, mut to) = (span.start_bytes, span.start_bytes + span.length_bytes);
     while let Some((&start, &end)) = covered.range(..=to).next_back().filter(|(_, end)| **end >= from) {
@@ -179,7 +179,7 @@ fn cover(covered: &mut BTreeMap<u64, u64>, span: Span) {
 mod tests {
     use super::*;
 
-    /// A verdict on the bytes `[from, to)`.
+    /// Returns a verdict on the bytes `[from, to)`.
     fn verdict(number: u64, from: u64, to: u64, fate: Fate) -> Verdict {
         Verdict { number, span: Span { start_bytes: from, length_bytes: to - from }, fate }
     }
@@ -196,12 +196,12 @@ mod tests {
         };
         assert_eq!(spans(vec![]), (0, vec![]));
         assert_eq!(spans(vec![verdict(0, 0, 10, gone), verdict(1, 20, 30, gone)]), (2, vec![(0, 10), (20, 30)]));
-        // A newer write that is there hides the middle of an older one that is not; one that is lost itself counts alone.
+        // A newer, durable write hides the middle of an older, lost one; one that is lost itself only counts.
         assert_eq!(spans(vec![verdict(0, 0, 30, gone), verdict(1, 10, 20, kept)]), (1, vec![(0, 10), (20, 30)]));
         assert_eq!(spans(vec![verdict(0, 0, 10, gone), verdict(1, 0, 10, gone)]), (1, vec![(0, 10)]));
-        // What nobody had acknowledged hides nothing where it is gone.
+        // A lost change that was never acknowledged hides nothing.
         assert_eq!(spans(vec![verdict(0, 0, 10, gone), verdict(1, 5, 10, open)]), (1, vec![(0, 10)]));
-        // An older one that is there does not bring a newer one back.
+        // An older, durable one does not bring a newer one back.
         assert_eq!(spans(vec![verdict(0, 0, 10, kept), verdict(1, 0, 10, gone)]), (1, vec![(0, 10)]));
         let parts =
             vec![verdict(3, 0, 4, kept), verdict(3, 4, 8, gone), verdict(2, 0, 8, gone), verdict(1, 6, 12, gone)];

@@ -1,4 +1,4 @@
-//! When each die does something next: a tree of minima, so that a time can also be taken back (suspension).
+//! [`Agenda`]: the time of each die's next event: a tree of minima, so that a time can also be revoked (suspension).
 
 /// An entry of the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,7 +7,7 @@ struct Entry {
     source: u32,
 }
 
-/// The next time of each of a fixed number of sources; `u64::MAX` where there is none.
+/// The next time of each of a fixed number of sources; `u64::MAX` for none.
 #[derive(Clone, Debug)]
 pub struct Agenda {
     /// Node `n` holds the earlier of nodes `2n` and `2n + 1`; the leaves are the last half.
@@ -15,12 +15,12 @@ pub struct Agenda {
 }
 
 impl Agenda {
-    /// Nothing is planned.
+    /// Creates an agenda without times.
     pub fn new(sources: usize) -> Self {
         Agenda { nodes: vec![Entry { at_ns: u64::MAX, source: 0 }; 2 * sources.next_power_of_two()] }
     }
 
-    /// Plans a source for a time, or for none with `u64::MAX`.
+    /// Sets the time of a source, or `u64::MAX` for none.
     #[inline]
     pub fn set(&mut self, source: u32, at_ns: u64) {
         let mut node = self.nodes.len() / 2 + source as usize;
@@ -36,7 +36,7 @@ impl Agenda {
         }
     }
 
-    /// (Earliest time, source); the lowest source of several.
+    /// Returns the earliest time and its source; the lowest source of several.
     #[inline]
     pub fn next(&self) -> (u64, u32) {
         (self.nodes[1].at_ns, self.nodes[1].source)
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_earliest_is_next_whatever_changed() {
+    fn the_earliest_time_is_next_after_any_change() {
         for sources in [1, 2, 5, 64] {
             let mut agenda = Agenda::new(sources);
             let mut times = vec![u64::MAX; sources];

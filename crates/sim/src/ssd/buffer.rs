@@ -1,4 +1,4 @@
-//! The write buffer: mapping units that wait to be programmed, oldest first.
+//! [`Buffer`]: the write buffer: mapping units that wait to be programmed, oldest first.
 
 /// End of a list.
 const NONE: u32 = u32::MAX;
@@ -6,47 +6,47 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     unit: u32,
-    /// Next slot of the list it is in: free, waiting or of a row.
+    /// Next slot of its list: free, waiting or of a row.
     next: u32,
-    /// It belongs to a row, so that its content stands.
+    /// Whether it belongs to a row, so that its contents are fixed.
     in_row: bool,
 }
 
 /// Units that are programmed together.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
-    /// Number in the order of formation.
+    /// Number of the row in order of formation.
     pub serial: u64,
     head: u32,
-    /// Units in it; fewer than fit where a flush did not wait for more.
+    /// Number of units; fewer than fit if a flush did not wait for more.
     pub units: u32,
-    /// The die is held so much longer by its program.
+    /// Additional time of its program.
     pub delay_ns: u64,
-    /// It is programmed with one bit a cell.
+    /// Whether it is programmed with one bit a cell.
     pub slc: bool,
 }
 
-/// Slots of one mapping unit each.
+/// The write buffer, in slots of one mapping unit each.
 #[derive(Clone, Debug)]
 pub struct Buffer {
-    /// As many as were ever in use at once.
+    /// Slots that were ever in use at once.
     slots: Vec<Slot>,
-    /// Slots that there can be.
+    /// Maximum number of slots.
     units: u32,
     free: u32,
-    /// Slots that nobody has reserved.
+    /// Number of unreserved slots.
     unreserved: u32,
     oldest: u32,
     youngest: u32,
-    /// Units that wait for a row.
+    /// Number of units that wait for a row.
     pub waiting: u32,
     next_serial: u64,
-    /// Rows formed and not yet programmed.
+    /// Rows that were formed and are not yet programmed.
     pub rows_under_way: u32,
 }
 
 impl Buffer {
-    /// An empty buffer of `units`.
+    /// Creates an empty buffer of `units`.
     pub fn new(units: u32) -> Self {
         Buffer {
             slots: Vec::new(),
@@ -61,7 +61,7 @@ impl Buffer {
         }
     }
 
-    /// Sets `units` slots aside for data on their way, if there are as many.
+    /// Reserves `units` slots for data in transit; returns false if there are fewer.
     #[inline]
     pub fn reserve(&mut self, units: u32) -> bool {
         if units > self.unreserved {
@@ -71,7 +71,7 @@ impl Buffer {
         true
     }
 
-    /// Gives back a reserved slot that turned out not to be needed.
+    /// Releases a reserved slot that is not needed.
     #[inline]
     pub fn give_back(&mut self) {
         self.unreserved += 1;
@@ -101,13 +101,13 @@ impl Buffer {
         slot
     }
 
-    /// New data for the slot's unit may replace the old.
+    /// Whether new data for the slot's unit may replace the old.
     #[inline]
     pub fn is_replaceable(&self, slot: u32) -> bool {
         !self.slots[slot as usize].in_row
     }
 
-    /// Makes a row of the oldest units, at most `units_max`.
+    /// Forms a row of the oldest units, at most `units_max`.
     pub fn form_row(&mut self, units_max: u32) -> Row {
         let units = units_max.min(self.waiting);
         let row = Row { serial: self.next_serial, head: self.oldest, units, delay_ns: 0, slc: false };
@@ -122,7 +122,7 @@ impl Buffer {
         row
     }
 
-    /// The units of a row.
+    /// Returns the units of a row.
     pub fn units_of(&self, row: &Row) -> impl Iterator<Item = u32> + '_ {
         let mut slot = row.head;
         (0..row.units).map(move |_| {
@@ -132,22 +132,22 @@ impl Buffer {
         })
     }
 
-    /// Every slot that ever held a unit, with the last one that it held.
+    /// Returns every slot that ever held a unit, with the last one that it held.
     pub fn slots(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.slots.iter().enumerate().map(|(slot, held)| (slot as u32, held.unit))
     }
 
-    /// Units that wait or are being programmed.
+    /// Returns the number of units that wait or are being programmed.
     pub fn used(&self) -> u32 {
         self.units - self.unreserved
     }
 
-    /// The number of the next row.
+    /// Returns the number of the next row.
     pub fn next_serial(&self) -> u64 {
         self.next_serial
     }
 
-    /// A row was programmed: hands each (slot, unit) to `programmed` and frees the slots.
+    /// Frees the slots of a programmed row; calls `programmed` with each (slot, unit).
     #[inline]
     pub fn finish_row(&mut self, row: Row, mut programmed: impl FnMut(u32, u32)) {
         let mut slot = row.head;

@@ -1,4 +1,4 @@
-//! What a description must fulfil before it is compiled.
+//! [`check`]: the requirements on a description before it is compiled.
 
 use super::ftl::FlashLayout;
 use super::map_cache::MAP_PAGE_BYTES;
@@ -55,7 +55,7 @@ fn check_units(description: &SsdDescription) -> Result<(), InvalidDescription> {
     require(bytes > 0 && bytes.is_multiple_of(u64::from(unit)), "capacity.logical_bytes", || {
         format!("{bytes} bytes; a multiple of the mapping unit ({unit} bytes) above 0 is allowed")
     })?;
-    // Map entries are 32 bits: a place in the flash, a place in the write buffer, or neither.
+    // Map entries have 32 bits: a place in the flash, a place in the write buffer, or neither.
     let entries =
         (description.raw_bytes() / u64::from(unit)).saturating_add(description.buffer.bytes / u64::from(unit));
     require(entries < u64::from(u32::MAX), "capacity.mapping_unit_bytes", || {
@@ -109,7 +109,7 @@ fn check_space(description: &SsdDescription) -> Result<(), InvalidDescription> {
     check_range("collection.free_blocks_min", reserve, 1 << 20)?;
     require(reserve >= 2, "collection.free_blocks_min", || "1; 2 or more are allowed".to_owned())?;
     let blocks = description.flash.blocks_per_plane;
-    // Two more are open: one for the host's data and one for data that moved.
+    // Two more are open: one for the host's data and one for moved data.
     require(blocks > reserve + 2, "flash.blocks_per_plane", || {
         format!("{blocks} blocks; {reserve} are kept free and 2 open, so {} or more are allowed", reserve + 3)
     })?;

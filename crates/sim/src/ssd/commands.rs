@@ -1,4 +1,4 @@
-//! A command's way through the drive: decoded, then its data read from the dies, or poured into the write buffer.
+//! Commands of an [`Ssd`]: they are decoded, then their data are read from the dies, or written to the buffer.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,7 @@ use super::{Barrier, Command, Landing, Ssd};
 use crate::chronicle;
 use crate::link::{Direction, Upstream};
 
-/// Reads of one row of a die, gathered while a command's units are looked up.
+/// Reads of one row of a die, collected while a command's units are looked up.
 #[derive(Clone, Copy, Debug)]
 struct RowRead {
     die: u32,
@@ -23,7 +23,7 @@ struct RowRead {
 }
 
 impl Ssd {
-    /// Takes a command into a free slot.
+    /// Puts a command into a free slot.
     #[inline]
     pub(super) fn begin(&mut self, now_ns: u64, id: u32, request: &Request) {
         let controller = self.description.controller;
@@ -77,7 +77,7 @@ impl Ssd {
                 let mut place = self.ftl.finish_host_row(die, row.units);
                 let ftl = &mut self.ftl;
                 self.buffer.finish_row(row, |slot, unit| {
-                    // Otherwise it was written again or trimmed meanwhile.
+                    // Otherwise it was overwritten or trimmed meanwhile.
                     if ftl.place(unit) == FlashPlace::Buffer(slot) {
                         ftl.settle(unit, place);
                     }
@@ -94,11 +94,11 @@ impl Ssd {
     fn execute(&mut self, upstream: &mut Upstream, now_ns: u64, slot: u32) {
         let request = self.commands[slot as usize].request;
         match request.kind {
-            Kind::Read if self.asks_for_the_map(now_ns, slot) => {}
+            Kind::Read if self.read_missing_map_entries(now_ns, slot) => {}
             Kind::Read => self.read(upstream, now_ns, slot),
             Kind::Write => {
                 self.counters.writes += 1;
-                self.asks_for_the_map(now_ns, slot);
+                self.read_missing_map_entries(now_ns, slot);
                 if request.length_bytes == 0 {
                     return self.complete(now_ns, slot);
                 }
@@ -108,13 +108,13 @@ impl Ssd {
             Kind::Trim => self.trim(now_ns, slot),
             Kind::Flush => {
                 self.counters.flushes += 1;
-                self.tell_deferred(slot);
+                self.report_deferred(slot);
                 self.make_stable(now_ns, slot);
             }
         }
     }
 
-    /// Looks up every unit of a read. Those that share a row of a die are sensed together, by all its planes at once.
+    /// Looks up every unit of a read. Units in one row of a die are sensed together, by all its planes at once.
     fn read(&mut self, upstream: &mut Upstream, now_ns: u64, slot: u32) {
         self.counters.reads += 1;
         let request = self.commands[slot as usize].request;
@@ -157,7 +157,7 @@ impl Ssd {
         if let Some(complete) = gathered {
             self.ask_die(now_ns, slot, complete);
         }
-        // The controller has these: they go at once, and a read of nothing else is complete with them.
+        // The controller has these: they are sent at once, and complete a read that needs nothing else.
         let end_ns = self.port.carry(upstream, Direction::Read, now_ns, bytes_at_hand);
         let command = &mut self.commands[slot as usize];
         command.done_ns = command.done_ns.max(end_ns);
@@ -173,7 +173,7 @@ impl Ssd {
         self.flash.read(now_ns, read.die, page_read, read.pages, &mut self.ftl);
     }
 
-    /// The sensing of a unit that is at `place`, or would be had the drive been filled in order.
+    /// Returns the sensing time of a unit at `place`, or at its place in a drive filled in order.
     #[inline]
     fn sense_ns(&self, unit: u32, place: u32) -> u64 {
         match self.description.slc_cache {
@@ -182,14 +182,15 @@ impl Ssd {
         }
     }
 
-    /// Reads what is missing of the map for a command, which waits for it if it reads. Whether anything is.
-    fn asks_for_the_map(&mut self, now_ns: u64, slot: u32) -> bool {
+    /// Reads missing entries of the map for a command, which waits for them if it is a read. Returns whether any are
+    /// missing.
+    fn read_missing_map_entries(&mut self, now_ns: u64, slot: u32) -> bool {
         let Some(map) = &mut self.map_cache else { return false };
         let request = self.commands[slot as usize].request;
         let last = (request.offset_bytes + u64::from(request.length_bytes.max(1)) - 1) >> self.unit_shift;
         let missing = map.miss((request.offset_bytes >> self.unit_shift) as u32, last as u32);
         let purpose = if request.kind == Kind::Read { ReadFor::Map(slot) } else { ReadFor::Nobody };
-        // The map lies in cells with one bit where the drive has such.
+        // The map is in one-bit cells if the drive has any.
         let sense_ns = self.description.slc_cache.map_or(self.description.timing.read_ns, |slc| slc.read_ns);
         for page in missing.clone() {
             self.counters.map_reads += 1;
@@ -200,7 +201,7 @@ impl Ssd {
         !missing.is_empty()
     }
 
-    /// A part of the map is there; with the last one the read goes on.
+    /// Handles a part of the map that has arrived; with the last one the read continues.
     fn deliver_map(&mut self, upstream: &mut Upstream, now_ns: u64, slot: u32) {
         let command = &mut self.commands[slot as usize];
         command.map_parts -= 1;
@@ -209,7 +210,7 @@ impl Ssd {
         }
     }
 
-    /// A die's data are in the controller and go to the host.
+    /// Sends a die's data, which are in the controller, to the host.
     #[inline]
     fn deliver(&mut self, upstream: &mut Upstream, now_ns: u64, slot: u32, bytes: u32) {
         let end_ns = self.port.carry(upstream, Direction::Read, now_ns, bytes);
@@ -223,7 +224,7 @@ impl Ssd {
     }
 
     /// Fetches the data of waiting writes for which the buffer has space, a row at a time so that programs can begin
-    /// while the rest is on its way.
+    /// while the rest is in transit.
     fn pour(&mut self, upstream: &mut Upstream, now_ns: u64) {
         while let Some(&slot) = self.pouring.front() {
             let command = &mut self.commands[slot as usize];
@@ -246,7 +247,7 @@ impl Ssd {
         }
     }
 
-    /// Data have arrived in the buffer.
+    /// Handles data that have arrived in the buffer.
     fn land(&mut self, upstream: &mut Upstream, landing: Landing) {
         for (unit, bytes) in units(self.unit_shift, landing.offset_bytes, landing.length_bytes) {
             self.write_unit(landing.at_ns, unit, bytes);
@@ -263,7 +264,7 @@ impl Ssd {
                 self.complete(landing.at_ns, landing.command);
             }
         }
-        // What was written again in place gave its space back.
+        // Units that were overwritten in place released their space.
         self.pour(upstream, landing.at_ns);
     }
 
@@ -288,7 +289,8 @@ impl Ssd {
         self.ftl.set_place(unit, FlashPlace::Buffer(slot));
     }
 
-    /// Reads what a write leaves of a unit; the program does not wait for it, for reads go first anyway.
+    /// Reads the rest of a partially written unit; the program does not wait for it, because reads are served first
+    /// anyway.
     #[inline]
     fn read_rest(&mut self, now_ns: u64, die: u32, written_bytes: u32, sense_ns: u64) {
         if written_bytes < self.ftl.layout.unit_bytes {
@@ -307,7 +309,7 @@ impl Ssd {
         self.flash.program(now_ns, die, row, &mut self.ftl);
     }
 
-    /// Completes a command once everything that the buffer holds is safe.
+    /// Completes a command once everything in the buffer is durable.
     fn make_stable(&mut self, now_ns: u64, slot: u32) {
         if self.description.buffer.power_loss_protected {
             self.complete(now_ns, slot);
@@ -338,7 +340,7 @@ impl Ssd {
         }
     }
 
-    /// Forgets what lies wholly inside the range.
+    /// Unmaps units that are entirely inside the range.
     fn trim(&mut self, now_ns: u64, slot: u32) {
         self.counters.trims += 1;
         let request = self.commands[slot as usize].request;
@@ -356,7 +358,7 @@ impl Ssd {
     }
 }
 
-/// Adds to a queue in order of time, behind those of the same time.
+/// Inserts into a queue in order of time, after entries of the same time.
 #[inline]
 fn insert_in_order(queue: &mut VecDeque<(u64, u32)>, entry: (u64, u32)) {
     let mut index = queue.len();
@@ -366,7 +368,7 @@ fn insert_in_order(queue: &mut VecDeque<(u64, u32)>, entry: (u64, u32)) {
     queue.insert(index, entry);
 }
 
-/// Each mapping unit that a range touches, and how many bytes of it.
+/// Returns each mapping unit that a range touches, and how many bytes of it.
 #[inline]
 fn units(unit_shift: u32, offset_bytes: u64, length_bytes: u32) -> impl Iterator<Item = (u32, u32)> {
     let end = offset_bytes + u64::from(length_bytes);

@@ -1,11 +1,11 @@
-//! [`SsdCounters`]: what a solid-state drive counts.
+//! [`SsdCounters`]: counters of an SSD.
 
-/// What a solid-state drive counts, in its own time: preconditioning leaves traces in the wear only.
+/// Counters of an SSD in virtual time: of preconditioning they include only the wear.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SsdCounters {
-    /// Reads of the host's that began.
+    /// Reads of the host that began.
     pub reads: u64,
-    /// Writes of the host's that began.
+    /// Writes of the host that began.
     pub writes: u64,
     /// Trims that began.
     pub trims: u64,
@@ -17,32 +17,32 @@ pub struct SsdCounters {
     pub write_hits: u64,
     /// Mapping units read from the write buffer.
     pub read_hits: u64,
-    /// Mapping units read that nobody had written.
+    /// Unwritten mapping units that were read.
     pub unwritten_reads: u64,
-    /// Mapping units whose rest had to be read because a part was written.
+    /// Mapping units whose rest had to be read for a partial write.
     pub partial_writes: u64,
-    /// Pages read, for whatever purpose.
+    /// Pages read, for any purpose.
     pub page_reads: u64,
     /// Pages programmed, moved and padded ones included.
     pub page_programs: u64,
     /// Mapping units moved by garbage collection.
     pub moved_units: u64,
-    /// Blocks erased, counted a plane.
+    /// Blocks erased, counted per plane.
     pub erases: u64,
     /// Reads of a die that found it programming, erasing or moving data.
     pub read_waits: u64,
     /// Pages of the map that had to be read from the flash.
     pub map_reads: u64,
-    /// Programs and erases that reads interrupted.
+    /// Programs and erases that reads suspended.
     pub suspensions: u64,
-    /// Dies were occupied, summed over them; waiting for the channel counts.
+    /// Time that dies were occupied, summed over them, including waits for the channel.
     pub dies_busy_ns: u64,
-    /// Channels carried data, summed over them.
+    /// Time that channels carried data, summed over them.
     pub channels_busy_ns: u64,
-    /// The interface carried data, summed over its directions.
+    /// Time that the interface carried data, summed over its directions.
     pub interface_ns: u64,
-    /// Most erases of a block since the drive was made, preconditioning included.
+    /// Most erases of a block since manufacture, preconditioning included.
     pub erases_max: u32,
-    /// Mean erases of a block since the drive was made.
+    /// Mean erases of a block since manufacture.
     pub erases_mean: f64,
 }

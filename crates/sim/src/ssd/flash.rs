@@ -1,8 +1,8 @@
-//! Dies and channels in virtual time.
+//! [`Flash`]: dies and channels in virtual time.
 //!
-//! A die does one thing at a time. Reads go before programs, erases and moves, and may interrupt a program or an erase;
-//! each read occupies its die until its data have left over the channel, which the dies on it use in the order of their
-//! asking.
+//! A die does one thing at a time. Reads precede programs, erases and moves, and may suspend a program or an erase;
+//! each read occupies its die until its data have left over the channel, which its dies use in the order of their
+//! requests.
 
 use std::collections::VecDeque;
 
@@ -15,25 +15,25 @@ use crate::chronicle::{DieWork, Event, Names, note};
 use crate::description::ssd::{SlcCache, SsdDescription};
 use crate::drive::port::Port;
 
-/// What a read of a die is for.
+/// Purpose of a read of a die.
 #[derive(Clone, Copy, Debug)]
 pub enum ReadFor {
-    /// A command's data.
+    /// Data of a command.
     Host(u32),
-    /// The part of the map that a command needs first.
+    /// Part of the map that a command needs first.
     Map(u32),
-    /// No command waits: the rest of a unit that is written in part, or the map for a write.
+    /// A read that no command waits for: the rest of a partially written unit, or the map for a write.
     Nobody,
 }
 
-/// What one sensing of a die's array yields.
+/// A sensing of a die's array.
 #[derive(Clone, Copy, Debug)]
 pub struct PageRead {
     /// Whose.
     pub purpose: ReadFor,
-    /// What of it goes over the channel.
+    /// Bytes that go over the channel.
     pub bytes: u32,
-    /// The sensing, retries included.
+    /// Sensing time, retries included.
     pub sense_ns: u64,
 }
 
@@ -42,7 +42,7 @@ pub struct PageRead {
 enum Job {
     Idle,
     Sense(PageRead),
-    /// Waits for the channel and uses it.
+    /// Waits for the channel and sends over it.
     SendOut(PageRead),
     SenseMoved {
         units: u32,
@@ -53,31 +53,31 @@ enum Job {
     LoadMoved,
     ProgramMoved,
     Erase,
-    /// On its way out of a program or an erase.
+    /// Suspends a program or an erase.
     Suspend,
-    /// Without work until it is time to fold blocks with one bit a cell.
+    /// Idle until it is time to fold one-bit blocks.
     Rest,
 }
 
-/// What has come of a die's job for others.
+/// Outcome of a die's job for other components.
 #[derive(Clone, Copy, Debug)]
 pub enum TaskOutcome {
     /// Nothing.
     None,
     /// Data reached the controller.
     Read(PageRead),
-    /// A row is programmed.
+    /// A row was programmed.
     Programmed(Row),
 }
 
 #[derive(Clone, Debug)]
 struct Die {
     job: Job,
-    /// When the job ends.
+    /// End of the job.
     ends_ns: u64,
-    /// A program or an erase that reads have interrupted, and what is left of it.
+    /// The suspended program or erase, and its remaining time.
     suspended: Option<(Job, u64)>,
-    /// How often the program or erase under way was interrupted.
+    /// How often the present program or erase was suspended.
     suspensions: u32,
     reads: VecDeque<PageRead>,
     rows: VecDeque<Row>,
@@ -85,15 +85,15 @@ struct Die {
     reads_ahead: u32,
 }
 
-/// A read is given to a die.
+/// Logs a read that is issued to a die.
 #[inline(always)]
-fn tell_read(now_ns: u64, die: u32, purpose: ReadFor) {
+fn log_read(now_ns: u64, die: u32, purpose: ReadFor) {
     note(|names| Event::Asks { at_ns: now_ns, member: names.member(), die, id: reader(purpose, names) });
 }
 
-/// A die begins to do something.
+/// Logs that a die begins a job.
 #[inline(always)]
-fn tell(now_ns: u64, die: u32, job: Job, ends_ns: u64) {
+fn log_job(now_ns: u64, die: u32, job: Job, ends_ns: u64) {
     note(|names| {
         let (does, id) = match job {
             Job::Sense(read) => (DieWork::Sense, reader(read.purpose, names)),
@@ -132,7 +132,7 @@ pub struct Flash {
     suspensions_max: u32,
     reads_ahead_max: u32,
     slc: Option<SlcCache>,
-    /// When the host's last request came to a die.
+    /// When the host's last request reached a die.
     last_host_ns: u64,
     planes: u64,
     dies_busy_ns: u64,
@@ -143,7 +143,7 @@ pub struct Flash {
 }
 
 impl Flash {
-    /// Idle flash.
+    /// Creates idle flash.
     pub fn new(description: &SsdDescription) -> Self {
         let timing = &description.timing;
         let die = Die {
@@ -178,18 +178,18 @@ impl Flash {
         }
     }
 
-    /// Power was cut and is back: every die is idle, and none of what was to come comes.
+    /// Handles a power cycle: every die is idle, and pending work is dropped.
     pub fn power_cycle(&mut self, now_ns: u64) {
         self.channels.iter_mut().for_each(|channel| channel.reset(now_ns));
     }
 
-    /// When the next job of a die ends; `u64::MAX` if all are idle.
+    /// Returns when the next job of a die ends; `u64::MAX` if all are idle.
     #[inline]
     pub fn next_ns(&self) -> u64 {
         self.agenda.next().0
     }
 
-    /// Adds what it has counted.
+    /// Adds its counters.
     pub fn count(&self, counters: &mut SsdCounters) {
         counters.page_reads = self.page_reads;
         counters.page_programs = self.page_programs;
@@ -199,12 +199,12 @@ impl Flash {
         counters.channels_busy_ns = self.channels.iter().map(|channel| channel.busy_ns).sum();
     }
 
-    /// Has a die read something that lies on `pages` of one row.
+    /// Issues a read of data on `pages` of one row to a die.
     #[inline]
     pub fn read(&mut self, now_ns: u64, die: u32, read: PageRead, pages: u32, ftl: &mut Ftl) {
         self.page_reads += u64::from(pages);
         self.last_host_ns = now_ns;
-        tell_read(now_ns, die, read.purpose);
+        log_read(now_ns, die, read.purpose);
         let state = &mut self.dies[die as usize];
         state.reads.push_back(read);
         match state.job {
@@ -220,11 +220,11 @@ impl Flash {
         }
     }
 
-    /// Has a die program a row.
+    /// Issues a program of a row to a die.
     pub fn program(&mut self, now_ns: u64, die: u32, row: Row, ftl: &mut Ftl) {
         let state = &mut self.dies[die as usize];
         if state.rows.is_empty() {
-            // Reads served before it came were not ahead of it.
+            // Reads served before it arrived were not ahead of it.
             state.reads_ahead = 0;
         }
         state.rows.push_back(row);
@@ -234,7 +234,8 @@ impl Flash {
         }
     }
 
-    /// The page registers are loaded. A read that came meanwhile needs them, so that it goes by suspension too.
+    /// Begins a program: the page registers are loaded. A read that arrived meanwhile needs them, so it suspends the
+    /// program too.
     fn begin_program(&mut self, die: u32, job: Job, now_ns: u64, program_ns: u64) {
         self.begin(die, job, now_ns, now_ns + program_ns);
         if !self.dies[die as usize].reads.is_empty() {
@@ -242,7 +243,7 @@ impl Flash {
         }
     }
 
-    /// Interrupts a program or an erase for the reads that wait, if that pays and has not been done too often.
+    /// Suspends a program or an erase for waiting reads, if that pays and has not been done too often.
     fn suspend(&mut self, now_ns: u64, die: u32) {
         let Some(suspend_ns) = self.suspend_ns else {
             return;
@@ -264,24 +265,24 @@ impl Flash {
 
     #[inline]
     fn begin(&mut self, die: u32, job: Job, now_ns: u64, ends_ns: u64) {
-        tell(now_ns, die, job, ends_ns);
+        log_job(now_ns, die, job, ends_ns);
         self.dies_busy_ns += ends_ns - now_ns;
         let state = &mut self.dies[die as usize];
         (state.job, state.ends_ns) = (job, ends_ns);
         self.agenda.set(die, ends_ns);
     }
 
-    /// Lets a die use its channel for `bytes`.
+    /// Reserves a die's channel for `bytes`.
     #[inline]
     fn send(&mut self, die: u32, job: Job, now_ns: u64, bytes: u32) {
-        // Neighbouring dies are on different channels, so that consecutive rows are.
+        // Neighbouring dies are on different channels, so that consecutive rows are too.
         let channel = die as usize % self.channels.len();
         let end_ns = self.channels[channel].carry(now_ns, transfer_ns(bytes, self.channel_ns_per_byte));
         self.begin(die, job, now_ns, end_ns);
     }
 
-    /// Ends the job that ends first: (now, die, what came of it). Call `start_next` once that has been dealt with,
-    /// unless the die has a job again.
+    /// Ends the job that ends first; returns the time, the die, and the outcome. Call `start_next` afterwards, unless
+    /// the die has a job again.
     #[inline]
     pub fn end_job(&mut self, ftl: &mut Ftl) -> (u64, u32, TaskOutcome) {
         let (now_ns, die) = self.agenda.next();
@@ -326,7 +327,7 @@ impl Flash {
         self.rest(die);
     }
 
-    /// When blocks with one bit a cell are folded, unless the host comes before.
+    /// Returns when one-bit blocks are folded, unless a host request arrives before.
     #[inline]
     fn folds_at(&self) -> Option<u64> {
         Some(self.last_host_ns + self.slc?.idle_ns?)
@@ -337,7 +338,7 @@ impl Flash {
         self.dies[die as usize].job = Job::Idle;
     }
 
-    /// Gives a die without a job its next one.
+    /// Gives an idle die its next job.
     #[inline]
     pub fn start_next(&mut self, now_ns: u64, die: u32, ftl: &mut Ftl) {
         let state = &mut self.dies[die as usize];
@@ -369,7 +370,7 @@ impl Flash {
         }
     }
 
-    /// A die without work waits for the time to fold, if it has anything to fold.
+    /// Lets an idle die wait for the time to fold, or folds, if it has anything to fold.
     fn rest_or_fold(&mut self, now_ns: u64, die: u32, ftl: &mut Ftl) {
         let Some(fold_ns) = self.folds_at().filter(|_| ftl.can_fold(die)) else {
             self.agenda.set(die, u64::MAX);

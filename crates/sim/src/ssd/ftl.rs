@@ -1,10 +1,11 @@
-//! The flash translation layer: where each mapping unit is, and what each die must do to keep blocks free.
+//! [`Ftl`]: the flash translation layer: the place of each mapping unit, and the work of each die to keep blocks free.
 //!
-//! It knows no time. The dies ask for their next [`Task`] and do it in virtual time; preconditioning does the same tasks
+//! It has no time. The dies request their next [`Task`] and do it in virtual time; preconditioning does the same tasks
 //! in none.
 //!
-//! Blocks here are a block of each plane of a die, rows a page of each: planes read, program and erase together, so that
-//! they act as one plane with pages as large. Units are numbered over dies, then blocks, rows and places in a row.
+//! Blocks here are a block of each plane of a die, rows a page of each: planes read, program and erase together, so
+//! they act as one plane with pages that are as many times larger. Units are numbered over dies, then blocks, rows and
+//! places in a row.
 
 use std::collections::VecDeque;
 
@@ -22,17 +23,17 @@ pub struct FlashLayout {
     pub blocks_per_die: u32,
     pub units_per_die: u32,
     free_blocks_min: u32,
-    /// Units that a block holds with one bit a cell; 0 where none does.
+    /// Units in a block with one bit a cell; 0 if there are none.
     units_per_slc_block: u32,
-    /// Blocks of a die that are set aside for that, and most beyond them.
+    /// Blocks of a die that are reserved for one bit a cell, and the most in addition to them.
     pub slc_static_blocks: u32,
     slc_dynamic_blocks: u32,
-    /// What nobody has written takes room as well.
+    /// Whether unwritten units take room as well.
     filled: bool,
 }
 
 impl FlashLayout {
-    /// The sizes of a description that has been found possible.
+    /// Returns the sizes of a checked description.
     pub fn new(description: &SsdDescription) -> Self {
         let flash = &description.flash;
         let unit_bytes = description.capacity.mapping_unit_bytes;
@@ -62,15 +63,15 @@ impl FlashLayout {
         }
     }
 
-    /// Units of a die that may hold data while collection still finds a block with something stale in it: two blocks are
-    /// open and the others are kept free or set aside.
+    /// Returns the units of a die that may hold data while collection still finds a block with stale data: two blocks
+    /// are open and the others are kept free or reserved.
     pub fn usable_units(&self) -> u32 {
         let open = 2 + u32::from(self.slc_dynamic_blocks > 0);
         self.units_per_block * self.blocks_per_die.saturating_sub(open + self.free_blocks_min + self.slc_static_blocks)
     }
 }
 
-/// Where a unit of the host's is.
+/// Place of a unit of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlashPlace {
     /// Never written, or trimmed.
@@ -82,7 +83,7 @@ pub enum FlashPlace {
 }
 
 impl FlashPlace {
-    /// One map entry; 0 is nowhere.
+    /// Returns its map entry; 0 is nowhere.
     #[inline]
     fn code(self) -> u32 {
         match self {
@@ -93,14 +94,14 @@ impl FlashPlace {
     }
 }
 
-/// What a die does next for the sake of its blocks.
+/// Next task of a die for its blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
-    /// Programs a row of the host's.
+    /// Programs a row of host data.
     ProgramHost,
     /// Programs a row of moved units.
     ProgramMoved,
-    /// Reads what is valid in a row of the victim, `units` on `pages`, and moves it.
+    /// Reads the valid data of a row of the victim, `units` on `pages`, and moves them.
     Move { units: u32, pages: u32, slc: bool },
     /// Erases the victim.
     Erase,
@@ -110,13 +111,13 @@ pub enum Task {
 struct Block {
     valid: u32,
     erases: u32,
-    /// Full and not yet erased.
+    /// Whether it is full and not yet erased.
     closed: bool,
-    /// It holds one bit a cell.
+    /// Whether it holds one bit a cell.
     slc: bool,
 }
 
-/// A block being collected.
+/// A block that is being collected.
 #[derive(Clone, Copy, Debug)]
 struct Victim {
     block: u32,
@@ -124,40 +125,40 @@ struct Victim {
     /// Valid units when it was chosen.
     valid: u32,
     moved: u32,
-    /// Units of the host's that the die took meanwhile.
+    /// Units of the host that the die has accepted since.
     accepted: u32,
 }
 
-/// A block that the host's rows go to.
+/// A block that the host's rows are written to.
 #[derive(Clone, Copy, Debug, Default)]
 struct OpenBlock {
     /// The next row's place, as a unit of the die.
     next: u32,
-    /// Units that the block has left; none where no block is open.
+    /// Units left in the block; 0 if no block is open.
     left: u32,
 }
 
 /// The blocks of one die.
 #[derive(Clone, Debug)]
 struct Die {
-    /// Those that were used.
+    /// Blocks that were ever used.
     blocks: Vec<Block>,
-    /// The host's unit in each place of these, plus 1; 0 where the place holds nothing valid.
+    /// The host's unit in each place of these, plus 1; 0 if the place holds nothing valid.
     owners: Vec<u32>,
-    /// Blocks that were erased, oldest first, which spreads wear.
+    /// Erased blocks, oldest first, which spreads wear.
     erased: VecDeque<u32>,
-    /// Where the host's next row goes: into the block with one bit a cell if there is one to write to.
+    /// Place of the host's next row: in a one-bit block if one is available.
     host: OpenBlock,
     host_slc: OpenBlock,
-    /// Where the row goes that is being programmed.
+    /// Whether the row that is being programmed goes to one-bit cells.
     programs_slc: Option<bool>,
-    /// Blocks that hold one bit a cell, the open one included.
+    /// Number of blocks with one bit a cell, the open one included.
     slc_blocks: u32,
-    /// Block that takes moved units, places left in it, and units in its unfinished row.
+    /// Block that receives moved units, places left in it, and units in its unfinished row.
     moved_block: u32,
     moved_left: u32,
     moved_in_row: u32,
-    /// Rows filled with moved units and not yet programmed.
+    /// Rows of moved units that are not yet programmed.
     moved_rows: u32,
     victim: Option<Victim>,
     valid: u32,
@@ -178,13 +179,13 @@ impl Die {
         })
     }
 
-    /// Free blocks that collection keeps: also those set aside for one bit a cell and not in use.
+    /// Returns the number of free blocks kept for collection, including unused ones reserved for one bit a cell.
     fn free_blocks_kept(&self, layout: &FlashLayout) -> u32 {
         layout.free_blocks_min + layout.slc_static_blocks.saturating_sub(self.slc_blocks)
     }
 
-    /// Whether another block is to hold one bit a cell. Beyond those set aside, only blocks do that nothing else needs.
-    /// `share` is what the die holds of a full drive, in units.
+    /// Whether another block shall hold one bit a cell. In addition to the reserved ones, only blocks that nothing else
+    /// needs do. `share` is the die's part of a full drive, in units.
     fn takes_slc(&self, layout: &FlashLayout, share: u32) -> bool {
         let free = self.free_blocks(layout);
         if self.slc_blocks < layout.slc_static_blocks {
@@ -196,7 +197,7 @@ impl Die {
             && free > layout.free_blocks_min + 1 + unwritten
     }
 
-    /// Sees to it that the host's next row has a block; whether that holds one bit a cell.
+    /// Opens a block for the host's next row if needed; returns whether it holds one bit a cell.
     fn open_host_block(&mut self, layout: &FlashLayout, share: u32) -> bool {
         let has_slc = layout.units_per_slc_block > 0;
         let slc = has_slc && (self.host_slc.left > 0 || self.takes_slc(layout, share));
@@ -217,23 +218,23 @@ impl Die {
 #[derive(Clone, Debug)]
 pub struct Ftl {
     pub layout: FlashLayout,
-    /// Place of each of the host's units.
+    /// Place of each unit of the host.
     map: UnitMap,
     dies: Vec<Die>,
     /// The die whose turn it is.
     turn: u32,
-    /// Units of a full drive that each die holds.
+    /// Units of a full drive on each die.
     share: u32,
-    /// Units a die may hold before its turn passes over it, so that every die keeps half of its share of the spare.
+    /// Units that a die may hold before it loses its turn, so that every die keeps half of its share of the spare.
     fair_units: u32,
     /// Units moved by collection so far.
     pub moved_units: u64,
-    /// Blocks erased so far (one a plane counts as one).
+    /// Blocks erased so far (one per plane counts as one).
     pub erases: u64,
 }
 
 impl Ftl {
-    /// An empty drive.
+    /// Creates an empty drive.
     pub fn new(description: &SsdDescription) -> Self {
         let layout = FlashLayout::new(description);
         let logical_units = description.capacity.logical_bytes / u64::from(layout.unit_bytes);
@@ -266,12 +267,12 @@ impl Ftl {
         }
     }
 
-    /// Units that the drive exports.
+    /// Returns the number of units that the drive exports.
     pub fn logical_units(&self) -> u32 {
         self.map.units()
     }
 
-    /// Where a unit is.
+    /// Returns the place of a unit.
     #[inline]
     pub fn place(&self, unit: u32) -> FlashPlace {
         let code = self.map.get(unit);
@@ -284,19 +285,19 @@ impl Ftl {
         }
     }
 
-    /// The die that a place is on.
+    /// Returns the die of a place.
     #[inline]
     pub fn die_of(&self, place: u32) -> u32 {
         place / self.layout.units_per_die
     }
 
-    /// The die that would hold a unit, had the drive been filled in order.
+    /// Returns the die that would hold a unit in a drive filled in order.
     #[inline]
     pub fn die_of_filled(&self, unit: u32) -> u32 {
         unit / self.layout.units_per_row % self.layout.dies
     }
 
-    /// The unit is there from now on; what the flash holds of it becomes stale.
+    /// Sets the place of a unit; its data in flash become stale.
     #[inline]
     pub fn set_place(&mut self, unit: u32, place: FlashPlace) {
         if let FlashPlace::Flash(old) = self.place(unit) {
@@ -310,9 +311,9 @@ impl Ftl {
         self.map.set(unit, place.code());
     }
 
-    /// The die for the next row of `units`: each in turn, except those that hold far more than their share, because
-    /// what they hold is overwritten less often. Some die always has room: the check leaves spare for all that the
-    /// drive exports and buffers.
+    /// Chooses the die for the next row of `units`: each in turn, except those that hold far more than their share,
+    /// because their data are overwritten less often. Some die always has room: the check ensures spare flash for all
+    /// that the drive exports and buffers.
     pub fn choose_die(&mut self, units: u32) -> u32 {
         let dies = self.layout.dies;
         let load = |die: u32| self.dies[die as usize].valid + self.dies[die as usize].promised;
@@ -327,7 +328,7 @@ impl Ftl {
         chosen
     }
 
-    /// The next task of a die, which has rows of the host's to program if `host_waits`.
+    /// Returns the next task of a die, which has host rows to program if `host_waits`.
     pub fn next_task(&mut self, die: u32, host_waits: bool) -> Option<Task> {
         let layout = self.layout;
         let space = &mut self.dies[die as usize];
@@ -339,12 +340,12 @@ impl Ftl {
         if space.victim.is_none() && free < space.free_blocks_kept(&layout) {
             space.victim = choose_victim(space, &layout);
         }
-        // The last free block is collection's: without it nothing could ever be reclaimed.
+        // The last free block is reserved for collection: without it nothing could ever be reclaimed.
         let has_room = space.host.left > 0 || space.host_slc.left > 0 || free >= 2;
         let Some(victim) = space.victim else {
             return (host_waits && has_room).then_some(Task::ProgramHost);
         };
-        // Collection keeps pace with the host: when the host has used what the victim gives back, it is given back.
+        // Collection keeps pace with the host: by the time the host has used what the victim frees, it is freed.
         let gains = u64::from(layout.units_per_block - victim.valid);
         let is_behind = u64::from(victim.moved) * gains < u64::from(victim.accepted) * u64::from(victim.valid);
         if host_waits && has_room && !is_behind {
@@ -353,7 +354,7 @@ impl Ftl {
         Some(self.collect(die, victim))
     }
 
-    /// Moves the victim's next row with something valid, or has it erased.
+    /// Moves the victim's next row with valid data, or erases the victim.
     fn collect(&mut self, die: u32, mut victim: Victim) -> Task {
         let layout = self.layout;
         let block_start = die * layout.units_per_die + victim.block * layout.units_per_block;
@@ -369,14 +370,14 @@ impl Ftl {
                 return Task::Move { units, pages, slc: space.blocks[victim.block as usize].slc };
             }
         }
-        // Marked as read to its end, so that a die that is asked again gives the same answer.
+        // Marked as read to its end, so that a second call gives the same answer.
         victim.next_row = rows;
         self.dies[die as usize].victim = Some(victim);
         Task::Erase
     }
 
-    /// Gives each valid unit of a row a new place at once; that it is programmed there later only matters to a read that
-    /// comes in between, which finds the same die busy with it.
+    /// Gives each valid unit of a row a new place at once; that it is programmed there later only matters to a read in
+    /// between, which finds the same die busy with it.
     fn move_row(&mut self, die: u32, start: u32) -> (u32, u32) {
         let (mut units, mut pages, mut last_page) = (0, 0, u32::MAX);
         let base = die * self.layout.units_per_die;
@@ -399,7 +400,7 @@ impl Ftl {
         (units, pages)
     }
 
-    /// The next place for a moved unit, which is counted there.
+    /// Returns the next place for a moved unit, which is counted there.
     #[inline]
     fn place_for_moved(&mut self, die: u32) -> u32 {
         let layout = &self.layout;
@@ -420,7 +421,7 @@ impl Ftl {
         die * layout.units_per_die + (space.moved_block + 1) * layout.units_per_block - space.moved_left - 1
     }
 
-    /// The place holds the unit.
+    /// Records that a place holds a unit.
     #[inline]
     fn hold(&mut self, die: u32, place: u32, unit: u32) {
         let of_die = place - die * self.layout.units_per_die;
@@ -430,7 +431,7 @@ impl Ftl {
         space.valid += 1;
     }
 
-    /// The victim is erased and free again.
+    /// Frees the victim, which is erased.
     pub fn finish_erase(&mut self, die: u32) {
         let space = &mut self.dies[die as usize];
         let victim = space.victim.take().expect("a die erases its victim");
@@ -465,20 +466,20 @@ impl Ftl {
         self.dies[die as usize].blocks[block as usize].slc
     }
 
-    /// There is a full block with one bit a cell on a die that is collecting nothing.
+    /// Whether a die that is not collecting has a full one-bit block.
     pub fn can_fold(&self, die: u32) -> bool {
         let space = &self.dies[die as usize];
         space.victim.is_none() && space.slc_blocks > 0 && space.blocks.iter().any(|block| block.slc && block.closed)
     }
 
-    /// The next task of a die is to fold such a block.
+    /// Makes folding such a block the next task of a die.
     pub fn fold(&mut self, die: u32) {
         let space = &mut self.dies[die as usize];
         space.victim = least_valid(space, |block| block.slc);
     }
 
-    /// A row of the host's, for which the die was chosen with `units`, is programmed; returns where it begins. What the
-    /// row is short of units is lost until the block is erased.
+    /// Completes the program of a host row, for which the die was chosen with `units`; returns its first place. Missing
+    /// units of the row are lost until the block is erased.
     pub fn finish_host_row(&mut self, die: u32, units: u32) -> u32 {
         let layout = self.layout;
         let space = &mut self.dies[die as usize];
@@ -497,20 +498,20 @@ impl Ftl {
         die * layout.units_per_die + start
     }
 
-    /// The unit was programmed into `place` of a row just finished.
+    /// Records that a unit was programmed into `place` of a row just finished.
     #[inline]
     pub fn settle(&mut self, unit: u32, place: u32) {
         self.set_place(unit, FlashPlace::Flash(place));
         self.hold(self.die_of(place), place, unit);
     }
 
-    /// Units that can be written to before any die has to collect. A block less than that is counted of each, since a die
-    /// that collects has one now and then.
+    /// Returns the units that can be written before any die has to collect. The figure is one block less for each die,
+    /// since a die that collects has one from time to time.
     pub fn free_units(&self) -> u64 {
         let layout = &self.layout;
         let free = |die: &Die| {
             let blocks = die.free_blocks(layout).saturating_sub(die.free_blocks_kept(layout) + 1);
-            // A block with one bit a cell holds less, and takes as much flash.
+            // A one-bit block holds less, and takes as much flash.
             let slc = u64::from(die.host_slc.left) * u64::from(layout.units_per_block)
                 / u64::from(layout.units_per_slc_block.max(1));
             let open = if blocks == 0 { 0 } else { u64::from(die.host.left) + slc };
@@ -519,7 +520,7 @@ impl Ftl {
         self.dies.iter().map(free).sum()
     }
 
-    /// (Most, mean) erases of a block.
+    /// Returns the most and the mean erases of a block.
     pub fn wear(&self) -> (u32, f64) {
         let blocks = || self.dies.iter().flat_map(|die| &die.blocks);
         let most = blocks().map(|block| block.erases).max().unwrap_or(0);
@@ -527,7 +528,7 @@ impl Ftl {
         (most, total as f64 / (f64::from(self.layout.dies) * f64::from(self.layout.blocks_per_die)))
     }
 
-    /// Recomputes every count from the maps; for tests.
+    /// Recomputes every count from the maps, for tests.
     #[cfg(test)]
     pub fn check_consistency(&self) {
         let layout = &self.layout;
@@ -553,14 +554,14 @@ impl Ftl {
     }
 }
 
-/// What collection takes next; none while every block is full of valid units. Blocks set aside for one bit a cell give
-/// nothing back, since they are kept for more of that.
+/// Returns the next block to collect; none while every block is full of valid units. Blocks reserved for one bit a cell
+/// free nothing, since they are used for that again.
 fn choose_victim(space: &Die, layout: &FlashLayout) -> Option<Victim> {
     let folds = space.slc_blocks > layout.slc_static_blocks;
     least_valid(space, |block| folds || !block.slc).filter(|victim| victim.valid < layout.units_per_block)
 }
 
-/// The closed block with the fewest valid units among those allowed, of several the least worn.
+/// Returns the allowed closed block with the fewest valid units, the least worn of several.
 fn least_valid(space: &Die, mut allowed: impl FnMut(&Block) -> bool) -> Option<Victim> {
     let closed = (0u32..).zip(&space.blocks).filter(|(_, block)| block.closed && allowed(block));
     let (index, block) = closed.min_by_key(|(_, block)| (block.valid, block.erases))?;

@@ -1,10 +1,10 @@
-//! The part of the map that a drive without memory of its own for all of it has at hand.
+//! [`MapCache`]: the cached part of the map in a drive without memory for all of it.
 
 use crate::description::ssd::SsdDescription;
 
-/// What of the map is read and kept at once.
+/// Unit in which the map is read and cached.
 pub const MAP_PAGE_BYTES: u64 = 4096;
-/// An entry.
+/// Size of a map entry.
 const ENTRY_BYTES: u64 = 4;
 const UNITS_PER_PAGE: u32 = (MAP_PAGE_BYTES / ENTRY_BYTES) as u32;
 /// No slot.
@@ -16,7 +16,7 @@ struct Slot {
     used: bool,
 }
 
-/// Pages of the map in slots; the one that was not used for longest, nearly, leaves first (second chance).
+/// Pages of the map in slots; approximately the least recently used one is replaced (second chance).
 #[derive(Clone, Debug)]
 pub struct MapCache {
     slots: Vec<Slot>,
@@ -27,7 +27,7 @@ pub struct MapCache {
 }
 
 impl MapCache {
-    /// An empty one.
+    /// Creates an empty cache.
     pub fn new(description: &SsdDescription, bytes: u64) -> Self {
         let units = description.capacity.logical_bytes / u64::from(description.capacity.mapping_unit_bytes);
         let pages = units.div_ceil(u64::from(UNITS_PER_PAGE)) as usize;
@@ -35,7 +35,7 @@ impl MapCache {
         MapCache { slots: Vec::new(), slots_max, hand: 0, slot_of: vec![NONE; pages] }
     }
 
-    /// Takes in the pages of a range of units; those that were not there, from the first to the last of them.
+    /// Caches the pages of a range of units; returns those that were missing, from the first to the last of them.
     pub fn miss(&mut self, first_unit: u32, last_unit: u32) -> std::ops::Range<u32> {
         let mut missing = 0..0;
         for page in first_unit / UNITS_PER_PAGE..=last_unit / UNITS_PER_PAGE {

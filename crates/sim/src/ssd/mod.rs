@@ -1,12 +1,12 @@
-//! The solid-state drive: commands, write buffer, flash translation layer, dies.
+//! [`Ssd`]: commands, write buffer, flash translation layer, dies. See docs/design/solid-state.md.
 //!
 //! A read costs the controller's overhead, then for each row of a die that it touches a sensing and a transfer over the
 //! die's channel, then the interface. A write is complete when its data are in the write buffer; rows leave it for the
 //! dies in turn, each die collects its stale blocks at the pace at which it is given new rows, and writes wait while
 //! the buffer is full.
 //!
-//! Left out: cache registers (a die senses nothing while it sends), pages of different speeds within a block, copies
-//! inside a die, retries, refresh and static wear levelling, and what of the map is written.
+//! Not modelled: cache registers (a die senses nothing while it sends), pages of different speeds within a block,
+//! copies inside a die, retries, refresh and static wear levelling, and writes of the map.
 //!
 //! Memory is 4 bytes for each mapping unit of capacity and of flash, once they are written to: 1 TB on 1.10 TB of flash
 //! with units of 16 KiB takes 491 MiB when full and 2 MiB when empty (measured; the sum over the units is 489 MiB).
@@ -49,17 +49,17 @@ struct Command {
     id: u32,
     started_ns: u64,
     request: Request,
-    /// Reads: parts that dies still have to deliver. Writes: parts on their way into the buffer.
+    /// Reads: parts that dies still have to deliver. Writes: parts in transit to the buffer.
     parts: u32,
-    /// Reads: end of the last transfer promised so far. Writes: unused.
+    /// Reads: end of the last transfer reserved so far. Writes: unused.
     done_ns: u64,
     /// Reads: parts of the map that it waits for.
     map_parts: u32,
-    /// Writes: bytes for which there was space in the buffer.
+    /// Writes: bytes for which the buffer had space.
     poured_bytes: u32,
 }
 
-/// A part of a write on its way into the buffer.
+/// A part of a write in transit to the buffer.
 #[derive(Clone, Copy, Debug)]
 struct Landing {
     at_ns: u64,
@@ -76,7 +76,7 @@ struct Barrier {
     rows_left: u32,
 }
 
-/// A solid-state drive in virtual time.
+/// An SSD in virtual time.
 #[derive(Clone, Debug)]
 pub struct Ssd {
     description: SsdDescription,
@@ -86,46 +86,46 @@ pub struct Ssd {
     buffer: Buffer,
     flash: Flash,
     port: HostPort,
-    /// Commands in the drive, by slot, and the slots that are free.
+    /// Commands in the drive, by slot, and the free slots.
     commands: Vec<Command>,
     free: Vec<u32>,
-    /// Commands beyond the queue depth.
+    /// Commands in excess of the queue depth.
     waiting: VecDeque<(u32, Request)>,
     controller_free_ns: u64,
     /// (End of the controller's overhead, slot), in order of time.
     decoding: VecDeque<(u64, u32)>,
     /// Writes that need space in the buffer, oldest first.
     pouring: VecDeque<u32>,
-    /// Data on their way into the buffer, in order of time.
+    /// Data in transit to the buffer, in order of time.
     landings: VecDeque<Landing>,
     /// Flushes and forced writes that wait for programs.
     barriers: Vec<Barrier>,
     /// (Time, slot), in order of time.
     completions: VecDeque<(u64, u32)>,
     counters: SsdCounters,
-    /// The part of the map at hand; absent where all of it is.
+    /// The cached part of the map; `None` if all of it is in memory.
     map_cache: Option<MapCache>,
-    /// In mapping units.
+    /// Media defects, in mapping units.
     media_defects: MediaDefects,
     failures: Failures,
 }
 
 impl Ssd {
-    /// A drive at rest: empty, or in the steady state if its description says so. `seed` drives the overwrites of
-    /// preconditioning only.
+    /// Creates an idle drive: empty, or in the steady state if its description says so. `seed` drives only the
+    /// overwrites of preconditioning.
     ///
     /// # Errors
-    /// What is impossible in the description.
+    /// The first impossible value in the description.
     pub fn new(description: &SsdDescription, seed: u64) -> Result<Ssd, InvalidDescription> {
         let mut ssd = Ssd::empty(description, seed)?;
         ssd.prepare(&mut |_| true);
         Ok(ssd)
     }
 
-    /// A drive at rest that is still empty: [`Self::prepare`] brings it into the state that its description names.
+    /// Creates an idle, empty drive: [`Self::prepare`] brings it into the initial state of its description.
     ///
     /// # Errors
-    /// What is impossible in the description.
+    /// The first impossible value in the description.
     pub fn empty(description: &SsdDescription, seed: u64) -> Result<Ssd, InvalidDescription> {
         check(description)?;
         let unit_bytes = description.capacity.mapping_unit_bytes;
@@ -154,19 +154,19 @@ impl Ssd {
         })
     }
 
-    /// Preconditions an empty drive whose description says so. Returns false where `goes_on`, which is called with the share
-    /// done, stopped it.
+    /// Preconditions an empty drive if its description says so. Returns false if `goes_on`, which is called with the
+    /// share done, stopped it.
     pub fn prepare(&mut self, goes_on: &mut dyn FnMut(f64) -> bool) -> bool {
         !self.description.preconditioned || self.precondition_while(goes_on).is_some()
     }
 
-    /// Brings a drive that has served nothing yet into the steady state of random overwrites, in no virtual time: every
-    /// mapping unit is written in order, then random ones in windows of a quarter of the capacity until the write
-    /// amplification of the last five is steady by the SNIA's rule (within 20 % of their mean, with a slope of at most
-    /// 10 % of it), 25 windows at most. Returns the write amplification of each window.
+    /// Brings an unused drive into the steady state of random overwrites, in no virtual time: every mapping unit is
+    /// written in order, then random ones in windows of 25 % of the capacity until the write amplification of the last
+    /// five is steady by the SNIA's rule (within 20 % of their mean, with a slope of at most 10 % of it), in at most 25
+    /// windows. Returns the write amplification of each window.
     ///
     /// # Panics
-    /// If something is under way.
+    /// If anything is in flight.
     pub fn precondition(&mut self) -> Vec<f64> {
         self.precondition_while(&mut |_| true).expect("nothing stops it")
     }
@@ -178,17 +178,17 @@ impl Ssd {
         amplifications
     }
 
-    /// Bytes that it exports.
+    /// Returns the bytes that it exports.
     pub fn capacity_bytes(&self) -> u64 {
         self.description.capacity.logical_bytes
     }
 
-    /// Its description.
+    /// Returns its description.
     pub fn description(&self) -> &SsdDescription {
         &self.description
     }
 
-    /// What it has counted so far. Looks at every block for the wear.
+    /// Returns its counters. Visits every block for the wear.
     pub fn counters(&self) -> SsdCounters {
         let (erases_max, erases_mean) = self.ftl.wear();
         let mut counters = SsdCounters {
@@ -203,7 +203,7 @@ impl Ssd {
         counters
     }
 
-    /// When something happens next; `u64::MAX` if nothing will.
+    /// Returns the time of the next event; `u64::MAX` if there is none.
     #[inline]
     pub fn next_event_ns(&self) -> u64 {
         let done_ns = self.completions.front().map_or(u64::MAX, |&(at_ns, _)| at_ns);
@@ -217,14 +217,14 @@ impl Ssd {
         self.flash.next_ns().min(decoded_ns).min(landed_ns)
     }
 
-    /// No command is in the drive and no die works. Data may still wait in the write buffer, for others to fill a row
-    /// with them or for a flush.
+    /// Whether no command is in the drive and no die works. Data may still be in the write buffer and wait for a full
+    /// row or a flush.
     pub fn is_idle(&self) -> bool {
         self.free.len() == self.commands.len() && self.waiting.is_empty() && self.flash.next_ns() == u64::MAX
     }
 
-    /// Takes a command at `now_ns`. The caller has processed every event up to `now_ns`, keeps `id`s of commands under
-    /// way apart and stays inside the capacity. Solid-state drives know no ordered commands: `ordered` is ignored.
+    /// Takes a command at `now_ns`. The caller has processed every event up to `now_ns`, gives commands in flight
+    /// different `id`s and stays inside the capacity. SSDs have no ordered commands: `ordered` is ignored.
     #[inline]
     pub fn submit(&mut self, now_ns: u64, id: u32, request: &Request) {
         debug_assert!(request.offset_bytes + u64::from(request.length_bytes) <= self.capacity_bytes());
@@ -235,31 +235,31 @@ impl Ssd {
         }
     }
 
-    /// It works on no more commands than its queue depth, and none waits while there could be one more.
+    /// Whether it works on no more commands than its queue depth, and none waits while one more could be started.
     fn has_what_it_may(&self) -> bool {
         let (works_on, depth) =
             (self.commands.len() - self.free.len(), self.description.interface.queue_depth as usize);
         works_on == depth || (works_on < depth && self.waiting.is_empty())
     }
 
-    /// No command is left: what it looks like once nothing will happen any more.
+    /// Whether no command is left: the state after the last event.
     fn is_clear(&self) -> bool {
         self.is_idle() && self.pouring.is_empty() && self.landings.is_empty() && self.barriers.is_empty()
     }
 
-    /// Processes every event up to `now_ns`; hands each completion to `completed` in order of time.
+    /// Processes every event up to `now_ns`; calls `completed` with each completion in order of time.
     #[inline]
     pub fn advance(&mut self, now_ns: u64, completed: impl FnMut(Completion)) {
         self.advance_behind(&mut Upstream::none(), now_ns, completed);
     }
 
-    /// As [`Self::advance`], for a drive behind shared links.
+    /// Like [`Self::advance`], for a drive behind shared links.
     #[inline]
     pub fn advance_behind(&mut self, upstream: &mut Upstream, now_ns: u64, mut completed: impl FnMut(Completion)) {
         loop {
             let internal_ns = self.next_internal_ns();
             let done = self.completions.front().copied();
-            // The dies first: they choose their next job before the host can answer a completion.
+            // The dies are first: they choose their next job before the host can respond to a completion.
             if internal_ns <= now_ns && done.is_none_or(|(done_ns, _)| internal_ns <= done_ns) {
                 self.handle_internal(upstream, internal_ns);
                 continue;

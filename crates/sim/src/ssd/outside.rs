@@ -1,4 +1,4 @@
-//! What the world outside does to a solid-state drive, and sees of it: media defects, power cuts, what they lose.
+//! The view of an [`Ssd`] from outside: media defects, power cycles and their losses, gauges.
 
 use headstack_workload::{Kind, Span};
 
@@ -12,7 +12,7 @@ use crate::media_defects::{Failure, MediaDefects, Meeting, Stretch};
 use crate::spans::common;
 
 impl Ssd {
-    /// A read needs a unit from the flash: how much longer that takes. One that cannot be read fails its command.
+    /// Returns the additional time of a read that needs a unit from the flash. An unreadable unit fails its command.
     #[cold]
     pub(super) fn meet_read(&mut self, slot: u32, unit: u32) -> u64 {
         let turn_ns = self.description.timing.read_ns;
@@ -24,8 +24,8 @@ impl Ssd {
         delay_ns
     }
 
-    /// A row goes to the flash: how much longer that takes. Its units lie elsewhere from then on, so that what was wrong
-    /// with their old places is past.
+    /// Returns the additional time of a row's program. Its units are elsewhere from then on, so the defects of their
+    /// old places no longer matter.
     #[cold]
     pub(super) fn meet_program(&mut self, row: &Row) -> u64 {
         let turn_ns = self.description.timing.program_ns;
@@ -43,50 +43,50 @@ impl Ssd {
     fn fail(&mut self, slot: u32, bad: Stretch) {
         let command = &self.commands[slot as usize];
         let (from_bytes, to_bytes) = (bad.from << self.unit_shift, bad.to << self.unit_shift);
-        // A unit is more than a command may ask of it.
+        // A unit is more than a command may request of it.
         let from_bytes =
             if command.request.kind == Kind::Flush { from_bytes } else { from_bytes.max(command.request.offset_bytes) };
         let write = command.request.kind != Kind::Read;
         self.failures.note(Failure { id: command.id, from_bytes, to_bytes, write });
     }
 
-    /// A flush tells of what the write buffer could not get rid of.
+    /// Reports, with a flush, data that the write buffer could not program.
     #[inline]
-    pub(super) fn tell_deferred(&mut self, slot: u32) {
+    pub(super) fn report_deferred(&mut self, slot: u32) {
         if let Some(bad) = self.media_defects.take_deferred() {
             self.fail(slot, bad);
         }
     }
 
-    /// Some command has failed that nobody has asked for.
+    /// Whether the failure of some command has not been collected.
     #[inline]
     pub(crate) fn has_failures(&self) -> bool {
         !self.failures.is_empty()
     }
 
-    /// The failure of a completed command, once.
+    /// Returns the failure of a completed command, once.
     #[cold]
     pub(crate) fn take_failure(&mut self, id: u32) -> Option<Failure> {
         self.failures.take(id)
     }
 
-    /// Replaces what is wrong with its flash.
+    /// Replaces the defects of its flash.
     pub(crate) fn set_media_defects(&mut self, media_defects: &[MediaDefect], seed: u64) {
         self.media_defects.replace(media_defects, 1 << self.unit_shift, seed);
     }
 
-    /// Acknowledged data can be in a volatile buffer.
+    /// Whether acknowledged data can be in a volatile buffer.
     pub(crate) fn caches_writes(&self) -> bool {
         let buffer = &self.description.buffer;
         !buffer.power_loss_protected && !buffer.write_through
     }
 
-    /// Switches the write cache. What the buffer holds is programmed as before.
+    /// Switches the write cache. The contents of the buffer are programmed as before.
     pub(crate) fn set_write_cache(&mut self, on: bool) {
         self.description.buffer.write_through = !on;
     }
 
-    /// Appends what of a span is in a volatile buffer alone, in no order.
+    /// Appends, in no order, the parts of a span that are only in a volatile buffer.
     pub(crate) fn volatile(&self, span: Span, into: &mut Vec<Span>) {
         if self.description.buffer.power_loss_protected {
             return;
@@ -98,14 +98,14 @@ impl Ssd {
         }));
     }
 
-    /// End of the page that holds a byte, had the drive been filled in order.
+    /// Returns the end of the page that would hold a byte in a drive filled in order.
     pub(crate) fn page_end_bytes(&self, at_bytes: u64) -> u64 {
         let page_bytes = u64::from(self.ftl.layout.unit_bytes * self.ftl.layout.units_per_page);
         ((at_bytes / page_bytes + 1) * page_bytes).min(self.capacity_bytes())
     }
 
-    /// Power was cut and is back. What was under way is carried through the flash in no time, so that its map stays whole:
-    /// where a unit lies does not depend on whether its old or its new data are to be found there.
+    /// Handles a power cycle. Work in flight is completed in the flash in no time, so that its map stays consistent:
+    /// the place of a unit does not depend on whether its old or its new data survive.
     pub(crate) fn power_cycle(&mut self, now_ns: u64) {
         let media_defects = std::mem::replace(&mut self.media_defects, MediaDefects::none());
         self.waiting.clear();
@@ -124,7 +124,7 @@ impl Ssd {
         self.controller_free_ns = now_ns;
     }
 
-    /// Its present state; the caller names it.
+    /// Returns its present state for display; the caller names it.
     pub(crate) fn gauge(&self) -> DeviceGauge {
         let queue = self.commands.len() - self.free.len() + self.waiting.len();
         let writes = !self.pouring.is_empty() || !self.landings.is_empty() || !self.barriers.is_empty();
@@ -145,17 +145,17 @@ impl Ssd {
         }
     }
 
-    /// Bytes written by the host that are in its memory alone.
+    /// Returns the bytes written by the host that are only in its memory.
     pub(crate) fn buffered_bytes(&self) -> u64 {
         u64::from(self.buffer.used()) << self.unit_shift
     }
 
-    /// Erased flash that writes can use before the drive has to collect garbage, in bytes.
+    /// Returns the erased flash that writes can use before the drive has to collect garbage, in bytes.
     pub(crate) fn free_flash_bytes(&self) -> u64 {
         self.ftl.free_units() << self.unit_shift
     }
 
-    /// Adds what is wrong with its flash, in blocks as the host knows them.
+    /// Adds the defects of its flash to a health record, in the host's blocks.
     pub(crate) fn add_health(&self, into: &mut DeviceHealth) {
         let blocks = (1 << self.unit_shift) / u64::from(self.description.capacity.logical_block_bytes);
         into.pending_sectors += self.media_defects.pending() * blocks;

@@ -1,20 +1,21 @@
-//! The steady state of random overwrites, reached in no virtual time.
+//! Preconditioning ([`precondition`]): the steady state of random overwrites, reached in no virtual time.
 
 use headstack_workload::{Purpose, Random};
 
 use super::ftl::{Ftl, Task};
 
-/// Random overwrites come in windows of this part of the capacity.
+/// Random overwrites are made in windows of 1/4 of the capacity.
 const WINDOWS_PER_CAPACITY: u32 = 4;
-/// Windows that must agree, and most windows: the SNIA's Solid State Storage Performance Test Specification
-/// looks at 5 rounds and gives up after 25.
+/// Windows that must agree, and most windows: the SNIA's Solid State Storage Performance Test Specification requires 5
+/// rounds and gives up after 25.
 const WINDOWS_THAT_AGREE: usize = 5;
 const WINDOWS_MAX: usize = 25;
 
 /// Rows between two calls of `goes_on`: some milliseconds.
-const TELL_EVERY: u64 = 1 << 12;
+const ROWS_PER_REPORT: u64 = 1 << 12;
 
-/// Counts rows and reports how much of the fewest that are needed is done: the drive once, and the windows that must agree.
+/// Counts rows and reports the share of the fewest needed that is done: one pass over the drive, and the windows that
+/// must agree.
 struct Course<'a> {
     rows: u64,
     least: u64,
@@ -26,12 +27,12 @@ impl Course<'_> {
     #[inline]
     fn row(&mut self) -> bool {
         self.rows += 1;
-        !self.rows.is_multiple_of(TELL_EVERY) || (self.goes_on)((self.rows as f64 / self.least as f64).min(0.99))
+        !self.rows.is_multiple_of(ROWS_PER_REPORT) || (self.goes_on)((self.rows as f64 / self.least as f64).min(0.99))
     }
 }
 
 /// Writes every unit in order, then random ones until the write amplification is steady. Returns that of each window;
-/// `None` where `goes_on`, which is called with the share done, stopped it.
+/// `None` if `goes_on`, which is called with the share done, stopped it.
 pub fn precondition(ftl: &mut Ftl, seed: u64, goes_on: &mut dyn FnMut(f64) -> bool) -> Option<Vec<f64>> {
     let units = ftl.logical_units();
     let all_rows = u64::from(units.div_ceil(ftl.layout.units_per_row));
@@ -89,13 +90,13 @@ fn write_row(ftl: &mut Ftl, row: &[u32]) {
 fn carry_out(ftl: &mut Ftl, die: u32, task: Task) {
     match task {
         Task::Erase => ftl.finish_erase(die),
-        // The moves are booked already.
+        // The moves are counted already.
         Task::Move { .. } | Task::ProgramMoved | Task::ProgramHost => {}
     }
 }
 
-/// The SNIA's rule: over the last windows the values stay within 20 % of their mean, and the line fitted to them rises
-/// or falls by 10 % of it at most.
+/// Whether values are steady by the SNIA's rule: over the last windows they stay within 20 % of their mean, and the
+/// line fitted to them rises or falls by at most 10 % of it.
 fn is_steady(values: &[f64]) -> bool {
     let Some(last) = values.last_chunk::<WINDOWS_THAT_AGREE>() else {
         return false;
@@ -117,7 +118,7 @@ mod tests {
         Capacity, Collection, Controller, Flash, Interface, SsdDescription, Timing, WriteBuffer,
     };
 
-    /// 3 dies of 20 blocks of 8 rows of 4 units, 60 % exported.
+    /// Returns an SSD of 3 dies of 20 blocks of 8 rows of 4 units, 60 % exported.
     fn tiny() -> SsdDescription {
         SsdDescription {
             name: "tiny".to_owned(),
@@ -180,15 +181,15 @@ mod tests {
     }
 
     #[test]
-    fn it_reports_how_far_it_is_and_stops_when_asked() {
+    fn preconditioning_reports_progress_and_stops_on_request() {
         let mut shares = Vec::new();
         let mut goes_on = |share: f64| {
             shares.push(share);
             shares.len() < 3
         };
-        let mut course = Course { rows: 0, least: 8 * TELL_EVERY, goes_on: &mut goes_on };
-        let rows = (0..10 * TELL_EVERY).take_while(|_| course.row()).count() as u64;
-        assert_eq!((rows + 1, &shares[..]), (3 * TELL_EVERY, &[0.125, 0.25, 0.375][..]));
+        let mut course = Course { rows: 0, least: 8 * ROWS_PER_REPORT, goes_on: &mut goes_on };
+        let rows = (0..10 * ROWS_PER_REPORT).take_while(|_| course.row()).count() as u64;
+        assert_eq!((rows + 1, &shares[..]), (3 * ROWS_PER_REPORT, &[0.125, 0.25, 0.375][..]));
     }
 
     #[test]

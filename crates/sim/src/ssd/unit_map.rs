@@ -1,14 +1,14 @@
-//! The map of a drive: where each of the host's units is.
+//! [`UnitMap`]: the map of a drive, with the place of each of the host's units.
 
 use std::collections::HashMap;
 
 use rustc_hash::FxBuildHasher;
 
-/// While no more than one unit of so many is mapped, those that are stand in a table of their own: an array of all of them
-/// would take a page of memory for each unit that is written at random, gigabytes for a few seconds of an array of drives.
-const FEW: usize = 32;
+/// While at most one unit in this many is mapped, the mapped ones are in a hash table: an array of all units would take
+/// a page of memory for each unit that is written at random, gigabytes for a few seconds of an array of drives.
+const SPARSE_RATIO: usize = 32;
 
-/// A code for each unit, 0 where it is nowhere.
+/// A code for each unit, 0 for nowhere.
 #[derive(Clone, Debug)]
 pub struct UnitMap {
     units: u32,
@@ -22,17 +22,17 @@ enum Codes {
 }
 
 impl UnitMap {
-    /// A map of `units` units, none of which has a place.
+    /// Creates a map of `units` units without places.
     pub fn new(units: u32) -> Self {
         UnitMap { units, codes: Codes::Few(HashMap::default()) }
     }
 
-    /// How many units there are.
+    /// Returns the number of units.
     pub fn units(&self) -> u32 {
         self.units
     }
 
-    /// A unit's code.
+    /// Returns a unit's code.
     #[inline]
     pub fn get(&self, unit: u32) -> u32 {
         debug_assert!(unit < self.units, "unit {unit} of {}", self.units);
@@ -42,7 +42,7 @@ impl UnitMap {
         }
     }
 
-    /// Gives a unit a code.
+    /// Sets a unit's code.
     #[inline]
     pub fn set(&mut self, unit: u32, code: u32) {
         debug_assert!(unit < self.units, "unit {unit} of {}", self.units);
@@ -53,7 +53,7 @@ impl UnitMap {
                     few.remove(&unit);
                 } else {
                     few.insert(unit, code);
-                    if few.len() > self.units as usize / FEW {
+                    if few.len() > self.units as usize / SPARSE_RATIO {
                         self.hold_all();
                     }
                 }

@@ -1,5 +1,6 @@
-//! The model in virtual time as a live export uses it: requests come when they come, completions are said in advance of the
-//! clock that waits for them. No clock, no I/O: the same arrivals give the same completions, live or replayed.
+//! [`Timeline`]: the model in virtual time as a live export uses it: requests arrive at any time, and completions are
+//! known ahead of the clock that waits for them. No clock, no I/O: the same arrivals give the same completions, live or
+//! replayed. See docs/design/requests-and-time.md.
 
 mod agenda;
 mod faulted;
@@ -25,46 +26,46 @@ use agenda::Agenda;
 use power::Power;
 use slots::Slots;
 
-/// A request longer than this goes to the system in parts, as the block layer would send it (1,280 KiB is Linux' default).
+/// A longer request goes to the system in parts, as the block layer would send it (1,280 KiB is Linux's default).
 pub const PART_BYTES: u32 = 1280 << 10;
 
-/// Hears of every request that reached the system, in order of arrival, on the thread that tells the time: it must be quick.
+/// Receives every request that reached the system, in order of arrival, on the timing thread: it must be quick.
 pub type Listener = Box<dyn FnMut(&Observed) + Send>;
 
-/// The state of what is exported.
+/// State of the exported model.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)] // One a session.
 enum Machine {
     System(System),
-    /// Completions, in order.
+    /// A device with constant latency, and its completions in order.
     Constant(u64, VecDeque<Completion>),
 }
 
-/// A request that is complete.
+/// A completed request.
 #[derive(Debug)]
 pub struct Finished<T> {
-    /// When it came.
+    /// Time of arrival.
     pub arrival_ns: u64,
-    /// When it was complete.
+    /// Time of completion.
     pub at_ns: u64,
     /// When the system began to work on it.
     pub started_ns: u64,
-    /// What became of it.
+    /// Its outcome.
     pub outcome: Outcome,
-    /// What it was.
+    /// The request itself.
     pub request: Request,
-    /// What of what it read is not what is stored there.
+    /// Parts of its data that differ from what is stored.
     pub spoils: Vec<Spoil>,
-    /// What its sender knows it by.
+    /// Ticket by which its sender identifies it.
     pub ticket: T,
 }
 
-/// What of a request concerns contents.
+/// Effect of a request on contents.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Touch {
-    /// What it has done to them that can be taken back.
+    /// Its change to them, if that can be undone.
     pub changed: Option<Changed>,
-    /// Which of the patterns it brings that faults look for, a bit each by their place in [`Timeline::patterns`].
+    /// Patterns of faults that it contains, one bit each by their index in [`Timeline::patterns`].
     pub holds: u64,
 }
 
@@ -74,7 +75,7 @@ impl From<Option<Changed>> for Touch {
     }
 }
 
-/// A part of a request on its way through the system.
+/// A part of a request in the system.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     flight: u32,
@@ -84,14 +85,14 @@ struct Part {
     delivery: Delivery,
 }
 
-/// What happens to a part when the system is done with it.
+/// Delivery of a part that the system has completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Delivery {
-    /// It is answered.
+    /// It is answered at once.
     Straight,
-    /// It is answered so much later.
+    /// It is answered later, by this time.
     Later(u64),
-    /// Nothing: it was answered before.
+    /// None: it was answered before.
     Over,
 }
 
@@ -100,29 +101,29 @@ struct Flight<T> {
     arrival_ns: u64,
     started_ns: u64,
     request: Request,
-    /// What it has done to contents.
+    /// Its change to contents.
     changed: Option<Changed>,
     parts: u32,
     outcome: Outcome,
     spoils: Vec<Spoil>,
-    /// Somebody else answered for the system, which never heard of it.
+    /// Whether it was answered on behalf of the system, which never received it.
     unheard: bool,
     ticket: T,
 }
 
-/// A system's own time, and what is under way in it.
+/// Virtual time of a system, with its requests in flight.
 pub struct Timeline<T> {
     model: Model,
     machine: Machine,
     injector: Injector,
-    /// What faults have put off, and when the first of it or the next change of a fault is due.
+    /// Postponed events, and the time of the first of them or of the next change of a fault.
     agenda: Agenda,
     parts: Slots<Part>,
     flights: Slots<Flight<T>>,
-    /// The last moment at which anything came or happened: nothing comes before or at it.
+    /// The last moment with an arrival or event: nothing can arrive at or before it.
     last_ns: u64,
     recorder: Option<Recorder<Listener>>,
-    /// Complete, not yet handed out.
+    /// Completed requests that are not yet collected.
     finished: Vec<Finished<T>>,
     done: Vec<Completion>,
     failed: Vec<Failed>,
@@ -131,19 +132,19 @@ pub struct Timeline<T> {
 }
 
 impl<T> Timeline<T> {
-    /// A system at rest at time 0; `seed` is that of its own random processes. `listener` hears of what it is asked.
+    /// Creates an idle system at time 0; `seed` is that of its own random processes. `listener` receives its requests.
     ///
     /// # Errors
-    /// What is impossible in the description.
+    /// The first impossible value in the description.
     pub fn new(model: &Model, seed: u64, listener: Option<Listener>) -> Result<Timeline<T>, SimError> {
         Timeline::prepared(model, seed, listener, &|_| true)
     }
 
-    /// The same where SSDs may begin in the steady state, which takes minutes: `progress` is called meanwhile with the share
-    /// done.
+    /// Like [`Timeline::new`], but SSDs may begin in the steady state, which takes minutes to prepare: `progress` is
+    /// called meanwhile with the share done.
     ///
     /// # Errors
-    /// As of [`System::prepared`].
+    /// As for [`System::prepared`].
     pub fn prepared(
         model: &Model,
         seed: u64,
@@ -157,7 +158,7 @@ impl<T> Timeline<T> {
         Ok(Timeline { recorder: listener.map(Recorder::new), ..Timeline::with(model.clone(), machine) })
     }
 
-    /// A system that may have a past, and that nobody listens to.
+    /// Creates a timeline of a system that may have a past, without a listener.
     pub fn of(model: Model, system: System) -> Timeline<T> {
         Timeline::with(model, Machine::System(system))
     }
@@ -180,31 +181,31 @@ impl<T> Timeline<T> {
         }
     }
 
-    /// What it is about.
+    /// Returns its model.
     pub fn model(&self) -> &Model {
         &self.model
     }
 
-    /// No more acknowledged bytes than so many are kept for being taken back.
+    /// Limits the acknowledged bytes that are kept to be undone.
     pub fn limit_exposure(&mut self, bytes_max: u64) {
         self.exposure.limit(bytes_max);
     }
 
-    /// Requests under way.
+    /// Returns the number of requests in flight.
     pub fn outstanding(&self) -> usize {
         self.flights.used
     }
 
-    /// A request comes at `at_ns`, or as soon after it as nothing else happens: no two requests come at once, and none in
-    /// the instant of an event, so that a replay of what the listener heard has no order to guess. Parts of a long request
-    /// come one after the other. `touch` is what it has done to contents.
+    /// Submits a request at `at_ns`, or at the next moment without another event: no two requests arrive at once, and
+    /// none at the moment of an event, so that a replay of what the listener received has no order to guess. Parts of a
+    /// long request arrive one after the other. `touch` is its effect on contents.
     ///
-    /// One that comes while there is no power vanishes.
+    /// A request that arrives while there is no power vanishes.
     pub fn arrive(&mut self, at_ns: u64, request: Request, touch: impl Into<Touch>, ticket: T) {
         let Touch { changed, holds } = touch.into();
         self.work_up_to(at_ns);
         if !self.power.is_on_since(at_ns) {
-            return self.comes_in_vain(at_ns, request, changed, ticket);
+            return self.arrives_without_power(at_ns, request, changed, ticket);
         }
         if let Some(changed) = changed.filter(|_| self.may_lose_contents()) {
             self.exposure.began(changed, request.span());
@@ -219,8 +220,8 @@ impl<T> Timeline<T> {
         }
     }
 
-    /// A request comes at `at_ns` exactly and as a whole, from a load that has seen every event before that moment. Whether
-    /// the system has taken it rather than let it wait in the host.
+    /// Submits a request at exactly `at_ns` and as a whole, from a load generator that has seen every event before that
+    /// moment. Returns whether the system accepted it rather than let it wait in the host.
     pub fn take(&mut self, at_ns: u64, request: Request, changed: Option<Changed>, ticket: T) -> bool {
         debug_assert!(at_ns >= self.last_ns, "time does not go back");
         self.last_ns = at_ns;
@@ -264,7 +265,7 @@ impl<T> Timeline<T> {
         }
     }
 
-    /// The first moment from `at_ns` on in which nothing else happens or has happened; it is the present from now on.
+    /// Returns the first moment at or after `at_ns` without another event; it is the present from now on.
     fn free_moment(&mut self, at_ns: u64) -> u64 {
         let mut at_ns = at_ns.max(self.last_ns + 1);
         while self.next_event_ns() <= at_ns {
@@ -286,20 +287,20 @@ impl<T> Timeline<T> {
         }
     }
 
-    /// The session is over: the listener hears of what is under way too.
+    /// Ends the session: the listener also receives the requests in flight.
     pub fn finish(self) {
         if let Some(recorder) = self.recorder {
             recorder.finish();
         }
     }
 
-    /// When something happens next; `u64::MAX` if nothing will.
+    /// Returns the time of the next event; `u64::MAX` if there is none.
     #[inline]
     pub fn next_ns(&self) -> u64 {
         self.finished.first().map_or_else(|| self.next_event_ns(), |finished| finished.at_ns)
     }
 
-    /// Lets the system work up to `now_ns`, and appends what completes, in order of time.
+    /// Advances the system up to `now_ns`, and appends completions in order of time.
     pub fn advance(&mut self, now_ns: u64, into: &mut Vec<Finished<T>>) {
         self.work_up_to(now_ns);
         into.append(&mut self.finished);
@@ -325,7 +326,7 @@ impl<T> Timeline<T> {
         }
     }
 
-    /// Works up to the next event: in the same moment first those of the machine.
+    /// Advances to the next event; of the same moment, the machine's events are first.
     fn work_until(&mut self, event_ns: u64) {
         debug_assert!(event_ns >= self.last_ns, "time does not go back: {event_ns} after {}", self.last_ns);
         self.last_ns = event_ns;
@@ -356,7 +357,7 @@ impl<T> Timeline<T> {
         }
     }
 
-    /// A part is answered; its number stays its own.
+    /// Answers a part; its number stays in use.
     fn answer(&mut self, completion: &Completion, outcome: Outcome) {
         match &mut self.recorder {
             Some(recorder) if outcome == Outcome::Vanished => recorder.vanished(completion.id),
@@ -390,7 +391,7 @@ impl<T> Timeline<T> {
     }
 }
 
-/// Parts in which a request goes to the system. A trim is a range, whatever its length.
+/// Returns the number of parts in which a request goes to the system. A trim is one range of any length.
 fn part_count(request: &Request) -> u32 {
     match request.kind {
         Kind::Read | Kind::Write => request.length_bytes.div_ceil(PART_BYTES).max(1),

@@ -1,4 +1,4 @@
-//! The timeline where power fails and comes back, and what each request means to changes that a power cut would take back.
+//! Power cuts on a [`Timeline`], and the effect of each request on changes that a cut would undo.
 
 use headstack_workload::{Kind, Random, Request, Span};
 
@@ -10,63 +10,63 @@ use crate::power_cut::{Changed, Halfway, Lost, Medium, PowerCut, PowerLoss, Verd
 use crate::system::System;
 
 impl<T> Timeline<T> {
-    /// There is power.
+    /// Whether there is power.
     pub fn has_power(&self) -> bool {
         self.power.is_on()
     }
 
-    /// How often power failed.
+    /// Returns the number of power cuts.
     pub fn power_cuts(&self) -> u32 {
         self.power.cuts
     }
 
-    /// How often something was taken back.
+    /// Returns the number of losses.
     pub fn losses(&self) -> u32 {
         self.power.losses
     }
 
-    /// Some cache can hold acknowledged data that a power cut loses, now or once a battery is down.
+    /// Whether some cache can hold acknowledged data that a power cut loses, now or once a battery is empty.
     pub fn may_lose_data(&self) -> bool {
         self.system().is_some_and(System::may_lose_data)
     }
 
-    /// A power cut would take contents back, or could.
+    /// Whether a power cut would or could undo changes to contents.
     pub(super) fn may_lose_contents(&self) -> bool {
         matches!(self.machine, Machine::System(_))
     }
 
-    /// What the last loss was found to have taken of the contents.
+    /// Records the loss of contents that the last power cut was found to have caused.
     pub fn note_lost(&mut self, lost: &Lost) {
         if let Some(loss) = self.power.last_loss.and_then(|number| self.injector.loss_mut(number)) {
             loss.found(lost);
         }
     }
 
-    /// What the power cut of this number in the log took.
+    /// Returns the loss by the power cut of this number in the log.
     pub fn loss_of(&self, number: u32) -> Option<&PowerLoss> {
         self.injector.loss_of(number)
     }
 
-    /// What has become of changes to contents since the last call.
+    /// Moves the verdicts on changes to contents since the last call.
     pub fn take_verdicts(&mut self, into: &mut Vec<Verdict>) {
         self.exposure.take_verdicts(into);
     }
 
-    /// The changes that power cuts met half-way since the last call, of an array on whose members they may have come to
-    /// different ends.
+    /// Returns the changes that power cuts have interrupted since the last call, in an array whose members may hold
+    /// different parts of them.
     pub fn take_halfway(&mut self) -> Vec<Halfway> {
         let halfway = self.exposure.take_halfway();
         if self.system().is_some_and(System::leaves_halves) { halfway } else { Vec::new() }
     }
 
-    /// How the groups of an array stand; `None` where nothing has changed since `seen`, which is renewed.
+    /// Returns the standing of an array's groups; `None` if nothing has changed since `seen`, which is updated.
     pub fn standings(&self, seen: &mut u64) -> Option<Vec<Standing>> {
         self.system()?.standings(seen)
     }
 
-    /// A request comes that nobody hears, or that came before power did.
+    /// Handles a request that arrives without power, or before it was back.
     #[cold]
-    pub(super) fn comes_in_vain(&mut self, at_ns: u64, request: Request, changed: Option<Changed>, ticket: T) {
+    pub(super) fn arrives_without_power(&mut self, at_ns: u64, request: Request, changed: Option<Changed>, ticket: T) {
         if let Some(changed) = changed {
             self.exposure.refused(changed, request.span());
         }
@@ -75,7 +75,7 @@ impl<T> Timeline<T> {
         self.finished.push(Finished { arrival_ns, at_ns, started_ns, outcome, request, spoils, ticket });
     }
 
-    /// Power fails: nothing that is under way is ever answered. What is lost of the contents is among the verdicts.
+    /// Cuts power: requests in flight are never answered. Losses of contents are among the verdicts.
     pub(super) fn lose_power(&mut self, now_ns: u64, number: u32, cut: &PowerCut, mut random: Random) {
         let loss = match &mut self.machine {
             Machine::System(system) => {
@@ -112,7 +112,7 @@ impl<T> Timeline<T> {
         self.power.last_loss = Some(number);
     }
 
-    /// A flush fails, and what volatile caches alone have is lost.
+    /// Fails a flush and loses the data that are only in volatile caches.
     pub(super) fn drop_unflushed(&mut self, now_ns: u64, number: u32) {
         let mut loss = PowerLoss { at_ns: now_ns, ..PowerLoss::default() };
         if let Machine::System(system) = &self.machine {
@@ -125,7 +125,7 @@ impl<T> Timeline<T> {
         self.note_loss_by(number);
     }
 
-    /// Power is back.
+    /// Restores power.
     pub(super) fn regain_power(&mut self, now_ns: u64) {
         if let Machine::System(system) = &mut self.machine {
             system.power_cycle(now_ns);
@@ -133,10 +133,10 @@ impl<T> Timeline<T> {
         self.power.on_since_ns = Some(now_ns);
     }
 
-    /// What the end of a request means to changes that a power cut could take back.
+    /// Records the end of a request for the changes that a power cut could undo.
     pub(super) fn expose(&mut self, flight: &Flight<T>, at_ns: u64) {
         let Machine::System(system) = &self.machine else {
-            // Nothing takes back what it has stored.
+            // Its stored data are never undone.
             if let Some(changed) = flight.changed {
                 self.exposure.stays(changed.number, flight.request.span());
             }

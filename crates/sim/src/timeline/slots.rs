@@ -1,11 +1,11 @@
-//! Numbers that are given again.
+//! [`Slots`]: values with numbers that are reused.
 
-/// Things with numbers that are given again.
+/// Values with numbers that are reused.
 #[derive(Debug)]
 pub(super) struct Slots<V> {
     slots: Vec<Option<V>>,
     free: Vec<u32>,
-    /// In use.
+    /// Number of slots in use.
     pub used: usize,
 }
 
@@ -16,13 +16,13 @@ impl<V> Default for Slots<V> {
 }
 
 impl<V> Slots<V> {
-    /// Everything, by number.
+    /// Returns all values with their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &V)> {
         let numbered = self.slots.iter().enumerate();
         numbered.filter_map(|(number, slot)| slot.as_ref().map(|value| (number as u32, value)))
     }
 
-    /// Gives it a number.
+    /// Stores a value; returns its number.
     pub fn put(&mut self, value: V) -> u32 {
         self.used += 1;
         match self.free.pop() {
@@ -37,12 +37,12 @@ impl<V> Slots<V> {
         }
     }
 
-    /// What has that number.
+    /// Returns the value of a number.
     pub fn get_mut(&mut self, number: u32) -> &mut V {
         self.slots[number as usize].as_mut().expect("a number in use")
     }
 
-    /// What had that number, which is free now.
+    /// Removes the value of a number, which is free now.
     pub fn take(&mut self, number: u32) -> V {
         self.used -= 1;
         self.free.push(number);

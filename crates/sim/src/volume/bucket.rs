@@ -1,12 +1,12 @@
-//! A limit in virtual time: a pace, and a bucket of credits. All in whole numbers, so that a window of time holds exactly as many
-//! requests as the rule says.
+//! [`Bucket`]: a limit in virtual time: a rate, and a bucket of credits. All in integers, so that a window of time
+//! holds exactly as many requests as the rule says.
 
 use crate::description::volume::{Burst, Limit};
 
-/// Nanoseconds of a second: parts of a unit that a rate of one a second earns in a nanosecond.
+/// Nanoseconds of a second: the fractions of a unit that a rate of one a second earns in a nanosecond.
 const SECOND: u128 = 1_000_000_000;
 
-/// A limit of which something has been used.
+/// State of a limit.
 #[derive(Clone, Debug)]
 pub struct Bucket {
     per_s: u128,
@@ -19,18 +19,18 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// A bucket that is full.
+    /// Creates a full bucket.
     pub fn new(limit: &Limit) -> Bucket {
         let credits = limit.burst.map_or(0, |burst| u128::from(burst.credits) * SECOND);
         Bucket { per_s: u128::from(limit.per_s), burst: limit.burst, free: 0, credits, since_ns: 0 }
     }
 
-    /// The highest rate.
+    /// Returns the highest rate.
     fn pace(&self) -> u128 {
         self.burst.map_or(self.per_s, |burst| u128::from(burst.per_s))
     }
 
-    /// Pays for `units` that are wanted at `now_ns`; returns when they may begin.
+    /// Pays for `units` requested at `now_ns`; returns when they may begin.
     pub fn take(&mut self, now_ns: u64, units: u64) -> u64 {
         let (pace, units) = (self.pace(), u128::from(units));
         let slot_ns = self.free.div_ceil(pace) as u64;
@@ -40,14 +40,14 @@ impl Bucket {
             let full = u128::from(burst.credits) * SECOND;
             let from_ns = begin_ns.max(self.since_ns);
             self.credits = full.min(self.credits + u128::from(from_ns - self.since_ns) * self.per_s);
-            // What is longer than the bucket empties it.
+            // A request larger than the bucket empties it.
             let needed = cost.min(full);
             let lacking = needed.saturating_sub(self.credits);
             begin_ns = from_ns + lacking.div_ceil(self.per_s) as u64;
             self.credits = full.min(self.credits + u128::from(begin_ns - from_ns) * self.per_s) - needed;
             self.since_ns = begin_ns;
         }
-        // Between two units lies their time at the pace, unrounded; who comes later than that has lost what lay between.
+        // Two units are apart by their time at this rate, unrounded; time that a later request leaves unused is lost.
         if begin_ns > slot_ns {
             self.free = u128::from(begin_ns) * pace;
         }
@@ -55,7 +55,7 @@ impl Bucket {
         begin_ns
     }
 
-    /// Whole credits that it had when it was last asked.
+    /// Returns the whole credits at the last request.
     pub fn credits(&self) -> u64 {
         (self.credits / SECOND) as u64
     }
@@ -70,7 +70,7 @@ mod tests {
         Bucket::new(&Limit { counts: Counts::Requests, of: Of::Both, per_s, burst })
     }
 
-    /// Units that begin before a time, where there is always one more.
+    /// Returns the units that begin before a time, with always one more waiting.
     fn begun(bucket: &mut Bucket, before_ns: u64) -> u64 {
         let mut count = 0;
         while bucket.clone().take(0, 1) < before_ns {
@@ -87,7 +87,8 @@ mod tests {
         }
     }
 
-    /// A bucket of 540 drained at 30 and filled at 3 a second is empty after 540 / (30 - 3) = 20 s, then 3 a second are left.
+    /// A bucket of 540 drained at 30 and filled at 3 a second is empty after 540 / (30 - 3) = 20 s, then 3 a second are
+    /// left.
     #[test]
     fn credits_are_spent_beyond_what_is_earned() {
         let mut bucket = limit(3, Some(Burst { per_s: 30, credits: 540 }));

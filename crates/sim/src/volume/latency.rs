@@ -1,13 +1,14 @@
-//! How long answers take: a table of quantiles, made once, so that no float decides when something happens.
+//! [`Draws`]: random latencies from a table of quantiles, which is computed once, so that no floating-point rounding
+//! affects the time of an event.
 
 use headstack_workload::{Purpose, Random};
 
 use crate::description::volume::Latency;
 
-/// Quantiles in a table: the last is that of 0.99994.
+/// Number of quantiles in the table: the last is that of 0.99994.
 const QUANTILES: u32 = 8192;
 
-/// Draws of one kind of request.
+/// Latencies of one kind of request.
 #[derive(Clone, Debug)]
 pub struct Draws {
     quantiles_ns: Vec<u64>,
@@ -15,11 +16,11 @@ pub struct Draws {
 }
 
 impl Draws {
-    /// Draws of a latency.
+    /// Creates the draws of a latency.
     pub fn new(latency: &Latency, seed: u64) -> Draws {
         let Latency { floor_ns, median_ns, p99_ns } = *latency;
         let above = |ns: u64| (ns - floor_ns) as f64;
-        // Of a log-normal distribution, ln(p99 / median) is 2.326 standard deviations of its logarithm.
+        // For a log-normal distribution, ln(p99 / median) is 2.326 standard deviations of its logarithm.
         let sigma = libm::log(above(p99_ns) / above(median_ns)) / normal_quantile(0.99);
         let quantile = |at: u32| {
             let deviations = normal_quantile((f64::from(at) + 0.5) / f64::from(QUANTILES));
@@ -28,14 +29,14 @@ impl Draws {
         Draws { quantiles_ns: (0..QUANTILES).map(quantile).collect(), random: Random::new(seed, Purpose::Latency) }
     }
 
-    /// The next.
+    /// Draws the next latency.
     #[inline]
     pub fn draw_ns(&mut self) -> u64 {
         self.quantiles_ns[self.random.below(u64::from(QUANTILES)) as usize]
     }
 }
 
-/// The quantile of the normal distribution, by bisection of its integral: a table is made once a run.
+/// Returns the quantile of the normal distribution, by bisection of its integral: a table is computed once a run.
 fn normal_quantile(p: f64) -> f64 {
     let (mut low, mut high) = (-9.0, 9.0);
     for _ in 0..60 {
@@ -45,7 +46,7 @@ fn normal_quantile(p: f64) -> f64 {
     (low + high) / 2.0
 }
 
-/// Abramowitz and Stegun 26.2.17: within 7.5e-8.
+/// Returns the integral of the normal distribution by Abramowitz and Stegun 26.2.17: within 7.5e-8.
 fn normal_integral(x: f64) -> f64 {
     let t = 1.0 / (1.0 + 0.231_641_9 * x.abs());
     let polynomial =

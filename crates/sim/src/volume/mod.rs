@@ -1,7 +1,8 @@
-//! Block volumes of clouds: limits on requests and bytes with their buckets of credits, and a latency; nothing of what is inside.
+//! [`Volume`]: a cloud block volume: limits on requests and bytes with their buckets of credits, and a latency, without
+//! its internals. See docs/design/volumes.md.
 //!
-//! A request is counted as its provider counts it, waits until every limit lets it begin, and is answered after a latency that was
-//! drawn. So all of it is known when it arrives, and a volume has one event a request.
+//! A request is counted as its provider counts it, waits until every limit lets it begin, and is answered after a drawn
+//! latency. All of this is known when it arrives, so a volume has one event per request.
 
 mod bucket;
 mod latency;
@@ -20,16 +21,16 @@ use latency::Draws;
 
 pub use crate::description::volume::{self as description, check};
 
-/// What a volume counts.
+/// Counters of a volume.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VolumeCounters {
     /// Requests as the provider counts them.
     pub accounted_requests: u64,
-    /// Requests that cost none, since they continued the last one.
+    /// Requests that cost nothing, since they continued the last one.
     pub merged_requests: u64,
-    /// Time that requests waited for the limits, added up.
+    /// Total time that requests waited for the limits.
     pub limited_ns: u64,
-    /// Time from where limits let requests begin to their answers, added up.
+    /// Total time from the beginning of requests, after their wait for the limits, to their answers.
     pub served_ns: u64,
 }
 
@@ -37,27 +38,27 @@ pub struct VolumeCounters {
 #[derive(Clone, Debug)]
 pub struct Volume {
     description: VolumeDescription,
-    /// One a limit.
+    /// A bucket for each limit.
     buckets: Vec<Bucket>,
     reads: Draws,
     writes: Draws,
-    /// Where the last read and the last write ended, and what is left of the unit that they were counted as.
+    /// Ends of the last read and of the last write, and the rest of the unit that they were counted as.
     runs: [Run; 2],
-    /// Time of completion, number of arrival, name, beginning.
+    /// Requests in flight: time of completion, number of arrival, id, beginning.
     under_way: BinaryHeap<Reverse<(u64, u64, u32, u64)>>,
     arrivals: u64,
     counters: VolumeCounters,
 }
 
-/// Where requests of a kind go on.
+/// Position at which requests of a kind continue.
 #[derive(Clone, Copy, Debug, Default)]
 struct Run {
     end_bytes: u64,
-    /// Bytes of the last unit that nobody has used.
+    /// Unused bytes of the last unit.
     left_bytes: u64,
 }
 
-/// What a request costs.
+/// Cost of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Cost {
     requests: u64,
@@ -65,7 +66,7 @@ struct Cost {
 }
 
 impl Run {
-    /// Counts a request and goes on from its end.
+    /// Counts a request; the next one may continue at its end.
     fn count(&mut self, accounting: Accounting, offset_bytes: u64, length_bytes: u64) -> Cost {
         let Some(unit) = accounting.unit_bytes.map(u64::from) else {
             return Cost { requests: 1, bytes: length_bytes };
@@ -80,10 +81,10 @@ impl Run {
 }
 
 impl Volume {
-    /// A volume that nobody has used, its buckets full. `seed` is that of its latencies.
+    /// Creates an unused volume with full buckets. `seed` is that of its latencies.
     ///
     /// # Errors
-    /// What is impossible in the description.
+    /// The first impossible value in the description.
     pub fn new(description: &VolumeDescription, seed: u64) -> Result<Volume, InvalidDescription> {
         check(description)?;
         Ok(Volume {
@@ -98,29 +99,29 @@ impl Volume {
         })
     }
 
-    /// What it is.
+    /// Returns its description.
     pub fn description(&self) -> &VolumeDescription {
         &self.description
     }
 
-    /// Its counters so far.
+    /// Returns its counters.
     pub fn counters(&self) -> VolumeCounters {
         self.counters
     }
 
-    /// Credits of each limit that has a bucket, when it was last used.
+    /// Returns the credits of each limit that has a bucket, at its last use.
     pub fn credits(&self) -> impl Iterator<Item = u64> + '_ {
         let limits = self.description.limits.iter().zip(&self.buckets);
         limits.filter(|(limit, _)| limit.burst.is_some()).map(|(_, bucket)| bucket.credits())
     }
 
-    /// When something happens next; `u64::MAX` if nothing will.
+    /// Returns the time of the next event; `u64::MAX` if there is none.
     #[inline]
     pub fn next_event_ns(&self) -> u64 {
         self.under_way.peek().map_or(u64::MAX, |Reverse((at_ns, ..))| *at_ns)
     }
 
-    /// Takes a request. Flushes and trims cost a write's latency and count for no limit: what is acknowledged is safe.
+    /// Takes a request. Flushes and trims cost a write's latency and count for no limit: acknowledged data are durable.
     pub fn submit(&mut self, now_ns: u64, id: u32, request: &Request) {
         let begin_ns = match request.kind {
             Kind::Read | Kind::Write => self.pay(now_ns, request),
@@ -136,7 +137,7 @@ impl Volume {
         self.under_way.push(Reverse((begin_ns + latency_ns, self.arrivals, id, begin_ns)));
     }
 
-    /// When the limits let a request begin, which each of them is paid for.
+    /// Returns when the limits let a request begin, and charges each of them for it.
     fn pay(&mut self, now_ns: u64, request: &Request) -> u64 {
         let is_read = request.kind == Kind::Read;
         let run = &mut self.runs[usize::from(is_read)];
@@ -173,12 +174,12 @@ impl Volume {
         }
     }
 
-    /// Its host was switched off and on again: what was under way is gone, credits stay.
+    /// Handles a power cycle of its host: requests in flight are gone, credits stay.
     pub(crate) fn power_cycle(&mut self) {
         self.under_way.clear();
     }
 
-    /// Its present state; the caller names it.
+    /// Returns its present state for display; the caller names it.
     pub(crate) fn gauge(&self) -> DeviceGauge {
         let queue = self.under_way.len() as u32;
         let state = if queue == 0 { DeviceState::Idle } else { DeviceState::Reading };
@@ -196,14 +197,15 @@ mod tests {
         Accounting { unit_bytes: Some(unit_kib * 1024), merges: true, whole_units }
     }
 
-    /// What requests of `length_kib` cost, at offsets in KiB.
+    /// Returns the cost of requests of `length_kib`, at offsets in KiB.
     fn counted(accounting: Accounting, offsets_kib: &[u64], length_kib: u64) -> Vec<u64> {
         let mut run = Run::default();
         let count = |&at: &u64| run.count(accounting, at * KIB, length_kib * KIB).requests;
         offsets_kib.iter().map(count).collect()
     }
 
-    /// Amazon's own examples: 1,024 KiB are four requests of 256, eight of 32 KiB in a row are one, eight anywhere are eight.
+    /// Amazon's own examples: 1,024 KiB count as four requests of 256; eight consecutive ones of 32 KiB count as one,
+    /// eight elsewhere as eight.
     #[test]
     fn requests_are_counted_as_amazon_does() {
         let ssd = accounting(256, false);

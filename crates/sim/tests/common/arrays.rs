@@ -39,7 +39,8 @@ pub fn group(level: Level, members: std::ops::Range<u32>, spans: u32) -> Group {
     }
 }
 
-/// An array of bare drives with one group and one LUN, whose spindles are synchronized: what it answers can be computed by hand.
+/// Returns an array of bare drives with one group and one LUN, whose spindles are synchronized, so that latencies can
+/// be computed by hand.
 pub fn array(group: Group, capacity_bytes: u64) -> ArrayDescription {
     let count = group.members.len() + group.spares.len();
     let member = |at: usize| Member { name: format!("d{at}"), device: 0, ways: vec![] };
@@ -71,7 +72,7 @@ pub fn array(group: Group, capacity_bytes: u64) -> ArrayDescription {
     }
 }
 
-/// What a group holds.
+/// Returns the capacity of a group.
 pub fn capacity(level: Level, members: u64, spans: u64) -> u64 {
     let data = match level {
         Level::Raid1 => 1,
@@ -98,7 +99,7 @@ pub fn request(kind: Kind, offset_bytes: u64, length_bytes: u64) -> Request {
     Request { kind, offset_bytes, length_bytes: length_bytes as u32, force_unit_access: false, ordered: false }
 }
 
-/// Serves the requests one after the other; returns the counters and the completions.
+/// Serves the requests one after the other; returns the array and the completions.
 pub fn serve(description: &ArrayDescription, from_ns: u64, requests: &[Request]) -> (Array, Vec<Completion>) {
     let mut array = Array::new(description, 1).unwrap();
     let (mut now_ns, mut all) = (from_ns, vec![]);
@@ -129,7 +130,7 @@ pub fn run_array(
     run_array_seeded(description, line, outstanding, requests, warm_up, 3)
 }
 
-/// As [`run_array`], with a seed of its own.
+/// Like [`run_array`], with a seed of its own.
 pub fn run_array_seeded(
     description: &ArrayDescription,
     line: serde_json::Value,
@@ -156,8 +157,8 @@ pub fn run_array_seeded(
     })
 }
 
-/// 400 requests of several sizes, one a millisecond, while a member fails: each is answered once, in order of time, and the
-/// array is rebuilt once.
+/// Serves 400 requests of several sizes, one a millisecond, while a member fails: each is answered once, in order of
+/// time, and the array is rebuilt once.
 pub fn assert_answers_each_once(description: &ArrayDescription, of: &str) {
     let mut array = Array::new(description, 1).unwrap();
     let total = description.luns[0].length_bytes;

@@ -1,4 +1,4 @@
-//! A system as a live export has it: requests one after the other, failures asked for.
+//! A system as in a live export: requests one after the other, with failures collected.
 
 use headstack_sim::Failed;
 use headstack_sim::SystemDescription;
@@ -43,20 +43,20 @@ impl Bench {
         Bench { system: System::new(description, 1).unwrap(), now_ns: 0, next_id: 0 }
     }
 
-    /// Something is wrong with a device.
+    /// Adds media defects to a device.
     pub fn with(mut self, member: Option<u32>, media_defects: &[MediaDefect]) -> Bench {
         self.system.set_media_defects(member, media_defects.to_vec(), 1).unwrap();
         self
     }
 
-    /// Submits a request now; its name.
+    /// Submits a request now; returns its id.
     pub fn submit(&mut self, request: &Request) -> u32 {
         self.next_id += 1;
         self.system.submit(self.now_ns, self.next_id, request);
         self.next_id
     }
 
-    /// Submits a request now and waits for it: how long it took, and what failed meanwhile.
+    /// Submits a request now and waits for it; returns its latency, and failures meanwhile.
     pub fn serve(&mut self, request: &Request) -> (u64, Vec<Failed>) {
         let (id, from_ns, mut done) = (self.submit(request), self.now_ns, vec![]);
         while !done.iter().any(|completion: &Completion| completion.id == id) {
@@ -67,14 +67,14 @@ impl Bench {
         (self.now_ns - from_ns, self.failed())
     }
 
-    /// How long a request takes that does not fail.
+    /// Returns the latency of a request that does not fail.
     pub fn takes_ns(&mut self, request: &Request) -> u64 {
         let (took_ns, failed) = self.serve(request);
         assert_eq!(failed, [], "{request:?}");
         took_ns
     }
 
-    /// Runs until nothing is under way; what completed.
+    /// Runs until nothing is in flight; returns the completions.
     pub fn settle(&mut self) -> Vec<Completion> {
         let mut done = vec![];
         while self.system.next_event_ns() != u64::MAX {
@@ -84,7 +84,7 @@ impl Bench {
         done
     }
 
-    /// Runs until `at_ns`; what completed.
+    /// Runs until `at_ns`; returns the completions.
     pub fn run_to(&mut self, at_ns: u64) -> Vec<Completion> {
         let mut done = vec![];
         self.system.advance(at_ns, &mut done);
@@ -112,7 +112,7 @@ impl Bench {
     }
 }
 
-/// Unreadable sectors of 512 bytes, that take 10 turns to be given up and are healed by a write.
+/// Returns unreadable sectors of 512 bytes, which are given up after 10 turns and are healed by a write.
 pub fn unreadable(from: u64, to: u64) -> MediaDefect {
     MediaDefect {
         span: Span { start_bytes: 512 * from, length_bytes: 512 * (to - from) },

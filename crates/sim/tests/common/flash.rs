@@ -1,4 +1,4 @@
-//! A solid-state drive to test with.
+//! An SSD for tests.
 
 use headstack_sim::ssd::description::{
     Capacity, Collection, Controller, Flash, Interface, SsdDescription, Timing, WriteBuffer,
@@ -18,7 +18,8 @@ pub const PROGRAM_NS: u64 = 600 * US;
 pub const CHANNEL_NS_PER_BYTE: f64 = 1.0;
 pub const INTERFACE_NS_PER_BYTE: f64 = 0.25;
 
-/// 1 GiB of flash (4 channels, 8 dies, 2 planes, 64 blocks of 64 pages of 16 KiB), three quarters of it exported.
+/// Returns an SSD with 1 GiB of flash (4 channels, 8 dies, 2 planes, 64 blocks of 64 pages of 16 KiB), 75 % of it
+/// exported.
 pub fn small_ssd() -> SsdDescription {
     SsdDescription {
         name: "test drive".to_owned(),

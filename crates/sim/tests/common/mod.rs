@@ -1,4 +1,4 @@
-//! Descriptions to test with, and an independent computation of where sectors are and how long the mechanism takes.
+//! Descriptions for tests, and an independent computation of the places of sectors and the times of the mechanism.
 
 pub mod arrays;
 pub mod bench;
@@ -131,7 +131,8 @@ pub fn request(kind: Kind, offset_bytes: u64, length_bytes: u64) -> Request {
     Request { kind, offset_bytes, length_bytes: length_bytes as u32, force_unit_access: false, ordered: false }
 }
 
-/// Submits everything at its time, in order, and runs until nothing is under way; completions in order of time.
+/// Submits each request at its time, in order, and runs until nothing is in flight; returns completions in order of
+/// time.
 pub fn serve_all(drive: &mut Drive, requests: &[(u64, Request)]) -> Vec<Completion> {
     let mut done = Vec::new();
     for (id, &(at_ns, ref request)) in requests.iter().enumerate() {
@@ -145,7 +146,7 @@ pub fn serve_all(drive: &mut Drive, requests: &[(u64, Request)]) -> Vec<Completi
     done
 }
 
-/// Submits one request and returns its response time; the drive may go on (destages, read-ahead).
+/// Submits one request and returns its latency; the drive may continue with destages or read-ahead.
 pub fn serve(drive: &mut Drive, at_ns: u64, request: &Request) -> u64 {
     drive.advance(at_ns, |_| panic!("nothing else is under way"));
     drive.submit(at_ns, 0, request);
@@ -223,7 +224,7 @@ impl<'a> Mechanism<'a> {
         panic!("sector {sector} is beyond the drive");
     }
 
-    /// Time until `turns` comes under the heads.
+    /// Returns the time until `turns` is under the heads.
     pub fn wait_ns(&self, now_ns: f64, turns: f64) -> f64 {
         let ahead = (turns - now_ns / self.turn_ns()).rem_euclid(1.0);
         if ahead > 1.0 - 2e-6 { 0.0 } else { ahead * self.turn_ns() }
@@ -252,7 +253,7 @@ impl<'a> Mechanism<'a> {
         if seek > 0.0 { seek + settle as f64 } else { 0.0 }
     }
 
-    /// Moves to each track of a request in turn and transfers: (end of the first sector, end of the last).
+    /// Moves to each track of a request in turn and transfers; returns (end of the first sector, end of the last).
     pub fn access(&mut self, start_ns: f64, sector: u64, sectors: u64, write: bool) -> (f64, f64) {
         let (mut now, mut done, mut first) = (start_ns, 0, None);
         while done < sectors {
@@ -270,13 +271,13 @@ impl<'a> Mechanism<'a> {
     }
 }
 
-/// Fails unless two times agree to the rounding of a few nanoseconds.
+/// Asserts that two times agree within a few nanoseconds of rounding.
 #[track_caller]
 pub fn assert_ns(found_ns: u64, expected_ns: f64, what: &str) {
     assert!((found_ns as f64 - expected_ns).abs() < 20.0, "{what}: {found_ns} ns, expected {expected_ns}");
 }
 
-/// Fails unless `found` is within `percent` of `expected`.
+/// Asserts that `found` is within `percent` of `expected`.
 #[track_caller]
 pub fn assert_close(found: f64, expected: f64, percent: f64, what: &str) {
     let error = 100.0 * (found / expected - 1.0);
@@ -333,7 +334,7 @@ pub fn spec(drive: &DriveDescription, workload: Workload) -> RunSpec {
     }
 }
 
-/// Runs a specification and insists that its own checks passed.
+/// Runs a specification and asserts that its own checks passed.
 #[track_caller]
 pub fn run_spec(spec: &RunSpec) -> RunResult {
     let result = run(spec, &|_| true).expect("the specification is possible");

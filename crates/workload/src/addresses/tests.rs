@@ -1,4 +1,4 @@
-//! The laws, by their statistics.
+//! Tests the statistics of the address distributions.
 
 use super::*;
 use crate::random::Purpose;
@@ -64,7 +64,7 @@ fn bands_that_meet_share_no_place_and_leave_none_out() {
     assert_eq!(band_places(1, 0.9, 1.0), (0, 1));
 }
 
-/// Counts of `draws` offsets in `cells` equal parts of `n` places under a law that needs no scatter.
+/// Returns the counts of `draws` offsets in `cells` equal parts of `n` places under a law that needs no scatter.
 fn cell_counts(addresses: &Addresses, n: u64, cells: usize) -> Vec<u64> {
     let places = Places { first_bytes: 0, step_bytes: 1, count: n };
     let mut sampler = Sampler::new(addresses, places, Random::new(1, Purpose::Permutation));
@@ -79,7 +79,7 @@ fn cell_counts(addresses: &Addresses, n: u64, cells: usize) -> Vec<u64> {
 
 #[test]
 fn hot_bands_get_their_shares() {
-    // JESD219: half of the accesses in the first 5 %, 30 % in the next 15 %, 20 % in the rest.
+    // JESD219: 50 % of the accesses in the first 5 %, 30 % in the next 15 %, 20 % in the rest.
     let band = |from_percent, to_percent, share_percent| Band { from_percent, to_percent, share_percent };
     let bands = vec![band(0.0, 5.0, 50.0), band(5.0, 20.0, 30.0), band(20.0, 100.0, 20.0)];
     let counts = cell_counts(&Addresses::HotBands(bands), 100_000, 100);
@@ -114,7 +114,7 @@ fn once_takes_every_place_before_any_again_and_in_another_order() {
         sorted.sort_unstable();
         assert_eq!(sorted, all);
     }
-    // Every place is as likely to come first as any other, and as likely to come 500th.
+    // Every place is equally likely to be first, and equally likely to be 500th.
     for turn in [0, 499, 999] {
         let mut counts = vec![0u64; 20];
         rounds.iter().for_each(|round| counts[((round[turn] - 4096) / 512 / 50) as usize] += 1);
@@ -148,9 +148,9 @@ fn strides_leave_holes_go_back_and_begin_again() {
     assert_eq!(offsets(4, 12, false, 4), [8, 20, 32, 44, 56, 68, 8, 20]);
     assert_eq!(offsets(8, 24, false, 4), [8, 12, 32, 36, 56, 60, 8, 12]);
     assert_eq!(offsets(4, 4, true, 4), [8, 68, 64, 60, 56, 52, 48, 44]);
-    // A request longer than the zone is one by itself; zones may overlap.
+    // A request longer than the zone is a zone of its own; zones may overlap.
     assert_eq!(offsets(4, 8, false, 8), [8, 16, 24, 32, 40, 48, 56, 64]);
-    // A step beyond the end begins again.
+    // A step past the end begins again.
     assert_eq!(offsets(8, 1 << 63, false, 4), [8, 12, 8, 12, 8, 12, 8, 12]);
 }
 

@@ -66,7 +66,7 @@ fn lines_reads_and_randomness_come_in_their_shares() {
             }
         }
     }
-    // Random accesses that happen to follow, and wraps, are a few in 100,000.
+    // Random accesses that happen to be sequential, and wraps, are a few in 100,000.
     for (count, share) in counts.iter().zip(&shares) {
         let sigma = (share * 1e6 * (1.0 - share)).sqrt();
         let miss = (*count as f64 - share * 1e6).abs();
@@ -109,7 +109,7 @@ fn zipf_touches_every_block_and_heats_the_top_one_right() {
 }
 
 #[test]
-fn once_goes_through_the_span_whatever_the_mix() {
+fn once_covers_the_span_with_any_mix() {
     // Reads and writes share one round; two sizes start at every block once.
     let span = Span { start_bytes: 4096, length_bytes: 4096 * 1_001 };
     for lines in
@@ -128,7 +128,7 @@ fn once_goes_through_the_span_whatever_the_mix() {
 }
 
 #[test]
-fn a_random_map_asks_for_every_block_once_whatever_the_sizes() {
+fn a_random_map_uses_every_block_once_with_any_sizes() {
     let span = Span { start_bytes: 4096, length_bytes: 4096 * 1_001 };
     for lines in
         [vec![line(4096, 100.0, 70.0, 100.0)], vec![line(4096, 50.0, 100.0, 100.0), line(65536, 50.0, 0.0, 100.0)]]
@@ -154,7 +154,7 @@ fn a_random_map_asks_for_every_block_once_whatever_the_sizes() {
 
 #[test]
 fn a_map_of_many_blocks_finds_each_of_them() {
-    // Three levels of the tree: the last blocks of a round lie far apart.
+    // Three levels of the tree: the last blocks of a round are far apart.
     let span = Span { start_bytes: 0, length_bytes: 4096 * 300_001 };
     let lines = vec![line(4096, 90.0, 100.0, 100.0), line(8192, 10.0, 100.0, 100.0)];
     let mapped = Workload { addresses: Addresses::RandomMap, ..workload(lines) };
@@ -190,7 +190,7 @@ fn each_place_is_trimmed_and_then_written() {
 }
 
 #[test]
-fn runs_are_as_long_as_asked_and_kinds_keep_their_own_places() {
+fn runs_have_the_requested_length_and_kinds_keep_their_own_pointers() {
     let sequence = Sequence { run: 8, kinds_apart: true, ..Sequence::default() };
     let runs = Workload { sequence, ..workload(vec![line(4096, 100.0, 100.0, 100.0)]) };
     let requests = generate(&runs, SPAN, 5, 800);
@@ -212,7 +212,7 @@ fn runs_are_as_long_as_asked_and_kinds_keep_their_own_places() {
 }
 
 #[test]
-fn both_flushes_come_after_their_writes_and_the_stronger_stands_for_both() {
+fn both_flushes_follow_their_writes_and_the_stronger_replaces_the_other() {
     let flushing = Workload { flush_every: 4, sync_every: 6, ..workload(vec![line(4096, 100.0, 0.0, 0.0)]) };
     let mut writes = 0;
     let mut flushes = Vec::new();
@@ -229,7 +229,7 @@ fn both_flushes_come_after_their_writes_and_the_stronger_stands_for_both() {
 }
 
 #[test]
-fn a_kind_can_be_asked_for() {
+fn a_kind_can_be_requested() {
     let mut generator =
         Generator::new(&workload(vec![line(4096, 50.0, 90.0, 0.0), line(512, 50.0, 50.0, 0.0)]), SPAN, 512, 1).unwrap();
     for kind in [Kind::Write, Kind::Read, Kind::Write, Kind::Write] {
@@ -361,7 +361,7 @@ fn think_times_do_not_shift_the_requests() {
 }
 
 #[test]
-fn trims_and_flushes_come_as_asked() {
+fn trims_and_flushes_have_the_requested_shares() {
     let mut trimming = line(4096, 100.0, 50.0, 100.0);
     trimming.trim_percent = 20.0;
     let flushing = Workload { flush_every: 16, ..workload(vec![trimming]) };
@@ -383,7 +383,7 @@ fn trims_and_flushes_come_as_asked() {
 }
 
 #[test]
-fn the_seed_alone_decides() {
+fn requests_depend_only_on_the_seed() {
     let mixed = Workload {
         addresses: Addresses::Zipf { theta: 0.99 },
         ..workload(vec![line(4096, 40.0, 50.0, 50.0), line(512, 60.0, 50.0, 50.0)])
@@ -480,10 +480,10 @@ proptest! {
             let end_bytes = request.offset_bytes + u64::from(request.length_bytes);
             prop_assert!(request.offset_bytes >= span.start_bytes);
             prop_assert!(end_bytes <= span.start_bytes + span.length_bytes);
-            // Two lines may have one size: the request suits one of them.
+            // Two lines may have the same size: the request suits one of them.
             let suits = varied.specification.lines.iter().any(|line| {
                 let align_bytes = u64::from(line.align_bytes.unwrap_or(512));
-                // A random map cuts what has no room.
+                // A random map cuts requests that do not fit.
                 let is_cut = matches!(varied.addresses, Addresses::RandomMap) && request.length_bytes < line.size_bytes;
                 (line.size_bytes == request.length_bytes || is_cut) && request.offset_bytes.is_multiple_of(align_bytes)
             });
@@ -494,7 +494,7 @@ proptest! {
     #[test]
     fn arrival_times_never_go_back(rate_per_s in 0.1..1e8f64, on_ns in 1u64..1_000_000, off_ns in 0u64..1_000_000, seed: u64) {
         for process in [ArrivalProcess::Fixed, ArrivalProcess::Poisson, ArrivalProcess::Bursty { on_ns, off_ns }] {
-            // Phases that are refused as too short.
+            // Phases that are rejected as too short.
             if crate::ArrivalClock::new(rate_per_s, process, seed).is_err() {
                 prop_assert!(rate_per_s * ((on_ns + off_ns) as f64) < 1e6);
                 continue;
@@ -526,7 +526,7 @@ fn a_loop_has_the_same_requests_in_the_same_order() {
     for again in of_transfers.chunks(10) {
         assert_eq!(again, &endless[..10]);
     }
-    // A loop that is a pass over the part ends with the request that reaches its length.
+    // A loop of one pass over the part ends with the request that reaches its length.
     let of_passes = with(Some(LoopLength { passes: Some(1.0), ..LoopLength::default() }));
     let mut bytes = 0;
     let is_within = |request: &&Request| {

@@ -1,4 +1,4 @@
-//! Access specifications in a scenario: by processes, at a rate, or as a share of a pool of threads.
+//! [`Access`]: access specifications in a scenario, issued by processes, at a rate, or as a share of a thread pool.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,31 +12,31 @@ use crate::random::{AliasTable, Purpose, Random};
 use crate::span::Span;
 use crate::workload::{Sequence, Workload, is_plain};
 
-/// A stream of requests by an access specification, as a workload describes them.
+/// A stream of requests by an access specification, as in a workload.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "AccessForm", into = "AccessForm")]
 pub struct Access {
-    /// Who issues the requests.
+    /// Origin of the requests.
     pub load: Load,
     /// Sizes, kinds and randomness of the requests.
     pub lines: Vec<AccessLine>,
-    /// Where random accesses go.
+    /// Distribution of random addresses.
     pub addresses: Addresses,
     /// Sequential pointers, which requests use in turn.
     pub pointers: u32,
     /// Writes between two flushes; 0 for no flushes.
     pub flush_every: u64,
-    /// How the requests follow one another.
+    /// Order of the requests.
     pub sequence: Sequence,
 }
 
-/// Who issues the requests of an access stream.
+/// Origin of the requests of an access stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Load {
     /// The stream's own processes or rate.
     Own(Arrivals),
-    /// The scenario's pool: each time a thread of it issues a request, it picks this stream with a
-    /// probability of so many percent (vdbench's skew).
+    /// The scenario's pool: each time one of its threads issues a request, it picks this stream with this probability
+    /// in percent (vdbench's skew).
     SharePercent(f64),
 }
 
@@ -101,7 +101,7 @@ impl From<Access> for AccessForm {
     }
 }
 
-/// A workload of these lines, for its generator and its checks.
+/// Returns a workload of these lines, for its generator and its checks.
 pub(crate) fn workload(lines: &[AccessLine], addresses: &Addresses, arrivals: Arrivals) -> Workload {
     Workload {
         name: String::new(),
@@ -140,7 +140,7 @@ impl Access {
     }
 }
 
-/// Threads or a clock in front of one access stream, or of all that share the pool.
+/// Threads or a clock that issue the requests of one access stream, or of all that share the pool.
 pub(crate) struct AccessRun {
     pace: Pace,
     members: Vec<Member>,
@@ -154,14 +154,14 @@ struct Member {
 }
 
 enum Pace {
-    /// A client for each request in flight or in thought; what it issues after its thought.
+    /// A client for each request in flight or in think time; the stream of its next request.
     Closed(Vec<Option<u32>>),
-    /// One client, which never waits for completions.
+    /// A single client, which never waits for completions.
     Open { clock: ArrivalClock, next_ns: u64 },
 }
 
 impl AccessRun {
-    /// `seed` draws arrivals and picks; each member's requests depend on its own setup alone.
+    /// Creates the clients. `seed` draws arrivals and picks; each member's requests depend only on its own setup.
     pub(crate) fn new(
         members: &[(&Access, f64, StreamSetup)],
         arrivals: Arrivals,
@@ -235,7 +235,7 @@ impl AccessRun {
     }
 }
 
-/// A generator on `span` for one kind of stream that has access lines of its own.
+/// Creates a generator on `span` for a kind of stream with access lines of its own.
 pub(crate) fn generator(
     lines: &[AccessLine],
     addresses: &Addresses,

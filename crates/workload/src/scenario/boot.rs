@@ -1,4 +1,5 @@
-//! A boot storm: guests that are started one after another and go through phases until they have booted.
+//! [`Boot`]: a boot storm, that is, guests that are started one after another and pass through phases until they have
+//! booted.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,12 +19,12 @@ use crate::span::Span;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Boot {
-    /// How many; each has an equal part of the range to itself.
+    /// Number of guests; each has an equal part of the range to itself.
     pub guests: u32,
-    /// Time between the starts of two.
+    /// Time between two starts.
     #[serde(rename = "interval", with = "duration_u64")]
     pub interval_ns: u64,
-    /// The image that linked clones share; absent where each guest has a full copy.
+    /// The image that linked clones share; `None` if each guest has a full copy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub golden_image: Option<GoldenImage>,
     /// Phases of a guest, one after another.
@@ -34,9 +35,9 @@ pub struct Boot {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GoldenImage {
-    /// Its size in percent of the range, at whose start it lies.
+    /// Its size in percent of the range, at whose start it is.
     pub size_percent: f64,
-    /// Share of a guest's reads that go to it. All guests read the same of it in the same order.
+    /// Share of a guest's reads from it. All guests read the same parts in the same order.
     pub reads_percent: f64,
 }
 
@@ -44,23 +45,23 @@ pub struct GoldenImage {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Phase {
-    /// Its name, for people.
+    /// Its name, for display.
     #[serde(default)]
     pub name: String,
-    /// How many requests it has.
+    /// Number of requests.
     pub requests: u64,
     /// Requests in flight at a time.
     #[serde(default = "one")]
     pub outstanding: u32,
-    /// Thought before each request.
+    /// Think time before each request.
     #[serde(default)]
     pub think: Think,
-    /// Time on a processor before each request.
+    /// Processor time before each request.
     #[serde(default, rename = "cpu", with = "duration_u64")]
     pub cpu_ns: u64,
     /// Sizes, kinds and randomness of the requests.
     pub lines: Vec<AccessLine>,
-    /// Where random accesses go.
+    /// Distribution of random addresses.
     #[serde(default)]
     pub addresses: Addresses,
 }
@@ -97,7 +98,7 @@ impl Phase {
         checked.map_err(|error| (error.key, error.message))
     }
 
-    /// The phase's reads alone.
+    /// Returns only the phase's reads.
     fn reads(&self) -> Vec<AccessLine> {
         let share = |line: &AccessLine| line.share_percent * line.read_percent / 100.0;
         let sum: f64 = self.lines.iter().map(share).sum();
@@ -111,7 +112,7 @@ impl Phase {
 pub(crate) struct BootRun {
     stream: u32,
     phases: Vec<Phase>,
-    /// Reads that go to the golden image, as a limit for a 32-bit random number.
+    /// Reads from the golden image, as a limit for a 32-bit random number.
     golden_below: u64,
     guests: Vec<Guest>,
 }
@@ -125,7 +126,7 @@ struct Guest {
     stage: Stage,
 }
 
-/// A phase's requests to the guest's own part and, where it reads it, to the golden image.
+/// A phase's requests to the guest's own part and, if it reads from there, to the golden image.
 struct PhaseRun {
     own: Generator,
     golden: Option<Generator>,

@@ -1,10 +1,10 @@
-//! [`ScenarioLength`]: when a scenario is over.
+//! [`ScenarioLength`]: the length of a scenario's run.
 
 use serde::{Deserialize, Serialize};
 
 use crate::quantity::duration_u64;
 
-/// How long a scenario runs after its warm-up.
+/// Length of a scenario's run after its warm-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ScenarioLength {
@@ -13,6 +13,6 @@ pub enum ScenarioLength {
     /// This many nanoseconds.
     #[serde(rename = "time")]
     TimeNs(#[serde(with = "duration_u64")] u64),
-    /// Until its finite streams are done: boots, prefills, and video of so many frames.
+    /// Until its finite streams are done: boots, prefills, and video with a number of frames.
     AllDone,
 }

@@ -1,4 +1,4 @@
-//! The clients of any kind of stream.
+//! [`Machine`]: the clients of any kind of stream.
 
 use super::access::AccessRun;
 use super::boot::BootRun;
@@ -9,7 +9,7 @@ use super::transactions::TransactionsRun;
 use super::video::VideoRun;
 use super::web::WebRun;
 
-/// The state of the clients of one stream; of several for the pool.
+/// State of the clients of one stream, or for the pool of several.
 #[allow(clippy::large_enum_variant)] // There are as many as streams.
 pub(crate) enum Machine {
     Access(AccessRun),
@@ -60,7 +60,7 @@ impl Machine {
         }
     }
 
-    /// Forgets what was counted so far; a boot and a prefill are always measured whole.
+    /// Resets the counts, except those of a boot and a prefill, which are always measured completely.
     pub(crate) fn start_measuring(&mut self) {
         match self {
             Machine::Web(run) => run.start_measuring(),
@@ -70,7 +70,7 @@ impl Machine {
         }
     }
 
-    /// `seconds` is the length of the measured part, which ends at `now_ns`.
+    /// Returns the facts; `seconds` is the length of the measured part, which ends at `now_ns`.
     pub(crate) fn facts(&self, seconds: f64, now_ns: u64) -> Facts {
         match self {
             Machine::Access(_) | Machine::Sequential(_) => Facts::Requests,

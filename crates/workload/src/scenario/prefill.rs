@@ -1,4 +1,4 @@
-//! Prefill: everything is written once, from start to end.
+//! [`Prefill`]: everything is written once, from start to end.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,16 +7,16 @@ use crate::access::Complaint;
 use crate::quantity::bytes_u32;
 use crate::span::Span;
 
-/// Writes the stream's LUN or range, or where it names none, each LUN of the system.
+/// Writes the stream's LUN or range, or, if it names none, each LUN of the system.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Prefill {
-    /// One LUN after another, or all at once.
+    /// Order in which LUNs are filled.
     pub order: Order,
-    /// Bytes of a request; the last of a LUN may be shorter.
+    /// Request size in bytes; the last request of a LUN may be shorter.
     #[serde(rename = "block", with = "bytes_u32")]
     pub block_bytes: u32,
-    /// Requests in flight at a time, for each LUN that is being written.
+    /// Queue depth, for each LUN that is being written.
     #[serde(default = "one")]
     pub outstanding: u32,
 }
@@ -25,9 +25,9 @@ pub struct Prefill {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// One after another.
+    /// LUNs one after another.
     Serial,
-    /// All at once.
+    /// All LUNs at once.
     Concurrent,
 }
 

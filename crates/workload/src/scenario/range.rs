@@ -1,4 +1,4 @@
-//! Where in a system a stream goes: its LUN and a range of it.
+//! [`Range`]: the LUN of a stream and a range of it.
 
 use std::fmt;
 
@@ -12,9 +12,9 @@ use crate::span::Span;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "[Mark; 2]", into = "[Mark; 2]")]
 pub struct Range {
-    /// Where it starts.
+    /// Its start.
     pub from: Mark,
-    /// Where it ends.
+    /// Its end.
     pub to: Mark,
 }
 
@@ -70,7 +70,7 @@ impl fmt::Display for Mark {
 }
 
 impl Range {
-    /// Checks what does not depend on the LUN.
+    /// Checks everything that does not depend on the LUN.
     pub(crate) fn validate(&self) -> Result<(), Complaint> {
         let is_empty = match (self.from, self.to) {
             (Mark::Percent(from), Mark::Percent(to)) => from >= to,
@@ -86,7 +86,7 @@ impl Range {
         ("range".to_owned(), message)
     }
 
-    /// The range's part of `lun`, in whole sectors.
+    /// Returns the range's part of `lun`, in whole sectors.
     fn within(&self, lun: Span, sector_bytes: u32) -> Result<Span, Complaint> {
         let offset_bytes = |mark: Mark| {
             let bytes = match mark {
@@ -107,7 +107,7 @@ impl Range {
     }
 }
 
-/// The LUNs of a system, one after another in its address space.
+/// Checks the LUNs of a system, which follow one another in its address space.
 pub(crate) fn check_luns(luns: &[(String, Span)], sector_bytes: u32) -> Result<(), Complaint> {
     let error = |message: String| Err(("luns".to_owned(), message));
     if luns.is_empty() || sector_bytes == 0 {
@@ -128,7 +128,7 @@ pub(crate) fn check_luns(luns: &[(String, Span)], sector_bytes: u32) -> Result<(
     Ok(())
 }
 
-/// The part of the system that a stream on `lun` and `range` touches.
+/// Returns the part of the system that a stream on `lun` and `range` touches.
 pub(crate) fn resolve(
     lun: Option<&str>,
     range: Option<Range>,
@@ -158,7 +158,7 @@ pub(crate) fn resolve(
     }
 }
 
-/// `span` cut into `count` equal parts of whole sectors.
+/// Returns `count` equal parts of `span`, of whole sectors.
 pub(crate) fn parts(span: Span, count: u32, sector_bytes: u32) -> Vec<Span> {
     let length_bytes = span.length_bytes / u64::from(count) / u64::from(sector_bytes) * u64::from(sector_bytes);
     (0..u64::from(count))

@@ -1,4 +1,4 @@
-//! A scenario at work: its clients, and what they do next.
+//! [`ScenarioRun`]: the clients of a running scenario, and their next steps.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,14 +21,13 @@ use crate::span::Span;
 
 /// The clients of a scenario on a system.
 ///
-/// Every client is a program of one thread. The simulator asks each at the start for its
-/// [`next`](ScenarioRun::next) step, and again whenever that step is over; of a request it learns by
-/// [`complete`](ScenarioRun::complete). What the clients draw depends on the scenario, the LUNs, the
-/// sector and the seed alone: draws belong to a stream, whose clients are alike, or to a client, so that
-/// it does not matter who is asked first.
+/// Every client is a program of one thread. The simulator gets the [`next`](ScenarioRun::next) step of each at the
+/// start, and again whenever that step is over; it reports completed requests with [`complete`](ScenarioRun::complete).
+/// The clients' draws depend only on the scenario, the LUNs, the sector and the seed: draws belong to a stream, whose
+/// clients are alike, or to a client, so the order in which clients are asked does not matter.
 pub struct ScenarioRun {
     names: Vec<String>,
-    /// Each stream's machine; streams of the pool have that of the pool, which is the last.
+    /// Machine of each stream; streams of the pool have that of the pool, which is the last.
     machine_of: Vec<usize>,
     machines: Vec<Machine>,
     clients: Vec<Client>,
@@ -38,14 +37,14 @@ pub struct ScenarioRun {
     measured_from_ns: u64,
 }
 
-/// A client's place.
+/// Position of a client.
 struct Client {
     machine: u32,
     /// Its number within the machine.
     number: u32,
     in_flight: u32,
     awaits: bool,
-    /// Whether it is an open loop's, which waits for nobody.
+    /// Whether it belongs to an open loop and waits for nothing.
     is_open: bool,
 }
 
@@ -54,13 +53,12 @@ struct Client {
 pub struct StreamReport {
     /// The stream's name.
     pub name: String,
-    /// Its facts beside the latencies of its requests.
+    /// Its facts, in addition to the latencies of its requests.
     pub facts: Facts,
 }
 
 impl ScenarioRun {
-    /// The clients of `scenario` on a system with these LUNs, which lie one after another in its address
-    /// space.
+    /// Creates the clients of `scenario` on a system with these LUNs, which follow one another in its address space.
     ///
     /// # Errors
     /// When the scenario is not valid, the system lacks a LUN that it names, or requests do not fit.
@@ -126,19 +124,18 @@ impl ScenarioRun {
         })
     }
 
-    /// How many clients there are; they are numbered from 0.
+    /// Returns the number of clients, which are numbered from 0.
     pub fn clients(&self) -> u32 {
         self.clients.len() as u32
     }
 
-    /// The names of the streams, in the order of [`Step::Io`]'s indices.
+    /// Returns the names of the streams, in the order of [`Step::Io`]'s indices.
     pub fn stream_names(&self) -> &[String] {
         &self.names
     }
 
-    /// What `client` does next: asked at the start, and whenever its last step is over. After
-    /// [`Step::Io`] it is over at once, after [`Step::Await`] when [`complete`](ScenarioRun::complete)
-    /// says so.
+    /// Returns the next step of `client`: called at the start, and whenever its last step is over. After [`Step::Io`]
+    /// that is at once, after [`Step::Await`] when [`complete`](ScenarioRun::complete) says so.
     #[inline]
     pub fn next(&mut self, client: u32, now_ns: u64) -> Step {
         let place = &mut self.clients[client as usize];
@@ -157,8 +154,8 @@ impl ScenarioRun {
         step
     }
 
-    /// Notes that a request of `client` has completed; true if the client waited for that, and is to be
-    /// asked now.
+    /// Records that a request of `client` has completed; returns true if the client waited for that, and must be asked
+    /// now.
     #[inline]
     #[must_use]
     pub fn complete(&mut self, client: u32) -> bool {
@@ -179,13 +176,13 @@ impl ScenarioRun {
         self.finite > 0 && self.unfinished == 0
     }
 
-    /// Begins the measured part: what streams have counted so far is forgotten, except boots and prefills.
+    /// Begins the measured part: the streams' counts are reset, except boots and prefills.
     pub fn start_measuring(&mut self, now_ns: u64) {
         self.measured_from_ns = now_ns;
         self.machines.iter_mut().for_each(Machine::start_measuring);
     }
 
-    /// Reports of the streams for the measured part, which ends now.
+    /// Returns the reports of the streams for the measured part, which ends now.
     pub fn report(&self, now_ns: u64) -> Vec<StreamReport> {
         let seconds = now_ns.saturating_sub(self.measured_from_ns) as f64 / 1e9;
         let report = |(name, machine): (&String, &usize)| StreamReport {

@@ -1,4 +1,4 @@
-//! Sequential streams, each through a region of its own.
+//! [`Sequential`] streams, each through a region of its own.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,26 +10,26 @@ use crate::quantity::bytes_u32;
 use crate::random::{Purpose, Random, seed_of};
 use crate::span::Span;
 
-/// Sequential streams. Each starts at its region's start and begins anew at its end.
+/// Sequential streams. Each starts at its region's start and restarts at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sequential {
-    /// How many; each has an equal part of the range to itself.
+    /// Number of streams; each has an equal part of the range to itself.
     pub streams: u32,
     /// Direction of their transfers.
     pub direction: Direction,
-    /// Bytes of a request.
+    /// Request size in bytes.
     #[serde(rename = "block", with = "bytes_u32")]
     pub block_bytes: u32,
-    /// Requests that a stream has in flight at a time.
+    /// Queue depth of a stream.
     #[serde(default = "one")]
     pub outstanding: u32,
-    /// Thought before each request.
+    /// Think time before each request.
     #[serde(default)]
     pub think: Think,
 }
 
-/// Which way data goes.
+/// Direction of transfers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {

@@ -1,4 +1,4 @@
-//! What all kinds of streams share: the steps of their clients, where they go, what they report.
+//! [`Step`]: common parts of all kinds of streams: the steps of their clients, their places, their reports.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,8 +10,8 @@ use crate::span::Span;
 /// The next step of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// It issues this request of a stream now, and is asked again at once. The request's latency counts
-    /// from now: an open loop's client is asked at the intended arrival.
+    /// It issues this request of a stream now, and is asked again at once. The request's latency counts from now: an
+    /// open loop's client is asked at the intended arrival.
     Io {
         /// Index of the stream that the request belongs to.
         stream: u32,
@@ -25,12 +25,12 @@ pub enum Step {
         /// The time in nanoseconds.
         until_ns: u64,
     },
-    /// It needs a processor of the host for so long, and is asked again afterwards.
+    /// It needs a processor of the host for this time, and is asked again afterwards.
     Cpu {
         /// The time on the processor in nanoseconds.
         busy_ns: u64,
     },
-    /// The network in front of the server carries so many bytes to it; it is asked again afterwards.
+    /// The network in front of the server transfers these bytes to it; it is asked again afterwards.
     Transfer {
         /// The bytes.
         bytes: u64,
@@ -39,7 +39,7 @@ pub enum Step {
     Done,
 }
 
-/// The question of a client for its next step.
+/// A client's turn to take its next step.
 #[derive(Clone, Copy)]
 pub(crate) struct Turn {
     /// The client's number within its stream.
@@ -49,7 +49,7 @@ pub(crate) struct Turn {
     pub(crate) now_ns: u64,
 }
 
-/// Where a stream goes, and the seed of its own draws.
+/// The place of a stream, and the seed of its own draws.
 #[derive(Clone)]
 pub(crate) struct StreamSetup {
     pub(crate) stream: u32,
@@ -60,19 +60,19 @@ pub(crate) struct StreamSetup {
     pub(crate) seed: u64,
 }
 
-/// Facts of a stream beside the latencies of its requests, over the measured part of the run.
+/// Facts of a stream in addition to the latencies of its requests, over the measured part of the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Facts {
-    /// Nothing: an access stream, or sequential streams.
+    /// None: an access stream, or sequential streams.
     Requests,
     /// A web server's pages.
     Pages {
-        /// Files that lie in the range.
+        /// Files that fit into the range.
         files: u64,
         /// Pages that arrived at their user.
         pages: u64,
-        /// Pages a second.
+        /// Pages per second.
         pages_per_s: f64,
         /// Bytes of these pages.
         bytes: u64,
@@ -81,38 +81,38 @@ pub enum Facts {
     },
     /// The guests of a boot storm, over the whole run, in the order of their start.
     Boot {
-        /// When each was started, and when it had booted.
+        /// Start and end of each boot.
         guests: Vec<GuestBoot>,
     },
     /// The frames of a video stream.
     Frames {
         /// Frames complete in time.
         complete: u64,
-        /// Frames that were not; of those under way, the ones that are overdue.
+        /// Frames that were late; of those in progress, the ones that are overdue.
         dropped: u64,
-        /// Complete frames a second.
+        /// Complete frames per second.
         frames_per_s: f64,
     },
     /// Transactions.
     Transactions {
         /// Transactions completed.
         transactions: u64,
-        /// Transactions a second.
+        /// Transactions per second.
         transactions_per_s: f64,
-        /// Mean time from the end of the thought to the last completion.
+        /// Mean time from the end of the think time to the last completion.
         mean_response_ns: f64,
     },
     /// A prefill, over the whole run.
     Prefill {
         /// Bytes to be written.
         bytes: u64,
-        /// When all were written.
+        /// Time at which all were written.
         done_ns: Option<u64>,
     },
 }
 
 impl Facts {
-    /// All of it as named figures, with their units.
+    /// Returns all facts as named figures, with their units.
     pub fn figures(&self) -> Vec<(String, f64)> {
         let fact = |name: &str, value: f64| (name.to_owned(), value);
         let seconds = |ns: u64| ns as f64 / 1e9;
@@ -159,18 +159,18 @@ impl Facts {
 /// The boot of one guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GuestBoot {
-    /// When it was started.
+    /// Time of its start.
     pub started_ns: u64,
-    /// When it had booted; absent if it has not.
+    /// Time at which it had booted; `None` if it has not.
     pub booted_ns: Option<u64>,
 }
 
-/// Events a second; 0 where no time has passed.
+/// Returns events per second; 0 if no time has passed.
 pub(crate) fn per_second(count: u64, seconds: f64) -> f64 {
     if seconds > 0.0 { count as f64 / seconds } else { 0.0 }
 }
 
-/// The mean of `count` times; 0 where there is none.
+/// Returns the mean of `count` times; 0 if there are none.
 pub(crate) fn mean_ns(sum_ns: u128, count: u64) -> f64 {
     if count > 0 { sum_ns as f64 / count as f64 } else { 0.0 }
 }
@@ -190,7 +190,7 @@ pub(crate) fn write(offset_bytes: u64, length_bytes: u32) -> Request {
     Request { kind: Kind::Write, ..read(offset_bytes, length_bytes) }
 }
 
-/// Checks a number of clients or of outstanding requests.
+/// Checks a number of clients or a queue depth.
 pub(crate) fn check_count(key: &str, count: u32) -> Result<(), Complaint> {
     if (1..=OUTSTANDING_MAX).contains(&count) {
         return Ok(());
@@ -198,12 +198,12 @@ pub(crate) fn check_count(key: &str, count: u32) -> Result<(), Complaint> {
     Err((key.to_owned(), format!("{count} is out of range; 1 to {OUTSTANDING_MAX} is allowed")))
 }
 
-/// Refuses 0.
+/// Rejects 0.
 pub(crate) fn check_not_zero(key: &str, value: u64, reason: &str) -> Result<(), Complaint> {
     if value == 0 { Err((key.to_owned(), format!("0 is not allowed; {reason}"))) } else { Ok(()) }
 }
 
-/// Checks that a size is made of sectors.
+/// Checks that a size is a multiple of the sector.
 pub(crate) fn check_sectors(key: &str, bytes: u32, sector_bytes: u32) -> Result<(), Complaint> {
     if bytes.is_multiple_of(sector_bytes) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! [`Stream`]: clients of one kind, and [`StreamKind`], what they do.
+//! [`Stream`]: clients of one kind, and [`StreamKind`], their activity.
 
 use super::access::{Access, Load};
 use super::boot::Boot;
@@ -10,14 +10,14 @@ use super::video::Video;
 use super::web::Web;
 use crate::access::{AccessLine, Complaint};
 
-/// Clients of one kind, whose results are kept apart.
+/// Clients of one kind, whose results are kept separately.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stream {
-    /// Its name in results, unlike all others.
+    /// Its unique name in results.
     pub name: String,
-    /// The LUN it goes to; the whole system where absent.
+    /// Its LUN; `None` for the whole system.
     pub lun: Option<String>,
-    /// The part of the LUN; all of it where absent.
+    /// Part of the LUN; `None` for all of it.
     pub range: Option<Range>,
     /// Kind of its clients.
     pub kind: StreamKind,
@@ -43,7 +43,7 @@ pub enum StreamKind {
 }
 
 impl StreamKind {
-    /// The kind's name: that of its table in the file.
+    /// Returns the kind's name: that of its table in the file.
     pub fn name(&self) -> &'static str {
         match self {
             StreamKind::Access(_) => "access",
@@ -56,7 +56,7 @@ impl StreamKind {
         }
     }
 
-    /// Whether its clients are done one day.
+    /// Whether its clients finish.
     pub fn is_finite(&self) -> bool {
         match self {
             StreamKind::Boot(_) | StreamKind::Prefill(_) => true,
@@ -67,7 +67,7 @@ impl StreamKind {
         }
     }
 
-    /// Whether its clients change what is stored: write, or trim.
+    /// Whether its clients change stored data: write, or trim.
     pub fn writes(&self) -> bool {
         let changes = |lines: &[AccessLine]| lines.iter().any(|line| line.read_percent < 100.0);
         match self {
@@ -93,7 +93,7 @@ impl StreamKind {
         }
     }
 
-    /// The stream's part of the pool, if it has one.
+    /// Returns the stream's share of the pool, if it has one.
     pub(super) fn share_percent(&self) -> Option<f64> {
         match self {
             StreamKind::Access(access) => match access.load {

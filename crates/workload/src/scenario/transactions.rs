@@ -1,4 +1,4 @@
-//! Transactions: clients that think, compute and do a few requests, as ServerBench's do.
+//! [`Transactions`]: clients that think, compute and issue a few requests, as ServerBench's do.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,16 +11,16 @@ use crate::generator::Generator;
 use crate::quantity::duration_u64;
 use crate::random::{Purpose, Random, seed_of};
 
-/// Clients in a closed loop of transactions: thought, processor, then requests one after another.
+/// Clients in a closed loop of transactions: think time, processor time, then requests one after another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Transactions {
-    /// How many clients.
+    /// Number of clients.
     pub clients: u32,
-    /// Thought before each transaction.
+    /// Think time before each transaction.
     #[serde(default)]
     pub think: Think,
-    /// Time on a processor for each transaction.
+    /// Processor time for each transaction.
     #[serde(default, rename = "cpu", with = "duration_u64")]
     pub cpu_ns: u64,
     /// Requests of a transaction.
@@ -28,7 +28,7 @@ pub struct Transactions {
     pub requests: u32,
     /// Sizes, kinds and randomness of the requests.
     pub lines: Vec<AccessLine>,
-    /// Where random accesses go.
+    /// Distribution of random addresses.
     #[serde(default)]
     pub addresses: Addresses,
 }

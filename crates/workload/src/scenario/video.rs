@@ -1,4 +1,4 @@
-//! Video: frames that must be read, rendered or written in time.
+//! [`Video`]: frames that must be read, rendered or written in time.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,36 +10,36 @@ use crate::access::Complaint;
 use crate::quantity::{bytes_u32, duration_u64};
 use crate::span::Span;
 
-/// A stream of video: for each frame, one is read of each track that is read, then a processor renders,
-/// then one is written to each track that is written. Recording writes, playing reads, effects do all.
+/// A stream of video: for each frame, one is read from each read track, then a processor renders, then one is written
+/// to each written track. Recording writes, playing reads, effects do both.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Video {
-    /// Tracks that are read; every track has an equal part of the range to itself.
+    /// Number of read tracks; every track has an equal part of the range to itself.
     #[serde(default)]
     pub reads: u32,
-    /// Tracks that are written.
+    /// Number of written tracks.
     #[serde(default)]
     pub writes: u32,
-    /// Time on a processor for each frame.
+    /// Processor time for each frame.
     #[serde(default, rename = "cpu", with = "duration_u64")]
     pub cpu_ns: u64,
     /// Bytes of a frame.
     #[serde(rename = "frame", with = "bytes_u32")]
     pub frame_bytes: u32,
-    /// The rate to hold; absent, frames follow as fast as they can. At a rate, frame f may be begun f
-    /// periods after the start and is dropped unless it is complete `buffer_frames` periods later.
+    /// Frame rate; if `None`, frames follow as fast as they can. At a rate, frame f may be begun f periods after the
+    /// start and is dropped unless it is complete `buffer_frames` periods later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frames_per_s: Option<f64>,
-    /// Frames in the buffer, and so at work at a time.
+    /// Frames in the buffer, and so in progress at a time.
     pub buffer_frames: u32,
-    /// Bytes of a request.
+    /// Request size in bytes.
     #[serde(rename = "request", with = "bytes_u32")]
     pub request_bytes: u32,
     /// Requests of one frame in flight at a time.
     #[serde(default = "one")]
     pub outstanding: u32,
-    /// The number of frames after which the stream ends; absent, it has no end.
+    /// Number of frames after which the stream ends; `None` for no end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frames: Option<u64>,
 }
@@ -81,9 +81,9 @@ pub(crate) struct VideoRun {
     stride_bytes: u64,
     requests_per_frame: u64,
     frames_per_track: u64,
-    /// The places of the buffer; each is a client that works on one frame at a time.
+    /// Slots of the buffer; each is a client that works on one frame at a time.
     slots: Vec<Slot>,
-    /// The next frame where there is no rate.
+    /// The next frame if there is no rate.
     next_frame: u64,
     complete: u64,
     dropped: u64,
@@ -91,7 +91,7 @@ pub(crate) struct VideoRun {
 
 struct Slot {
     frame: u64,
-    /// Requests of the stage that are issued.
+    /// Issued requests of the stage.
     issued: u64,
     stage: Stage,
 }
@@ -133,7 +133,7 @@ impl VideoRun {
         self.slots.len() as u32
     }
 
-    /// When frame `frame` may be begun; it is due when the frame that takes its place may.
+    /// Returns when frame `frame` may be begun; it is due when the frame that takes its slot may be begun.
     fn ready_ns(&self, frame: u64) -> u64 {
         self.video.frames_per_s.map_or(0, |rate| (frame as f64 * 1e9 / rate) as u64)
     }
@@ -188,14 +188,14 @@ impl VideoRun {
         }
     }
 
-    /// Gives an empty place its next frame; `Some` is what it does instead, for now or for good.
+    /// Gives an empty slot its next frame; `Some` is its step if there is none, for now or for good.
     fn begin(&mut self, index: usize, now_ns: u64) -> Option<Step> {
         let end = self.video.frames.unwrap_or(u64::MAX);
         if self.video.frames_per_s.is_none() {
             self.slots[index].frame = self.next_frame;
             self.next_frame += 1;
         }
-        // A frame that is overdue before it is begun is not begun.
+        // A frame that is overdue before it is begun is skipped.
         while self.slots[index].frame < end && self.due_ns(self.slots[index].frame) <= now_ns {
             self.dropped += 1;
             self.slots[index].frame += self.slots.len() as u64;
@@ -224,7 +224,7 @@ impl VideoRun {
         self.enter(index, Stage::Empty);
     }
 
-    /// Where a request of a frame goes; a track begins anew at its end.
+    /// Returns the place of a request of a frame; a track restarts at its end.
     fn place(&self, track: usize, frame: u64, request: u64) -> (u64, u32) {
         let done_bytes = request * u64::from(self.video.request_bytes);
         let start_bytes = self.tracks[track].start_bytes + frame % self.frames_per_track * self.stride_bytes;

@@ -1,4 +1,4 @@
-//! A web server: users who fetch pages from a set of files.
+//! [`Web`]: a web server whose users fetch pages from a set of files.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,22 +8,22 @@ use crate::quantity::bytes_u32;
 use crate::random::{Permutation, Purpose, Random, seed_of};
 use crate::span::Span;
 
-/// The most files whose places are kept.
+/// Most files whose places are kept.
 const FILES_MAX: u32 = 1 << 26;
 
 /// Users who fetch random pages, each the next one as soon as the last has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Web {
-    /// Users at a time.
+    /// Concurrent users.
     pub users: u32,
-    /// Files in the set; where the range is full earlier, the rest is left out.
+    /// Files in the set; files that do not fit into the range are left out.
     pub files: u32,
     /// The smallest file.
     #[serde(rename = "smallest_file", with = "bytes_u32")]
     pub smallest_bytes: u32,
-    /// The mean of all files: sizes are `smallest + (largest - smallest) * u^k` for uniform u, with the
-    /// k that gives this mean. Between equal bounds round the middle this is nearly uniform.
+    /// The mean of all files: sizes are `smallest + (largest - smallest) * u^k` for uniform u, with the k that yields
+    /// this mean. Between equal bounds around the middle this is nearly uniform.
     #[serde(rename = "mean_file", with = "bytes_u32")]
     pub mean_bytes: u32,
     /// The largest file.
@@ -33,10 +33,10 @@ pub struct Web {
     pub hot_files_percent: f64,
     /// Share of the pages that are hot files; the rest are any of the others.
     pub hot_pages_percent: f64,
-    /// Where the files lie.
+    /// Placement of the files.
     #[serde(default)]
     pub layout: Layout,
-    /// Bytes that a read fetches.
+    /// Request size in bytes.
     #[serde(default = "default_request", rename = "request", with = "bytes_u32")]
     pub request_bytes: u32,
     /// Reads of a page in flight at a time.
@@ -44,11 +44,11 @@ pub struct Web {
     pub read_ahead: u32,
 }
 
-/// Where the files of a set lie.
+/// Placement of the files of a set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Layout {
-    /// One after another from the range's start, the hot ones first.
+    /// Contiguous from the range's start, the hot files first.
     #[default]
     Contiguous,
     /// In extents of this size, spread over the whole range.
@@ -123,12 +123,12 @@ struct Page {
     transferring: bool,
 }
 
-/// The places of a set of files.
+/// Placement of a set of files.
 struct Files {
     start_bytes: u64,
-    /// Where each file starts in the bytes of the set, and where the last ends.
+    /// Start of each file in the bytes of the set, and the end of the last.
     edges_bytes: Vec<u64>,
-    /// Size of an extent, and where each goes; none where the set is contiguous.
+    /// Size of an extent, and the place of each; `None` if the set is contiguous.
     extents: Option<(u64, Permutation)>,
 }
 
@@ -168,7 +168,7 @@ impl Files {
         self.edges_bytes.len() as u64 - 1
     }
 
-    /// Where a byte of the set lies, and how many follow without a gap.
+    /// Returns the place of a byte of the set, and how many follow without a gap.
     fn place(&self, at_bytes: u64) -> (u64, u64) {
         match &self.extents {
             None => (self.start_bytes + at_bytes, u64::MAX),

@@ -24,7 +24,7 @@ pub struct Fake {
     pub limit_ns: u64,
     pub limit_requests: usize,
     pub seed: u64,
-    /// Events of one moment come in the reverse of the order in which they were begun.
+    /// Whether events of one moment come in the reverse of the order in which they were begun.
     pub reversed: bool,
 }
 
@@ -32,7 +32,7 @@ pub struct Outcome {
     pub done: Vec<Done>,
     pub issued: usize,
     pub in_flight: usize,
-    /// The most requests that each client, and each stream, had in flight.
+    /// Most requests that each client, and each stream, had in flight.
     pub client_peaks: Vec<u32>,
     pub stream_peaks: Vec<u32>,
     pub transferred_bytes: u64,

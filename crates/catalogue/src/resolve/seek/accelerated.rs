@@ -1,31 +1,33 @@
-//! The shape of seek curves since 2007: accelerate over half the way, brake over the other half.
+//! [`Accelerated`]: the shape of seek curves since 2007: the arm accelerates over half the distance and brakes over the
+//! other half.
 
 use super::sheet::{MS_TO_NS, Sheet};
 
 /// `start + root * (sqrt(x) - sqrt(step)) + linear * (x - step)` over the share x of the stroke.
 ///
-/// An arm that is driven with a constant force all the way takes a time that grows with the square root of the distance.
-/// Sheets of Hitachi that state all three figures come close to the root alone: 11 or 12 ms on average and 1 ms to the next
-/// track give a full stroke of 19.8 or 21.6 ms, and 20 are stated (Travelstar 5K160, 5K320 and 7K320). What a stated full
-/// stroke leaves over belongs to arms that coast at their highest speed in the middle of a long way (Seagate's of 2009 and
-/// 2010: 2.1 to 2.3 times the average), which adds a part that grows with the distance itself.
+/// The seek time of an arm that is driven with a constant force all the way is proportional to the square root of the
+/// distance. Sheets of Hitachi that state all three figures agree closely with the square root only: 11 or 12 ms on
+/// average and 1 ms to the next track yield a full stroke of 19.8 or 21.6 ms, and 20 are stated (Travelstar 5K160,
+/// 5K320 and 7K320). The excess of a stated full stroke belongs to arms that coast at their highest speed in the middle
+/// of a long seek (Seagate's of 2009 and 2010: 2.1 to 2.3 times the average), which adds a part proportional to the
+/// distance itself.
 pub struct Accelerated {
-    /// To the next cylinder, ns: settling.
+    /// Time to the next cylinder, in ns: settling.
     start: f64,
     root: f64,
     linear: f64,
-    /// One cylinder as a share of the stroke.
+    /// Share of the stroke that is one cylinder.
     step: f64,
 }
 
-/// Points of a decade of distances: lines between them are within 0.2 % of a square root.
+/// Points per decade of distances: lines between them are within 0.2 % of a square root.
 const POINTS_PER_DECADE: i32 = 8;
 
 impl Accelerated {
-    /// The curve that meets the sheet; `mean` gives the mean over random pairs of blocks of a function of the share of the
-    /// stroke, `step` is that of a cylinder.
+    /// Creates the curve that fits the sheet; `mean` returns the mean over random pairs of blocks of a function of the
+    /// share of the stroke, `step` is that of a cylinder.
     pub fn new(sheet: &Sheet, step: f64, mean: impl Fn(&dyn Fn(f64) -> f64) -> f64) -> Accelerated {
-        // No seek at all where both blocks are on one cylinder.
+        // No seek at all if both blocks are on one cylinder.
         let moves = mean(&|share| f64::from(u8::from(share > 0.0)));
         let mean_root = mean(&|share| (share.sqrt() - step.sqrt()).max(0.0));
         let mean_linear = mean(&|share| (share - step).max(0.0));
@@ -45,25 +47,25 @@ impl Accelerated {
         Accelerated { start: sheet.single_cylinder, root, linear, step }
     }
 
-    /// ns at a share of the stroke.
+    /// Returns the time at a share of the stroke, in ns.
     pub fn at(&self, share: f64) -> f64 {
         self.start + self.root * (share.sqrt() - self.step.sqrt()) + self.linear * (share - self.step)
     }
 
-    /// Shares of the stroke from one cylinder to all.
+    /// Returns shares of the stroke from one cylinder to all.
     pub fn corners(step: f64) -> Vec<f64> {
         let decades = -libm::log10(step);
         let count = (decades * f64::from(POINTS_PER_DECADE)).ceil() as i32;
         (0..=count).map(|at| libm::pow(10.0, -f64::from(at) / f64::from(POINTS_PER_DECADE))).collect()
     }
 
-    /// A longer way never takes less time.
+    /// Whether the time never falls with the distance.
     pub fn is_possible(&self) -> bool {
         self.root > 0.0 && self.root / 2.0 + self.linear >= 0.0
     }
 
-    /// Its size and its rule.
-    pub fn told(&self) -> (String, String) {
+    /// Returns its size and its rule.
+    pub fn describe(&self) -> (String, String) {
         let size = format!(
             "{:.3} ms + {:.3} ms sqrt(x) + {:.3} ms x",
             self.start / MS_TO_NS,
@@ -78,7 +80,7 @@ impl Accelerated {
 mod tests {
     use super::*;
 
-    /// Mean over pairs of a stroke without zones: the density of the distance is 2 (1 - x).
+    /// Returns the mean over pairs of a stroke without zones: the density of the distance is 2 (1 - x).
     fn mean(f: &dyn Fn(f64) -> f64) -> f64 {
         let n = 20_000;
         (0..n).map(|i| (f64::from(i) + 0.5) / f64::from(n)).map(|x| f(x) * 2.0 * (1.0 - x) / f64::from(n)).sum()

@@ -1,13 +1,13 @@
-//! The shapes of seek curves that were measured, up to 2006.
+//! [`Fit`]: the shapes of measured seek curves, for drives up to 2006.
 
 use super::sheet::{MS_TO_NS, Sheet};
 use crate::constants::interpolate;
 
-/// Share of the stroke over which a curve leaves the sheet's single-cylinder time.
-const NEAR: f64 = 0.01;
+/// Share of the stroke over which a curve departs from the sheet's single-cylinder time.
+const SINGLE_CYLINDER_END: f64 = 0.01;
 
 /// Share of the stroke from which a curve bends towards the sheet's full stroke.
-const FAR: f64 = 2.0 / 3.0;
+const BEND_START: f64 = 2.0 / 3.0;
 
 /// Measured seek times in ms over cylinders, with the drive's last cylinder (DiskSim 4.0 validation parameters of
 /// Carnegie Mellon University, read off at these distances).
@@ -96,13 +96,13 @@ const RZ26: Measured = Measured {
     ],
 };
 
-/// A seek time in ms over the share of the stroke: the mean of measured curves.
+/// Seek time in ms over the share of the stroke: the mean of measured curves.
 pub struct Shape {
     name: &'static str,
     measured: &'static [Measured],
 }
 
-/// Arms of one class scale alike: settle, then acceleration (the square root of the distance), then coasting.
+/// Class of arms that scale alike: settle, then acceleration (the square root of the distance), then coasting.
 #[derive(Clone, Copy, Debug)]
 pub enum Class {
     /// 9,000 rpm and more.
@@ -113,11 +113,11 @@ pub enum Class {
     Slow,
 }
 
-/// How many there are.
+/// Number of classes.
 pub const CLASSES: usize = 3;
 
 impl Class {
-    /// The class of a drive by its speed.
+    /// Returns the class of a drive by its speed.
     pub fn of(rpm: f64) -> Class {
         match rpm {
             9000.0.. => Class::Fast,
@@ -126,7 +126,7 @@ impl Class {
         }
     }
 
-    /// What its curves look like.
+    /// Returns the shape of its curves.
     pub fn shape(self) -> Shape {
         match self {
             Class::Fast => Shape { name: "Cheetah 9LP and Atlas 10K", measured: &[CHEETAH_9LP, ATLAS_10K] },
@@ -143,39 +143,39 @@ impl Shape {
         sum / self.measured.len() as f64
     }
 
-    /// Where the curve has corners.
+    /// Returns the corners of the curve.
     fn corners(&self) -> impl Iterator<Item = f64> {
         self.measured.iter().flat_map(|curve| curve.points_ms.iter().map(|&(at, _)| at / curve.last_cylinder))
     }
 }
 
-/// The curve `factor * shape(x) + stretch * far(x)` over the share x of the stroke, drawn to the single-cylinder time
-/// near 0.
+/// The curve `factor * shape(x) + stretch * far(x)` over the share x of the stroke, adjusted to the single-cylinder
+/// time near 0.
 ///
-/// A sheet's full stroke is often 2.2 to 2.5 times its average where measured curves have 1.85 to 2.0. To stretch the
+/// A sheet's full stroke is often 2.2 to 2.5 times its average where measured curves have 1.85 to 2.0. Stretching the
 /// whole curve would make short strokes much too short (mean over half the capacity 0.60 to 0.65 of the full mean, as
-/// with Lee and Katz 1993, where measured curves give 0.72 to 0.77), so only the part beyond [`FAR`] is bent: those
+/// with Lee and Katz 1993, where measured curves show 0.72 to 0.77), so only the part above [`BEND_START`] is bent: those
 /// seeks are rare, and a drive that uses half its capacity makes none of them.
 pub struct Fit {
     shape: Shape,
     factor: f64,
     stretch: f64,
     single_cylinder: f64,
-    /// One cylinder as a share of the stroke.
+    /// Share of the stroke that is one cylinder.
     step: f64,
 }
 
-/// 0 up to [`FAR`], then linear to 1 at the full stroke.
+/// Returns 0 up to [`BEND_START`], then linearly rising values to 1 at the full stroke.
 fn far(share: f64) -> f64 {
-    ((share - FAR) / (1.0 - FAR)).max(0.0)
+    ((share - BEND_START) / (1.0 - BEND_START)).max(0.0)
 }
 
-/// 1 at one cylinder, linear to 0 at [`NEAR`] and beyond.
+/// Returns 1 at one cylinder, then linearly falling values to 0 at [`SINGLE_CYLINDER_END`] and above.
 fn near(share: f64, step: f64) -> f64 {
-    ((NEAR - share) / (NEAR - step).max(step)).clamp(0.0, 1.0)
+    ((SINGLE_CYLINDER_END - share) / (SINGLE_CYLINDER_END - step).max(step)).clamp(0.0, 1.0)
 }
 
-/// Means over random pairs of blocks of what a curve is made of.
+/// Means over random pairs of blocks of the parts of a curve.
 #[derive(Debug)]
 pub struct Means {
     near: f64,
@@ -184,7 +184,8 @@ pub struct Means {
 }
 
 impl Means {
-    /// Those of a shape; `mean` gives the mean of a function of the share of the stroke, `step` is that of a cylinder.
+    /// Returns the means of a shape; `mean` returns the mean of a function of the share of the stroke, `step` is that
+    /// of a cylinder.
     pub fn new(shape: &Shape, step: f64, mean: impl Fn(&dyn Fn(f64) -> f64) -> f64) -> Means {
         Means { near: mean(&|share| near(share, step)), shape: mean(&|share| shape.at(share)), far: mean(&far) }
     }
@@ -207,24 +208,24 @@ impl Fit {
         Fit { shape, factor, stretch, single_cylinder: sheet.single_cylinder, step }
     }
 
-    /// ns at a share of the stroke.
+    /// Returns the time at a share of the stroke, in ns.
     pub fn at(&self, share: f64) -> f64 {
         let pull = near(share, self.step) * (self.single_cylinder - self.factor * self.shape.at(self.step));
         self.factor * self.shape.at(share) + self.stretch * far(share) + pull
     }
 
-    /// Where it has corners.
+    /// Returns its corners.
     pub fn corners(&self) -> Vec<f64> {
-        self.shape.corners().chain([NEAR, FAR]).collect()
+        self.shape.corners().chain([SINGLE_CYLINDER_END, BEND_START]).collect()
     }
 
-    /// The shape grows with the distance.
+    /// Whether the shape rises with the distance.
     pub fn is_possible(&self) -> bool {
         self.factor > 0.0
     }
 
-    /// Its size and its rule.
-    pub fn told(&self) -> (String, String) {
+    /// Returns its size and its rule.
+    pub fn describe(&self) -> (String, String) {
         let rule =
             format!("shape of the {} scaled to the sheet's average, single-cylinder and full stroke", self.shape.name);
         (format!("{:.3} times the shape", self.factor / MS_TO_NS), rule)
@@ -235,7 +236,7 @@ impl Fit {
 mod tests {
     use super::*;
 
-    /// Mean over pairs of a stroke without zones: the density of the distance is 2 (1 - x).
+    /// Returns the mean over pairs of a stroke without zones: the density of the distance is 2 (1 - x).
     fn mean(f: &dyn Fn(f64) -> f64) -> f64 {
         let n = 20_000;
         (0..n).map(|i| (f64::from(i) + 0.5) / f64::from(n)).map(|x| f(x) * 2.0 * (1.0 - x) / f64::from(n)).sum()

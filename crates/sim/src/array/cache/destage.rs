@@ -1,4 +1,4 @@
-//! Which dirty pages go to the members next, and how many at once.
+//! Destaging policy of [`CacheState`]: which dirty pages go to the members next, and how many at once.
 
 use super::CacheState;
 use super::directory::parts_of;
@@ -6,7 +6,7 @@ use super::page::PARTS;
 use crate::description::array::Destage;
 
 impl CacheState {
-    /// Destages that may be under way now.
+    /// Returns how many destages may be in flight now.
     pub fn destages_allowed(&self, idle: bool) -> u32 {
         let most = self.settings.destages_max;
         if !self.waiting_writes.is_empty() || !self.battery || idle {
@@ -23,14 +23,16 @@ impl CacheState {
         }
     }
 
-    /// What of the pages that may be dirty is.
+    /// Returns the dirty pages as a share of the pages that may be dirty.
     pub fn dirty_share(&self) -> f64 {
         f64::from(self.directory.dirty_pages) / f64::from(self.dirty_pages_max.max(1))
     }
 
-    /// The next run of dirty bytes by the cache's policy; it ends at `bound`, which a page's row gives.
+    /// Returns the next run of dirty bytes by the cache's policy; the run ends at `bound`, which the page's row
+    /// determines.
     pub fn choose(&mut self, row_bytes: u64) -> Option<(u64, u64)> {
-        // Writes that wait for room take any page's: the policy holds for them as well, or each would cost a seek of its own.
+        // The policy also holds for writes that wait for room, which any page would give: otherwise each would cost a
+        // seek.
         match self.settings.destage {
             Destage::Fifo | Destage::Lru => {
                 let key = self.directory.oldest_dirty()?;
@@ -49,7 +51,7 @@ impl CacheState {
         Some(run)
     }
 
-    /// A row that is dirty as a whole, looked for from the oldest page and from the sweep.
+    /// Returns a fully dirty row, searching from the oldest page and from the sweep position.
     fn full_row(&mut self, row_bytes: u64) -> Option<(u64, u64)> {
         let oldest = self.directory.oldest_dirty()?;
         let next = self.directory.next_dirty(self.sweep)?;
@@ -63,8 +65,8 @@ impl CacheState {
         })
     }
 
-    /// The run of dirty bytes that begins with the first dirty part of page `key`, not beyond the next multiple of
-    /// `bound_bytes`.
+    /// Returns the run of dirty bytes that begins with the first dirty part of page `key` and ends at the next multiple
+    /// of `bound_bytes` at the latest.
     fn dirty_run(&self, key: u64, bound_bytes: u64) -> (u64, u64) {
         let part = self.page_bytes / u64::from(PARTS);
         let dirty = |key: u64| self.directory.find(key).map_or(0, |slot| self.directory.page(slot).ready_parts());
@@ -113,10 +115,10 @@ mod tests {
         })
     }
 
-    /// Neighbours leave together, whatever their age, also when nothing more is taken: a full cache that wrote page by page
-    /// would free them more slowly than one that is not full, and never recover.
+    /// Neighbouring pages are destaged together, whatever their age, even when the cache accepts no more writes: a full
+    /// cache that wrote page by page would free pages more slowly than one that is not full, and never recover.
     #[test]
-    fn a_full_cache_destages_as_its_policy_says() {
+    fn a_full_cache_destages_by_its_policy() {
         for (destage, run) in [(Destage::Sorted, 2), (Destage::StripeAware, 2), (Destage::Fifo, 1)] {
             let mut cache = cache(destage);
             for page in (0..50).flat_map(|pair| [7 + 4 * pair, 8 + 4 * pair]).rev() {
@@ -129,7 +131,7 @@ mod tests {
         }
     }
 
-    /// One begins just above the low mark, all are under way from the high one on, and in between they grow linearly.
+    /// There is one destage just above the low mark, all of them from the high mark on, and linear growth in between.
     #[test]
     fn destages_grow_from_the_low_mark_to_the_high_one() {
         let mut cache = cache(Destage::Sorted);

@@ -1,4 +1,5 @@
-//! What a cache holds: pages, what of each is valid, dirty, leaving or on its way, and which goes next.
+//! [`Directory`]: the pages of a cache, the state of their parts (valid, dirty, leaving, filling), and which page is
+//! evicted next.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
@@ -7,10 +8,10 @@ use rustc_hash::FxBuildHasher;
 
 use super::page::{PARTS, Page};
 
-/// The pages of a cache. Which of those that can go does is the replacement's to say.
+/// The pages of a cache. The replacement policy picks the victim among the evictable ones.
 #[derive(Clone, Debug)]
 pub struct Directory {
-    /// Slots of the pages of the cache, and of those that the replacement remembers.
+    /// Slots of the pages in the cache, and of those that the replacement policy remembers.
     slots: HashMap<u64, u32, FxBuildHasher>,
     pages: Vec<Page>,
     free_slots: Vec<u32>,
@@ -21,14 +22,14 @@ pub struct Directory {
     /// Pages with dirty or leaving parts.
     pub dirty_pages: u32,
     clock: u64,
-    /// Dirty pages by age, with entries that hold no more among them.
+    /// Dirty pages by age; some entries are stale.
     by_age: VecDeque<(u64, u64)>,
-    /// Pages that may begin to leave, by address.
+    /// Pages that are ready to be destaged, by address.
     by_place: BTreeSet<u64>,
 }
 
 impl Directory {
-    /// An empty cache of `pages_max` pages.
+    /// Creates an empty cache of `pages_max` pages.
     pub fn new(pages_max: u32, policy: CachePolicy) -> Self {
         Directory {
             slots: HashMap::default(),
@@ -45,24 +46,24 @@ impl Directory {
         }
     }
 
-    /// The slot of a page that is there.
+    /// Returns the slot of a page that is in the cache.
     #[inline]
     pub fn find(&self, key: u64) -> Option<u32> {
         self.slots.get(&key).copied().filter(|&slot| self.page(slot).held)
     }
 
-    /// The page in a slot.
+    /// Returns the page in a slot.
     #[inline]
     pub fn page(&self, slot: u32) -> &Page {
         &self.pages[slot as usize]
     }
 
-    /// Pages that could be added now.
+    /// Returns how many pages could be added now.
     pub fn room(&self) -> u32 {
         self.pages_max - self.held + self.evictable
     }
 
-    /// The slot of a page, which takes the place of another one where the cache is full; `None` if all pages must stay.
+    /// Returns the slot of a page, evicting another page if the cache is full; `None` if no page can be evicted.
     pub fn find_or_take(&mut self, key: u64) -> Option<u32> {
         if let Some(slot) = self.find(key) {
             return Some(slot);
@@ -100,17 +101,17 @@ impl Directory {
         Some(slot)
     }
 
-    /// Pages that hold something or wait for it.
+    /// Returns how many pages hold data or wait for some.
     pub fn pages_held(&self) -> u32 {
         self.held
     }
 
-    /// A page was used.
+    /// Records that a page was used.
     pub fn touch(&mut self, slot: u32) {
         self.replacement.hit(slot);
     }
 
-    /// Changes a page's masks, and keeps lists and counts true.
+    /// Changes a page's masks and keeps lists and counts consistent with them.
     fn change(&mut self, slot: u32, change: impl FnOnce(&mut Page)) {
         let page = &mut self.pages[slot as usize];
         let before = *page;
@@ -144,8 +145,8 @@ impl Directory {
         debug_assert!(after.dirty & !after.valid == 0 && after.leaving & !after.valid == 0, "dirty parts are held");
     }
 
-    /// Parts are written by the host; `renews` makes the page the youngest, otherwise it keeps the age of its first
-    /// dirty part.
+    /// Marks parts as written by the host. With `renews` the page becomes the youngest; otherwise it keeps the age of
+    /// its first dirty part.
     pub fn dirty(&mut self, slot: u32, parts: u64, renews: bool) {
         let (was_dirty, was_held) = (self.page(slot).dirty != 0, self.page(slot).valid != 0);
         self.change(slot, |page| {
@@ -178,7 +179,7 @@ impl Directory {
         self.find(key).is_some_and(|slot| self.page(slot).is_ready() && self.page(slot).stamp == stamp)
     }
 
-    /// The page that has been dirty for longest, of those that may leave.
+    /// Returns the page that has been dirty for longest among those that are ready to be destaged.
     pub fn oldest_dirty(&mut self) -> Option<u64> {
         while let Some(&(key, stamp)) = self.by_age.front() {
             if self.is_ready_since(key, stamp) {
@@ -189,12 +190,12 @@ impl Directory {
         None
     }
 
-    /// The first page that may leave from `key` on, and round to the start.
+    /// Returns the first page at or above `key` that is ready to be destaged, wrapping around to the lowest.
     pub fn next_dirty(&self, key: u64) -> Option<u64> {
         self.by_place.range(key..).next().or_else(|| self.by_place.first()).copied()
     }
 
-    /// Parts begin to leave for the members.
+    /// Marks parts as being destaged.
     pub fn leave(&mut self, slot: u32, parts: u64) {
         self.change(slot, |page| {
             page.dirty &= !parts;
@@ -202,23 +203,23 @@ impl Directory {
         });
     }
 
-    /// Parts have arrived at the members.
+    /// Marks parts as written to the members.
     pub fn left(&mut self, slot: u32, parts: u64) {
         self.change(slot, |page| page.leaving &= !parts);
         let page = self.page(slot);
         if page.is_ready() {
-            // It was passed over while it left.
+            // It was passed over while it was being destaged.
             let entry = (page.key, page.stamp);
             self.by_age.push_front(entry);
         }
     }
 
-    /// Parts begin to be read.
+    /// Marks parts as being read.
     pub fn fill(&mut self, slot: u32, parts: u64) {
         self.change(slot, |page| page.filling |= parts);
     }
 
-    /// Parts were read.
+    /// Marks parts as read.
     pub fn filled(&mut self, slot: u32, parts: u64) {
         self.change(slot, |page| {
             page.filling &= !parts;
@@ -226,12 +227,12 @@ impl Directory {
         });
     }
 
-    /// Parts could not be read.
+    /// Marks parts as unreadable: they are no longer being read.
     pub fn unfill(&mut self, slot: u32, parts: u64) {
         self.change(slot, |page| page.filling &= !parts);
     }
 
-    /// Power was cut: what leaves has to leave again, what was to come does not.
+    /// Handles a power loss: parts that were being destaged are dirty again, reads in progress are dropped.
     pub fn power_cut(&mut self) {
         for slot in 0..self.pages.len() as u32 {
             if self.find(self.page(slot).key) != Some(slot) {
@@ -249,19 +250,19 @@ impl Directory {
         }
     }
 
-    /// The pages that hold something, in no order.
+    /// Returns the pages that hold data, in no order.
     pub fn pages(&self) -> impl Iterator<Item = &Page> {
         self.slots.values().map(|&slot| self.page(slot)).filter(|page| page.held)
     }
 
-    /// Parts that were written elsewhere are not valid any more. What leaves or is dirty stays.
+    /// Invalidates parts that were written elsewhere. Parts that are dirty or being destaged stay.
     pub fn forget(&mut self, slot: u32, parts: u64) {
         self.change(slot, |page| page.valid &= !parts | page.dirty | page.leaving);
     }
 }
 
-/// The parts of page `key` that `length` bytes from `offset` on touch. Parts that are touched in a part of theirs count
-/// where `whole` is not asked for.
+/// Returns the parts of page `key` that the `length` bytes from `offset` overlap. With `whole`, only parts that are
+/// covered completely count.
 #[inline]
 pub fn parts_of(key: u64, page_bytes: u64, offset: u64, length: u64) -> u64 {
     let part = page_bytes / u64::from(PARTS);
@@ -271,7 +272,7 @@ pub fn parts_of(key: u64, page_bytes: u64, offset: u64, length: u64) -> u64 {
     mask(from, to)
 }
 
-/// Bits `from` to `to`, the last excluded.
+/// Returns a mask of the bits from `from` up to, but not including, `to`.
 #[inline]
 fn mask(from: u64, to: u64) -> u64 {
     if from >= to {
@@ -331,7 +332,7 @@ mod tests {
     }
 
     proptest! {
-        /// Counts and lists agree with the pages themselves, whatever happens.
+        /// Counts and lists agree with the pages after any sequence of steps.
         #[test]
         fn counts_are_true(steps in prop::collection::vec((0u64..12, 0u8..6), 1..400)) {
             let mut directory = Directory::new(8, CachePolicy::Lru);
@@ -354,8 +355,8 @@ mod tests {
             }
         }
 
-        /// Whatever happens to pages and by whichever policy, dirty ones stay, as many are there as fit, and one that can go is
-        /// found.
+        /// After any sequence of steps, with every policy, dirty pages stay, the cache holds no more pages than fit,
+        /// and an evictable page is found.
         #[test]
         fn what_the_members_lack_stays(steps in prop::collection::vec((0u64..30, 0u8..7), 1..600)) {
             for policy in CachePolicy::ALL {

@@ -1,9 +1,9 @@
-//! The controller's cache: what reads and writes meet there.
+//! [`CacheState`]: the controller's cache, which serves reads and writes.
 //!
-//! The number of destages under way grows linearly from one at the low water mark to all that are allowed at the high one
+//! The number of destages in flight grows linearly from one at the low water mark to the maximum at the high one
 //! (linear threshold scheduling: Varma and Jacobson, IEEE Transactions on Computers 47(2), 1998); below the low mark
-//! the cache is cleaned in idle moments alone. A write that finds no room for another dirty page waits; what is freed next is
-//! the policy's choice then too. (HP describes the VA 7100's saturated cache as a FIFO, which is its policy.)
+//! the cache is cleaned only when idle. A write that finds no room for another dirty page waits; the policy decides
+//! then too what is freed next. (HP describes the VA 7100's saturated cache as a FIFO, which is its policy.)
 
 mod destage;
 mod directory;
@@ -27,15 +27,15 @@ use prefetch::Streams;
 pub struct Transfer {
     pub offset_bytes: u64,
     pub length_bytes: u64,
-    /// The host request that waits for it.
+    /// The host request that waits for the transfer.
     pub request: Option<u32>,
-    /// Operations and commands that it waits for.
+    /// Operations and commands that the transfer waits for.
     pub pending: u32,
-    /// It goes to the members.
+    /// Whether the run goes to the members.
     pub leaves: bool,
-    /// What leaves is read from the flash first.
+    /// Whether the destaged data must first be read from flash.
     pub in_flash: bool,
-    /// Something of it could not be had, or given.
+    /// Whether part of the run could not be read or written.
     pub failed: bool,
 }
 
@@ -46,24 +46,24 @@ pub struct CacheState {
     pub settings: Cache,
     pub page_bytes: u64,
     pub dirty_pages_max: u32,
-    /// Its battery is charged: written data may stay in it.
+    /// Whether the battery is charged, so that written data may stay in the cache.
     pub battery: bool,
     /// Writes that wait for a page.
     pub waiting_writes: VecDeque<u32>,
-    /// Reads that wait for a page that is on its way.
+    /// Reads that wait for a page that is being read.
     pub waiting_reads: HashMap<u64, Vec<u32>, FxBuildHasher>,
-    /// Fills and destages under way.
+    /// Fills and destages in flight.
     pub transfers: Slab<Transfer>,
     pub destages: u32,
-    /// What requests of the past leave dirty of what may be.
+    /// Share of the pages that may be dirty that past requests leave dirty.
     pub left_dirty: f64,
-    /// Where the sweep over dirty pages is.
+    /// Position of the sweep over dirty pages.
     pub sweep: u64,
     pub streams: Streams,
     pub counters: CacheCounters,
 }
 
-/// What a cache counts.
+/// Counters of a cache.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CacheCounters {
     pub read_hits: u64,
@@ -78,7 +78,7 @@ pub struct CacheCounters {
 }
 
 impl CacheState {
-    /// An empty cache.
+    /// Creates an empty cache.
     pub fn new(cache: &Cache) -> Self {
         let page_bytes = u64::from(cache.page_bytes);
         CacheState {
@@ -98,17 +98,17 @@ impl CacheState {
         }
     }
 
-    /// Pages with data that the members do not have yet.
+    /// Returns the number of pages with data that the members do not have yet.
     pub fn dirty_pages(&self) -> u32 {
         self.directory.dirty_pages
     }
 
-    /// Bytes that went to the members.
+    /// Returns the bytes that went to the members.
     pub fn destaged_bytes(&self) -> u64 {
         self.counters.destaged_bytes
     }
 
-    /// Adds what it has counted.
+    /// Adds its counters to a snapshot.
     pub fn snapshot(&self, into: &mut Snapshot) {
         let counters = &self.counters;
         for (name, value) in [
@@ -126,7 +126,7 @@ impl CacheState {
         }
     }
 
-    /// What happens to writes now.
+    /// Returns the write policy in effect now.
     pub fn writes(&self) -> CacheWrites {
         match self.settings.writes {
             CacheWrites::Back if !self.battery => CacheWrites::Through,
@@ -134,18 +134,18 @@ impl CacheState {
         }
     }
 
-    /// A write of so many bytes is answered from it, once there is room.
+    /// Whether the cache acknowledges a write of `length` bytes once there is room.
     pub fn takes(&self, length: u64) -> bool {
         self.writes() == CacheWrites::Back
             && length <= u64::from(self.dirty_pages_max.saturating_sub(1)) * self.page_bytes
     }
 
-    /// The pages that a run touches.
+    /// Returns the keys of the pages that a run touches.
     pub fn keys(&self, offset: u64, length: u64) -> std::ops::RangeInclusive<u64> {
         offset / self.page_bytes..=(offset + length - 1) / self.page_bytes
     }
 
-    /// Takes a write that finds room; false if it must wait.
+    /// Accepts a write if it finds room; returns false if it must wait.
     pub fn accept(&mut self, offset: u64, length: u64) -> bool {
         let (mut newly_dirty, mut new) = (0, 0);
         for key in self.keys(offset, length) {
@@ -161,7 +161,7 @@ impl CacheState {
         }
         let renews = self.settings.destage == Destage::Lru;
         for key in self.keys(offset, length) {
-            // Pages of this write that are clean could be thrown out for its new ones: each is dirty before the next.
+            // A clean page of this write could be evicted for its new ones, so each is dirty before the next is taken.
             let Some(slot) = self.directory.find_or_take(key) else {
                 return false;
             };
@@ -173,15 +173,15 @@ impl CacheState {
         true
     }
 
-    /// A run that was leaving has arrived at the members.
-    pub fn have_left(&mut self, offset: u64, length: u64) {
+    /// Marks a run as written to the members.
+    pub fn finish_destage(&mut self, offset: u64, length: u64) {
         for key in self.keys(offset, length) {
             let slot = self.directory.find(key).expect("a page that leaves stays until it has left");
             self.directory.left(slot, parts_of(key, self.page_bytes, offset, length));
         }
     }
 
-    /// What of a run is not there: the hull of it, and whether some of it is on its way already.
+    /// Returns the hull of the bytes of a run that are missing, and a page of it that is being read already, if any.
     pub fn missing(&self, offset: u64, length: u64) -> (Option<(u64, u64)>, Option<u64>) {
         let part = self.page_bytes / u64::from(page::PARTS);
         let (mut hull, mut arriving): (Option<(u64, u64)>, _) = (None, None);
@@ -205,9 +205,9 @@ impl CacheState {
         (hull, arriving)
     }
 
-    /// Makes pages for a run that will be read, and marks them; false if there is no room for all of it.
+    /// Adds pages for a run that will be read, and marks them; returns false if not all of it fits.
     pub fn prepare(&mut self, offset: u64, length: u64) -> bool {
-        // Pages of the run that could go are no room for it: they are kept, or thrown out and taken again.
+        // Evictable pages of the run itself are not room for it: they are kept, or evicted and taken again.
         let taken = |key: &u64| self.directory.find(*key).is_none_or(|slot| self.directory.page(slot).is_evictable());
         if self.keys(offset, length).filter(taken).count() as u32 > self.directory.room() {
             return false;
@@ -223,8 +223,8 @@ impl CacheState {
 }
 
 impl CacheState {
-    /// A write goes past the cache: what it holds of it is kept true, or forgotten.
-    pub fn write_past(&mut self, offset: u64, length: u64) {
+    /// Handles a write around the cache: cached parts of the run are updated or invalidated.
+    pub fn write_around(&mut self, offset: u64, length: u64) {
         let keeps = self.writes() == CacheWrites::Through && self.settings.keeps_reads;
         for key in self.keys(offset, length) {
             let parts = parts_of(key, self.page_bytes, offset, length);

@@ -1,4 +1,4 @@
-//! What the world outside does to a cache, and sees of it.
+//! The view of [`CacheState`] from outside the array: power, volatile data, gauges.
 
 use super::CacheState;
 use super::directory::Directory;
@@ -7,17 +7,17 @@ use crate::description::array::CacheWrites;
 use crate::gauges::CacheGauge;
 
 impl CacheState {
-    /// It answers writes before the members have them, as long as its battery is up.
+    /// Whether it acknowledges writes before the members have them, as long as its battery is charged.
     pub fn writes_back(&self) -> bool {
         self.settings.writes == CacheWrites::Back && self.settings.battery
     }
 
-    /// It writes back what it holds, also when power fails now and comes again.
+    /// Whether it writes back what it holds even after a power loss now.
     pub fn outlives_power(&self) -> bool {
         self.writes_back() && self.battery
     }
 
-    /// Calls `each` with the runs of the address space that are lost with the power.
+    /// Calls `each` with the runs of the address space that a power loss would lose.
     pub fn volatile(&self, mut each: impl FnMut(u64, u64)) {
         if self.battery {
             return;
@@ -32,7 +32,7 @@ impl CacheState {
         }
     }
 
-    /// Power was cut and is back: what the battery has kept goes to the members again, all else is empty.
+    /// Handles a power cycle: what the battery has kept is destaged again, all else is gone.
     pub fn power_cycle(&mut self) {
         if self.battery {
             self.directory.power_cut();
@@ -45,13 +45,13 @@ impl CacheState {
         self.destages = 0;
     }
 
-    /// Bytes that the members do not have yet, and others.
+    /// Returns the bytes that the members do not have yet, and the other bytes that it holds.
     pub fn held_bytes(&self) -> (u64, u64) {
         let dirty = u64::from(self.directory.dirty_pages);
         (dirty * self.page_bytes, (u64::from(self.directory.pages_held()) - dirty) * self.page_bytes)
     }
 
-    /// How it is, for people.
+    /// Returns its state for display.
     pub fn gauge(&self) -> CacheGauge {
         CacheGauge {
             bytes: self.settings.data_bytes,

@@ -1,18 +1,18 @@
-//! Sequential streams, and reading ahead of them.
+//! [`Streams`]: detects sequential streams and reads ahead of them.
 
 use crate::description::array::Prefetch;
 
-/// A run of requests, each beginning where the last one ended.
+/// A sequence of requests, each beginning where the last one ended.
 #[derive(Clone, Copy, Debug)]
 struct Stream {
     next_bytes: u64,
     requests: u32,
-    /// Everything below is there or on its way.
+    /// Everything below this is in the cache or being read.
     read_to_bytes: u64,
     used: u64,
 }
 
-/// The streams that are followed; the one that has been silent for longest gives way.
+/// The streams that are tracked; a new one replaces the one that has been silent for longest.
 #[derive(Clone, Debug)]
 pub struct Streams {
     settings: Option<Prefetch>,
@@ -21,13 +21,13 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// No streams yet; `None` follows none.
+    /// Creates an empty set of streams; `None` tracks none.
     pub fn new(settings: Option<Prefetch>) -> Self {
         Streams { settings, streams: Vec::new(), clock: 0 }
     }
 
-    /// A request was seen: the run that should be read ahead now, if any. Runs are asked for in halves of what is kept
-    /// ahead, so that they are long.
+    /// Records a request and returns the run to read ahead now, if any. Each run is half of the read-ahead window, to
+    /// keep reads long.
     pub fn see(&mut self, offset: u64, length: u64) -> Option<(u64, u64)> {
         let settings = self.settings?;
         self.clock += 1;
@@ -72,7 +72,7 @@ mod tests {
             assert_eq!(streams.see(at, 10), None, "{at}");
         }
         assert_eq!(streams.see(70, 10), Some((130, 180)));
-        // Two others push it out.
+        // Two other streams push it out.
         streams.see(1000, 10);
         streams.see(2000, 10);
         assert_eq!(streams.see(80, 10), None);

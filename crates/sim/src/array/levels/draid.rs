@@ -1,10 +1,11 @@
-//! dRAID of OpenZFS: groups of `data` + parity columns lie over all members but the spares' share, in an order that changes from slice to
-//! slice; the last columns of each order are spare space. A spare is thus spread over all members, and a rebuild into it reads from all
-//! and writes to all (vdev_draid.c: vdev_draid_logical_to_physical, vdev_draid_permute_id, vdev_draid_spare_get_child).
+//! [`Draid`]: dRAID of OpenZFS. Groups of `data` + parity columns are distributed over all members except the spares'
+//! share, in an order that changes from slice to slice; the last columns of each order are spare space. A spare is thus
+//! spread over all members, and a rebuild into it reads from all and writes to all (vdev_draid.c:
+//! vdev_draid_logical_to_physical, vdev_draid_permute_id, vdev_draid_spare_get_child).
 //!
-//! A record is padded to whole rows of its group. As many members as there are parities may fail at once; of more, those that share no
-//! group in any slice, which wide arrays have few of. OpenZFS keeps a table of seeds that make its permutations even; here the seed is
-//! the number of members, and records do not go on from one group to the next.
+//! A record is padded to whole rows of its group. Any as many members as there are parities may fail at once; more may
+//! fail if they share no group in any slice, which is rare in wide arrays. OpenZFS keeps a table of seeds that make its
+//! permutations even; here the seed is the number of members, and records do not continue from one group to the next.
 
 use std::sync::Arc;
 
@@ -46,23 +47,23 @@ pub fn redundancy(members: u64, parity: u32, data: u32, spares: u32) -> Redundan
     Redundancy { groups: 1, members, survives, width, spares: u64::from(spares) }
 }
 
-/// Members' worth of data: numerator and denominator.
+/// Returns the members' worth of data, as numerator and denominator.
 pub fn data_share(members: u64, parity: u32, data: u32, spares: u32) -> (u64, u64) {
     ((members - u64::from(spares)) * u64::from(data), u64::from(parity + data))
 }
 
-/// The arithmetic of the address space.
+/// Address arithmetic of dRAID.
 #[derive(Clone, Debug)]
 struct Map {
     members: u64,
-    /// Members less the spares' share.
+    /// Members minus the spares' share.
     columns: u64,
     parities: u64,
     data: u64,
     sector_bytes: u64,
     record_bytes: u64,
     row_bytes: u64,
-    /// Groups of a slice, and rows of it.
+    /// Groups in a slice, and rows in a slice.
     slice_groups: u64,
     slice_rows: u64,
     /// Groups in all.
@@ -96,13 +97,13 @@ impl Map {
         self.parities + self.data
     }
 
-    /// Bytes of a record on each member of its group, padding included.
+    /// Returns the bytes of a record on each member of its group, padding included.
     fn height_bytes(&self) -> u64 {
         self.record_bytes.div_ceil(self.sector_bytes).div_ceil(self.data) * self.sector_bytes
     }
 }
 
-/// The groups, and the order of the members in each slice.
+/// The groups of a dRAID, and the order of the members in each slice.
 #[derive(Clone, Debug)]
 pub struct Draid {
     map: Map,
@@ -135,7 +136,7 @@ impl Orders {
     }
 }
 
-/// Xoroshiro128++, which OpenZFS shuffles with.
+/// Xoroshiro128++, the generator with which OpenZFS shuffles.
 struct Xoroshiro([u64; 2]);
 
 impl Xoroshiro {
@@ -153,7 +154,7 @@ fn greatest_common(one: u64, other: u64) -> u64 {
 }
 
 impl Draid {
-    /// The groups of a shape that was checked.
+    /// Creates the layout of a checked shape.
     pub fn new(shape: &Shape, parity: u32, data: u32, spares: u32) -> Draid {
         Draid::with_rows(shape, parity, data, spares, ROW_BYTES)
     }
@@ -163,12 +164,12 @@ impl Draid {
         Draid { orders: Arc::new(Orders::new(map.members as usize)), map }
     }
 
-    /// The slice of a byte of a slot.
+    /// Returns the slice of a byte of a slot.
     fn slice(&self, at_bytes: u64) -> u64 {
         at_bytes / self.map.row_bytes / self.map.slice_rows
     }
 
-    /// The slot at a place of the order of a slice.
+    /// Returns the slot at a position of a slice's order.
     fn slot(&self, slice: u64, index: u64) -> u32 {
         let members = self.map.members;
         let turn = slice % (PERMUTATIONS as u64 * members);
@@ -176,7 +177,7 @@ impl Draid {
         ((u64::from(self.orders.forward[(base + index) as usize]) + turn % members) % members) as u32
     }
 
-    /// The place of a slot in the order of a slice.
+    /// Returns the position of a slot in a slice's order.
     fn index(&self, slice: u64, slot: u32) -> u64 {
         let members = self.map.members;
         let turn = slice % (PERMUTATIONS as u64 * members);
@@ -185,7 +186,7 @@ impl Draid {
         u64::from(self.orders.inverse[(base + turned_back) as usize])
     }
 
-    /// Where a column of a group begins.
+    /// Returns where a column of a group begins.
     fn column(&self, group: u64, column: u64) -> (u32, u64) {
         let map = &self.map;
         let slice = group / map.slice_groups;
@@ -261,7 +262,7 @@ impl Records for Draid {
 
     fn survives(&self, whole: &impl Fn(u32, u64) -> bool) -> bool {
         let map = &self.map;
-        // Orders come again after so many slices, and with them what a spare holds for whom.
+        // Orders repeat after so many slices, and with them the assignment of spare space.
         let slices = PERMUTATIONS as u64 * map.members;
         (0..map.groups.min(slices * map.slice_groups)).all(|group| {
             let columns = (0..map.width()).map(|column| self.column(group, column));
@@ -332,7 +333,7 @@ mod tests {
         }
     }
 
-    /// The spare space of each row is as many members as there are spares, and each member has its share of it.
+    /// The spare space of each row is as wide as there are spares, and each member has an equal share of it.
     #[test]
     fn spares_are_spread_over_all_members() {
         let layout = draid(14, 1, 8, 2, 32 * KIB, 3 * 14 * 20);
@@ -350,7 +351,7 @@ mod tests {
         assert!((0..14).all(|slot| shares[&slot] == 2 * 3 * 20), "{shares:?}");
     }
 
-    /// What a member holds is rebuilt from all others, each of which gives about the same.
+    /// A member's contents are rebuilt from all others, which contribute about equally.
     #[test]
     fn a_rebuild_reads_from_all_members() {
         let layout = draid(12, 1, 4, 1, 16 * KIB, 12 * 5 * 10);

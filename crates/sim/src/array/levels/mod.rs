@@ -1,8 +1,10 @@
-//! RAID levels: where a group's bytes lie, what is redundant, and what a read, a write and a rebuild ask of its members. One file
-//! a level; the files know addresses only, neither time nor members.
+//! RAID levels ([`Layout`]): where a group's bytes are, what is redundant, and which accesses to its members a read, a
+//! write and a rebuild take. Each level has a file of its own; the files know only addresses, neither time nor members.
+//! See docs/design/raid-levels.md.
 //!
-//! A *slot* is a position in the group's layout; which member serves it is the group's business. Levels of *copies* keep every
-//! byte once or several times; levels with *parity* keep it once, in a row from which the others and the parities bring it back.
+//! A *slot* is a position in the group's layout; the group decides which member serves it. Levels of *copies* keep
+//! every byte once or several times; levels with *parity* keep it once, in a row whose other units and parities
+//! reconstruct it.
 
 mod concat;
 mod draid;
@@ -31,7 +33,7 @@ use raidz::Raidz;
 use rows::Rows;
 
 impl Level {
-    /// Its requirements on a group's description.
+    /// Returns its requirements on a group's description.
     pub const fn rules(self) -> Rules {
         match self {
             Level::Concat => concat::RULES,
@@ -46,7 +48,7 @@ impl Level {
         }
     }
 
-    /// How many failures a group survives, with as many members and spans as its rules allow.
+    /// Returns how many failures a group survives, with as many members and spans as its rules allow.
     pub fn redundancy(self, members: u64, spans: u64) -> Redundancy {
         match self {
             Level::Concat => concat::redundancy(members),
@@ -61,7 +63,8 @@ impl Level {
         }
     }
 
-    /// The units of a full stripe over a span of so many members; `None` where stripes vary in width, or there are none.
+    /// Returns the units of a full stripe over a span of `members` members; `None` where stripes vary in width or there
+    /// are none.
     pub fn stripe(self, members: u64) -> Option<Stripe> {
         match self {
             Level::Raid0 => Some(raid0::stripe(members)),
@@ -74,7 +77,7 @@ impl Level {
         }
     }
 
-    /// Members' worth of data in a group, as numerator and denominator, but for roundings to whole stripes.
+    /// Returns the members' worth of data in a group, as numerator and denominator, ignoring rounding to whole stripes.
     fn data_share(self, members: u64, spans: u64) -> (u64, u64) {
         match self {
             Level::Concat | Level::Raid0 => (members, 1),
@@ -88,13 +91,14 @@ impl Level {
         }
     }
 
-    /// Bytes that a group exports, but for roundings to whole stripes, with as many members and spans as its rules allow.
+    /// Returns the bytes that a group exports, ignoring rounding to whole stripes, with as many members and spans as
+    /// its rules allow.
     pub fn usable_bytes(self, members: u64, spans: u64, member_bytes: u64) -> u64 {
         let (data, of) = self.data_share(members, spans);
         u64::try_from(u128::from(data) * u128::from(member_bytes) / u128::from(of)).unwrap_or(u64::MAX)
     }
 
-    /// Members and spans of the groups that are usually built, up to so many members.
+    /// Returns the members and spans of the groups that are usually built, up to `members_max` members.
     pub fn usual_layouts(self, members_max: u32) -> impl Iterator<Item = (u32, u32)> {
         let rules = self.rules();
         let counts = rules.members_min..=members_max.min(rules.members_max);
@@ -105,7 +109,8 @@ impl Level {
         })
     }
 
-    /// Bytes that a group of a shape holds for its users: whole stripe units where the level deals them. Of any shape, possible or not.
+    /// Returns the bytes that a group of a shape exports: whole stripe units where the level is striped. Accepts any
+    /// shape, possible or not.
     pub fn capacity_bytes(self, shape: &Shape) -> u64 {
         match self {
             Level::Concat => concat::capacity_bytes(shape),
@@ -121,19 +126,19 @@ impl Level {
     }
 }
 
-/// A group's layout.
+/// Layout of a group.
 #[derive(Clone, Debug)]
 pub enum Layout {
-    /// Every byte once, or several times.
+    /// Levels that keep every byte once or several times.
     Copies(Copies),
-    /// Every byte once, in a row with parity.
+    /// Levels that keep every byte once, in a row with parity.
     Parity(Parity),
 }
 
-/// Levels of copies.
+/// Layouts of the levels without parity.
 #[derive(Clone, Debug)]
 pub enum Copies {
-    /// One slot after the other.
+    /// Concatenation: one slot after the other.
     Concat(Concat),
     /// Striped.
     Raid0(Raid0),
@@ -143,18 +148,18 @@ pub enum Copies {
     Raid10(Raid10),
 }
 
-/// Levels with parity.
+/// Layouts of the levels with parity.
 #[derive(Clone, Debug)]
 pub enum Parity {
-    /// RAID 5 and 6, k+m: rows of stripe units, whose parities rotate.
+    /// RAID 5 and 6, and k+m: rows of stripe units whose parities rotate.
     Rows(Rows),
-    /// Records in rows of variable width.
+    /// RAIDZ: records in rows of variable width.
     Raidz(Raidz),
-    /// Records in groups that lie elsewhere in each slice.
+    /// dRAID: records in groups whose place changes from slice to slice.
     Draid(Draid),
 }
 
-/// Asks the layout of copies that it is.
+/// Calls a method of the layout inside [`Copies`].
 macro_rules! of_copies {
     ($copies:expr, $level:ident => $answer:expr) => {
         match $copies {
@@ -166,7 +171,7 @@ macro_rules! of_copies {
     };
 }
 
-/// Asks the layout with parity that it is.
+/// Calls a method of the layout inside [`Parity`].
 macro_rules! of_parity {
     ($parity:expr, $level:ident => $answer:expr) => {
         match $parity {
@@ -187,7 +192,7 @@ macro_rules! of_layout {
 }
 
 impl Layout {
-    /// The layout of a level and a shape that were checked.
+    /// Creates the layout of a checked level and shape.
     pub fn new(level: Level, shape: &Shape) -> Layout {
         match level {
             Level::Concat => Layout::Copies(Copies::Concat(Concat::new(shape))),
@@ -206,7 +211,7 @@ impl Layout {
 }
 
 impl Layout {
-    /// Copies of each byte.
+    /// Returns the number of copies of each byte.
     #[inline]
     pub fn copies(&self) -> usize {
         match self {
@@ -215,7 +220,7 @@ impl Layout {
         }
     }
 
-    /// The spares that are distributed over the members, where there are such.
+    /// Returns the distributed spares, if the level has any.
     pub fn distributed(&self) -> Option<&dyn Sparing> {
         match self {
             Layout::Copies(_) | Layout::Parity(Parity::Rows(_) | Parity::Raidz(_)) => None,
@@ -256,18 +261,18 @@ impl Placing for Layout {
 }
 
 impl Parity {
-    /// Bytes of a row's data.
+    /// Returns the bytes of data in a row.
     pub fn row_bytes(&self) -> u64 {
         of_parity!(self, level => level.row_bytes())
     }
 
-    /// A read of a part of a row takes more of it than the part.
+    /// Whether a read of part of a row reads more of it than that part.
     #[inline]
     pub fn reads_whole_rows(&self) -> bool {
         of_parity!(self, level => level.reads_whole_rows())
     }
 
-    /// Bytes of parity that a write of a part of a row computes.
+    /// Returns the bytes of parity that a write of part of a row computes.
     pub fn parity_bytes(&self, part: &RowPart) -> u64 {
         of_parity!(self, level => level.parity_bytes(part))
     }
@@ -277,7 +282,7 @@ impl Parity {
         of_parity!(self, level => level.parts(offset_bytes, length_bytes, each))
     }
 
-    /// What a write of a part of a row reads and writes.
+    /// Returns the reads and writes that a write of part of a row takes.
     pub fn plan(
         &self,
         part: &RowPart,
@@ -287,8 +292,8 @@ impl Parity {
         of_parity!(self, level => level.plan(part, readable, writable))
     }
 
-    /// Appends what a read of a run of bytes takes, neighbours on a slot joined; returns how much of it stands in for what
-    /// cannot be read.
+    /// Appends the extents that a read of a run of bytes takes, with neighbours on a slot joined; returns how many of
+    /// their bytes replace unreadable ones.
     pub fn read(
         &self,
         offset_bytes: u64,
@@ -304,7 +309,7 @@ impl Parity {
         stand_ins
     }
 
-    /// Calls `each` with the parities that a write of an extent of data renews.
+    /// Calls `each` with the parities that a write of an extent of data updates.
     pub fn parities_of(&self, extent: &Extent, each: impl FnMut(Extent)) {
         of_parity!(self, level => level.parities_of(extent, each))
     }

@@ -1,26 +1,26 @@
-//! What every level is told, and asked: shapes, places, plans, sources.
+//! Interfaces of all RAID levels, such as [`Placing`] and [`Coding`]: shapes, places, plans, sources.
 
 use crate::description::level::{Rotation, SmallWrites};
 
 /// A run of bytes on one slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Position in the layout.
+    /// Its position in the layout.
     pub slot: u32,
     /// First byte on the slot.
     pub at_bytes: u64,
-    /// Length.
+    /// Length, in bytes.
     pub length_bytes: u64,
 }
 
 impl Extent {
-    /// One past the last byte.
+    /// Returns the byte after its last one.
     pub fn end_bytes(&self) -> u64 {
         self.at_bytes + self.length_bytes
     }
 }
 
-/// Adds an extent; one that goes on where the last of its slot ended becomes part of it.
+/// Adds an extent, merging it with the last extent of its slot if it continues there.
 #[inline]
 pub fn join(extents: &mut Vec<Extent>, extent: Extent) {
     let last = extents.iter_mut().rev().find(|earlier| earlier.slot == extent.slot);
@@ -39,24 +39,24 @@ pub struct Rules {
     pub members_max: u32,
     /// Members come in multiples of this.
     pub members_step: u32,
-    /// It deals stripe units over its members.
+    /// Whether it distributes stripe units over its members.
     pub is_striped: bool,
-    /// Its rows can be dealt over several spans (RAID 50, 60).
+    /// Whether its rows can be distributed over several spans (RAID 50, 60).
     pub has_spans: bool,
-    /// It keeps records, in sectors that are its stripe units.
+    /// Whether it keeps records, whose sectors are its stripe units.
     pub has_records: bool,
-    /// Its stripes are narrower than the group and lie elsewhere in each slice.
+    /// Whether its stripes are narrower than the group and change place from slice to slice.
     pub is_declustered: bool,
-    /// How many members systems are usually built with.
+    /// Usual numbers of members.
     pub usual: Usual,
-    /// When a system is chosen to have it.
+    /// Whether a choice of systems considers it.
     pub choice: Choice,
 }
 
-/// Widest span of RAID 5 and 6 and of RAIDZ that is usually built: a convention of ours, wider ones are rare.
+/// Widest span of RAID 5 and 6 and of RAIDZ that is usually built: our convention, wider ones are rare.
 pub const USUAL_WIDTH: u32 = 16;
 
-/// The numbers of members that are usually built, of those that a level allows.
+/// The numbers of members that are usually built, out of those that a level allows.
 #[derive(Clone, Copy, Debug)]
 pub struct Usual {
     /// Most members of a span.
@@ -65,14 +65,14 @@ pub struct Usual {
     pub members_step: u32,
 }
 
-/// When a system is chosen to have a level.
+/// Whether a choice of systems considers a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// Candidate by default.
+    /// A candidate by default.
     Default,
-    /// Candidate where the user names it.
+    /// A candidate only if the user names it.
     Named,
-    /// The same, but no message suggests it.
+    /// Like [`Self::Named`], but no message suggests it.
     Unlisted,
 }
 
@@ -83,38 +83,38 @@ pub struct Stripe {
     pub data: u64,
     /// Units of parity.
     pub parity: u64,
-    /// Copies of each unit: 2 or more where the level mirrors.
+    /// Copies of each unit: 2 or more in a mirrored level.
     pub copies: u64,
 }
 
 /// A group as sets of members that lose data independently of each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Redundancy {
-    /// Sets.
+    /// Number of sets.
     pub groups: u64,
     /// Members of each set.
     pub members: u64,
-    /// Failed members of one set that it survives, whichever they are.
+    /// How many failed members of one set it survives, in any combination.
     pub survives: u64,
-    /// Members that hold a stripe: fewer than those of the set where stripes are declustered.
+    /// Members that hold a stripe: fewer than the set has where stripes are declustered.
     pub width: u64,
-    /// Members' worth of spare space that is distributed over the set.
+    /// Members' worth of distributed spare space in the set.
     pub spares: u64,
 }
 
 impl Redundancy {
-    /// One set of all members, each of which holds a part of every stripe.
+    /// Returns one set of all members, each of which holds a part of every stripe.
     pub const fn whole(members: u64, survives: u64) -> Redundancy {
         Redundancy { groups: 1, members, survives, width: members, spares: 0 }
     }
 
-    /// The same of each of several sets.
+    /// Returns several sets of the same size.
     pub const fn dealt(groups: u64, members: u64, survives: u64) -> Redundancy {
         Redundancy { groups, members, survives, width: members, spares: 0 }
     }
 }
 
-/// The shape of a group: what its layout follows from.
+/// The shape of a group, which determines its layout.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     /// Members of all spans.
@@ -127,22 +127,22 @@ pub struct Shape {
     pub member_bytes: u64,
     /// Bytes of a record, where the level keeps records.
     pub record_bytes: u64,
-    /// Where parity goes from row to row.
+    /// How parity rotates from row to row.
     pub rotation: Rotation,
-    /// How a write smaller than a row keeps parity true.
+    /// How a write smaller than a row updates parity.
     pub small_writes: SmallWrites,
-    /// Segments of a pool lie anywhere: any two neighbours may hold the copies of one.
+    /// Whether segments of a pool can be anywhere, so that any two neighbours may hold the copies of one.
     pub is_pooled: bool,
 }
 
 impl Shape {
-    /// Whole stripe units of a member.
+    /// Returns the number of whole stripe units of a member.
     pub fn units(&self) -> u64 {
         self.member_bytes.checked_div(self.unit_bytes).unwrap_or(0)
     }
 }
 
-/// How far a write may get before the power goes: a boundary within the group, or the members' own.
+/// Place at which a power loss may cut a write short: a boundary within the group, or one of the member's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tear {
     /// At this byte of the group.
@@ -151,54 +151,55 @@ pub enum Tear {
     OfMember {
         /// The slot.
         slot: u32,
-        /// Where its bytes begin.
+        /// First byte of the slot's unit, as an address of the group.
         base_bytes: u64,
     },
 }
 
 /// Layout of a RAID level.
 pub trait Placing {
-    /// Slots over all spans.
+    /// Returns the number of slots over all spans.
     fn slots(&self) -> u32;
 
-    /// Appends where a run of bytes lies: its pieces in order of address, of each all copies.
+    /// Appends where a run of bytes is stored: its pieces in order of address, each with all copies.
     fn places(&self, offset_bytes: u64, length_bytes: u64, into: &mut Vec<Extent>);
 
-    /// Everything that was stored can be had, where `whole` says whether what a byte of a slot should hold is there.
+    /// Whether all stored data can be reconstructed, where `whole` says whether a byte of a slot is valid.
     fn survives(&self, whole: &impl Fn(u32, u64) -> bool) -> bool;
 
-    /// Appends where else what an extent should hold can be had from; true if it can be had from these, where `readable` says
-    /// what can be read.
+    /// Appends the extents from which an extent can be reconstructed; returns true if they suffice. `readable` says
+    /// which can be read.
     fn sources(&self, extent: &Extent, readable: &impl Fn(&Extent) -> bool, into: &mut Vec<Extent>) -> bool;
 
-    /// What `slot` cannot be given when `bad`, a source of it, cannot be read.
+    /// Returns the extents of `slot` that cannot be reconstructed when `bad`, one of their sources, cannot be read.
     fn damaged(&self, bad: &Extent, slot: u32) -> Vec<Extent>;
 
-    /// How far a write of the byte at `offset_bytes` may get before the power goes.
+    /// Returns where a power loss may cut a write of the byte at `offset_bytes` short.
     fn tear(&self, offset_bytes: u64) -> Tear;
 
-    /// Bytes that are best written together: what a destage joins.
+    /// Returns the number of bytes that are best written together: what a destage joins.
     fn joint_bytes(&self) -> u64;
 }
 
 /// Layout of a level with spare space that is distributed over the members.
 pub trait Sparing {
-    /// Members' worth of spare space.
+    /// Returns the members' worth of spare space.
     fn spares(&self) -> u32;
 
-    /// The slot that holds, at the same place, what a distributed spare has of a byte of the slots that it serves.
+    /// Returns the slot that holds, at the same place, a distributed spare's copy of a byte of the slots that it
+    /// serves.
     fn spare_slot(&self, spare: u32, at_bytes: u64) -> u32;
 
-    /// The distributed spare that a byte of a slot belongs to, if it does.
+    /// Returns the distributed spare to which a byte of a slot belongs, if any.
     fn spare_at(&self, slot: u32, at_bytes: u64) -> Option<u32>;
 
-    /// End of the bytes of a slot that one answer of these holds for.
+    /// Returns the end of the bytes of a slot for which one answer of these methods holds.
     fn row_end(&self, at_bytes: u64) -> u64;
 }
 
 /// Layout of a level with copies.
 pub trait Copying: Placing {
-    /// Copies of each byte.
+    /// Returns the number of copies of each byte.
     fn copies(&self) -> usize;
 }
 
@@ -209,48 +210,49 @@ pub struct RowPart {
     pub row: u64,
     /// First byte of the row's data.
     pub from_bytes: u64,
-    /// One past the last.
+    /// The byte after the last.
     pub to_bytes: u64,
 }
 
 impl RowPart {
-    /// Bytes of the row's data that it touches.
+    /// Returns the bytes of the row's data that it touches.
     pub fn length_bytes(&self) -> u64 {
         self.to_bytes - self.from_bytes
     }
 }
 
-/// What a row write reads before it, and writes.
+/// The reads and writes of a row write.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// What parity needs.
+    /// Extents to read first, to compute the parities.
     pub reads: Vec<Extent>,
-    /// Where the data go.
+    /// Extents of data to write.
     pub data: Vec<Extent>,
-    /// Where the parities go.
+    /// Extents of parity to write.
     pub parity: Vec<Extent>,
-    /// Parity is what it was but for what the data change of it (read-modify-write); else it follows from the data alone.
+    /// Whether the parities are updated by the change of the data (read-modify-write); otherwise they are computed from
+    /// all the data.
     pub modifies: bool,
 }
 
 /// Layout of a level with parity.
 pub trait Coding: Placing {
-    /// Bytes of a row's data.
+    /// Returns the bytes of data in a row.
     fn row_bytes(&self) -> u64;
 
-    /// A read of a part of a row takes more of it than the part.
+    /// Whether a read of part of a row reads more of it than that part.
     fn reads_whole_rows(&self) -> bool;
 
-    /// Bytes of parity that a write of a part of a row computes.
+    /// Returns the bytes of parity that a write of part of a row computes.
     fn parity_bytes(&self, part: &RowPart) -> u64;
 
-    /// What a write of a part of a row reads and writes, where `readable` and `writable` say what can be.
+    /// Returns the reads and writes that a write of part of a row takes; `readable` and `writable` say what can be.
     fn plan(&self, part: &RowPart, readable: &impl Fn(&Extent) -> bool, writable: &impl Fn(&Extent) -> bool) -> Plan;
 
-    /// Appends what a read of a part of a row takes; returns how much of it stands in for what cannot be read.
+    /// Appends the extents that a read of part of a row takes; returns how many of their bytes replace unreadable ones.
     fn read(&self, part: &RowPart, readable: &impl Fn(&Extent) -> bool, into: &mut Vec<Extent>) -> u64;
 
-    /// Calls `each` with the parities that a write of an extent of data renews.
+    /// Calls `each` with the parities that a write of an extent of data updates.
     fn parities_of(&self, extent: &Extent, each: impl FnMut(Extent));
 
     /// Calls `each` with the parts of rows that a run of bytes touches.
@@ -278,7 +280,7 @@ pub fn units(unit_bytes: u64, offset_bytes: u64, length_bytes: u64, mut each: im
     }
 }
 
-/// The end of the unit that holds a byte.
+/// Returns the end of the unit that holds a byte.
 pub fn unit_end(offset_bytes: u64, unit_bytes: u64) -> u64 {
     (offset_bytes / unit_bytes + 1) * unit_bytes
 }
@@ -287,7 +289,7 @@ pub fn unit_end(offset_bytes: u64, unit_bytes: u64) -> u64 {
 pub mod tests {
     use super::*;
 
-    /// A shape to change.
+    /// Returns a shape for tests to modify.
     pub fn shape() -> Shape {
         Shape {
             members: 4,

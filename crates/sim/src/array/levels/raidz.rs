@@ -1,9 +1,10 @@
-//! RAIDZ 1, 2 and 3 of OpenZFS: a record takes as many rows as it needs, each with its parities, and is padded to a multiple of
-//! parities + 1 sectors, so that no gap is too short to be used. What a record costs depends on its size and on the sector: of 8 KiB
-//! on sectors of 4 KiB half is data on any RAIDZ1 (psize_to_asize and vdev_raidz_map_alloc of vdev_raidz.c).
+//! [`Raidz`]: RAIDZ 1, 2 and 3 of OpenZFS. A record takes as many rows as it needs, each with its parities, and is
+//! padded to a multiple of parities + 1 sectors, so that no gap is too short to be used. The space overhead of a record
+//! depends on its size and on the sector: with records of 8 KiB and sectors of 4 KiB, half is data on any RAIDZ1
+//! (psize_to_asize and vdev_raidz_map_alloc of vdev_raidz.c).
 //!
-//! A read takes all data columns of a record and no parity; a write takes all columns and no old parity. So many members as there are
-//! parities may fail; a rebuild reads what is left of each record.
+//! A read reads all data columns of a record and no parity; a write writes all columns and reads none. As many members
+//! as there are parities may fail; a rebuild reads what is left of each record.
 
 use super::placing::{Choice, Extent, Redundancy, Rules, Shape, USUAL_WIDTH, Usual};
 use super::records::{Columns, Records};
@@ -34,13 +35,13 @@ pub fn redundancy(members: u64, parity: u32) -> Redundancy {
     Redundancy::whole(members, u64::from(parity))
 }
 
-/// Members' worth of data in records of 128 KiB in sectors of 4 KiB: numerator and denominator.
+/// Returns the members' worth of data for records of 128 KiB in sectors of 4 KiB, as numerator and denominator.
 pub fn data_share(members: u64, parity: u32) -> (u64, u64) {
     const SECTORS: u64 = 32;
     (members * SECTORS, allocated_sectors(SECTORS, members, u64::from(parity)))
 }
 
-/// Sectors that a record of `data` sectors takes: with its parities, padded.
+/// Returns the sectors that a record of `data` sectors takes, with parities and padding.
 pub fn allocated_sectors(data: u64, members: u64, parities: u64) -> u64 {
     (data + parities * data.div_ceil(members - parities)).next_multiple_of(parities + 1)
 }
@@ -80,8 +81,8 @@ impl Records for Raidz {
         self.record_bytes
     }
 
-    /// Sectors are dealt over the members from the record's first on. Each column is one run of sectors of a member; those of a last
-    /// row that is not full are one longer.
+    /// Returns the columns of a record. Its sectors are distributed over the members, beginning with its first. Each
+    /// column is one run of sectors of a member; the columns that a partial last row reaches are one sector longer.
     fn columns(&self, record: u64) -> Columns {
         let first = record * self.allocated;
         let (slot, row) = (first % self.members, first / self.members);
@@ -95,7 +96,8 @@ impl Records for Raidz {
             length_bytes: (rows + u64::from(number < longer)) * self.sector_bytes,
         };
         let mut columns: Vec<Extent> = (0..count).map(column).collect();
-        // One parity would stay on few members where records are aligned: every other mebibyte swaps it with the first data.
+        // A single parity would stay on few members where records are aligned, so every other mebibyte swaps it with
+        // the first data column.
         if self.parities == 1 && count > 1 && (first * self.sector_bytes) & (1 << 20) != 0 {
             columns.swap(0, 1);
         }
@@ -129,7 +131,7 @@ mod tests {
         Raidz::new(&Shape { members, record_bytes, unit_bytes: 4 * KIB, member_bytes: 4 << 20, ..shape() }, parity)
     }
 
-    /// Data in percent of what is allocated, as the formula of OpenZFS has it for sectors of 4 KiB.
+    /// Data in percent of the allocated space, by the formula of OpenZFS for sectors of 4 KiB.
     #[test]
     fn a_record_takes_what_openzfs_allocates() {
         let share = |parities: u64, members: u64, kib: u64| {
@@ -183,7 +185,8 @@ mod tests {
         }
     }
 
-    /// 128 KiB on RAIDZ1 of 4: rows of 3, 10 full ones and 2 sectors more; the first record's columns as the map draws them.
+    /// 128 KiB on RAIDZ1 of 4: rows of 3, 10 full ones and 2 sectors more; the first record's columns as the map draws
+    /// them.
     #[test]
     fn the_last_row_makes_columns_longer() {
         let columns = raidz(4, 1, 128 * KIB).columns(0);
@@ -204,7 +207,7 @@ mod tests {
         let mut reads = vec![];
         assert_eq!(layout.read(&part, &all, &mut reads), 0);
         assert_eq!(reads, layout.columns(3).data());
-        // Without one of its data a parity stands in.
+        // Without one of its data columns it reads a parity instead.
         let missing = layout.columns(3).data()[1].slot;
         reads.clear();
         assert_eq!(layout.read(&part, &|extent| extent.slot != missing, &mut reads), 1);

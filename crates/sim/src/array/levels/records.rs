@@ -1,8 +1,10 @@
-//! Levels that know *records*, which are read and written whole, as OpenZFS has them: a checksum covers the record, so that a read of
-//! any part of it reads all its data; a write of a part reads the record, and writes all of it with its parities. A record lies in
-//! columns, each one run on a slot. Any as many columns as it has of data bring back the others.
+//! [`Records`]: levels whose *records* are read and written whole, as in OpenZFS. A checksum covers the record, so a
+//! read of any part of it reads all its data; a write of a part reads the record, and writes all of it with its
+//! parities. A record consists of columns, each one run on a slot. Any as many columns as it has data columns
+//! reconstruct the others.
 //!
-//! OpenZFS writes a record to a new place each time; here it has one place, as if the pool had been filled in order of address.
+//! OpenZFS writes a record to a new place each time; here it has one place, as if the pool had been filled in order of
+//! address.
 
 use super::placing::{Coding, Extent, Placing, Plan, RowPart, Tear, unit_end, units};
 
@@ -22,30 +24,30 @@ impl Columns {
         &self.columns[self.parities..]
     }
 
-    /// Data before parities: the order in which columns are asked for.
+    /// Returns data before parities: the order in which columns are read.
     fn in_order(&self) -> impl Iterator<Item = &Extent> {
         self.data().iter().chain(self.parity())
     }
 }
 
-/// What a level with records says of them.
+/// The records of a level.
 pub trait Records {
-    /// Slots.
+    /// Returns the number of slots.
     fn slots(&self) -> u32;
 
-    /// Parities of a record.
+    /// Returns the number of parities of a record.
     fn parities(&self) -> u32;
 
-    /// Bytes of a record.
+    /// Returns the bytes of a record.
     fn record_bytes(&self) -> u64;
 
-    /// Where a record lies.
+    /// Returns the columns of a record.
     fn columns(&self, record: u64) -> Columns;
 
     /// Calls `each` with the records that may have bytes on an extent, ascending.
     fn records_on(&self, extent: &Extent, each: impl FnMut(u64));
 
-    /// No record lacks more columns than it has parities, where `whole` says whether a byte of a slot is there.
+    /// Whether no record lacks more columns than it has parities; `whole` says whether a byte of a slot is valid.
     fn survives(&self, whole: &impl Fn(u32, u64) -> bool) -> bool;
 }
 
@@ -53,7 +55,7 @@ fn overlaps(one: &Extent, other: &Extent) -> bool {
     one.slot == other.slot && one.at_bytes < other.end_bytes() && other.at_bytes < one.end_bytes()
 }
 
-/// Widens the extent of its slot so that it holds another one too.
+/// Widens the extent of the same slot so that it includes `other`.
 fn widen(extents: &mut Vec<Extent>, other: &Extent) {
     match extents.iter_mut().find(|extent| extent.slot == other.slot) {
         Some(extent) => {
@@ -89,7 +91,8 @@ impl<R: Records> Placing for R {
         Records::survives(self, whole)
     }
 
-    /// One run of each slot: what many records need of it lies side by side but for what others hold.
+    /// Appends one run of each slot: the extents of neighbouring records are adjacent except for what other records
+    /// hold.
     fn sources(&self, extent: &Extent, readable: &impl Fn(&Extent) -> bool, into: &mut Vec<Extent>) -> bool {
         let mut enough = true;
         self.records_on(extent, |record| {

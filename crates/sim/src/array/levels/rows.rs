@@ -1,27 +1,27 @@
-//! Rows of stripe units, one on every slot of a span, of which some are parities that rotate from row to row. Rows of several spans
-//! (RAID 50, 60) are dealt in turn.
+//! [`Rows`]: rows of stripe units, one on every slot of a span; some of them are parities, which rotate from row to
+//! row. Rows of several spans (RAID 50, 60) are distributed in turn.
 //!
-//! Any as many units of a row as it has data bring back the others: so many members of a span may fail as a row has parities. A
-//! write of a part of a row reads old data and old parities (read-modify-write) or the rest of the row (reconstruction), and
-//! nothing where it writes the whole row; a read of what is missing reads as many other units as a row has data, and so does a
-//! rebuild for what it writes.
+//! Any as many units of a row as it has data units reconstruct the others: as many members of a span may fail as a row
+//! has parities. A write of part of a row reads old data and old parities (read-modify-write) or the rest of the row
+//! (reconstruct-write), and nothing if it writes the whole row; a read of missing data reads as many other units as a
+//! row has data units, and so does a rebuild for what it writes.
 
 use super::placing::{Coding, Extent, Placing, Plan, Redundancy, RowPart, Shape, Stripe, Tear, unit_end, units};
 use crate::description::level::{Rotation, SmallWrites};
 
-/// Bytes of data on as many parities a row.
+/// Returns the bytes of data with `parities` parities a row.
 pub fn capacity_bytes(shape: &Shape, parities: u32) -> u64 {
     let spans = shape.spans.max(1);
     let data = (shape.members / spans).saturating_sub(u64::from(parities));
     (data * spans).saturating_mul(shape.units() * shape.unit_bytes)
 }
 
-/// The spans of a group, with as many parities a row.
+/// Returns the spans of a group with `parities` parities a row.
 pub fn redundancy(members: u64, spans: u64, parities: u32) -> Redundancy {
     Redundancy::dealt(spans, members / spans, u64::from(parities))
 }
 
-/// The row of a span.
+/// Returns the row of a span.
 pub fn stripe(members: u64, parities: u32) -> Stripe {
     let parity = u64::from(parities);
     Stripe { data: members.saturating_sub(parity), parity, copies: 1 }
@@ -41,7 +41,7 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// The rows of a shape that was checked, with as many parities each.
+    /// Creates the rows of a checked shape, with `parities` parities each.
     pub fn new(shape: &Shape, parities: u32) -> Rows {
         let (slots, parities) = (shape.members / shape.spans, u64::from(parities));
         debug_assert!(slots > parities, "a row has data");
@@ -56,19 +56,19 @@ impl Rows {
         }
     }
 
-    /// First byte on its slots of a row.
+    /// Returns the first byte of a row on its slots.
     #[inline]
     fn row_at_bytes(&self, row: u64) -> u64 {
         row / self.spans * self.unit_bytes
     }
 
-    /// First slot of the span of a row.
+    /// Returns the first slot of the span of a row.
     #[inline]
     fn row_span_slot(&self, row: u64) -> u32 {
         (row % self.spans * self.slots) as u32
     }
 
-    /// Slot of parity `number` in a row.
+    /// Returns the slot of parity `number` in a row.
     #[inline]
     fn parity_slot(&self, row: u64, number: u64) -> u32 {
         let (turn, n) = (row / self.spans % self.slots, self.slots);
@@ -79,7 +79,7 @@ impl Rows {
         self.row_span_slot(row) + ((first + number) % n) as u32
     }
 
-    /// Slot of data unit `unit` in a row.
+    /// Returns the slot of data unit `unit` in a row.
     #[inline]
     fn data_slot(&self, row: u64, unit: u64) -> u32 {
         let (span, n) = (self.row_span_slot(row), self.slots);
@@ -87,7 +87,7 @@ impl Rows {
         let slot = match self.rotation {
             Rotation::LeftSymmetric | Rotation::RightSymmetric => (parity + self.parities + unit) % n,
             Rotation::LeftAsymmetric | Rotation::RightAsymmetric => {
-                // Parity that wraps round leaves its last part on slot 0.
+                // A parity that wraps around leaves its last part on slot 0.
                 let wrapped = (parity + self.parities).saturating_sub(n);
                 let unit = unit + wrapped;
                 if unit < parity { unit } else { unit + self.parities - wrapped }
@@ -96,7 +96,7 @@ impl Rows {
         span + slot as u32
     }
 
-    /// What `part` touches of data unit `unit`, as bytes within the unit; empty where it does not touch it.
+    /// Returns the bytes of data unit `unit` that `part` touches; empty if none.
     #[inline]
     fn touched(&self, part: &RowPart, unit: u64) -> (u64, u64) {
         let begin = unit * self.unit_bytes;
@@ -105,7 +105,8 @@ impl Rows {
         (from, to)
     }
 
-    /// The bytes of a unit whose parity a write changes: what it touches of one unit, all of it where it touches several.
+    /// Returns the bytes of a unit whose parity a write changes: the touched bytes if it touches one unit, all of it if
+    /// it touches several.
     fn parity_range(&self, part: &RowPart) -> (u64, u64) {
         let unit = self.unit_bytes;
         let (first, last) = (part.from_bytes / unit, (part.to_bytes - 1) / unit);
@@ -116,7 +117,7 @@ impl Rows {
         Extent { slot, at_bytes: self.row_at_bytes(row) + from, length_bytes: to - from }
     }
 
-    /// A range of every unit of a row, data before parity.
+    /// Returns a range of every unit of a row, data before parity.
     fn everything(&self, row: u64, range: (u64, u64)) -> impl Iterator<Item = Extent> {
         let data = (0..self.data_units).map(move |unit| self.data_slot(row, unit));
         let parity = (0..self.parities).map(move |number| self.parity_slot(row, number));
@@ -182,7 +183,8 @@ impl Coding for Rows {
         self.parities * part.length_bytes()
     }
 
-    /// Where a missing member forbids both read-modify-write and reconstruction, everything that is left of the row is read.
+    /// Reads everything that is left of the row where a missing member rules out both read-modify-write and
+    /// reconstruct-write.
     fn plan(&self, part: &RowPart, readable: &impl Fn(&Extent) -> bool, writable: &impl Fn(&Extent) -> bool) -> Plan {
         let changed = self.parity_range(part);
         let mut plan = Plan::default();
@@ -264,8 +266,8 @@ impl Coding for Rows {
     }
 }
 
-/// What of `changed` a write leaves alone in a unit of which it touches `touched`; at most one run, since a write that
-/// touches several units touches the end of the first and the beginning of the last.
+/// Returns the bytes of `changed` in a unit that a write does not touch, where `touched` are those that it does; at
+/// most one run, since a write that touches several units touches the end of the first and the beginning of the last.
 fn untouched(touched: (u64, u64), changed: (u64, u64)) -> Option<(u64, u64)> {
     if touched.0 == touched.1 {
         return Some(changed);
@@ -288,7 +290,7 @@ mod tests {
         Rows { slots, spans, data_units: slots - parities, parities, unit_bytes: 4, rotation, small_writes }
     }
 
-    /// A row as md's documentation draws it: the slot of each data unit, then those of the parities.
+    /// Returns a row as md's documentation draws it: the slot of each data unit, then those of the parities.
     fn row(layout: &Rows, row: u64) -> Vec<u32> {
         layout.everything(row, (0, 1)).map(|extent| extent.slot).collect()
     }
@@ -331,9 +333,10 @@ mod tests {
         }
     }
 
-    /// One block of 3+1 reads two either way: md takes old data and parity there, the model the rest of the row.
+    /// A write of one block on 3+1 reads two blocks either way: md reads old data and parity there, the model the rest
+    /// of the row.
     #[test]
-    fn of_equals_the_rest_of_the_row_is_read() {
+    fn a_tie_is_resolved_by_reading_the_rest_of_the_row() {
         let layout = layout(1, 4, 1, Rotation::LeftSymmetric);
         let part = RowPart { row: 0, from_bytes: 0, to_bytes: 4 };
         let reads = layout.plan(&part, &|_| true, &|_| true).reads;

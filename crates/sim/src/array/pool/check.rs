@@ -1,17 +1,17 @@
-//! [`check`]: what is impossible in the description of a pool.
+//! [`check`]: rejects impossible descriptions of pools.
 
 use super::layout::DiskLayout;
 use crate::description::pool::{Classes, PoolDescription};
 use crate::error::InvalidDescription;
 
 impl PoolDescription {
-    /// Bytes of LUNs that it holds where every segment is mirrored; nothing where it is impossible.
+    /// Returns the bytes of LUNs that it holds when every segment is mirrored; 0 for an impossible description.
     pub fn mirrored_bytes(&self) -> u64 {
         if check(self).is_ok() { DiskLayout::new(self).usable_bytes() / 2 } else { 0 }
     }
 }
 
-/// Members are numbered in a byte by the controllers of the time.
+/// Most members: the controllers of the time numbered them in a byte.
 const MEMBERS_MAX: u32 = 255;
 /// A place in the map takes 31 bits; the largest numbers are marks.
 const CELLS_MAX: u64 = (1 << 31) - 16;
@@ -49,7 +49,7 @@ pub fn check(pool: &PoolDescription) -> Result<(), InvalidDescription> {
     }
     let raw_bytes = pool.member_bytes * u64::from(pool.members);
     let layout = DiskLayout::new(pool);
-    // One group to write, one that stays free for the demotion that makes room for more.
+    // One group to write, and one that stays free for the demotion that makes more room.
     let groups_min = if layout.migrates() { 2 } else { 1 };
     require(layout.groups >= groups_min, "pool.spare_bytes", || {
         let most =
@@ -75,7 +75,7 @@ fn check_marks(pool: &PoolDescription, layout: &DiskLayout) -> Result<(), Invali
     })
 }
 
-/// Checks what LUNs a pool exports. They may promise more than it holds.
+/// Checks the LUNs that a pool exports. They may promise more than it holds.
 ///
 /// # Errors
 /// The first impossible LUN.

@@ -1,8 +1,8 @@
-//! Which mirrored segments have not been written for longest.
+//! Finds the mirrored segments that have not been written for longest.
 //!
-//! A write only stamps its segment. When victims are wanted, one pass over all stamps collects the oldest, a 64th as
-//! many as there are segments; they stay the oldest until they are written, which changes their stamp. So a write costs
-//! one store, a victim 64 looks at a stamp, and nothing is kept for each segment but the stamp.
+//! A write only stamps its segment. When victims are needed, one pass over all stamps collects the oldest 64th of the
+//! segments; these stay the oldest until they are written, which changes their stamp. A write thus costs one store, a
+//! victim 64 reads of a stamp, and the stamp is all that is kept for each segment.
 
 use std::collections::BinaryHeap;
 
@@ -16,8 +16,8 @@ pub(super) struct Coldest {
 }
 
 impl Coldest {
-    /// The `count` mirrored segments written longest ago, oldest first, with their owner numbers; `live` segments have
-    /// space in all.
+    /// Returns the `count` mirrored segments written longest ago, oldest first, with their owner numbers; `live`
+    /// segments have space in all.
     pub fn pop(&mut self, luns: &Luns, count: u32, live: u32) -> Vec<(u32, Entry)> {
         let popped = self.pop_found(luns, count as usize);
         if popped.len() == count as usize {
@@ -27,7 +27,7 @@ impl Coldest {
         self.pop_found(luns, count as usize)
     }
 
-    /// Forgets what it found.
+    /// Forgets the collected segments.
     pub fn clear(&mut self) {
         self.found.clear();
     }

@@ -1,42 +1,41 @@
-//! The physical side of the map: which segment is in a slot, which slots and groups are empty.
+//! The physical side of the map: which segment is in a slot, and which slots and groups are empty.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::layout::{Class, DiskLayout, Slot};
 
-/// In place of an owner: nobody's.
+/// In place of an owner: the slot is empty.
 pub(super) const EMPTY: u32 = u32::MAX;
-/// In place of an owner: a migration under way will put a segment here.
+/// In place of an owner: a migration in progress will put a segment here.
 pub(super) const RESERVED: u32 = u32::MAX - 1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Group {
-    /// None when free.
+    /// `None` for a free group.
     class: Option<Class>,
     /// Slots that are not empty.
     taken: u16,
 }
 
-/// What all groups of a class hold together.
+/// Totals over all groups of a class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Total {
     pub groups: u32,
     /// Slots that are not empty.
     pub taken: u32,
-    /// The group that was taken from last: it is filled before others are.
+    /// The group that was last allocated from: it is filled before others are.
     hand: u32,
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct Groups {
     pub layout: DiskLayout,
-    /// Owner of the segment in each data cell; those of second copies and parities are not used. Grows with the groups
+    /// Owner of the segment in each data cell; those of second copies and parities are unused. Grows with the groups
     /// that were ever used.
     cells: Vec<u32>,
     groups: Vec<Group>,
-    /// Groups that were used and are free again; the lowest is used first, so that what is written in order lies in
-    /// order.
+    /// Groups that were used and are free again; the lowest is used first, so that sequential writes stay sequential.
     recycled: BinaryHeap<Reverse<u32>>,
     mirrored: Total,
     parity: Total,
@@ -68,18 +67,19 @@ impl Groups {
         }
     }
 
-    /// Groups of no class.
+    /// Returns the number of free groups.
     pub fn free(&self) -> u32 {
         self.layout.groups - self.groups.len() as u32 + self.recycled.len() as u32
     }
 
-    /// Empty slots in the groups of a class. Those of the parity class are dead data: still counted in the parities.
+    /// Returns the number of empty slots in the groups of a class. Those of the parity class are dead data, which still
+    /// count in the parities.
     pub fn holes(&self, class: Class) -> u32 {
         let total = self.total(class);
         total.groups * self.layout.slots(class) - total.taken
     }
 
-    /// Groups of a class, and the slots taken in each.
+    /// Returns the groups of a class, and the slots taken in each.
     pub fn of_class(&self, class: Class) -> impl Iterator<Item = (u32, u32)> {
         let groups = (0..).zip(&self.groups).filter(move |(_, group)| group.class == Some(class));
         groups.map(|(number, group)| (number, u32::from(group.taken)))
@@ -89,13 +89,13 @@ impl Groups {
         self.cells[slot.cell() as usize]
     }
 
-    /// A segment is in this slot, and its group still has the slot's class.
+    /// Whether a segment is in this slot, and its group still has the slot's class.
     pub fn is_live(&self, slot: Slot) -> bool {
         let class = self.groups[self.layout.group_of(slot) as usize].class;
         class == Some(slot.class()) && !matches!(self.owner(slot), EMPTY | RESERVED)
     }
 
-    /// Puts a segment where room was reserved for it.
+    /// Puts a segment into its reserved slot.
     pub fn set_owner(&mut self, slot: Slot, owner: u32) {
         self.cells[slot.cell() as usize] = owner;
     }
@@ -123,7 +123,7 @@ impl Groups {
         }
         let group_cells = self.layout.group_cells as usize;
         if self.groups.len() == self.groups.capacity() {
-            // An eighth more each time: doubling would waste up to half of the largest thing here.
+            // Grows by 12.5 % each time: doubling would waste up to half of the largest allocation here.
             let more = (group / 8 + 64).min(self.layout.groups as usize - group);
             self.groups.reserve_exact(more);
             self.cells.reserve_exact(more * group_cells);
@@ -133,7 +133,7 @@ impl Groups {
         Some(group as u32)
     }
 
-    /// The group being filled has an empty slot.
+    /// Whether the group being filled has an empty slot.
     pub fn filling(&self, class: Class) -> bool {
         self.has_hole(class, self.total(class).hand)
     }
@@ -163,7 +163,7 @@ impl Groups {
         slot
     }
 
-    /// Empties a slot; a group whose last slot that was is free.
+    /// Empties a slot; a group without any taken slot becomes free.
     pub fn release(&mut self, slot: Slot) {
         let (class, group) = (slot.class(), self.layout.group_of(slot));
         self.set_owner(slot, EMPTY);
@@ -177,7 +177,7 @@ impl Groups {
         }
     }
 
-    /// Recounts what the groups hold; returns how many slots are reserved.
+    /// Recounts the contents of the groups; returns how many slots are reserved.
     pub fn verify(&self) -> Result<u32, String> {
         let mut reserved = 0;
         for class in [Class::Mirrored, Class::Parity] {

@@ -1,18 +1,18 @@
-//! Numbers of places to members and offsets.
+//! Address arithmetic of a pool: numbers of places to members and offsets.
 //!
-//! A *cell* is room for one segment on one member. Cells are numbered along the rows: cell `c` lies on member `c %
-//! members` in row `c / members`, so that any `members` consecutive cells lie on different members. A *group* (PEG in
-//! AutoRAID) is a run of cells that belongs to one class: two consecutive cells hold the copies of a mirrored segment,
-//! `parity_width` consecutive ones a stripe. Neither needs to begin at a row, which is all that odd member counts take.
+//! A *cell* is room for one segment on one member. Cells are numbered along the rows: cell `c` is on member `c %
+//! members` in row `c / members`, so that any `members` consecutive cells are on different members. A *group* (PEG in
+//! AutoRAID) is a run of cells of one class: two consecutive cells hold the copies of a mirrored segment,
+//! `parity_width` consecutive ones a stripe. Neither needs to begin at a row, which makes odd member counts work.
 
 use crate::description::pool::{Classes, PoolDescription};
 
 /// A segment's place on one member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Extent {
-    /// Which member.
+    /// Its member.
     pub member: u32,
-    /// Where it begins there.
+    /// First byte on the member.
     pub offset_bytes: u64,
 }
 
@@ -21,12 +21,12 @@ fn extent(cell: u32, members: u32, segment_shift: u8) -> Extent {
     Extent { member: cell % members, offset_bytes: u64::from(cell / members) << segment_shift }
 }
 
-/// Where a segment is.
+/// Place of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
     /// Two copies on adjacent members.
     Mirrored([Extent; 2]),
-    /// Once, in a stripe with two parities.
+    /// A single copy, in a stripe with two parities.
     Parity {
         /// The segment itself.
         data: Extent,
@@ -41,29 +41,29 @@ pub struct Stripe {
     first_cell: u32,
     members: u8,
     width: u8,
-    /// Position of the first parity; the second follows, around the end.
+    /// Position of the first parity; the second one is next, wrapping around.
     parity_position: u8,
     segment_shift: u8,
 }
 
 impl Stripe {
-    /// The two parities.
+    /// Returns the two parities.
     pub fn parity(&self) -> [Extent; 2] {
         [0, 1].map(|number| self.extent(number))
     }
 
-    /// Every data segment, live or not: what is dead still counts in the parities until it is overwritten.
+    /// Returns every data segment, live or not: dead ones still count in the parities until they are overwritten.
     pub fn data(&self) -> impl Iterator<Item = Extent> + use<> {
         let stripe = *self;
         (2..u32::from(stripe.width)).map(move |number| stripe.extent(number))
     }
 
-    /// The data beside `data`: what a degraded read or a reconstructing write reads.
+    /// Returns the other data segments: what a degraded read or a reconstruct-write reads.
     pub fn others(&self, data: Extent) -> impl Iterator<Item = Extent> + use<> {
         self.data().filter(move |&other| other != data)
     }
 
-    /// Counted from the first parity.
+    /// Returns an extent, counted from the first parity.
     fn extent(&self, number: u32) -> Extent {
         extent(self.cell(number), u32::from(self.members), self.segment_shift)
     }
@@ -80,14 +80,14 @@ pub(super) enum Class {
     Parity,
 }
 
-/// Where a segment can be, in 32 bits: the cell of its data (the first copy), and the class.
+/// A place for a segment, in 32 bits: the cell of its data (the first copy), and the class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slot(u32);
 
 const PARITY_BIT: u32 = 1 << 31;
 
 impl Slot {
-    /// No slot; by its bits it is not mirrored.
+    /// No slot; its bits do not read as mirrored.
     pub const NONE: Slot = Slot(u32::MAX);
 
     pub fn new(class: Class, cell: u32) -> Slot {
@@ -108,13 +108,13 @@ impl Slot {
     }
 }
 
-/// The arithmetic of a pool.
+/// Address arithmetic of a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DiskLayout {
     pub members: u32,
     /// log2 of a segment's bytes.
     segment_shift: u8,
-    /// Cells of a group: both pairs and stripes fill it.
+    /// Cells of a group, a multiple of both pairs and stripes.
     pub group_cells: u32,
     pub groups: u32,
     /// 0 in a pool that only mirrors.
@@ -155,7 +155,7 @@ impl DiskLayout {
         u64::from(self.groups) * self.group_bytes()
     }
 
-    /// Segments that a group of a class holds.
+    /// Returns the number of segments that a group of a class holds.
     #[inline]
     pub fn slots(&self, class: Class) -> u32 {
         match class {
@@ -164,7 +164,7 @@ impl DiskLayout {
         }
     }
 
-    /// The `number`th slot of a group.
+    /// Returns slot `number` of a group.
     #[inline]
     pub fn slot(&self, class: Class, group: u32, number: u32) -> Slot {
         let first_cell = group * self.group_cells;
@@ -213,8 +213,8 @@ impl DiskLayout {
         }
     }
 
-    /// The stripe of a cell. The parities move down one place a stripe, so that all members carry them alike even where
-    /// a stripe takes all members.
+    /// Returns the stripe of a cell. The parities move down one place from stripe to stripe, so that all members carry
+    /// equally many even where a stripe spans all members.
     #[inline]
     fn stripe(&self, cell: u32) -> Stripe {
         let (width, number) = (self.parity_width, cell / self.parity_width);

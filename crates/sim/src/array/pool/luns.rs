@@ -2,7 +2,7 @@
 
 use super::layout::Slot;
 
-/// What is known of a segment.
+/// State of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     /// `Slot::NONE` before its first write.
@@ -16,7 +16,7 @@ const UNWRITTEN: Entry = Entry { slot: Slot::NONE, stamp: 0 };
 /// Segments of a page; a page exists once one of them was written.
 const PAGE: usize = 1024;
 
-/// All LUNs. Each segment has an *owner* number too, unique among all LUNs, by which the physical side knows it.
+/// All LUNs. Each segment also has an *owner* number, unique among all LUNs, which identifies it on the physical side.
 #[derive(Clone, Debug)]
 pub(super) struct Luns {
     luns: Vec<Lun>,
@@ -48,7 +48,7 @@ impl Luns {
         self.luns[lun as usize].owner + segment
     }
 
-    /// Segments written, of one LUN.
+    /// Returns the segments written of one LUN.
     pub fn written(&self, lun: u32) -> u32 {
         self.luns[lun as usize].written
     }
@@ -68,7 +68,7 @@ impl Luns {
         self.get(lun, segment)
     }
 
-    /// The entry of a segment that was written.
+    /// Returns the entry of a segment that was written.
     #[inline]
     pub fn get_mut(&mut self, lun: u32, segment: u32) -> &mut Entry {
         let page = &mut self.luns[lun as usize].pages[segment as usize / PAGE];
@@ -83,13 +83,13 @@ impl Luns {
         lun.written += 1;
     }
 
-    /// A segment has moved.
+    /// Records that a segment has moved.
     pub fn move_to(&mut self, owner: u32, slot: Slot) {
         let (lun, segment) = self.locate(owner);
         self.get_mut(lun, segment).slot = slot;
     }
 
-    /// Forgets a LUN's segments; hands over the slots that they had.
+    /// Forgets a LUN's segments; calls `freed` with each of their slots.
     pub fn clear(&mut self, lun: u32, mut freed: impl FnMut(Slot)) {
         let lun = &mut self.luns[lun as usize];
         lun.written = 0;
@@ -98,13 +98,13 @@ impl Luns {
         }
     }
 
-    /// Halves every stamp, which keeps their order but for neighbours: 32 bits have run out.
+    /// Halves every stamp when 32 bits have run out; this keeps their order except between neighbours.
     pub fn halve_stamps(&mut self) {
         let pages = self.luns.iter_mut().flat_map(|lun| lun.pages.iter_mut().flatten());
         pages.flat_map(|page| page.iter_mut()).for_each(|entry| entry.stamp /= 2);
     }
 
-    /// Every written segment, by its owner number.
+    /// Returns every written segment with its owner number.
     pub fn all(&self) -> impl Iterator<Item = (u32, Entry)> {
         self.luns.iter().flat_map(|lun| {
             let pages = lun.pages.iter().enumerate().filter_map(|(number, page)| Some((number, page.as_ref()?)));

@@ -1,24 +1,24 @@
-//! Moving segments between the classes: demotion, promotion, and compaction that makes free groups.
+//! Moves segments between the classes: demotion, promotion, and compaction that frees groups.
 //!
-//! Room is reserved when a migration is proposed, segments change place when it is complete. Every rule needs more than
-//! it leaves behind, so that proposals end: demotion stops at the high mark, promotion never goes below it, compaction
-//! turns a group's worth of holes into a free group.
+//! Room is reserved when a migration is proposed; segments change place when it is complete. Every rule requires more
+//! room than it leaves behind, so that proposals end: demotion stops at the high mark, promotion never goes below it,
+//! compaction turns a group's worth of holes into a free group.
 
 use super::layout::{Class, Extent, Placement, Slot};
 use super::luns::Entry;
 use super::migration::{Migration, MigrationKind, Move, UnderWay};
 use super::{Classes, EMPTY, Pool, RESERVED};
 
-/// Stripes are compacted before more is demoted while more than an eighth of their data is dead. AutoRAID's own bound
-/// is not known. Without one, dead data would crowd out hot segments: a pool where some are always being promoted would
-/// never stop demoting.
+/// While more than 1/8 of the data in stripes is dead, stripes are compacted before more is demoted. AutoRAID's own
+/// bound is not published. Without one, dead data would crowd out hot segments: a pool where some are always being
+/// promoted would never stop demoting.
 const DEAD_PART_MAX: u32 = 8;
 
 type Plan = (MigrationKind, Vec<Move>);
 
 impl Pool {
-    /// Work for idle time, if there is any. One migration is under way at a time: nothing is proposed until it is
-    /// complete.
+    /// Returns work for idle time, if there is any. Only one migration is in progress at a time: none is proposed until
+    /// it is complete.
     pub fn next_migration(&mut self) -> Option<Migration> {
         if self.under_way.is_some() {
             return None;
@@ -27,9 +27,9 @@ impl Pool {
         Some(self.begin(plan))
     }
 
-    /// The accesses of a migration are made: its segments change place. Those that were written or deleted meanwhile
-    /// stay where they are. Returns how many moved: 0 also for a migration that a write cancelled because it needed
-    /// room at once.
+    /// Completes a migration whose accesses are done: its segments change place, except those that were written or
+    /// deleted meanwhile. Returns how many moved; 0 also for a migration that a write cancelled because it needed room
+    /// at once.
     pub fn complete(&mut self, migration: &Migration) -> u32 {
         match &self.under_way {
             Some(under_way) if under_way.number == migration.number => self.commit(),
@@ -66,7 +66,7 @@ impl Pool {
         if available_bytes >= high_free_bytes + group_of_pairs_bytes { self.plan_promotion() } else { None }
     }
 
-    /// The next step towards more room: demotion into a free group, or a free group by compaction.
+    /// Returns the next step towards more room: demotion into a free group, or compaction that frees a group.
     fn plan_room(&mut self) -> Option<Plan> {
         if self.groups.free() == 0 {
             return self.plan_compaction(Class::Parity).or_else(|| self.plan_compaction(Class::Mirrored));
@@ -96,7 +96,7 @@ impl Pool {
         Some((MigrationKind::Demotion, moves.collect()))
     }
 
-    /// Empties the sparsest group of a class, if its segments fit into the holes of the others.
+    /// Plans to empty the sparsest group of a class, if its segments fit into the holes of the others.
     fn plan_compaction(&mut self, class: Class) -> Option<Plan> {
         if self.groups.holes(class) < self.groups.layout.slots(class) {
             return None;
@@ -144,13 +144,13 @@ impl Pool {
         let (mut reads, mut writes) = (Vec::new(), Vec::new());
         for (number, step) in moves.iter().enumerate() {
             match layout.placement(step.from) {
-                // Both copies take their turn.
+                // Reads alternate between the two copies.
                 Placement::Mirrored(copies) => reads.push(copies[number % 2]),
                 Placement::Parity { data, .. } => reads.push(data),
             }
             match layout.placement(step.to) {
                 Placement::Mirrored(copies) => writes.extend(copies),
-                // A whole group is written: its parities are computed from what was read.
+                // A whole group is written: its parities are computed from the data that were read.
                 Placement::Parity { .. } if kind == MigrationKind::Demotion => {}
                 Placement::Parity { data, stripe } => {
                     let updated = [data, stripe.parity()[0], stripe.parity()[1]];
@@ -172,7 +172,7 @@ impl Pool {
     fn commit(&mut self) -> u32 {
         let Some(under_way) = self.under_way.take() else { return 0 };
         let unchanged = under_way.moves.iter().filter(|step| self.is_unchanged(step)).count() as u32;
-        if under_way.kind == MigrationKind::Demotion && !self.can_go_on_with(unchanged) {
+        if under_way.kind == MigrationKind::Demotion && !self.can_demote_after(unchanged) {
             self.under_way = Some(under_way);
             self.cancel();
             return 0;
@@ -189,9 +189,9 @@ impl Pool {
         unchanged
     }
 
-    /// After a demotion that frees `slots` another is still possible, now or after compaction. It may not be when most
+    /// Whether another demotion is possible after one that frees `slots`, now or after compaction. It may not be when most
     /// of its segments were written meanwhile: then the stripes are not worth the group that they take.
-    fn can_go_on_with(&self, slots: u32) -> bool {
+    fn can_demote_after(&self, slots: u32) -> bool {
         self.groups.free() > 0
             || self.groups.holes(Class::Mirrored) + slots >= self.groups.layout.slots(Class::Mirrored)
     }

@@ -2,21 +2,21 @@
 
 use super::layout::{Extent, Slot};
 
-/// Why segments move.
+/// Reason for moving segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MigrationKind {
-    /// Segments written longest ago go into full stripes, written as a log.
+    /// Moves the segments written longest ago into full stripes, written as a log.
     Demotion,
-    /// Segments of a group of stripes become mirrored again, as space is plenty.
+    /// Mirrors the segments of a group of stripes again, because space is plentiful.
     Promotion,
-    /// Segments of a sparse group go into holes of others (hole plugging), which frees the group.
+    /// Moves the segments of a sparse group into holes of others (hole plugging), which frees the group.
     Compaction,
 }
 
-/// Work that moves segments: all reads, then all writes, each of one segment's length. Both are sorted by member.
+/// Work that moves segments: all reads, then all writes, each as long as one segment. Both are sorted by member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Migration {
-    /// Why.
+    /// Reason for moving.
     pub kind: MigrationKind,
     /// Extents to read.
     pub reads: Vec<Extent>,
@@ -25,7 +25,7 @@ pub struct Migration {
     pub(super) number: u64,
 }
 
-/// The migration whose accesses are being made.
+/// The migration in progress.
 #[derive(Clone, Debug)]
 pub(super) struct UnderWay {
     pub kind: MigrationKind,
@@ -44,6 +44,6 @@ pub(super) struct Move {
     pub owner: u32,
     pub from: Slot,
     pub to: Slot,
-    /// When the segment was written last.
+    /// Time of the segment's last write, by the pool's clock.
     pub stamp: u32,
 }

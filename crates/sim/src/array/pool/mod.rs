@@ -1,13 +1,12 @@
-//! The map of a virtual array: where each segment of each LUN lies on the disks.
+//! [`Pool`]: the map of a virtual array, from each segment of each LUN to its place on the disks.
 //!
 //! A LUN owns no space until it is written. The first write to a segment takes the next slot in physical order,
-//! whatever its address: what is written randomly to a new LUN lies in sequence, and reading it in sequence is random
-//! afterwards. Only deleting the LUN gives space back. In a migrating pool ([`Classes::Migrating`]) segments that have
-//! not been written for long move from mirrored slots into stripes of double parity, and back when they are written,
-//! after AutoRAID (Wilkes, Golding, Staelin and Sullivan, "The HP AutoRAID hierarchical storage system", TOCS 14(1),
-//! 1996).
+//! whatever its address: random writes to a new LUN are stored in sequence, and reading them in sequence is random
+//! afterwards. Only deleting the LUN frees space. In a migrating pool ([`Classes::Migrating`]) segments that have not
+//! been written for long move from mirrored slots into stripes of double parity, and back when they are written, after
+//! AutoRAID (Wilkes, Golding, Staelin and Sullivan, "The HP AutoRAID hierarchical storage system", TOCS 14(1), 1996).
 //!
-//! The map has no time: whoever calls it performs the accesses that it names, and charges them.
+//! The map has no time: its caller performs the accesses that it returns, and accounts for their time.
 
 mod check;
 mod coldest;
@@ -30,26 +29,26 @@ use migration::UnderWay;
 
 use crate::error::InvalidDescription;
 
-/// A write that has a place.
+/// A write with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// Where the data go.
+    /// Place of the data.
     pub placement: Placement,
-    /// What else that takes.
+    /// Additional work of the write.
     pub effect: Effect,
 }
 
-/// A change that a write makes in the map.
+/// A change of the map by a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Nothing: the segment stays where it was.
+    /// None: the segment stays where it was.
     Overwritten,
-    /// It was the segment's first write: the controller takes [`PoolDescription::allocation_ns`] more.
+    /// The first write of the segment: the controller takes [`PoolDescription::allocation_ns`] more.
     Allocated {
-        /// Migrations that had to make room first, each already committed: their accesses come before the write's.
+        /// Migrations that had to make room first, each already committed: their accesses precede the write's.
         moves: Vec<Migration>,
     },
-    /// The segment was in a stripe until now: what the write does not cover must be read from there.
+    /// The segment was in a stripe until now: bytes that the write does not cover must be read from there.
     Promoted {
         /// Its place in the stripe.
         from: Placement,
@@ -68,12 +67,12 @@ pub struct PoolFull {
     pub usable_bytes: u64,
 }
 
-/// Where the raw bytes are. All but `dead_bytes`, a part of `parity_bytes`, add up to `raw_bytes`.
+/// Use of the raw bytes. All fields but `dead_bytes`, a part of `parity_bytes`, add up to `raw_bytes`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Space {
-    /// All members.
+    /// Bytes of all members.
     pub raw_bytes: u64,
-    /// Spare, and the remainder that makes no group.
+    /// Spare space, and the remainder that is less than a group.
     pub reserved_bytes: u64,
     /// Both copies of mirrored segments.
     pub mirrored_bytes: u64,
@@ -83,37 +82,37 @@ pub struct Space {
     pub dead_bytes: u64,
     /// Empty pairs in mirrored groups.
     pub hole_bytes: u64,
-    /// Groups of no class.
+    /// Bytes of free groups.
     pub free_bytes: u64,
 }
 
 impl Space {
-    /// Room for mirrored segments: what the marks are held against.
+    /// Returns the room for mirrored segments, which is compared with the marks.
     pub fn available_bytes(&self) -> u64 {
         self.hole_bytes + self.free_bytes
     }
 }
 
-/// The map.
+/// The map of a virtual array.
 #[derive(Clone, Debug)]
 pub struct Pool {
     description: PoolDescription,
     groups: Groups,
     luns: Luns,
-    /// Writes so far, halved whenever 32 bits run out.
+    /// Writes so far, halved when 32 bits run out.
     clock: u32,
     coldest: Coldest,
-    /// Free space fell below the low mark and has not reached the high one since.
+    /// Whether free space fell below the low mark and has not reached the high one since.
     demoting: bool,
     under_way: Option<UnderWay>,
     migrations: u64,
 }
 
 impl Pool {
-    /// An empty pool that exports LUNs of these lengths in bytes; they are numbered from 0.
+    /// Creates an empty pool that exports LUNs of these lengths in bytes; they are numbered from 0.
     ///
     /// # Errors
-    /// What is impossible in the description.
+    /// The first impossible value in the description.
     pub fn new(description: &PoolDescription, lun_lengths: &[u64]) -> Result<Pool, InvalidDescription> {
         check(description)?;
         check_luns(description, lun_lengths)?;
@@ -129,20 +128,20 @@ impl Pool {
         })
     }
 
-    /// Its description.
+    /// Returns its description.
     pub fn description(&self) -> &PoolDescription {
         &self.description
     }
 
-    /// Where a segment is; nothing if it was never written. Reads change nothing.
+    /// Returns the place of a segment; `None` if it was never written. Reads change nothing.
     #[inline]
     pub fn place(&self, lun: u32, segment: u32) -> Option<Placement> {
         let slot = self.luns.get(lun, segment).slot;
         (slot != Slot::NONE).then(|| self.groups.layout.placement(slot))
     }
 
-    /// Writes to a segment: allocates it, or promotes it, where that is needed. A segment in a stripe stays there if no
-    /// mirrored slot is to be had, and is updated in place (data and both parities read and written).
+    /// Writes to a segment: allocates or promotes it where needed. A segment in a stripe stays there if no mirrored
+    /// slot is available, and is updated in place (data and both parities read and written).
     ///
     /// # Errors
     /// The segment has no space yet and there is none.
@@ -186,9 +185,9 @@ impl Pool {
         Written { effect: Effect::Promoted { from }, ..self.written(slot) }
     }
 
-    /// The next mirrored slot in physical order: in the group being filled, else in a free one, else in any hole. A
-    /// migrating pool keeps a free group, or holes from which compaction can make one: without it nothing could be
-    /// demoted any more.
+    /// Returns the next mirrored slot in physical order: in the group being filled, else in a free one, else in any
+    /// hole. A migrating pool keeps a free group, or holes from which compaction can make one: otherwise nothing could
+    /// be demoted any more.
     fn take_mirrored(&mut self, owner: u32) -> Option<Slot> {
         let groups = &mut self.groups;
         let kept_groups = u32::from(groups.layout.migrates());
@@ -217,8 +216,8 @@ impl Pool {
         self.clock
     }
 
-    /// Deletes a LUN and creates it anew, empty and as long as before: all that ever frees space. Returns the bytes of
-    /// its data.
+    /// Deletes a LUN and creates it again, empty and as long as before: the only operation that frees space. Returns
+    /// the bytes of its data.
     pub fn recreate_lun(&mut self, lun: u32) -> u64 {
         let freed_bytes = self.allocated_bytes(lun);
         let groups = &mut self.groups;
@@ -226,12 +225,12 @@ impl Pool {
         freed_bytes
     }
 
-    /// Bytes of a LUN that have space, in whole segments, each counted once.
+    /// Returns the bytes of a LUN that have space, in whole segments, each counted once.
     pub fn allocated_bytes(&self, lun: u32) -> u64 {
         u64::from(self.luns.written(lun)) * self.description.segment_bytes
     }
 
-    /// Where the raw bytes are now.
+    /// Returns the current use of the raw bytes.
     pub fn space(&self) -> Space {
         let (groups, layout) = (&self.groups, &self.groups.layout);
         let (mirrored, parity) = (groups.total(Class::Mirrored), groups.total(Class::Parity));
@@ -247,7 +246,7 @@ impl Pool {
         }
     }
 
-    /// Slots taken, each a segment's or reserved.
+    /// Returns the slots taken, whether used or reserved.
     fn live(&self) -> u32 {
         self.groups.total(Class::Mirrored).taken + self.groups.total(Class::Parity).taken
     }
@@ -257,10 +256,10 @@ impl Pool {
         PoolFull { live_bytes, usable_bytes: self.groups.layout.usable_bytes() }
     }
 
-    /// Recounts everything: a run checks itself.
+    /// Recounts everything, to check a run for consistency.
     ///
     /// # Errors
-    /// What does not agree.
+    /// The first inconsistency.
     pub fn verify(&self) -> Result<(), String> {
         let mut live = 0;
         for (owner, Entry { slot, .. }) in self.luns.all() {

@@ -1,8 +1,8 @@
-//! [`DriveDescription`]: a disk drive, fully resolved: every number that the model needs and none that it must guess.
+//! [`DriveDescription`]: a disk drive, fully resolved: every number that the model needs, so that it guesses none. See
+//! docs/design/disks.md.
 //!
-//! Descriptions are made by the catalogue (from TOML, with derivation rules for what a data sheet leaves out) and by
-//! the importer of DiskSim parameters. Times are nanoseconds, lengths are physical sectors unless a name says
-//! otherwise.
+//! The catalogue (from TOML, with derivation rules for values that a data sheet leaves out) and the importer of DiskSim
+//! parameters create descriptions. Times are nanoseconds, lengths are physical sectors unless a name says otherwise.
 
 mod assists;
 mod slow;
@@ -14,40 +14,40 @@ pub use super::power::{Power, SpinChange};
 pub use assists::{FlashCache, MediaCache, Shingles};
 pub use slow::{BackgroundScan, Recalibration, Retries, SlowProcesses};
 
-/// One disk drive.
+/// A disk drive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DriveDescription {
-    /// Product name, for people.
+    /// Product name, for display.
     pub name: String,
-    /// Where each sector is.
+    /// Place of each sector.
     pub geometry: Geometry,
-    /// How the arm and the spindle move.
+    /// Motion of arm and spindle.
     pub mechanics: Mechanics,
-    /// Which command is served next.
+    /// Command queue and its scheduling.
     pub queue: Queue,
     /// Segments, read-ahead, write cache.
     pub buffer: Buffer,
     /// Fixed costs of a command.
     pub overheads: Overheads,
-    /// The way to the host.
+    /// Connection to the host.
     pub interface: Interface,
-    /// Slow processes that make the far tail; all off by default.
+    /// Slow processes that form the far tail; all off by default.
     pub slow: SlowProcesses,
     /// Flash that serves reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flash_cache: Option<FlashCache>,
-    /// Media that take random writes in order.
+    /// Media that take random writes in order of arrival.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub media_cache: Option<MediaCache>,
     /// Overlapping tracks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shingles: Option<Shingles>,
-    /// What it takes and what cools it; absent where nothing is known.
+    /// Power and cooling; `None` if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub power: Option<Power>,
-    /// Arms that move on their own, each with its share of the heads and of the blocks, in order; all behind one port
-    /// and one queue.
+    /// Independent arms, each with its share of the heads and of the blocks, in order; all behind one port and one
+    /// queue.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub actuators: u32,
 }
@@ -68,7 +68,7 @@ pub struct Geometry {
     pub logical_block_bytes: u32,
     /// Bytes of a physical sector: 512, or 4096 for 512e and 4Kn.
     pub physical_sector_bytes: u32,
-    /// Logical blocks that the drive exports; at most what the zones hold.
+    /// Logical blocks that the drive exports, not more than the zones hold.
     pub logical_blocks: u64,
     /// Recording surfaces.
     pub heads: u32,
@@ -76,7 +76,7 @@ pub struct Geometry {
     pub cylinders: u32,
     /// Order of logical blocks over heads and cylinders.
     pub order: BlockOrder,
-    /// Where spare sectors are kept.
+    /// Place of spare sectors.
     pub sparing: Sparing,
     /// Zones from the outer rim inwards, ascending and without overlap.
     pub zones: Vec<Zone>,
@@ -88,11 +88,11 @@ pub struct Geometry {
 pub enum BlockOrder {
     /// All heads of a cylinder, then the next cylinder.
     CylinderMajor,
-    /// As `CylinderMajor`, odd cylinders (counted from the zone's first) in reversed head order.
+    /// Like `CylinderMajor`, odd cylinders (counted from the zone's first) in reversed head order.
     SerpentineInZone,
-    /// As `CylinderMajor`, odd cylinders (absolute) in reversed head order.
+    /// Like `CylinderMajor`, odd cylinders (absolute) in reversed head order.
     Serpentine,
-    /// One head over all cylinders of a band of `band_cylinders`, then the next head over the same band in the
+    /// A single head over all cylinders of a band of `band_cylinders`, then the next head over the same band in the
     /// opposite direction (Fujitsu MAN/MAS/MAP "cells"; most drives since about 2005).
     SurfaceSerpentine {
         /// Cylinders of a band.
@@ -110,7 +110,7 @@ impl BlockOrder {
     ];
 }
 
-/// Where spare sectors lie and how defects are slipped. The eleven schemes of DiskSim 4.0's layout g1.
+/// Place of spare sectors and handling of slipped defects: the eleven schemes of DiskSim 4.0's layout g1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Sparing {
@@ -141,7 +141,7 @@ pub enum Sparing {
     ZoneEndSlipsApart,
 }
 
-/// Cylinders with the same number of sectors a track.
+/// A zone: cylinders with the same number of sectors per track.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Zone {
@@ -162,13 +162,13 @@ pub struct Zone {
     /// Spares of a region (track, cylinder, range or zone by the sparing scheme): sectors, or tracks for
     /// `TracksAtZoneEnd`.
     pub spares: u32,
-    /// Places skipped when the map was made, ascending: sectors (or tracks) counted from the zone's start.
+    /// Places skipped by the map, ascending: sectors (or tracks) counted from the zone's start.
     pub slips: Vec<u64>,
     /// (Defective, replacement), numbered as the slips.
     pub remaps: Vec<(u64, u64)>,
 }
 
-/// Spindle, arm and head.
+/// Mechanics of spindle, arm and heads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mechanics {
@@ -176,29 +176,30 @@ pub struct Mechanics {
     pub rpm: f64,
     /// Seek time for reads over the distance in cylinders, read settle included.
     pub seek: SeekCurve,
-    /// Added to a read whenever the arm or the head moved (0 where the curve holds it already).
+    /// Added to a read whenever the arm or the head moved (0 where the curve includes it).
     pub read_settle_ns: i64,
     /// Added to a write whenever the arm or the head moved; may be negative (DEC RZ26).
     pub write_settle_ns: i64,
     /// Time to change to another surface.
     pub head_switch_ns: u64,
-    /// Reads start with the first wanted sector that passes, not with the first of the request (zero latency).
+    /// Whether reads start with the first wanted sector that passes rather than with the first of the request (zero
+    /// latency).
     pub read_on_arrival: bool,
-    /// Writes start with the first wanted sector that passes.
+    /// Whether writes start with the first wanted sector that passes.
     pub write_on_arrival: bool,
 }
 
-/// Seek time over distance.
+/// Seek time as a function of distance.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum SeekCurve {
-    /// Measured points (cylinders, ns), ascending distance: linear in between, from (0, 0) below the first, along the
-    /// last two beyond the end. Need not be monotonic.
+    /// Measured points (cylinders, ns) by ascending distance: linear in between, from (0, 0) below the first, along the
+    /// last two above the last. Need not be monotonic.
     Points(Vec<(u32, u64)>),
     /// Ruemmler and Wilkes 1994: `short_ns + short_ns_per_sqrt * sqrt(d)` below `boundary_cylinders`, else
     /// `long_ns + long_ns_per_cylinder * d`; `first_ns` overrides the distances 1, 2, ...
     TwoPiece {
-        /// Where the second piece begins.
+        /// Distance at which the second piece begins.
         boundary_cylinders: u32,
         /// Constant of the short piece.
         short_ns: f64,
@@ -211,8 +212,8 @@ pub enum SeekCurve {
         /// Tabulated times of the distances 1, 2, ...
         first_ns: Vec<u64>,
     },
-    /// Lee and Katz 1993: `a sqrt(d - 1) + b (d - 1) + c` from minimum, mean and maximum. It overstates what
-    /// short-stroking gains; measured shapes are better where there is one.
+    /// Lee and Katz 1993: `a sqrt(d - 1) + b (d - 1) + c` from minimum, mean and maximum. It overstates the gain of
+    /// short-stroking; prefer a measured shape where there is one.
     ThreeParameter {
         /// Single-cylinder seek.
         minimum_ns: u64,
@@ -221,7 +222,7 @@ pub enum SeekCurve {
         /// Full stroke.
         maximum_ns: u64,
     },
-    /// The same time for every distance above 0.
+    /// Constant time for every distance above 0.
     Constant(u64),
 }
 
@@ -233,26 +234,26 @@ pub struct Queue {
     pub depth: u32,
     /// Which queued command is served next.
     pub policy: Policy,
-    /// A command older than this is served before any younger one.
+    /// A command older than this is served before any younger one; `None` for no such limit.
     pub ageing_ns: Option<u64>,
-    /// How much of what is open the policy may choose from, 0 to 1: of `n` commands the oldest `1 + strength * (n - 1)`,
-    /// on average where that is not whole. 0 is FCFS, 1 the ideal policy.
+    /// Share of the open commands that the policy may choose from, 0 to 1: of `n` commands the oldest `1 + strength *
+    /// (n - 1)`, on average where that is not whole. 0 is FCFS, 1 the ideal policy.
     pub reordering_strength: f64,
-    /// Commands behind the one in service to which the firmware has committed itself: they stay in their order, and the
-    /// policy chooses among the rest for where the arm will be then. On average where it is not whole; 0 is a choice at
-    /// each completion among all that wait.
+    /// Number of commands after the one in service to which the firmware has committed itself: they keep their order,
+    /// and the policy chooses among the rest for where the arm will be then. An average where it is not whole; 0 is a
+    /// choice at each completion among all that wait.
     #[serde(default)]
     pub committed: f64,
-    /// The firmware counts a turn more for a sector that would come past within this time of the end of the seek: its
-    /// estimate of the seek is no better than that.
+    /// The firmware adds a turn for a sector that would pass within this time of the end of the seek, because its
+    /// estimate of the seek is no more precise.
     #[serde(default)]
     pub rotation_margin_ns: u64,
-    /// Time of positioning that a unit of waiting makes up for in the choice.
+    /// Positioning time that one unit of waiting time makes up for in the choice.
     #[serde(default)]
     pub age_weight: f64,
 }
 
-/// Scheduling policy, of a drive's queue or of the host's elevator.
+/// Scheduling policy of a drive's queue or of the host's elevator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Policy {
@@ -269,7 +270,7 @@ pub enum Policy {
 }
 
 impl Queue {
-    /// One command at a time, in order of arrival.
+    /// No queueing: a single command at a time, in order of arrival.
     pub const NONE: Queue = Queue {
         depth: 1,
         policy: Policy::Fcfs,
@@ -282,13 +283,13 @@ impl Queue {
 }
 
 impl Policy {
-    /// Every policy.
+    /// All policies.
     pub const ALL: [Policy; 5] = [Policy::Fcfs, Policy::Sstf, Policy::Look, Policy::CLook, Policy::Sptf];
 }
 
 impl ExtraDisconnect {
-    /// Sectors of a write of `sectors` that such a drive wants in its buffer before it begins on the media: 10, or 15
-    /// of a long one (45 sectors), as DiskSim's model of these drives does.
+    /// Returns how many sectors of a write of `sectors` must be in the buffer before the media are written: 10, or 15
+    /// of a long write (45 sectors), as in DiskSim's model of these drives.
     pub fn prefill_sectors(&self, sectors: u32) -> u32 {
         if sectors < 45 { sectors.min(10) } else { 15 }
     }
@@ -298,7 +299,7 @@ impl ExtraDisconnect {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Buffer {
-    /// Segments; 0 for no caching at all.
+    /// Number of segments; 0 for no caching at all.
     pub segments: u32,
     /// Physical sectors of a segment.
     pub segment_sectors: u32,
@@ -306,40 +307,40 @@ pub struct Buffer {
     pub read_ahead: ReadAhead,
     /// Most sectors read ahead of the request's end.
     pub read_ahead_max_sectors: u32,
-    /// Sectors read ahead before another command is served.
+    /// Fewest sectors read ahead before another command is served.
     pub read_ahead_min_sectors: u32,
-    /// Read-ahead goes on after a command that was served from the buffer.
+    /// Whether read-ahead continues after a command that was served from the buffer.
     pub read_ahead_on_hit: bool,
-    /// Sectors that pass before the first wanted one are kept (needs `read_on_arrival`).
+    /// Whether sectors that pass before the first wanted one are kept (needs `read_on_arrival`).
     pub keep_passing_sectors: bool,
-    /// A read whose first sector is the very one that read-ahead reads now joins it (DiskSim's "almost read hit").
+    /// Whether a read joins read-ahead that is just reading its first sector (DiskSim's "almost read hit").
     pub read_hits_on_arriving: bool,
-    /// Reads of data that a write left in the buffer are hits.
+    /// Whether reads of data that a write left in the buffer are hits.
     pub read_hits_on_writes: bool,
     /// When a write is complete for the host.
     pub write_cache: WriteCache,
-    /// Extents that may be dirty at once. Few in SCSI drives of the 1990s (1 to 3), hundreds in later ones.
+    /// Most extents that may be dirty at once. Few in SCSI drives of the 1990s (1 to 3), hundreds in later ones.
     pub dirty_extents_max: u32,
-    /// Physical sectors that may be dirty at once.
+    /// Most physical sectors that may be dirty at once.
     pub dirty_sectors_max: u32,
-    /// Writes have a segment of their own, apart from those of reads.
+    /// Whether writes have a segment of their own, separate from those of reads.
     pub separate_write_segment: bool,
     /// Share of a read (0 to 1) that must be in the buffer before it goes to the host.
     pub read_watermark: f64,
-    /// Share of a write (0 to 1) that must be in the buffer before the media are written; the rest comes while they
+    /// Share of a write (0 to 1) that must be in the buffer before the media are written; the rest arrives while they
     /// turn, never later than it is needed.
     #[serde(default = "Buffer::whole_write")]
     pub write_watermark: f64,
 }
 
 impl Buffer {
-    /// The mark of a drive of which nothing else is known: the media wait for all of a write.
+    /// Returns the default watermark: the media wait for all of a write.
     pub fn whole_write() -> f64 {
         1.0
     }
 }
 
-/// How far a read is continued after the last requested sector.
+/// How far a read continues after the last requested sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ReadAhead {
@@ -356,7 +357,7 @@ pub enum ReadAhead {
 }
 
 impl ReadAhead {
-    /// Every kind.
+    /// All variants.
     pub const ALL: [ReadAhead; 5] =
         [ReadAhead::None, ReadAhead::Track, ReadAhead::Cylinder, ReadAhead::Segment, ReadAhead::TrackAfterSequential];
 }
@@ -371,17 +372,17 @@ pub enum WriteCache {
     Appending,
     /// When it is in the buffer.
     On,
-    /// The same, and what is in the buffer survives a power failure: a flush or a forced write does not wait for the media,
+    /// Like [`Self::On`], but the buffer survives a power loss: a flush or a forced write does not wait for the media,
     /// and the cache cannot be switched off (nearline drives since about 2013, which save it to flash).
     Protected,
 }
 
 impl WriteCache {
-    /// Every kind.
+    /// All variants.
     pub const ALL: [WriteCache; 4] = [WriteCache::Off, WriteCache::Appending, WriteCache::On, WriteCache::Protected];
 }
 
-/// Fixed costs of a command, each chosen by what the command before it was.
+/// Fixed costs of a command, each of which depends on the previous command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Overheads {
@@ -399,11 +400,11 @@ pub struct Overheads {
     pub write_completion_ns: u64,
     /// Before a transfer of data to the host, once its sectors are there.
     pub data_preparation_ns: u64,
-    /// A write's arm movement ends no sooner than this after its command was decoded.
+    /// Earliest end of a write's arm movement, counted from the decoding of its command.
     pub minimum_seek_delay_ns: u64,
-    /// No read reaches its track sooner than this after the command. It matters where the arm need not move: a seek
-    /// curve that was measured through the interface hides the firmware's time in its seeks, so that the read
-    /// overheads extracted beside it are too short for an access without one.
+    /// Earliest arrival of a read at its track, counted from the command. It matters where the arm need not move: a
+    /// seek curve that was measured through the interface includes the firmware's time in its seeks, so that the read
+    /// overheads extracted with it are too short for an access without a seek.
     pub read_settled_min_ns: AfterReadWrite,
 }
 
@@ -418,31 +419,31 @@ pub struct AfterReadWrite {
 }
 
 impl AfterReadWrite {
-    /// The cost after a read, or after a write.
+    /// Returns the cost after a read, or after a write.
     #[inline]
     pub fn after(&self, read: bool) -> u64 {
         if read { self.after_read } else { self.after_write }
     }
 }
 
-/// The way between buffer and host.
+/// The interface between buffer and host.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Interface {
-    /// Which one.
+    /// Kind of interface.
     pub kind: InterfaceKind,
-    /// Time of one byte towards the host; 0 for an interface that is never the limit.
+    /// Time of one byte towards the host; 0 for an interface that is never the bottleneck.
     pub read_ns_per_byte: f64,
     /// Time of one byte towards the drive.
     pub write_ns_per_byte: f64,
-    /// Commands the host keeps in the drive at most (its driver's or adapter's tags).
+    /// Most commands that the host keeps in the drive (the tags of its driver or adapter).
     pub host_tags: u32,
-    /// Order in which the host hands over what exceeds them.
+    /// Order in which the host submits commands that exceed these.
     pub host_elevator: Policy,
-    /// What driver and host adapter take, where the drive stands alone; nothing where absent.
+    /// Driver and host adapter of a drive that is a system of its own; `None` adds no time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<AdapterDescription>,
-    /// The costs of leaving and taking the bus again within a command; absent where the drive stays connected.
+    /// Costs of releasing and reacquiring the bus within a command; `None` where the drive stays connected.
     pub disconnect: Option<Disconnect>,
 }
 
@@ -463,7 +464,7 @@ pub enum InterfaceKind {
 }
 
 impl InterfaceKind {
-    /// Every kind.
+    /// All variants.
     pub const ALL: [InterfaceKind; 5] =
         [InterfaceKind::Scsi, InterfaceKind::Ata, InterfaceKind::Sata, InterfaceKind::Sas, InterfaceKind::Fc];
 }
@@ -472,19 +473,19 @@ impl InterfaceKind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Disconnect {
-    /// Leaving the bus after a read command that follows a read / a write.
+    /// Time to release the bus after a read command that follows a read / a write.
     pub read_ns: AfterReadWrite,
-    /// Leaving the bus after a write's data.
+    /// Time to release the bus after a write's data.
     pub write_ns: u64,
-    /// Taking the bus again, first time in a command.
+    /// Time to reacquire the bus, first time in a command.
     pub first_reselect_ns: u64,
-    /// Taking the bus again, later times.
+    /// Time to reacquire the bus, later times.
     pub other_reselect_ns: u64,
-    /// A second disconnection within a write, where the drive does one.
+    /// A second disconnection within a write, for drives that do one.
     pub extra: Option<ExtraDisconnect>,
 }
 
-/// A write that disconnects once more, between command and data (HP C2247A).
+/// A write with a second disconnection, between command and data (HP C2247A).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExtraDisconnect {

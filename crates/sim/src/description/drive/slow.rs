@@ -1,8 +1,8 @@
-//! [`SlowProcesses`]: the optional processes that make the far tail of real drives.
+//! [`SlowProcesses`]: optional processes that form the far tail of real drives.
 
 use serde::{Deserialize, Serialize};
 
-/// Slow processes, each explicit. They make the tail beyond p99 that geometry cannot explain.
+/// Optional slow processes. They form the tail above p99 that geometry cannot explain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SlowProcesses {
@@ -12,13 +12,13 @@ pub struct SlowProcesses {
     pub recalibration: Option<Recalibration>,
     /// Background media scan.
     pub scan: Option<BackgroundScan>,
-    /// Each write to the media is read back a turn later before it counts (ATA's write-read-verify; SCSI drives do so until
-    /// their first scan of the surface is over).
+    /// Whether each write to the media is read back one turn later before it completes (ATA's write-read-verify; SCSI
+    /// drives do so until their first scan of the surface is over).
     #[serde(default)]
     pub write_verify: bool,
 }
 
-/// A media access fails with a probability and is repeated a turn later.
+/// Retries: a media access fails with a probability and is repeated one turn later.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Retries {
@@ -28,22 +28,22 @@ pub struct Retries {
     pub passes_max: u32,
 }
 
-/// The arm is taken for a while, at fixed intervals, as soon as it is free.
+/// Thermal recalibration: occupies the arm at fixed intervals, as soon as it is free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recalibration {
-    /// Between two starts.
+    /// Time between two starts.
     pub interval_ns: u64,
-    /// How long.
+    /// Duration.
     pub duration_ns: u64,
 }
 
-/// The drive reads its own surface when idle.
+/// Background media scan: the drive reads its own surface when idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BackgroundScan {
     /// Idle time before it starts.
     pub idle_ns: u64,
-    /// Sectors of one step; a step is never interrupted.
+    /// Sectors of one step, which cannot be interrupted.
     pub step_sectors: u32,
 }

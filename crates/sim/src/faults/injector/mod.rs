@@ -1,4 +1,4 @@
-//! Faults as they come and go, and what is logged of them. What each request meets is in [`requests`].
+//! [`Injector`]: starts and ends faults, and logs them. [`requests`] applies them to requests.
 
 mod requests;
 
@@ -10,8 +10,8 @@ use headstack_workload::{DurationNs, Purpose, Random, Span};
 use crate::description::array::IncidentKind;
 use crate::description::model::Model;
 use crate::error::SimError;
-use crate::faults::contents::{Corruptor, Damage, HARMS_TOLD, Harm, MemberDamage, Spoil};
-use crate::faults::effect::{Effect, Subject, effect_of, known};
+use crate::faults::contents::{Corruptor, Damage, HARMS_LISTED_MAX, Harm, MemberDamage, Spoil};
+use crate::faults::effect::{Effect, Subject, effect_of, named_devices};
 use crate::faults::trigger::Choice;
 use crate::faults::waiting::Waiting;
 use crate::faults::{At, Counters, Injection, Log, Schedule, Timed};
@@ -21,7 +21,7 @@ use crate::media_defects::MediaDefect;
 use crate::power_cut::{PowerCut, PowerLoss};
 use crate::system::System;
 
-/// A fault that is to come.
+/// A fault that has not started.
 #[derive(Debug)]
 struct Planned {
     at_ns: u64,
@@ -30,7 +30,7 @@ struct Planned {
 }
 
 impl Planned {
-    /// When it ends at the latest, and how long it lasts from when a request has made it strike.
+    /// Returns the latest end, and how long it lasts once a request has triggered it.
     fn ends(&self) -> (u64, Option<u64>) {
         let Timed { trigger, lasts, .. } = &self.timed;
         match lasts {
@@ -40,7 +40,7 @@ impl Planned {
     }
 }
 
-/// A fault that lasts.
+/// An active fault.
 struct Active {
     number: u32,
     at_ns: u64,
@@ -48,13 +48,13 @@ struct Active {
     effect: Effect,
     random: Random,
     choice: Choice,
-    /// Requests that it has chosen, where it holds only some.
+    /// Requests that it has selected, if it holds only some.
     chosen: Vec<u32>,
-    /// What the device had counted when it struck.
+    /// The device's counters when the fault started.
     before: Counters,
 }
 
-/// What has gone wrong with an array, until it is put right.
+/// A lasting defect of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing {
     /// A member is gone from its place: group and slot.
@@ -63,81 +63,81 @@ enum Standing {
     Battery,
 }
 
-/// How a request fares on its way to the system.
+/// Effects of faults on a request on its way to the system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Way {
-    /// It reaches the system so much later, or its end.
+    /// Delay before it reaches the system, or ends.
     pub wait_ns: u64,
-    /// Its answer comes so much later than the system's.
+    /// Delay of its answer after the system's.
     pub later_ns: u64,
-    /// It never reaches the system.
+    /// Its outcome if it never reaches the system.
     pub end: Option<Outcome>,
-    /// What was not flushed is lost, by the fault of this number.
+    /// Number of the fault by which data that were not flushed are lost.
     pub drops_unflushed: Option<u32>,
 }
 
-/// What a change asks of the timeline.
+/// Consequences of a change for the timeline.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Change {
-    /// A hang is over: what is held may go.
+    /// Whether a hang is over, so that held requests are released.
     pub releases: bool,
-    /// Nobody is there any more: what is under way is lost.
+    /// Whether the device is gone, so that requests in flight are lost.
     pub drops: bool,
-    /// Power is back.
+    /// Whether power is back.
     pub restores_power: bool,
-    /// Power fails, by the fault of this number, which draws from this.
+    /// Power is cut: the fault's number, its parameters, and its random numbers.
     pub cuts_power: Option<(u32, PowerCut, Random)>,
 }
 
-/// Which faults are to end.
+/// Selection of faults to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultsToEnd {
-    /// Hangs.
+    /// All hangs.
     Hangs,
-    /// All.
+    /// All faults.
     All,
-    /// The one of this number.
+    /// The fault of this number.
     One(u32),
 }
 
-/// Faults, those to come and those that are there.
+/// The faults of a session, both planned and active.
 pub(crate) struct Injector {
     pub(super) subject: Subject,
     seed: u64,
-    /// A seed for each fault.
+    /// Source of a seed for each fault.
     pub(super) seeds: Random,
     planned: VecDeque<Planned>,
     active: Vec<Active>,
     pub(super) waiting: Vec<Waiting>,
-    /// Which requests a fault takes, until it strikes.
+    /// Requests that each fault selects before it takes effect.
     pub(super) choices: HashMap<u32, Choice>,
-    /// Faults whose last request was answered: when, and which.
+    /// Faults whose triggering request was answered: when, and which.
     pub(super) due: VecDeque<(u64, u32)>,
-    /// What is looked for in contents, by the bits of a sight.
+    /// Patterns to find in contents, by the bits of a sight.
     pub(super) patterns: Vec<Box<[u8]>>,
-    /// Some trigger asks for the state of groups.
+    /// Whether some trigger depends on the health of groups.
     pub(super) looks_at_health: bool,
     /// State of the schedule.
     pub(super) state: u32,
-    /// Changes where nobody numbers them.
+    /// Number of changes, if the caller does not number them.
     changes: u64,
-    /// What is wrong with the array, by the number of the fault.
+    /// Defects of the array, by the number of the fault.
     standing: Vec<(u32, Standing)>,
     pub(super) log: Vec<Injection>,
-    /// Injections that a request under way has met.
+    /// Injections that each request in flight has met.
     watched: HashMap<u32, Vec<u32>>,
-    /// Damages that the contents still need.
+    /// Damages to apply to the contents.
     damages: Vec<Damage>,
-    /// What the request that came last brings that is not there.
+    /// Wrong data that the last request returns.
     spoils: Vec<Spoil>,
-    /// Bad checksums that commands met on the link.
+    /// Commands that met a bad checksum on the link.
     pub resent: u64,
-    /// When something changes next.
+    /// Time of the next change.
     pub next_ns: u64,
 }
 
 impl Injector {
-    /// Nothing goes wrong.
+    /// Creates an injector without faults.
     pub fn new(model: &Model) -> Injector {
         Injector {
             subject: Subject::of(model),
@@ -162,10 +162,10 @@ impl Injector {
         }
     }
 
-    /// Plans what a schedule says.
+    /// Plans the faults of a schedule.
     ///
     /// # Errors
-    /// A fault that cannot strike the system: its number in the schedule, the key and what is allowed.
+    /// A fault that cannot be injected: its number in the schedule, the key and the allowed values.
     pub fn follow(&mut self, schedule: &Schedule, model: &Model) -> Result<(), SimError> {
         if schedule.seed > i64::MAX as u64 {
             return Err(SimError::Fault(format!("seed: {} is too large; up to 2^63 - 1 are allowed", schedule.seed)));
@@ -179,7 +179,7 @@ impl Injector {
         };
         self.planned = schedule.faults.iter().map(planned).collect();
         self.planned.make_contiguous().sort_by_key(|planned| planned.at_ns);
-        // Whoever keeps contents looks for all of them from the start.
+        // The component that keeps contents looks for all of them from the start.
         for timed in &schedule.faults {
             self.bit_of_pattern(timed)?;
         }
@@ -188,7 +188,7 @@ impl Injector {
         Ok(())
     }
 
-    /// Requests meet nothing.
+    /// Whether requests meet no fault.
     #[inline]
     pub fn is_quiet(&self) -> bool {
         self.active.is_empty() && self.standing.is_empty() && self.waiting.is_empty()
@@ -202,7 +202,7 @@ impl Injector {
         self.next_ns = ends.chain(waits).chain(starts).chain(due).min().unwrap_or(u64::MAX);
     }
 
-    /// Does the next of what is due at `now_ns`: first what ends, then what strikes, one by one.
+    /// Performs the next change that is due at `now_ns`: first ends, then starts, one by one.
     pub fn turn(&mut self, now_ns: u64, system: Option<&mut System>) -> Change {
         let change = if self.active.iter().any(|active| active.until_ns <= now_ns) {
             self.end(now_ns, |active| active.until_ns <= now_ns, system)
@@ -219,7 +219,7 @@ impl Injector {
         change
     }
 
-    /// A fault strikes now, or waits for its cue from now on.
+    /// Starts a fault, or lets it wait for its trigger from now on.
     fn arm(
         &mut self,
         now_ns: u64,
@@ -233,10 +233,10 @@ impl Injector {
         (number, change)
     }
 
-    /// A fault strikes now, by order, or waits for its cue. Returns its number.
+    /// Injects a fault by command, at once or on its trigger. Returns its number.
     ///
     /// # Errors
-    /// One that cannot: the key and what is allowed.
+    /// A fault that cannot be injected: the key and the allowed values.
     pub fn inject(
         &mut self,
         now_ns: u64,
@@ -247,7 +247,7 @@ impl Injector {
         if let Some(At::Time(_)) = timed.trigger.at {
             return Err(wrong(("at", "an order strikes now; a request such as { flush = 7 } is allowed".to_owned())));
         }
-        let devices = known(&devices_of(system.as_deref()));
+        let devices = named_devices(&devices_of(system.as_deref()));
         let effect = effect_of(&timed.fault, &self.subject, &devices).map_err(wrong)?;
         timed.trigger.plan(effect.is_event(), self.subject.extent(), Some(0)).map_err(wrong)?;
         self.bit_of_pattern(&timed)?;
@@ -266,7 +266,7 @@ impl Injector {
         }
     }
 
-    /// What the log says of a fault before it strikes.
+    /// Returns the log entry of a fault that has not taken effect.
     pub(super) fn entry(&self, number: u32, at_ns: u64, until_ns: u64, timed: Timed) -> Injection {
         let is_timed = timed.trigger.is_timed();
         Injection {
@@ -288,7 +288,7 @@ impl Injector {
         }
     }
 
-    /// Whether the fault of this number lasts.
+    /// Whether the fault of this number is active.
     pub(super) fn is_active(&self, number: u32) -> bool {
         self.active.iter().any(|active| active.number == number)
     }
@@ -303,13 +303,13 @@ impl Injector {
     ) -> Change {
         let devices = devices_of(system.as_deref());
         let fault = self.log[number as usize].fault.clone();
-        let effect = effect_of(&fault, &self.subject, &known(&devices));
+        let effect = effect_of(&fault, &self.subject, &named_devices(&devices));
         let (at_ns, until) = (now_ns, until_ns);
         let mut change = Change::default();
         let done = match (effect, &mut system) {
             (Err((key, message)), _) => Err(format!("{key}: {message}")),
             (Ok(Effect::Incident(what)), Some(system)) => {
-                // A member that is gone serves no place any more.
+                // A failed member no longer serves a place.
                 let place = if let IncidentKind::MemberFails { member } = what { system.slot_of(member) } else { None };
                 let struck = system.strike(now_ns, what).map_err(|error| error.to_string());
                 struck.map(|()| self.stands(number, what, place))
@@ -381,7 +381,7 @@ impl Injector {
         change
     }
 
-    /// Data are struck that lie in one of these ranges, of the system or of a member.
+    /// Corrupts stored data in one of these ranges, of the system or of a member.
     fn rot(
         &mut self,
         at_ns: u64,
@@ -410,12 +410,12 @@ impl Injector {
     fn harm(&mut self, number: u32, harm: Harm) {
         let injection = &mut self.log[number as usize];
         injection.harmed += 1;
-        if injection.harms.len() < HARMS_TOLD {
+        if injection.harms.len() < HARMS_LISTED_MAX {
             injection.harms.push(harm);
         }
     }
 
-    /// What an incident leaves behind, or puts right.
+    /// Records the lasting defect that an incident causes or removes.
     fn stands(&mut self, number: u32, what: IncidentKind, place: Option<(u32, u32)>) {
         match what {
             IncidentKind::MemberFails { .. } => {
@@ -423,7 +423,7 @@ impl Injector {
             }
             IncidentKind::BatteryFails => self.standing.push((number, Standing::Battery)),
             IncidentKind::BatteryReturns => self.put_right(|standing| standing == Standing::Battery),
-            // It is still to be filled: until then its place does not hold what it should.
+            // It is still to be filled: until then its place does not hold all its data.
             IncidentKind::MemberReturns { .. } | IncidentKind::SpareAdded { .. } => {}
             IncidentKind::Scrub { .. } => {}
         }
@@ -433,7 +433,7 @@ impl Injector {
         self.standing.retain(|(_, standing)| !is_right(*standing));
     }
 
-    /// Ends faults by order; returns how many and what that asks.
+    /// Ends faults by command; returns how many, and the consequences.
     pub fn end_some(&mut self, now_ns: u64, which: FaultsToEnd, system: Option<&mut System>) -> (usize, Change) {
         let before = self.active.len();
         let ends = |active: &Active| match which {
@@ -478,7 +478,7 @@ impl Injector {
         change
     }
 
-    /// Tells the system of everything that is wrong with the media of a device.
+    /// Sets all media defects of a device in the system.
     fn set_media(&mut self, wanted: Option<u32>, system: &mut System) -> Result<(), String> {
         let (mut all, mut seed) = (Vec::<MediaDefect>::new(), 0);
         for active in &mut self.active {
@@ -491,22 +491,22 @@ impl Injector {
         system.set_media_defects(wanted, all, seed).map_err(|error| error.to_string())
     }
 
-    /// Damages that the contents still need.
+    /// Moves the damages that are still to be applied to the contents.
     pub fn take_damages(&mut self, into: &mut Vec<Damage>) {
         into.append(&mut self.damages);
     }
 
-    /// What the request that came last brings that is not there.
+    /// Returns the wrong data that the last request returns.
     pub fn take_spoils(&mut self) -> Vec<Spoil> {
         std::mem::take(&mut self.spoils)
     }
 
-    /// What is looked for in contents.
+    /// Returns the patterns to find in contents.
     pub fn patterns(&self) -> &[Box<[u8]>] {
         &self.patterns
     }
 
-    /// Nobody is there who would answer.
+    /// Whether the device is absent.
     pub fn is_away(&self) -> bool {
         self.active.iter().any(|active| matches!(active.effect, Effect::DropOut | Effect::PowerCut(_)))
     }
@@ -515,22 +515,22 @@ impl Injector {
         self.active.iter().any(|active| matches!(active.effect, Effect::PowerCut(_)))
     }
 
-    /// What the power cut of this number took.
+    /// Records what the power cut of this number lost.
     pub fn note_loss(&mut self, number: u32, loss: PowerLoss) {
         self.log[number as usize].loss = Some(loss);
     }
 
-    /// As it was noted, for what is found later.
+    /// Returns a recorded loss, to add what is found later.
     pub fn loss_mut(&mut self, number: u32) -> Option<&mut PowerLoss> {
         self.log.get_mut(number as usize)?.loss.as_mut()
     }
 
-    /// As it was noted.
+    /// Returns a recorded loss.
     pub fn loss_of(&self, number: u32) -> Option<&PowerLoss> {
         self.log.get(number as usize)?.loss.as_ref()
     }
 
-    /// What was injected so far.
+    /// Returns the log of what was injected so far.
     pub fn log(&self, system: Option<&System>) -> Log {
         let devices = devices_of(system);
         let mut injections = self.log.clone();
@@ -550,7 +550,7 @@ impl std::fmt::Debug for Injector {
     }
 }
 
-/// The devices of a system and how they are.
+/// Returns the devices of a system and their health.
 pub(crate) fn devices_of(system: Option<&System>) -> Vec<DeviceHealth> {
     let mut devices = Vec::new();
     if let Some(system) = system {

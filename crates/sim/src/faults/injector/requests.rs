@@ -1,4 +1,4 @@
-//! What a request meets of the faults that last: as it comes, as it passes the link, as it is answered.
+//! Applies active faults to requests: on arrival, on the link, and when they are answered.
 
 use headstack_workload::{Kind, Request};
 
@@ -11,11 +11,11 @@ use crate::faults::{Deed, Distribution, Meeting};
 use crate::flights::Outcome;
 use crate::system::System;
 
-/// Times that a command is sent at most: once, and five times again (`SD_MAX_RETRIES` of Linux' drivers/scsi/sd.h).
+/// Most times that a command is sent: once, and five times again (`SD_MAX_RETRIES` of Linux's drivers/scsi/sd.h).
 const SENDINGS_MAX: u64 = 6;
 
 impl Injector {
-    /// A request comes, which is a change of this number where somebody keeps contents.
+    /// Applies faults to an arriving request, which is the change of this number if contents are kept.
     pub fn arrives(
         &mut self,
         at_ns: u64,
@@ -44,7 +44,7 @@ impl Injector {
                     if !choice.takes(sight) {
                         continue;
                     }
-                    // The fault may be over when the command is sent again: that sending meets nothing.
+                    // The fault may be over when the command is sent again: that attempt succeeds.
                     let fails = |sending: u64| at_ns.saturating_add(sending * *time_out_ns) < *until_ns;
                     let sent = (0..SENDINGS_MAX).take_while(|&n| fails(n) && random.fraction() < *share).count() as u64;
                     if sent == 0 {
@@ -78,7 +78,7 @@ impl Injector {
                     continue;
                 }
                 Effect::Damaging(damaging) => {
-                    // Who is answered by somebody else has done nothing that could go wrong.
+                    // A request that something else answers has done nothing that could go wrong.
                     is_wronged |= way.end.is_some();
                     let coming = Coming { at_ns, request, sight, change, is_wronged };
                     let Met { deed, refused, drops_unflushed, damages, spoils, harms: done } =
@@ -99,7 +99,7 @@ impl Injector {
                     notes.push((*number, deed));
                     continue;
                 }
-                // Nothing that this request meets, or nothing that single requests meet.
+                // This request does not meet it, or it does not concern single requests.
                 Effect::Spike { .. } | Effect::Media { .. } | Effect::Hang(_) | Effect::LyingCache => continue,
                 Effect::Incident(_) | Effect::LinkResets { .. } | Effect::PowerOn => continue,
                 Effect::Rot { .. } | Effect::SetState(_) => continue,
@@ -118,22 +118,22 @@ impl Injector {
             return Way { wait_ns: 0, later_ns: 0, ..way };
         }
         let reaches_ns = self.passes_ns(at_ns + way.wait_ns, id, at_ns, request);
-        // What has met its one request is over; what it did to that one goes on.
+        // A fault that has met its one request is over; its effect on that request remains.
         spent.into_iter().for_each(|number| self.end_spent(at_ns, number));
         Way { wait_ns: reaches_ns - at_ns, ..way }
     }
 
-    /// Ends what only one request could meet: it holds nothing, and has no part in what the system is told.
+    /// Ends a fault that only one request could meet: it holds nothing and does not affect the system.
     fn end_spent(&mut self, now_ns: u64, number: u32) {
         self.active.retain(|active| active.number != number);
         self.log[number as usize].until_ns = Some(now_ns);
         self.look_ahead();
     }
 
-    /// What of the array's troubles a request meets.
+    /// Returns the defects of an array that a request meets.
     fn met_of_array(&mut self, request: &Request, system: Option<&System>) -> Vec<(u32, Deed)> {
         let Some(system) = system.filter(|_| !self.standing.is_empty()) else { return Vec::new() };
-        // A place that holds what it should again is no trouble any more.
+        // A place that holds all its data again is no defect any more.
         self.put_right(|standing| matches!(standing, Standing::Member(place) if system.is_whole(place)));
         let meets = |&(number, standing): &(u32, Standing)| match standing {
             Standing::Member(place) => system.misses(place, request).then_some((number, Deed::Degraded)),
@@ -142,7 +142,7 @@ impl Injector {
         self.standing.iter().filter_map(meets).collect()
     }
 
-    /// An answer is ready: whether a hang holds it.
+    /// Whether a hang holds an answer that is ready.
     pub fn holds(&mut self, id: u32, came_ns: u64, request: &Request) -> bool {
         let hangs = |active: &&Active| {
             let is_meant = active.choice.is_all() || active.chosen.contains(&id);
@@ -153,7 +153,7 @@ impl Injector {
         true
     }
 
-    /// When what is at the link at `at_ns` passes it.
+    /// Returns when something that is at the link at `at_ns` passes it.
     pub fn passes_ns(&mut self, at_ns: u64, id: u32, came_ns: u64, request: &Request) -> u64 {
         let mut passes_ns = at_ns;
         let mut waits = None;
@@ -171,7 +171,7 @@ impl Injector {
         passes_ns
     }
 
-    /// A request is lost with the device.
+    /// Records a request that is lost with the device.
     pub fn lost(&mut self, id: u32, came_ns: u64, request: &Request) {
         let gone = self.active.iter().find(|active| matches!(active.effect, Effect::DropOut | Effect::PowerCut(_)));
         if let Some(number) = gone.map(|active| active.number) {
@@ -193,15 +193,15 @@ impl Injector {
         injection.last = Some(meeting);
     }
 
-    /// A request that came at `came_ns` is answered at `at_ns`.
+    /// Records that a request that arrived at `came_ns` is answered at `at_ns`.
     #[inline]
     pub fn answered(&mut self, id: u32, request: &Request, came_ns: u64, at_ns: u64, outcome: Outcome) {
         if !self.watched.is_empty() {
-            self.tell(id, request, came_ns, at_ns, outcome);
+            self.record_answer(id, request, came_ns, at_ns, outcome);
         }
     }
 
-    /// A request that brought these patterns is answered: some fault may have waited for that.
+    /// Counts an answered request that carried these patterns: a fault may have waited for it.
     #[inline]
     pub fn counts(&mut self, request: &Request, holds: u64, at_ns: u64, outcome: Outcome, system: Option<&System>) {
         if !self.waiting.is_empty() && outcome != Outcome::Vanished {
@@ -211,7 +211,7 @@ impl Injector {
     }
 
     #[cold]
-    fn tell(&mut self, id: u32, request: &Request, came_ns: u64, at_ns: u64, outcome: Outcome) {
+    fn record_answer(&mut self, id: u32, request: &Request, came_ns: u64, at_ns: u64, outcome: Outcome) {
         self.active.iter_mut().for_each(|active| active.chosen.retain(|chosen| *chosen != id));
         for number in self.watched.remove(&id).into_iter().flatten() {
             let active = self.active.iter().find(|active| active.number == number);
@@ -226,7 +226,7 @@ impl Injector {
             let failed = failed || injection.fault.fails_requests_by(outcome);
             let was_refused = matches!(outcome, Outcome::Refused(_));
             injection.failed += u64::from(failed);
-            // Of requests that come at once, those of one kind to one place fare alike.
+            // Requests of one kind to one place that arrive together have the same outcome.
             let is_this = |meeting: &Meeting| {
                 (meeting.arrival_ns, meeting.offset_bytes, meeting.kind)
                     == (came_ns, request.offset_bytes, request.kind.into())
