@@ -133,7 +133,7 @@ def print_results(results: Results, with_streams: bool = False, limit: str | Non
 def print_notes(results: Results) -> None:
     """Prints three remarks on results, the most important first, or with ``--verbose`` all of them and the legend."""
     context = click.get_current_context(silent=True)
-    remarks = [*results.flash_states, *results.remarks]
+    remarks = [*results.flash_states, *results.cautions]
     is_verbose = context is not None and context.meta.get(VERBOSE)
     for note in [*remarks, *results.legend] if is_verbose else remarks[:NOTES_MAX]:
         say(f"note: {note}")

@@ -295,12 +295,12 @@ class ResultTable(Tabular):
 
     @property
     def notes(self) -> list[str]:
-        """Everything that the runs remark on: ``remarks``, then ``legend``."""
-        return [*self.remarks, *self.legend]
+        """All notes on the runs: ``cautions``, then ``legend``."""
+        return [*self.cautions, *self.legend]
 
     @property
-    def remarks(self) -> list[str]:
-        """Remarks that a reader can act on, each once: limits of a model, stalls, runs that are too short."""
+    def cautions(self) -> list[str]:
+        """Notes that a reader can act on, each once: limits of a model, stalls, runs that are too short."""
         own = [note for note in self._native.notes() if note not in _native.NOTES_OF_TAIL]
         return [*own, *self._stall_notes(), *self._sampling_notes(), *self._model_notes()]
 
