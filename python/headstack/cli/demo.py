@@ -38,17 +38,20 @@ DRAWN: dict[str, tuple[Callable[..., Any], Callable[[], object]]] = {
     type=OUTPUT_FOLDER,
     default="demo",
     show_default=True,
-    help="Folder for the files.",
+    help="Folder for the results.",
 )
 @wide_option
 @verbose_option
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 def demo(output: str, quiet: bool) -> None:
-    """The main job in one command.
+    """Run an example comparison of two drives.
 
-    A 15,000 rpm drive against a 10,000 rpm drive of twice its size, whole and short-stroked, under Iometer's
-    File Server pattern at 1, 4, 16 and 64 requests outstanding: does the faster drive owe its lead to the spindle, or
-    to the shorter stroke of its smaller capacity?
+    \b
+    headstack demo
+
+    The demo writes results, a chart and a report. It compares a 15,000 rpm drive with a 10,000 rpm drive of twice the
+    capacity, whole and short-stroked, under Iometer's File Server pattern at queue depths 1, 4, 16 and 64. It shows
+    whether the faster drive gains from its spindle or from its shorter stroke.
     """
     options = {"depth": DEPTHS}
     specs = specify_described(SYSTEMS, WORKLOAD, options)
@@ -71,6 +74,6 @@ def demo(output: str, quiet: bool) -> None:
     write_all((folder / name, partial(export, results)) for name, export in exports.items())
     print_results(results)
     print_knees(results, None)
-    print(f"\nwritten: {', '.join(str(folder / name) for name in exports)}")
+    print(f"\nwrote {', '.join(str(folder / name) for name in exports)}")
     for name, why in missing.items():
-        print(f"not written: {folder / name}: {why}")
+        print(f"could not write {folder / name}: {why}")
