@@ -253,7 +253,7 @@ def test_the_workload_runs_and_has_the_mix(headstack: Headstack, csv: Path, tmp_
         (["--sample", "0"], "sample: must be above 0 and up to 1, not 0"),
         (["--sample", "2"], "sample: must be above 0 and up to 1, not 2"),
         (["--sample", "few"], "--sample: 'few' is not a number"),
-        (["--sample", "0.1", "--reuse", "off"], "--sample: re-use"),
+        (["--sample", "0.1", "--reuse", "off"], "--sample: needs re-use"),
         (["--reuse", "often"], "--reuse: 'often' is unknown; allowed: block, request, off"),
         (["--plot", "a.xyz"], "a.xyz: no picture has this suffix; allowed: png, svg, pdf"),
         (["--json", "nosuch/a.json"], "nosuch/a.json: the folder nosuch does not exist"),

@@ -28,15 +28,15 @@ def test_gains_are_over_the_first_system_at_the_same_load() -> None:
         assert gain.times == pytest.approx(ours["iops"] / theirs["iops"])
         relative = math.hypot(*(row["half_width_ms"] / row["mean_ms"] for row in (ours, theirs)))
         assert gain.half_width == pytest.approx(gain.times * relative)
-    note = next(note for note in results.notes if note.startswith("gain: "))
-    assert note.startswith(f"gain: times as many IO/s, over {ATLAS} at the same load; ± is sampling error alone")
+    note = next(note for note in results.notes if note.startswith("speedup: "))
+    assert note.startswith(f"speedup: IOPS compared with {ATLAS} at the same load; ± is the 95 % confidence interval")
     table = runs_table(results)
     told = [row[table.columns.index("gain times")] for row in table.rows]
     assert told == [None, None, *map(str, gains[2:])]
     # Loads of one system are no systems.
     alone = hs.run(ATLAS, depth=[1, 4], requests=500)
     assert alone.gains() == [None, None]
-    assert "gain\ntimes" not in [column.heading for column in alone.shown()[0]]
+    assert "speedup" not in [column.heading for column in alone.shown()[0]]
 
 
 def test_gains_where_arrivals_set_the_rate_are_of_responses() -> None:
@@ -46,7 +46,7 @@ def test_gains_where_arrivals_set_the_rate_are_of_responses() -> None:
     assert light.times == pytest.approx(results[0]["mean_ms"] / results[2]["mean_ms"])
     assert saturated is None
     assert results[3]["saturated"]
-    assert any("times the mean response is shorter" in note for note in results.notes)
+    assert any("speedup: latency compared with" in note for note in results.notes)
 
 
 def test_options_of_drives_and_arrays_make_other_systems() -> None:
@@ -55,7 +55,7 @@ def test_options_of_drives_and_arrays_make_other_systems() -> None:
     assert none is None
     assert gain is not None
     assert gain.times > 1.2
-    assert any("over policy fcfs at" in note for note in results.notes)
+    assert any("compared with policy fcfs at" in note for note in results.notes)
     halves = hs.run(ATLAS, "file-server", depth=4, range=["100%", "50%"], requests=2000)
     headings = [column.heading for column in halves.shown()[0]]
     assert ("range" in headings, "capacity" in headings) == (False, True)
@@ -89,10 +89,10 @@ def test_the_fewest_drives_are_those_that_all_larger_numbers_confirm() -> None:
     assert found(NO, NO, NO) is None
     assert found(YES, YES, YES) == 4
     told = Drives("a", "at depth 4", (4, 8, 12), (9.0, 5.0, 4.0), (NO, CLOSE, YES)).told("p99=5ms")
-    assert told.startswith("a: 12 drives are the fewest that keep p99 within 5ms at depth 4: 4.00 ms (tried: 4, 8, 12;")
-    assert told.endswith("; too close to tell: 8)")
+    assert told.startswith("a: 12 drives are the fewest that meet p99 within 5ms at depth 4: 4.00 ms (tried: 4, 8, 12;")
+    assert told.endswith("; undecided: 8)")
     none = Drives("a", "", (4, 8), (9.0, 7.0), (NO, NO)).told("5ms")
-    assert none == "a: no number of drives tried keeps the mean within 5ms; 8 drives: 7.00 ms (tried: 4, 8)"
+    assert none == "a: no number of drives meets the limit, the mean within 5ms; 8 drives: 7.00 ms (tried: 4, 8)"
 
 
 def test_how_many_drives_for_a_rate_and_a_limit(headstack: Headstack) -> None:
@@ -106,7 +106,7 @@ def test_how_many_drives_for_a_rate_and_a_limit(headstack: Headstack) -> None:
     results = hs.run(ARRAY, **options)
     answers = {one.system: one for one in results.fewest_drives("8ms")}
     assert [one.tried for one in answers.values()] == [(12, 48)] * 2
-    assert answers[f"{ARRAY}, level raid10"].load == "at 2,000 requests a second"
+    assert answers[f"{ARRAY}, level raid10"].load == "at 2,000 IOPS"
     for one in answers.values():
         by_hand = {int(row["drives"]): row for row in results if one.system.endswith(row["level"])}
         assert one.values_ms == tuple(by_hand[n]["mean_ms"] for n in one.tried)
@@ -117,38 +117,38 @@ def test_how_many_drives_for_a_rate_and_a_limit(headstack: Headstack) -> None:
     shown = headstack(
         "run", ARRAY, "--drives", "12..48:2", "--size", "8KiB", "--rate", "2000/s", "--time", "4s", "--limit", "p99=1ms"
     ).stdout
-    assert f"{ARRAY}: no number of drives tried keeps p99 within 1ms at 2,000 requests a second; 48 drives:" in shown
-    assert "not saturated: every run kept up with the rate offered" in shown
+    assert f"{ARRAY}: no number of drives meets the limit, p99 within 1ms at 2,000 IOPS; 48 drives:" in shown
+    assert "saturated" not in shown
     assert hs.run(ARRAY, level=["raid6", "raid10"], usable="9TB", requests=200).fewest_drives("5ms") == []
 
 
 def test_runs_that_cannot_keep_up_are_named(headstack: Headstack) -> None:
     shown = headstack("run", ATLAS, X15, "--rate", "60/s,2000/s", "--requests", "1000").stdout
     named = [line for line in shown.splitlines() if line.startswith("saturated: ")]
-    assert named[0].startswith("saturated: 2 of 4 runs could not keep up")
+    assert named[0].startswith("saturated: 2 of 4 runs; their latency grows")
     assert [line.partition(":")[2].split()[0] for line in named[1:]] == [ATLAS, X15]
-    assert " at 2,000 requests a second: it carries " in named[1]
+    assert " at 2,000 IOPS: it serves " in named[1]
     cached = hs.run(ATLAS, write_cache=["on", "off"], rate=2000, requests=500, range="50%").overloaded()
-    assert cached[1].startswith(f"{ATLAS}@50%, write cache off at 2,000 requests a second: it carries ")
+    assert cached[1].startswith(f"{ATLAS}@50%, write cache off at 2,000 IOPS: it serves ")
     shown = headstack("run", ATLAS, "--rate", "600,700,800,900,1000,1200,1400,1600,2000", "--requests", "500").stdout
     assert shown.count("saturated: ") == 1
 
 
 def test_which_curve_carries_most_within_a_limit(headstack: Headstack) -> None:
     assert most_within({"a": (200.0, False), "b": (250.0, False)}, "20ms") == (
-        "b carries most with the mean within 20ms: 250 IO/s, 1.25 times a, which is next"
+        "b serves most IOPS with the mean within 20ms: 250, 1.25 times as many as a, the next best"
     )
     assert most_within({"a": (200.0, True), "b": None}, "p99=20ms") == (
-        "a carries most with p99 within 20ms: at least 200 IO/s; no other keeps it"
+        "a serves most IOPS with p99 within 20ms: at least 200; no other system meets the limit"
     )
     told = most_within({"a": (200.0, True), "b": (300.0, False)}, "1s")
-    assert told == "b carries most with the mean within 1s: 300 IO/s; a: at least 200"
-    assert most_within({"a": None, "b": None}, "1ms") == "no system keeps the mean within 1ms"
+    assert told == "b serves most IOPS with the mean within 1s: 300; a: at least 200"
+    assert most_within({"a": None, "b": None}, "1ms") == "no system meets the limit, the mean within 1ms"
     shown = headstack("curve", ATLAS, X15, "--depth", "1,8,64", "--requests", "2000", "--limit", "20ms").stdout
     results = hs.curve([ATLAS, X15], depth=[1, 8, 64], requests=2000)
     assert f"\n{results.most_within('20ms')}\n" in shown
-    assert results.most_within("20ms").startswith(f"{X15} carries most")
-    assert "carries most" not in headstack("curve", ATLAS, "--requests", "200", "--limit", "20ms").stdout
+    assert results.most_within("20ms").startswith(f"{X15} serves most IOPS")
+    assert "serves most" not in headstack("curve", ATLAS, "--requests", "200", "--limit", "20ms").stdout
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_levels_and_capacities_wherever_systems_are_named(headstack: Headstack, 
     changes = ("--level", "raid5,raid10", "--usable", "9TB", "-q")
     recorded = headstack("run", ATLAS, "--requests", "300", "--record", "t.parquet", "-q")
     assert recorded.returncode == 0, recorded.stderr
-    replayed = headstack("replay", "t.parquet", ARRAY, *changes)
+    replayed = headstack("trace", "replay", "t.parquet", ARRAY, *changes)
     assert replayed.returncode == 0, replayed.stderr
     (tmp_path / "job.fio").write_text("[a]\nrw=randread\nsize=1g\nnumber_ios=200\n")
     simulated = headstack("run", ARRAY, "--fio", "job.fio", "--level", "raid5", "--usable", "9TB", "-q", "--csv", "-")

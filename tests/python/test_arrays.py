@@ -88,7 +88,7 @@ def test_the_good_file_is_good(folder: Path) -> None:
     assert [lun["name"] for lun in array.description["luns"]] == ["small", "rest"]
     assert array.description["members"][5]["ways"] == [[2, 3]]
     assert array.lun("rest").span == (10**12, array.capacity_bytes - 10**12)
-    assert called("arrays", "show", "good.toml").exit_code == 0
+    assert called("catalog", "arrays", "show", "good.toml").exit_code == 0
 
 
 IMPOSSIBLE = [
@@ -177,7 +177,7 @@ def test_levels_need_their_drives(folder: Path) -> None:
                 f'name = "few"\ndrives = [{{ drive = "re4-2tb", count = {count} }}]\ngroups = [{{ level = "{level}" }}]'
             )
             (folder / "few.toml").write_text(text)
-            shown = called("arrays", "show", "few.toml")
+            shown = called("catalog", "arrays", "show", "few.toml")
             if count == fewest:
                 assert shown.exit_code == 0, shown.stderr
             else:
@@ -185,7 +185,7 @@ def test_levels_need_their_drives(folder: Path) -> None:
 
 
 def test_drives_of_a_group_have_blocks_of_one_size(folder: Path) -> None:
-    own = called("drives", "show", "exos-x24-24tb", "--toml").stdout
+    own = called("catalog", "drives", "show", "exos-x24-24tb", "--toml").stdout
     assert 'logical_block   = "512B"' in own
     (folder / "4kn.toml").write_text(own.replace('logical_block   = "512B"', 'logical_block   = "4096B"'))
     text = GOOD.replace("count = 6", 'count = 5\n[[drives]]\ndrive = "4kn.toml"\ncount = 1', 1)
@@ -208,10 +208,10 @@ def test_a_base_may_lie_in_a_file_and_errors_name_the_file_that_states_the_key(f
     ("arguments", "message"),
     [
         (["run", "va-710"], "no drive or array"),
-        (["arrays", "show", "va-710"], "no array"),
-        (["arrays", "show", "va-710", "--toml"], "no array"),
-        (["arrays", "show", ATLAS], "no array"),
-        (["drives", "show", "va-7100"], "no drive"),
+        (["catalog", "arrays", "show", "va-710"], "no array"),
+        (["catalog", "arrays", "show", "va-710", "--toml"], "no array"),
+        (["catalog", "arrays", "show", ATLAS], "no array"),
+        (["catalog", "drives", "show", "va-7100"], "no drive"),
         (["run", MD, "--fail", "d3"], "--fail: 'd3' is no failure; write DRIVE@TIME, such as d0@10s"),
         (["run", MD, "--fail", "d9@10s"], "--fail: no drive 'd9' in md-raid5-8x2tb; there are d0..d7"),
         (["run", MD, "--fail", "d3@10"], "--fail: "),
@@ -240,22 +240,22 @@ def test_bad_options_are_one_line(arguments: list[str], message: str) -> None:
 
 
 def test_list_and_show(headstack: Headstack) -> None:
-    listed = {entry["id"]: entry for entry in json.loads(headstack("arrays", "list", "--json").stdout)}
+    listed = {entry["id"]: entry for entry in json.loads(headstack("catalog", "arrays", "list", "--json").stdout)}
     assert set(listed) == set(hs.arrays.list())
     assert listed["va-7100"]["drives"] == 15
-    shown = headstack("arrays", "show", "mark5c-module").stdout
+    shown = headstack("catalog", "arrays", "show", "mark5c-module").stdout
     assert "bridge6 > cable3" in shown
     assert "held by each command" in shown
     assert "derived: pata-sata-bridge" in shown
-    shown = headstack("arrays", "show", "demartek-512n-raid5-20-log-raid10-4").stdout
+    shown = headstack("catalog", "arrays", "show", "demartek-512n-raid5-20-log-raid10-4").stdout
     assert "channel0 or channel1" in shown
     assert "225GB" in shown
-    assert "cache: write-back, 768MiB of 1GiB" in headstack("arrays", "show", "va-7100").stdout
+    assert "cache: write-back, 768MiB of 1GiB" in headstack("catalog", "arrays", "show", "va-7100").stdout
 
 
 def test_a_catalogue_file_is_the_start_of_ones_own(folder: Path) -> None:
     for name in hs.arrays.list():
-        (folder / "own.toml").write_text(called("arrays", "show", name, "--toml").stdout)
+        (folder / "own.toml").write_text(called("catalog", "arrays", "show", name, "--toml").stdout)
         assert hs.Array.load("own.toml").description == hs.Array.load(name).description
 
 

@@ -102,7 +102,7 @@ def test_all_that_is_written(headstack: Headstack, tmp_path: Path) -> None:
         (["--rate", "7"], "rate: 2 for 1 workloads"),
         (["--depth", "7"], "rate, depth: only one of them can be given"),
         (["-w", "oltp-8k"], "at once each needs a rate of its own"),
-        (["--shard", "1/2"], "--shard: what it finishes is kept for the others in --store DIR; give one"),
+        (["--shard", "1/2"], "--shard: needs --store DIR for its finished runs"),
         (["--shard", "3/2", "--store", "here"], "shard: '3/2': write NUMBER/COUNT"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -169,7 +169,7 @@ def test_the_same_bytes_interrupted_or_not(headstack: Headstack, tmp_path: Path)
     _, said = process.communicate(timeout=60)
     if process.returncode != 0:  # It may have been done.
         assert (process.returncode, said.count("\n")) == (130, 1)
-        assert "interrupted; what is finished is kept" in said
+        assert "interrupted; finished runs are kept" in said
         assert not (tmp_path / "three.json").exists()
     before = files(tmp_path / "three")
     assert before

@@ -79,11 +79,11 @@ def test_every_option_is_in_the_help_in_the_order_of_sweeping(headstack: Headsta
         (["run"], "SYSTEM"),
         (["curve", ATLAS, "--limit", "25"], "--limit: "),
         (["run", ATLAS, "--plot", "curve.xyz"], "allowed: png, svg, pdf"),
-        (["drives", "show", "nosuch"], "no drive"),
-        (["drives", "import", "nosuch.parv"], "nosuch.parv"),
-        (["workloads", "show", "nosuch"], "no workload"),
-        (["validate", "nosuch"], "no such folder"),
-        (["validate", "."], "no files NAME.trace"),
+        (["catalog", "drives", "show", "nosuch"], "no drive"),
+        (["catalog", "drives", "import", "nosuch.parv"], "nosuch.parv"),
+        (["catalog", "workloads", "show", "nosuch"], "no workload"),
+        (["lab", "validate", "nosuch"], "no such folder"),
+        (["lab", "validate", "."], "no files NAME.trace"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(
@@ -161,30 +161,30 @@ def test_stdout_belongs_to_an_export(headstack: Headstack) -> None:
 
 def test_table_says_what_matters(headstack: Headstack) -> None:
     shown = headstack("run", ATLAS, *SHORT, "--rate", "20,5000")
-    assert "IO/s" in shown.stdout
+    assert "IOPS" in shown.stdout
     assert "mechanism" in shown.stdout
     assert shown.stdout.count("saturated: 1 of 2 runs") == 1
-    assert shown.stdout.count("beyond p99") == 1
+    assert shown.stdout.count("error of the model") == 0
 
 
 def test_curve_states_knee_and_limit(headstack: Headstack) -> None:
-    shown = headstack("curve", ATLAS, *SHORT, "--limit", "25ms")
-    assert [line.split()[1] for line in shown.stdout.splitlines()[3:12]] == [
+    shown = headstack("run", ATLAS, *SHORT, "--curve", "--limit", "25ms")
+    assert [line.split()[1] for line in shown.stdout.splitlines()[5:14]] == [
         str(depth) for depth in (1, 2, 4, 8, 16, 32, 64, 128, 256)
     ]
     assert "knee" in shown.stdout
-    assert "IO/s at 25ms" in shown.stdout
+    assert "IOPS at 25ms" in shown.stdout
 
 
 def test_catalogue_commands(headstack: Headstack) -> None:
-    drives = json.loads(headstack("drives", "list", "--json").stdout)
+    drives = json.loads(headstack("catalog", "drives", "list", "--json").stdout)
     assert {CHEETAH, ATLAS} <= {drive["id"] for drive in drives}
-    shown = headstack("drives", "show", ATLAS).stdout
+    shown = headstack("catalog", "drives", "show", ATLAS).stdout
     assert "derived: " in shown
     assert "73.56GB" in shown
-    workloads = json.loads(headstack("workloads", "list", "--json").stdout)
+    workloads = json.loads(headstack("catalog", "workloads", "list", "--json").stdout)
     assert "file-server" in {workload["name"] for workload in workloads}
-    assert "File Server" in headstack("workloads", "show", "file-server").stdout
+    assert "File Server" in headstack("catalog", "workloads", "show", "file-server").stdout
 
 
 def test_version_names_the_catalogue(headstack: Headstack) -> None:
@@ -206,7 +206,7 @@ def test_demo_writes_its_files(tmp_path: Path, headstack: Headstack) -> None:
     assert written == {"curves.html", "curves.png", "results.json", "results.parquet"}
     assert f"{ATLAS}@36.7GB" in shown.stdout
     assert "knee" in shown.stdout
-    assert "not written" not in shown.stdout
+    assert "could not write" not in shown.stdout
 
 
 def test_demo_says_which_picture_it_cannot_draw(tmp_path: Path) -> None:
@@ -215,7 +215,7 @@ def test_demo_says_which_picture_it_cannot_draw(tmp_path: Path) -> None:
     written = {path.name for path in (tmp_path / "demo").iterdir()}
     assert written == {"curves.html", "results.json", "results.parquet"}
     why = "plots need matplotlib: pip install 'headstack[plot]'"
-    assert shown.stdout.endswith(f"\nnot written: demo/curves.png: {why}\n")
+    assert shown.stdout.endswith(f"\ncould not write demo/curves.png: {why}\n")
 
 
 def test_a_failed_check_is_exit_code_3_and_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -264,11 +264,11 @@ def test_a_closed_pipe_is_no_error() -> None:
 
 @pytest.mark.parametrize(("group", "name"), [("drives", "cheetah-x15-36lp"), ("workloads", "file-server")])
 def test_a_catalogue_file_is_the_start_of_ones_own(group: str, name: str, tmp_path: Path, headstack: Headstack) -> None:
-    shown = headstack(group, "show", name, "--toml")
+    shown = headstack("catalog", group, "show", name, "--toml")
     own = tmp_path / "own.toml"
     own.write_text(shown.stdout, encoding="utf-8")
-    whole = headstack(group, "show", name, "--json").stdout
-    assert json.loads(headstack(group, "show", str(own), "--json").stdout) == json.loads(whole)
-    unknown = headstack(group, "show", "nothing", "--toml")
+    whole = headstack("catalog", group, "show", name, "--json").stdout
+    assert json.loads(headstack("catalog", group, "show", str(own), "--json").stdout) == json.loads(whole)
+    unknown = headstack("catalog", group, "show", "nothing", "--toml")
     assert unknown.returncode == 2
     assert "nothing" in unknown.stderr

@@ -214,7 +214,7 @@ def test_a_limit_is_an_exit_code(headstack: Headstack, stored: Path) -> None:
     assert headstack("compare", ours, ours, "--fail-below", "100%").returncode == 0
     failed = headstack("compare", ours, "all-flash-8-raid10", "--fail-below", "90%")
     assert failed.returncode == 1
-    assert "of what is predicted, below 90%" in failed.stderr
+    assert "of the prediction, below 90%" in failed.stderr
     assert "first simulated below second simulated:" in failed.stdout
 
 

@@ -96,7 +96,7 @@ def completed(shell: str, line: str, environment: dict[str, str]) -> list[str]:
 
 
 CASES = [
-    ("drives sh", ["show"]),
+    ("catalog drives sh", ["show"]),
     ("run atl", [name for name in hs.drives.list() if name.startswith("atl")]),
     ("curve va-", ["va-7100"]),
     (f"run {ATLAS}@", [f"{ATLAS}@{part}" for part in RANGES]),
@@ -109,13 +109,13 @@ CASES = [
     (f"run {ATLAS} --write-c", ["--write-cache"]),
     (f"run {ATLAS} --json ", ["+-o default"]),
     ("run ./", ["+-o default"]),
-    ("drives show ultrastar-ss", ["ultrastar-ssd800mm-400gb"]),
-    ("arrays show compaq-raid5", ["compaq-raid5-7"]),
-    ("workloads show web", ["web-server"]),
-    ("scenarios show hp-oltp-2", ["hp-oltp-2k"]),
-    ("study run mark", ["mark5c", "mark5c-2012"]),
-    ("study show mark5c -o ", ["+-o dirnames"]),
-    ("replay x y --mode timed,", [f"timed,{mode}" for mode in MODES if mode != "timed"]),
+    ("catalog drives show ultrastar-ss", ["ultrastar-ssd800mm-400gb"]),
+    ("catalog arrays show compaq-raid5", ["compaq-raid5-7"]),
+    ("catalog workloads show web", ["web-server"]),
+    ("catalog scenarios show hp-oltp-2", ["hp-oltp-2k"]),
+    ("lab study run mark", ["mark5c", "mark5c-2012"]),
+    ("lab study show mark5c -o ", ["+-o dirnames"]),
+    ("trace replay x y --mode timed,", [f"timed,{mode}" for mode in MODES if mode != "timed"]),
     ("trace info x --format ", list(formats())),
     ("trace export x --to ", list(export_formats())),
     ("trace import ", ["+-o default"]),
@@ -167,7 +167,7 @@ def test_completion_loads_nothing_slow(installed: dict[str, str]) -> None:
     code = (
         "import atexit, sys; atexit.register(lambda: print(*sys.modules)); from headstack.cli.start import main; main()"
     )
-    for line in ("run atl", "study run ", "trace export x --to "):
+    for line in ("run atl", "lab study run ", "trace export x --to "):
         asked = {"_HEADSTACK_COMPLETE": "bash_complete", "COMP_LINE": f"headstack {line}"}
         loaded = subprocess.check_output([sys.executable, "-c", code], env=installed | asked, text=True).split()
         assert "headstack.cli.main" in loaded

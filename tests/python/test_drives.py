@@ -40,11 +40,11 @@ def test_drives_are_chosen_by_what_tells_them_apart(headstack: Headstack) -> Non
         assert found == tuple(name for name, one in told.items() if fits(one)), wanted
         assert 0 < len(found) < len(told), wanted
         options = [text for name, value in wanted.items() for text in (f"--{name.replace('_', '-')}", str(value))]
-        listed = json.loads(headstack("drives", "list", *options, "--json").stdout)
+        listed = json.loads(headstack("catalog", "drives", "list", *options, "--json").stdout)
         assert listed == [told[name] for name in found]
-    assert "dc-s3700-400gb  " in headstack("drives", "list", "--kind", "ssd").stdout
-    none = headstack("drives", "list", "--kind", "ssd", "--rpm", "5..")
-    assert (none.returncode, none.stdout) == (0, f"none of the {len(told)} drives is so\n")
+    assert "dc-s3700-400gb  " in headstack("catalog", "drives", "list", "--kind", "ssd").stdout
+    none = headstack("catalog", "drives", "list", "--kind", "ssd", "--rpm", "5..")
+    assert (none.returncode, none.stdout) == (0, f"no drive matches ({len(told)} searched)\n")
 
 
 def test_a_drive_that_was_loaded_does_not_change_the_next(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_a_drive_that_was_loaded_does_not_change_the_next(tmp_path: Path) -> Non
 def test_drives_are_sorted_and_what_is_not_known_comes_last(headstack: Headstack, key: str) -> None:
     told = {name: hs.drives.show(name).summary for name in hs.drives.list()}
     for options, reverse in ((["--sort", key], False), (["--sort", key, "--reverse"], True)):
-        listed = json.loads(headstack("drives", "list", *options, "--json").stdout)
+        listed = json.loads(headstack("catalog", "drives", "list", *options, "--json").stdout)
         assert len(listed) == len(told)
         found = [one.get(hs.drives.SORTS[key]) for one in listed]
         known = [value for value in found if value is not None]
@@ -107,7 +107,7 @@ def test_a_price_names_its_day_and_class() -> None:
     ],
 )
 def test_wishes_that_are_none(headstack: Headstack, arguments: list[str], message: str) -> None:
-    done = headstack("drives", "list", *arguments)
+    done = headstack("catalog", "drives", "list", *arguments)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert message in done.stderr

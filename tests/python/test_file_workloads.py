@@ -136,7 +136,7 @@ def test_what_a_killed_run_has_left_is_judged_by_its_ledger(tmp_path: Path, head
         assert f"{gone}: is not there any more" in out
     code, _, err = headstack("measure", "verify", "-q", str(mail))
     assert code == 2
-    assert "--ledger is needed" in err
+    assert "add --ledger FILE" in err
     code, _, err = headstack("measure", "verify", "-q", str(tmp_path), "--ledger", ledger)
     assert code == 2
     assert "holds no tree of headstack's" in err

@@ -314,7 +314,7 @@ def test_several_formats_are_printed_in_the_order_of_fio(tmp_path: Path, headsta
     for words, message in (
         (["--output-format=json,normal"], "--output-format: 'normal' is unknown; allowed: json, json+, terse"),
         (["--output-format=json", "--terse-version=5"], "--terse-version: --output-format json prints no terse lines"),
-        (["--terse-version=5"], "--terse-version: belongs to --output-format terse"),
+        (["--terse-version=5"], "--terse-version: needs --output-format terse"),
         (["--minimal", "--terse-version=6"], "--terse-version: '6' is unknown; allowed: 2, 3, 4, 5"),
     ):
         code, _, err = headstack("measure", "-q", "--fio", "--", *options, *words)

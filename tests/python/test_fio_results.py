@@ -156,7 +156,7 @@ def test_clients_on_one_host_are_told_apart_by_port(headstack: Headstack, tmp_pa
     assert loads[0].row["disk_util"] == "vda:0/0/0.0"
     found = hs.difference([sample, sample, sample], [sample, sample, sample])
     assert {cell.load for cell in found} == {load.name for load in loads}
-    assert headstack("plot", str(sample), "-o", str(tmp_path)).returncode == 0
+    assert headstack("compare", "plot", str(sample), "-o", str(tmp_path)).returncode == 0
     assert list(tmp_path.glob("*.png"))
 
 
@@ -248,7 +248,7 @@ def test_pictures_of_a_folder(bench: Path, tmp_path: Path, headstack: Headstack)
     assert bars.kind == "bars"
     assert [one.name for one in bars.series] == ["one/4k", "two/4k"]
     assert (bars.series[0].low[0], bars.series[0].high[0]) == (6950, 7050)
-    done = headstack("plot", str(bench), "-o", "pictures", "--html", "page.html", "--json", "all.json")
+    done = headstack("compare", "plot", str(bench), "-o", "pictures", "--html", "page.html", "--json", "all.json")
     assert done.returncode == 0, done.stderr
     assert "196 results of 196 files, 3 could not be read." in done.stdout
     assert (tmp_path / "pictures/percentiles.png").read_bytes()[:4] == b"\x89PNG"

@@ -311,7 +311,7 @@ def test_the_command_writes_what_came_of_it(
     truth: dict[str, float], store: Path, tmp_path: Path, headstack: Headstack
 ) -> None:
     folder, into = put(tmp_path, FEW, truth), tmp_path / "out"
-    said = headstack("fit", str(folder), "--settings", "24", "--store", str(store), "-o", str(into))
+    said = headstack("lab", "fit", str(folder), "--settings", "24", "--store", str(store), "-o", str(into))
     assert said.returncode == 0
     found = hs.studies.Fitted.read(into / "mine" / "fit.json")
     assert " ".join(finding(found).split()) in " ".join(said.stdout.split())
@@ -327,7 +327,7 @@ def test_the_command_writes_what_came_of_it(
 
 def test_those_that_ship_are_listed_and_acceptable(headstack: Headstack) -> None:
     names = hs.studies.fits.listed()
-    said = headstack("fit")
+    said = headstack("lab", "fit")
     assert said.returncode == 0
     for name in names:
         fit = hs.studies.fits.load(name)
@@ -358,6 +358,6 @@ def test_what_is_stored_is_of_the_study_as_it_is() -> None:
 
 
 def test_a_study_without_any_is_refused(headstack: Headstack) -> None:
-    said = headstack("fit", "nothing")
+    said = headstack("lab", "fit", "nothing")
     assert said.returncode == 2
     assert "no inverse study 'nothing'" in said.stderr

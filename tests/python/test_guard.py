@@ -136,7 +136,7 @@ def test_a_run_ends_with_code_1_when_a_loop_device_is_made_of_its_file(tmp_path:
         assert f"it is behind {device.removeprefix('/dev/')}" in said
         return
     assert run.returncode == 1, said
-    assert f"headstack: ended early, what was measured is kept: {ended}" in said
+    assert f"headstack: ended early; results up to then are kept: {ended}" in said
     [result] = json.loads((tmp_path / "r.json").read_text())
     assert result["ended_early"] == ended
 

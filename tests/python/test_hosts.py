@@ -564,4 +564,4 @@ def test_fio_json_of_hosts_is_that_of_fios_clients(shell: str, tmp_path: Path, n
     ]
     refused = measured(tmp_path, *ways, "--hosts", "a,b", "--fio", "reads.fio", "--minimal")
     assert refused.returncode == 2
-    assert "terse tells nothing of clients" in refused.stderr
+    assert "terse has no client results" in refused.stderr

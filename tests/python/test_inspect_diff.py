@@ -111,7 +111,7 @@ def test_the_command_shows_what_differs(headstack: Headstack) -> None:
     sides += ["--bad", str(MEMO / "bad-2.hdparm.txt")]
     said = headstack("inspect", "diff", *sides)
     assert said.returncode == 0
-    assert "features that divide 1 good from 2 bad: 4" in said.stdout
+    assert "features that separate 1 good from 2 bad devices: 4" in said.stdout
     assert "\nsmart " not in said.stdout
     everything = headstack("inspect", "diff", *sides, "--all", "--json", "out.json")
     assert "\nsmart " in everything.stdout
@@ -126,7 +126,7 @@ def test_the_command_shows_what_differs(headstack: Headstack) -> None:
     ("arguments", "message"),
     [
         ([], "0 device"),
-        (["good.hdparm.txt"], "1 device; allowed: two or more"),
+        (["good.hdparm.txt"], "1 device; name two or more"),
         (
             ["good.hdparm.txt", "--bad", "nosuch"],
             "--bad: 'nosuch' is not a file, device, model or serial number; devices: WDC",

@@ -147,7 +147,7 @@ def test_remarks_and_errors_name_line_and_option(tmp_path: Path, headstack: Head
         (["--buffered"], "--buffered: JOB states its own; leave the option out"),
         (["--icf", "x.icf"], "--fio, --icf: only one of them can be given"),
         (["--output-format", "normal"], "--output-format: 'normal' is unknown; allowed: json, json+, terse"),
-        (["--output", "x"], "--output: says where --output-format goes; name one"),
+        (["--output", "x"], "--output: needs --output-format"),
     ],
 )
 def test_options_that_contradict_a_job_file_are_refused(
@@ -313,7 +313,7 @@ def test_a_job_file_is_simulated_as_it_is_measured(tmp_path: Path, headstack: He
     assert [job["jobname"] for job in json.loads(out)["jobs"]] == ["a", "b"]
     assert f"headstack: {file}: direct: the page cache of the host is not simulated (a" in err
     code, _, err = headstack("run", "--fio", file, "cheetah-x15-36lp", "--depth", "4")
-    assert (code, err) == (2, f"headstack: --depth: {file} states its own; leave the option out\n")
+    assert (code, err) == (2, f"headstack: --depth: set by {file}; remove the option\n")
 
 
 def test_a_curve_is_simulated(tmp_path: Path) -> None:

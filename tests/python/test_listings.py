@@ -15,7 +15,7 @@ from conftest import ATLAS, CHEETAH, Headstack
 def test_a_list_of_names_is_the_table_of_the_command_line(group: str, headstack: Headstack) -> None:
     names = getattr(hs, group).list()
     shown = repr(names)
-    assert shown == headstack(group, "list").stdout + f"names: {len(names)}"
+    assert shown == headstack("catalog", group, "list").stdout + f"names: {len(names)}"
     assert all(f"\n{name} " in shown for name in names)
     # It is a tuple like any other.
     assert names == tuple(names) == pickle.loads(pickle.dumps(names))

@@ -83,7 +83,7 @@ def test_a_recorded_session_replays_to_the_nanosecond(tmp_path: Path, headstack:
         client.close()
         said = ended(process)
     assert process.returncode == 0, said
-    replayed = headstack("replay", "live.parquet", CHEETAH, "--seed", "3", "--record", "again.parquet")
+    replayed = headstack("trace", "replay", "live.parquet", CHEETAH, "--seed", "3", "--record", "again.parquet")
     assert replayed.returncode == 0, replayed.stderr
     select = "select arrival_ns, response_ns from read_parquet(?)"
     live, again = (
@@ -170,7 +170,7 @@ def test_a_session_with_faults_replays_to_the_nanosecond(tmp_path: Path, headsta
 
     def replayed(faults: str) -> list[tuple[int, int | None]]:
         again = headstack(
-            "replay", "live.parquet", CHEETAH, "--seed", "3", "--faults", faults, "--record", "again.parquet"
+            "trace", "replay", "live.parquet", CHEETAH, "--seed", "3", "--faults", faults, "--record", "again.parquet"
         )
         assert again.returncode == 0, again.stderr
         return requests("again.parquet")
@@ -209,7 +209,7 @@ def test_a_session_ends_with_a_verdict(tmp_path: Path) -> None:
         assert time.monotonic() - begun >= 0.0045
         client.close()
         said = ended(process, signal.SIGTERM)
-    assert "1 requests, at most 1 at a time" in said
+    assert "1 requests, queue depth at most 1" in said
     assert f"({os.getpid()}): 1 requests" in said
     assert "valid" in said
     fidelity = json.loads((tmp_path / "fidelity.json").read_text())
@@ -302,21 +302,21 @@ def test_orders_by_the_control_socket(tmp_path: Path, headstack: Headstack) -> N
     with served(tmp_path, CHEETAH, "--control", "c") as process:
         client = Client(tmp_path / "s")
         client.read(0, 4096)
-        status = json.loads(headstack("ctl", "c", "status").stdout)
+        status = json.loads(headstack("serve", "ctl", "c", "status").stdout)
         assert status["kinds"]["read"]["requests"] == 1
         assert status["kinds"]["read"]["response_ns"] > 0
-        assert 'headstack_response_seconds_count{kind="read"} 1' in headstack("ctl", "c", "metrics").stdout
-        shown = headstack("top", "c", "--once", "--interval", "50ms").stdout
+        assert 'headstack_response_seconds_count{kind="read"} 1' in headstack("serve", "ctl", "c", "metrics").stdout
+        shown = headstack("serve", "top", "c", "--once", "--interval", "50ms").stdout
         assert "model time" in shown
         assert "drive" in shown
-        wrong = headstack("ctl", "c", "dance")
+        wrong = headstack("serve", "ctl", "c", "dance")
         assert wrong.returncode == 2
         assert "unknown variant `dance`" in wrong.stderr
         assert (tmp_path / "c").stat().st_mode & 0o777 == 0o600
-        assert headstack("ctl", "c", "stop").returncode == 0
+        assert headstack("serve", "ctl", "c", "stop").returncode == 0
         process.wait(PATIENCE_S)
     assert not (tmp_path / "c").exists()
-    nobody = headstack("ctl", "c", "status")
+    nobody = headstack("serve", "ctl", "c", "status")
     assert nobody.returncode == 2
     assert "c: no server takes orders there" in nobody.stderr
 
@@ -453,7 +453,7 @@ def test_silent_connections_keep_nobody_from_the_metrics_and_the_end(tmp_path: P
         assert scrapers[-1].recv(1 << 16).startswith(b"HTTP/1.0 200 OK")
         client = Client(tmp_path / "s")
         assert client.read(0, 512) == bytes(512)
-        assert headstack("ctl", "c", "stop").returncode == 0
+        assert headstack("serve", "ctl", "c", "stop").returncode == 0
         assert process.wait(PATIENCE_S) == 0
         for one in waiting:
             one.close()
@@ -467,9 +467,9 @@ def test_a_port_that_others_reach_is_named(tmp_path: Path) -> None:
         said: list[str] = []
         while not said or "Ctrl-C ends" not in said[-1]:
             said.append(process.stdout.readline())
-    reached = [line for line in said if "can be reached from other machines" in line]
+    reached = [line for line in said if "is reachable from other machines" in line]
     assert len(reached) == 2
-    assert "read and write everything" in reached[0]
+    assert "read and write all data" in reached[0]
     assert "read the metrics" in reached[1]
 
 
@@ -515,7 +515,7 @@ def test_each_lun_is_an_export(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        ((CHEETAH,), "nowhere to be found: give --nbd unix:PATH, another ENDPOINT, --fuse DIR or --ublk"),
+        ((CHEETAH,), "no export endpoint; add --nbd unix:PATH, --fuse DIR or --ublk"),
         ((CHEETAH, "--nbd", "ftp:x"), "--nbd: 'ftp:x' is unknown; allowed: unix:PATH, tcp:[HOST:]PORT, stdio, systemd"),
         ((CHEETAH, "--nbd", "tcp:x"), "tcp: 'x' has no port; write 10809, 127.0.0.1:10809 or [::1]:10809"),
         (("chetah", "--nbd", "unix:s"), "chetah"),
@@ -569,7 +569,7 @@ def test_a_mark_is_in_the_journal_when_it_is_answered(tmp_path: Path, headstack:
         client = Client(tmp_path / "s")
         client.send(1, 4096, 4096, b"abcd" * 1024, cookie=1)
         assert client.reply() == (1, 0)
-        marked = headstack("ctl", str(tmp_path / "c"), "mark", "transaction", "17")
+        marked = headstack("serve", "ctl", str(tmp_path / "c"), "mark", "transaction", "17")
         assert marked.returncode == 0, marked.stderr
         assert json.loads(marked.stdout)["at_ns"] > 0
         journal = (tmp_path / "j").read_bytes()
@@ -612,18 +612,18 @@ def test_an_order_names_kinds_in_words_and_clears_a_fault(tmp_path: Path, headst
     with served(tmp_path, "constant:1ms", "--size", "1MiB", "--control", "c") as process:
         client = Client(tmp_path / "s")
         for words in ("kinds=write", "kinds=write,trim", 'kinds=["write"]'):
-            injected = headstack("ctl", "c", "inject", "errno", words)
+            injected = headstack("serve", "ctl", "c", "inject", "errno", words)
             assert injected.returncode == 0, injected.stderr
         assert client.read(0, 512) == bytes(512)
         client.send(1, 0, 512, bytes(512), cookie=2)
         assert client.reply()[1] != 0
-        assert headstack("ctl", "c", "clear", "number=0").returncode == 0
+        assert headstack("serve", "ctl", "c", "clear", "number=0").returncode == 0
         client.send(1, 0, 512, bytes(512), cookie=3)
         assert client.reply()[1] != 0, "two others last"
-        assert headstack("ctl", "c", "clear").returncode == 0
+        assert headstack("serve", "ctl", "c", "clear").returncode == 0
         client.send(1, 0, 512, bytes(512), cookie=4)
         assert client.reply() == (4, 0)
-        wrong = headstack("ctl", "c", "inject", "errno", "kinds=writes")
+        wrong = headstack("serve", "ctl", "c", "inject", "errno", "kinds=writes")
         assert wrong.returncode == 2
         assert "unknown variant `writes`" in wrong.stderr
         ended(process)

@@ -59,7 +59,7 @@ def test_every_command_has_a_page_with_all_that_it_takes(manual: dict[str, str])
 
 def test_exit_codes_are_in_the_first_page(manual: dict[str, str]) -> None:
     assert ".SH EXIT STATUS" in manual["headstack.1"]
-    assert "128 + N" in read(manual["headstack.1"])
+    assert "128+N" in read(manual["headstack.1"])
 
 
 def test_what_means_something_to_roff_is_text() -> None:

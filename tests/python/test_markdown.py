@@ -53,7 +53,7 @@ def test_commands_write_tickets(headstack: Headstack, tmp_path: Path) -> None:
         ("compare", "r.json", "atlas-10k-iii-73", "-q"),
         ("sweep", CHEETAH, "--depth", "1,4", "-q"),
         ("run", CHEETAH, "--depth", "2", *short, "--record", "t.parquet"),
-        ("replay", "t.parquet", CHEETAH, "-q"),
+        ("trace", "replay", "t.parquet", CHEETAH, "-q"),
         ("trace", "analyze", "t.parquet", "-q"),
         ("measure", "zones", CHEETAH, "--positions", "4", "--accesses", "5", "-q"),
     ]

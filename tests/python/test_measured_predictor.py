@@ -127,13 +127,29 @@ def test_what_is_whole_is_kept_when_somebody_ends_it(monkeypatch: pytest.MonkeyP
 
 
 BAD = {
-    ("characterize", "null", "--time", "10ms"): "time: 10ms is too short for",
-    ("characterize", "null", "--write-cache", "off"): "--write-cache: a real target has its own",
-    ("characterize", "null", "--direct"): "direct: is of arrays that are simulated",
-    ("characterize", "cheetah-9lp", "--overwrite"): "cheetah-9lp: is simulated; access and time are of real files",
-    ("characterize", "cheetah-9lp", "--time", "1s"): "cheetah-9lp: is simulated; access and time are of real files",
-    ("characterize", "./nothing.bin"): "nothing.bin",
-    ("predict", "oltp-8k", "/dev/null0"): "/dev/null0: is a real file or device; headstack characterize /dev/null0",
+    ("lab", "characterize", "null", "--time", "10ms"): "time: 10ms is too short for",
+    ("lab", "characterize", "null", "--write-cache", "off"): "--write-cache: a real target has its own",
+    ("lab", "characterize", "null", "--direct"): "direct: is of arrays that are simulated",
+    (
+        "lab",
+        "characterize",
+        "cheetah-9lp",
+        "--overwrite",
+    ): "cheetah-9lp: is simulated; access and time are of real files",
+    (
+        "lab",
+        "characterize",
+        "cheetah-9lp",
+        "--time",
+        "1s",
+    ): "cheetah-9lp: is simulated; access and time are of real files",
+    ("lab", "characterize", "./nothing.bin"): "nothing.bin",
+    (
+        "lab",
+        "predict",
+        "oltp-8k",
+        "/dev/null0",
+    ): "/dev/null0: is a real file or device; headstack characterize /dev/null0",
 }
 
 

@@ -119,10 +119,10 @@ def test_studies_and_reports_are_in_it(tmp_path: Path) -> None:
 
 
 def test_demo_draws_what_it_can(tmp_path: Path) -> None:
-    assert "not written" not in call(tmp_path, "headstack", "demo", "-o", "all")
+    assert "could not write" not in call(tmp_path, "headstack", "demo", "-o", "all")
     without = "import sys; sys.modules['matplotlib'] = None; from headstack.cli.start import main; main()"
     said = call(tmp_path, "python", "-c", without, "demo", "-o", "some")
-    assert "not written: some/curves.png: plots need" in said
+    assert "could not write some/curves.png: plots need" in said
     written = {folder: {path.name for path in (tmp_path / folder).iterdir()} for folder in ("all", "some")}
     assert written["some"] == {"curves.html", "results.json", "results.parquet"}
     assert written["all"] == written["some"] | {"curves.png"}

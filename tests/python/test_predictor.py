@@ -459,7 +459,7 @@ def test_a_twin_is_a_system_as_any_other(headstack: Headstack, cheetah: Characte
     assert (made.system, made.how) == ("twin", "simulated")
     assert made.tables == cheetah.tables
     made.to_json(tmp_path / "made.json")
-    done = headstack("predict", "neds-play", "made.json", "--json", "-")
+    done = headstack("lab", "predict", "neds-play", "made.json", "--json", "-")
     assert json.loads(done.stdout)[0]["iops"] == predicted([load_environment("neds-play")], [cheetah])[0].iops
 
 
@@ -492,12 +492,12 @@ BAD_FILES = {
 def test_an_environment_can_be_written_by_hand(headstack: Headstack, cheetah: Characterization, tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(WRITTEN)
     cheetah.to_json(tmp_path / "cheetah.json")
-    done = headstack("predict", "mine.toml", "cheetah.json", "--json", "-")
+    done = headstack("lab", "predict", "mine.toml", "cheetah.json", "--json", "-")
     (row,) = json.loads(done.stdout)
     found = load_environment(tmp_path / "mine.toml")
     assert (found.streams, found.switch_share, found.random_share) == (2, 0.5, 0.25)
     assert row["iops"] == predicted([found], [cheetah])[0].iops
-    csv = headstack("predict", "mine.toml", "cheetah.json", "--csv", "-").stdout.splitlines()
+    csv = headstack("lab", "predict", "mine.toml", "cheetah.json", "--csv", "-").stdout.splitlines()
     assert csv[0].startswith("system,environment,load,iops,iops_low")
     assert len(csv) == 2
 
@@ -518,19 +518,24 @@ def test_bad_input_is_one_line_and_exit_code_2(headstack: Headstack, cheetah: Ch
     (tmp_path / "broken.json").write_text("{")
     (tmp_path / "short.json").write_text(cheetah.to_json().replace('"half_width":[0.', '"half_width":[7,0.', 1))
     bad = {
-        ("predict", "file-server", "other.json"): "other.json: is not a characterization; headstack characterize",
-        ("predict", "file-server", "broken.json"): "broken.json: is not a characterization: ",
-        ("predict", "file-server", "short.json"): "short.json: is a damaged characterization: ",
-        ("predict", "no-such", "cheetah.json"): "no-such",
-        ("predict", "web-server", "cheetah.json"): "web-server: size: 512 bytes is outside the tests",
-        ("predict", "oltp-8k", "cheetah.json", "--depth", "0"): "--depth: 0 is out of range; above 0 is allowed",
-        ("predict", "oltp-8k", "cheetah.json", "--depth", "1", "--rate", "1"): "depth, rate: only one",
-        ("predict", "neds-effects", "cheetah.json", "--depth", "4"): "neds-effects: depth: its stages have one",
-        ("predict", "demartek-web", "cheetah.json"): "demartek-web: one stream of access, transactions or video",
-        ("predict", "oltp-8k", "no.json"): "no.json: No such file",
-        ("characterize", "no-such-drive"): "no-such-drive",
-        ("characterize", CHEETAH, "-o", "nowhere/x.json"): "nowhere/x.json: the folder nowhere does not exist",
-        ("characterize", CHEETAH, "--write-cache", "maybe"): "--write-cache: 'maybe' is unknown; allowed: ",
+        (
+            "lab",
+            "predict",
+            "file-server",
+            "other.json",
+        ): "other.json: is not a characterization; headstack characterize",
+        ("lab", "predict", "file-server", "broken.json"): "broken.json: is not a characterization: ",
+        ("lab", "predict", "file-server", "short.json"): "short.json: is a damaged characterization: ",
+        ("lab", "predict", "no-such", "cheetah.json"): "no-such",
+        ("lab", "predict", "web-server", "cheetah.json"): "web-server: size: 512 bytes is outside the tests",
+        ("lab", "predict", "oltp-8k", "cheetah.json", "--depth", "0"): "--depth: 0 is out of range; above 0 is allowed",
+        ("lab", "predict", "oltp-8k", "cheetah.json", "--depth", "1", "--rate", "1"): "depth, rate: only one",
+        ("lab", "predict", "neds-effects", "cheetah.json", "--depth", "4"): "neds-effects: depth: its stages have one",
+        ("lab", "predict", "demartek-web", "cheetah.json"): "demartek-web: one stream of access, transactions or video",
+        ("lab", "predict", "oltp-8k", "no.json"): "no.json: No such file",
+        ("lab", "characterize", "no-such-drive"): "no-such-drive",
+        ("lab", "characterize", CHEETAH, "-o", "nowhere/x.json"): "nowhere/x.json: the folder nowhere does not exist",
+        ("lab", "characterize", CHEETAH, "--write-cache", "maybe"): "--write-cache: 'maybe' is unknown; allowed: ",
     }
     for arguments, message in bad.items():
         done = headstack(*arguments)
@@ -544,7 +549,7 @@ def test_a_table_for_people(
 ) -> None:
     cheetah.to_json(tmp_path / "cheetah.json")
     atlas.to_json(tmp_path / "atlas.json")
-    done = headstack("predict", "oltp-8k", "cheetah.json", "atlas.json", "--rate", "100,1000")
+    done = headstack("lab", "predict", "oltp-8k", "cheetah.json", "atlas.json", "--rate", "100,1000")
     assert done.returncode == 0, done.stderr
     assert "saturated: 2 of 4 cannot keep up" in done.stdout
     assert "mechanism" in done.stdout

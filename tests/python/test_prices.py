@@ -157,13 +157,13 @@ def test_prices_of_ones_own_go_first(tmp_path: Path, headstack: Headstack) -> No
     assert hs.Drive.load(tmp_path / "mine.toml").told(ours)["price_usd"] == 99.5
     assert hs.Drive.load(tmp_path / "mine.toml").summary["usd_per_gb"] is None
     assert hs.Drive.load(tmp_path / "priced.toml").told(ours)["price_date"] == "2020"
-    listed = ("drives", "list", "--prices", "ours.csv", "--price", "100-to-300", "--sort", "usd-per-gb")
+    listed = ("catalog", "drives", "list", "--prices", "ours.csv", "--price", "100-to-300", "--sort", "usd-per-gb")
     table = headstack(*listed).stdout.splitlines()
     assert table[0].split()[-2:] == ["$", "$/GB"]
     assert table[2].split()[0] == "exos-x16-16tb"
     assert table[2].split()[-2:] == ["250", "0.0156"]
     assert any(line.startswith("870-evo-1tb") and line.split()[-2:] == ["140", "0.14"] for line in table)
-    shown = headstack("drives", "show", "exos-x16-16tb").stdout
+    shown = headstack("catalog", "drives", "show", "exos-x16-16tb").stdout
     assert shown.index("$417 in 2019, $0.0261 a GB") < shown.index("$610 in 2019-06, $0.0381 a GB")
 
 
@@ -431,7 +431,7 @@ def test_confidences_are_documented() -> None:
 
 
 def test_a_file_of_prices_that_is_none_ends_the_command(headstack: Headstack) -> None:
-    done = headstack("drives", "list", "--prices", "missing.csv")
+    done = headstack("catalog", "drives", "list", "--prices", "missing.csv")
     assert (done.returncode, done.stderr) == (2, "headstack: missing.csv: cannot be read: No such file or directory\n")
 
 
@@ -501,7 +501,7 @@ def test_the_command_tells_and_ends_by_what_was_found(tmp_path: Path, headstack:
     (tmp_path / "good.csv").write_text(f"{HEAD}\nkWh,0.2,USD,2026-10,A,a contract\n")
     (tmp_path / "empty.csv").write_text(f"{HEAD}\n")
     on = ("--on", "2026-11-23")
-    done = headstack("prices", "check", "p.csv", "good.csv", "empty.csv", *on)
+    done = headstack("catalog", "prices", "check", "p.csv", "good.csv", "empty.csv", *on)
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert lines[:3] == [
@@ -510,11 +510,11 @@ def test_the_command_tells_and_ends_by_what_was_found(tmp_path: Path, headstack:
         "empty.csv: no rows",
     ]
     assert any(line.split()[:3] == ["p.csv:4", "exos-x18-18tb", "twice"] for line in lines)
-    assert headstack("prices", "check", "p.csv", "--strict", *on).returncode == 1
-    assert headstack("prices", "check", "good.csv", "--strict", *on).returncode == 0
-    assert headstack("prices", "check", "good.csv", "--strict", "--max-age", "22d", *on).returncode == 1
+    assert headstack("catalog", "prices", "check", "p.csv", "--strict", *on).returncode == 1
+    assert headstack("catalog", "prices", "check", "good.csv", "--strict", *on).returncode == 0
+    assert headstack("catalog", "prices", "check", "good.csv", "--strict", "--max-age", "22d", *on).returncode == 1
     (tmp_path / "rate.csv").write_text(f"{HEAD}\nkWh,0.2,CHF,2026-10,A,a contract\n")
-    done = headstack("prices", "check", "rate.csv", *on)
+    done = headstack("catalog", "prices", "check", "rate.csv", *on)
     assert done.returncode == 2
     assert done.stderr.startswith("headstack: rate.csv:2: currency: 'CHF' has no rate within a year of 2026-10; ")
     assert "rate.csv: 1 row, 0 items, in CHF; 1 finding" in done.stdout
@@ -524,20 +524,22 @@ def test_the_command_tells_and_ends_by_what_was_found(tmp_path: Path, headstack:
         ("check", "good.csv", "--max-age", "1y"): "--max-age: '1y' is not a number of days, such as 365d",
         ("list", "tape"): "tape: no price is known; an item, a kind, drives, flash, disks, hosts, cloud are allowed",
     }.items():
-        done = headstack("prices", *arguments)
+        done = headstack("catalog", "prices", *arguments)
         assert (done.returncode, done.stdout, done.stderr) == (2, "", f"headstack: {message}\n"), arguments
 
 
 def test_what_is_known_is_listed_and_written_as_it_is_read(tmp_path: Path, headstack: Headstack) -> None:
     (tmp_path / "p.csv").write_text(CHECKED)
-    day = headstack("prices", "list", "--on", "2012").stdout.splitlines()
+    day = headstack("catalog", "prices", "list", "--on", "2012").stdout.splitlines()
     assert [line.split()[:3] for line in day[2:]] == [
         [price.item, f"{price.usd:g}", price.date] for price in PriceBook.load(on="2012")
     ]
     assert len(day) == 12
-    history = headstack("prices", "list", "exos-x16-16tb", "--on", "2019").stdout.splitlines()[2:]
+    history = headstack("catalog", "prices", "list", "exos-x16-16tb", "--on", "2019").stdout.splitlines()[2:]
     assert [line.split()[1:3] for line in history] == [["610", "2019-06"], ["417", "2019"]]
-    some = headstack("prices", "list", "nearline", "kWh", "--prices", "p.csv", "--on", "2026-10", "--csv", "out.csv")
+    some = headstack(
+        "catalog", "prices", "list", "nearline", "kWh", "--prices", "p.csv", "--on", "2026-10", "--csv", "out.csv"
+    )
     assert some.returncode == 0
     rows = read(tmp_path / "out.csv")
     assert {"Seagate Exos X18", "exos-x18-18tb", "kWh", "re4-2tb"} <= {price.item for price in rows}
@@ -547,8 +549,8 @@ def test_what_is_known_is_listed_and_written_as_it_is_read(tmp_path: Path, heads
     assert {(price.item, price.date, price.capacity_bytes) for price in sampled_rows} == {
         (price.item, price.date, price.capacity_bytes) for price in samples() if price.kind == "nearline"
     }
-    assert headstack("prices", "list", "kWh", "--on", "1990").stdout == "no price by 1990 is known\n"
-    printed = headstack("prices", "list", "kWh", "--on", "2025-06", "--csv", "-").stdout
+    assert headstack("catalog", "prices", "list", "kWh", "--on", "1990").stdout == "no price on or before 1990\n"
+    printed = headstack("catalog", "prices", "list", "kWh", "--on", "2025-06", "--csv", "-").stdout
     assert printed.splitlines()[0] == f"{HEAD},notes,kind,capacity"
     assert printed.splitlines()[1].startswith("kWh,0.1747,USD,2025-05,M,")
 

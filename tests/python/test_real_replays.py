@@ -78,7 +78,7 @@ def test_writes_need_a_word_and_go_where_they_went(recorded: Path, data: Path) -
 
 def test_a_file_is_created_where_a_size_is_given(headstack: Headstack, recorded: Path, tmp_path: Path) -> None:
     path = tmp_path / "new"
-    arguments = ["replay", str(recorded), "--columns", COLUMNS, str(path), "-m", "asap", "--buffered"]
+    arguments = ["trace", "replay", str(recorded), "--columns", COLUMNS, str(path), "-m", "asap", "--buffered"]
     refused = headstack(*arguments, "--writes", "skip")
     assert refused.returncode == 2
     assert "does not exist" in refused.stderr
@@ -100,7 +100,18 @@ def test_lateness_is_that_of_the_schedule(recorded: Path) -> None:
 
 
 def test_real_and_simulated_systems_stand_in_one_table(headstack: Headstack, recorded: Path, data: Path) -> None:
-    arguments = ["replay", str(recorded), "--columns", COLUMNS, "-s", "kind=read", "-m", "timed,asap", "--buffered"]
+    arguments = [
+        "trace",
+        "replay",
+        str(recorded),
+        "--columns",
+        COLUMNS,
+        "-s",
+        "kind=read",
+        "-m",
+        "timed,asap",
+        "--buffered",
+    ]
     done = headstack(*arguments, CHEETAH, str(data), "atlas-10k-iii-73", "null", "--csv", "-")
     assert done.returncode == 0, done.stderr
     rows = pl.read_csv(done.stdout.encode())
@@ -176,7 +187,7 @@ def test_bad_input_gets_one_line(
     small.write_bytes(bytes(8192))
     before = sorted(data.parent.iterdir())
     named = [{"DATA": str(data), "SMALL": str(small)}.get(text, text) for text in arguments]
-    done = headstack("replay", str(recorded), "--columns", COLUMNS, "-s", "first=50", *named)
+    done = headstack("trace", "replay", str(recorded), "--columns", COLUMNS, "-s", "first=50", *named)
     assert done.returncode == 2, done
     assert message in done.stderr, done.stderr
     assert len(done.stderr.splitlines()) == 1
@@ -188,7 +199,19 @@ def test_ctrl_c_keeps_what_was_played(tmp_path: Path) -> None:
     path = write_csv(tmp_path / "minute.csv", rows)
     kept, out = tmp_path / "kept.json", tmp_path / "out.parquet"
     command = "import sys; from headstack.cli.main import main; main(sys.argv[1:])"
-    arguments = ["replay", str(path), "--columns", COLUMNS, "null:1ms", "-q", "--json", str(kept), "--record", str(out)]
+    arguments = [
+        "trace",
+        "replay",
+        str(path),
+        "--columns",
+        COLUMNS,
+        "null:1ms",
+        "-q",
+        "--json",
+        str(kept),
+        "--record",
+        str(out),
+    ]
     process = subprocess.Popen([sys.executable, "-c", command, *arguments], stderr=subprocess.PIPE, text=True)
     interrupt(process)
     _, err = process.communicate(timeout=60)
@@ -204,7 +227,17 @@ def test_a_broken_trace_keeps_what_was_played(headstack: Headstack, tmp_path: Pa
     rows = [(100 * n, 4096 * (n % 900), 4096, "read", 50) for n in range(3000)]
     path = write_csv(tmp_path / "far.csv", [*rows, (400_000, 1 << 30, 4096, "read", 50)])
     done = headstack(
-        "replay", str(path), "--columns", COLUMNS, str(data), "--buffered", "--time", "1s", "--json", "kept.json"
+        "trace",
+        "replay",
+        str(path),
+        "--columns",
+        COLUMNS,
+        str(data),
+        "--buffered",
+        "--time",
+        "1s",
+        "--json",
+        "kept.json",
     )
     assert done.returncode == 3, done
     assert "ended early, what was measured is kept: request 3001: " in done.stderr

@@ -63,7 +63,7 @@ def test_the_clients_of_a_scenario_are_processes(tmp_path: Path) -> None:
 
 
 def test_on_its_own_drive_a_recording_comes_out_the_same(headstack: Headstack, recorded: Path, tmp_path: Path) -> None:
-    done = headstack("replay", str(recorded), CHEETAH, "--mode", "timed", "--record", "again.parquet")
+    done = headstack("trace", "replay", str(recorded), CHEETAH, "--mode", "timed", "--record", "again.parquet")
     assert done.returncode == 0, done.stderr
     before, again = times(recorded), times(tmp_path / "again.parquet")
     complete = before["response_ns"].is_not_null()
@@ -101,7 +101,7 @@ def test_times_are_scaled_and_parts_replayed(recorded: Path) -> None:
 
 def test_lists_are_combined_systems_first(headstack: Headstack, recorded: Path) -> None:
     arguments = ["--mode", "asap", "--depth", "1,8", "--policy", "fcfs,sptf", "--csv", "-"]
-    done = headstack("replay", str(recorded), CHEETAH, ATLAS, *arguments)
+    done = headstack("trace", "replay", str(recorded), CHEETAH, ATLAS, *arguments)
     rows = pl.read_csv(done.stdout.encode())
     assert rows["system"].to_list() == 4 * [CHEETAH] + 4 * [ATLAS]
     assert rows["depth"].to_list() == 2 * [1, 1, 8, 8]
@@ -110,7 +110,7 @@ def test_lists_are_combined_systems_first(headstack: Headstack, recorded: Path) 
 
 
 def test_whole_results_hold_the_fidelity(headstack: Headstack, recorded: Path) -> None:
-    (result,) = [json.loads(headstack("replay", str(recorded), CHEETAH, "--json", "-").stdout)]
+    (result,) = [json.loads(headstack("trace", "replay", str(recorded), CHEETAH, "--json", "-").stdout)]
     result = result[0] if isinstance(result, list) else result
     assert result["fidelity"]["lateness_max_ns"] == 0
     assert math.isclose(result["fidelity"]["rate_ratio"], 1)
@@ -139,7 +139,7 @@ def test_whole_results_hold_the_fidelity(headstack: Headstack, recorded: Path) -
 def test_bad_input_gets_one_line(
     headstack: Headstack, recorded: Path, tmp_path: Path, arguments: list[str], message: str
 ) -> None:
-    done = headstack("replay", str(recorded), *arguments)
+    done = headstack("trace", "replay", str(recorded), *arguments)
     assert done.returncode == 2, done
     assert message in done.stderr, done.stderr
     assert len(done.stderr.splitlines()) == 1
@@ -148,16 +148,16 @@ def test_bad_input_gets_one_line(
 
 def test_traces_that_cannot_be_replayed_say_what_would_help(headstack: Headstack, tmp_path: Path) -> None:
     (tmp_path / "two.trace").write_text("1.5 0 8 8 1\n2.5 1 16 8 0\n")
-    refused = headstack("replay", "two.trace", CHEETAH)
+    refused = headstack("trace", "replay", "two.trace", CHEETAH)
     assert "several devices, `0` and `1` among them" in refused.stderr
-    assert headstack("replay", "two.trace", CHEETAH, "-s", "stack=1GB").returncode == 0
-    refused = headstack("replay", "two.trace", CHEETAH, "-s", "device=0", "--mode", "closed")
+    assert headstack("trace", "replay", "two.trace", CHEETAH, "-s", "stack=1GB").returncode == 0
+    refused = headstack("trace", "replay", "two.trace", CHEETAH, "-s", "device=0", "--mode", "closed")
     assert refused.returncode == 2
     assert "completion" in refused.stderr
-    refused = headstack("replay", "two.trace", CHEETAH, "-s", "device=0", "--mode", "asap")
+    refused = headstack("trace", "replay", "two.trace", CHEETAH, "-s", "device=0", "--mode", "asap")
     assert "state it" in refused.stderr
 
 
 def test_every_mode_is_in_the_help(headstack: Headstack) -> None:
-    text = headstack("replay", "--help").stdout
+    text = headstack("trace", "replay", "--help").stdout
     assert all(mode in text for mode in MODES)

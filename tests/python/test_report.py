@@ -501,7 +501,7 @@ def test_reports_of_runs_over_time_and_of_streams() -> None:
     facts = scenario.streams_of(0)[0]["facts"]
     boots = figures["guest-boot-s"]
     assert list(boots.series[0].y) == [facts[f"guest_{guest}_boot_s"] for guest in range(1, len(boots.groups) + 1)]
-    assert "d0 mechanism and 23 alike: the busiest" in figures["busy"].rows
+    assert "d0 mechanism and 23 more: highest" in figures["busy"].rows
 
 
 def test_reports_of_a_comparison_and_of_zones(results: hs.Results) -> None:
@@ -540,7 +540,7 @@ def test_commands_write_reports(headstack: Headstack, tmp_path: Path) -> None:
         ("run", CHEETAH, "--depth", "2", *short, "--record", "t.parquet"),
         ("curve", CHEETAH, "--depth", "1,4", *short, "--json", "r.json"),
         ("compare", "r.json", "atlas-10k-iii-73", "-q"),
-        ("replay", "t.parquet", CHEETAH, "-q"),
+        ("trace", "replay", "t.parquet", CHEETAH, "-q"),
         ("trace", "analyze", "t.parquet", "-q"),
         ("measure", "zones", CHEETAH, "--positions", "4", "--accesses", "5", "-q"),
         ("measure", "null", "--requests", "100", "-q"),

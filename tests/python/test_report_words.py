@@ -45,10 +45,10 @@ def test_a_run_is_answered_with_its_interval() -> None:
     results = hs.run(CHEETAH, depth=1, requests=2000)
     row = results[0]
     answer = results.report().summary.split("\n\n")[0]
-    assert answer.startswith(f"{CHEETAH} serves {row['iops']:.0f} IO/s at depth 1 (")
+    assert answer.startswith(f"{CHEETAH} serves {row['iops']:.0f} IOPS at depth 1 (")
     ends = (f"{row[f'iops_model_{end}']:,.0f}" for end in ("low", "high"))
-    assert f"({' to '.join(ends)} in nine of ten devices)" in answer
-    assert f"99 of 100 within {row['p99_ms']:.3g} ms" in answer
+    assert f"({' to '.join(ends)})" in answer
+    assert f"p99 {row['p99_ms']:.3g} ms" in answer
 
 
 def test_of_several_systems_the_best_is_named_first_with_its_gain(both: hs.Results) -> None:
@@ -57,10 +57,10 @@ def test_of_several_systems_the_best_is_named_first_with_its_gain(both: hs.Resul
     gain = both.gains()[3]
     row = both[3]
     assert answer.startswith(
-        f"{SSD} does most: {with_error(row['iops'], row['iops'] * row['half_width_ms'] / row['mean_ms'])} "
+        f"{SSD} is fastest: {with_error(row['iops'], row['iops'] * row['half_width_ms'] / row['mean_ms'])} "
     )
-    assert f"at depth 4, {gain} times {CHEETAH}; {CHEETAH} " in answer
-    assert re.search(r"times \S+; \S+ \d+ IO/s at depth 4 \(\d+ to \d+ in nine of ten devices\)\.$", answer)
+    assert f"at depth 4, {gain} times {CHEETAH}; {CHEETAH}: " in answer
+    assert re.search(r"times \S+; \S+: \d+ IOPS at depth 4 \(\d+ to \d+\)\.$", answer)
     # Remarks come after the figures.
     assert all(f"{note[1:]}." in report.remarks for note in both.notes)
     assert not any(note[1:] in report.summary for note in both.notes)
@@ -69,8 +69,8 @@ def test_of_several_systems_the_best_is_named_first_with_its_gain(both: hs.Resul
 def test_arrivals_are_answered_with_the_response() -> None:
     results = hs.run([CHEETAH, SSD], rate=50, requests=2000)
     answer = results.report().summary.split("\n\n")[0]
-    assert answer.startswith(f"{SSD} responds fastest: in ")
-    assert " µs on average at 50 requests a second" in answer
+    assert answer.startswith(f"{SSD} is fastest: mean latency ")
+    assert " µs at 50 IOPS" in answer
 
 
 def test_each_figure_says_what_it_shows(both: hs.Results) -> None:
@@ -79,11 +79,11 @@ def test_each_figure_says_what_it_shows(both: hs.Results) -> None:
     first, second = both[0], both[1]
     times, longer = second["iops"] / first["iops"], second["mean_ms"] / first["mean_ms"]
     assert saturation.says.startswith(
-        f"At depth 4 {CHEETAH} does {times:.3g} times as much as at depth 1, in {longer:.3g} times the time; "
+        f"At depth 4 {CHEETAH} serves {times:.3g} times the IOPS that it serves at depth 1, at {longer:.3g} times the latency; "
     )
-    assert f"99 of 100 within {time(both.percentile_ms(0, 99) or 0)}" in percentiles.says
+    assert f"p99 {time(both.percentile_ms(0, 99) or 0)}" in percentiles.says
     assert isinstance(busy, Grid)
-    assert f"{max(v for row in busy.values for v in row if v):.0f} % of the time" in busy.says
+    assert f"{max(v for row in busy.values for v in row if v):.0f} %" in busy.says
     assert isinstance(saturation, Lines)
     assert draw(saturation).axes[0].get_title(loc="left").replace("\n", " ") == saturation.says
 
@@ -104,7 +104,7 @@ def test_a_page_begins_with_its_answer_and_ends_with_how_it_was_found(both: hs.R
     text = to_html(report)
     plain = text[text.index('<div id="plain">') : text.index('<script type="application/json"')]
     order = [
-        report.summary.split(" IO/s")[0].partition(" ± ")[0],
+        report.summary.split(" IOPS")[0].partition(" ± ")[0],
         figures_of(report)["saturation"].says,
         "How it was found",
         "Provenance",
@@ -118,12 +118,14 @@ def test_a_figure_of_a_study_says_how_far_it_is_from_what_was_published() -> Non
     ours = Series("reads", [100, 200], [5.0, 12.0], labels=["1", "2"])
     published = Series("reads", [110, 190], [4.0, 10.0], labels=["1", "2"], published=True)
     curves = with_says(Lines("one", "One", *axes, [ours, published]))
-    assert curves.says == "Off 2 published figures by 22 % on average, at most +25 % (reads, 1)."
+    assert curves.says == "Differs from 2 published figures by 22 % on average, at most +25 % (reads, 1)."
     alone = with_says(Lines("one", "One", *axes, [ours]))
     assert alone.says == "reads from 5 ms at 100 IO/s to 12 ms at 200 IO/s."
     bars = Bars("two", "Two", Axis("Gain (%)"), ["a", "b"], [Series("published", (), [30, 20], published=True)])
     bars = replace(bars, series=[*bars.series, Series("simulated", (), [25, 21], low=[20, 19], high=[29, 24])])
-    assert with_says(bars).says == "Off 2 published figures by 3 points on average, at most \u22125 points (a)."
+    assert (
+        with_says(bars).says == "Differs from 2 published figures by 3 points on average, at most \u22125 points (a)."
+    )
     ours_alone = replace(bars, series=bars.series[1:])
     assert with_says(ours_alone).says == "Most: a with 25 % (20 to 29); least: b with 21 % (19 to 24)."
     grid = Grid("three", "Three", ["10k"], "drive", ["1", "2"], "blocks", [[4.0, 9.0]], "IO/s")
@@ -141,7 +143,7 @@ def test_a_sweep_says_what_is_best_and_has_a_map() -> None:
     told = swept.rows_with_model_errors("mean_ms", False, 1)[0]
     ends = " to ".join(number(told[f"mean_model_{end}_ms"]) for end in ("low", "high"))
     assert report.summary.startswith(
-        f"Least mean response time: {number(best['mean_ms'])} ms ({ends} in nine of ten devices) at "
+        f"Least mean response time: {number(best['mean_ms'])} ms ({ends}, 90 % prediction interval) at "
     )
     assert re.search(r"is \d\.\d+ ± 0\.\d+ times it\.", report.summary)
     figures = figures_of(report)

@@ -139,8 +139,8 @@ def test_sampling_errors_are_called_so() -> None:
     assert row["half_width_ms"] == pytest.approx((row["mean_high_ms"] - row["mean_low_ms"]) / 2)
     assert row["p99_low_ms"] <= row["p99_ms"] <= row["p99_high_ms"]
     assert (row["p999_low_ms"], row["sampling"]) == (None, None), "four requests lie beyond p99.9"
-    assert "± by\nsampling" in [column.heading for column in results.shown()[0]]
-    assert any("the sampling error of the mean alone" in note for note in results.notes)
+    assert "mean\n±" in [column.heading for column in results.shown()[0]]
+    assert any("95 % confidence interval of the mean" in note for note in results.notes)
 
 
 def test_a_run_that_ends_before_the_cache_is_full_says_so() -> None:
@@ -148,7 +148,7 @@ def test_a_run_that_ends_before_the_cache_is_full_says_so() -> None:
     words = "too short to tell: data in write caches still changed"
     assert (results[0]["half_width_ms"], results[0]["sampling"]) == (None, words)
     assert "too short" in results.shown()[1][0]
-    assert f"sampling error of 1 of 1 mean: {words}" in results.notes
+    assert f"no confidence interval for 1 of 1 mean: {words}" in results.notes
 
 
 def test_percentiles_of_a_run(results: hs.Results) -> None:
@@ -168,7 +168,7 @@ def test_plot_is_a_picture(results: hs.Results, tmp_path: Path) -> None:
     assert labels[0].startswith(CHEETAH)
     assert labels[1].startswith(f"{ATLAS}@36.7GB")
     axes = figure.axes[0]
-    assert "IO/s" in axes.get_xlabel()
+    assert "IOPS" in axes.get_xlabel()
     assert "ms" in axes.get_ylabel()
     results.plot(tmp_path / "again.png")
     assert (tmp_path / "again.png").read_bytes() == png

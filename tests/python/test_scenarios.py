@@ -140,23 +140,25 @@ def everything(folder: Path) -> hs.Results:
 def test_list_and_show() -> None:
     names = hs.scenarios.list()
     assert len(names) >= 19
-    shown = called("scenarios", "list")
+    shown = called("catalog", "scenarios", "list")
     assert all(name in shown.stdout for name in names)
-    assert [entry["name"] for entry in json.loads(called("scenarios", "list", "--json").stdout)] == list(names)
+    assert [entry["name"] for entry in json.loads(called("catalog", "scenarios", "list", "--json").stdout)] == list(
+        names
+    )
     for name in names:
         scenario = hs.scenarios.show(name)
         assert scenario.name == name
-        text = called("scenarios", "show", name).stdout
+        text = called("catalog", "scenarios", "show", name).stdout
         assert all(f"\n{stream['name']}: " in text for stream in scenario.description["streams"])
-    assert "guests: 60" in called("scenarios", "show", "demartek-boot-storm").stdout
-    assert "log: access, LUN log" in called("scenarios", "show", "demartek-oltp").stdout
+    assert "guests: 60" in called("catalog", "scenarios", "show", "demartek-boot-storm").stdout
+    assert "log: access, LUN log" in called("catalog", "scenarios", "show", "demartek-oltp").stdout
     assert "serverbench" in hs.Scenario.load("serverbench")._repr_html_()
 
 
 def test_show_prints_what_can_be_run(folder: Path) -> None:
-    (folder / "mine.toml").write_text(called("scenarios", "show", "serverbench", "--toml").stdout)
+    (folder / "mine.toml").write_text(called("catalog", "scenarios", "show", "serverbench", "--toml").stdout)
     assert hs.Scenario.load("mine.toml") == hs.Scenario.load("serverbench")
-    assert json.loads(called("scenarios", "show", "mine.toml", "--json").stdout)["cpus"] == 2
+    assert json.loads(called("catalog", "scenarios", "show", "mine.toml", "--json").stdout)["cpus"] == 2
 
 
 def test_every_scenario_of_the_catalogue_runs() -> None:
@@ -304,11 +306,11 @@ def test_what_does_not_fit_is_refused(folder: Path) -> None:
     )
     refused(called("run", CHEETAH, "-w", "demartek-oltp"), "streams[0].lun: ", "; allowed: drive, or no key")
     refused(called("run", CHEETAH, "-w", "serverbnch"), "no workload or scenario", "closest: serverbench, web-server")
-    refused(called("scenarios", "show", "serverbnch"), "no scenario", "closest: serverbench")
-    refused(called("scenarios", "show", "database", "--toml"), "no scenario", "`headstack scenarios list`")
-    (folder / "w.toml").write_text(called("workloads", "show", "database", "--toml").stdout)
-    refused(called("scenarios", "show", "w.toml"), "w.toml: ", "no [[streams]]")
-    refused(called("workloads", "show", "everything.toml"), "everything.toml: ", "this is a scenario")
+    refused(called("catalog", "scenarios", "show", "serverbnch"), "no scenario", "closest: serverbench")
+    refused(called("catalog", "scenarios", "show", "database", "--toml"), "no scenario", "`headstack scenarios list`")
+    (folder / "w.toml").write_text(called("catalog", "workloads", "show", "database", "--toml").stdout)
+    refused(called("catalog", "scenarios", "show", "w.toml"), "w.toml: ", "no [[streams]]")
+    refused(called("catalog", "workloads", "show", "everything.toml"), "everything.toml: ", "this is a scenario")
 
 
 @pytest.mark.parametrize(

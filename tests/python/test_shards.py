@@ -131,7 +131,7 @@ def test_shards_on_the_command_line(headstack: Headstack, tmp_path: Path) -> Non
     for number, path in enumerate(paths, 1):
         headstack(*sweep, *kept, "--shard", f"{number}/2", "-o", path).check_returncode()
     headstack(*sweep, *kept, "-o", str(tmp_path / "whole.csv")).check_returncode()
-    told = headstack("sweep-merge", *paths, "-o", str(tmp_path / "merged.csv"))
+    told = headstack("sweep", "merge", *paths, "-o", str(tmp_path / "merged.csv"))
     assert told.stdout == "4 configurations from 2 shards\n"
     assert (tmp_path / "merged.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
     refused = headstack(*sweep, *kept, "--shard", "1/2")
@@ -139,5 +139,5 @@ def test_shards_on_the_command_line(headstack: Headstack, tmp_path: Path) -> Non
         2,
         "headstack: --shard: the part is to be merged with others; write it with -o FILE.parquet\n",
     )
-    refused = headstack("sweep-merge", paths[0], "-o", str(tmp_path / "half.csv"))
+    refused = headstack("sweep", "merge", paths[0], "-o", str(tmp_path / "half.csv"))
     assert (refused.returncode, refused.stderr) == (2, "headstack: shards are missing: 2/2\n")

@@ -312,7 +312,7 @@ def test_sheets_of_makers_become_drives_that_run(
     headstack: Headstack, tmp_path: Path, sheet: str, form: str, options: list[str], stated: dict[str, Any]
 ) -> None:
     (tmp_path / f"sheet.{form}").write_text(sheet)
-    done = headstack("drives", "new", "--from", f"sheet.{form}", "-o", "new.toml", *options)
+    done = headstack("catalog", "drives", "new", "--from", f"sheet.{form}", "-o", "new.toml", *options)
     assert done.returncode == 0, done.stderr
     assert "contradiction" not in done.stderr
     text = (tmp_path / "new.toml").read_text()
@@ -333,7 +333,9 @@ def test_what_is_missing_is_said_at_once_and_estimated_where_the_class_allows_it
 ) -> None:
     lines = SEAGATE.splitlines()
     (tmp_path / "x18.txt").write_text("\n".join(line for line in lines if "geometry" not in line))
-    done = headstack("drives", "new", "--from", "x18.txt", "--source", "B Seagate DS2045.1", "-o", "x18.toml")
+    done = headstack(
+        "catalog", "drives", "new", "--from", "x18.txt", "--source", "B Seagate DS2045.1", "-o", "x18.toml"
+    )
     assert done.returncode == 0
     assert "missing, and estimated by the class of drive:\n" in done.stderr
     assert "geometry.platters = 9 (the density of drives of its year); or add: platters: 9\n" in done.stderr
@@ -365,7 +367,7 @@ def test_what_is_missing_is_said_at_once_and_estimated_where_the_class_allows_it
 )
 def test_sheets_that_make_no_drive(headstack: Headstack, tmp_path: Path, sheet: str, message: str) -> None:
     (tmp_path / "sheet.txt").write_text(sheet)
-    done = headstack("drives", "new", "--from", "sheet.txt", "-o", "new.toml")
+    done = headstack("catalog", "drives", "new", "--from", "sheet.txt", "-o", "new.toml")
     assert done.returncode == 2
     assert message in done.stderr
     assert not (tmp_path / "new.toml").exists()
@@ -402,7 +404,7 @@ def test_toml_and_keys_of_drive_files_are_labels_too(headstack: Headstack, tmp_p
         '"Spindle Speed" = 7200\nCapacity = "4TB"\nYear = 2016\nCache = "128MB"\nInterface = "SATA 6Gb/s"\n'
         "[geometry]\nplatters = 4\n"
     )
-    done = headstack("drives", "new", "--from", "sheet.toml")
+    done = headstack("catalog", "drives", "new", "--from", "sheet.toml")
     assert done.returncode == 0, done.stderr
     read = tomllib.loads(done.stdout)
     assert (read["spindle"]["speed"], read["geometry"]["platters"], read["buffer"]["size"]) == ("7200rpm", 4, "128MiB")
@@ -446,6 +448,6 @@ def test_a_terminal_is_asked() -> None:
 
 
 def test_without_a_terminal_nobody_is_asked(headstack: Headstack) -> None:
-    done = headstack("drives", "new")
+    done = headstack("catalog", "drives", "new")
     assert done.returncode == 2
     assert "--from: name a data sheet" in done.stderr

@@ -87,7 +87,7 @@ def test_a_measurement_is_kept(number: int, tmp_path: Path) -> None:
     time.sleep(random.uniform(0, 0.2))
     out, err = ended(process, number)
     assert err == "headstack: ended early, what was measured is kept: stopped by hand\n"
-    assert "IO/s" in out
+    assert "IOPS" in out
     [run] = json.loads((tmp_path / "m.json").read_text())
     assert run["ended_early"] == "stopped by hand"
     assert left(tmp_path) == {"m.json", "m.csv"}
@@ -251,7 +251,7 @@ def test_what_ends_a_characterization_is_told(tmp_path: Path) -> None:
     process = started(tmp_path, "characterize", "dc-s3700-400gb", "-q", env=environment)
     wait_for(lambda: list((tmp_path / "cache").rglob("[0-9a-f]*.json")))
     _, err = ended(process, signal.SIGTERM)
-    assert err == "headstack: interrupted; finished tests are kept, the same command goes on from there\n"
+    assert err == "headstack: interrupted; finished tests are kept: repeat the command to resume\n"
     assert left(tmp_path) == {"cache"}
 
 
@@ -379,7 +379,7 @@ kind = "sata"
         (("serve", "steady.toml", "--nbd", "unix:out", "--data", "discard", "--floor", "1us"), "nothing is written"),
         (
             *(("choose", "file-server", "--rate", "100", "--limit", "p99=80ms", "--capacity", "50GB"),),
-            "what is finished is kept, the same command goes on from there",
+            "finished runs are kept: repeat the command to resume",
         ),
     ],
     ids=("run", "serve", "choose"),

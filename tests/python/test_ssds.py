@@ -33,12 +33,12 @@ def small(tmp_path: Path) -> str:
 
 
 def test_they_are_listed_and_shown(headstack: Headstack) -> None:
-    drives = {drive["id"]: drive for drive in json.loads(headstack("drives", "list", "--json").stdout)}
+    drives = {drive["id"]: drive for drive in json.loads(headstack("catalog", "drives", "list", "--json").stdout)}
     assert (drives[NVME]["kind"], drives[NVME]["dies"], drives[NVME]["interface"]) == ("ssd", 24, "nvme")
     assert drives["cheetah-x15-36lp"]["kind"] == "disk"
-    row = next(line for line in headstack("drives", "list").stdout.splitlines() if line.startswith(NVME))
+    row = next(line for line in headstack("catalog", "drives", "list").stdout.splitlines() if line.startswith(NVME))
     assert "NVME" in row
-    shown = headstack("drives", "show", NVME).stdout
+    shown = headstack("catalog", "drives", "show", NVME).stdout
     assert "derived: C usual of TLC" in shown
     assert "Lenovo Press" in shown
 

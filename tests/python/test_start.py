@@ -41,7 +41,7 @@ def test_what_it_says_to_do_exists() -> None:
     told = [line.split() for line in text("start.txt").splitlines() if line.startswith("    headstack ")]
     assert 3 <= len(told) <= 8
     for _, *words in told:
-        asked = words[: 2 if words[0] in ("drives", "trace") else 1]
+        asked = words[: {"catalog": 3, "trace": 2}.get(words[0], 1)]
         assert CliRunner().invoke(main, [*asked, "--help"]).exit_code == 0
         for option in (word for word in words if word.startswith("-")):
             assert option in CliRunner().invoke(main, [*asked, "--help"]).output
@@ -83,7 +83,7 @@ def test_a_full_disk_is_told_of_help_too() -> None:
 
 
 def test_a_command_loads_its_own_modules_alone() -> None:
-    shown = started("drives", "list", loading=True)
+    shown = started("catalog", "drives", "list", loading=True)
     loaded = set(shown.stderr.split())
     assert {"click", "headstack.cli.catalogue.catalogue"} <= loaded
     assert not loaded & (HEAVY - {"click", "headstack._native", "typing"})

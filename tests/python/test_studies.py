@@ -123,7 +123,7 @@ tolerance = "50%"
 def test_the_bytes_do_not_depend_on_threads(tmp_path: Path, headstack: Headstack) -> None:
     study = str(put(tmp_path))
     for threads in ("1", "2"):
-        done = headstack("study", "run", study, "-o", f"out-{threads}", RAYON_NUM_THREADS=threads)
+        done = headstack("lab", "study", "run", study, "-o", f"out-{threads}", RAYON_NUM_THREADS=threads)
         assert done.returncode == 0, done.stderr
     one, two = (tmp_path / f"out-{threads}" / "mine" for threads in ("1", "2"))
     names = sorted(path.name for path in one.iterdir())
@@ -133,13 +133,13 @@ def test_the_bytes_do_not_depend_on_threads(tmp_path: Path, headstack: Headstack
 
 
 def test_a_run_study_is_shown_again(tmp_path: Path, headstack: Headstack) -> None:
-    assert "run it first" in headstack("study", "show", "mine").stderr
-    ran = headstack("study", "run", str(put(tmp_path)), "-q")
+    assert "run the study first" in headstack("lab", "study", "show", "mine").stderr
+    ran = headstack("lab", "study", "run", str(put(tmp_path)), "-q")
     assert ran.returncode == 0, ran.stderr
-    assert headstack("study", "show", "mine").stdout == ran.stdout
-    shown = headstack("study", "show", "mine", "--claim", "gain").stdout
+    assert headstack("lab", "study", "show", "mine").stdout == ran.stdout
+    shown = headstack("lab", "study", "show", "mine", "--claim", "gain").stdout
     assert "error (points)" in shown
-    assert "there are gain" in headstack("study", "show", "mine", "--claim", "nosuch").stderr
+    assert "there are gain" in headstack("lab", "study", "show", "mine", "--claim", "nosuch").stderr
     with (tmp_path / "studies-out" / "mine" / "runs.csv").open() as file:
         assert len(list(csv.DictReader(file))) == 4
     outcome = json.loads((tmp_path / "studies-out" / "mine" / "outcome.json").read_text())
@@ -207,12 +207,12 @@ def test_an_interrupted_study_goes_on_where_it_was(tmp_path: Path, headstack: He
             time.sleep(0.01)
         process.send_signal(signal.SIGTERM)
         assert process.stderr is not None
-        assert "finished runs are kept, the same command goes on from there" in process.stderr.read()
+        assert "finished runs are kept: repeat the command to resume" in process.stderr.read()
     assert process.returncode == 143
     assert not (tmp_path / "studies-out").exists()
     before = {path: path.stat().st_mtime_ns for path in tmp_path.glob("kept/*/*.parquet")}
-    assert headstack("study", "run", study, "--store", "kept").returncode == 0
-    assert headstack("study", "run", study, "--store", "other", "-o", "whole").returncode == 0
+    assert headstack("lab", "study", "run", study, "--store", "kept").returncode == 0
+    assert headstack("lab", "study", "run", study, "--store", "other", "-o", "whole").returncode == 0
     after = {path: path.stat().st_mtime_ns for path in tmp_path.glob("kept/*/*.parquet")}
     assert len(after) > len(before) > 0
     assert before.items() <= after.items()
@@ -222,7 +222,7 @@ def test_an_interrupted_study_goes_on_where_it_was(tmp_path: Path, headstack: He
 
 def test_a_miss_without_a_reason_ends_with_1(tmp_path: Path, headstack: Headstack) -> None:
     study = put(tmp_path, f'{HEAD}{CLAIM}sql = "select false as holds"\n')
-    assert headstack("study", "run", str(study)).returncode == 1
+    assert headstack("lab", "study", "run", str(study)).returncode == 1
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_bad_claims_are_refused_with_their_line(
     claim: str, where: str, message: str, tmp_path: Path, headstack: Headstack
 ) -> None:
     text = f"{HEAD}{CLAIM}{claim}\n"
-    shown = headstack("study", "run", str(put(tmp_path, text)))
+    shown = headstack("lab", "study", "run", str(put(tmp_path, text)))
     assert (shown.returncode, shown.stderr.count("\n")) == (2, 1), shown.stderr
     assert message in shown.stderr
     after = line_of(text, CLAIM.strip())
@@ -292,7 +292,7 @@ def test_bad_studies_are_refused_with_their_line(
 ) -> None:
     text = HEAD.replace(old, new)
     assert text != HEAD
-    shown = headstack("study", "run", str(put(tmp_path, text)))
+    shown = headstack("lab", "study", "run", str(put(tmp_path, text)))
     assert (shown.returncode, shown.stderr.count("\n")) == (2, 1), shown.stderr
     assert f": {key}" in shown.stderr
     assert message in shown.stderr
@@ -300,17 +300,17 @@ def test_bad_studies_are_refused_with_their_line(
 
 
 def test_a_published_row_without_a_run_is_refused(tmp_path: Path, headstack: Headstack) -> None:
-    shown = headstack("study", "run", str(put(tmp_path, theirs=THEIRS + "wd1200bb,1,76\n")))
+    shown = headstack("lab", "study", "run", str(put(tmp_path, theirs=THEIRS + "wd1200bb,1,76\n")))
     assert shown.returncode == 2
     assert "theirs.csv:4: no run of the grid runs has system wd1200bb, depth 1" in shown.stderr
 
 
 def test_unknown_studies_are_named(headstack: Headstack, tmp_path: Path) -> None:
-    shown = headstack("study", "run", "nosuch")
+    shown = headstack("lab", "study", "run", "nosuch")
     assert shown.returncode == 2
     assert all(name in shown.stderr for name in hs.studies.listed())
     (tmp_path / "empty").mkdir()
-    assert "there is no study.toml in this folder" in headstack("study", "run", "empty").stderr
+    assert "there is no study.toml in this folder" in headstack("lab", "study", "run", "empty").stderr
 
 
 @pytest.mark.parametrize(

@@ -248,7 +248,7 @@ def test_an_interrupted_sweep_goes_on(tmp_path: Path, headstack: Headstack) -> N
         _, errors = process.communicate()
         assert process.returncode == code
         assert before.items() <= kept().items()
-    assert "the same command goes on from there" in errors
+    assert "repeat the command to resume" in errors
     before = kept()
     ends = []
     for store in ("store", "other"):
@@ -342,7 +342,7 @@ def test_a_column_is_drawn_over_what_was_varied(tmp_path: Path) -> None:
         with pytest.raises(hs.InputError, match=message):
             figure(found, column, where)
     sampled = swept(tmp_path / "store", {"depth": "1..4"}, sample="random", points=3)
-    with pytest.raises(hs.InputError, match="points of a sample lie on no lines"):
+    with pytest.raises(hs.InputError, match="--plot: needs a grid"):
         figure(sampled, "iops")
     assert len(report_of(sampled, "iops", True).sections[0].figures) == 1
 
@@ -363,7 +363,7 @@ def test_the_command_compares_systems_within_a_condition(tmp_path: Path, headsta
     none = headstack(
         *("sweep", DRIVE, "--requests", "500", "--depth", "1", "--store", str(tmp_path), "--where", "mean_ms < 0")
     )
-    assert none.stdout.startswith("no configuration is so: mean_ms < 0\n1 configurations, 0 where mean_ms < 0")
+    assert none.stdout.startswith("no configuration meets mean_ms < 0\n1 configurations, 0 where mean_ms < 0")
 
 
 def test_the_command_prints_the_best(tmp_path: Path, headstack: Headstack) -> None:
@@ -395,7 +395,7 @@ def test_the_command_prints_the_best(tmp_path: Path, headstack: Headstack) -> No
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "nothing is varied; give --vary FIELD=VALUES"),
+        ([], "nothing varies; add --vary FIELD=VALUES"),
         (["--vary", "spindle.sped=1rpm"], "spindle.sped: unknown key; did you mean `speed`?"),
         (["--vary", "lines[0].sise=4KiB"], "lines[0].sise: unknown key; did you mean `size`?"),
         (["--vary", "dept=4"], "dept: unknown field; did you mean the option depth?"),
@@ -404,12 +404,12 @@ def test_the_command_prints_the_best(tmp_path: Path, headstack: Headstack) -> No
         (["--vary", "depth=1", "--vary", "depth=4"], "--vary depth: given twice"),
         (["--vary", "depth=1..8"], "--depth: a grid needs steps; write 1..8:5"),
         (["--depth", "1", "--points", "3"], "points: a grid has as many"),
-        (["--depth", "1", "--best", "iops", "--min", "iops"], "--best, --min: only one"),
+        (["--depth", "1", "--best", "iops", "--min", "iops"], "--best, --min: give only one"),
         (["--depth", "1", "--size", "4KiB"], "--size: the workload states its own"),
         (["--depth", "1", "--rate", "5"], "depth, rate: only one of them can be given"),
         (["--depth", "1", "--executor", "cloud"], "executor: 'cloud' is unknown"),
         (["--depth", "1", "-o", "x.txt"], "-o: x.txt: the ending is unknown"),
-        (["--sample", "random", "--points", "2", "--depth", "1..4", "--plot", "x.png"], "--plot: points of a sample"),
+        (["--sample", "random", "--points", "2", "--depth", "1..4", "--plot", "x.png"], "--plot: needs a grid"),
         (["--depth", "1", "--plot", "x.xls"], "x.xls: no picture has this suffix"),
         (["dc-s3700-400gb", "--vary", "seek.read_average=5ms"], "dc-s3700-400gb: seek: unknown key"),
         (["nosuch", "--depth", "1"], 'no drive or array "nosuch" in the catalogue'),

@@ -209,8 +209,8 @@ def test_classes_of_blocks_are_those_that_the_misses_tell() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "say where the twin goes: --output FILE.parquet, or --scenario FILE.toml"),
-        (("--scenario", "s.toml", "-o", "t.parquet"), "--scenario: is another kind of twin than that of --output"),
+        ((), "no output; add --output FILE.parquet or --scenario FILE.toml"),
+        (("--scenario", "s.toml", "-o", "t.parquet"), "--scenario, --output: give only one of them"),
         (("--scenario", "s.toml", "--length", "2x"), "--length: is of a twin that is a trace"),
         (("--scenario", "s.toml", "--clients", "3"), "--clients: is of a twin that is a trace"),
     ],

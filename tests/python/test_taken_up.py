@@ -129,7 +129,7 @@ def test_a_system_of_ones_own_is_in_the_page(tmp_path: Path, headstack: Headstac
     assert told["files"]["mine.toml"]["stated"]["spindle"]["speed"] == "9000rpm"
     refused = headstack(*asked, "--with-simulator")
     assert refused.returncode == 2
-    assert "--with-simulator: the simulator goes into a page; give --html FILE.html" in refused.stderr
+    assert "--with-simulator: needs a page; add --html FILE.html" in refused.stderr
 
 
 def test_a_changed_drive_is_not_taken_for_that_of_the_catalogue(tmp_path: Path) -> None:

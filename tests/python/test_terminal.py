@@ -36,17 +36,17 @@ COMMANDS = {
     "sweep": ["sweep", ATLAS, "--vary", "spindle.speed=7200rpm,10000rpm", "--store", "s", *SHORT],
     "measure zones": ["measure", "zones", ATLAS, CHEETAH, "--positions", "4", "--accesses", "20", "-q"],
     "compare": ["compare", "one.json", "other.json", "-q"],
-    "replay": ["replay", "t.csv", ATLAS, CHEETAH, *LAYOUT],
-    "drives list": ["drives", "list"],
-    "drives show": ["drives", "show", ATLAS],
-    "arrays list": ["arrays", "list"],
-    "arrays show": ["arrays", "show", "compaq-raid5-7"],
-    "workloads list": ["workloads", "list"],
-    "workloads show": ["workloads", "show", "file-server"],
-    "scenarios list": ["scenarios", "list"],
-    "study list": ["study", "list"],
-    "study show": ["study", "show", "small"],
-    "study show a claim": ["study", "show", "small", "--claim", "it-is-so"],
+    "replay": ["trace", "replay", "t.csv", ATLAS, CHEETAH, *LAYOUT],
+    "drives list": ["catalog", "drives", "list"],
+    "drives show": ["catalog", "drives", "show", ATLAS],
+    "arrays list": ["catalog", "arrays", "list"],
+    "arrays show": ["catalog", "arrays", "show", "compaq-raid5-7"],
+    "workloads list": ["catalog", "workloads", "list"],
+    "workloads show": ["catalog", "workloads", "show", "file-server"],
+    "scenarios list": ["catalog", "scenarios", "list"],
+    "study list": ["lab", "study", "list"],
+    "study show": ["lab", "study", "show", "small"],
+    "study show a claim": ["lab", "study", "show", "small", "--claim", "it-is-so"],
     "trace info": ["trace", "info", "t.csv", *LAYOUT],
     "trace analyze": ["trace", "analyze", "t.csv", *LAYOUT],
     "trace formats": ["trace", "formats"],
@@ -108,16 +108,16 @@ def test_what_is_measured_fits(folder: Path) -> None:
     # How wide its figures are, and so which columns are shown, the machine decides.
     shown = on_terminal(["measure", "null:2ms", "-w", "file-server", "--requests", "100", "-q"], 80, folder)
     assert max(map(len, ESCAPES.sub("", shown).splitlines())) <= 80
-    assert "system  depth  IO/s" in heads(shown)
+    assert "system  depth  IOPS" in heads(shown)
 
 
 @pytest.mark.parametrize(
     ("arguments", "names"),
     [
-        (["drives", "list"], hs.drives.list()),
-        (["arrays", "list"], hs.arrays.list()),
-        (["workloads", "list"], hs.workloads.list()),
-        (["scenarios", "list"], hs.scenarios.list()),
+        (["catalog", "drives", "list"], hs.drives.list()),
+        (["catalog", "arrays", "list"], hs.arrays.list()),
+        (["catalog", "workloads", "list"], hs.workloads.list()),
+        (["catalog", "scenarios", "list"], hs.scenarios.list()),
     ],
 )
 def test_names_are_whole(arguments: list[str], names: tuple[str, ...], tmp_path: Path) -> None:
@@ -127,30 +127,30 @@ def test_names_are_whole(arguments: list[str], names: tuple[str, ...], tmp_path:
 
 
 def test_wide_shows_everything_and_so_does_a_pipe(tmp_path: Path, headstack: Headstack) -> None:
-    narrow, wide = (on_terminal(["drives", "list", *more], 80, tmp_path) for more in ([], ["--wide"]))
-    assert re.search(r"not shown: drive.* \(--wide shows them\)", narrow)
-    piped = headstack("drives", "list", COLUMNS="80", TERM="xterm-256color").stdout
+    narrow, wide = (on_terminal(["catalog", "drives", "list", *more], 80, tmp_path) for more in ([], ["--wide"]))
+    assert re.search(r"not shown: drive.* \(add --wide\)", narrow)
+    piped = headstack("catalog", "drives", "list", COLUMNS="80", TERM="xterm-256color").stdout
     assert "Maxtor Atlas 10K III 73 GB" in piped
     assert ESCAPES.search(piped) is None
     assert ESCAPES.sub("", wide) == piped
 
 
 def test_csv_is_named_where_there_is_one(folder: Path) -> None:
-    assert "(--wide or --csv shows them)" in " ".join(on_terminal(COMMANDS["curve"], 60, folder).split())
+    assert "(add --wide or --csv)" in " ".join(on_terminal(COMMANDS["curve"], 60, folder).split())
 
 
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
 def test_no_escapes_where_they_are_not_wanted(environment: dict[str, str], tmp_path: Path) -> None:
-    coloured = on_terminal(["workloads", "list"], 80, tmp_path)
-    plain = on_terminal(["workloads", "list"], 80, tmp_path, **environment)
+    coloured = on_terminal(["catalog", "workloads", "list"], 80, tmp_path)
+    plain = on_terminal(["catalog", "workloads", "list"], 80, tmp_path, **environment)
     assert ESCAPES.search(coloured) is not None
     assert plain == ESCAPES.sub("", coloured)
 
 
 def test_columns_of_the_environment_are_taken_for_those_of_the_terminal(tmp_path: Path) -> None:
-    narrow, wide = (on_terminal(["workloads", "list"], columns, tmp_path) for columns in (60, 200))
+    narrow, wide = (on_terminal(["catalog", "workloads", "list"], columns, tmp_path) for columns in (60, 200))
     assert narrow != wide
-    assert on_terminal(["workloads", "list"], 200, tmp_path, COLUMNS="60") == narrow
+    assert on_terminal(["catalog", "workloads", "list"], 200, tmp_path, COLUMNS="60") == narrow
 
 
 def test_every_command_that_prints_a_table_can_be_asked_for_all_of_it() -> None:
@@ -160,7 +160,9 @@ def test_every_command_that_prints_a_table_can_be_asked_for_all_of_it() -> None:
     tree: dict[tuple[str, ...], list[click.Command]] = {}
     for words, command in every(main):
         tree.setdefault(words, []).append(command)
-    lists = [words for words in tree if words[-1:] in (("list",), ("show",)) and words != ("scenarios", "show")]
+    lists = [
+        words for words in tree if words[-1:] in (("list",), ("show",)) and words != ("catalog", "scenarios", "show")
+    ]
     asked = [tuple(name.split()) for name in COMMANDS if tuple(name.split()) in tree]
     exports = [words for words, same in tree.items() if any("--csv" in p.opts for c in same for p in c.params)]
     assert len(lists) > 6

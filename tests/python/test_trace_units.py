@@ -108,10 +108,12 @@ def test_nothing_is_said_of_the_times_of_a_list(headstack: Headstack, tmp_path: 
     volumes = json.loads(headstack("trace", "volumes", "keys.txt", "-q", "--json", "-").stdout)
     assert (volumes[0]["requests_per_s"], volumes[0]["busiest_per_s"], volumes[0]["working_set_bytes"]) == (None,) * 3
     step = ("--step", "unknown=read")
-    refused = headstack("replay", "keys.txt", CHEETAH, "--mode", "timed", "--outside", "fold", *step, "-q")
+    refused = headstack("trace", "replay", "keys.txt", CHEETAH, "--mode", "timed", "--outside", "fold", *step, "-q")
     assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
     assert "--mode asap" in refused.stderr
-    played = headstack("replay", "keys.txt", CHEETAH, "--mode", "asap", "--depth", "2", "--outside", "fold", *step)
+    played = headstack(
+        "trace", "replay", "keys.txt", CHEETAH, "--mode", "asap", "--depth", "2", "--outside", "fold", *step
+    )
     assert played.returncode == 0, played.stderr
     assert "offsets name objects" in played.stdout
 
@@ -119,17 +121,17 @@ def test_nothing_is_said_of_the_times_of_a_list(headstack: Headstack, tmp_path: 
 def test_a_replay_of_whole_seconds_says_that_it_is_one_of_bursts(headstack: Headstack, tmp_path: Path) -> None:
     lines = [f"{1_538_323_200 + number // 50},{number * 64},8,0,7\n" for number in range(500)]
     (tmp_path / "t.csv").write_text("".join(lines))
-    done = headstack("replay", "t.csv", CHEETAH, "-q")
+    done = headstack("trace", "replay", "t.csv", CHEETAH, "-q")
     assert done.returncode == 0, done.stderr
     assert "490 of 500 requests arrive with the request before" in done.stdout
     assert "steps of 1s" in done.stdout
-    asap = headstack("replay", "t.csv", CHEETAH, "--mode", "asap", "--depth", "4", "-q")
+    asap = headstack("trace", "replay", "t.csv", CHEETAH, "--mode", "asap", "--depth", "4", "-q")
     assert "steps of 1s" not in asap.stdout
     fine = [f"{1_577_808_144_360_767 + number * 20_000},419\n" for number in range(2)]
     (tmp_path / "f.csv").write_text(
         "".join(f"419,R,{n * 4096},4096,{line.split(',')[0]}\n" for n, line in enumerate(fine))
     )
-    assert "arrive with" not in headstack("replay", "f.csv", CHEETAH, "-q").stdout
+    assert "arrive with" not in headstack("trace", "replay", "f.csv", CHEETAH, "-q").stdout
 
 
 def named(tmp_path: Path) -> Path:

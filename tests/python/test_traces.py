@@ -137,7 +137,7 @@ def test_what_is_exported_is_imported_again(csv: Path, tmp_path: Path, format: s
 def test_what_a_format_cannot_hold_is_said(headstack: Headstack, csv: Path) -> None:
     done = headstack("trace", "export", "t.csv", "-o", "t.iolog", "--to", "iolog")
     assert done.returncode == 0, done.stderr
-    assert "not held: 3 response times" in done.stdout
+    assert "lost: 3 response times" in done.stdout
 
 
 def test_steps_are_carried_out_in_their_order_and_recorded(headstack: Headstack, csv: Path, tmp_path: Path) -> None:
@@ -307,4 +307,4 @@ def test_a_file_that_changes_its_format_is_refused_at_that_line(headstack: Heads
     assert refused.returncode == 2
     assert refused.stderr.startswith(f"headstack: mixed.csv:{line}: "), refused.stderr
     skipped = headstack("trace", "info", "mixed.csv", "--skip-bad")
-    assert f"skipped: {len((SAMPLES / 'spc.csv').read_text().splitlines())} lines" in skipped.stdout
+    assert f"skipped: {len((SAMPLES / 'spc.csv').read_text().splitlines())} invalid lines" in skipped.stdout

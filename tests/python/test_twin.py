@@ -339,7 +339,7 @@ def test_a_flash_drive_is_no_disk() -> None:
 
 @slow("calibrates a simulated disk from the start; test_a_real_disk_is_learnt_from_half_of_a_recording represents it")
 def test_the_command_writes_a_system_for_every_command(tmp_path: Path, headstack: Headstack) -> None:
-    found = headstack("twin", "cheetah-x15-36lp", "-o", "own.toml", "-q")
+    found = headstack("measure", "twin", "cheetah-x15-36lp", "-o", "own.toml", "-q")
     assert re.search(r"spindle.speed\s+(14999\.9|15000\.0)\d+rpm\s+15000\.\d+rpm", found.stdout)
     assert "written: own.sample.json, own.toml, own.answers.npz" in found.stdout
     table = tomllib.loads((tmp_path / "own.toml").read_text())["twin"]
@@ -384,13 +384,13 @@ def test_an_array_is_written_beside_its_member(tmp_path: Path) -> None:
 
 def test_the_command_says_what_is_wrong(headstack: Headstack) -> None:
     for words, said in (
-        (["cheetah-9lp", "-o", "own.json"], "a description's name ends with .toml"),
+        (["cheetah-9lp", "-o", "own.json"], "choose a name that ends with .toml"),
         (["no-such", "-o", "own.toml"], "no-such"),
-        (["null:1ms", "-o", "own.toml"], "null alone answers at once"),
+        (["null:1ms", "-o", "own.toml"], "use null:TIME"),
         (["cheetah-9lp", "-o", "own.toml", "--time", "2s"], "too few"),
         (["cheetah-9lp", "-o", "own.toml", "--family", "tape"], "disk, flash, array, volume"),
     ):
-        failed = headstack("twin", *words, "-q")
+        failed = headstack("measure", "twin", *words, "-q")
         assert failed.returncode == 2
         assert said in failed.stderr
         assert len(failed.stderr.splitlines()) == 1
@@ -428,7 +428,7 @@ def test_a_real_disk_is_learnt_from_half_of_a_recording(tmp_path: Path, headstac
         lacks("data", "no validation data")
     (tmp_path / "sheet.toml").write_text(SHEET)
     trace = str(VALIDATION / "cheetah9LP.trace")
-    found = headstack("twin", "recording", trace, "--sheet", "sheet.toml", "-o", "own.toml")
+    found = headstack("measure", "twin", "recording", trace, "--sheet", "sheet.toml", "-o", "own.toml")
     (held,) = re.findall(r"held out: 5,000 requests, demerit ([\d.]+) %", found.stdout)
     # Of the sheet alone it is 19 %, of parameters that were extracted from the drive 2.5.
     assert float(held) < 4
@@ -437,6 +437,6 @@ def test_a_real_disk_is_learnt_from_half_of_a_recording(tmp_path: Path, headstac
 
 def test_a_recording_of_another_form_is_refused(tmp_path: Path, headstack: Headstack) -> None:
     (tmp_path / "a.trace").write_text("R Hit 1 8 100.0 200.0\nread 8\n")
-    failed = headstack("twin", "recording", "a.trace", "--sheet", "cheetah-9lp", "-o", "own.toml")
+    failed = headstack("measure", "twin", "recording", "a.trace", "--sheet", "cheetah-9lp", "-o", "own.toml")
     assert failed.returncode == 2
     assert "a.trace:2: is no line of such a recording" in failed.stderr

@@ -73,7 +73,7 @@ def test_validate_writes_what_intervals_are_learnt_from(
 ) -> None:
     monkeypatch.setattr(proof, "proofs", proofs)
     scores, text = tmp_path / "scores.json", tmp_path / "all.json"
-    asked = ["twin", "validate", "--devices", "13", "-q", "--calibration", str(scores), "--json", str(text)]
+    asked = ["measure", "twin", "validate", "--devices", "13", "-q", "--calibration", str(scores), "--json", str(text)]
     with pytest.raises(SystemExit) as ended:
         main(asked)
     assert ended.value.code == 0

@@ -82,8 +82,10 @@ def test_a_drive_unlike_its_sheet_is_known_from_two_depths(headstack: Headstack,
         for depth in depths
     ]
     path, twin = written(tmp_path / "fio.json", list(map(job, points))), tmp_path / "twin.toml"
-    out = headstack("twin", "results", path, "--sheet", "pm883-480gb", "--host", "direct", "-o", str(twin)).stdout
-    assert "held out, the 4 between those depths are off by" in out
+    out = headstack(
+        "measure", "twin", "results", path, "--sheet", "pm883-480gb", "--host", "direct", "-o", str(twin)
+    ).stdout
+    assert "mean error of the 4 held-out depths:" in out
     found = load_system(twin).system
     model = [published.simulated(found, point.kind, point.depth, 4096, seed=9) for point in points]
     off = np.array([abs(one.logarithms - point.logarithms) for one, point in zip(model, points, strict=True)])
@@ -109,7 +111,18 @@ def test_a_real_drive_is_near_between_its_depths(headstack: Headstack, tmp_path:
     name = "HPMICROSERVERG8/SATA300/SAMSUNGPM833"
     twin = tmp_path / "twin.toml"
     headstack(
-        "twin", "results", str(FIO), "--system", name, "--sheet", "pm883-480gb", "--host", "direct", "-o", str(twin)
+        "measure",
+        "twin",
+        "results",
+        str(FIO),
+        "--system",
+        name,
+        "--sheet",
+        "pm883-480gb",
+        "--host",
+        "direct",
+        "-o",
+        str(twin),
     )
     points = [point for point in fio_results.load([str(FIO)], name) if point.depth in (2, 4, 8, 16)]
     assert len(points) == 8
@@ -121,8 +134,8 @@ def test_a_real_drive_is_near_between_its_depths(headstack: Headstack, tmp_path:
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        (("twin", "/no/such/disk", "-o", "t.toml"), "/no/such/disk: there is no such file or device"),
-        (("twin", "validate", "--devices", "0"), "--devices: 0 devices prove nothing"),
+        (("measure", "twin", "/no/such/disk", "-o", "t.toml"), "/no/such/disk: no such file or device"),
+        (("measure", "twin", "validate", "--devices", "0"), "--devices: 0 devices prove nothing"),
     ],
 )
 def test_what_cannot_be_calibrated_is_refused_in_a_line(

@@ -64,14 +64,14 @@ def test_what_is_measured_for_a_short_while_is_told_less_surely() -> None:
 
 
 def test_a_device_that_does_not_fit_is_measured_and_said_so(headstack: Headstack) -> None:
-    out = headstack("twin", "validate", "--device", "pm883-480gb", "--family", "volume", "-q").stdout
+    out = headstack("measure", "twin", "validate", "--device", "pm883-480gb", "--family", "volume", "-q").stdout
     assert "pm883-480gb: does not fit: volume: " in out
-    assert "two rounds of a workload are apart by" in out
+    assert "mean difference between two rounds of a workload" in out
 
 
 @slow("28 s of processor time; `test_the_picture_of_a_calibration_is_drawn` draws another calibration")
 def test_a_calibration_is_drawn_from_its_first_probe_to_what_is_left(headstack: Headstack, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="pictures need matplotlib")
-    done = headstack("twin", "cheetah-9lp", "--time", "40s", "-o", "own.toml", "--plot", "own.png", "-q")
+    done = headstack("measure", "twin", "cheetah-9lp", "--time", "40s", "-o", "own.toml", "--plot", "own.png", "-q")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "own.png").read_bytes().startswith(b"\x89PNG")

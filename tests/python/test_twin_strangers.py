@@ -27,12 +27,12 @@ def test_a_device_that_is_predicted_well_is_no_mistake() -> None:
 
 def test_validate_counts_strangers(capsys: Any) -> None:
     with pytest.raises(SystemExit) as ended:
-        main(["twin", "validate", "--family", "strangers", "--devices", "1", "-q"])
+        main(["measure", "twin", "validate", "--family", "strangers", "--devices", "1", "-q"])
     assert ended.value.code == 0
-    assert "1 devices: 1 fit nothing that they are not" in capsys.readouterr().out
+    assert "1 devices: 1 fit no wrong kind" in capsys.readouterr().out
 
 
 def test_strangers_teach_no_interval(capsys: Any, tmp_path: Any) -> None:
     with pytest.raises(SystemExit):
-        main(["twin", "validate", "--family", "strangers", "--calibration", str(tmp_path / "one.json")])
+        main(["measure", "twin", "validate", "--family", "strangers", "--calibration", str(tmp_path / "one.json")])
     assert "strangers teach no interval" in capsys.readouterr().err

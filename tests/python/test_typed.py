@@ -87,7 +87,7 @@ def test_each_command_points_to_the_other(headstack: Headstack, tmp_path: Path) 
     (tmp_path / "file.img").write_bytes(bytes(8192))
     assert said(headstack, "run", "file.img").endswith("headstack measure file.img measures it")
     assert said(headstack, "measure", CHEETAH) == (
-        f"{CHEETAH}: no such file or device, but a simulated system; headstack run {CHEETAH} runs it"
+        f"{CHEETAH}: no such file or device; to simulate the system of this name: headstack run {CHEETAH}"
     )
     assert "does not exist; a file is created" in said(headstack, "measure", "nosuch")
 
@@ -106,7 +106,7 @@ def test_all_missing_keys_of_a_drive_are_told_at_once(headstack: Headstack, tmp_
 
 
 def test_the_rate_of_a_line_is_as_the_sheet_says_it(headstack: Headstack, tmp_path: Path) -> None:
-    text = headstack("drives", "show", "constellation2-1tb", "--toml").stdout
+    text = headstack("catalog", "drives", "show", "constellation2-1tb", "--toml").stdout
     kept = [line for line in text.splitlines() if not line.startswith(("read_ns_per_byte", "write_ns_per_byte"))]
     at = kept.index("[interface]") + 1
     kept = [line for n, line in enumerate(kept) if not (n > at and line.startswith("rate = "))]

@@ -30,32 +30,32 @@ def test_scores_are_those_of_the_dumped_times(validation_folder: Path, tmp_path:
 
 
 def test_command(validation_folder: Path, tmp_path: Path, headstack: Headstack) -> None:
-    shown = headstack("validate", str(validation_folder), "--dump", "times")
+    shown = headstack("lab", "validate", str(validation_folder), "--dump", "times")
     assert shown.returncode == 0, shown.stderr
     traces = sorted(path.stem for path in validation_folder.glob("*.trace"))
     assert sorted(path.stem for path in (tmp_path / "times").iterdir()) == traces
     for name in traces:
         assert name in shown.stdout
-    figures = json.loads(headstack("validate", str(validation_folder), "--json").stdout)
+    figures = json.loads(headstack("lab", "validate", str(validation_folder), "--json").stdout)
     assert [score["name"] for score in figures] == traces
     assert all(score["published_ms"] is not None for score in figures)
 
 
 def test_limit_decides_the_exit_code(validation_folder: Path, headstack: Headstack) -> None:
-    assert headstack("validate", str(validation_folder), "--limit", "1000%").returncode == 0
-    shown = headstack("validate", str(validation_folder), "--limit", "0.001%")
+    assert headstack("lab", "validate", str(validation_folder), "--limit", "1000%").returncode == 0
+    shown = headstack("lab", "validate", str(validation_folder), "--limit", "0.001%")
     assert shown.returncode == 1
     assert "exceeds 0.001%" in shown.stderr
 
 
 def test_import_prints_a_drive_that_loads(validation_folder: Path, tmp_path: Path, headstack: Headstack) -> None:
     source = validation_folder / "atlas10k.parv"
-    shown = headstack("drives", "import", str(source), "-o", "atlas.toml")
+    shown = headstack("catalog", "drives", "import", str(source), "-o", "atlas.toml")
     assert shown.returncode == 0, shown.stderr
-    assert " parameters have no counterpart (--unmapped lists them)" in shown.stderr
-    listed = headstack("drives", "import", str(source), "--unmapped")
+    assert " parameters have no counterpart (list them with --unmapped)" in shown.stderr
+    listed = headstack("catalog", "drives", "import", str(source), "--unmapped")
     assert f"headstack: {listed.stderr.count(': no counterpart: ')} parameters" in shown.stderr
-    assert headstack("drives", "import", str(source)).stdout == (tmp_path / "atlas.toml").read_text()
+    assert headstack("catalog", "drives", "import", str(source)).stdout == (tmp_path / "atlas.toml").read_text()
     (imported,) = hs.import_disksim(source).drives
     assert hs.Drive.load(tmp_path / "atlas.toml").description == imported.description
     (row,) = hs.run(tmp_path / "atlas.toml", requests=1000)
@@ -88,7 +88,7 @@ def test_a_drive_that_fails_hides_no_other(validation_folder: Path, tmp_path: Pa
     specs = (folder / "atlas10k.diskspecs").read_text()
     (folder / "atlas10k.diskspecs").write_text(specs.replace("Max queue length", "Length of queue"))
     (folder / "zulu.trace").write_text("R Hit 0 1 1.0 1.0\n")
-    shown = headstack("validate", str(folder))
+    shown = headstack("lab", "validate", str(folder))
     assert shown.returncode == 2
     assert "barracuda" in shown.stdout
     errors = [line for line in shown.stderr.splitlines() if line.startswith("headstack: ")]
@@ -104,7 +104,7 @@ def test_a_drive_that_fails_hides_no_other(validation_folder: Path, tmp_path: Pa
     (imported,) = hs.import_disksim(folder / "both.diskspecs").drives
     (refused,) = hs.import_disksim(folder / "both.diskspecs").refused.values()
     assert "Max queue length" in refused
-    shown = headstack("drives", "import", str(folder / "both.diskspecs"))
+    shown = headstack("catalog", "drives", "import", str(folder / "both.diskspecs"))
     assert shown.returncode == 0, shown.stderr
     assert "headstack: warning: " in shown.stderr
     assert imported.name in shown.stdout

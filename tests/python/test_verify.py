@@ -78,7 +78,7 @@ def test_a_run_checks_what_it_reads_and_leaves_a_ledger_for_later(headstack: Hea
     assert "no block is at fault" in out
     code, out, _ = headstack("measure", "verify", "data", "-q", "--stamps")
     assert code == 0
-    assert "by the stamps alone" in out
+    assert "by the stamps only" in out
     assert "cannot be told: without a ledger" in out
 
 
@@ -199,7 +199,7 @@ def test_what_makes_no_sense_is_refused_in_one_line(headstack: Headstack) -> Non
     Path("other").write_bytes(bytes(2 * SIZE))
     assert "is of a target of" in refused("verify", "other", "--ledger", "data.ledger")
     assert "is not a ledger" in refused("verify", "data", "--ledger", "mixed.toml")
-    assert "leave one of them out" in refused("verify", "data", "--ledger", "data.ledger", "--stamps")
+    assert "give only one of them" in refused("verify", "data", "--ledger", "data.ledger", "--stamps")
     assert Path("data").read_bytes() == before
 
 

@@ -169,11 +169,11 @@ def test_a_replay_tells_what_became_of_each_volume(
     alone = hs.replay(hs.Trace(trace, devices=["a"]), CHEETAH)
     (of_a,) = (row for row in pair.volumes if row["volume"] == "a")
     assert of_a["mean_ms"] == pytest.approx(alone[0]["mean_ms"], rel=0.02)
-    done = headstack("replay", str(trace), jbod, "--map", "stacked", "--volumes", "-", "-q")
+    done = headstack("trace", "replay", str(trace), jbod, "--map", "stacked", "--volumes", "-", "-q")
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
     assert [row["volume"] for row in rows] == ["a", "b", "c", "7,0"], done.stderr
-    told = headstack("replay", str(trace), jbod, "--map", "stacked", "-q")
+    told = headstack("trace", "replay", str(trace), jbod, "--map", "stacked", "-q")
     assert "\nvolumes\n" in told.stdout
-    refused = headstack("replay", str(trace), jbod, "-q")
+    refused = headstack("trace", "replay", str(trace), jbod, "-q")
     assert refused.returncode == 2
     assert "give each a place by map" in refused.stderr

@@ -22,6 +22,7 @@ def catalog() -> None:
 
     \b
     headstack catalog drives list --kind ssd --year 2022..
-    headstack catalog arrays show zfs-raidz2-8-nas
     headstack catalog drives show 990-pro-2tb --toml > mine.toml
+    headstack catalog arrays show zfs-raidz2-8-nas
+    headstack catalog workloads list
     """

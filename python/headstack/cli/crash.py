@@ -41,10 +41,13 @@ SHOWN = 10
 """Windows of the table of ``show``: the largest."""
 
 journal_argument = click.argument(
-    "journal", type=SOURCE, metavar="JOURNAL", help="A journal of serve --journal, or a log of dm-log-writes."
+    "journal", type=SOURCE, metavar="JOURNAL", help="Journal of serve --journal, or a dm-log-writes log."
 )
 base_option = click.option(
-    "--base", type=SOURCE, metavar="IMAGE", help="What the device held when it began.  [default: what the journal says]"
+    "--base",
+    type=SOURCE,
+    metavar="IMAGE",
+    help="Contents of the device before the first record.  [default: as the journal states]",
 )
 tear_option = click.option(
     "--tear",
@@ -52,10 +55,12 @@ tear_option = click.option(
     type=Among(TEARS),
     metavar="none|prefix|any",
     show_default=True,
-    help="Where writes may stop.",
+    help="How a crash may tear writes: not at all, keep a prefix, or keep any part.",
 )
 atom_option = click.option(
-    "--atom", metavar="SIZE", help="What is written as a whole or not at all.  [default: a block of the device]"
+    "--atom",
+    metavar="SIZE",
+    help="Unit that is written completely or not at all, for example 4KiB.  [default: a block of the device]",
 )
 
 
@@ -67,13 +72,19 @@ def start_option(default: str) -> Callable[..., Any]:
         type=Among(("mark", "begin")),
         metavar="mark|begin|TEXT",
         show_default=True,
-        help="From the first mark on, from the beginning, or from the mark of this text.",
+        help="Where to start testing crashes: at the first mark, at the beginning, or at the mark with this text.",
     )
 
 
 @click.group()
 def crash() -> None:
-    """What a crash may leave of what was written, and what does not survive it."""
+    """Find crash states that your application does not survive.
+
+    \b
+    headstack serve 990-pro-2tb --nbd unix:/tmp/s --journal run.journal
+    headstack crash show run.journal
+    headstack crash explore run.journal --check ext4 --budget 60s
+    """
 
 
 @crash.command(cls=Brief)
@@ -83,7 +94,7 @@ def crash() -> None:
     required=True,
     type=Among(CHECKS),
     metavar="COMMAND|ext4|btrfs|sqlite:/PATH|postgres:/PATH",
-    help="What looks at {device} after a crash; exit code 0 means that all is well.",
+    help="Check to run on {device} in each state; exit code 0 means the state is sound.",
 )
 @base_option
 @click.option(
@@ -100,51 +111,64 @@ def crash() -> None:
     type=Among(("all",)),
     metavar="TIME|STATES|all",
     show_default=True,
-    help="When it is enough.",
+    help="When to stop: a time, for example 60s, a number of states, or all.",
 )
 @tear_option
 @atom_option
 @start_option("mark")
 @click.option(
-    "--regions", multiple=True, metavar="OFFSET", help="The device keeps order within each region that begins here."
+    "--regions",
+    multiple=True,
+    metavar="OFFSET",
+    help="Start of a region within which the device keeps writes in order, for example 1GiB; may be repeated.",
 )
-@click.option("--jobs", metavar="N", help="Processes that look at states.  [default: one for each processor]")
-@click.option("--seed", default="0", metavar="N", show_default=True, help="Of the states that are drawn.")
+@click.option("--jobs", metavar="N", help="Number of parallel checks.  [default: one for each processor]")
+@click.option("--seed", default="0", metavar="N", show_default=True, help="Random seed of the sampled states.")
 @click.option(
-    "--check-timeout", default="60s", metavar="TIME", show_default=True, help="A check that takes longer has failed."
+    "--check-timeout",
+    default="60s",
+    metavar="TIME",
+    show_default=True,
+    help="Time limit of a check, for example 60s; a check that exceeds it has failed.",
 )
-@click.option("--findings", default="8", metavar="N", show_default=True, help="Reduce so many; count the others.")
-@click.option("--state", type=KEPT, metavar="FILE", help="Keep what was done, and go on from there the next time.")
+@click.option(
+    "--findings",
+    default="8",
+    metavar="N",
+    show_default=True,
+    help="Number of findings to reduce; further ones are counted.",
+)
+@click.option("--state", type=KEPT, metavar="FILE", help="Progress file: resume from it, and keep progress in it.")
 @click.option(
     "-o",
     "--output",
     type=OUTPUT_FOLDER,
     metavar="DIR",
-    help="Reproducers of what is found.  [default: JOURNAL.crashes]",
+    help="Folder for reproducers of the findings.  [default: JOURNAL.crashes]",
 )
-@output_options(json="Write what was found (- for stdout).")
-@click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
+@output_options(json="Write the findings as JSON (- for stdout).")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 @signals.held()
 def explore(journal: str, check: str, base: str | None, quiet: bool, **given: Any) -> int:
-    """Look at states that a crash may leave of a recorded device, and reduce what fails to the least.
+    """Check the states a crash may leave, and reduce each failure.
 
     \b
     headstack crash explore run.journal --check './check.sh {device}' --budget 60s
     headstack crash explore run.journal --check ext4 --tear any --atom 4KiB
     headstack crash explore run.journal --check 'sqlite:/app.db?SELECT id FROM t'
 
-    A state has all that a flush or FUA made durable, and any of the other writes. The check finds the image as
-    {device} (with --over nbd its address), may write to it, and finds the marks that were made before the crash in
-    the file $HEADSTACK_MARKS, one a line. ext4 has e2fsck look for what it would not repair by itself, btrfs has
-    btrfs check; sqlite: and postgres: check a database in an ext4 file system, and with a QUERY that all marks are in
-    its first column.
+    Each failure is reduced to a minimal reproducer. A state contains all data that a flush or FUA made durable, and any
+    subset of the other writes. COMMAND gets the image as {device} (with --over nbd: its address) and may write to it.
+    The file $HEADSTACK_MARKS lists the marks before the crash, one per line. ext4 runs e2fsck, btrfs runs btrfs check;
+    sqlite: and postgres: check a database in an ext4 file system, and with a QUERY that its first column contains all
+    marks.
 
-    Exit code 0: nothing was found; 1: something was; 2: it could not be carried out.
+    Exit codes: 0 no failure found, 1 failures found, 2 a check could not run.
     """
     outputs = Outputs(given, {"json": as_json})
     recording = opened(journal)
     if recording.described["left_bytes"]:
-        say(f"note: {journal} ends within a record; {recording.described['left_bytes']:,} bytes are left out")
+        say(f"note: {journal} ends within a record; the last {recording.described['left_bytes']:,} bytes are ignored")
     with told(quiet) as show, unable():
         found = recording.explore(
             check,
@@ -170,26 +194,26 @@ def explore(journal: str, check: str, base: str | None, quiet: bool, **given: An
 
 
 @crash.command()
-@click.argument("reproducer", type=SOURCE, metavar="REPRODUCER", help="A file that explore has written.")
+@click.argument("reproducer", type=SOURCE, metavar="REPRODUCER", help="Reproducer written by crash explore.")
 @click.option(
     "--check",
     type=Among(CHECKS),
     metavar="COMMAND|ext4|btrfs|sqlite:/PATH|postgres:/PATH",
-    help="Another check than the one that failed.",
+    help="Check to run instead of the one that failed.",
 )
-@click.option("-o", "--output", type=OUTPUT, metavar="IMAGE", help="Write the image, as the crash leaves it.")
+@click.option("-o", "--output", type=OUTPUT, metavar="IMAGE", help="Write the image in the state after the crash.")
 def replay(reproducer: str, check: str | None, output: str | None) -> int:
-    """Bring an image into the state of a finding, and check it.
+    """Restore the state of a finding in an image, and check it.
 
     \b
     headstack crash replay run.journal.crashes/crash-1a2b3c4d.journal
     headstack crash replay crash-1a2b3c4d.journal -o broken.img
 
-    Exit code 0: the check finds nothing; 1: it does; 2: it could not be carried out.
+    Exit codes: 0 the check passes, 1 it fails, 2 it could not run.
     """
     with unable():
         message = replayed(opened(reproducer), check, output)
-    say("nothing is wrong" if message is None else message)
+    say("the check passes" if message is None else message)
     return 0 if message is None else FOUND
 
 
@@ -198,23 +222,26 @@ def replay(reproducer: str, check: str | None, output: str | None) -> int:
 @tear_option
 @atom_option
 @start_option("begin")
-@click.option("--digest", is_flag=True, help="Show only a hash of all but the times: equal runs have the same.")
-@output_options(json="Write it, with all windows (- for stdout).")
+@click.option(
+    "--digest", is_flag=True, help="Print only a hash of the contents without times; identical runs have the same hash."
+)
+@output_options(json="Write the contents and all windows as JSON (- for stdout).")
 @wide_option
 def show(journal: str, tear: str, atom: str | None, start: str, digest: bool, **given: Any) -> None:
-    """Show what a journal holds, and how many states a crash may leave of it.
+    """Show the contents of a journal, and count its crash states.
 
     \b
     headstack crash show run.journal
     headstack crash show run.journal --tear any --atom 4KiB
     headstack crash show run.journal --digest
 
-    A window is a moment before something becomes durable or is promised. What is open then may be there or not.
+    A window is a moment before data become durable or are acknowledged as such. Each change that is open in a window
+    may survive a crash or be lost.
     """
     recording = opened(journal)
     if digest:
         if given["json_path"] is not None:
-            raise InputError("is one line of text; without --json it is shown", key="digest")
+            raise InputError("prints one line of text; remove --json", key="digest")
         say(recording.digest())
         return
     moments = recording.moments(tear, atom, start)
@@ -223,23 +250,25 @@ def show(journal: str, tear: str, atom: str | None, start: str, digest: bool, **
 
 
 @crash.command()
-@click.argument("source", type=SOURCE, metavar="JOURNAL", help="A journal or a log of dm-log-writes.")
-@click.option("-o", "--output", "target", type=OUTPUT, required=True, metavar="FILE", help="What is written.")
-@click.option("--to", "form", type=Among(FORMS), metavar="|".join(FORMS), help="[default: the other one]")
+@click.argument("source", type=SOURCE, metavar="JOURNAL", help="Journal, or dm-log-writes log.")
+@click.option("-o", "--output", "target", type=OUTPUT, required=True, metavar="FILE", help="Write the converted file.")
+@click.option(
+    "--to", "form", type=Among(FORMS), metavar="|".join(FORMS), help="Format to write.  [default: the other one]"
+)
 def convert(source: str, target: str, form: str | None) -> None:
-    """Write a journal as a log of dm-log-writes, or such a log as a journal.
+    """Convert a journal to a dm-log-writes log, or a log to a journal.
 
     \b
     headstack crash convert run.journal -o run.log
     headstack crash convert kernel.log -o kernel.journal
 
-    A log has no times and no requests under way, and lacks what failed.
+    A log has no times, no requests in flight, and no failed requests.
     """
     recording = opened(source)
     other = FORMS[1] if is_journal(source) else FORMS[0]
     left_out = recording.convert(target, form or other)
     if left_out:
-        say(f"note: {left_out:,} changes that failed are left out")
+        say(f"note: {left_out:,} failed changes are not in the log")
 
 
 def is_journal(path: str) -> bool:
@@ -272,12 +301,12 @@ def show_words(recording: Recording, moments: list[Moment]) -> None:
     if d["power_cuts"]:
         say(f"power failed {d['power_cuts']:,} times")
     if d["left_bytes"]:
-        say(f"it ends within a record: {d['left_bytes']:,} bytes are left out")
+        say(f"the journal ends within a record; the last {d['left_bytes']:,} bytes are ignored")
     elif not d["is_finished"]:
-        say("it was not finished")
+        say("the journal was not closed")
     possible = sum(moment["possible"] for moment in moments)
     amount = f"{possible:,.0f}" if possible < 1e9 else f"{possible:.2g}"
-    say(f"{len(moments):,} windows, {amount} subsets of what is open; the largest windows:")
+    say(f"{len(moments):,} windows, {amount} subsets of open changes; the largest windows:")
     largest = sorted(moments, key=lambda moment: (-moment["open"], moment["events"]))[:SHOWN]
     columns = (Figures("at\nms"), Figures("after\nmarks"), Figures("open\nchanges"), Figures("subsets"))
     rows = [

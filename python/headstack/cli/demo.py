@@ -37,11 +37,11 @@ DRAWN: dict[str, tuple[Callable[..., Any], Callable[[], object]]] = {
     type=OUTPUT_FOLDER,
     default="demo",
     show_default=True,
-    help="Folder for the files.",
+    help="Folder for the results.",
 )
 @wide_option
 @verbose_option
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 def demo(output: str, quiet: bool) -> None:
     """Answer a question first: RAID 6 or RAID 10 for a database on twelve 16 TB drives?
 
@@ -67,6 +67,6 @@ def demo(output: str, quiet: bool) -> None:
         results = run_specs(specs, OPTIONS, show)
     write_all((folder / name, partial(export, results)) for name, export in exports.items())
     print_results(results)
-    print(f"written: {', '.join(str(folder / name) for name in exports)}")
+    print(f"wrote {', '.join(str(folder / name) for name in exports)}")
     for name, why in missing.items():
-        print(f"not written: {folder / name}: {why}")
+        print(f"could not write {folder / name}: {why}")

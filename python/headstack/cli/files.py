@@ -163,10 +163,10 @@ def check_folder(folder: str | os.PathLike[str], *names: str) -> None:
         check_outputs(*(path / name for name in names))
         return
     if os.path.lexists(path):
-        raise InputError(f"{path}: is not a folder; name one, or one that does not exist yet")
+        raise InputError(f"{path}: not a folder; name a folder, or a path that does not exist")
     above = next(parent for parent in path.absolute().parents if os.path.lexists(parent))
     if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
-        raise InputError(f"{path}: no folder can be made in {above}")
+        raise InputError(f"{path}: cannot create a folder in {above}; choose another path")
 
 
 def read_from(path: str) -> str:

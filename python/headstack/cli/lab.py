@@ -18,4 +18,10 @@ from headstack.cli.loading import Late
     },
 )
 def lab() -> None:
-    """Check models: published studies, fits, validation, and predictions from low-level tests."""
+    """Check and extend the models: studies, fits and validation.
+
+    \b
+    headstack lab study list
+    headstack lab characterize exos-x24-24tb -o exos.json
+    headstack lab predict oltp-8k exos.json
+    """

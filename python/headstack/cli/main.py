@@ -131,7 +131,9 @@ class Cli(Late):
         """Finds a command, by an earlier name too, which prints the name of today."""
         if args and args[0] in MOVED:
             today = MOVED[args[0]]
-            note_of_name(args[0], " ".join(today))
+            # A shell that completes a line shows what is printed.
+            if not ctx.resilient_parsing:
+                note_of_name(args[0], " ".join(today))
             args = [*today, *args[1:]]
         return super().resolve_command(ctx, args)
 

@@ -22,10 +22,12 @@ SPELT = {"\\": "\\e", "-": "\\-", "'": "\\(aq", "`": "\\(ga", "^": "\\(ha", "~":
 
 
 @click.command(hidden=True)
-@click.option("-o", "--output", metavar="FOLDER", type=OUTPUT_FOLDER, required=True, help="Gets a file for each page.")
+@click.option(
+    "-o", "--output", metavar="FOLDER", type=OUTPUT_FOLDER, required=True, help="Folder for the pages, one file each."
+)
 @click.pass_context
 def man(context: click.Context, output: str) -> None:
-    """Write the manual: headstack.1, and a page for each command.
+    """Write manual pages: headstack.1, and a page for each command.
 
     \b
     headstack man -o ~/.local/share/man/man1

@@ -51,7 +51,7 @@ wide_option = click.option(
     is_flag=True,
     expose_value=False,
     callback=_remember_wide,
-    help="Every column of tables, however narrow the terminal is.",
+    help="Print all columns, even if they exceed the width of the terminal.",
 )
 """Of every command that prints tables."""
 
@@ -72,7 +72,7 @@ verbose_option = click.option(
     is_flag=True,
     expose_value=False,
     callback=_remember_verbose,
-    help="Print every note, and what the columns mean.",
+    help="Print all notes, and explain the columns.",
 )
 """Of every command that prints results of runs."""
 
@@ -86,7 +86,7 @@ def print_table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> Non
     send(sys.stdout, f"{table}\n")
     if left_out:
         has_csv = context is not None and any(p.name == "csv_path" for p in context.command.params)
-        say(not_shown(left_out, "--wide or --csv shows them" if has_csv else "--wide shows them"))
+        say(not_shown(left_out, "add --wide or --csv" if has_csv else "add --wide"))
 
 
 def say(sentences: str) -> None:
@@ -131,14 +131,14 @@ def print_results(results: Results, with_streams: bool = False, limit: str | Non
 
 
 def print_notes(results: Results) -> None:
-    """Prints three remarks on results, the most important first, or with ``--verbose`` all of them and the legend."""
+    """Prints three notes on results, the most important first, or with ``--verbose`` all of them and the legend."""
     context = click.get_current_context(silent=True)
-    remarks = [*results.flash_states, *results.cautions]
+    warnings = [*results.flash_states, *results.warnings]
     is_verbose = context is not None and context.meta.get(VERBOSE)
-    for note in [*remarks, *results.legend] if is_verbose else remarks[:NOTES_MAX]:
+    for note in [*warnings, *results.legend] if is_verbose else warnings[:NOTES_MAX]:
         say(f"note: {note}")
-    if not is_verbose and len(remarks) > NOTES_MAX:
-        more = len(remarks) - NOTES_MAX
+    if not is_verbose and len(warnings) > NOTES_MAX:
+        more = len(warnings) - NOTES_MAX
         say(f"{counted(more, 'more note')}: add --verbose")
 
 
@@ -190,7 +190,7 @@ class Outputs:
         self._files = {name: given[f"{name}_path"] for name in self._writers if given.get(f"{name}_path") is not None}
         to_stdout = [name for name, path in self._files.items() if _native.is_stdout(path)]
         if len(to_stdout) > 1:
-            raise InputError(f"{', '.join(f'--{name}' for name in to_stdout)}: only one of them can have stdout")
+            raise InputError(f"{', '.join(f'--{name}' for name in to_stdout)}: only one output can be stdout")
         self.has_stdout = bool(to_stdout)
         """Whether one of the files is stdout."""
         for name in self._files.keys() & FORMATS.keys():

@@ -45,65 +45,101 @@ def system_options(command: Command) -> Command:
 
 @with_subcommands({"top": "serve", "ctl": "serve"})
 @click.command(cls=Brief)
-@click.argument("system", type=SYSTEM, metavar="SYSTEM", help="A drive or an array, or a latency.")
+@click.argument(
+    "system",
+    type=SYSTEM,
+    metavar="SYSTEM",
+    help="Drive, array, cloud volume or TOML file, NAME@RANGE, or constant:LATENCY.",
+)
 @click.option(
     "--nbd",
     "nbd",
     multiple=True,
     metavar="ENDPOINT",
-    help="unix:PATH, tcp:[HOST:]PORT (127.0.0.1 and ::1 without a HOST), stdio, or systemd for its sockets.",
+    help="NBD endpoint: unix:PATH, tcp:[HOST:]PORT (default host: loopback), stdio, or systemd for its sockets.",
 )
-@click.option("--stdio", is_flag=True, help="The same as --nbd stdio.")
+@click.option("--stdio", is_flag=True, help="Same as --nbd stdio.")
 @click.option(
-    "--socket-mode", default="600", metavar="MODE", show_default=True, help="Who may connect to unix sockets, in octal."
+    "--socket-mode",
+    default="600",
+    metavar="MODE",
+    show_default=True,
+    help="File mode of unix sockets, in octal, for example 660.",
 )
 @click.option(
-    "--tls-certificate", type=SOURCE, metavar="FILE", help="Encrypt where clients ask: the server's certificate, PEM."
+    "--tls-certificate", type=SOURCE, metavar="FILE", help="TLS certificate of the server (PEM); clients may encrypt."
 )
-@click.option("--tls-key", type=SOURCE, metavar="FILE", help="Its key, PEM.")
+@click.option("--tls-key", type=SOURCE, metavar="FILE", help="Private key of --tls-certificate (PEM).")
 @click.option(
-    "--tls-client-ca", type=SOURCE, metavar="FILE", help="Clients have to show a certificate of this authority, PEM."
+    "--tls-client-ca",
+    type=SOURCE,
+    metavar="FILE",
+    help="Authority (PEM) that must have signed the certificates of clients.",
 )
-@click.option("--tls-required", is_flag=True, help="Serve nobody in the clear.")
-@click.option("--fuse", metavar="DIR", type=FOLDER, help="Mount a directory with a file for each LUN.")
-@click.option("--loop", is_flag=True, help="With --fuse, as root: make block devices of these files.")
-@click.option("--ublk", is_flag=True, help="Be a block device of the kernel's, as root, for each LUN: /dev/ublkbN.")
-@click.option("--size", metavar="SIZE", help="Of a device of constant latency.  [default: 1GiB]")
+@click.option("--tls-required", is_flag=True, help="Refuse clients that do not encrypt.")
+@click.option("--fuse", metavar="DIR", type=FOLDER, help="Mount a directory with one file for each LUN.")
+@click.option("--loop", is_flag=True, help="With --fuse, as root: create a loop device for each file.")
+@click.option("--ublk", is_flag=True, help="Create a kernel block device /dev/ublkbN for each LUN, as root.")
+@click.option("--size", metavar="SIZE", help="Capacity of constant:LATENCY, for example 10GiB.  [default: 1GiB]")
 @click.option(
     "--data",
     default="memory",
     metavar="memory|discard|FILE",
     type=KeptFile("memory", "discard"),
     show_default=True,
-    help="Where bytes are: a FILE survives the server; discarded ones read as zeros.",
+    help="Where to store data: in memory, in a FILE that survives the server, or nowhere (discard: reads "
+    "return zeros).",
 )
-@click.option("--adopt", is_flag=True, help="Serve, and change, a FILE of the right size that no server has left.")
+@click.option("--adopt", is_flag=True, help="Use, and modify, a FILE of the right size that headstack did not create.")
 @click.option(
     "--memory",
     metavar="SIZE",
-    help="For requests and connections, beside the data.  [default: a quarter of what is free, at most 1GiB]",
+    help="Memory for requests and connections, without the data.  [default: 25 % of free memory, at most 1GiB]",
 )
-@click.option("--keep", multiple=True, metavar="RANGE", help="With --data discard: bytes kept all the same (0..64MiB).")
-@click.option("--speed", default=1.0, metavar="N", show_default=True, help="0.1 is ten times slower than real time.")
-@click.option("--floor", metavar="TIME", help="What the path costs, if it is not to be measured at the start.")
-@click.option("--faults", type=SOURCE, metavar="FILE.toml", help='What goes wrong, and when: see the page "Faults".')
+@click.option("--keep", multiple=True, metavar="RANGE", help="With --data discard: bytes to store anyway, 0 to 64MiB.")
 @click.option(
-    "--journal", type=KEPT, metavar="FILE", help="Keep each write, flush and trim with its data and its end, and marks."
+    "--speed", default=1.0, metavar="N", show_default=True, help="Speed relative to real time; 0.1 is ten times slower."
 )
-@click.option("--realtime/--no-realtime", default=True, show_default=True, help="Ask for SCHED_FIFO.")
-@click.option("--control", metavar="SOCKET", type=SOCKET, help='Take orders there: "headstack ctl", "headstack top".')
-@click.option("--metrics", metavar="[HOST:]PORT", help="Answer HTTP with Prometheus' text.")
 @click.option(
-    "--record", type=OUTPUT, metavar="FILE.parquet", help="Write what came, and when the model finished it, as a trace."
+    "--floor",
+    metavar="TIME",
+    help="Latency of the path to the client, for example 20us.  [default: measured at the start]",
+)
+@click.option(
+    "--faults", type=SOURCE, metavar="FILE.toml", help='Fault file: faults to inject, and when; see the page "Faults".'
+)
+@click.option(
+    "--journal",
+    type=KEPT,
+    metavar="FILE",
+    help="Record all writes, flushes, trims and marks in FILE, for headstack crash.",
+)
+@click.option(
+    "--realtime/--no-realtime", default=True, show_default=True, help="Request real-time scheduling (SCHED_FIFO)."
+)
+@click.option(
+    "--control",
+    metavar="SOCKET",
+    type=SOCKET,
+    help='Control socket for "headstack serve ctl" and "headstack serve top".',
+)
+@click.option("--metrics", metavar="[HOST:]PORT", help="HTTP address for Prometheus metrics, for example 9102.")
+@click.option(
+    "--record",
+    type=OUTPUT,
+    metavar="FILE.parquet",
+    help="Write the requests, with the model's completion times, as a trace.",
 )
 @click.option(
     "--require",
     metavar="valid:TIME",
-    help="End with exit code 1 unless the session is valid for latencies from TIME on.",
+    help="Exit with code 1 unless the session is valid for latencies of TIME or more, for example valid:1ms.",
 )
-@click.option("--run", "command", metavar="COMMAND", help="Carry out a shell command, then end; see above.")
-@output_options(json="Write how true the session was (- for stdout).")
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing while it runs.")
+@click.option(
+    "--run", "command", metavar="COMMAND", help="Run a shell command on the device, then end; see --help --all."
+)
+@output_options(json="Write the accuracy report of the session as JSON (- for stdout).")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing while serving.")
 @system_options
 @signals.held()
 def serve(
@@ -116,28 +152,28 @@ def serve(
     quiet: bool,
     **given: Any,
 ) -> int:
-    """Export a simulated SYSTEM as a live block device, until Ctrl-C.
+    """Export a simulated system as a live block device.
 
     \b
-    headstack serve cheetah-x15-36lp --nbd unix:/tmp/s
-    headstack serve atlas-10k-iii-73 --ublk --run 'mkfs.ext4 $device'
-    headstack serve va-7100 --fuse /mnt/va --loop --data va.img --control /tmp/c
-    headstack serve wd1200bb --run 'fio --name=j --ioengine=nbd --uri=$uri --rw=randread --runtime=10'
+    headstack serve 990-pro-2tb --nbd unix:/tmp/s
+    headstack serve exos-x24-24tb --ublk --run 'mkfs.ext4 $device'
+    headstack serve zfs-raidz2-8-nas --fuse /mnt/nas --loop --data nas.img --control /tmp/c
+    headstack serve aws-gp3-500 --run 'fio --name=j --ioengine=nbd --uri=$uri --rw=randread --runtime=10'
 
-    SYSTEM is a drive or an array of the catalogue or of a file, or a part of it (NAME@RANGE): each request takes the
-    time that it would take there. constant:10ms is a device on which everything takes 10 ms. The session ends with a
-    report: how late answers were, how deep the queue was, what its clients waited for, and for which latencies that
-    makes it valid.
+    Each request completes after its simulated latency. Press Ctrl-C to end. SYSTEM is a name from the catalogue, a TOML
+    file, or a part of either (NAME@RANGE); with constant:10ms every request takes 10 ms. At the end headstack prints
+    how late its answers were, the queue depth, the waits of the clients, and the latencies for which the session is
+    valid.
 
-    A COMMAND finds $uri, and with --fuse $disk, with --ublk or --loop $device; without an ENDPOINT a socket is made for
-    it. Its exit code is that of the session, unless what is required of that is not so.
+    COMMAND can use $uri; with --fuse also $disk, with --ublk or --loop $device. Without an endpoint headstack creates a
+    socket for it. Its exit code is the exit code of headstack, unless --require fails.
     """
     required_ns = None if require is None else valid_from_ns(require)
     with ExitStack() as stack:
         places = endpoints((*nbd, "stdio") if stdio else nbd)
         if not any(places) and given["fuse"] is None and not given["ublk"]:
             if command is None:
-                raise InputError("nowhere to be found: give --nbd unix:PATH, another ENDPOINT, --fuse DIR or --ublk")
+                raise InputError("no export endpoint; add --nbd unix:PATH, --fuse DIR or --ublk")
             folder = stack.enter_context(TemporaryDirectory(prefix="headstack-"))
             places = places._replace(unix=(f"{folder}/nbd",))
         outputs = Outputs({"json_path": json_path}, {"json": fidelity_as_json})
@@ -194,10 +230,10 @@ def valid_from_ns(text: str) -> int:
     """The latency of ``valid:TIME``."""
     what, _, time = text.partition(":")
     if what != "valid" or not time:
-        raise InputError(f"--require: {text!r} is unknown; allowed: valid:TIME, such as valid:1ms")
+        raise InputError(f"--require: {text!r} is unknown; write valid:TIME, for example valid:1ms")
     latency_ns = duration_ns("--require", time)
     if latency_ns <= 0:
-        raise InputError(f"--require: {time} is not a latency; more than 0s is allowed")
+        raise InputError(f"--require: {time} is not a latency; write a time above 0s")
     return latency_ns
 
 
@@ -229,15 +265,17 @@ def greeting(live: Live, serving: Serving) -> list[str]:
     for place in live.addresses:
         if not is_loopback(place):
             lines.append(
-                f"  {place} can be reached from other machines: whoever does may read and write everything there"
+                f"  warning: {place} is reachable from other machines; anyone who connects can read and write all data"
             )
     if live.metrics is not None and not is_loopback(live.metrics):
-        lines.append(f"  {live.metrics} can be reached from other machines: whoever does may read the metrics")
+        lines.append(
+            f"  warning: {live.metrics} is reachable from other machines; anyone who connects can read the metrics"
+        )
     if serving.control is not None:
-        lines.append(f"  orders: headstack ctl {serving.control} status; headstack top {serving.control}")
+        lines.append(f"  control: headstack serve ctl {serving.control} status; headstack serve top {serving.control}")
     lines += [f"  note: {note}" for note in live.notes]
     status = live.order({"do": "status"})["fidelity"]
-    lines.append(f"  the path costs {status['floor_ns'] / 1e3:.0f} us, taken into account; Ctrl-C ends")
+    lines.append(f"  path latency {status['floor_ns'] / 1e3:.0f} us, compensated; press Ctrl-C to end")
     return lines
 
 
@@ -265,7 +303,7 @@ def report(fidelity: Fidelity) -> list[str]:
     late = ", ".join(f"{name} {ns / 1e3:.0f} us" for name, ns in lateness_ns.items())
     scheduling = {"realtime": "SCHED_FIFO", "shared": "a shared processor"}[fidelity["scheduling"]]
     lines = [
-        f"{fidelity['requests']:,} requests, at most {fidelity['deepest_queue']:,} at a time; clock on {scheduling}",
+        f"{fidelity['requests']:,} requests, queue depth at most {fidelity['deepest_queue']:,}; clock on {scheduling}",
         f"late: {late}; floor {fidelity['floor_ns'] / 1e3:.0f} us",
     ]
     lines += [client(seen) for seen in fidelity["clients"][:CLIENTS_TOLD] if seen["turns"]["requests"]]
@@ -274,50 +312,52 @@ def report(fidelity: Fidelity) -> list[str]:
     if fidelity["canary"]["count"]:
         waited_us = fidelity["canary"]["p99_ns"] / 1e3
         pressure = fidelity["pressure_share"]
-        pressed = "" if pressure is None else f"; {pressure:.0%} of the time somebody here waited for a processor"
-        lines.append(f"a client of ordinary priority beside them: p99 {waited_us:.0f} us late{pressed}")
+        pressed = "" if pressure is None else f"; processes here waited for a processor {pressure:.0%} of the time"
+        lines.append(f"a client of normal priority next to them: p99 {waited_us:.0f} us late{pressed}")
     if fidelity["below_floor"]:
         below = counted(fidelity["below_floor"], "request")
         lines.append(
             f"{below} {agreed(fidelity['below_floor'], 'was', 'were')} due sooner than this machine can answer"
         )
     if fidelity["speed"] != 1:
-        lines.append(f"time ran {fidelity['speed']:g} times as fast as the wall's")
+        lines.append(f"simulated time ran at {fidelity['speed']:g} times real time")
     return [*lines, fidelity["verdict"]]
 
 
 def client(seen: Client) -> str:
     """A client's requests, its rate, and its waits for a processor, as a line."""
     turns, waits = seen["turns"], seen["waits"]
-    name = "a client elsewhere" if seen["pid"] is None else f"{seen['name'] or 'a client'} ({seen['pid']})"
-    told = f"{name}: {turns['requests']:,} requests, at most {turns['depth']:,} at a time"
+    name = "a remote client" if seen["pid"] is None else f"{seen['name'] or 'a client'} ({seen['pid']})"
+    told = f"{name}: {turns['requests']:,} requests, queue depth at most {turns['depth']:,}"
     served_ns, turned_ns = turns["served_ns"], turns["turned_ns"]
     if served_ns + turned_ns:
         told += f", {served_ns / (served_ns + turned_ns):.0%} of the rate that this allows"
     if waits is not None:
-        told += f"; it waited {waits['waited_share']:.0%} of the time for a processor"
+        told += f"; it waited for a processor {waits['waited_share']:.0%} of the time"
     return told
 
 
 @click.command()
-@click.argument("socket", metavar="SOCKET", type=SOCKET, help="What --control of the export names.")
-@click.argument("words", nargs=-1, required=True, metavar="ORDER...", help="A word and KEY=VALUE pairs, or JSON.")
+@click.argument("socket", metavar="SOCKET", type=SOCKET, help="Control socket, as given to --control of the export.")
+@click.argument(
+    "words", nargs=-1, required=True, metavar="ORDER...", help="Order: a word and KEY=VALUE pairs, or JSON."
+)
 def ctl(socket: str, words: tuple[str, ...]) -> None:
-    """Give an ORDER to a running export by its control SOCKET.
+    """Send an order to a running export through its control socket.
 
     \b
-    headstack ctl /tmp/c status
-    headstack ctl /tmp/c metrics
-    headstack ctl /tmp/c inject errno kinds='["flush"]' at=flush:7 once
-    headstack ctl /tmp/c inject fail-slow kinds=write time=5ms
-    headstack ctl /tmp/c clear number=0
-    headstack ctl /tmp/c mark transaction 17
-    headstack ctl /tmp/c stop
+    headstack serve ctl /tmp/c status
+    headstack serve ctl /tmp/c inject fail-slow kinds=write time=5ms
+    headstack serve ctl /tmp/c clear number=0
+    headstack serve ctl /tmp/c stop
 
-    Clear ends the fault of that number in the log ("injections"), or all of them without a number; release ends hangs
-    and answers what they hold.
+    The answer is printed as JSON or text. "clear" ends the fault with this number in the log ("injections"), or without
+    a number all faults. "release" ends hangs and answers the held requests. More orders:
 
-    An order is a word and KEY=VALUE pairs, or its JSON. The answer is printed as JSON, or as the text that it is.
+    \b
+    headstack serve ctl /tmp/c metrics
+    headstack serve ctl /tmp/c inject errno kinds='["flush"]' at=flush:7 once
+    headstack serve ctl /tmp/c mark transaction 17
     """
     from headstack.live.control import Control, order_of  # start-up time
 
@@ -330,11 +370,18 @@ def ctl(socket: str, words: tuple[str, ...]) -> None:
 
 
 @click.command()
-@click.argument("socket", metavar="SOCKET", type=SOCKET, help="What --control of the export names.")
-@click.option("--interval", default="1s", metavar="TIME", show_default=True, help="Between two looks.")
-@click.option("--once", is_flag=True, help="Show one interval and end.")
+@click.argument("socket", metavar="SOCKET", type=SOCKET, help="Control socket, as given to --control of the export.")
+@click.option(
+    "--interval", default="1s", metavar="TIME", show_default=True, help="Time between two updates, for example 1s."
+)
+@click.option("--once", is_flag=True, help="Print one interval and exit.")
 def top(socket: str, interval: str, once: bool) -> None:
-    """Show what the hardware of a running export is doing, until Ctrl-C."""
+    """Show utilization and queues of a running export.
+
+    \b
+    headstack serve top /tmp/c
+    headstack serve top /tmp/c --interval 5s --once
+    """
     from headstack.live.top import watch  # start-up time
 
     try:

@@ -39,23 +39,35 @@ EXIT_FAILED, EXIT_IN_USE, EXIT_RUN = 1, 1, 3
 def permission_options(command: Command) -> Command:
     """Adds the options of permission, and of the engine that hands requests over."""
     decorators = [
-        click.option("--destroy", metavar="NAME|SERIAL", multiple=True, help="What may be lost: a device, an export."),
-        click.option("--signature", "over", metavar="NAME", multiple=True, help="What on it may be overwritten: ext4."),
-        click.option("--create", metavar="SIZE", help="Create the file, of this size, where there is none."),
-        click.option("--overwrite", is_flag=True, help="A file that exists may be written."),
-        click.option("--buffered", is_flag=True, help="Through the page cache, not past it."),
+        click.option(
+            "--destroy",
+            metavar="NAME|SERIAL",
+            multiple=True,
+            help="Name or serial number of the device, or address of the export, whose data may be destroyed; may "
+            "be repeated.",
+        ),
+        click.option(
+            "--signature",
+            "over",
+            metavar="NAME",
+            multiple=True,
+            help="Signature on the device that may be overwritten, for example ext4; may be repeated.",
+        ),
+        click.option("--create", metavar="SIZE", help="Create the file with this size, for example 1GiB."),
+        click.option("--overwrite", is_flag=True, help="Allow writing to an existing file."),
+        click.option("--buffered", is_flag=True, help="Use the page cache instead of direct I/O."),
         click.option(
             "--engine",
             metavar="|".join(ENGINES),
             type=Among(ENGINES),
             default="auto",
-            help="How requests are handed over.",
+            help="I/O engine.",
         ),
         click.option(
             "--connections",
             metavar="N",
             default="1",
-            help="To an NBD server: connections of each thread.",
+            help="Connections of each thread to an NBD server.",
             show_default=True,
         ),
     ]
@@ -68,7 +80,7 @@ def one_thread_options(command: Command) -> Command:
         "--slots",
         metavar="N",
         default=str(SLOTS),
-        help="Open loop: requests with the system at a time.",
+        help="Largest queue depth with --rate (open loop).",
         show_default=True,
     )
     return permission_options(slots(command))
@@ -77,7 +89,7 @@ def one_thread_options(command: Command) -> Command:
 def access_options(command: Command) -> Command:
     """The same where threads may share the load."""
     threads = click.option(
-        "--threads", metavar="N", default="1", help="Threads that share the load.", show_default=True
+        "--threads", metavar="N", default="1", help="Number of threads that issue requests.", show_default=True
     )
     return one_thread_options(threads(command))
 
@@ -101,7 +113,7 @@ def access_of(given: dict[str, Any]) -> Access:
 
 def error_option(command: Command) -> Command:
     """Whether requests that fail are a failure of the command."""
-    return click.option("--continue-on-error", is_flag=True, help="Exit with 0 although requests failed.")(command)
+    return click.option("--continue-on-error", is_flag=True, help="Exit with code 0 even if requests failed.")(command)
 
 
 def ending(results: Results, continue_on_error: bool = False) -> int:
@@ -115,7 +127,7 @@ def failed_code(errors: int, continue_on_error: bool) -> int:
     if errors == 0 or continue_on_error:
         return 0
     requests = "1 request" if errors == 1 else f"{errors:,} requests"
-    print(f"headstack: {requests} failed (--continue-on-error accepts that)", file=sys.stderr)
+    print(f"headstack: {requests} failed (add --continue-on-error to accept this)", file=sys.stderr)
     return EXIT_FAILED
 
 
@@ -132,7 +144,7 @@ def ended_code(ended: str | None) -> int:
     """The exit code of what ended for that reason, and one line on stderr; 0 where there is none."""
     if ended is None:
         return 0
-    print(f"headstack: ended early, what was measured is kept: {ended}", file=sys.stderr)
+    print(f"headstack: ended early; results up to then are kept: {ended}", file=sys.stderr)
     return code_of(ended)
 
 
@@ -198,8 +210,8 @@ def _lines(on_terminal: bool) -> Progress:
             if now["under_way"] and at - ending_at > ANSWERED_S and shown_at != math.inf:
                 shown_at = math.inf
                 waiting = now["under_way"]
-                requests, they = counted(waiting, "request"), agreed(waiting, "it is", "they are")
-                told = f"ending; {requests} still with the device; asked again, {they} given up"
+                requests, they = counted(waiting, "request"), agreed(waiting, "it", "them")
+                told = f"ending; waiting for {requests} in flight; another Ctrl-C abandons {they}"
                 remark(sys.stderr, f"headstack: {told}", on_terminal)
             return
         if now["run"] != last.run:
@@ -213,7 +225,7 @@ def _lines(on_terminal: bool) -> Progress:
         rate, mb_per_s = count / passed, (now["bytes"] - last.bytes) / passed / 1e6
         mean_ms = (now["response_s"] - last.response_s) / count * 1e3 if count else 0.0
         left_s = now["elapsed_s"] * (1 / now["share"] - 1) if now["share"] > 0 else None
-        parts = [f"{rate:,.0f} IO/s", f"{mb_per_s:,.1f} MB/s", f"mean {mean_ms:,.3f} ms" if count else "no completion"]
+        parts = [f"{rate:,.0f} IOPS", f"{mb_per_s:,.1f} MB/s", f"mean {mean_ms:,.3f} ms" if count else "no completion"]
         if left_s is not None:
             parts.append(f"{left_s:,.0f} s left")
         if now["runs"] > 1:

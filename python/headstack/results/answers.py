@@ -139,10 +139,10 @@ class Drives:
         value = f"{self.values_ms[self.tried.index(count)]:,.2f} ms"
         tried = f"tried: {', '.join(map(str, self.tried))}"
         close = [str(n) for n, verdict in zip(self.tried, self.verdicts, strict=True) if verdict == CLOSE]
-        tried += f"; too close to tell: {', '.join(close)}" if close else ""
+        tried += f"; undecided: {', '.join(close)}" if close else ""
         if self.fewest is None:
-            return f"{self.system}: no number of drives tried keeps {kept}; {count} drives: {value} ({tried})"
-        return f"{self.system}: {count} drives are the fewest that keep {kept}: {value} ({tried})"
+            return f"{self.system}: no number of drives meets the limit, {kept}; {count} drives: {value} ({tried})"
+        return f"{self.system}: {count} drives are the fewest that meet {kept}: {value} ({tried})"
 
 
 def most_within(found: Mapping[str, tuple[float, bool] | None], limit: str) -> str:
@@ -151,15 +151,15 @@ def most_within(found: Mapping[str, tuple[float, bool] | None], limit: str) -> s
     kept = f"{figure if figure not in ('', 'mean') else 'the mean'} within {time}"
     carried = sorted(((*one, name) for name, one in found.items() if one is not None), key=lambda one: -one[0])
     if not carried:
-        return f"no system keeps {kept}"
+        return f"no system meets the limit, {kept}"
     (most, is_at_least, name), *others = carried
-    said = f"{name} carries most with {kept}: {'at least ' * is_at_least}{most:,.0f} IO/s"
+    said = f"{name} serves most IOPS with {kept}: {'at least ' * is_at_least}{most:,.0f}"
     if not others:
-        return f"{said}; no other keeps it"
+        return f"{said}; no other system meets the limit"
     second, may_be_more, next_name = others[0]
     if is_at_least or may_be_more:
         return f"{said}; {next_name}: {'at least ' * may_be_more}{second:,.0f}"
-    return f"{said}, {most / second:.2f} times {next_name}, which is next"
+    return f"{said}, {most / second:.2f} times as many as {next_name}, the next best"
 
 
 def fewest_drives(

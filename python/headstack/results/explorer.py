@@ -24,7 +24,7 @@ USUAL = ("cheetah-x15-36lp", "file-server")
 CHOICES = ("policy", "level", "write_cache", "read_ahead", "preconditioned", "host")
 """Options of which the page lets one value be chosen."""
 
-UNSEEN = "<noscript>The simulator is a script in this page; scripts are turned off.</noscript>"
+UNSEEN = "<noscript>This page needs JavaScript to run the simulator.</noscript>"
 
 Named = str | os.PathLike[str]
 
@@ -56,7 +56,7 @@ def check_built() -> None:
     built("explore.js")
     if not ENGINE.is_file():
         raise InputError(
-            "the explorer needs the simulator built for pages once: make web, with Node 20 or newer and "
+            "the explorer needs the simulator for pages; build it with: make web, with Node 20 or newer and "
             "Rust's target wasm32-unknown-unknown (rustup target add wasm32-unknown-unknown)"
         )
 

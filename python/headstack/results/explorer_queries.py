@@ -32,7 +32,7 @@ CURVES_MAX = 12
 NAMED_MAX = 3
 """More curves than this are counted."""
 DEPTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-ELSEWHERE = "no run that a page could repeat has these figures"
+ELSEWHERE = "they are not from a run that this page can repeat"
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def _refused(whole: Row) -> str:
     if whole["mode"] != "simulated":
         return "it was measured on a real device"
     if whole["fidelity"] is not None:
-        return "it is the replay of a trace, which the page does not have"
+        return "it replays a trace, which the page does not contain"
     return ""
 
 
@@ -185,7 +185,7 @@ def _question(asked: Asked, files: dict[str, dict[str, Any]]) -> _Question | str
         return asked.refused
     demand, workload = _demand(asked)
     if workload is None and asked.demand:
-        return "the result does not hold the file of its workload"
+        return "the result does not contain the file of its workload"
     name, _, part = asked.system.partition("@")
     for system, blueprint in _systems(os.path.basename(name).removesuffix(".toml"), asked):
         spec = _described(system, part, blueprint, workload, asked.values)
@@ -198,7 +198,7 @@ def _question(asked: Asked, files: dict[str, dict[str, Any]]) -> _Question | str
         if not set(values) & LENGTHS:
             values |= {name: text for name, text in stated_load.items() if name in LENGTHS}
         if not set(values) & LENGTHS:
-            return "it lasts until it ends by itself, which the page does not ask for"
+            return "its scenario runs to its own end, which the page does not support"
         load = next((name for name in LOADS if name in values), None) or next(
             name for name in LOADS if name in stated_load
         )
@@ -207,7 +207,7 @@ def _question(asked: Asked, files: dict[str, dict[str, Any]]) -> _Question | str
             if file.endswith(".toml") and text is not None:
                 files.setdefault(file, stated(text))
         return _Question(system, demand, {key: text for key, text in values.items() if key != load}, load, at)
-    return "the result does not hold the file of its system"
+    return "the result does not contain the file of its system"
 
 
 Blueprint = Mapping[str, Any]

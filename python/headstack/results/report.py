@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from headstack.results.columns import Shown
     from headstack.results.table import ResultTable, Row
 
-THROUGHPUT, RESPONSE = Axis("Throughput (IO/s)"), Axis("Response time (ms)")
-MEANS = "Lines: means; thin lines: the 99th percentile."
-KNEE = "Ring: the knee; from there on, 1 % more IO/s costs more than 1 % more response time."
-BAND = "Bands: nine of ten devices lie within, by the model's error."
-WHISKERS = "Strokes: nine of ten devices lie within, by the model's error."
+THROUGHPUT, RESPONSE = Axis("Throughput (IOPS)"), Axis("Latency (ms)")
+MEANS = "Lines: mean; thin lines: 99th percentile."
+KNEE = "Ring: the knee; above it, 1 % more IOPS costs more than 1 % more latency."
+BAND = "Bands: 90 % prediction intervals."
+WHISKERS = "Error bars: 90 % prediction intervals."
 PERCENTS = (0, 10, 25, 50, 75, 90, 95, 99, 99.5, 99.9, 99.95, 99.99, 99.995, 99.999)
 RUNS_MAX = 8
 """More runs than this are not drawn over each other: one of each curve stands for it."""
@@ -49,9 +49,9 @@ BARS_MAX = 64
 def report_of(results: ResultTable) -> Report:
     """Everything that results say, as a report."""
     sections = [
-        Section("Throughput and response time", "", [*_curves(results), runs_table(results)]),
-        Section("Distribution of response times", "", list(_percentiles(results))),
-        Section("What was busy", "", list(_components(results))),
+        Section("Throughput and latency", "", [*_curves(results), runs_table(results)]),
+        Section("Latency distribution", "", list(_percentiles(results))),
+        Section("Utilization", "", list(_components(results))),
         Section("Over time", "", list(_intervals(results))),
         Section("Streams", "", list(_streams(results))),
         Section("Fidelity of the replays", "", list(_fidelity(results))),
@@ -101,8 +101,8 @@ def _summary(results: ResultTable) -> str:
     saturated = sum(row["saturated"] for row in results)
     if saturated:
         said.append(
-            f"{saturated} of {counted(len(results), 'run')} could not keep up with the rate offered: their response "
-            "times grow with the length of the run."
+            f"{saturated} of {counted(len(results), 'run')} cannot keep up with the offered rate: their latency "
+            "grows with the length of the run."
         )
     return "\n\n".join(said)
 
@@ -134,17 +134,15 @@ def saturation(results: ResultTable) -> Lines:
         )
         for name, runs in curves.items()
     ]
-    load = "clients" if _has_clients(results, 0) else "requests outstanding"
+    load = "clients" if _has_clients(results, 0) else "queue depth"
     said = [MEANS, *([f"Numbers at points: {load}."] if _is_closed(results) else [])]
     said += [KNEE] if knees else []
     at_first = " and ".join(knee.curve for knee in knees.values() if knee.at_first_point)
-    said += [f"Of {at_first}, the first step already costs more than it gains: the knee is there or before."] * bool(
-        at_first
-    )
+    said += [f"{at_first}: the knee is at or before the first point."] * bool(at_first)
     left_out = len(results) - sum(map(len, curves.values()))
     said += [f"{left_out} saturated {agreed(left_out, 'run is', 'runs are')} not shown."] if left_out else []
     said += [BAND] if any(one.low for one in series) else []
-    title = f"Response time over throughput{_common(results)}"
+    title = f"Latency over throughput{_common(results)}"
     note = " ".join([*said, origin(results)])
     return Lines("saturation", title, THROUGHPUT, RESPONSE, series, note, says=of_curves(results, curves))
 
@@ -187,7 +185,7 @@ def origin(results: ResultTable) -> str:
     how = " and ".join(sorted(modes)).capitalize()
     first = results[0]
     return (
-        f"{how} by headstack {first['version']}; at least {requests:,} requests a point; "
+        f"{how} by headstack {first['version']}; at least {requests:,} requests per point; "
         f"seed {seeds} ({first['generator']})."
     )
 
@@ -204,7 +202,7 @@ def _curves(results: ResultTable) -> list[Figure]:
         Bars(name, title, axis, list(curves), _bars_of(rows, things, key, ends), note, says=says)
         for name, title, axis, key, ends in (
             ("throughput", "Throughput", THROUGHPUT, "iops", ("iops_model_low", "iops_model_high")),
-            ("response", "Mean response time", RESPONSE, "mean_ms", ("mean_model_low_ms", "mean_model_high_ms")),
+            ("response", "Mean latency", RESPONSE, "mean_ms", ("mean_model_low_ms", "mean_model_high_ms")),
         )
         for says in [of_most({curve: row[key] for curve, row in rows.items()}, unit_of(axis))]
         for note in ([WHISKERS if any(row[ends[0]] is not None for row in rows.values()) else ""])
@@ -255,8 +253,8 @@ def _chosen(results: ResultTable) -> tuple[dict[str, int], str]:
     }
     named = {_named(results, name, run, len(curves)): run for name, run in list(at_knee.items())[:RUNS_MAX]}
     left_out = len(curves) - len(named)
-    rest = f" {left_out} further curves are not shown." * bool(left_out)
-    return named, f"Of each curve the run nearest to its knee, or else under the heaviest load.{rest}"
+    rest = f" {left_out} more curves are not shown." * bool(left_out)
+    return named, f"For each curve: the run nearest to its knee, or the heaviest load.{rest}"
 
 
 def _has_clients(results: ResultTable, run: int) -> bool:
@@ -266,10 +264,11 @@ def _has_clients(results: ResultTable, run: int) -> bool:
 
 def _named(results: ResultTable, curve: str, run: int, curves: int) -> str:
     row = results[run]
-    unit = "clients" if _has_clients(results, run) else "outstanding"
-    load = f"{row['depth']} {unit}" if row["depth"] is not None else ""
+    load = ""
+    if row["depth"] is not None:
+        load = f"{row['depth']} clients" if _has_clients(results, run) else f"depth {row['depth']}"
     if row["rate_per_s"] is not None:
-        load = f"{row['rate_per_s']:.4g} IO/s offered"
+        load = f"{row['rate_per_s']:.4g} IOPS offered"
     return ", ".join(part for part in (curve if curves > 1 or not load else "", load) if part)
 
 
@@ -286,7 +285,7 @@ def _percentiles(results: ResultTable) -> Iterable[Figure]:
             series.append(Series(name, [p for p, _ in points], [ms for _, ms in points], thing=things[name]))
     if series:
         axes = Axis("Percentile (%)"), RESPONSE
-        title = f"Response times by percentile{_common(results)}"
+        title = f"Latency by percentile{_common(results)}"
         told = {one.name: {x: y for x, y in zip(one.x, one.y, strict=True) if x and y} for one in series}
         says = of_percentiles(told)
         yield Lines("percentiles", title, *axes, series, note, x_is_percentile=True, says=says)
@@ -303,14 +302,14 @@ def _components(results: ResultTable) -> Iterable[Figure]:
     bottlenecks = [
         f"{name}: {results[run]['bottleneck']}" for name, run in chosen.items() if results[run]["bottleneck"]
     ]
-    said = [note, f"Bottleneck of {'; '.join(bottlenecks)}." if bottlenecks else ""]
+    said = [note, f"Bottleneck: {'; '.join(bottlenecks)}." if bottlenecks else ""]
     text = " ".join(part for part in said if part)
     name, row, share = max(
         ((name, row, share) for name, shares in busy.items() for row, share in shares.items()), key=lambda one: one[2]
     )
-    says = f"Busiest: {row}, {share:.0f} % of the time ({name})."
-    title = "Share of the time in use"
-    yield Grid("busy", title, rows, "component", list(busy), "run", values, "% busy", note=text, says=says)
+    says = f"Highest utilization: {row}, {share:.0f} % ({name})."
+    title = "Utilization of components"
+    yield Grid("busy", title, rows, "component", list(busy), "run", values, "% utilization", note=text, says=says)
 
 
 def _busy_percent(whole: Row) -> dict[str, float]:
@@ -321,7 +320,7 @@ def _busy_percent(whole: Row) -> dict[str, float]:
         general = re.sub(r"\d+( |$)", r"\1", name)
         alike.setdefault(general, {})[name] = 100 * component["busy_ns"] / time_ns if time_ns else 0.0
     return {
-        next(iter(shares)) + f" and {len(shares) - 1} alike: the busiest" * (len(shares) > 1): max(shares.values())
+        next(iter(shares)) + f" and {len(shares) - 1} more: highest" * (len(shares) > 1): max(shares.values())
         for shares in alike.values()
     }
 
@@ -335,7 +334,7 @@ def _intervals(results: ResultTable) -> Iterable[Figure]:
     time, things = Axis("Time (s)", log=False), _things(results, {name: chosen[name] for name in kept})
     for figure, title, axis, key in (
         ("rate-over-time", "Throughput over time", THROUGHPUT, "iops"),
-        ("response-over-time", "Mean response time over time", RESPONSE, "mean_ms"),
+        ("response-over-time", "Mean latency over time", RESPONSE, "mean_ms"),
     ):
         series = [
             Series(
@@ -402,4 +401,4 @@ def _fidelity(results: ResultTable) -> Iterable[Figure]:
     if rows:
         columns = ["system", "mode", *(name.replace("_", " ") for name in FIDELITY)]
         cells = [[row["system"], row["mode"], *(row[name] for name in FIDELITY)] for row in rows]
-        yield Table("fidelity", "How well each replay repeats what was recorded", columns, cells)
+        yield Table("fidelity", "Fidelity of each replay", columns, cells)

@@ -130,7 +130,7 @@ def response_limit(name: str, text: str) -> tuple[float | None, int]:
         percentile = math.nan
     if not 0 < percentile < 100:
         raise InputError(
-            f"{text!r} is not a limit; write 20ms for the mean, or p99=20ms, p99.9=50ms, mean=20ms", key=name
+            f"{text!r} is not a limit; write for example 20ms or mean=20ms (mean), p99=20ms or p99.9=50ms", key=name
         )
     return percentile / 100, duration_ns(name, time)
 
@@ -295,11 +295,11 @@ class ResultTable(Tabular):
 
     @property
     def notes(self) -> list[str]:
-        """All notes on the runs: ``cautions``, then ``legend``."""
-        return [*self.cautions, *self.legend]
+        """All notes on the runs: ``warnings``, then ``legend``."""
+        return [*self.warnings, *self.legend]
 
     @property
-    def cautions(self) -> list[str]:
+    def warnings(self) -> list[str]:
         """Notes that a reader can act on, each once: limits of a model, stalls, runs that are too short."""
         own = [note for note in self._native.notes() if note not in _native.NOTES_OF_TAIL]
         return [*own, *self._stall_notes(), *self._sampling_notes(), *self._model_notes()]
@@ -347,9 +347,9 @@ class ResultTable(Tabular):
                 if value is not None and other is not None
             )
             notes.append(
-                f"run {number}: the device stalled {times}, for {row['stalled_s']:.3g} s in all; the longest stall "
+                f"run {number}: the device stalled {times}, for {row['stalled_s']:.3g} s in total; the longest stall "
                 f"began at {longest['start_ns'] / 1e9:.3g} s and lasted {longest['duration_ns'] / 1e9:.3g} s with "
-                f"{longest['outstanding']:,} outstanding; {compared}"
+                f"{longest['outstanding']:,} requests in flight; {compared}"
             )
         return notes
 
@@ -361,20 +361,20 @@ class ResultTable(Tabular):
         notes += [
             f"{count} of {counted(len(rows), 'run')} {agreed(count, 'is', 'are')} {words}"
             if words.startswith(NOT_STEADY)
-            else f"sampling error of {count} of {counted(len(rows), 'mean')}: {words}"
+            else f"no confidence interval for {count} of {counted(len(rows), 'mean')}: {words}"
             for words, count in reasons.items()
         ]
         warm = [(number, row) for number, row in enumerate(rows, 1) if row["warm_up_requests"]]
         notes += [
-            f"run {number}: the first {row['warm_up_requests']:,} of {row['requests']:,} requests were warm-up still; "
-            f"in the long run the mean is {format_ms(row['mean_low_ms'])} to {format_ms(row['mean_high_ms'])} ms"
+            f"run {number}: not in steady state until request {row['warm_up_requests']:,} of {row['requests']:,} (use "
+            f"--warm-up); then the mean is {format_ms(row['mean_low_ms'])} to {format_ms(row['mean_high_ms'])} ms"
             for number, row in warm[:WARM_UPS_MAX]
             if row["mean_low_ms"] is not None
         ]
         if len(warm) > WARM_UPS_MAX:
             more = len(warm) - WARM_UPS_MAX
             runs = f"{more} more {agreed(more, 'run was', 'runs were')}"
-            notes.append(f"{runs} warming up still: see warm_up_requests")
+            notes.append(f"{runs} not in steady state either: see warm_up_requests in --csv or --json")
         return notes
 
     def _model_notes(self) -> list[str]:
@@ -507,17 +507,17 @@ class ResultTable(Tabular):
         []
         """
         return [
-            f"{answers.named(row, self._swept)} {answers.load_of(row)}: it carries {row['iops']:,.0f}"
+            f"{answers.named(row, self._swept)} {answers.load_of(row)}: it serves {row['iops']:,.0f}"
             for row in self
             if row["saturated"]
         ]
 
     def most_within(self, response: str) -> str:
-        """Which curve carries most within ``response``, in words; no sampling error is known of it.
+        """Which curve serves most IOPS within ``response``, in words, without a confidence interval.
 
         >>> results = hs.run("cheetah-x15-36lp", "file-server", depth=[1, 4], requests=300, warm_up=0)
         >>> results.most_within("1us")
-        'no system keeps the mean within 1us'
+        'no system meets the limit, the mean within 1us'
         """
         found = self.iops_at(response).items()
         carried = {name: None if one is None else (one.iops, one.is_at_least) for name, one in found}

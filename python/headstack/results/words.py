@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 NAMED_MAX = 3
 """So many systems are named in one sentence."""
-DEVICES = " in nine of ten devices"
+DEVICES = ", 90 % prediction interval"
 UNITS = re.compile(r"_(ns|us|ms|s|min|h|rpm|percent|bytes|per_s|[kmgtp]?i?b(?:_per_s)?)$", re.IGNORECASE)
 """At the end of a column's name."""
 WRITTEN = {
@@ -120,10 +120,10 @@ def of_curves(results: ResultTable, curves: Mapping[str, Sequence[int]]) -> str:
         near = next(row for row in rows if row["iops"] >= NEAR * most)
         if near is not first and first["iops"] and first["mean_ms"]:
             more, longer = near["iops"] / first["iops"], near["mean_ms"] / first["mean_ms"]
-            does = f"{name} does {more:.3g} times as much as {load_of(first)}"
-            said.append(f"{load_of(near)} {does}, in {longer:.3g} times the time")
+            does = f"{name} serves {more:.3g} times the IOPS that it serves {load_of(first)}"
+            said.append(f"{load_of(near)} {does}, at {longer:.3g} times the latency")
         else:
-            said.append(f"{name} hardly does more under more load than {number(first['iops'])} IO/s")
+            said.append(f"{name} serves about {number(first['iops'])} IOPS at any load")
     text = _joined(said, len(curves))
     # A name is written as it is.
     return f"A{text[1:]}" if text.startswith("at ") else text
@@ -140,7 +140,7 @@ def of_most(values: Mapping[str, float], unit: str) -> str:
 def of_percentiles(found: Mapping[str, Mapping[float, float]]) -> str:
     """How long half of the requests take, and nearly all."""
     said = [
-        f"{name}: half within {time(times[50])}, 99 of 100 within {time(times[99])}"
+        f"{name}: p50 {time(times[50])}, p99 {time(times[99])}"
         for name, times in list(found.items())[:NAMED_MAX]
         if 50 in times and 99 in times
     ]
@@ -236,7 +236,7 @@ def _of_errors(pairs: Sequence[Pair], unit: str) -> str:
     count = f"{len(errors)} published figures" if len(errors) > 1 else "the published figure"
     sign = "+" if errors[worst] > 0 else "\u2212"
     most = f", at most {sign}{_short(errors[worst])} {of} ({worst})" if len(errors) > 1 else ""
-    return f"Off {count} by {_short(fmean(map(abs, errors.values())))} {of}{' on average' * bool(most)}{most}."
+    return f"Differs from {count} by {_short(fmean(map(abs, errors.values())))} {of}{' on average' * bool(most)}{most}."
 
 
 def _short(error: float) -> str:
@@ -305,7 +305,7 @@ def _of_heat(figure: Heat) -> str:
     total = math.fsum(counts)
     densest = sorted(counts, reverse=True)[: max(1, round(len(counts) / 10))]
     share = 100 * math.fsum(densest) / total if total else 0
-    return f"The densest tenth of the map has {share:.0f} % of all: {figure.unit}." if total else ""
+    return f"The densest 10 % of the map hold {share:.0f} % of the total ({figure.unit})." if total else ""
 
 
 def _joined(said: Sequence[str], count: int) -> str:

@@ -21,7 +21,13 @@ Description = dict[str, Any]
 
 @click.group()
 def arrays() -> None:
-    """The arrays of the catalogue: drives, links, groups and LUNs."""
+    """List and show arrays: drives, links, RAID groups and LUNs.
+
+    \b
+    headstack catalog arrays list
+    headstack catalog arrays show zfs-raidz2-8-nas
+    headstack catalog arrays show md-raid6-12x16tb --toml > mine.toml
+    """
 
 
 @arrays.command("list")
@@ -36,14 +42,19 @@ def list_arrays(as_json: bool) -> None:
 
 
 @arrays.command("show")
-@click.argument("name", metavar="NAME|FILE.toml", type=ARRAY, help="An array of the catalogue, or a file.")
+@click.argument("name", metavar="NAME|FILE.toml", type=ARRAY, help="Array: a catalogue name or a file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the complete description as JSON.")
-@click.option("--toml", "as_toml", is_flag=True, help="Print the catalogue's file: a start for one of your own.")
+@click.option("--toml", "as_toml", is_flag=True, help="Print the catalogue file, to edit as your own.")
 @wide_option
 def show_array(name: str, as_json: bool, as_toml: bool) -> None:
-    """Show an array: what hangs on what, and every value with its source or the rule that it is derived by.
+    """Show the layout of an array, and the source of each value.
 
-    The letter before a source says how sure it is; see "headstack drives show --help".
+    \b
+    headstack catalog arrays show zfs-raidz2-8-nas
+    headstack catalog arrays show md-raid6-12x16tb --toml > mine.toml
+
+    Derived values show their rule. The letter before a source grades its confidence; see "headstack catalog drives show
+    --help".
     """
     if as_toml:
         print(_native.array_toml(name), end="")
@@ -85,7 +96,7 @@ def print_groups(description: Description) -> None:
         for group in description["groups"]
     ]
     columns = [Names("group"), Words("level", 0), Words("drives", 0), Words("spares")]
-    print_table([*columns, Figures("stripe unit"), Figures("of each drive", 2)], rows)
+    print_table([*columns, Figures("chunk size"), Figures("of each drive", 2)], rows)
 
 
 def print_drives(description: Description) -> None:
@@ -98,7 +109,7 @@ def print_drives(description: Description) -> None:
 
     runs = itertools.groupby(description["members"], key=kind)
     rows = [[shortened([member["name"] for member in run]), *both] for both, run in runs]
-    print_table([Names("drives"), Words("drive", 2), Words("way to the controller")], rows)
+    print_table([Names("drives"), Words("drive", 2), Words("path to the controller")], rows)
 
 
 def print_links(description: Description) -> None:
@@ -127,7 +138,7 @@ def print_links(description: Description) -> None:
         figures_of = [Figures("MB/s", 0), Figures("command", 2), Figures("read, write", 2), Figures("latency", 3)]
         print_table([Names("link"), Words("kind"), *figures_of, Prose("")], rows)
     else:
-        say("links: none but the drives' own ports")
+        say("links: only the drives' own ports")
 
 
 def print_controller(description: Description) -> None:
@@ -135,8 +146,8 @@ def print_controller(description: Description) -> None:
     size, time = _native.format_bytes, _native.format_duration_ns
     controller = description["controller"]
     say(
-        f"controller: {time(controller['request_ns'])} a request, {time(controller['command_ns'])} a command to a "
-        f"drive, {controller['processors']} processor{'s' * (controller['processors'] > 1)}"
+        f"controller: {time(controller['request_ns'])} per request, {time(controller['command_ns'])} per drive "
+        f"command, {controller['processors']} processor{'s' * (controller['processors'] > 1)}"
     )
     cache = controller["cache"]
     if cache is None:
@@ -145,7 +156,7 @@ def print_controller(description: Description) -> None:
         holder = named(description, cache["flash_members"]) or size(cache["memory_bytes"])
         say(
             f"cache: write-{cache['writes']}, {size(cache['data_bytes'])} of {holder} for data, "
-            f"{size(cache['dirty_bytes_max'])} of it dirty, pages of {size(cache['page_bytes'])}, "
+            f"at most {size(cache['dirty_bytes_max'])} dirty, pages of {size(cache['page_bytes'])}, "
             f"destages {cache['destage']}"
         )
     for incident in description["incidents"]:

@@ -24,7 +24,13 @@ from headstack.io.tables import to_json
 
 @click.group()
 def drives() -> None:
-    """The drives of the catalogue, and their sources."""
+    """List, show, import and create drives.
+
+    \b
+    headstack catalog drives list --kind ssd --year 2022..
+    headstack catalog drives show 990-pro-2tb
+    headstack catalog drives show exos-x24-24tb --toml > mine.toml
+    """
 
 
 @drives.command("list")
@@ -32,45 +38,46 @@ def drives() -> None:
     "--kind",
     metavar="disk|ssd|volume",
     type=Among(KINDS),
-    help="Disks (hdd is the same), solid-state drives, or volumes of clouds.",
+    help="Kind of drive: disk (or hdd), ssd, or cloud volume.",
 )
-@click.option("--since", metavar="YEAR", help="Introduced in that year or later.")
-@click.option("--until", metavar="YEAR", help="Introduced in that year or before.")
-@click.option("--year", metavar="RANGE", help="Year of introduction: 2001, 2010..2020.")
-@click.option("--min-capacity", metavar="SIZE", help="As large or larger: 4TB.")
-@click.option("--max-capacity", metavar="SIZE", help="As large or smaller.")
-@click.option("--capacity", metavar="RANGE", help="Capacity: 1TB, 1TB.., ..40GB, 1..4TB.")
-@click.option("--rpm", metavar="RANGE", help="Turns of the spindle a minute: 15000, 10000..")
+@click.option("--since", metavar="YEAR", help="Introduced in this year or later, for example 2018.")
+@click.option("--until", metavar="YEAR", help="Introduced in this year or earlier.")
+@click.option("--year", metavar="RANGE", help="Year of introduction, for example 2001 or 2010..2020.")
+@click.option("--min-capacity", metavar="SIZE", help="Smallest capacity, for example 4TB.")
+@click.option("--max-capacity", metavar="SIZE", help="Largest capacity, for example 20TB.")
+@click.option("--capacity", metavar="RANGE", help="Capacity, for example 1TB, 1TB.., ..40GB or 1..4TB.")
+@click.option("--rpm", metavar="RANGE", help="Spindle speed in rpm, for example 15000 or 10000..")
 @click.option(
-    "--interface", metavar="KIND", type=Among(INTERFACES), help=f"How it is attached; a list: {', '.join(INTERFACES)}."
+    "--interface", metavar="KIND", type=Among(INTERFACES), help=f"Interface, or a list: {', '.join(INTERFACES)}."
 )
 @click.option(
     "--vendor",
     metavar="NAME",
     type=Among(hs.drives.vendors),
-    help='Its maker, in full or by initials; a list: seagate, "western digital", wd.',
+    help='Vendor, in full or by initials, or a list, for example seagate,"western digital",wd.',
 )
 @click.option(
-    "--price", metavar="CLASS", type=Among(PRICES), help=f"What one cost, in dollars; a list: {', '.join(PRICES)}."
+    "--price", metavar="CLASS", type=Among(PRICES), help=f"Price class in dollars, or a list: {', '.join(PRICES)}."
 )
 @click.option(
-    "--prices", metavar="FILE.csv", type=SOURCE, help="Prices of your own, which go before those that headstack knows."
+    "--prices", metavar="FILE.csv", type=SOURCE, help="Price file of your own, which overrides the shipped prices."
 )
-@click.option("--sort", metavar="KEY", type=Among(tuple(SORTS)), help=f"Order: {', '.join(SORTS)}; name otherwise.")
-@click.option("--reverse", is_flag=True, help="The largest first.")
+@click.option("--sort", metavar="KEY", type=Among(tuple(SORTS)), help=f"Sort by: {', '.join(SORTS)}.  [default: name]")
+@click.option("--reverse", is_flag=True, help="Sort in descending order.")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 @wide_option
 def list_drives(as_json: bool, prices: str | None, **wanted: Any) -> None:
-    """List the drives of the catalogue, or those that are as wanted.
-
-    A RANGE is LOW..HIGH with both ends, LOW.. or ..HIGH; a capacity or a speed alone is taken to 1 %. A price is the
-    newest that is known, of the day that the JSON names; drives whose price is not known have no class and are sorted
-    last. A file of prices has the columns item, price, currency, date, confidence and source (headstack prices check).
+    """List the drives of the catalogue, or those that match.
 
     \b
-    headstack drives list --kind ssd --since 2018 --interface nvme --min-capacity 4TB
-    headstack drives list --rpm 10000.. --capacity 1..80GB --interface scsi,fc
-    headstack drives list --vendor wd,seagate --sort capacity --reverse
+    headstack catalog drives list --kind ssd --year 2022.. --min-capacity 4TB
+    headstack catalog drives list --kind disk --vendor wd,seagate --sort capacity --reverse
+    headstack catalog drives list --rpm 10000.. --capacity 1..80GB --interface scsi,fc
+
+    A RANGE is LOW..HIGH (both ends included), LOW.. or ..HIGH; a single capacity or speed matches within 1 %. Prices
+    are the newest known; --json has their dates. Drives without a price have no price class and are sorted last. A
+    price file has the columns item, price, currency, date, confidence and source; check it with "headstack catalog
+    prices check".
     """
     ours = () if prices is None else hs.prices.read(prices)
     names = hs.drives.list(prices=ours, **wanted)
@@ -79,19 +86,24 @@ def list_drives(as_json: bool, prices: str | None, **wanted: Any) -> None:
     elif names:
         print_table(*listings.drives(names, ours))
     else:
-        print(f"none of the {len(hs.drives.list())} drives is so")
+        print(f"no drive matches ({len(hs.drives.list())} searched)")
 
 
 @drives.command("show")
-@click.argument("name", metavar="NAME|FILE.toml", type=DRIVE, help="A drive of the catalogue, or a file.")
+@click.argument("name", metavar="NAME|FILE.toml", type=DRIVE, help="Drive: a catalogue name or a file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the complete description as JSON.")
-@click.option("--toml", "as_toml", is_flag=True, help="Print the catalogue's file: a start for one of your own.")
+@click.option("--toml", "as_toml", is_flag=True, help="Print the catalogue file, to edit as your own.")
 @wide_option
 def show_drive(name: str, as_json: bool, as_toml: bool) -> None:
-    """Show a drive: every value with its source, or the rule that it is derived by.
+    """Show each value of a drive with its source.
 
-    The letter before a source says how sure it is: A read in the named source, S stated by a study's document, M read
-    at second hand or in part, B and C general knowledge of high and medium confidence, D an estimate, I inferred.
+    \b
+    headstack catalog drives show 990-pro-2tb
+    headstack catalog drives show exos-x24-24tb --toml > mine.toml
+
+    Derived values show their rule. The letter before a source grades its confidence: A read in the named source, S
+    stated by a study's document, M read second-hand or in part, B and C general knowledge of high and medium
+    confidence, D an estimate, I inferred.
     """
     if as_toml:
         print(_native.drive_toml(name), end="")
@@ -107,7 +119,7 @@ def show_drive(name: str, as_json: bool, as_toml: bool) -> None:
         rows += [
             [
                 "price",
-                f"${price.usd:,g} in {price.date}, ${price.usd_per_gb(drive.capacity_bytes):.3g} a GB",
+                f"${price.usd:,g} in {price.date}, ${price.usd_per_gb(drive.capacity_bytes):.3g} per GB",
                 f"{price.confidence} {price.source}",
             ]
             for price in sorted(dated, key=lambda price: price.until, reverse=True)
@@ -117,15 +129,20 @@ def show_drive(name: str, as_json: bool, as_toml: bool) -> None:
 
 
 @drives.command("import")
-@click.argument("path", metavar="FILE", type=SOURCE, help="DiskSim's parameters.")
-@click.option("-o", "--output", type=OUTPUT, metavar="FILE.toml", help="Write the drive there; printed otherwise.")
-@click.option("--name", metavar="NAME", help="The drive to take, where the file describes several.")
-@click.option("--unmapped", is_flag=True, help="List the parameters without a counterpart, and why they have none.")
+@click.argument("path", metavar="FILE", type=SOURCE, help="DiskSim parameter file (.parv or .diskspecs).")
+@click.option(
+    "-o", "--output", type=OUTPUT, metavar="FILE.toml", help="Write the drive to this file.  [default: print it]"
+)
+@click.option("--name", metavar="NAME", help="Drive to import, if the file describes several.")
+@click.option("--unmapped", is_flag=True, help="List parameters without a counterpart, with the reason.")
 def import_drive(path: str, output: str | None, name: str | None, unmapped: bool) -> None:
-    """Import a drive from DiskSim's parameters (.parv or .diskspecs).
+    """Import a drive from a DiskSim parameter file (.parv or .diskspecs).
 
-    Where the drive will behave otherwise than its file says, a warning on stderr says so. Most parameters without a
-    counterpart in the model change nothing, or are left to the model's own rules: they are counted.
+    \b
+    headstack catalog drives import cheetah9LP.parv -o mine.toml
+
+    A warning on stderr reports where the drive will behave differently from its file. Most parameters without a
+    counterpart change nothing or follow the model's own rules; they are counted.
     """
     imported = import_disksim(path)
     if name in imported.refused:
@@ -133,7 +150,7 @@ def import_drive(path: str, output: str | None, name: str | None, unmapped: bool
     found = [drive for drive in imported.drives if name in (None, drive.name)]
     if len(found) != 1:
         names = ", ".join(drive.name for drive in imported.drives) or "none"
-        raise hs.InputError(f"{path}: name one of its drives with --name: {names}")
+        raise hs.InputError(f"{path}: select one drive with --name: {names}")
     drive = found[0]
     text = drive.to_toml()
     left_out = imported.unmapped[drive.name]
@@ -141,9 +158,9 @@ def import_drive(path: str, output: str | None, name: str | None, unmapped: bool
         for parameter in left_out:
             click.echo(f"headstack: no counterpart: {parameter}", err=True)
     elif left_out:
-        click.echo(f"headstack: {len(left_out)} parameters have no counterpart (--unmapped lists them)", err=True)
+        click.echo(f"headstack: {len(left_out)} parameters have no counterpart (list them with --unmapped)", err=True)
     for other, error in imported.refused.items():
-        click.echo(f"headstack: warning: {other} is left out: {error}", err=True)
+        click.echo(f"headstack: warning: skipped {other}: {error}", err=True)
     for warning in imported.warnings:
         click.echo(f"headstack: warning: {warning}", err=True)
     if output is None:
@@ -157,7 +174,12 @@ drives.add_command(new_drive)
 
 @click.group()
 def workloads() -> None:
-    """The workloads of the catalogue."""
+    """List and show workloads.
+
+    \b
+    headstack catalog workloads list
+    headstack catalog workloads show oltp-8k --toml > mine.toml
+    """
 
 
 @workloads.command("list")
@@ -172,12 +194,17 @@ def list_workloads(as_json: bool) -> None:
 
 
 @workloads.command("show")
-@click.argument("name", metavar="NAME|FILE.toml", type=WORKLOAD, help="A workload of the catalogue, or a file.")
+@click.argument("name", metavar="NAME|FILE.toml", type=WORKLOAD, help="Workload: a catalogue name or a file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the complete workload as JSON.")
-@click.option("--toml", "as_toml", is_flag=True, help="Print the catalogue's file: a start for one of your own.")
+@click.option("--toml", "as_toml", is_flag=True, help="Print the catalogue file, to edit as your own.")
 @wide_option
 def show_workload(name: str, as_json: bool, as_toml: bool) -> None:
-    """Show a workload: its lines, and how its requests arrive."""
+    """Show the access lines of a workload, and how its requests arrive.
+
+    \b
+    headstack catalog workloads show oltp-8k
+    headstack catalog workloads show oltp-8k --toml > mine.toml
+    """
     if as_toml:
         print(_native.workload_toml(name), end="")
         return

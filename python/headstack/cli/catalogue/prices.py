@@ -24,36 +24,43 @@ from headstack.io.columns import Figures, Names, Prose, Words
 
 EXIT_WARNED = 1
 
-on_option = click.option("--on", metavar="DATE", help="The day that is meant: 2016, 2016-04, 2016-04-25; else today.")
+on_option = click.option(
+    "--on", metavar="DATE", help="Date of the prices, for example 2016, 2016-04 or 2016-04-25.  [default: today]"
+)
 
 
 @click.group()
 def prices() -> None:
-    """What drives, hosts, bays, power and clouds cost, as of a day."""
+    """List and check dated prices of hardware, power and volumes.
+
+    \b
+    headstack catalog prices list nearline
+    headstack catalog prices check prices.csv
+    """
 
 
 @prices.command("check")
-@click.argument("paths", metavar="FILE.csv...", nargs=-1, required=True, type=SOURCE, help="Files of prices.")
+@click.argument("paths", metavar="FILE.csv...", nargs=-1, required=True, type=SOURCE, help="Price files (CSV).")
 @on_option
 @click.option(
     "--max-age",
     metavar="DAYS",
     default=f"{OLD_DAYS}d",
     show_default=True,
-    help="Older prices are named; those of flash after half a year at the latest.",
+    help="Report older prices, for example 90d; flash prices after at most half a year.",
 )
-@click.option("--strict", is_flag=True, help="Exit code 1 where anything is named.")
+@click.option("--strict", is_flag=True, help="Exit with code 1 if anything is reported.")
 @wide_option
 def check_prices(paths: tuple[str, ...], on: str | None, max_age: str, strict: bool) -> int:
-    """Read files of prices, and name what may be wrong with them.
-
-    Named are items that nothing is called by, prices of one item and day that differ, prices that are old, estimated
-    or of after the day, and currencies without a rate of exchange: a file with such a row is refused, here too (exit
-    code 2). A drive of your own is known by a file NAME.toml beside the prices, or by the column kind.
+    """Check price files, and print questionable prices.
 
     \b
-    headstack prices check prices.csv
-    headstack prices check prices.csv quotes.csv --max-age 90d --strict
+    headstack catalog prices check prices.csv
+    headstack catalog prices check prices.csv quotes.csv --max-age 90d --strict
+
+    Reported are unknown items, different prices of one item on one day, old and estimated prices, prices dated after
+    the day, and currencies without an exchange rate. Unreadable rows are errors (exit code 2). To price a drive of
+    your own, put its file NAME.toml next to the price file, or fill the column "kind".
     """
     days = _days(max_age)
     checks = check(paths, _day(on), days)
@@ -77,25 +84,25 @@ def check_prices(paths: tuple[str, ...], on: str | None, max_age: str, strict: b
     metavar="[ITEM]...",
     nargs=-1,
     type=Among(lambda: [*GROUPS, *dict.fromkeys(price.item for price in known())]),
-    help=f"Items, kinds (nearline, ssd-nvme) or {', '.join(GROUPS)}; all items unless stated.",
+    help=f"Items, kinds (nearline, ssd-nvme) or {', '.join(GROUPS)}.  [default: all items]",
 )
 @on_option
 @click.option(
     "--prices", "paths", metavar="FILE.csv", type=SOURCE, multiple=True,
-    help="Prices of your own, which go before those that headstack knows; may be given several times.",
+    help="Price file of your own, which overrides the shipped prices; may be repeated.",
 )  # fmt: skip
-@output_options(csv="Write them as a file of prices (- for stdout).")
+@output_options(csv="Write a price file (- for stdout).")
 @wide_option
 def list_prices(items: tuple[str, ...], on: str | None, paths: tuple[str, ...], csv_path: str | None) -> None:
-    """List what things cost on a day, or all that is known of some.
-
-    Without ITEM: of every item the price that counts on the day. With ITEM: every price up to the day, the newest
-    last; of kinds and groups with the samples by which others of their kind are estimated.
+    """List prices on a date, or all known prices of some items.
 
     \b
-    headstack prices list --on 2012
-    headstack prices list nearline
-    headstack prices list flash --on 2016 --csv flash.csv
+    headstack catalog prices list --on 2012
+    headstack catalog prices list nearline
+    headstack catalog prices list flash --on 2016 --csv flash.csv
+
+    Without ITEM: the valid price of each item on that date. With ITEM: every price up to the date, newest last; kinds
+    and groups include the samples from which prices of their kind are estimated.
     """
     day = _day(on)
     book = PriceBook.load(paths or None, on=day)
@@ -110,7 +117,7 @@ def _found(book: PriceBook, items: Sequence[str], day: str) -> list[Price]:
     for name in items:
         some = book.items_of(name)
         if not some:
-            raise InputError(f"{name}: no price is known; an item, a kind, {', '.join(GROUPS)} are allowed")
+            raise InputError(f"{name}: no known price; allowed: an item, a kind, {', '.join(GROUPS)}")
         chosen |= some
     rows = (price for price in (*book.samples, *book.shipped, *book.ours) if price.item in chosen)
     return sorted((row for row in rows if row.since <= last), key=lambda row: (row.item, row.until))
@@ -118,7 +125,7 @@ def _found(book: PriceBook, items: Sequence[str], day: str) -> list[Price]:
 
 def _print(found: Sequence[Price], day: str) -> None:
     if not found:
-        print(f"no price by {day} is known")
+        print(f"no price on or before {day}")
         return
     columns = [
         Names("item"),
@@ -189,5 +196,5 @@ def _day(on: str | None) -> str:
 def _days(text: str) -> int:
     found = re.fullmatch(r"(\d{1,6}) ?(d|days)?", text)
     if found is None:
-        raise InputError(f"--max-age: {text!r} is not a number of days, such as 365d")
+        raise InputError(f"--max-age: {text!r} is not a number of days; write for example 365d")
     return int(found[1])

@@ -17,7 +17,12 @@ from headstack.io.tables import to_json
 
 @click.group()
 def scenarios() -> None:
-    """The scenarios of the catalogue: several kinds of clients at once."""
+    """List and show scenarios: several kinds of clients at once.
+
+    \b
+    headstack catalog scenarios list
+    headstack catalog scenarios show demartek-oltp
+    """
 
 
 @scenarios.command("list")
@@ -33,11 +38,15 @@ def list_scenarios(as_json: bool) -> None:
 
 
 @scenarios.command("show")
-@click.argument("name", metavar="NAME|FILE.toml", type=SCENARIO, help="A scenario of the catalogue, or a file.")
+@click.argument("name", metavar="NAME|FILE.toml", type=SCENARIO, help="Scenario: a catalogue name or a file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the complete scenario as JSON.")
-@click.option("--toml", "as_toml", is_flag=True, help="Print the catalogue's file: a start for one of your own.")
+@click.option("--toml", "as_toml", is_flag=True, help="Print the catalogue file, to edit as your own.")
 def show_scenario(name: str, as_json: bool, as_toml: bool) -> None:
-    """Show a scenario: its streams, where they go and what they do."""
+    """Show the streams of a scenario, with their addresses and options.
+
+    \b
+    headstack catalog scenarios show demartek-oltp
+    """
     if as_toml:
         print(_native.scenario_toml(name), end="")
         return

@@ -52,20 +52,27 @@ ASKED = {
 
 
 @click.command("new")
+@click.option("--from", "sheet", type=SOURCE, metavar="SHEET", help="Data sheet as text, CSV or TOML (- for stdin).")
 @click.option(
-    "--from", "sheet", type=SOURCE, metavar="SHEET", help="A data sheet as text, CSV or TOML; - is the standard input."
+    "-o", "--output", type=OUTPUT, metavar="FILE.toml", help="Write the drive to this file.  [default: print it]"
 )
-@click.option("-o", "--output", type=OUTPUT, metavar="FILE.toml", help="Write the drive there; printed otherwise.")
-@click.option("--column", type=int, metavar="N", help="The model, where the sheet has a column for each of several.")
-@click.option("--source", metavar="TEXT", help="What the file names as its source: the sheet's title and number.")
+@click.option(
+    "--column",
+    type=int,
+    metavar="N",
+    help="Column of the model, if the sheet has several, for example 2.",
+)
+@click.option("--source", metavar="TEXT", help="Source to record in the file: the sheet's title and number.")
 def new_drive(sheet: str | None, output: str | None, column: int | None, source: str | None) -> None:
-    """Write a drive file from what a data sheet states.
+    """Create a drive file from a data sheet.
 
-    A SHEET is text as it is pasted, a label and a value in each line, with the labels that makers use; or CSV, or TOML.
-    Keys of drive files are labels too. On a terminal, without a sheet, each figure is asked for.
+    \b
+    headstack catalog drives new --from sheet.txt -o mine.toml
+    headstack catalog drives new --from sheet.csv --column 2
+    headstack catalog drives new
 
-    The file quotes the line behind each value. What is missing is told at once, and estimated where the class of drive
-    allows it, marked as an estimate; so is what cannot be true at once.
+    SHEET is pasted text with a label and a value on each line (the labels that vendors use, or keys of drive files),
+    CSV or TOML. Without --from, on a terminal, headstack asks for each figure. A sheet looks like this:
 
     \b
     Capacity: 18TB
@@ -73,6 +80,9 @@ def new_drive(sheet: str | None, output: str | None, column: int | None, source:
     Spindle Speed (RPM): 7200
     Max. Sustained Transfer Rate OD (MB/s): 270
     geometry.platters: 9
+
+    The file quotes the line behind each value. Missing and contradictory figures are reported; missing ones are
+    estimated, and marked so, where the class of drive allows it.
     """
     if sheet is not None:
         lines = lines_of(_text(sheet), _form(sheet), column)
@@ -80,9 +90,9 @@ def new_drive(sheet: str | None, output: str | None, column: int | None, source:
     elif sys.stdin.isatty():
         lines, named = _asked(), "as its owner says"
     else:
-        raise hs.InputError("--from: name a data sheet; without one, headstack asks, on a terminal alone")
+        raise hs.InputError("--from: name a data sheet; headstack asks for figures only on a terminal")
     if not lines:
-        raise hs.InputError(f"{sheet}: no line has a label and a value, such as 'Capacity: 18TB'")
+        raise hs.InputError(f"{sheet}: no line has a label and a value, for example 'Capacity: 18TB'")
     found = Sheet.of(lines)
     text = found.to_toml(_source(source, named))
     for line in told(found, found.estimates()):
@@ -125,7 +135,7 @@ def _asked() -> list[Line]:
             line = Line(len(lines) + 1, label.partition(", such")[0].partition(", with")[0], value)
             if not value or keys_of(line):
                 break
-            click.echo(f"{value!r} is not understood; a number with its unit is, or nothing", err=True)
+            click.echo(f"{value!r} is not understood; enter a number with its unit, or nothing", err=True)
         if value:
             lines.append(line)
     return lines
@@ -139,4 +149,6 @@ def _check(text: str) -> None:
         try:
             Drive.load(path)
         except hs.InputError as error:
-            raise hs.InputError(f"the sheet makes no drive: {str(error).replace(f'{path}:', 'line ', 1)}") from None
+            raise hs.InputError(
+                f"the sheet does not describe a valid drive: {str(error).replace(f'{path}:', 'line ', 1)}"
+            ) from None

@@ -26,7 +26,7 @@ from headstack.comparison.members import Member, standing_out
 from headstack.comparison.members import read as members_of
 from headstack.io import signals
 from headstack.io.atomic_files import write_text
-from headstack.io.counts import agreed, counted
+from headstack.io.counts import counted
 from headstack.io.values import percent, whole
 
 EXIT_LIMIT, EXIT_TOO_SHORT = 1, 4
@@ -86,62 +86,74 @@ class OfRuns(Brief):
     nargs=-1,
     type=SYSTEM,
     metavar="MEASURED PREDICTED | RUNS...",
-    help="Results, and other results or a system to simulate; or files, folders and patterns of runs.",
+    help="Two results, or a result and a system to simulate; or files, folders and patterns of runs.",
 )
-@click.option("--tolerance", metavar="PERCENT", help=f"Of points: what a model may be off by.  [default: {TOLERANCE}]")
+@click.option("--tolerance", metavar="PERCENT", help=f"For points: allowed error of the model.  [default: {TOLERANCE}]")
 @click.option(
     "--fail-below",
     metavar="PERCENT",
-    help="Of points: fail (exit 1) where the device does less than this share of what is predicted, such as 90%.",
+    help="For points: exit with code 1 if the device reaches less than this share of the prediction, for example 90%.",
 )
 @click.option(
     "--members",
     type=SOURCE,
     metavar="FIO.json",
-    help="Of points: fio's JSON of the measurement: which member of the array stands out, by its disk_util.",
+    help="For points: fio JSON of the measurement; reports slow members of the array from its disk_util.",
 )
 @click.option(
     "--against",
     multiple=True,
     type=SOURCE,
     metavar="RUNS",
-    help="Runs that RUNS are held against: files, folders and patterns, up to the next option.",
+    help="Runs to compare RUNS with: files, folders and patterns, up to the next option.",
 )
-@click.option("--baseline", type=SOURCE, metavar="FILE.json", help="Runs that were kept, to hold RUNS against.")
-@click.option("--save-baseline", type=OUTPUT, metavar="FILE.json", help="Keep RUNS for later comparisons.")
+@click.option("--baseline", type=SOURCE, metavar="FILE.json", help="Baseline file to compare RUNS with.")
+@click.option(
+    "--save-baseline", type=OUTPUT, metavar="FILE.json", help="Save RUNS as a baseline for later comparisons."
+)
 @click.option(
     "--run",
     "commands",
     multiple=True,
     metavar="COMMAND",
-    help="Make the runs: given twice, both commands are run in turn, and the first is held against the second.",
+    help="Command that makes a run; give it twice: headstack alternates both commands and compares them.",
 )
-@click.option("--pairs", metavar="N", help=f"With --run: of so many runs each, at most.  [default: {PAIRS}]")
-@click.option("--stop-early", is_flag=True, help="With --run: end as soon as every figure is told.")
-@click.option("--warm-ups", metavar="N", help="With --run: so many runs of each before the first that counts.")
+@click.option("--pairs", metavar="N", help=f"With --run: maximum number of runs of each command.  [default: {PAIRS}]")
+@click.option("--stop-early", is_flag=True, help="With --run: stop as soon as each figure is decided.")
+@click.option("--warm-ups", metavar="N", help="With --run: warm-up runs of each command that do not count.")
 @click.option(
     "--keep", type=OUTPUT_FOLDER, metavar="DIR", help="With --run: keep the results of each run in this folder."
 )
-@click.option("--same-within", metavar="PERCENT", help=f"Of runs: what counts as no difference.  [default: {SAME}]")
-@click.option("--tell", metavar="PERCENT", help=f"Of runs: how many more would tell so much.  [default: {TELL}]")
+@click.option(
+    "--same-within",
+    metavar="PERCENT",
+    help=f"For runs: differences within this count as equivalent.  [default: {SAME}]",
+)
+@click.option(
+    "--tell",
+    metavar="PERCENT",
+    help=f"For runs: print how many more runs would show a difference of this size.  [default: {TELL}]",
+)
 @click.option(
     "--figures",
     metavar="|".join(NAMES.values()),
     type=Among(tuple(NAMES.values())),
-    help="Of runs: what is compared, a comma list.  [default: all]",
+    help="For runs: figures to compare, a list.  [default: all]",
 )
 @click.option(
     "--fail-if",
     multiple=True,
     metavar="FIGURE=PERCENT",
-    help="Of runs: exit with 1 where ours is shown to be worse by so much, and with 4 where too few runs do not tell: "
-    "slower=3%, p99=5%.",
+    help="For runs: exit with code 1 if RUNS are worse by this much, and with 4 if there are too few runs to decide, "
+    "for example slower=3%,p99=5%.",
 )
 @output_options(
-    Comparison, csv="Write a row for each point (- for stdout).", plot="Draw both curves, or the differences."
+    Comparison,
+    csv="Write a CSV row for each point (- for stdout).",
+    plot="Draw both curves, or the differences (PNG, SVG or PDF).",
 )
 @wide_option
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 def compare(
     sources: tuple[str, ...],
     against: tuple[str, ...],
@@ -150,53 +162,51 @@ def compare(
     commands: tuple[str, ...],
     **given: Any,
 ) -> int:
-    """Hold measurements against predictions, or sets of runs against each other.
+    """Compare measurements with predictions, or two sets of runs.
 
     \b
-    headstack compare MEASURED PREDICTED          points against a model, or other points
-    headstack compare RUNS... --against RUNS      is the difference real?
-    headstack compare RUNS... --baseline FILE     the same, of runs that were kept
-    headstack compare --run 'A {}' --run 'B {}'   the same, of runs that are made in turn
+    headstack compare before.json after.json
+    headstack compare measured.json 990-pro-2tb --plot compare.png
+    headstack compare new/*.json --against old/*.json --fail-if p99=5%
+    headstack compare --run './fio-a.sh {}' --run './fio-b.sh {}'
 
-    MEASURED is a file of results (--json, --csv or --parquet of measure, curve, run or replay), PREDICTED another one,
-    or a SYSTEM: the points that were measured are then simulated on it, with the workload, range, length and seed that
-    the measured results state. Points of the same load belong together.
+    Points (MEASURED PREDICTED): MEASURED is a file of results (--json, --csv or --parquet of measure or run), PREDICTED
+    another one, or a SYSTEM, which headstack simulates with the workload, range, length and seed of the measurement.
+    Points with the same load are compared.
 
-    Errors are predicted over measured, minus 1. The demerit is the root mean square horizontal distance between the two
-    distributions of response times (Ruemmler and Wilkes, 1994). Where the device does worse than its model by more than
-    the tolerance and the 95 % confidence of both sides together, it is said in words.
+    Errors are predicted / measured - 1. The demerit is the root mean square horizontal distance between the two latency
+    distributions (Ruemmler and Wilkes, 1994). headstack reports where the device is worse than its model by more than
+    the tolerance and the 95 % confidence intervals of both. --members reports array members that are 25 % busier or
+    slower per request than the median member (equal drives differ by at most 4 %).
 
-    With --members, a member stands out that was busy for a request, or took for one, a quarter longer than the median
-    of the others: equal drives of an array lie within 4 % of each other.
+    Runs (RUNS --against, --baseline or --run): files of results (--json) or fio JSON, folders and patterns. Each run
+    is one sample; runs that alternate in time are paired. Each figure is different (at a 5 % level over all figures),
+    equivalent within --same-within (90 %), or undecided; then headstack prints how many more runs it needs.
 
-    RUNS are files of results (--json) or of fio's JSON, folders and patterns of them. A run is the unit: runs of both
-    sides that alternate in time are paired. Each figure differs (at 5 % for all figures together), is the same within
-    --same-within (90 %), or the runs are too few; then it is said how many more would tell.
+    In a COMMAND, {} is the file for its results; without {}, headstack measures its run time. Pairs run in the order
+    ABBA. With --stop-early, intervals are valid at every stop, and wider.
 
-    In a COMMAND, {} stands for the file that it is to write its results to; without, it is timed. Pairs are run in the
-    order ABBA. With --stop-early, intervals hold at any time of looking, and are wider for that.
-
-    With --fail-if, the exit code is 0 where every limit is kept (95 %), 1 where one is exceeded: a difference is shown,
-    and the estimate reaches it. Where neither is told, the exit code is 4: make more runs.
+    Exit codes with --fail-if: 0 all limits are met (at 95 %), 1 a limit is exceeded (the difference is significant, and
+    the estimate reaches the limit), 4 undecided: make more runs.
     """
     options = Options(**{one.name: given.pop(one.name) for one in fields(Options)})
     if not (against or baseline or save_baseline or commands):
-        options.refuse((*OF_RUNS, *OF_COMMANDS), "of sets of runs: name others by --against, --baseline or --run")
+        options.refuse((*OF_RUNS, *OF_COMMANDS), "is for sets of runs; add --against, --baseline or --run")
         if len(sources) != 2:
             raise InputError(
-                f"{len(sources)} sources: MEASURED and PREDICTED are compared; sets of runs by --against or --baseline"
+                f"{len(sources)} sources: name MEASURED and PREDICTED, or compare runs with --against or --baseline"
             )
         return compare_points(*sources, options, given)
-    options.refuse(OF_POINTS, "of points: name MEASURED and PREDICTED alone")
+    options.refuse(OF_POINTS, "is for points; name only MEASURED and PREDICTED")
     if commands:
         if sources or against or baseline:
-            raise InputError("--run: the runs are made; name no others")
+            raise InputError("--run: makes the runs itself; remove the other runs")
         return compare_commands(commands, save_baseline, options, given)
-    options.refuse(OF_COMMANDS, "of runs that are made by --run")
+    options.refuse(OF_COMMANDS, "needs --run")
     if not sources:
-        raise InputError("no RUNS: name a file, a folder or a pattern of results")
+        raise InputError("RUNS are missing: name a file, a folder or a pattern of results")
     if against and baseline:
-        raise InputError("--baseline: runs are held against these or against --against")
+        raise InputError("--baseline, --against: give only one of them")
     return compare_runs(sources, (baseline,) if baseline else against, save_baseline, options, given)
 
 
@@ -213,7 +223,7 @@ def compare_points(measured: str, predicted: str, options: Options, paths: Mappi
         print_members(seen)
     missed = [] if least is None else comparison.shares_below(least)
     for point in missed:
-        print(f"headstack: {point.name}: {point.share:.1%} of what is predicted, below {fail_below}", file=sys.stderr)
+        print(f"headstack: {point.name}: {point.share:.1%} of the prediction, below {fail_below}", file=sys.stderr)
     return EXIT_LIMIT if missed else 0
 
 
@@ -227,11 +237,11 @@ def compare_runs(
     """Compares two sets of runs; without others, they are only kept."""
     ours = side_of(sources, called(sources))
     if not against:
-        options.refuse(OF_RUNS, "of two sets of runs: name others by --against or --baseline")
+        options.refuse(OF_RUNS, "is for two sets of runs; add --against or --baseline")
         write_text(kept or "", to_baseline(ours.runs))
-        say(f"{kept}: {counted(len(ours.runs), 'run')} {agreed(len(ours.runs), 'is', 'are')} kept")
+        say(f"saved {counted(len(ours.runs), 'run')} to {kept}")
         for bad in ours.bad:
-            say(f"left out: {bad}")
+            say(f"skipped: {bad}")
         return 0
     theirs = side_of(against, called(against))
     return tell(lambda judge: judge(ours, theirs), kept, options, paths, False)
@@ -246,7 +256,7 @@ def called(sources: tuple[str, ...]) -> str:
 def compare_commands(commands: tuple[str, ...], kept: str | None, options: Options, paths: Mapping[str, object]) -> int:
     """Makes runs of two commands in turn, and compares them."""
     if len(commands) != 2:
-        raise InputError(f"--run: is given {len(commands)} times; two commands are compared")
+        raise InputError(f"--run: given {len(commands)} times; give two commands")
     pairs, warm_ups = whole("pairs", options.pairs or PAIRS), whole("warm_ups", options.warm_ups or "0")
     campaign = Campaign((commands[0], commands[1]), pairs, options.stop_early, warm_ups, options.keep)
 
@@ -320,8 +330,8 @@ def print_comparison(comparison: Comparison) -> None:
     for line in comparison.model_errors():
         say(line)
     for names, what in (
-        (comparison.alone_measured, f"{ours}, not {theirs}"),
-        (comparison.alone_predicted, f"{theirs}, not {ours}"),
+        (comparison.alone_measured, f"only {ours}, not {theirs}"),
+        (comparison.alone_predicted, f"only {theirs}, not {ours}"),
     ):
         if names:
             say(f"{what}: {'; '.join(names)}")
@@ -332,7 +342,7 @@ def print_comparison(comparison: Comparison) -> None:
         for line in short:
             say(f"  {line}")
     else:
-        say(f"\nnowhere {whose} by more than the stated error")
+        say(f"\n{whose} nowhere by more than the stated error")
     better = [point.name for point in comparison if point.is_better]
     if better:
         say(f"better than {'the model' if comparison.is_of_device else theirs}: {'; '.join(better)}")

@@ -20,7 +20,7 @@ from headstack.measurement.fio.collected import Collected, fio_results
     required=True,
     type=SOURCE,
     metavar="FIO...",
-    help="fio's JSON, its logs, or folders of them, such as bench-fio leaves.",
+    help="fio JSON, fio logs, or folders of them, such as those of bench-fio.",
 )
 @click.option(
     "-o",
@@ -33,13 +33,17 @@ from headstack.measurement.fio.collected import Collected, fio_results
 @output_options(Collected, csv="Write a row for each result (- for stdout).")
 @wide_option
 def plot(sources: tuple[str, ...], folder: str | None, **given: Any) -> None:
-    """Draw what fio measured: its JSON of any version, and its logs.
+    """Draw fio results: its JSON (of any version) and its logs.
 
-    Results are drawn over depth and number of jobs, as maps where both vary, by percentile and as histograms, and
-    folders side by side with their deviation; logs over time, job by job. --html writes all of them as one page, -o a
-    PNG each. Of a folder, files that cannot be read are named and left out.
+    \b
+    headstack compare plot fio.json -o pictures
+    headstack compare plot before/ after/ --html fio.html
 
-    Copies of a job that fio tells one by one are joined; their percentiles are known of json+ or with group_reporting.
+    Results are drawn over queue depth and number of jobs (as maps if both vary), by percentile and as histograms;
+    folders side by side with their difference; logs over time, for each job. --html writes one page, -o a PNG for each
+    figure. Unreadable files of a folder are listed and skipped.
+
+    Copies of a job that fio reports separately are joined; their percentiles need json+ or group_reporting.
     """
     if folder is not None:
         check_folder(folder)
@@ -53,7 +57,7 @@ def plot(sources: tuple[str, ...], folder: str | None, **given: Any) -> None:
     if folder is not None:
         drawn = found.pictures(folder)
         if not outputs.has_stdout:
-            say(f"{len(drawn)} pictures are in {folder}")
+            say(f"wrote {len(drawn)} pictures to {folder}")
 
 
 def show(found: Collected) -> None:
@@ -63,4 +67,4 @@ def show(found: Collected) -> None:
         say("")
     say(found.headline)
     for bad in found.bad:
-        say(f"could not be read, and left out: {bad}")
+        say(f"skipped unreadable file: {bad}")

@@ -22,22 +22,25 @@ EXIT_INPUT = 2
 
 @click.command()
 @click.argument(
-    "folder", metavar="DIR", type=SOURCE_FOLDER, help="Measured traces with the parameters of their drives."
+    "folder", metavar="DIR", type=SOURCE_FOLDER, help="Folder of measured traces with the parameters of their drives."
 )
 @click.option(
-    "--dump", metavar="FOLDER", type=OUTPUT_FOLDER, help="Write NAME.txt: simulated response times in ms, one a line."
+    "--dump", metavar="FOLDER", type=OUTPUT_FOLDER, help="Write the simulated latencies to NAME.txt: ms, one per line."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
-@click.option("--limit", metavar="PERCENT", help="Fail (exit 1) when a relative demerit is above this.")
+@click.option("--limit", metavar="PERCENT", help="Exit with code 1 if a relative demerit exceeds this, for example 5%.")
 @wide_option
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 def validate(folder: str, dump: str | None, as_json: bool, limit: str | None, quiet: bool) -> int:
-    """Replay measured traces, and score the simulation.
+    """Replay measured traces, and print the simulation error.
 
-    DIR holds NAME.trace files with NAME.parv or NAME.diskspecs beside them (DiskSim's formats). The demerit is the
-    root mean square horizontal distance between the measured and the simulated response-time distribution (Ruemmler
-    and Wilkes, 1994); the paired rms compares request by request. DiskSim's own figures are shown where DIR states
-    them.
+    \b
+    headstack lab validate traces/
+    headstack lab validate traces/ --json
+
+    DIR has files NAME.trace with NAME.parv or NAME.diskspecs (DiskSim's formats). The demerit is the root mean square
+    horizontal distance between the measured and the simulated latency distributions (Ruemmler and Wilkes, 1994); the
+    paired rms compares request by request. DiskSim's own figures are shown if DIR has them.
     """
     limit_share = None if limit is None else percent("--limit", limit) / 100
     dump_to = None if dump is None else Path(dump)

@@ -33,7 +33,7 @@ def shown(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 DATABASE_OPTION = click.option(
-    "--db", "database", type=SOURCE, metavar="DB", help="The database; else the one of --record."
+    "--db", "database", type=SOURCE, metavar="DB", help="Database of snapshots.  [default: that of --record]"
 )
 
 
@@ -54,18 +54,18 @@ class Inspect(Implied):
 
 @click.group(cls=Inspect, implied="device")
 def inspect() -> None:
-    """What a storage device says of itself: identity, capabilities, SMART, and whether it is about to fail.
-
-    A TARGET is a block device (/dev/sda, a link to it, a partition), saved outputs of smartctl -a or -x (text or JSON),
-    hdparm -I or nvme id-ctrl, id-ns and smart-log (a file, or a folder of them; those of one device are joined by its
-    serial number, model, WWN and protocol), or a data file of more than 4 MiB, which stands for the device that it lies
-    on. Devices are only asked, never written to; what a missing program or permission leaves out is said.
+    """Show identity, SMART data and failure signs of storage devices.
 
     \b
     headstack inspect /dev/sda --save outputs --record
     headstack inspect outputs/ --check
     headstack inspect diff --good wd.txt --bad hitachi.txt --bad seagate.txt
     headstack inspect history
+
+    TARGET is a block device, a partition or a link to one; saved outputs of smartctl -a or -x (text or JSON), hdparm -I
+    or nvme id-ctrl, id-ns and smart-log (files or folders; outputs of one device are joined by its identity); or a data
+    file of more than 4 MiB, which selects the device that it is on. Devices are never written to. Missing programs
+    and permissions are reported.
     """
 
 
@@ -73,11 +73,11 @@ def inspect() -> None:
 @click.argument(
     "targets", nargs=-1, required=True, type=SOURCE, metavar="TARGET...", help="Block devices, or saved outputs."
 )
-@click.option("-a", "--all", "everything", is_flag=True, help="Also the kernel's settings of the queue.")
-@click.option("--check", is_flag=True, help="Exit code 1 where the verdict is replace.")
+@click.option("-a", "--all", "everything", is_flag=True, help="Also print the kernel's queue settings.")
+@click.option("--check", is_flag=True, help='Exit with code 1 if a verdict is "replace".')
 @shown
 @click.option(
-    "--save", metavar="FOLDER", type=OUTPUT_FOLDER, help="Keep the raw outputs; the folder is a TARGET like any other."
+    "--save", metavar="FOLDER", type=OUTPUT_FOLDER, help="Save the raw outputs to this folder, which is a valid TARGET."
 )
 @click.option(
     "--record",
@@ -85,9 +85,12 @@ def inspect() -> None:
     metavar="[DB]",
     is_flag=False,
     flag_value="",
-    help="After TARGET: append a snapshot (default: inspections.sqlite in $XDG_DATA_HOME/headstack).",
+    help="Append a snapshot to a database; write it after TARGET.  [default: inspections.sqlite in "
+    "$XDG_DATA_HOME/headstack]",
 )
-@click.option("--smartctl-type", "device_type", metavar="TYPE", help="For smartctl -d: sat, megaraid,N, ...")
+@click.option(
+    "--smartctl-type", "device_type", metavar="TYPE", help="Device type for smartctl -d, for example sat or megaraid,0."
+)
 def device(
     targets: tuple[str, ...],
     everything: bool,
@@ -97,7 +100,7 @@ def device(
     record: str | None,
     device_type: str | None,
 ) -> int:
-    """What devices say of themselves."""
+    """Show identity, capabilities and SMART data of storage devices."""
     from headstack.cli.diagnose.inspect_tables import print_all  # start-up time
     from headstack.diagnosis.inspection import stored  # start-up time
     from headstack.diagnosis.inspection.joining import by_device  # start-up time
@@ -130,19 +133,29 @@ def device(
     multiple=True,
     type=SOURCE,
     metavar="TARGET",
-    help="A device that does well: a target, model or serial number.",
+    help="Good device: a target, model or serial number; may be repeated.",
 )
-@click.option("--bad", multiple=True, type=SOURCE, metavar="TARGET", help="A device that does badly, likewise.")
-@click.option("-a", "--all", "everything", is_flag=True, help="Also rows in which the devices agree.")
+@click.option(
+    "--bad",
+    multiple=True,
+    type=SOURCE,
+    metavar="TARGET",
+    help="Bad device: a target, model or serial number; may be repeated.",
+)
+@click.option("-a", "--all", "everything", is_flag=True, help="Also print rows in which the devices agree.")
 @shown
 def diff(
     targets: tuple[str, ...], good: tuple[str, ...], bad: tuple[str, ...], everything: bool, json_path: str | None
 ) -> None:
-    """Hold devices' capabilities side by side, and find those that divide the good from the bad.
+    """Find capabilities that separate good from bad devices.
 
-    A feature divides when all good devices have it and no bad one has, or the other way round; likewise where it is
-    enabled, and single values. A text may hold several listings; --good and --bad can name them by model or serial
-    number. With devices of one side only, it says what is ruled out and what is still possible.
+    \b
+    headstack inspect diff --good wd.txt --bad hitachi.txt --bad seagate.txt
+    headstack inspect diff /dev/sda /dev/sdb
+
+    A feature separates the groups if all good devices have it (or have it enabled) and no bad one does, or vice versa;
+    single values likewise. One text may hold several listings; --good and --bad then name models or serial numbers.
+    With devices of only one group, headstack prints the features that are ruled out and those still possible.
     """
     from headstack.cli.diagnose.inspect_tables import print_difference  # start-up time
 
@@ -154,13 +167,11 @@ def diff(
             sides[side].extend(chosen(name, devices, f"--{side}"))
     sided = [id(one) for side in sides.values() for one in side]
     if len(sided) != len(set(sided)):
-        raise InputError("--good, --bad: a device is named twice; each stands on one side, once")
+        raise InputError("--good, --bad: a device is named twice; name each device once")
     others = [one for one in devices if id(one) not in sided]
     difference = compare(sides["good"], sides["bad"], others)
     if len(difference.devices) < 2:
-        raise InputError(
-            f"{len(difference.devices)} device; allowed: two or more, as TARGET, --good or --bad", key="diff"
-        )
+        raise InputError(f"{len(difference.devices)} device; name two or more, as TARGET, --good or --bad", key="diff")
     outputs.write(difference.to_dict(), lambda: print_difference(difference, everything))
 
 
@@ -186,14 +197,18 @@ def chosen(name: str, devices: list[Inspection], option: str) -> list[Inspection
 
 
 @inspect.command("history")
-@click.argument("serial", required=False, metavar="[SERIAL]", help="A recorded device's serial number.")
+@click.argument("serial", required=False, metavar="[SERIAL]", help="Serial number of a recorded device.")
 @DATABASE_OPTION
 @shown
 def history_(serial: str | None, database: str | None, json_path: str | None) -> None:
-    """What changed between the recorded snapshots of a device, how fast, and when a threshold is reached.
+    """Show changes and forecasts from recorded snapshots.
 
-    Without SERIAL: the devices that are recorded. Forecasts are straight lines over power-on hours, from three
-    snapshots on, with their 95 % interval.
+    \b
+    headstack inspect history
+    headstack inspect history S4EVNX0R500000
+
+    Without SERIAL, headstack lists the recorded devices. Forecasts are straight lines over power-on hours from three or
+    more snapshots, with 95 % confidence intervals.
     """
     from headstack.cli.diagnose.inspect_tables import print_devices, print_history  # start-up time
     from headstack.diagnosis.inspection import history  # start-up time

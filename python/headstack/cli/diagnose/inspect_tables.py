@@ -242,7 +242,7 @@ def print_capabilities(device: Inspection, everything: bool) -> None:
         print_table([Names("feature"), Prose("state", 0), Words("from", 3), Prose("as it is called there", 2)], rows)
     left_out = len(device.capabilities) - len(shown)
     if left_out:
-        say(f"{left_out} more settings of the kernel's queue: --all")
+        say(f"{left_out} more kernel queue settings: add --all")
     minutes, capacity = device.capabilities.get("erase_minutes"), device.identity.capacity_bytes
     if minutes is not None and isinstance(minutes.value, int) and minutes.value and capacity:
         rate = capacity / (minutes.value * 60) / 1e6
@@ -266,7 +266,7 @@ def print_trends(found: list[Trend]) -> None:
         if moved(trend)
     ]
     if not rows:
-        say("nothing that is watched has moved")
+        say("no monitored value has changed")
         return
     columns = [
         Names("figure"),
@@ -348,7 +348,7 @@ def print_difference(difference: Difference, everything: bool) -> None:
     if rows:
         print_table(columns, [[row.key, *row.states] for row in rows])
     else:
-        say("the devices do not differ in anything that all of them state")
+        say("the devices agree in everything that all of them report")
     print_dividers(difference)
     print_one_sided(difference)
     caveats = difference.caveats()
@@ -363,11 +363,14 @@ def print_dividers(difference: Difference) -> None:
     if not (difference.good and difference.bad):
         return
     exact, nearly = difference.dividers()
-    say(f"\nfeatures that divide {len(difference.good)} good from {len(difference.bad)} bad: {len(exact) or 'none'}")
+    say(
+        f"\nfeatures that separate {len(difference.good)} good from {len(difference.bad)} bad devices: "
+        f"{len(exact) or 'none'}"
+    )
     for divider in exact:
         say(f"  {_said(divider)}")
     if nearly:
-        say(f"\nfeatures that nearly divide them: {len(nearly)}")
+        say(f"\nfeatures that nearly separate them: {len(nearly)}")
     for divider in nearly:
         say(f"  {_said(divider)}; except {', '.join(divider.exceptions)}")
 
@@ -383,9 +386,9 @@ def print_one_sided(difference: Difference) -> None:
     if one_sided is None:
         return
     side, other = one_sided.side, "bad" if one_sided.side == "good" else "good"
-    say(f"\nonly {side} devices are listed: no feature can be shown to divide them from the {other} ones")
+    say(f"\nonly {side} devices are listed: no feature can be shown to separate them from the {other} ones")
     parts = (
-        (f"ruled out as what the {side} devices have in common, since they differ in it", one_sided.ruled_out),
+        (f"ruled out, because the {side} devices differ in it", one_sided.ruled_out),
         (f"still possible, if no {other} device has it (every {side} one does)", one_sided.if_missing_elsewhere),
         (f"of these, off in every {side} device when it was listed", one_sided.off),
         (f"still possible, if every {other} device has it (no {side} one does)", one_sided.if_present_elsewhere),

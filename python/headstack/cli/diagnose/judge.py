@@ -49,32 +49,44 @@ FINE_SHOWN = 24
 
 
 @click.command(cls=Brief)
-@click.argument(
-    "inputs", nargs=-1, type=SOURCE, metavar="INPUT...", help="Files and folders of monitoring; - for stdin."
+@click.argument("inputs", nargs=-1, type=SOURCE, metavar="INPUT...", help="Monitoring files and folders; - for stdin.")
+@click.option(
+    "--live",
+    metavar="TIME",
+    help="Watch this machine's disks at this interval, for example 15s, until Ctrl-C; INPUTs name disks.",
 )
-@click.option("--live", metavar="TIME", help="Look at this machine's disks so often, until Ctrl-C; INPUTs name them.")
-@click.option("--prometheus", metavar="URL", help="Ask a server for what node_exporter has told it.")
-@click.option("--token-file", type=SOURCE, metavar="FILE", help="Of a server: a bearer token that says who asks.")
-@click.option("--ca-file", type=SOURCE, metavar="FILE", help="Of a server: certificates of who vouches for it.")
-@click.option("--match", default="", metavar="MATCHERS", help='Of its series only these: job="node",instance=~"db.*".')
-@click.option("--since", default="336h", metavar="TIME", show_default=True, help="How far back the server is asked.")
-@click.option("--step", default="60s", metavar="TIME", show_default=True, help="Between two of its points.")
+@click.option("--prometheus", metavar="URL", help="Query the node_exporter metrics of this Prometheus server.")
+@click.option("--token-file", type=SOURCE, metavar="FILE", help="File with the bearer token for the server.")
+@click.option("--ca-file", type=SOURCE, metavar="FILE", help="File with the certificate authority of the server (PEM).")
+@click.option(
+    "--match", default="", metavar="MATCHERS", help='Series to query, for example job="node",instance=~"db.*".'
+)
+@click.option(
+    "--since",
+    default="336h",
+    metavar="TIME",
+    show_default=True,
+    help="Time range to query, up to now, for example 24h.",
+)
+@click.option(
+    "--step", default="60s", metavar="TIME", show_default=True, help="Time between two queried points, for example 15s."
+)
 @click.option(
     "--columns",
     type=SOURCE,
     metavar="TEXT",
-    help='Columns of a table: "disk=dev,time=ts:s,every=15s,latency=lat:ms", or a file that declares them.',
+    help='Columns of a table, for example "disk=dev,time=ts:s,every=15s,latency=lat:ms", or a file that declares them.',
 )
-@click.option("--every", metavar="TIME", help="Between blocks that say no times.")
-@click.option("--timezone", metavar="NAME", help="Of local times: Europe/Berlin. Else they are taken for UTC.")
-@click.option("--host", metavar="NAME", help="Whose disks they are, whatever the input says.")
+@click.option("--every", metavar="TIME", help="Interval of blocks without a time, for example 15s.")
+@click.option("--timezone", metavar="NAME", help="Time zone of local times, for example Europe/Berlin.  [default: UTC]")
+@click.option("--host", metavar="NAME", help="Host name of the disks, which overrides the input's.")
 @click.option(
     "--peers",
     default="auto",
     type=Among(PEERS),
     metavar="auto|host|model|none",
     show_default=True,
-    help="What disks are held against: those of the host, of the model, or their own past alone.",
+    help="What to compare disks with: disks of the same host, of the same model, or only their own past.",
 )
 @click.option(
     "--twin",
@@ -82,20 +94,31 @@ FINE_SHOWN = 24
     multiple=True,
     type=SYSTEM,
     metavar="[MODEL=]SYSTEM",
-    help="Hold disks (of a model) against a system, such as a twin that was learnt of one; repeatable.",
+    help="Compare disks (of a model) with a simulated system, such as a calibrated model; may be repeated.",
 )
 @click.option(
     "--false-alarms",
     default="0.001",
     metavar="N",
     show_default=True,
-    help="Alarms of healthy disks that are allowed, a disk and year.",
+    help="Accepted false alarms per disk and year.",
 )
-@click.option("--state", "state_path", type=KEPT, metavar="FILE", help="Go on from there, and keep it there.")
 @click.option(
-    "--history", "history_path", type=KEPT, metavar="FILE", help="Append verdicts that change; by itself, show it."
+    "--state", "state_path", type=KEPT, metavar="FILE", help="State file: resume from it, and keep the state in it."
 )
-@click.option("--export", "export_place", metavar="[HOST:]PORT", help="With --live: answer HTTP with Prometheus' text.")
+@click.option(
+    "--history",
+    "history_path",
+    type=KEPT,
+    metavar="FILE",
+    help="Append changed verdicts to this file; without an INPUT, show it.",
+)
+@click.option(
+    "--export",
+    "export_place",
+    metavar="[HOST:]PORT",
+    help="With --live: HTTP address for Prometheus metrics, for example 9101.",
+)
 @output_options(json=None, html=None, markdown=None)
 @wide_option
 @signals.held()
@@ -109,7 +132,7 @@ def judge(
     json_path: str | None,
     **asked: Any,
 ) -> int:
-    """Judge whether disks are quietly slow: since when, by how much, why, and what to do next.
+    """Find slow disks in monitoring data, with cause and next step.
 
     \b
     headstack judge iostat.json
@@ -117,18 +140,18 @@ def judge(
     headstack judge --prometheus http://prometheus:9090 --match 'job="node"' --html fleet.html
     headstack judge fleet.parquet --columns host=host,disk=disk,time=ts:s,every=15s,latency=us:us
 
-    An INPUT is told by its content: /proc/diskstats (dumps under lines with their time, or a folder of files named by
-    it), iostat -x (JSON or text), sadf -j -- -d, scrapes of node_exporter, range queries of Prometheus, zpool iostat
-    -lpH -v, ceph osd perf, collectl -sD, CSV and Parquet. Compressed files are read, too.
+    INPUT is detected by content: /proc/diskstats (dumps after lines with their time, or a folder of files named by
+    time), iostat -x (JSON or text), sadf -j -- -d, node_exporter metrics, Prometheus range queries, zpool iostat -lpH
+    -v, ceph osd perf, collectl -sD, CSV and Parquet; also compressed.
 
-    With --state nothing is judged twice: a log that grows may be given again and again. Exit code 1 where a disk is
-    slow, 4 where nothing can be told of any disk, else 0. State and history are written after all outputs.
+    With --state you can pass a growing log again and again; headstack reads only the new part. Exit codes: 1 a disk is
+    slow, 4 not enough data for a verdict on any disk, otherwise 0. State and history are written after all outputs.
     """
     try:
         import numpy  # noqa: F401  # start-up time
         import polars  # noqa: F401  # start-up time
     except ImportError:
-        raise InputError("judging needs numpy and polars: pip install 'headstack[judge]'") from None
+        raise InputError("judge needs numpy and polars: pip install 'headstack[judge]'") from None
     from headstack.diagnosis.judging.history import history as entries_of  # start-up time
     from headstack.diagnosis.judging.judge import judge as by_statistics  # start-up time
     from headstack.diagnosis.judging.report import report_of  # start-up time
@@ -179,20 +202,20 @@ def judge(
 def check_usage(inputs: tuple[str, ...], live: str | None, prometheus: str | None, export_place: str | None) -> None:
     """Raises ``InputError`` where there is nothing to judge, or more than one thing."""
     if live is not None and prometheus is not None:
-        raise InputError("--live, --prometheus: allowed: one of them")
+        raise InputError("--live, --prometheus: give only one of them")
     if prometheus is not None and inputs:
-        raise InputError(f"--prometheus: {inputs[0]}: the server is all that is judged; allowed: no INPUT")
+        raise InputError(f"--prometheus: {inputs[0]}: not allowed with INPUT; remove one of them")
     if live is None and prometheus is None and not inputs:
-        raise InputError("nothing to judge: name files or folders, or give --live 15s or --prometheus URL")
+        raise InputError("nothing to judge; name files or folders, or add --live 15s or --prometheus URL")
     if export_place is not None and live is None:
-        raise InputError("--export: only --live goes on while somebody asks; allowed: with --live TIME")
+        raise InputError("--export: needs --live TIME")
 
 
 def seconds(name: str, text: str) -> float:
     """A time of more than nothing."""
     found = duration_ns(name, text) / 1e9
     if found <= 0:
-        raise InputError(f"{text}; allowed: more than 0s", key=name)
+        raise InputError(f"{text} is out of range; write a time above 0s", key=name)
     return found
 
 
@@ -331,7 +354,7 @@ def print_verdicts(session: Session) -> None:
         print_table([columns[n] for n in kept], [[row[n] for n in kept] for row in rows])
         print()
     if len(fine) > FINE_SHOWN:
-        say(f"{len(fine):,} more disks are fine; --json has all of them")
+        say(f"{len(fine):,} more disks are fine (--json lists all)")
     say(headline(session))
     for caveat in session.caveats:
         say(f"note: {caveat}")

@@ -8,7 +8,7 @@ from headstack.io.tables import Tabular
 CSV = Format(
     "csv",
     "FILE",
-    "Write the table (- for stdout).",
+    "Write the table as CSV (- for stdout).",
     can_write=lambda result: issubclass(result, Tabular),
     write=lambda result, path=None: result.to_csv(path),
     is_text=True,

@@ -44,7 +44,7 @@ def check_page(_path: str | None = None) -> None:
 def refuse_simulator_without_page() -> None:
     """Raises ``InputError`` where the simulator is asked for, of a command that writes no page."""
     if has_simulator():
-        raise InputError("--with-simulator: the simulator goes into a page; give --html FILE.html")
+        raise InputError("--with-simulator: needs a page; add --html FILE.html")
 
 
 def _remember(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
@@ -56,7 +56,7 @@ simulator_option = click.option(
     is_flag=True,
     expose_value=False,
     callback=_remember,
-    help="Let the curves of the report be varied in it: 1.3 MB more.",
+    help="Include the simulator in the HTML report, to vary its curves (1.3 MB).",
 )
 """Of every command that writes a page."""
 
@@ -78,7 +78,7 @@ class _Page(ReportFormat):
 HTML = _Page(
     "html",
     "FILE.html",
-    "Write a report, one page to look into.",
+    "Write a report as one HTML page.",
     can_write=makes_report,
     write=lambda result, path: write_page(report_of(result), path),
     check=check_page,

@@ -15,7 +15,7 @@ def check_ending(path: str) -> None:
 PLOT = Format(
     "plot",
     "FILE.png",
-    "Draw the picture.",
+    "Draw the chart (PNG, SVG or PDF).",
     can_write=lambda result: hasattr(result, "plot"),
     write=lambda result, path: result.plot(path),
     check=check_ending,

@@ -21,7 +21,7 @@ def write_ticket(report: Report, path: str) -> None:
 MARKDOWN = ReportFormat(
     "markdown",
     "FILE.md",
-    "Write what it says, for a ticket.",
+    "Write a summary as Markdown, for a ticket.",
     can_write=makes_report,
     write=lambda result, path: write_ticket(report_of(result), path),
     write_report=write_ticket,

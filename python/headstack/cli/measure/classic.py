@@ -42,13 +42,13 @@ def outputs(command: Command) -> Command:
         permission_options,
         output_options(
             Outcome,
-            json="Write figures and whole results (- for stdout).",
+            json="Write the figures and complete results as JSON (- for stdout).",
             csv="Write the figures as a table (- for stdout).",
             parquet="Write the table of runs as Parquet.",
         ),
         wide_option,
         verbose_option,
-        click.option("-q", "--quiet", is_flag=True, help="No progress."),
+        click.option("-q", "--quiet", is_flag=True, help="Print no progress."),
     ]
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
 
@@ -68,29 +68,42 @@ def carry_out(given: Mapping[str, Any], work: Callable[[Progress | None], T], sh
 
 
 @click.command(cls=Brief)
-@systems_argument("Files and block devices, measured; drives and arrays, simulated.", metavar="TARGET|SYSTEM...")
-@click.option("--positions", metavar="N", default="64", show_default=True, help="Places at which the rate is measured.")
-@click.option("--size", metavar="SIZE", default="1MiB", show_default=True, help="Of sequential requests.")
-@click.option("--depth", metavar="N", default="2", show_default=True, help="Sequential requests at a time.")
-@click.option("--part", metavar="SIZE", default="32MiB", show_default=True, help="What is read at each place ...")
-@click.option("--time", metavar="TIME", default="2s", show_default=True, help="... but no longer than this.")
-@click.option("--accesses", metavar="N", default="500", show_default=True, help="Random accesses; 0 for none.")
-@click.option("--access-size", metavar="SIZE", default="4KiB", show_default=True, help="Of random accesses.")
-@click.option("--range", metavar="RANGE", help="Part of the system that is used: 36.7GB, 10GB..20GB or 0%..50%.")
-@click.option("--write", is_flag=True, help="Write instead of reading; what is there is lost.")
+@systems_argument("Files and block devices to measure; drives and arrays to simulate.", metavar="TARGET|SYSTEM...")
+@click.option(
+    "--positions",
+    metavar="N",
+    default="64",
+    show_default=True,
+    help="Number of positions at which to measure the transfer rate.",
+)
+@click.option("--size", metavar="SIZE", default="1MiB", show_default=True, help="Size of sequential requests.")
+@click.option("--depth", metavar="N", default="2", show_default=True, help="Queue depth of sequential requests.")
+@click.option(
+    "--part",
+    metavar="SIZE",
+    default="32MiB",
+    show_default=True,
+    help="Data to transfer at each position, for example 32MiB ...",
+)
+@click.option("--time", metavar="TIME", default="2s", show_default=True, help="... within at most this time.")
+@click.option(
+    "--accesses", metavar="N", default="500", show_default=True, help="Number of random accesses; 0 for none."
+)
+@click.option("--access-size", metavar="SIZE", default="4KiB", show_default=True, help="Size of random accesses.")
+@click.option("--range", metavar="RANGE", help="Address range to use, for example 36.7GB, 10GB..20GB or 0%..50%.")
+@click.option("--write", is_flag=True, help="Write instead of reading. Destroys the data on the target.")
 @outputs
 @signals.held()
 def zones(systems: tuple[str, ...], **given: Any) -> int:
-    """Transfer rate and access time from the outer to the inner edge.
-
-    The rate of sequential requests at evenly spread places, then the time of single random accesses over all of it, as
-    hdtune shows them. On a disk the steps of its zones show where places are many enough (--positions 256).
-
-    Beside files and block devices, SYSTEM may be a drive or an array of the catalogue: measured and simulated, side by
-    side:
+    """Measure transfer rate and access time over the addresses.
 
     \b
-    headstack measure zones /dev/sdb constellation2-1tb --plot zones.png
+    headstack measure zones /dev/sdb --plot zones.png
+    headstack measure zones /dev/sdb exos-x24-24tb --positions 256
+
+    As HD Tune, the test measures sequential rates at evenly spaced positions, then the latency of single random
+    accesses over the whole device. With enough positions (--positions 256) it also lists the zones of a disk. Catalogue
+    drives and arrays are simulated, for comparison with the measured ones.
     """
     access = access_of(given)
     test = partial(
@@ -140,30 +153,41 @@ def show_zones(test: zones_test.Zones) -> None:
         for number, zone in enumerate(one["zones"])
     ]
     if steps:
-        say("\nzones, where their steps are clear:")
+        say("\nzones with clear boundaries:")
         columns = [Names("system"), *(Figures(heading) for heading in ("zone", "from\nGB", "MB/s", "Mb/s"))]
         print_table(columns, steps)
 
 
 @click.command(cls=Brief)
-@click.argument("target", type=TARGET, help="A file or a block device.")
-@click.option("-c", "--count", metavar="N", help="Requests; 0 until Ctrl-C.  [default: 20; with -w or -R any number]")
-@click.option("-i", "--interval", metavar="TIME", help="From one request to the next.  [default: 1s]")
-@click.option("-s", "--size", metavar="SIZE", help="Of a request.  [default: 4KiB, sequential 256KiB]")
-@click.option("-S", "--range", metavar="RANGE", help="Working set: 64MiB (the first), 10GB..20GB or 0%..50%.")
-@click.option("-w", "--time", metavar="TIME", help="Stop after this time.")
-@click.option("-L", "--sequential", is_flag=True, help="One place after the other rather than random ones.")
-@click.option("-R", "--seek-rate", is_flag=True, help="As -q -i 0s -w 3s: how many a second.")
-@click.option("-W", "--write", is_flag=True, help="Write instead of reading; what is there is lost.")
-@click.option("-C", "--cached", is_flag=True, help="Through the page cache, as --buffered.")
-@click.option("--seed", metavar="N", default="1", show_default=True, help="Of the places.")
+@click.argument("target", type=TARGET, help="File or block device.")
+@click.option(
+    "-c", "--count", metavar="N", help="Number of requests; 0 until Ctrl-C.  [default: 20; unlimited with -w or -R]"
+)
+@click.option(
+    "-i", "--interval", metavar="TIME", help="Time from one request to the next, for example 200ms.  [default: 1s]"
+)
+@click.option("-s", "--size", metavar="SIZE", help="Request size.  [default: 4KiB, sequential 256KiB]")
+@click.option(
+    "-S", "--range", metavar="RANGE", help="Working set, for example 64MiB (the first), 10GB..20GB or 0%..50%."
+)
+@click.option("-w", "--time", metavar="TIME", help="Stop after this time, for example 10s.")
+@click.option("-L", "--sequential", is_flag=True, help="Access sequential addresses instead of random ones.")
+@click.option("-R", "--seek-rate", is_flag=True, help="Measure the rate: same as -q -i 0s -w 3s.")
+@click.option("-W", "--write", is_flag=True, help="Write instead of reading. Destroys the data on the target.")
+@click.option("-C", "--cached", is_flag=True, help="Use the page cache; same as --buffered.")
+@click.option("--seed", metavar="N", default="1", show_default=True, help="Random seed of the addresses.")
 @outputs
 @signals.held()
 def latency(target: str, seek_rate: bool, cached: bool, **given: Any) -> int:
-    """Latency of single requests, one at a time, as ioping shows it.
+    """Measure the latency of single requests, as ioping does.
 
-    A line for each request as it comes back (none with -q), then their distribution. A first request is not counted:
-    it wakes the device up.
+    \b
+    headstack measure latency /dev/nvme0n1
+    headstack measure latency /dev/nvme0n1 -R
+    headstack measure latency test.bin --create 1GiB -c 100 -i 10ms
+
+    Each completed request prints a line (none with -q); a summary of the distribution follows. The first request wakes
+    the device up and is not counted.
     """
     given["buffered"] |= cached
     access = access_of(given)
@@ -205,10 +229,10 @@ def show_latency(test: latency_test.Latency) -> None:
     """Statistics as ping prints them, percentiles, and a histogram."""
     numbers = test.statistics()
     done = f"{numbers['requests']:,} {test.kind}s of {format_bytes(test.size_bytes)} from {test.target}"
-    say(f"\n{done} in {numbers['duration_s']:.3g} s: {numbers['iops']:,.1f} IO/s, {numbers['mb_per_s']:,.2f} MB/s")
+    say(f"\n{done} in {numbers['duration_s']:.3g} s: {numbers['iops']:,.1f} IOPS, {numbers['mb_per_s']:,.2f} MB/s")
     if not numbers["requests"]:
         return
-    say(f"without pauses: {numbers['busy_iops']:,.1f} IO/s, {numbers['busy_mb_per_s']:,.2f} MB/s")
+    say(f"without pauses: {numbers['busy_iops']:,.1f} IOPS, {numbers['busy_mb_per_s']:,.2f} MB/s")
     moments = [numbers[name] for name in ("min_ms", "mean_ms", "max_ms", "mdev_ms")]
     percentiles = [numbers[name] for name in ("p50_ms", "p90_ms", "p99_ms", "p999_ms")]
     say("min/avg/max/mdev = " + " / ".join(time_of(ms) for ms in moments if ms is not None))
@@ -228,29 +252,53 @@ def time_of(ms: float) -> str:
 
 
 @click.command(cls=Brief)
-@click.argument("target", type=TARGET, help="A file, a block device, or a folder.")
-@click.option(
-    "--size", "sizes", metavar="SIZE", default=",".join(fsync_test.SIZES), show_default=True, help="Of writes."
+@click.argument(
+    "target", type=TARGET, help="File, block device or folder; in a folder, a file is created and removed again."
 )
 @click.option(
-    "-c", "--count", metavar="N", default=str(fsync_test.COUNT), show_default=True, help="Writes of a size ..."
+    "--size",
+    "sizes",
+    metavar="SIZE",
+    default=",".join(fsync_test.SIZES),
+    show_default=True,
+    help="Write sizes, for example 512,4KiB.",
 )
-@click.option("--time", metavar="TIME", default=fsync_test.TIME, show_default=True, help="... but no longer than this.")
-@click.option("--limit", metavar="TIME", default=fsync_test.LIMIT, show_default=True, help="For the 99th percentile.")
-@click.option("--rpm", metavar="N", help="Speed of a rotating disk, to tell whether the figures are possible.")
-@click.option("--range", metavar="RANGE", help="Part of the target that is used: 64MiB (the first), 0%..50%.")
+@click.option(
+    "-c",
+    "--count",
+    metavar="N",
+    default=str(fsync_test.COUNT),
+    show_default=True,
+    help="Number of writes of each size ...",
+)
+@click.option(
+    "--time", metavar="TIME", default=fsync_test.TIME, show_default=True, help="... within at most this time."
+)
+@click.option(
+    "--limit",
+    metavar="TIME",
+    default=fsync_test.LIMIT,
+    show_default=True,
+    help="Limit of the 99th percentile, for example 10ms.",
+)
+@click.option(
+    "--rpm",
+    metavar="N",
+    help="Spindle speed of the disk, to detect flushes that are faster than one revolution allows.",
+)
+@click.option("--range", metavar="RANGE", help="Address range to use, for example 64MiB (the first) or 0%..50%.")
 @outputs
 @signals.held()
 def fsync(target: str, sizes: str, limit: str, **given: Any) -> int:
-    """Is it fit for a log? Writes, each with a flush.
-
-    Sequential writes, each followed by fdatasync before the next, as the logs of etcd and of databases make them; what
-    is measured is the write and its flush together. Exit code 1 where the 99th percentile of a size exceeds the limit:
-    etcd asks for 10 ms. Writes are of whole blocks, of 512 bytes at least. In a folder, a file is made and removed
-    again.
+    """Measure write and fdatasync latency, as of a database log.
 
     \b
     headstack measure fsync /var/lib/etcd
+    headstack measure fsync test.bin --create 64MiB --size 4KiB --limit 2ms
+
+    The test writes sequentially, calls fdatasync after each write, and prints if the target is fast enough for a log
+    (etcd, databases). Exit code 1 means that the 99th percentile of a
+    size exceeds the limit; etcd recommends 10 ms. Sizes are rounded up to whole blocks.
     """
     access = access_of(given)
     on_target = partial(
@@ -279,7 +327,7 @@ def show_fsync(test: fsync_test.Fsync) -> None:
         percentiles = [row[name] for name in ("p50_ms", "p90_ms", "p99_ms", "p999_ms")]
         times = [row["mean_ms"], *percentiles, row["max_ms"], row["flush_p99_ms"]]
         cells = [f"{row['pairs']:,}", figure(row["pairs_per_s"], ",.0f"), *(figure(ms, ",.3f") for ms in times)]
-        rows.append([format_bytes(row["size_bytes"]), *cells, "kept" if row["kept"] else "not kept"])
+        rows.append([format_bytes(row["size_bytes"]), *cells, "kept" if row["kept"] else "exceeded"])
     columns: list[Column] = [Figures("size", 0), Figures("writes", 6), Figures("writes/s", 1), Figures("mean\nms", 0)]
     columns += [Figures("p50\nms", 5), Figures("p90\nms", 5), Figures("p99\nms", 0), Figures("p99.9\nms", 3)]
     columns += [Figures("max\nms", 2), Figures("flush p99\nms", 4), Words("limit", 0)]
@@ -288,45 +336,58 @@ def show_fsync(test: fsync_test.Fsync) -> None:
     say(f"\n{test.target} is {fit}: p99 of write and flush {'<=' if test.kept else '>'} {test.limit_ms:g} ms")
     for row in test.rows():
         if any(parse_bytes(size) != row["size_bytes"] for size in row["asked"].split(" ")):
-            say(f"note: {row['asked'].replace(' ', ', ')}: written as {row['size_bytes']:,} bytes, whole blocks")
+            say(f"note: {row['asked'].replace(' ', ', ')}: written as {row['size_bytes']:,} bytes (whole blocks)")
     for warning in test.warnings:
         say(f"warning: {warning}")
 
 
 @click.command(cls=Brief)
-@click.argument("target", type=TARGET, help="A file, a block device, or a folder.")
+@click.argument(
+    "target", type=TARGET, help="File, block device or folder; in a folder, a file is created and removed again."
+)
 @click.option(
     "--profile",
     default="default",
     show_default=True,
     metavar="|".join(crystal_test.PROFILES),
     type=Among(tuple(crystal_test.PROFILES)),
-    help="Which set.",
+    help="Set of tests.",
 )
-@click.option("--size", metavar="SIZE", default=crystal_test.SIZE, show_default=True, help="Of the part that is used.")
 @click.option(
-    "--runs", metavar="N", default=str(crystal_test.RUNS), show_default=True, help="Of each test; the best counts."
+    "--size",
+    metavar="SIZE",
+    default=crystal_test.SIZE,
+    show_default=True,
+    help="Size of the area to use, for example 1GiB.",
 )
-@click.option("--time", metavar="TIME", default=crystal_test.TIME, show_default=True, help="Of a run.")
-@click.option("--pause", metavar="TIME", default=crystal_test.PAUSE, show_default=True, help="Between tests.")
+@click.option(
+    "--runs",
+    metavar="N",
+    default=str(crystal_test.RUNS),
+    show_default=True,
+    help="Runs of each test; the best one counts.",
+)
+@click.option("--time", metavar="TIME", default=crystal_test.TIME, show_default=True, help="Duration of a run.")
+@click.option("--pause", metavar="TIME", default=crystal_test.PAUSE, show_default=True, help="Pause between tests.")
 @click.option(
     "--mix",
     is_flag=False,
     flag_value=crystal_test.MIX_READ,
     metavar="[PERCENT]",
-    help="Mixed tests too; 70 % are reads.",
+    help="Add mixed tests with this percentage of reads (without a value: 70).",
 )
 @outputs
 @signals.held()
 def crystal(target: str, **given: Any) -> int:
-    """CrystalDiskMark's tests: SEQ1M Q8T1, SEQ1M Q1T1, RND4K Q32T1, RND4K Q1T1.
-
-    Those of version 8, or with --profile nvme SEQ1M Q8T1, SEQ128K Q32T1, RND4K Q32T16, RND4K Q1T1. Each has a run
-    that does not count, then five of which the best does. They use the first 1 GiB of the target; in a folder, a file
-    is made and removed again. Tests that write are left out where nothing allows writing.
+    """Run the tests of CrystalDiskMark.
 
     \b
     headstack measure crystal /mnt/data
+    headstack measure crystal /dev/nvme0n1 --profile nvme --destroy nvme0n1
+
+    The tests are those of version 8: SEQ1M Q8T1, SEQ1M Q1T1, RND4K Q32T1 and RND4K Q1T1; --profile nvme runs SEQ1M
+    Q8T1, SEQ128K Q32T1, RND4K Q32T16 and RND4K Q1T1. Each test has one warm-up run and five measured runs, of which the
+    best counts. Write tests are skipped unless you allow writing (--destroy, --overwrite or --create).
     """
     access = access_of(given)
     test = partial(
@@ -357,36 +418,41 @@ def show_crystal(test: crystal_test.Crystal) -> None:
         cells.setdefault(score.test.name, []).extend(line)
     width = 3 * len(kinds)
     rows = [[name, *line, *[""] * (width - len(line))] for name, line in cells.items()]
-    ranks = {"MB/s": 0, "IO/s": 1, "us": 2}
+    ranks = {"MB/s": 0, "IOPS": 1, "us": 2}
     columns = [Figures(f"{kind}\n{unit}", rank) for kind in kinds for unit, rank in ranks.items()]
     print_table([Names("test"), *columns], rows)
     runs = max((len(score.mb_per_s) for score in test.scores), default=0)
-    say(f"\n{test.target}, {format_bytes(test.used_bytes)}: best of {runs} runs; MB/s are 10^6 bytes a second")
+    say(f"\n{test.target}, {format_bytes(test.used_bytes)}: best of {runs} runs; 1 MB/s is 10^6 bytes per second")
     if test.left_out is not None:
-        say(f"note: the tests that write were left out: {test.left_out}")
+        say(f"note: skipped the write tests: {test.left_out}")
 
 
 @click.command(cls=Brief)
 @click.argument("targets", nargs=-1, required=True, type=TARGET, metavar="TARGET...", help="Files or block devices.")
-@click.option("--serial", "order", flag_value="serial", default=True, help="One LUN after the other.  [default]")
-@click.option("--concurrent", "order", flag_value="concurrent", help="All LUNs at the same time.")
-@click.option("--parts", metavar="N", default="1", show_default=True, help="LUNs that a single target is divided into.")
-@click.option("--size", metavar="SIZE", default=prefill_test.SIZE, show_default=True, help="Of writes.")
+@click.option("--serial", "order", flag_value="serial", default=True, help="Fill one LUN after the other.  [default]")
+@click.option("--concurrent", "order", flag_value="concurrent", help="Fill all LUNs at the same time.")
 @click.option(
-    "--depth", metavar="N", default=str(prefill_test.DEPTH), show_default=True, help="Writes at a time of a LUN."
+    "--parts", metavar="N", default="1", show_default=True, help="Number of LUNs to divide a single target into."
 )
-@click.option("--range", metavar="RANGE", help="Part of each target that is written: 36.7GB, 10GB..20GB or 0%..50%.")
+@click.option("--size", metavar="SIZE", default=prefill_test.SIZE, show_default=True, help="Write size.")
+@click.option(
+    "--depth", metavar="N", default=str(prefill_test.DEPTH), show_default=True, help="Queue depth of each LUN."
+)
+@click.option(
+    "--range", metavar="RANGE", help="Address range of each target to fill, for example 36.7GB, 10GB..20GB or 0%..50%."
+)
 @outputs
 @signals.held()
 def prefill(targets: tuple[str, ...], **given: Any) -> int:
-    """Write all of a target once, sequentially, with data that cannot be compressed.
-
-    What allocates space at the first write (virtual arrays, thin volumes, solid-state drives) is measured as it will be
-    in use only after that, and lays out together what comes together: several TARGETs, or the --parts of a single one,
-    are LUNs that are filled one after the other or at the same time.
+    """Fill targets sequentially with incompressible data.
 
     \b
+    headstack measure prefill /dev/sdb --destroy sdb
     headstack measure prefill /dev/sdb /dev/sdc --concurrent --destroy sdb --destroy sdc --plot prefill.png
+
+    Prefill thin volumes, virtual arrays and SSDs before you measure them: they allocate space at the first write. The
+    order matters, because they place data together that arrive together: TARGETs, or the --parts of one, are LUNs that
+    are filled one after the other (--serial) or at the same time (--concurrent).
     """
     access = access_of(given)
     on_targets = partial(
@@ -419,7 +485,7 @@ def show_prefill(test: prefill_test.Prefill) -> None:
     columns = [Names("LUN"), Figures("GB", 0), Figures("from\ns", 3), Figures("to\ns", 3), Figures("mean\nMB/s", 0)]
     columns += [Figures("first\nMB/s", 1), Figures("last\nMB/s", 1), Figures("min\nMB/s", 2), Figures("max\nMB/s", 2)]
     print_table([*columns, Figures("failed", 0)], rows)
-    all_of_it = "all of it is written" if test.complete else "not all of it is written"
+    all_of_it = "completely filled" if test.complete else "not completely filled"
     say(f"\n{test.order}: {figure(test.mb_per_s, ',.1f')} MB/s in {test.duration_s:,.2f} s; {all_of_it}")
 
 

@@ -35,63 +35,64 @@ EXIT_NOT_KEPT = 1
 
 
 @click.command(cls=Brief)
-@click.argument(
-    "targets", nargs=-1, type=TARGET, metavar="TARGET...", help="The devices of the module, in their order."
-)
+@click.argument("targets", nargs=-1, type=TARGET, metavar="TARGET...", help="Devices of the module, in order.")
 @click.option(
     "--pass",
     "passes",
     metavar="write,read",
     type=Among(("write", "read")),
-    help="The passes and their order.  [default: write,read]",
+    help="Passes to run, in order.  [default: write,read]",
 )
-@click.option("--read-only", is_flag=True, help="The same as --pass read; it needs no permission.")
-@click.option("--block", metavar="SIZE", help="What goes to a device before the next.  [default: 64KiB]")
-@click.option("--ahead", metavar="N", help="Blocks a device may be ahead of the slowest.  [default: 4]")
-@click.option("--interval", metavar="TIME", help="Length of the intervals that are told.  [default: 10s]")
-@click.option("--size", metavar="SIZE", help="Only so much of each device, from its start.")
-@click.option("--require", metavar="RATE", help="The module's rate that is to be kept everywhere: 2050Mb/s, 256MB/s.")
+@click.option("--read-only", is_flag=True, help="Same as --pass read; needs no permission.")
 @click.option(
-    "--log", type=KEPT, metavar="FILE", help="Keep every interval there as it is measured, to resume or report later."
+    "--block", metavar="SIZE", help="Block size: data that go to a device before the next one.  [default: 64KiB]"
 )
-@click.option("--resume", is_flag=True, help="Go on with --log where it was interrupted.")
-@click.option("--report", type=SOURCE, metavar="FILE", help="Only tell what this log says; nothing is measured.")
+@click.option("--ahead", metavar="N", help="Blocks that a device may be ahead of the slowest.  [default: 4]")
+@click.option("--interval", metavar="TIME", help="Length of the reported intervals.  [default: 10s]")
+@click.option("--size", metavar="SIZE", help="Use only this much of each device, from its start, for example 100GB.")
+@click.option("--require", metavar="RATE", help="Required minimum rate of the module, for example 2050Mb/s or 256MB/s.")
+@click.option("--log", type=KEPT, metavar="FILE", help="Log of all intervals, for --resume and --report.")
+@click.option("--resume", is_flag=True, help="Resume the interrupted run of --log.")
+@click.option("--report", type=SOURCE, metavar="FILE", help="Print the report of this log without measuring.")
 @permission_options
 @output_options(
     Conditioning,
-    json="Write all figures (- for stdout).",
-    csv="Write every interval of every device (- for stdout).",
-    parquet="Write the same as Parquet.",
+    json="Write all figures as JSON (- for stdout).",
+    csv="Write each interval of each device (- for stdout).",
+    parquet="Write each interval of each device as Parquet.",
     plot="Draw rates and block times over the module.",
 )
 @wide_option
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 @signals.held()
 def condition(targets: tuple[str, ...], log: str | None, resume: bool, report: str | None, **given: Any) -> int:
-    """Condition a module: write, then read, several devices as one stream.
+    """Write, then read several devices as one stream.
 
-    The TARGETs, eight in a module of Mark5 recorders, are one address space in blocks of 64 KiB, one device after the
-    other. The stream is as fast as the slowest device at each moment lets it be: a device may be ahead of it by so
-    many blocks and no more. Told are the rate over the whole module, its lowest value with the place and the device
-    that held it up there, and for each device how many blocks took how long, in the classes of Mark5 recorders.
+    \b
+    headstack measure condition /dev/sd[b-i] --read-only --require 2050Mb/s
+    headstack measure condition /dev/sdb /dev/sdc --destroy sdb --destroy sdc --log module.log
+    headstack measure condition --report module.log --plot module.png
 
-    Writing destroys what is on the devices: each takes --destroy with its name or serial number (--overwrite for files,
-    --create for new ones). --read-only asks for nothing.
+    The TARGETs (eight in a module of Mark5 recorders) form one address space in blocks of 64 KiB, one device after the
+    other. A device may be only a few blocks ahead, so that the slowest device limits the stream. The report shows the
+    rate over the module, its minimum with position and limiting device, and a histogram of block times for each device
+    in the classes of Mark5 recorders.
 
-    With --log a conditioning survives Ctrl-C, crashes and power failures: --resume looks whether the devices are the
-    same and goes on behind the last interval that was kept. The report is of all sessions.
+    Writing destroys the data: name each device or its serial number with --destroy (--overwrite for files, --create for
+    new ones). With --log, conditioning survives Ctrl-C, crashes and power losses: --resume checks that the devices are
+    the same, and resumes after the last logged interval.
 
-    The exit code is 1 where a rate that is required is not kept, or blocks failed.
+    Exit code 1 means that the required rate is not met, or that blocks failed.
     """
     limit = None if given["require"] is None else rate_bytes_per_s("--require", given["require"]) * 8 / 1e6
     outputs = Outputs(given, Conditioning)
     if report is not None:
         if targets or log is not None or resume:
-            raise InputError("--report: tells of a log and measures nothing; name no target, --log or --resume")
+            raise InputError("--report: reads a log and measures nothing; remove targets, --log and --resume")
         found = Conditioning.read(report)
     else:
         if not targets:
-            raise InputError("name the TARGETs of the module, or a log by --report")
+            raise InputError("TARGETs are missing: name the devices of the module, or a log with --report")
         settings = settings_given(given, log if resume else None)
         found = measured(targets, settings, access_of(given), log, resume, given["quiet"])
     found.require_mbit_per_s = limit
@@ -120,7 +121,7 @@ class StatedSettings(TypedDict, total=False):
 def settings_given(given: Mapping[str, Any], resumed: str | None) -> Settings:
     """The settings that the options state, or those of the log that is resumed."""
     if given["read_only"] and given["passes"] is not None:
-        raise InputError("--read-only, --pass: only one of them can be given")
+        raise InputError("--read-only, --pass: give only one of them")
     stated: StatedSettings = {}
     if given["read_only"] or given["passes"] is not None:
         stated["passes"] = ("read",) if given["read_only"] else tuple(listed(given["passes"]))
@@ -138,7 +139,7 @@ def settings_given(given: Mapping[str, Any], resumed: str | None) -> Settings:
     for name, value in stated.items():
         if value != getattr(before, name):
             option = {"passes": "--pass", "device_bytes": "--size"}.get(name, f"--{name.split('_')[0]}")
-            raise InputError(f"{resumed} was begun with {getattr(before, name)}; leave the option out", key=option)
+            raise InputError(f"{resumed} was started with {getattr(before, name)}; remove the option", key=option)
     return before
 
 
@@ -164,7 +165,7 @@ def print_conditioning(found: Conditioning) -> None:
     for note in dict.fromkeys(f"{target['path']}: {note}" for target in module["targets"] for note in target["notes"]):
         say(f"note: {note}")
     if found.sessions > 1:
-        say(f"note: measured in {found.sessions} sessions; what lay between them is left out of the times")
+        say(f"note: measured in {found.sessions} sessions; the time between them is not counted")
 
 
 def print_pass(found: Conditioning, one: Pass) -> None:
@@ -172,8 +173,8 @@ def print_pass(found: Conditioning, one: Pass) -> None:
     block_bytes = found.module["block_bytes"]
     columns = [
         Names("device"),
-        Figures("MB/s\nby itself", 0),
-        Figures("holds\nup %", 0),
+        Figures("MB/s\nalone", 0),
+        Figures("limits\n%", 0),
         Figures("mean\nms", 1),
         Figures("p50\nms", 4),
         Figures("p99.9\nms", 4),
@@ -195,7 +196,7 @@ def print_pass(found: Conditioning, one: Pass) -> None:
                 *(f"{count:,}" for count in device.classes),
             ]
         )
-    say(f"{one.kind}: blocks of each device by the time they took")
+    say(f"{one.kind}: blocks of each device by latency")
     print_table([*columns, *(Figures(heading, 3) for heading in classes)], rows)
 
 
@@ -207,7 +208,7 @@ def serial(target: LoggedTarget) -> str:
 def ending(found: Conditioning) -> int:
     """The exit code; one line on stderr where it ended before its time."""
     if found.ended_early is not None:
-        print(f"headstack: ended early, what was measured is kept: {found.ended_early}", file=sys.stderr)
+        print(f"headstack: ended early; results up to then are kept: {found.ended_early}", file=sys.stderr)
         return code_of(found.ended_early)
     return 0 if found.is_kept else EXIT_NOT_KEPT
 

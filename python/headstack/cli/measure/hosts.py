@@ -36,18 +36,22 @@ Command = Callable[..., Any]
 
 def hosts_options(command: Command) -> Command:
     """Which hosts, and the ways to them."""
-    many = "Measure from these hosts at the same time, by ssh; HOST=FILE.fio gives one a job file of its own."
+    many = "Hosts that measure at the same time, by ssh: a,root@b:2222; HOST=FILE.fio is a host's own job file."
     decorators = [
         click.option("--hosts", type=SOURCE, metavar="HOST,...|@LIST|dask://HOST:PORT", help=many),
-        click.option("--target", metavar="HOST=PATH", multiple=True, help="A target of one host's own."),
-        click.option("--ssh-command", metavar="COMMAND", help=f"What leads to a host.  [default: {SSH}]"),
         click.option(
-            "--remote-command", metavar="COMMAND", help=f"What headstack is called there.  [default: {REMOTE}]"
+            "--target", metavar="HOST=PATH", multiple=True, help="Target of one host, for example b=/dev/sdc."
+        ),
+        click.option("--ssh-command", metavar="COMMAND", help=f"Command that connects to a host.  [default: {SSH}]"),
+        click.option(
+            "--remote-command",
+            metavar="COMMAND",
+            help=f"Name of the headstack program on the hosts.  [default: {REMOTE}]",
         ),
         click.option(
             "--ready-within",
             metavar="TIME",
-            help=f"A host that is not ready by then stays out.  [default: {READY_WITHIN}]",
+            help=f"Time to wait for hosts to get ready; late hosts are skipped.  [default: {READY_WITHIN}]",
         ),
     ]
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
@@ -77,15 +81,15 @@ class AskedHosts:
         for name in ("verify", "ledger", "resume"):
             if given[name]:
                 raise InputError(
-                    f"--{name}: hosts that share a system do not know of each other's writes; leave it out"
+                    f"--{name}: not available with --hosts, because hosts do not see each other's writes; remove it"
                 )
         jobs = self.jobs
         if jobs is not None:
             for name, value in {"status-interval": jobs.status_s, "parse-only": jobs.parse_only}.items():
                 if value:
-                    raise InputError(f"--{name}: is of one host alone; leave it out, or --hosts")
+                    raise InputError(f"--{name}: not available with --hosts; remove one of them")
         if self.format is not None and "terse" in self.format.names:
-            raise InputError("--output-format: terse tells nothing of clients; json and json+ do")
+            raise InputError("--output-format: terse has no client results; use json or json+")
         for file in [*self.files.values(), *([] if jobs is None else [jobs.file])]:
             AskedJobs(file, [], None, None).refuse_others(given, access)
 
@@ -121,7 +125,7 @@ def asked_hosts(words: tuple[str, ...], workload: str | None, given: dict[str, A
         if clients:
             places, arguments, of_program = split_arguments(rest)
             if places or arguments:
-                raise InputError(f"{[*places, *arguments][0]}: beside --client, job files alone are taken")
+                raise InputError(f"{[*places, *arguments][0]}: with --client, name only job files")
             words = ()
             given["fio"] = None
             given["output_format"] = of_program.get("output-format", given["output_format"])
@@ -129,10 +133,10 @@ def asked_hosts(words: tuple[str, ...], workload: str | None, given: dict[str, A
     if text is None and not clients:
         for name, value in {"target": own_targets, **ways}.items():
             if value:
-                raise InputError(f"--{name.replace('_', '-')}: belongs to --hosts; name some")
+                raise InputError(f"--{name.replace('_', '-')}: needs --hosts; name the hosts")
         return None
     if text is not None and clients:
-        raise InputError("--hosts, --client: only one of them can be given")
+        raise InputError("--hosts, --client: give only one of them")
     cluster = text if text is not None and text.startswith(DASK) else None
     hosts = clients or ([] if cluster else with_targets(hosts_of(text), own_targets))
     hosts = with_targets(hosts, own_targets) if clients else hosts
@@ -141,7 +145,7 @@ def asked_hosts(words: tuple[str, ...], workload: str | None, given: dict[str, A
     jobs = asked_jobs(words, workload, given)
     without = [host.name for host in hosts if host.name not in files]
     if files and without and jobs is None:
-        raise InputError(f"--hosts: {without[0]} has no job file; give it one, or --fio FILE.fio for all")
+        raise InputError(f"--hosts: {without[0]} has no job file; name one, or add --fio FILE.fio for all hosts")
     return AskedHosts(
         hosts=hosts,
         cluster=cluster,
@@ -169,5 +173,5 @@ def _as_fio(given: dict[str, Any], has_own_files: bool) -> tuple[FioFormat | Non
 @click.command(hidden=True)
 @signals.held()
 def measure_agent() -> None:
-    """Measure as ``headstack measure --hosts`` on another machine says, on stdin and stdout."""
+    """Measure for ``headstack measure --hosts`` of another machine, controlled through stdin and stdout."""
     serve()

@@ -51,25 +51,33 @@ def job_options(command: Command) -> Command:
             metavar="FILE.fio",
             is_flag=False,
             flag_value=ARGUMENTS,
-            help="A job file of fio; or -- and its options.",
+            help="fio job file; or -- and fio's options.",
         ),
-        click.option("--icf", type=SOURCE, metavar="FILE.icf", help="A configuration file of Iometer."),
+        click.option("--icf", type=SOURCE, metavar="FILE.icf", help="Iometer configuration file (.icf)."),
         click.option(
-            "--vdbench", type=SOURCE, metavar="FILE", help="A parameter file of vdbench; NAME=VALUE sets its variables."
+            "--vdbench", type=SOURCE, metavar="FILE", help="vdbench parameter file; NAME=VALUE sets its variables."
         ),
-        click.option("--section", metavar="NAME", multiple=True, help="Only this job of a job file of fio."),
+        click.option("--section", metavar="NAME", multiple=True, help="Run only this job of a fio job file."),
         click.option(
             "--output-format",
             metavar="|".join(FORMATS),
             type=Among(FORMATS),
-            help="Print a job file's results as fio does, in one format or several (json,terse).",
+            help="Print results in fio's formats, for example json,terse.",
         ),
-        click.option("--terse-version", metavar="2|3|4|5", help="Which version of fio's terse output (3)."),
-        click.option("--output", type=OUTPUT, metavar="FILE", help="Where to, instead of stdout."),
-        click.option("--minimal", is_flag=True, help="As --output-format terse."),
-        click.option("--status-interval", metavar="TIME", help="Print so far what there is, so often."),
-        click.option("--readonly", is_flag=True, help="Refuse a job file that writes or trims."),
-        click.option("--parse-only", is_flag=True, help="Read the job file and say what is not done as it asks."),
+        click.option("--terse-version", metavar="2|3|4|5", help="Version of fio's terse format, for example 3."),
+        click.option(
+            "--output", type=OUTPUT, metavar="FILE", help="Write the --output-format to a file instead of stdout."
+        ),
+        click.option("--minimal", is_flag=True, help="Same as --output-format terse."),
+        click.option(
+            "--status-interval", metavar="TIME", help="Print interim results at this interval, for example 10s."
+        ),
+        click.option("--readonly", is_flag=True, help="Refuse job files that write or trim."),
+        click.option(
+            "--parse-only",
+            is_flag=True,
+            help="Parse the job file, print options that are handled differently, and exit.",
+        ),
     ]
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
 
@@ -100,13 +108,13 @@ def fio_format(wanted: str | None, minimal: bool, version: str | None) -> FioFor
     choice("--terse-version", terse_version, tuple(str(known) for known in fio_terse.VERSIONS))
     if wanted is None:
         if version is not None:
-            raise InputError("--terse-version: belongs to --output-format terse; add it")
+            raise InputError("--terse-version: needs --output-format terse")
         return None
     names = tuple(name.strip() for name in wanted.split(","))
     for name in names:
         choice("--output-format", name, FORMATS)
     if version is not None and "terse" not in names:
-        raise InputError(f"--terse-version: --output-format {wanted} prints no terse lines; add terse")
+        raise InputError(f"--terse-version: needs terse in --output-format {wanted}")
     return FioFormat(names, int(terse_version))
 
 
@@ -139,7 +147,7 @@ class AskedJobs:
             own += [name for name, is_used in used.items() if is_used]
             own += [name for name, usual in (("threads", 1), ("slots", SLOTS)) if getattr(access, name) != usual]
         if own:
-            raise InputError(f"--{own[0].replace('_', '-')}: {self.file.source} states its own; leave the option out")
+            raise InputError(f"--{own[0].replace('_', '-')}: set by {self.file.source}; remove the option")
 
     def tell(self, results: JobResults, is_stdout_taken: bool) -> None:
         """Remarks on stderr, and what was asked for: fio's JSON, or tables."""
@@ -191,15 +199,15 @@ def asked_jobs(words: tuple[str, ...], workload: str | None, given: dict[str, An
         }
         for option, value in alone.items():
             if value:
-                raise InputError("belongs to a job file; name one by --fio, --icf or --vdbench", key=option)
+                raise InputError("needs a job file; add --fio, --icf or --vdbench FILE", key=option)
         return None
     if len(named) > 1:
-        raise InputError(f"--{named[0]}, --{named[1]}: only one of them can be given")
+        raise InputError(f"--{named[0]}, --{named[1]}: give only one of them")
     if workload is not None:
-        raise InputError(f"--workload: the job file of --{named[0]} states its own; leave one of them out")
+        raise InputError(f"--workload: set by the job file of --{named[0]}; remove one of them")
     [name] = named
     if sections and (name != "fio" or paths["fio"] == ARGUMENTS):
-        raise InputError("--section: only job files of fio have sections")
+        raise InputError("--section: only fio job files have sections")
     if name == "fio" and paths["fio"] == ARGUMENTS:
         places, arguments, of_program = split_arguments(list(words))
         wanted = of_program.get("output-format", wanted)
@@ -227,7 +235,7 @@ def asked_jobs(words: tuple[str, ...], workload: str | None, given: dict[str, An
         file.refuse_writes()
     form = fio_format(wanted, minimal, version)
     if status is not None and form is None:
-        raise InputError("--status-interval: says how often --output-format is printed; name one")
+        raise InputError("--status-interval: needs --output-format")
     check_as_fio(given, form, output)
     return AskedJobs(file, places, form, output, None if status is None else status_s(status), parse_only)
 
@@ -236,16 +244,16 @@ def check_as_fio(given: Mapping[str, Any], wanted: FioFormat | None, output: str
     """Refuses a place of fio's output without one, and a second output to stdout."""
     if output is not None:
         if wanted is None:
-            raise InputError("--output: says where --output-format goes; name one")
+            raise InputError("--output: needs --output-format")
     elif wanted is not None and "-" in (given.get("json_path"), given.get("csv_path")):
-        raise InputError("--output-format: only one output can have stdout; send it to a file by --output")
+        raise InputError("--output-format: only one output can be stdout; write it to a file with --output")
 
 
 def status_s(text: str) -> float:
     """A time of fio's: in seconds where it has no unit."""
     seconds = duration_ns("--status-interval", f"{text}s" if text.isdigit() else text) / 1e9
     if seconds <= 0:
-        raise InputError(f"--status-interval: {text} is no time to wait; above 0 is allowed")
+        raise InputError(f"--status-interval: {text} is out of range; write a time above 0s")
     return seconds
 
 
@@ -282,5 +290,5 @@ def exit_code(results: JobResults, usual: int) -> int:
     """As measurements end: what an error or an interruption found done is kept."""
     if usual or results.stopped is None:
         return usual
-    print(f"headstack: ended early, what was measured is kept: {results.stopped}", file=sys.stderr)
+    print(f"headstack: ended early; results up to then are kept: {results.stopped}", file=sys.stderr)
     return code_of(results.stopped)

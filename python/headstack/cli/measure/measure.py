@@ -45,17 +45,23 @@ def measured(command: Command) -> Command:
             type=TARGET,
             metavar="TARGET",
             nargs=-1,
-            help="A file, a block device, or null; of job files, any number.",
+            help="File, block device or null; with job files, any number.",
         ),
         click.option(
             "-w",
             "--workload",
             type=DEMAND,
             metavar="NAME|FILE.toml",
-            help="A workload or scenario; or give --size, --read, --random.",
+            help="Workload or scenario: a catalogue name or a file, for example oltp-8k. Or set --size, --read, "
+            "--random.",
         ),
         click.option(
-            "--lun", "lun", type=TARGET, metavar="NAME=PATH", multiple=True, help="Where another LUN of a scenario is."
+            "--lun",
+            "lun",
+            type=TARGET,
+            metavar="NAME=PATH",
+            multiple=True,
+            help="Path of another LUN of a scenario, for example log=/dev/sdc.",
         ),
         *(option_of(option) for option in MEASURED_OPTIONS),
         hosts_options,
@@ -65,14 +71,18 @@ def measured(command: Command) -> Command:
             "--zoned",
             type=Among(["device"]),
             metavar="device|SIZE",
-            help="Write at the write pointers of zones: the device's, or of this size.",
+            help="Manage write pointers of zones: those of the device, or zones of this size.",
         ),
-        click.option("--open-zones", metavar="N", help="Zones open at a time (all that the device allows)."),
+        click.option("--open-zones", metavar="N", help="Maximum number of open zones.  [default: the device's limit]"),
         error_option,
-        output_options(Results, json="Write whole results (- for stdout).", plot="Draw response time over throughput."),
+        output_options(
+            Results,
+            json="Write the complete results as JSON (- for stdout).",
+            plot="Write a chart of latency over IOPS.",
+        ),
         wide_option,
         verbose_option,
-        click.option("-q", "--quiet", is_flag=True, help="No progress."),
+        click.option("-q", "--quiet", is_flag=True, help="Print no progress."),
     ]
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
 
@@ -98,7 +108,7 @@ class Tests(Implied):
 
 @click.group(cls=Tests, implied="load", late=TESTS)
 def measure() -> None:
-    """Measure a file or device under a workload, or by a named test."""
+    """Measure a real file or device, or run a standard test."""
 
 
 @measure.command(hidden=True)
@@ -106,44 +116,47 @@ def measure() -> None:
 @verify_options
 @signals.held()
 def load(targets: tuple[str, ...], workload: str | None, **given: Any) -> int:
-    """Measure TARGET under a workload, or by one of the tests listed below.
-
-    TARGET is a file, a block device, an NVMe namespace past the block layer (/dev/ng0n1) or an export of an NBD
-    server (nbd://HOST:PORT/NAME, nbd+unix:///NAME?socket=PATH); or "null", which stores nothing and answers at once
-    ("null:2ms": after 2 ms), to measure what measuring costs. Workloads, options and results are those of
-    "headstack run"; 10 seconds are measured unless a length is given. In an open loop (--rate) response times count
-    from the moment at which a request was to be made, whether or not the system could take it.
-
-    A scenario runs as long as it states, on TARGET; where it names LUNs, TARGET is one of them, and --lun says where
-    each of the others is.
-
-    Reading asks for nothing. A workload that writes takes --destroy with the device's name or serial number, or
-    the export's address, and is refused while anybody uses the device; a file is written where it was created by
-    --create, or with --overwrite.
-
-    With --zoned device the zones of a zoned device are tended: writes go to write pointers, and full zones are reset;
-    with --zoned SIZE a file or plain device is taken as if it had zones.
-
-    With --verify, writes carry stamps and reads are checked; a ledger, in the current folder unless --ledger says
-    otherwise, knows what was written, so that "headstack measure verify TARGET" can judge it later, also after a
-    crash. It should not lie on the target. The exit code is 1 when data are damaged or lost.
-
-    The exit code is 1 also where requests failed, unless --continue-on-error or the job file lets them fail.
-
-    Ctrl-C, a full disk or a vanished device end a measurement; what was measured until then is kept.
-
-    With --hosts a,b,c all of that is done by each of these hosts at the same time, on its own TARGET of that name or
-    the one that --target gives it; runs begin on all of them at one moment, and a host that fails is left behind.
+    """Measure a real file or device, or run a standard test.
 
     \b
-    headstack measure --hosts a,root@b:2222 --target b=/dev/sdc /dev/sdb --size 4KiB --depth 1,8
-    headstack measure --fio job.fio [TARGET...]
+    headstack measure /dev/nvme0n1 --size 4KiB --depth 1,8,32
+    headstack measure test.bin --create 1GiB -w oltp-8k --depth 16
+    headstack measure /dev/sdb -w file-server --rate 400 --destroy sdb --json sdb.json
+    headstack measure --fio job.fio
+
+    TARGET is a file, a block device, an NVMe namespace without the block layer (/dev/ng0n1), an NBD export
+    (nbd://HOST:PORT/NAME or nbd+unix:///NAME?socket=PATH), or "null", which answers at once ("null:2ms": after 2 ms)
+    and shows the overhead of the measurement. Workloads, options and results are those of "headstack run"; the default
+    duration is 10 seconds. With --rate (open loop), latency counts from the scheduled start of a request.
+
+    Reading needs no flag. A workload that writes needs --destroy with the device's name or serial number, or the
+    export's address, and refuses devices in use. For a file use --create, or --overwrite if it exists.
+
+    A scenario runs for its own duration. If it names LUNs, TARGET is one of them, and --lun gives the paths of the
+    others.
+
+    --zoned device writes at the write pointers of a zoned device, and resets full zones; --zoned SIZE treats a file or
+    conventional device as if it had zones of this size.
+
+    --verify stamps writes and checks reads. Its ledger, in the current folder by default, records the writes, so that
+    "headstack measure verify TARGET" can check the data later, even after a crash; keep it off the target. Exit code 1
+    means that data are damaged or lost, or that requests failed (--continue-on-error accepts failed requests).
+
+    Ctrl-C, a full disk or a lost device end a measurement; results up to then are kept.
+
+    Job files of other programs run as they are; a TARGET replaces the targets in the file. Missing files are created
+    as the job file requests. Options that are handled differently are reported on stderr.
+
+    \b
     headstack measure --fio -- --name=x --rw=randread --filename=/dev/sdb --runtime=10
     headstack measure --icf FILE.icf TARGET...
     headstack measure --vdbench FILE [NAME=VALUE...] [TARGET...]
 
-    do what other programs' job files say; a TARGET replaces those that the file names. Files that do not exist are
-    created as the file asks. What is not done as it asks is told on stderr, by line and option.
+    With --hosts a,b,c all hosts measure at the same time, each its own TARGET of this name or that of --target. A host
+    that fails is dropped.
+
+    \b
+    headstack measure --hosts a,root@b:2222 --target b=/dev/sdc /dev/sdb --size 4KiB --depth 1,8
     """
     hosts = asked_hosts(targets, workload, given)
     if hosts is not None:
@@ -153,7 +166,7 @@ def load(targets: tuple[str, ...], workload: str | None, **given: Any) -> int:
     if asked is not None:
         return measure_job_file(asked, given, access, goes_on)
     if len(targets) != 1:
-        raise InputError(f"{len(targets)} targets: one TARGET is measured; several by a job file")
+        raise InputError(f"{len(targets)} targets: name one TARGET, or use a job file for several")
     [target] = targets
     refuse_simulated(target, access)
     verifying = verifying_of(given, target)
@@ -176,7 +189,7 @@ def refuse_simulated(target: str, access: Access) -> None:
         load_system(target)
     except InputError:
         return
-    raise InputError(f"{target}: no such file or device, but a simulated system; headstack run {target} runs it")
+    raise InputError(f"{target}: no such file or device; to simulate the system of this name: headstack run {target}")
 
 
 def luns_of(texts: tuple[str, ...]) -> dict[str, str]:
@@ -185,9 +198,9 @@ def luns_of(texts: tuple[str, ...]) -> dict[str, str]:
     for text in texts:
         name, separator, path = text.partition("=")
         if not (name and separator and path):
-            raise InputError(f"--lun: {text!r} is no place of a LUN; write NAME=PATH, such as log=/dev/sdc")
+            raise InputError(f"--lun: {text!r}: expected NAME=PATH, for example log=/dev/sdc")
         if name in places:
-            raise InputError(f"--lun: {name} is given twice; a LUN is at one place")
+            raise InputError(f"--lun: {name} is given twice; a LUN has one path")
         check_sources(path)
         places[name] = path
     return places
@@ -207,7 +220,7 @@ def measure_job_file(asked: AskedJobs, given: Mapping[str, Any], access: Access,
     def work(options: dict[str, list[str]], show: Progress | None) -> JobResults:
         for name, values in options.items():
             if len(values) > 1:
-                raise InputError(f"{len(values)} values; a job file is measured with one", key=name)
+                raise InputError(f"{len(values)} values; a job file takes only one", key=name)
         chosen = {name: value for name, [value] in options.items()}
         return measure_file(file, asked.places, access, chosen, show, status)
 
@@ -243,12 +256,12 @@ def measure_from_hosts(hosts: AskedHosts, workload: str | None, access: Access, 
 def measure_trees(asked: AskedJobs, given: Mapping[str, Any], goes_on: bool) -> int:
     """Measures loads on files in folders, phase after phase."""
     if asked.format is not None:
-        raise InputError("--output-format: fio's formats have no operations on files in folders; --json has")
+        raise InputError("--output-format: fio's formats cannot hold operations on files in folders; use --json")
 
     def work(options: dict[str, list[str]], show: Progress | None) -> TreeResults:
         for name, values in options.items():
             if name != "seed" or len(values) > 1:
-                raise InputError(f"{asked.file.source} states its own; leave the option out", key=name)
+                raise InputError(f"set by {asked.file.source}; remove the option", key=name)
         [seed] = options.get("seed", ["1"])
         return measure_files(asked.file, asked.places, seed=whole("seed", seed), ledger=given["ledger"], progress=show)
 

@@ -30,9 +30,13 @@ from headstack.measurement.tests.pts.testing import pts as tested
 
 
 @click.command(cls=Brief)
-@click.argument("target", type=TARGET, metavar="TARGET", help="A solid-state drive, or a file.")
+@click.argument("target", type=TARGET, metavar="TARGET", help="SSD or file.")
 @click.option(
-    "--test", "tests", metavar="iops,...", type=Among(tuple(PLANS)), help=f"Of {', '.join(PLANS)}.  [default: all]"
+    "--test",
+    "tests",
+    metavar="iops,...",
+    type=Among(tuple(PLANS)),
+    help=f"Tests to run: {', '.join(PLANS)}.  [default: all]",
 )
 @click.option(
     "--purge",
@@ -40,42 +44,57 @@ from headstack.measurement.tests.pts.testing import pts as tested
     type=Among(PURGES),
     default=PURGES[0],
     show_default=True,
-    help="How all data are taken away first.",
+    help="How to purge the device before each test.",
 )
-@click.option("--active-range", metavar="PERCENT", default="100", show_default=True, help="Where rounds go to.")
-@click.option("--capacity", metavar="PERCENT", default="100", show_default=True, help="The share that is used at all.")
-@click.option("--round-time", metavar="TIME", default="60s", show_default=True, help="Length of each measurement.")
-@click.option("--rounds", metavar="N", help="At most so many rounds of each test.  [default: 25; wsat: 1440]")
-@click.option("--depth", metavar="N", default="32", show_default=True, help="Requests outstanding; latency has 1.")
+@click.option(
+    "--active-range",
+    metavar="PERCENT",
+    default="100",
+    show_default=True,
+    help="Percentage of the capacity that the rounds access.",
+)
+@click.option(
+    "--capacity",
+    metavar="PERCENT",
+    default="100",
+    show_default=True,
+    help="Percentage of the device to use; below 100 does not conform.",
+)
+@click.option("--round-time", metavar="TIME", default="60s", show_default=True, help="Duration of each measurement.")
+@click.option("--rounds", metavar="N", help="Maximum number of rounds of each test.  [default: 25; wsat: 1440]")
+@click.option("--depth", metavar="N", default="32", show_default=True, help="Queue depth; the latency test uses 1.")
 @access_options
 @output_options(
     Report,
-    json="Write all figures (- for stdout).",
-    csv="Write every measurement of every round (- for stdout).",
-    parquet="Write the same as Parquet.",
-    plot="Draw convergence, measurement window and figures.",
+    json="Write all figures as JSON (- for stdout).",
+    csv="Write each measurement of each round (- for stdout).",
+    parquet="Write each measurement of each round as Parquet.",
+    plot="Draw convergence, measurement window and results.",
 )
 @wide_option
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 @signals.held()
 def pts(target: str, **given: Any) -> int:
-    """Test a solid-state drive by SNIA's specification (SSS PTS).
-
-    Before each test all data are purged and, except for write saturation, twice the capacity is written sequentially.
-    Then come rounds until the steady state: over five rounds the tracked variable stays within 20 % of its average, and
-    the line that fits it within 10 %; 25 rounds at most. The tests are
+    """Test an SSD by SNIA's Performance Test Specification (SSS PTS).
 
     \b
-    iops        8 block sizes by 7 mixes of random reads and writes
+    headstack measure pts /dev/nvme0n1 --destroy nvme0n1 --json pts.json --plot pts.png
+    headstack measure pts /dev/nvme0n1 --test iops,latency --destroy nvme0n1
+    headstack measure pts test.bin --create 1GiB --round-time 1s
+
+    The tests destroy the data on the device, and need --destroy with its name or serial number (for a file:
+    --overwrite). They take about a day for 1 TB. With less --capacity, shorter --round-time, or a file, the report
+    states that it does not conform to the specification.
+
+    \b
+    iops        random reads and writes, 8 block sizes by 7 mixes
     throughput  sequential reads and writes of 1024 KiB, then of 128 KiB
-    latency     0.5, 4 and 8 KiB, three mixes, one request at a time
+    latency     0.5, 4 and 8 KiB, three mixes, queue depth 1
     wsat        random writes of 4 KiB, until steady or 4 times the capacity
 
-    All of them destroy what is on the device, which takes --destroy with its name or serial number (a file
-    --overwrite). A device of 1 TB takes about a day. Smaller --capacity, shorter --round-time and files give a quick
-    impression; the report then says that it does not conform to the specification.
-
-    Ctrl-C ends it, and the rounds that are whole are kept.
+    Each test purges the device and writes twice its capacity sequentially (except wsat), then runs rounds until the
+    steady state: over five rounds the tracked variable stays within 20 % of its average, and its linear fit within
+    10 %. Ctrl-C ends the test and keeps the complete rounds.
     """
     settings = Settings(
         tests=tuple(PLANS) if given["tests"] is None else tuple(listed(given["tests"])),
@@ -103,7 +122,7 @@ def ending(report: Report) -> int:
     """The exit code; one line on stderr where it ended before its time."""
     if report.ended_early is None:
         return 0
-    print(f"headstack: ended early, whole rounds are kept: {report.ended_early}", file=sys.stderr)
+    print(f"headstack: ended early; complete rounds are kept: {report.ended_early}", file=sys.stderr)
     return code_of(report.ended_early)
 
 
@@ -122,7 +141,7 @@ def print_report(report: Report) -> None:
     if report.deviations:
         say(f"this run does not conform to the specification: {'; '.join(report.deviations)}")
     else:
-        say("purge, preconditioning, rounds and times are those of the specification")
+        say("purge, preconditioning, rounds and times conform to the specification")
     for note in report.notes:
         say(f"note: {note}")
 
@@ -139,7 +158,7 @@ def state(outcome: Outcome) -> str:
     verdict = (
         "steady"
         if outcome.steady
-        else f"no steady state in {len(outcome.rounds)} rounds; figures are those of the last five"
+        else f"no steady state in {len(outcome.rounds)} rounds; figures are from the last five"
     )
     return (
         f"{verdict}: rounds {window.first} to {window.last}{groups}, {what}: average {window.mean:,.4g}, "
@@ -201,7 +220,7 @@ def print_wsat(outcome: Outcome) -> None:
     ]
     columns = [Figures(heading) for heading in ("IOPS", "mean ms", "p99.9 ms", "max ms")]
     print_table([Names(""), *columns], rows)
-    say(f"{format_bytes(outcome.written_bytes)} were written")
+    say(f"{format_bytes(outcome.written_bytes)} written")
 
 
 TABLES: dict[str, Callable[[Outcome], None]] = {

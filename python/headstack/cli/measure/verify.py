@@ -32,19 +32,19 @@ SHOWN = 20
 """Findings that are printed; the JSON has the first 100."""
 
 CLASSES: tuple[tuple[BlockClass, str], ...] = (
-    ("intact", "what must be there"),
-    ("mixed", "of several writes that overlapped or were never acknowledged"),
+    ("intact", "as written"),
+    ("mixed", "from overlapping or never acknowledged writes"),
     ("trimmed", "zeros after a trim"),
-    ("unwritten", "never written, or never acknowledged: anything may be there"),
-    ("unsettled", "changed while it was read"),
-    ("ahead", "newer than the ledger, which lost its end when its host went down"),
-    ("stale", "older data, though a newer write was acknowledged"),
-    ("torn", "of several writes, of which some must not be there any more"),
-    ("misplaced", "data that were written to another place"),
-    ("corrupt", "other bits than were written"),
-    ("zeros", "zeros, though it was written"),
-    ("foreign", "without a stamp or of another run, though it was written"),
-    ("unreadable", "the read failed"),
+    ("unwritten", "never written, or never acknowledged: any content is allowed"),
+    ("unsettled", "changed during the read"),
+    ("ahead", "newer than the ledger, whose end was lost when its host went down"),
+    ("stale", "old data, although a newer write was acknowledged"),
+    ("torn", "parts of several writes, some of which must be overwritten"),
+    ("misplaced", "data that belong to another address"),
+    ("corrupt", "bits differ from those written"),
+    ("zeros", "zeros, although data were written"),
+    ("foreign", "no stamp, or one of another run, although data were written"),
+    ("unreadable", "read failed"),
 )
 FAULTY = ("stale", "torn", "misplaced", "corrupt", "zeros", "foreign", "unreadable")
 
@@ -52,13 +52,26 @@ FAULTY = ("stale", "torn", "misplaced", "corrupt", "zeros", "foreign", "unreadab
 def verify_options(command: Command) -> Command:
     """Whether a measurement verifies, and where its ledger is."""
     decorators = [
-        click.option("--verify", "verify", flag_value="stamp", help="Writes carry stamps, reads are checked."),
-        click.option("--verify-after", "verify", flag_value="stamp_and_read", help="And all is read again at the end."),
-        click.option("--check", "verify", flag_value="check", help="Check reads by what an earlier run has left."),
+        click.option("--verify", "verify", flag_value="stamp", help="Stamp writes, and check reads."),
         click.option(
-            "--ledger", type=KEPT, metavar="FILE", help="What knows what was written.  [default: TARGETNAME.ledger]"
+            "--verify-after",
+            "verify",
+            flag_value="stamp_and_read",
+            help="Like --verify, and read everything again at the end.",
         ),
-        click.option("--resume", is_flag=True, help="Go on with the ledger of an earlier run."),
+        click.option(
+            "--check",
+            "verify",
+            flag_value="check",
+            help="Check reads against the data of an earlier run with --verify.",
+        ),
+        click.option(
+            "--ledger",
+            type=KEPT,
+            metavar="FILE",
+            help="Ledger: file that records the writes.  [default: TARGETNAME.ledger]",
+        ),
+        click.option("--resume", is_flag=True, help="Resume with the ledger of an earlier run."),
     ]
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
 
@@ -76,19 +89,21 @@ def verifying_of(given: Mapping[str, Any], target: str) -> Verifying:
 
 
 @click.command()
-@click.argument("target", type=TARGET, metavar="TARGET", help="What a measurement with --verify has written.")
-@click.option(
-    "--ledger", type=KEPT, metavar="FILE", help="What the run has left.  [default: TARGETNAME.ledger, if it is there]"
+@click.argument(
+    "target", type=TARGET, metavar="TARGET", help="File, block device or folder written by a measurement with --verify."
 )
-@click.option("--stamps", is_flag=True, help="Go by the stamps alone, without a ledger.")
-@click.option("--power-loss", is_flag=True, help="Power was lost: what no flush had covered may be gone.")
-@click.option("--buffered", is_flag=True, help="Through the page cache, not past it.")
 @click.option(
-    "--engine", metavar="|".join(ENGINES), type=Among(ENGINES), default="auto", help="How requests are handed over."
+    "--ledger", type=KEPT, metavar="FILE", help="Ledger of the run.  [default: TARGETNAME.ledger, if it exists]"
 )
-@output_options(json="Write the whole result (- for stdout).")
+@click.option("--stamps", is_flag=True, help="Use only the stamps, without a ledger.")
+@click.option(
+    "--power-loss", is_flag=True, help="The device lost power: accept the loss of data that no flush covered."
+)
+@click.option("--buffered", is_flag=True, help="Use the page cache instead of direct I/O.")
+@click.option("--engine", metavar="|".join(ENGINES), type=Among(ENGINES), default="auto", help="I/O engine.")
+@output_options(json="Write the complete result as JSON (- for stdout).")
 @wide_option
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 @signals.held()
 def verify(
     target: str,
@@ -100,17 +115,21 @@ def verify(
     json_path: str | None,
     quiet: bool,
 ) -> int:
-    """Read what a run with --verify has written to TARGET, and judge it.
+    """Read the data of a run with --verify, and print lost blocks.
 
-    TARGET is a file or a block device, or a folder with a tree of files; it is only read. The ledger that the run has
-    left says what must be there, whether the run ended by itself, was killed or lost power. Without it the stamps alone
-    tell damage and misplaced data, but not whether something newer was lost.
+    \b
+    headstack measure verify /dev/sdb
+    headstack measure verify test.bin --ledger test.ledger --power-loss
+    headstack measure verify /mnt/data/tree --ledger tree.ledger
 
-    The exit code is 1 when something is damaged or lost. With --power-loss, data that were acknowledged and that no
-    flush had covered may be lost: a volatile cache may take them.
+    TARGET is only read. The ledger records the expected data, also after a crash or a power loss of the run. Without a
+    ledger, headstack finds damaged and misplaced data from the stamps, but not lost updates.
+
+    Exit code 1 means that data are damaged or lost. With --power-loss, acknowledged data that no flush covered may be
+    lost: a volatile cache can lose them.
     """
     if stamps and ledger is not None:
-        raise InputError("a ledger was named too; leave one of them out", key="stamps")
+        raise InputError("excludes --ledger; give only one of them", key="stamps")
     if ledger is None and not stamps and ledger_of(target).exists():
         ledger = str(ledger_of(target))
     outputs = Outputs({"json_path": json_path}, {"json": Results.to_json})
@@ -125,7 +144,7 @@ def verify(
 def verify_folder(target: str, ledger: str | None, power_loss: bool, outputs: Outputs, quiet: bool) -> int:
     """Judges a tree of files, which has no meaning without the ledger of its run."""
     if ledger is None:
-        raise InputError(f"{target}: is a folder: --ledger is needed, which the run on its tree of files has kept")
+        raise InputError(f"{target}: a folder needs the ledger of its run; add --ledger FILE")
     with course(quiet) as show:
         results = verify_files(target, ledger, power_loss=power_loss, progress=show)
     outputs.write(results, lambda: print_pass(results, target, ledger))
@@ -139,7 +158,7 @@ def print_pass(results: Results, target: str, ledger: str | None) -> None:
     if integrity is None:
         raise InputError(f"{target}: nothing was verified")
     block = integrity["block_bytes"]
-    against = f"by the ledger {ledger}" if ledger is not None else "by the stamps alone"
+    against = f"by the ledger {ledger}" if ledger is not None else "by the stamps only"
     print(f"{target} {against}: {integrity['checked']:,} blocks of {_native.format_bytes(block)} read, ", end="")
     say(f"{row['mb_per_s']:,.0f} MB/s\n")
     rows = [
@@ -147,9 +166,9 @@ def print_pass(results: Results, target: str, ledger: str | None) -> None:
         for name, words in CLASSES
         if integrity[name] or name == "intact" or name in FAULTY
     ]
-    print_table([Names("class"), Figures("blocks", 0), Figures("bytes"), Prose("what is there", 2)], rows)
+    print_table([Names("class"), Figures("blocks", 0), Figures("bytes"), Prose("content", 2)], rows)
     if integrity["torn_requests"]:
-        say(f"\ntorn requests: {integrity['torn_requests']:,}, of which a part is there and a part older data")
+        say(f"\ntorn requests: {integrity['torn_requests']:,}, with new data in one part and older data in another")
     print_findings(integrity)
     for note in results.notes:
         say(f"note: {note}")
@@ -160,8 +179,8 @@ def print_findings(integrity: Integrity) -> None:
     kinds = (
         (integrity["damaged"], "damaged: changed, misplaced or unreadable"),
         (integrity["lost"], "lost although flushed, or never in danger"),
-        (integrity["unflushed"], "lost; acknowledged, and covered by no flush"),
-        (integrity["undecided"], "a fault or not: what is known does not tell"),
+        (integrity["unflushed"], "lost; acknowledged, but not flushed"),
+        (integrity["undecided"], "undecided: not enough information to call it a fault"),
     )
     faults = [f"{count:,} {words}" for count, words in kinds if count]
     if faults:
@@ -174,7 +193,7 @@ def print_findings(integrity: Integrity) -> None:
     if len(findings) > SHOWN:
         say(f"  and more; --json has the first {len(findings)}")
     for text in integrity["cannot_tell"]:
-        say(f"cannot be told: {text}")
+        say(f"undecided: {text}")
 
 
 def print_verified(results: Results, verifying: Verifying) -> None:
@@ -198,5 +217,5 @@ def verdict(results: Results, power_loss: bool = False, continue_on_error: bool 
     faults = sum(one["damaged"] + one["lost"] + (0 if power_loss else one["unflushed"]) for one in found)
     if faults:
         blocks = f"{counted(faults, 'block')} {agreed(faults, 'is', 'are')}"
-        print(f"headstack: {blocks} not what was written", file=sys.stderr)
+        print(f"headstack: {blocks} damaged or lost", file=sys.stderr)
     return code or (EXIT_FAULTS if faults else 0)

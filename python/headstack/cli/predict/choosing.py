@@ -35,7 +35,7 @@ NOTHING = 1
 
 
 @click.command(cls=Brief)
-@click.argument("job", nargs=-1, type=DEMAND, metavar="[JOB]...", help="A workload, a scenario or a trace.")
+@click.argument("job", nargs=-1, type=DEMAND, metavar="[JOB]...", help="Workload, scenario or trace.")
 @click.option(
     "-w",
     "--workload",
@@ -43,78 +43,127 @@ NOTHING = 1
     multiple=True,
     type=DEMAND,
     metavar="NAME|FILE",
-    help="A workload, a scenario or a trace; several at once, each with a --rate of its own.",
+    help="Workload, scenario or trace, for example oltp-8k; may be repeated, each with its own --rate.",
 )
-@click.option("--rate", "rates", multiple=True, metavar="N", help="Arrivals a second, of each workload in turn.")
-@click.option("--depth", type=click.IntRange(1), metavar="N", help="Requests outstanding, or clients, instead.")
-@click.option("--scale", metavar="2x", help="So many times the load.")
-@click.option("--growth", metavar="PERCENT", help="Of load and capacity each year, over --years.")
+@click.option(
+    "--rate",
+    "rates",
+    multiple=True,
+    metavar="N",
+    help="Arrival rate in requests per second of each workload in turn, for example 400.",
+)
+@click.option(
+    "--depth", type=click.IntRange(1), metavar="N", help="Queue depth, or number of clients, instead of --rate."
+)
+@click.option("--scale", metavar="2x", help="Multiply the load, for example 2x.")
+@click.option("--growth", metavar="PERCENT", help="Yearly growth of load and capacity over --years, in percent.")
 @click.option(
     "--limit",
     "limits",
     multiple=True,
     metavar="FIGURE=VALUE",
-    help="p99=20ms, mean=5ms, read.p99=10ms, iops=4000, mb_per_s=400. May be given again.",
+    help="Limit, for example p99=20ms, mean=5ms, read.p99=10ms, iops=4000 or mb_per_s=400; may be repeated.",
 )
 @click.option(
     "--while",
     "whiles",
     multiple=True,
     type=click.Choice(["rebuilding"]),
-    help="Limits on response times hold then, too.",
+    help="Latency limits must also hold during a rebuild.",
 )
-@click.option("--capacity", metavar="SIZE", help="Of data, such as 40TB.")
-@click.option("--reserve", metavar="PERCENT", help="Of the capacity that a file system keeps free.")
-@click.option("--compression", type=float, default=1.0, metavar="RATIO", help="Bytes of data for each that is stored.")
-@click.option("--survive", type=click.IntRange(0), default=0, metavar="N", help="Drives that may fail, whichever.")
-@click.option("--loss", metavar="PROBABILITY", help="Of losing data in a year, at most, such as 1e-6.")
-@click.option("--spares", type=click.IntRange(0), default=0, metavar="N", help="Drives that stand by.")
-@click.option("--bays", type=click.IntRange(1), metavar="N", help="Drives at most, spares among them.  [default: 24]")
-@click.option("--watts", type=float, metavar="W", help="Of the drives at work, at most.")
-@click.option("--budget", type=float, metavar="USD", help="The price at most.")
+@click.option("--capacity", metavar="SIZE", help="Capacity for data, for example 40TB.")
+@click.option("--reserve", metavar="PERCENT", help="Percentage of the capacity that the file system keeps free.")
+@click.option(
+    "--compression", type=float, default=1.0, metavar="RATIO", help="Compression ratio of the data, for example 1.5."
+)
+@click.option(
+    "--survive",
+    type=click.IntRange(0),
+    default=0,
+    metavar="N",
+    help="Number of drives that may fail without data loss.",
+)
+@click.option(
+    "--loss", metavar="PROBABILITY", help="Largest allowed probability of data loss per year, for example 1e-6."
+)
+@click.option("--spares", type=click.IntRange(0), default=0, metavar="N", help="Number of hot spares.")
+@click.option(
+    "--bays", type=click.IntRange(1), metavar="N", help="Number of drive bays, including spares.  [default: 24]"
+)
+@click.option("--watts", type=float, metavar="W", help="Largest allowed power of the drives under load, in W.")
+@click.option("--budget", type=float, metavar="USD", help="Largest allowed price in dollars.")
 @click.option(
     "--objective",
     default="usd",
     type=Among(("usd", "watts", "bays", "latency")),
     metavar="usd|watts|bays|latency",
-    help="What is to be least; of a comma list the frontier is told, too.  [default: usd]",
+    help="What to minimize; with a list, headstack also prints the Pareto front.  [default: usd]",
 )
-@click.option("--years", type=float, default=0.0, metavar="N", help="Count power, drives replaced and months, too.")
-@click.option("--pue", type=float, default=1.5, metavar="RATIO", help="Watts drawn for each of the drives'.")
-@click.option("--prices", "price_files", multiple=True, type=SOURCE, metavar="FILE.csv", help="Prices of your own.")
-@click.option("--on", metavar="DATE", help="The day of the prices, such as 2016-06.  [default: today]")
-@click.option("--own-prices", is_flag=True, help="Take none but those of --prices.")
-@click.option("--estimate-prices", is_flag=True, help="Estimate by class where a drive has no price.")
+@click.option(
+    "--years",
+    type=float,
+    default=0.0,
+    metavar="N",
+    help="Include power, drive replacements and monthly fees over this number of years.",
+)
+@click.option(
+    "--pue", type=float, default=1.5, metavar="RATIO", help="Total power per watt of the drives (PUE), for example 1.5."
+)
+@click.option(
+    "--prices",
+    "price_files",
+    multiple=True,
+    type=SOURCE,
+    metavar="FILE.csv",
+    help="Price file of your own; may be repeated.",
+)
+@click.option("--on", metavar="DATE", help="Use the prices of this date, for example 2025-06.  [default: today]")
+@click.option("--own-prices", is_flag=True, help="Use only the prices of --prices.")
+@click.option("--estimate-prices", is_flag=True, help="Estimate missing prices from the class of the drive.")
 @click.option(
     "--among",
     type=SYSTEM,
     metavar="LIST",
-    help="Drives: nearline, 15k, 10k, disk, ssd, nvme, names with wildcards, FILE.toml.",
+    help="Candidate drives: nearline, 15k, 10k, disk, ssd, nvme, names with wildcards, or FILE.toml.",
 )
-@click.option("--not", "without", metavar="LIST", help="Drives, levels and hosts that are left out, with wildcards.")
+@click.option("--not", "without", metavar="LIST", help="Drives, RAID levels and hosts to exclude, with wildcards.")
 @click.option(
-    "--hosts", type=ARRAY, metavar="LIST", help="Arrays whose drives are replaced: their links and controllers stay."
+    "--hosts",
+    type=ARRAY,
+    metavar="LIST",
+    help="Arrays to use as hosts: their links and controllers stay, their drives are replaced.",
 )
-@click.option("--levels", metavar="LIST", help="raid0, raid1, raid10, raid5, raid6, 4+2, raidz1 to 3, draid2:8d:1s.")
-@click.option("--drives", metavar="N..M", help="How many, spares not among them.")
-@click.option("--stripe-units", metavar="LIST", help="Such as 64KiB,256KiB; those of the hosts otherwise.")
-@click.option("--caches", metavar="LIST", help="Memory of controllers that have a cache, such as 2GiB,8GiB.")
-@click.option("--volumes", metavar="LIST", help="Cloud volumes as well: gp3, io2, premium-ssd-v2, or aws, gcp, azure.")
-@click.option("--no-arrays", is_flag=True, help="Choose among cloud volumes alone.")
-@click.option("--afr", multiple=True, metavar="CLASS=PERCENT", help="Drives that fail a year: disk=1.5, flash=0.9.")
-@click.option("--spread", is_flag=True, help="Requests go to all of a system, not to as much as the data take.")
+@click.option("--levels", metavar="LIST", help="RAID levels, for example raid10,raid6,raidz2,4+2,draid2:8d:1s.")
+@click.option("--drives", metavar="N..M", help="Number of drives without spares, for example 8 or 4..24.")
+@click.option(
+    "--stripe-units", metavar="LIST", help="Chunk sizes, for example 64KiB,256KiB.  [default: those of the hosts]"
+)
+@click.option("--caches", metavar="LIST", help="Cache sizes of controllers that have a cache, for example 2GiB,8GiB.")
+@click.option(
+    "--volumes", metavar="LIST", help="Cloud volumes to include: gp3, io2, premium-ssd-v2, or aws, gcp, azure."
+)
+@click.option("--no-arrays", is_flag=True, help="Consider only cloud volumes.")
+@click.option(
+    "--afr",
+    multiple=True,
+    metavar="CLASS=PERCENT",
+    help="Annual failure rate of a class of drives, for example disk=1.5 or flash=0.9.",
+)
+@click.option(
+    "--spread", is_flag=True, help="Spread requests over the whole system instead of the part that the data occupy."
+)
 @click.option(
     "--requests",
     type=click.IntRange(1000),
     default=128_000,
     metavar="N",
-    help="Simulated of one system at most.  [default: 128000]",
+    help="Largest number of simulated requests per system.  [default: 128000]",
 )
-@click.option("--explain", metavar="CONFIG", help="Say why this one was not chosen.")
+@click.option("--explain", metavar="CONFIG", help="Print why this configuration was not chosen.")
 @click.option("-o", "--output", type=OUTPUT, metavar="FILE.toml", help="Write the winner as an array file.")
 @output_options(
-    json="Write the whole answer (- for stdout).",
-    plot="Draw what all cost against the limit.",
+    json="Write the complete answer as JSON (- for stdout).",
+    plot="Draw the price of all candidates over the limit.",
     html=None,
     markdown=None,
 )
@@ -123,28 +172,29 @@ NOTHING = 1
     default="local",
     metavar="local|dask://HOST:PORT",
     type=EXECUTOR,
-    help="Who runs them.  [default: local]",
+    help="Where to run: local, or a Dask cluster.  [default: local]",
 )
 @click.option(
-    "--store", metavar="DIR", type=FOLDER, help="Where what is finished is kept.  [default: ~/.cache/headstack/chunks]"
+    "--store", metavar="DIR", type=FOLDER, help="Folder of finished runs.  [default: ~/.cache/headstack/chunks]"
 )
-@click.option("--shard", metavar="I/N", help="Carry out this part of the first runs alone, and keep it in --store.")
+@click.option(
+    "--shard", metavar="I/N", help="Run only part I of N of the first runs, and keep it in --store, for example 1/4."
+)
 @wide_option
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 def choose(job: tuple[str, ...], explain: str | None, output: str | None, quiet: bool, **given: Any) -> int:
-    """Find the cheapest system that does a JOB, with the proof and what would change it.
-
-    JOB is a workload, a scenario or a trace. The candidates are the drives that have a price, in every number, level
-    and host. They are looked at from the cheapest on, in simulations that grow until each limit is known to hold, or
-    not to.
+    """Find the cheapest system that meets latency and capacity limits.
 
     \b
-    headstack choose -w file-server --rate 400 --limit p99=60ms --capacity 20TB --survive 2 --among nearline
-    headstack choose -w oltp-8k --rate 4000 --limit mean=5ms --bays 24 --among 'nearline,15k,ssd' --objective watts
+    headstack choose -w oltp-8k --rate 4000 --limit p99=5ms --capacity 20TB --survive 2 --among nvme
+    headstack choose -w file-server --rate 400 --limit p99=60ms --capacity 200TB --survive 2 --among nearline --bays 24
     headstack choose -w oltp-8k --rate 2000 --limit p99=20ms --capacity 2TB --volumes gp3,io2 --no-arrays --years 3
 
-    Prices are dated, and of files of your own where you have them (`headstack prices`). The answer says which prices
-    are old, which drives were left out without one, and what the simulation and the model are unsure of.
+    Candidates are all drives that have a price, in every number, RAID level and host. headstack simulates them from the
+    cheapest up, with more requests until each limit is decided, and shows how close the alternatives are.
+
+    The shipped prices are dated; add your own with --prices (see "headstack catalog prices"). The answer lists old
+    prices, drives without a price, and how far the answer depends on the error of simulation and model.
     """
     from headstack.choice.report import plot, report_of  # start-up time
     from headstack.choice.shown import explained, markdown, told  # start-up time
@@ -161,17 +211,17 @@ def choose(job: tuple[str, ...], explain: str | None, output: str | None, quiet:
     shard = given["shard"]
     if shard is not None:
         if given["store"] is None:
-            raise InputError("--shard: what it finishes is kept for the others in --store DIR; give one")
+            raise InputError("--shard: needs --store DIR for its finished runs")
         with _course(quiet) as choosing.told:
             runs = choosing.race(Shard.parse(shard))
         kept = f"{counted(runs, 'run')} of shard {shard} {agreed(runs, 'is', 'are')}"
-        print(f"{kept} in {given['store']}; the same without --shard goes on from there")
+        print(f"{kept} in {given['store']}; repeat the command without --shard to continue from there")
         return 0
     try:
         with _course(quiet) as choosing.told:
             answer = choosing.answer()
     except KeyboardInterrupt:
-        click.echo("headstack: interrupted; what is finished is kept, the same command goes on from there", err=True)
+        click.echo("headstack: interrupted; finished runs are kept: repeat the command to resume", err=True)
         return signals.exit_code()
     if output is not None and answer.best is not None:
         toml = answer.best.toml
@@ -196,12 +246,12 @@ def _course(quiet: bool) -> Iterator[Callable[[str, float], object] | None]:
             yield None
         else:
             stages = (
-                "looking for the cheapest",
-                "how much more load they take",
-                "what each constraint costs",
-                "what other prices change",
+                "searching the cheapest",
+                "testing higher loads",
+                "relaxing each constraint",
+                "varying prices",
                 "the next upgrade",
-                "the frontier",
+                "the Pareto front",
             )
             yield lambda stage, runs: show((stages.index(stage) + runs / (runs + 200)) / len(stages))
 
@@ -223,13 +273,13 @@ def _choosing(names: list[str], given: Mapping[str, Any]) -> Any:
     if (text := given["drives"]) is not None:
         match = re.fullmatch(r"(\d+)(?:\.\.(\d+))?", text)
         if match is None:
-            raise InputError(f"--drives: {text}: is no number of drives; 8 and 4..24 are such")
+            raise InputError(f"--drives: {text}: not a number of drives; write for example 8 or 4..24")
         low, high = int(match[1]), int(match[2] or match[1])
     rates = {}
     for text in given["afr"]:
         name, equals, value = text.partition("=")
         if not equals:
-            raise InputError(f"--afr: {text}: says no rate; disk=1.5 is such")
+            raise InputError(f"--afr: {text}: no rate; write for example disk=1.5")
         rates[name] = percent(f"--afr {name}", value)
     return asked(
         names,

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from headstack.prediction.predictor import Characterization, Prediction, Predictions
 
 
-SIMULATED = "a full simulation; how far that is from a real device is not a part of it"
+SIMULATED = "a full simulation (its own error compared with a real device is not included)"
 
 
 def changes(command: Command) -> Command:
@@ -46,33 +46,40 @@ def changes(command: Command) -> Command:
 
 
 @click.command(cls=Brief)
-@click.argument("system", type=SYSTEM, metavar="SYSTEM", help="A drive or an array, or a file or device.")
+@click.argument("system", type=SYSTEM, metavar="SYSTEM", help="Drive, array, file or block device.")
 @click.option(
-    "-o", "--output", type=OUTPUT, metavar="FILE.json", help="The file; NAME.json of the system unless stated."
+    "-o", "--output", type=OUTPUT, metavar="FILE.json", help="Write the tests to this file.  [default: SYSTEM.json]"
 )
-@click.option("--direct", is_flag=True, help="Run every test on an array itself: minutes, and narrower intervals.")
-@click.option("--time", metavar="T", help="Of a real target: how long its tests take in all; 5min unless stated.")
+@click.option(
+    "--direct", is_flag=True, help="Run all tests on an array itself: takes minutes, and gives narrower intervals."
+)
+@click.option("--time", metavar="T", help="Total test time on a real target, for example 10min.  [default: 5min]")
 @permission_options
 @changes
 @wide_option
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 def characterize(system: str, output: str | None, direct: bool, time: str | None, quiet: bool, **options: Any) -> int:
-    """Run the low-level tests of a SYSTEM, which predictions are made from.
+    """Run the low-level tests of a system, for lab predict.
 
-    SYSTEM is a drive or an array of the catalogue or a TOML file, a twin among them, the whole or a part (NAME@RANGE),
-    as in "headstack run". Tests are random and sequential reads and writes, mixes of them, and streams that take turns,
-    each of several sizes and depths, random ones over ranges from the whole to some tracks. How far off predictions
-    from them are is found on environments drawn at random, and kept with them.
+    \b
+    headstack lab characterize exos-x24-24tb -o exos.json
+    headstack lab characterize md-raid6-12x16tb --direct
+    headstack lab characterize /dev/sdb --time 10min
 
-    An array of drives of one kind is composed from the tests of its member drive, which are kept for the next array,
-    and an eighth of its own. What that is off by is in the intervals.
+    SYSTEM is a drive or an array of the catalogue, a TOML file (also a calibrated model), or a part of one
+    (NAME@RANGE), as in "headstack run". The tests are random and sequential reads, writes and mixes, and interleaved
+    streams, with several sizes, queue depths and ranges. Test predictions for random environments show their error,
+    which is stored with the tests.
 
-    A file or a block device is measured instead, with fewer tests, which take --time in all. Reading asks for nothing,
-    and tests reads alone. With --destroy and the device's name or serial number, or for a file with --create or
-    --overwrite, tests write too: what is there is lost.
+    An array with drives of one kind is composed from the tests of its member drive, which are stored for the next
+    array, and an eighth of its own tests; its intervals include the error of composing.
 
-    What ends it, Ctrl-C or a process that is killed, leaves the finished tests: the same command goes on from there.
-    Once the tests are whole, and the environments are not, Ctrl-C writes what they say so far.
+    A file or a block device is measured, with fewer tests, within --time. Tests only read unless you allow writing with
+    --destroy and the device's name or serial number, or for a file with --create or --overwrite; writing destroys the
+    data.
+
+    Finished tests are kept: after an interruption, repeat the command to resume. Once the tests are complete, Ctrl-C
+    skips the remaining environments and writes the result.
     """
     from headstack.prediction.grid import StoppedError  # start-up time
 
@@ -93,13 +100,13 @@ def characterize(system: str, output: str | None, direct: bool, time: str | None
             leave()
     write_all([(path, found.to_json)])
     print_tests(found)
-    say(f"\nwritten: {path}")
+    say(f"\nwrote {path}")
     return 0
 
 
 def leave() -> NoReturn:
     """Ends a command whose tests somebody has ended."""
-    print("headstack: interrupted; finished tests are kept, the same command goes on from there", file=sys.stderr)
+    print("headstack: interrupted; finished tests are kept: repeat the command to resume", file=sys.stderr)
     raise click.exceptions.Exit(signals.exit_code()) from None
 
 
@@ -118,41 +125,44 @@ def print_tests(found: Characterization) -> None:
         Names(""),
         Figures("tests"),
         Figures("widest ±\n%"),
-        Figures("environments\nat random", 2),
+        Figures("random\nenvironments", 2),
         Figures("90 % are within\n±%", 0),
     ]
     print_table(columns, rows)
     if found.how == "measured":
         writes = 0.0 in found.tables["random"].knots("read")
-        say("\nmeasured: reads and writes" if writes else "\nmeasured: reads alone; what writes is not predicted")
+        say("\nmeasured: reads and writes" if writes else "\nmeasured: only reads; writes cannot be predicted")
     if found.how == "composed":
-        say("\ncomposed of its member's tests and an eighth of its own; --direct runs all of them")
+        say("\ncomposed from the tests of its member drive and an eighth of its own; add --direct to run all")
 
 
 @click.command()
-@click.argument(
-    "environment", type=DEMAND, metavar="ENVIRONMENT", help="A workload, a scenario, an environment or a trace."
+@click.argument("environment", type=DEMAND, metavar="ENVIRONMENT", help="Workload, scenario, environment or trace.")
+@systems_argument("Files of headstack lab characterize, or systems.")
+@click.option(
+    "--depth", metavar="N", help="Queue depth (closed loop), or number of clients of a scenario, for example 1,8,32."
 )
-@systems_argument("Characterizations, or systems.")
-@click.option("--depth", metavar="N", help="Closed loop: requests outstanding; of a scenario, clients. May be a list.")
-@click.option("--rate", metavar="N", help="Open loop: arrivals a second. May be a list.")
-@output_options(Tabular, json="Write the predictions (- for stdout).")
+@click.option("--rate", metavar="N", help="Arrival rate per second (open loop), for example 200,400.")
+@output_options(Tabular, json="Write the predictions as JSON (- for stdout).")
 @wide_option
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 def predict(
     environment: str, systems: tuple[str, ...], depth: str | None, rate: str | None, quiet: bool, **given: Any
 ) -> None:
-    """Predict what an ENVIRONMENT comes to on SYSTEMs, from their low-level tests.
+    """Predict IOPS and latency from low-level tests.
 
-    ENVIRONMENT is a workload or a scenario of the catalogue, a TOML file of one, an environment written by hand (TOML
-    with a table [environment]), or a trace, which is analysed. SYSTEM is a file of "headstack characterize", or a
-    system, which is characterized first unless that was done before.
+    \b
+    headstack lab predict oltp-8k exos-x24-24tb 7450-pro-7680gb --depth 1,8,32
+    headstack lab predict trace.parquet exos.json mine.json
 
-    Throughput, mean, median and 99th percentile are told. Intervals hold what a full simulation of the same system
-    comes to in 90 % of such predictions; a second table has where nine of ten devices lie, where that is known. Gains
-    are over the first system: of throughput, or where arrivals set that, of the speed of responses. What is outside
-    the range of the tests is refused. A recording has its own arrivals, as in a replay that is timed; --depth or --rate
-    states another load.
+    ENVIRONMENT is a workload or scenario (catalogue name or TOML file), an environment (TOML with a table
+    [environment]), or a trace, which is analysed first. SYSTEM is a file of "headstack lab characterize", or a system,
+    which is characterized unless that was done before.
+
+    The table shows IOPS, mean, median and 99th percentile. The intervals contain the result of a full simulation of the
+    same system in 90 % of such predictions; a second table shows 90 % prediction intervals for real devices, where they
+    are available. Speedups compare with the first system. Environments outside the range of the tests are refused. A
+    trace keeps its own arrival times unless you set --depth or --rate.
     """
     # Loading the predictor takes as long as all the rest of the command line.
     from headstack.prediction.devices import with_devices  # start-up time
@@ -207,9 +217,9 @@ def print_devices(found: Sequence[Prediction]) -> None:
             ]
             for one in known
         ]
-        say("\nnine of ten devices lie within, by the errors of prediction and model:")
+        say("\n90 % prediction intervals for real devices, from the errors of prediction and model:")
         times = [Figures(f"{name} ms\n90 %", number) for number, name in enumerate(("mean", "p50", "p99"))]
-        print_table([Names("system"), Names("load"), Figures("IO/s\n90 %", 0), *times], rows)
+        print_table([Names("system"), Names("load"), Figures("IOPS\n90 %", 0), *times], rows)
     for words in dict.fromkeys(one.model_error for one in found):
         of = ", ".join(dict.fromkeys(one.system for one in found if one.model_error == words))
         say(f"\nmodel error of {of}: {words}")
@@ -236,10 +246,10 @@ def numbers(name: str, text: str | None) -> list[float] | None:
 def print_predictions(predictions: Predictions, against: str = SIMULATED) -> None:
     """The table, and what has to be said about it."""
     print_table(*predictions.shown())
-    say(f"\n90 %: against {against}")
+    say(f"\n90 %: compared with {against}")
     saturated = sum(one.saturated for one in predictions)
     if saturated:
-        say(f"\nsaturated: {saturated} of {len(predictions)} cannot keep up with these arrivals; IO/s is their most")
+        say(f"\nsaturated: {saturated} of {len(predictions)} cannot keep up with this rate; IOPS is their maximum")
     at_risk = sum(one.mean_ms_high is None and not one.saturated for one in predictions)
     if at_risk:
-        say(f"\nnear saturation: {at_risk} of {len(predictions)} may not keep up with these arrivals")
+        say(f"\nnear saturation: {at_risk} of {len(predictions)} may not keep up with this rate")

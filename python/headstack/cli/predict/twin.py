@@ -52,36 +52,41 @@ MARK_NEAR = 0.05
 
 @click.group(cls=Implied, implied="learn")
 def twin() -> None:
-    """Learn a DEVICE: measure it as a black box, and write a description that simulates it.
+    """Measure a device, and write a calibrated model (twin) of it.
 
     \b
-    headstack twin DEVICE -o FILE.toml
-    headstack twin validate
+    headstack measure twin /dev/sdb -o sdb.toml
+    headstack measure twin /dev/nvme0n1 -o nvme.toml --time 5min
+    headstack measure twin /dev/sdb -o sdb.toml --write --destroy sdb
+    headstack run sdb.toml -w oltp-8k
 
-    The first asks a file, a block device, a live export or a simulated SYSTEM for reads, and for writes where they are
-    allowed, and finds the description under which a simulated device answers alike. The description is a system for
-    every
-    command.
+    DEVICE is a file, a block device, a live export or a simulated system. headstack reads from it (and writes, if you
+    allow it), and fits the description to the measured latencies. Use the description as a SYSTEM in any command.
     """
 
 
 @twin.command(hidden=True)
-@click.argument("device", type=TARGET, metavar="DEVICE", help="A file, a block device, or a simulated system.")
-@click.option("-o", "--output", type=OUTPUT, metavar="FILE.toml", required=True, help="The description.")
+@click.argument("device", type=TARGET, metavar="DEVICE", help="File, block device, live export or simulated system.")
 @click.option(
-    "--family", metavar="|".join(FAMILIES), type=Among(FAMILIES), help="What it is; a first look tells unless stated."
+    "-o", "--output", type=OUTPUT, metavar="FILE.toml", required=True, help="Write the description to this file."
 )
-@click.option("--time", "budget", metavar="TIME", help="Time of the device, such as 2min: probes are made shorter.")
-@click.option("--seed", metavar="N", default="1", show_default=True, help="Of what is asked.")
+@click.option("--family", metavar="|".join(FAMILIES), type=Among(FAMILIES), help="Kind of device.  [default: detected]")
 @click.option(
-    "--answers", type=KEPT, metavar="FILE.npz", help="Where answers are kept; beside the description unless stated."
+    "--time", "budget", metavar="TIME", help="Time limit of the measurement, for example 2min; probes get shorter."
 )
-@output_options(plot="Draw the calibration of a disk.")
-@click.option("--resume", is_flag=True, help="Go on with the answers that are kept.")
-@click.option("--write", is_flag=True, help="Ask for writes too, where --destroy or --overwrite allows them.")
+@click.option("--seed", metavar="N", default="1", show_default=True, help="Random seed of the probes.")
+@click.option(
+    "--answers",
+    type=KEPT,
+    metavar="FILE.npz",
+    help="File for the measured latencies.  [default: next to the description]",
+)
+@output_options(plot="Draw the calibration (disks only).")
+@click.option("--resume", is_flag=True, help="Resume with the stored measurements of an interrupted run.")
+@click.option("--write", is_flag=True, help="Also measure writes; needs --destroy, --overwrite or --create.")
 @one_thread_options
 @wide_option
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 def learn(
     device: str,
     output: str,
@@ -95,16 +100,22 @@ def learn(
     quiet: bool,
     **given: Any,
 ) -> int:
-    """Learn a DEVICE, and write the description that simulates it."""
+    """Measure a device, and write the description that simulates it.
+
+    \b
+    headstack measure twin /dev/sdb -o sdb.toml
+    headstack measure twin /dev/nvme0n1 -o nvme.toml --time 5min
+    headstack measure twin /dev/sdb -o sdb.toml --write --destroy sdb
+    """
     needs_numpy()
     from headstack.twin.learning import learn as learn_device  # start-up time
     from headstack.twin.learning import load_answers, save_answers  # start-up time
     from headstack.twin.written import written  # start-up time
 
     if not output.endswith(".toml"):
-        raise InputError(f"{output}: a description's name ends with .toml")
+        raise InputError(f"{output}: not a .toml file; choose a name that ends with .toml")
     if family is not None and family not in FAMILIES:
-        raise InputError(f"--family: {family!r} is none of {', '.join(FAMILIES)}")
+        raise InputError(f"--family: {family!r} is unknown; allowed: {', '.join(FAMILIES)}")
     stem = output.removesuffix(".toml")
     kept = answers or f"{stem}.answers.npz"
     sessions: list[Session] = []
@@ -126,7 +137,7 @@ def learn(
         if asked:
             with signals.held():
                 write_all([(kept, partial(save_answers, asked))])
-            print(f"headstack: interrupted; answers are kept: {kept} (--resume goes on)", file=sys.stderr)
+            print(f"headstack: interrupted; measurements are kept in {kept}: add --resume to resume", file=sys.stderr)
         return signals.exit_code()
     folder, name = os.path.split(stem)
     texts = written(calibration, name, _native.version())
@@ -136,14 +147,14 @@ def learn(
     if plot_path is not None:
         draw(calibration, plot_path)
     print_calibration(calibration)
-    say(f"\nwritten: {', '.join([*(os.path.join(folder, one) for one in texts), kept])}")
+    say(f"\nwrote {', '.join([*(os.path.join(folder, one) for one in texts), kept])}")
     return 0
 
 
 def draw(calibration: Calibration, path: str) -> None:
     """Draws a calibration."""
     if calibration.family != "disk":
-        raise InputError(f"--plot: pictures are of disks; this is {calibration.family}")
+        raise InputError(f"--plot: draws only disks; this is {calibration.family}")
     from headstack.report import plots  # start-up time
     from headstack.twin import pictures  # start-up time
 
@@ -155,7 +166,7 @@ def needs_numpy() -> None:
     try:
         import numpy  # noqa: F401  # start-up time
     except ImportError:
-        raise InputError("twins need numpy: pip install 'headstack[twin]'") from None
+        raise InputError("measure twin needs numpy: pip install 'headstack[twin]'") from None
 
 
 def opened(name: str, access: Any, write: bool) -> Any:
@@ -163,12 +174,12 @@ def opened(name: str, access: Any, write: bool) -> Any:
     from headstack.twin.device import RealDevice, SimulatedDevice  # start-up time
 
     if is_null(name) and name != "null":
-        raise InputError("a null target has no service time here; null alone answers at once", file=name)
+        raise InputError("a null target has no service time; use null:TIME", file=name)
     if is_null(name) or is_export(name) or (os.path.lexists(name) and not name.endswith(".toml")):
         targets = _native.Targets([replace(access, write=write).asked(name)])
         return RealDevice(targets, may_write=write)
     if os.path.dirname(name) and not name.endswith(".toml"):
-        raise InputError("there is no such file or device", file=name)
+        raise InputError("no such file or device", file=name)
     found = load_system(name)
     return SimulatedDevice(found.system, name=name)
 
@@ -182,7 +193,7 @@ def shown() -> Any:
         what = test.partition(",")[0]
         if what != last[0]:
             last[0] = what
-            left = f", about {left_s:,.0f} s of the device left" if left_s > 0 else ""
+            left = f", about {left_s:,.0f} s left on the device" if left_s > 0 else ""
             print(f"headstack: {time.monotonic() - began:5.1f} s  {what}{left}", file=sys.stderr, flush=True)
 
     return show
@@ -204,40 +215,44 @@ def print_calibration(calibration: Calibration) -> None:
         if one.requests >= LEAST_SHOWN
     ]
     figures = [Figures(name) for name in ("mean", "p50", "p99", "requests")]
-    print_table([Names("measured over described, %"), *figures], rows)
-    say(f"\n{calibration.family}: {session.requests:,} requests, {session.device_s:.1f} s of the device")
+    print_table([Names("measured vs. model, %"), *figures], rows)
+    say(f"\n{calibration.family}: {session.requests:,} requests, {session.device_s:.1f} s on the device")
 
 
 @twin.command()
 @click.option(
     "--family",
     metavar="NAME,...",
-    help=f"Of {', '.join(FAMILIES)}; or {STRANGERS}, which are of none that they are taken for. Disk unless stated.",
+    help=f"Kinds of device: {', '.join(FAMILIES)}, or {STRANGERS} (none of these).  [default: disk]",
 )
 @click.option(
-    "--devices", metavar="N", default="12", show_default=True, help="Hidden devices of each; 20 are all strangers."
+    "--devices",
+    metavar="N",
+    default="12",
+    show_default=True,
+    help="Number of hidden devices of each kind; at most 20 for strangers.",
 )
-@click.option("--seed", metavar="N", default="1", show_default=True, help="Of the hidden devices.")
+@click.option("--seed", metavar="N", default="1", show_default=True, help="Random seed of the hidden devices.")
 @click.option(
     "--device",
     type=SOURCE,
     metavar="DEVICE",
-    help="Calibrate this device instead, and measure twelve workloads that no probe asks for, in three rounds.",
+    help="Calibrate this device instead, and measure twelve workloads that are not probes, in three rounds.",
 )
-@click.option("--time", "budget", metavar="TIME", help="Of --device: time of the calibration.")
-@click.option("--write", is_flag=True, help="Of --device: ask for writes too, where they are allowed.")
+@click.option("--time", "budget", metavar="TIME", help="With --device: time limit of the calibration.")
+@click.option("--write", is_flag=True, help="With --device: also measure writes, if you allow it.")
 @one_thread_options
-@output_options(json="Write all that was found (- for stdout).")
+@output_options(json="Write all results as JSON (- for stdout).")
 @click.option(
     "--calibration",
     "calibration_path",
     type=OUTPUT,
     metavar="FILE.json",
-    help="Write the scores that intervals of twins are learnt from.",
+    help="Write the scores from which prediction intervals of calibrated models are learned.",
 )
 @output_options(html=None, markdown=None)
 @wide_option
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 def validate(
     family: str | None,
     devices: str,
@@ -248,11 +263,19 @@ def validate(
     quiet: bool,
     **given: Any,
 ) -> int:
-    """Draw hidden devices, calibrate them blind, and hold their twins against workloads that no probe asks for."""
+    """Calibrate models of hidden devices, and print their error.
+
+    \b
+    headstack measure twin validate
+    headstack measure twin validate --family disk,flash --devices 12 --html twins.html
+    headstack measure twin validate --device /dev/sdb --time 5min
+
+    The workloads compared are not among the probes of the calibration.
+    """
     needs_numpy()
     access, counted = access_of(given), whole("devices", devices)
     if counted == 0:
-        raise InputError("--devices: 0 devices prove nothing; 1 or more are needed")
+        raise InputError("--devices: 0 devices prove nothing; write 1 or more")
     if family == STRANGERS and device is None:
         return validate_strangers(counted, whole("seed", seed), quiet, given)
     from headstack.twin import proof  # start-up time
@@ -260,7 +283,7 @@ def validate(
 
     if device is not None:
         if any(given.values()):
-            raise InputError("--device: a table is printed; files are written of hidden devices alone")
+            raise InputError("--device: prints only a table; remove the options of output files")
         families = [] if family is None else family.split(",")
         budget_s = float("inf") if budget is None else _native.parse_duration_ns(budget) / 1e9
         return validate_device(opened(device, access, write), families, whole("seed", seed), budget_s, quiet)
@@ -276,14 +299,12 @@ def validate(
     found: dict[str, list[proof.Proof]] = {}
     for name in family.split(","):
         if name not in FAMILIES:
-            raise InputError(f"--family: {name!r} is none of {', '.join(FAMILIES)}; {STRANGERS} are asked alone")
+            raise InputError(f"--family: {name!r} is unknown; allowed: {', '.join(FAMILIES)}, or only {STRANGERS}")
         found[name] = []
         for one in proof.proofs(name, counted, whole("seed", seed)):
             found[name].append(one)
             if not quiet:
-                miss = (
-                    "does not fit" if not one.fits else f"rates within {100 * max(proof.errors([one], 'rate')):.1f} %"
-                )
+                miss = "does not fit" if not one.fits else f"IOPS within {100 * max(proof.errors([one], 'rate')):.1f} %"
                 print(f"headstack: {one.device}: {miss}", file=sys.stderr, flush=True)
     outputs.write(found, lambda: print_proofs(found))
     return 0
@@ -314,10 +335,10 @@ def validate_device(device: Any, families: Sequence[str], seed: int, budget_s: f
             row += [f"{middle / 1e6:.3g}", f"{100 * apart[figure][number]:.1f}"]
             row.append(f"{100 * own[0].error:+.1f}" if own else "")
         rows.append(row)
-    of = [Figures("ms"), Figures("rounds apart\n%"), Figures("twin\n%")]
+    of = [Figures("ms"), Figures("between\nrounds %"), Figures("twin\n%")]
     print_table([Names("workload"), Figures("mean\nms"), *of[1:], Figures("p99\nms"), *of[1:]], rows)
     said = ", ".join(f"{figure} {100 * sum(each) / len(each):.1f} %" for figure, each in apart.items())
-    say(f"\ntwo rounds of a workload are apart by, in the mean: {said}; load {os.getloadavg()[0]:.1f}")
+    say(f"\nmean difference between two rounds of a workload: {said}; load {os.getloadavg()[0]:.1f}")
     if calibration is None:
         say(why)
         return 0
@@ -326,7 +347,7 @@ def validate_device(device: Any, families: Sequence[str], seed: int, budget_s: f
         off = [abs(cell.error) for cell in own]
         held = [cell.holds for cell in own if cell.holds is not None]
         covered = f"{sum(held)} of {len(held)} within their intervals" if held else f"no interval: {own[0].why}"
-        say(f"{calibration.family}, {figure}: off by {100 * sum(off) / len(off):.1f} % in the mean; {covered}")
+        say(f"{calibration.family}, {figure}: mean error {100 * sum(off) / len(off):.1f} %; {covered}")
     return 0
 
 
@@ -351,19 +372,19 @@ def print_proofs(found: Mapping[str, Sequence[Proof]]) -> None:
                     "" if held is None else f"{200 * median(held.half_widths):.1f}",
                 ]
             )
-    columns = [Names("family"), Names("figure"), Figures("off by\nmean %"), Figures("worst\n%")]
-    print_table([*columns, Figures("90 % interval\nholds %"), Figures("its width\n%")], rows)
+    columns = [Names("family"), Names("figure"), Figures("mean\nerror %"), Figures("worst\n%")]
+    print_table([*columns, Figures("90 % interval\nholds %"), Figures("interval\nwidth %")], rows)
     for family, some in found.items():
         fits = [one for one in some if one.fits]
         low, high = coverage_bounds(max(1, len(fits)))
         device_s, processor_s = (sum(getattr(one, name) for one in some) for name in ("device_s", "processor_s"))
         requests = sum(one.requests for one in some)
         say(
-            f"\n{family}: {len(some)} hidden devices, {len(fits)} of which fit; a device took "
-            f"{device_s / len(some):.0f} s of its time, {requests / len(some):,.0f} requests and "
+            f"\n{family}: {len(some)} hidden devices, {len(fits)} of which fit; each took "
+            f"{device_s / len(some):.0f} s of device time, {requests / len(some):,.0f} requests and "
             f"{processor_s / len(some):.0f} s of processor time. "
-            "Coverage is the mean over devices, each left out of what its interval is learnt from; "
-            f"{100 * low:.0f} to {100 * high:.0f} % are what so many show where 90 % is true."
+            "Coverage is the mean over devices, each left out of the calibration of its own interval; "
+            f"with this many devices, {100 * low:.0f} to {100 * high:.0f} % is consistent with 90 %."
         )
         for mark in dict.fromkeys(mark for one in fits for mark in one.marks):
             say(f"{mark}: {of_marks([one.marks[mark] for one in fits if mark in one.marks])}")
@@ -379,7 +400,7 @@ def of_marks(marks: Sequence[tuple[float | None, float | None]]) -> str:
     wrong = sum(hidden is None and twin is not None for hidden, twin in marks)
     return (
         f"{sum(one == 0 for one in off)} of {len(off)} exact, {sum(one <= MARK_NEAR for one in off)} within 5 %, worst "
-        f"{100 * max(off, default=0.0):.1f} %; {missed} not told, {wrong} told where there is none"
+        f"{100 * max(off, default=0.0):.1f} %; {missed} missed, {wrong} false positives"
     )
 
 
@@ -392,13 +413,13 @@ def validate_strangers(count: int, seed: int, quiet: bool, given: Mapping[str, o
 
     for name in ("calibration", "html", "markdown"):
         if given[f"{name}_path"] is not None:
-            raise InputError(f"--{name}: {STRANGERS} teach no interval")
+            raise InputError(f"--{name}: not available for {STRANGERS}, which calibrate no interval")
     outputs = Outputs(given, {"json": text})
     found = []
     for one in strangers(count, seed):
         found.append(one)
         if not quiet:
-            taken = [f"fits {family}, rates within {100 * off:.1f} %" for family, off in one.off.items()]
+            taken = [f"fits {family}, IOPS within {100 * off:.1f} %" for family, off in one.off.items()]
             verdicts = ", ".join([*taken, *(f"does not fit {family}" for family in one.refused)])
             print(f"headstack: {one.device}: {one.what}: {verdicts}", file=sys.stderr, flush=True)
     outputs.write(found, lambda: print_strangers(found))
@@ -411,27 +432,32 @@ def print_strangers(found: Sequence[Stranger]) -> None:
         [one.what, ", ".join(one.refused), ", ".join(f"{family}, {100 * off:.1f} %" for family, off in one.off.items())]
         for one in found
     ]
-    print_table([Names("device"), Names("does not fit"), Names("fits, rates within")], rows)
+    print_table([Names("device"), Names("does not fit"), Names("fits, IOPS within")], rows)
     refused = sum(not one.off for one in found)
     right = sum(bool(one.off) and one.known for one in found)
     say(
-        f"\n{len(found)} devices: {refused} fit nothing that they are not; {right} fit, held-out rates within 3 %; "
+        f"\n{len(found)} devices: {refused} fit no wrong kind; {right} fit, held-out IOPS within 3 %; "
         f"{len(found) - refused - right} are mistaken"
     )
 
 
 @twin.command()
-@click.argument("trace", type=SOURCE, metavar="TRACE", help="A recording in the form that DiskSim validates with.")
+@click.argument("trace", type=SOURCE, metavar="TRACE", help="Trace in the form of DiskSim's validation.")
 @click.option(
-    "--sheet", type=SYSTEM, metavar="DRIVE", required=True, help="The disk as its data sheet has it: a system."
+    "--sheet", type=SYSTEM, metavar="DRIVE", required=True, help="Disk as its data sheet describes it: a system."
 )
-@click.option("-o", "--output", type=OUTPUT, metavar="FILE.toml", required=True, help="The description.")
-@click.option("--seed", metavar="N", default="1", show_default=True, help="Of the search.")
+@click.option(
+    "-o", "--output", type=OUTPUT, metavar="FILE.toml", required=True, help="Write the description to this file."
+)
+@click.option("--seed", metavar="N", default="1", show_default=True, help="Random seed of the search.")
 def recording(trace: str, sheet: str, output: str, seed: str) -> int:
-    """Learn a disk that is not at hand, from its data SHEET and a TRACE of one request at a time.
+    """Calibrate a model of a disk from a trace of single requests.
 
-    A line of the trace is R or W, a class, the block, blocks of 512 bytes, microseconds of service and of thinking.
-    The first half is learnt from, and the second says how far off the description is.
+    \b
+    headstack measure twin recording probe.trace --sheet exos-x24-24tb -o mine.toml
+
+    A line of the trace has R or W, a class, the block address, the length in blocks of 512 bytes, and the service and
+    think times in microseconds. The model is fitted to the first half; the second half shows its error.
     """
     needs_numpy()
     from headstack.twin import recorded  # start-up time
@@ -439,7 +465,7 @@ def recording(trace: str, sheet: str, output: str, seed: str) -> int:
 
     drive = load_system(sheet).system.get("drive", {}).get("disk")
     if drive is None or "points" not in drive["mechanics"]["seek"]:
-        raise InputError(f"{sheet}: is no disk with a seek curve of points")
+        raise InputError(f"{sheet}: not a disk with a seek curve of points")
     whole_recording = recorded.load_validate(trace)
     first, second = (recorded.half(*whole_recording, second=late) for late in (False, True))
     found = recorded.learn({"drive": {"disk": drive}}, *first, seed=whole("seed", seed))
@@ -451,7 +477,7 @@ def recording(trace: str, sheet: str, output: str, seed: str) -> int:
         times = SimulatedDevice(found).ask(requests).response_ns
         off = recorded.demerit(answers.response_ns, times)
         say(f"{name}: {len(requests):,} requests, demerit {100 * off:.2f} % of the mean")
-    say(f"written: {output}")
+    say(f"wrote {output}")
     return 0
 
 
@@ -462,16 +488,25 @@ def recording(trace: str, sheet: str, output: str, seed: str) -> int:
     required=True,
     type=SOURCE,
     metavar="RESULTS...",
-    help="Files of fio's JSON, or a table (.csv).",
+    help="fio JSON files, or a table (.csv).",
 )
 @click.option(
-    "--sheet", type=SYSTEM, metavar="DRIVE", required=True, help="The drive as its data sheet has it: a system."
+    "--sheet", type=SYSTEM, metavar="DRIVE", required=True, help="Drive as its data sheet describes it: a system."
 )
-@click.option("-o", "--output", type=OUTPUT, metavar="FILE.toml", required=True, help="The description.")
-@click.option("--system", metavar="NAME", help="Of a table, whose results; needed where it names several.")
-@click.option("--depths", metavar="N,...", help="Learn from these alone; the least and the greatest unless stated.")
-@click.option("--host", metavar="HOST", help="What the drive hung on; else the plainest that explains the results.")
-@click.option("--seed", metavar="N", default="1", show_default=True, help="Of the search.")
+@click.option(
+    "-o", "--output", type=OUTPUT, metavar="FILE.toml", required=True, help="Write the description to this file."
+)
+@click.option("--system", metavar="NAME", help="Drive to read from a table with several drives.")
+@click.option(
+    "--depths",
+    metavar="N,...",
+    help="Queue depths to fit, for example 1,32; the others are for validation.  [default: the smallest "
+    "and the largest]",
+)
+@click.option(
+    "--host", metavar="HOST", help="Host adapter (HBA) of the drive.  [default: the simplest that explains the results]"
+)
+@click.option("--seed", metavar="N", default="1", show_default=True, help="Random seed of the search.")
 @wide_option
 def results(
     results: tuple[str, ...],
@@ -482,10 +517,14 @@ def results(
     host: str | None,
     seed: str,
 ) -> int:
-    """Learn a drive that is not at hand, from its data SHEET and fio's RESULTS.
+    """Calibrate a model of a drive from published fio results.
 
-    RESULTS are files of fio's JSON (--output-format=json), or a table of them (.csv), of random reads and writes of one
-    job at several depths. Two depths are learnt from, and the others say how far off the description is.
+    \b
+    headstack measure twin results fio.json --sheet 7450-pro-7680gb -o mine.toml
+    headstack measure twin results results.csv --system exos --sheet exos-x24-24tb -o mine.toml
+
+    RESULTS are fio JSON files (--output-format=json) or a table of results (.csv): random reads and writes of one job
+    at several queue depths. The model is fitted to two depths; the others show its error.
     """
     needs_numpy()
     from headstack.twin import fio_results, published  # start-up time
@@ -493,9 +532,9 @@ def results(
     drive = load_system(sheet).system.get("drive", {})
     disk = drive.get("disk")
     if not ("ssd" in drive or (disk is not None and "points" in disk["mechanics"]["seek"])):
-        raise InputError(f"{sheet}: is neither a solid-state drive nor a disk with a seek curve of points")
+        raise InputError(f"{sheet}: neither an SSD nor a disk with a seek curve of points")
     if host is not None and host not in _native.HOSTS:
-        raise InputError(f"--host: {host!r} is none of {', '.join(_native.HOSTS)}")
+        raise InputError(f"--host: {host!r} is unknown; allowed: {', '.join(_native.HOSTS)}")
     points = fio_results.load(results, system)
     known = [point for point in points if point.depth in learnt_depths(points, depths)]
     # An adapter that saves interrupts is the one that leaves its mark on results at few depths.
@@ -510,7 +549,7 @@ def results(
     sources = {"default": f"A calibrated: fio's results of {whose} at depths {learnt_at}, and {sheet}"}
     write_text(output, _native.drive_to_toml(named, sources))
     print_results(found, points, known)
-    say(f"\nwritten: {output}")
+    say(f"\nwrote {output}")
     return 0
 
 
@@ -520,7 +559,7 @@ def learnt_depths(points: Sequence[Point], stated: str | None) -> set[int]:
         wanted = {whole("depths", one) for one in stated.split(",")}
         missing = sorted(wanted - {point.depth for point in points})
         if missing:
-            raise InputError(f"--depths: nothing was measured at {', '.join(map(str, missing))}")
+            raise InputError(f"--depths: no results at {', '.join(map(str, missing))}")
         return wanted
     # 32 commands are what a SATA drive takes; deeper queues wait in the host.
     of_drive = [point.depth for point in points if point.depth <= 32] or [point.depth for point in points]
@@ -551,15 +590,13 @@ def print_results(found: Published, points: Sequence[Point], known: Sequence[Poi
         )
         if point not in known and foretold is not None:
             off.append([abs(rate), abs(p99), abs(foretold)])
-    columns = [Names("random"), Figures("IO/s"), Figures("described\n%"), Figures("p99\nms"), Figures("described\n%")]
-    print_table([*columns, Figures("and what is\nleft, %"), Names("")], rows)
+    columns = [Names("random"), Figures("IOPS"), Figures("model\n%"), Figures("p99\nms"), Figures("model\n%")]
+    print_table([*columns, Figures("after\nresidual %"), Names("")], rows)
     stalls = [point.name for point in points if point.stalls]
     if stalls:
-        say(f"\nthe device fell silent for ten seconds and more, which is left out of rates: {', '.join(stalls)}")
+        say(f"\nthe device stalled for ten seconds or more (not counted in IOPS): {', '.join(stalls)}")
     say(f"\nhost: {found.host}")
     if off:
         rate, p99, foretold = (100 * sum(each) / len(off) for each in zip(*off, strict=True))
-        said = (
-            f"rates {rate:.1f} %, p99 {p99:.1f} %, {foretold:.1f} % with what is left unexplained at the depths beside"
-        )
-        say(f"held out, the {len(off)} between those depths are off by, in the mean: {said}")
+        said = f"IOPS {rate:.1f} %, p99 {p99:.1f} %, {foretold:.1f} % with the residuals of the neighbouring depths"
+        say(f"mean error of the {len(off)} held-out depths: {said}")

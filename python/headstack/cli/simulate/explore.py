@@ -17,27 +17,45 @@ from headstack.io.atomic_files import write_text
 
 @click.command()
 @click.argument(
-    "systems", nargs=-1, type=SYSTEM, metavar="[SYSTEM]...", help="Drives and arrays to begin with, and files of yours."
+    "systems", nargs=-1, type=SYSTEM, metavar="[SYSTEM]...", help="Drives, arrays and TOML files to start with."
 )
-@click.option("-w", "--workload", type=DEMAND, metavar="NAME|FILE.toml", help="A workload.  [default: file-server]")
 @click.option(
-    "-o", "--output", type=OUTPUT, default="explore.html", metavar="FILE.html", show_default=True, help="The page."
+    "-w",
+    "--workload",
+    type=DEMAND,
+    metavar="NAME|FILE.toml",
+    help="Workload: a catalogue name or a file.  [default: file-server]",
 )
-@click.option("--prices", multiple=True, type=SOURCE, metavar="FILE.csv", help="Prices of your own, for $ per IO/s.")
-@click.option("--on", metavar="DATE", help="The day of the prices, such as 2016-06.  [default: the newest]")
-@click.option("--open/--no-open", "opens", default=True, help="Show it in the browser.")
+@click.option(
+    "-o",
+    "--output",
+    type=OUTPUT,
+    default="explore.html",
+    metavar="FILE.html",
+    show_default=True,
+    help="Write the page to this file.",
+)
+@click.option(
+    "--prices",
+    multiple=True,
+    type=SOURCE,
+    metavar="FILE.csv",
+    help="Price file of your own, for $ per IOPS; may be repeated.",
+)
+@click.option("--on", metavar="DATE", help="Use the prices of this date, for example 2025-06.  [default: the newest]")
+@click.option("--open/--no-open", "opens", default=True, help="Open the page in the browser.")
 def explore(
     systems: tuple[str, ...], workload: str | None, output: str, prices: tuple[str, ...], on: str | None, opens: bool
 ) -> None:
-    """Write a page that simulates while you drag: one file, which works offline.
-
-    Drives, arrays, workloads and files of yours are simulated in the browser, by the same engine. Every state of the
-    page is in its address, and shown as the command that gives the same numbers.
+    """Write an interactive page that runs the simulator offline.
 
     \b
     headstack explore
-    headstack explore cheetah-x15-36lp man3735 -w web-server -o page.html
+    headstack explore exos-x24-24tb 990-pro-2tb -w oltp-8k -o page.html
     headstack explore my-array.toml --prices quotes.csv --no-open
+
+    The page runs in your browser. It simulates catalogue drives and arrays, and the files you name, with the same
+    engine as the command line. It shows the command that reproduces its numbers; its address stores the settings.
     """
     from headstack.results.explorer import page  # start-up time
 

@@ -32,8 +32,8 @@ from headstack.simulation.runs import CURVE_DEPTHS, run_specs, specify_described
 Command = Callable[..., Any]
 R = TypeVar("R", bound=Results)
 
-KNEE = "knee: the load at which 1 % more throughput costs 1 % more response time (Compaq's definition)"
-AT_OR_BEFORE = "the first step already costs more than it gains; the knee lies at the lightest load or before it"
+KNEE = "knee: the load at which 1 % more IOPS costs 1 % more latency (Compaq's definition)"
+AT_OR_BEFORE = "the knee is at or before the lightest load: the first step costs more latency than it gains IOPS"
 
 
 class Grouped(Brief):
@@ -61,19 +61,24 @@ class Grouped(Brief):
 def varied(command: Command) -> Command:
     """Systems, a workload, everything that can be varied, and the outputs."""
     decorators: list[Callable[[Command], Command]] = [
-        systems_argument("Drives and arrays, the whole or a part."),
+        systems_argument("Drives, arrays, cloud volumes or TOML files; NAME@RANGE uses a part."),
         click.option(
             "-w",
             "--workload",
             type=DEMAND,
             metavar="NAME|FILE.toml",
-            help="A workload or scenario of the catalogue, or a file; or give --size, --read, --random.",
+            help="Workload or scenario: a catalogue name or a file, for example oltp-8k. Or set --size, --read, "
+            "--random.",
         ),
         *(option_of(option) for option in OPTIONS),
-        output_options(Results, json="Write whole results (- for stdout).", plot="Draw response time over throughput."),
+        output_options(
+            Results,
+            json="Write the complete results as JSON (- for stdout).",
+            plot="Write a chart of latency over IOPS.",
+        ),
         wide_option,
         verbose_option,
-        click.option("-q", "--quiet", is_flag=True, help="No progress."),
+        click.option("-q", "--quiet", is_flag=True, help="Print no progress."),
     ]
     return reduce(lambda wrapped, decorate: decorate(wrapped), reversed(decorators), command)
 
@@ -83,23 +88,34 @@ def varied(command: Command) -> Command:
 @job_options
 @click.option("--record", type=OUTPUT, metavar="FILE.parquet", help="Write the requests of a single run as a trace.")
 @click.option(
-    "--limit", metavar="TIME", help='Also print who meets this latency: of the mean, or for example "p99=20ms".'
+    "--limit",
+    metavar="TIME",
+    help='Latency limit, for example 20ms (mean) or "p99=20ms": also print which systems meet it.',
 )
-@click.option("--curve", "has_curve", is_flag=True, help="At depths 1, 2, 4 ... 256, with the knee of each curve.")
+@click.option(
+    "--curve", "has_curve", is_flag=True, help="Run at queue depths 1, 2, 4 ... 256 and print the knee of each curve."
+)
 def run(systems: tuple[str, ...], workload: str | None, limit: str | None, has_curve: bool, **given: Any) -> None:
-    """Run SYSTEMs under a workload or a scenario.
+    """Simulate drives, arrays and volumes, and print IOPS and latency.
 
-    SYSTEM is a drive or an array of the catalogue (see "headstack drives list" and "headstack arrays list") or a TOML
-    file; NAME@RANGE uses a part of it: atlas-10k-iii-73@36.7GB, @10GB..20GB or @0%..50%.
+    \b
+    headstack run 990-pro-2tb --size 4KiB --depth 1,8,32
+    headstack run exos-x24-24tb 7450-pro-7680gb -w oltp-8k --depth 16
+    headstack run md-raid6-12x16tb -w file-server --drives 6..12:4 --rate 400 --limit p99=60ms
+    headstack run aws-gp3-500 -w oltp-8k --curve --plot curve.png
 
-    With several systems, or several values of an option of arrays and drives, the gain over the first is shown. With
-    --drives and --limit the answer is how many drives keep within the limit: at a --rate, a --depth.
+    SYSTEM is a name from "headstack catalog drives list" or "headstack catalog arrays list", or a TOML file.
+    NAME@RANGE uses a part of it: exos-x24-24tb@10TB, @10GB..20GB or @0%..50%.
 
-    Every option may be a list (--depth 1,4,16) or a range with its steps (--drives 4..24:6): all combinations are run,
-    systems first, then the options in the order below; the last varies fastest.
+    Every option takes a list (--depth 1,4,16) or a range with a number of steps (--drives 4..24:6). headstack runs all
+    combinations; the last option varies fastest. With several systems, or several values of an option of arrays or
+    drives, the table shows the speedup over the first.
 
-    --fio, --icf and --vdbench simulate what a job file of another program asks for, a run for each of its phases, on
-    the same address space: its files and devices lie one after another.
+    With --drives and --limit, headstack prints the smallest number of drives that meets the limit at the given --rate
+    or --depth.
+
+    --fio, --icf and --vdbench simulate a job file of another program, one run for each phase. The job's files and
+    devices are placed one after another in the address space of the system.
     """
     if limit is not None:
         response_limit("--limit", limit)
@@ -118,12 +134,12 @@ def simulate_job_file(asked: AskedJobs, given: dict[str, Any]) -> None:
     """Simulates a job file on systems."""
     asked.refuse_others(given)
     if asked.status_s is not None:
-        raise InputError("--status-interval: a simulation has no course to tell of; leave the option out")
+        raise InputError("--status-interval: not available for simulations; remove it")
     if asked.parse_only:
         asked.tell_remarks(asked.file.remarks)
         return
     if given["record"] is not None:
-        raise InputError("--record: a job file's phases are not recorded; run them as workloads")
+        raise InputError("--record: not available for job files; run them as workloads")
 
     def work(options: dict[str, Any], quiet: bool) -> JobResults:
         with progress(asked.file.source, quiet) as show:
@@ -148,17 +164,18 @@ def print_curves(limit: str | None, results: Results) -> None:
 @click.command(cls=Grouped, hidden=True)
 @varied
 @click.option(
-    "--limit", metavar="TIME", help='Also state the IO/s within this response time: of the mean, or "p99=20ms".'
+    "--limit",
+    metavar="TIME",
+    help='Latency limit, for example 20ms (mean) or "p99=20ms": also print the IOPS within it.',
 )
 @access_options
 @error_option
 @signals.held()
 def curve(systems: tuple[str, ...], workload: str | None, limit: str | None, **given: Any) -> int:
-    """Saturation curves, and their knees.
+    """Print saturation curves and their knees: latency over IOPS as load grows.
 
-    Response time over throughput as load grows.
-    As "headstack run", at 1, 2, 4, ... 256 requests outstanding, or clients of a scenario, unless --depth or --rate
-    says otherwise. A SYSTEM that is a file or a block device is measured, as "headstack measure" does.
+    \b
+    headstack run 990-pro-2tb -w oltp-8k --curve
     """
     if limit is not None:
         response_limit("--limit", limit)
@@ -187,7 +204,7 @@ def simulated_and_measured(
                 results = run_specs(specs, options, tell)
         joined = results if joined is None else joined.and_others(results)
     if joined is None:
-        raise InputError("no system is named")
+        raise InputError("SYSTEM is missing: name a drive, an array or a file")
     return joined
 
 
@@ -246,10 +263,10 @@ def print_knees(results: Results, limit: str | None) -> None:
             at_least = "≥ " if most is not None and most.is_at_least else ""
             cells.append("above it throughout" if most is None else f"{at_least}{most.iops:,.0f}")
         rows.append(cells)
-    load = "at depth" if results[0]["depth"] is not None else "offered IO/s"
-    columns = [Names("curve"), Figures("knee IO/s", 0), Figures(load), Figures("mean ms", 2)]
+    load = "at depth" if results[0]["depth"] is not None else "offered IOPS"
+    columns = [Names("curve"), Figures("knee IOPS", 0), Figures(load), Figures("mean ms", 2)]
     if limit is not None:
-        columns.append(Figures(f"IO/s at {limit}" if "=" in limit else f"IO/s at {limit} mean", 0))
+        columns.append(Figures(f"IOPS at {limit}" if "=" in limit else f"IOPS at {limit} mean", 0))
     print()
     print_table(columns, rows)
     print()
@@ -259,4 +276,4 @@ def print_knees(results: Results, limit: str | None) -> None:
     if any(knee.at_first_point for knee in knees.values()):
         say(f"≤: {AT_OR_BEFORE}")
     if any(most is not None and most.is_at_least for most in within.values()):
-        say("≥: the heaviest load is still within the limit; more load may carry more")
+        say("≥: the limit is met at the heaviest load; higher loads were not run")

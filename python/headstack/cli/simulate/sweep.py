@@ -39,49 +39,64 @@ def options_of_runs(command: Command) -> Command:
 
 @with_subcommands({"merge": "simulate.sweep"})
 @click.command(cls=Grouped)
-@systems_argument("Drives and arrays, the whole or a part.")
+@systems_argument("Drives, arrays, cloud volumes or TOML files; NAME@RANGE uses a part.")
 @click.option(
     "-w",
     "--workload",
     type=DEMAND,
     metavar="NAME|FILE.toml",
-    help="A workload or scenario of the catalogue, or a file.",
+    help="Workload or scenario: a catalogue name or a file, for example oltp-8k.",
 )
 @click.option(
     "--vary",
     multiple=True,
     metavar="FIELD=VALUES",
-    help="A field of the system's or the workload's file, or an option: a,b,c or LOW..HIGH[:STEPS][:log].",
+    help="Parameter to vary: a field of the system's or workload's file, or an option; values a,b,c or "
+    "LOW..HIGH[:STEPS][:log].",
 )
-@click.option("--sample", type=click.Choice(SAMPLES), default="grid", help="Which points.  [default: grid]")
-@click.option("--points", type=click.IntRange(1), metavar="N", help="How many, of random and sobol.")
+@click.option(
+    "--sample",
+    type=click.Choice(SAMPLES),
+    default="grid",
+    help="How to choose points of the parameter space.  [default: grid]",
+)
+@click.option(
+    "--points",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Number of points for --sample random or sobol, for example 1000.",
+)
 @click.option(
     "--shard",
     metavar="I/N",
-    help="Carry out this part of N alone, such as 2/8; -o writes it for `headstack sweep merge`.",
+    help="Run only part I of N, for example 2/8; -o writes it for `headstack sweep merge`.",
 )
 @click.option(
-    "--where", metavar="CONDITION", help="Show, draw and report those alone that fulfil it: 'p99_ms < 20'. In SQL."
+    "--where",
+    metavar="CONDITION",
+    help="SQL condition: show only configurations that meet it, for example 'p99_ms < 20'.",
 )
-@click.option("--best", metavar="COLUMN", help="Show those with the most of it.  [default: iops]")
-@click.option("--min", "least", metavar="COLUMN", help="Show those with the least of it, such as mean_ms.")
-@click.option("--top", type=click.IntRange(1), default=10, metavar="N", help="How many to show.  [default: 10]")
+@click.option("--best", metavar="COLUMN", help="Column to maximize.  [default: iops]")
+@click.option("--min", "least", metavar="COLUMN", help="Column to minimize, for example mean_ms.")
 @click.option(
-    "-o", "--output", type=OUTPUT, metavar="FILE.parquet|csv", help="Write the table, a row for each configuration."
+    "--top", type=click.IntRange(1), default=10, metavar="N", help="Number of configurations to show.  [default: 10]"
 )
-@output_options(plot="Draw the column of --best or --min over what varies.", html=None, markdown=None)
+@click.option(
+    "-o", "--output", type=OUTPUT, metavar="FILE.parquet|csv", help="Write the table: one row for each configuration."
+)
+@output_options(plot="Draw the column of --best or --min over the varied parameters.", html=None, markdown=None)
 @click.option(
     "--executor",
     default="local",
     metavar="local|dask://HOST:PORT",
     type=EXECUTOR,
-    help="Who runs them.  [default: local]",
+    help="Where to run: local, or a Dask cluster.  [default: local]",
 )
 @click.option(
-    "--store", metavar="DIR", type=FOLDER, help="Where what is finished is kept.  [default: ~/.cache/headstack/chunks]"
+    "--store", metavar="DIR", type=FOLDER, help="Folder of finished runs.  [default: ~/.cache/headstack/chunks]"
 )
 @wide_option
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 @options_of_runs
 def sweep(
     systems: tuple[str, ...],
@@ -103,46 +118,42 @@ def sweep(
     quiet: bool,
     **given: Any,
 ) -> int:
-    """Run SYSTEMs at many points of a space of parameters.
-
-    Any value of the system's or the workload's file can be varied, and any option of `headstack run`, which may also be
-    given as such:
+    """Simulate systems over a parameter space, and print the best.
 
     \b
-    headstack sweep cheetah-x15-36lp -w file-server --depth 16 --requests 10000 \\
-        --vary spindle.speed=7200rpm,10000rpm,15000rpm --vary seek.read_average=3ms..9ms:4
-    headstack sweep cheetah-x15-36lp -w file-server --sample sobol --points 1000 \\
+    headstack sweep exos-x24-24tb -w file-server --depth 1..64:7:log --where 'p99_ms < 200' --plot sweep.png
+    headstack sweep md-raid6-12x16tb -w oltp-8k --drives 6..12:4 --depth 1,16 --min mean_ms
+    headstack sweep exos-x24-24tb -w file-server --depth 16 --sample sobol --points 1000 \\
         --vary seek.read_average=3ms..9ms --vary queue.depth=1..64:log -o sweep.parquet
-    headstack sweep cheetah-x15-36lp mas3735 -w file-server --depth 1..64:7:log \\
-        --where 'p99_ms < 200 and mean_ms < 50' --plot sweep.png
 
-    CONDITION is of columns, in the SQL of DuckDB; names with dots stand in quotation marks: "seek.read_average_ms" < 5.
-    The table that -o writes has all configurations. On several machines, each carries out a part:
+    Vary any field of the system's or workload's file, or any option of "headstack run". -o writes all configurations;
+    an impossible one is a row with the reason. CONDITION is DuckDB SQL over the columns; quote names that contain
+    dots: '"seek.read_average_ms" < 5'.
+
+    Finished runs are kept: after an interruption, repeat the command to resume. --seed sets the seed of all runs and of
+    the sample. To use several machines, run a shard on each and merge them:
 
     \b
-    headstack sweep cheetah-x15-36lp -w file-server --depth 1..64:7:log --shard 1/2 -o 1.parquet
-    headstack sweep cheetah-x15-36lp -w file-server --depth 1..64:7:log --shard 2/2 -o 2.parquet
+    headstack sweep exos-x24-24tb -w file-server --depth 1..64:7:log --shard 1/2 -o 1.parquet
+    headstack sweep exos-x24-24tb -w file-server --depth 1..64:7:log --shard 2/2 -o 2.parquet
     headstack sweep merge 1.parquet 2.parquet -o whole.parquet
-
-    A configuration that is impossible is a row that says why. What is finished is kept: the same command goes on where
-    it was interrupted. --seed is the seed of all runs, and of the sample.
     """
     from headstack.simulation.report import report_of  # start-up time
     from headstack.simulation.sweeps import carried_out  # start-up time
     from headstack.simulation.swept import Plan  # start-up time
 
     if best is not None and least is not None:
-        raise InputError("--best, --min: only one of them can be given")
+        raise InputError("--best, --min: give only one of them")
     part = None if shard is None else Shard.parse(shard)
     if part is not None and not (output or "").endswith(".parquet"):
-        raise InputError("--shard: the part is to be merged with others; write it with -o FILE.parquet")
+        raise InputError("--shard: needs -o FILE.parquet for its part of the table")
     plan = Plan(systems, workload, fields(vary, given), sample, points, part)
     column = least or best or "iops"
     plan.check_column(column)
     if where is not None:
         plan.check_where(where)
     if plot_path is not None and sample != "grid":
-        raise InputError("--plot: points of a sample lie on no lines; sweep a grid, or take the table with -o")
+        raise InputError("--plot: needs a grid; remove --sample, or write the table with -o")
     asked = {"plot_path": plot_path, "html_path": html_path, "markdown_path": markdown_path}
     exports: dict[str, Callable[..., Any]] = {
         "plot": lambda swept, path: swept.plot(path, column, where),
@@ -155,7 +166,7 @@ def sweep(
         with progress(f"{len(plan):,} configurations", quiet) as show:
             swept = carried_out(plan, store, executor, show)
     except KeyboardInterrupt:
-        click.echo("headstack: interrupted; what is finished is kept, the same command goes on from there", err=True)
+        click.echo("headstack: interrupted; finished runs are kept: repeat the command to resume", err=True)
         return signals.exit_code()
     if output is not None:
         written = swept.to_shard if part else swept.to_csv if output.endswith(".csv") else swept.to_parquet
@@ -171,16 +182,16 @@ def sweep(
     required=True,
     type=SOURCE,
     metavar="SHARD.parquet...",
-    help="Tables of `headstack sweep --shard`, all of them.",
+    help="All tables of `headstack sweep --shard`, in any order.",
 )
-@click.option("-o", "--output", type=OUTPUT, required=True, metavar="FILE.parquet|csv", help="Write the whole table.")
+@click.option("-o", "--output", type=OUTPUT, required=True, metavar="FILE.parquet|csv", help="Write the merged table.")
 def merge(shards: tuple[str, ...], output: str) -> None:
-    """Put the shards of a sweep together: the table that one machine would have written.
+    """Merge the shards of a sweep into one table.
 
     \b
     headstack sweep merge part-1.parquet part-2.parquet -o whole.parquet
 
-    All SHARDs of one `headstack sweep --shard` are needed, in any order; what is missing or there twice is named.
+    Name all shards of one `headstack sweep --shard`, in any order. Missing and duplicate shards are reported.
     """
     checked_ending(output)
     say(f"{merged(shards, output):,} configurations from {len(shards)} shards")
@@ -189,7 +200,7 @@ def merge(shards: tuple[str, ...], output: str) -> None:
 def checked_ending(output: str) -> None:
     """Raises ``InputError`` for a table of no known kind."""
     if not output.endswith((".parquet", ".csv")):
-        raise InputError(f"-o: {output}: the ending is unknown; allowed: .parquet, .csv")
+        raise InputError(f"-o: {output}: unknown file name ending; allowed: .parquet, .csv")
 
 
 def show_swept(swept: Sweep, column: str, descending: bool, top: int, where: str | None) -> None:
@@ -202,7 +213,7 @@ def show_swept(swept: Sweep, column: str, descending: bool, top: int, where: str
         print_table(list(columns.values()), cells)
         print()
     else:
-        say(f"no configuration is so: {where}")
+        say(f"no configuration meets {where}")
     impossible = f", {swept.impossible:,} of them impossible" if swept.impossible else ""
     fulfilling = "" if where is None else f", {len(swept.rows(where=where)):,} where {where}"
     say(f"{len(swept):,} configurations{impossible}{fulfilling}; shown: {'most' if descending else 'least'} {column}")
@@ -227,15 +238,15 @@ def fields(vary: tuple[str, ...], given: dict[str, Any]) -> dict[str, str]:
     for text in vary:
         field, separator, values = text.partition("=")
         if not separator or not field.strip():
-            raise InputError(f"--vary {text}: write FIELD=VALUES, such as spindle.speed=7200rpm,10000rpm")
+            raise InputError(f"--vary {text}: expected FIELD=VALUES, for example spindle.speed=7200rpm,10000rpm")
         if field.strip() in found:
-            raise InputError(f"--vary {field.strip()}: given twice; list its values once")
+            raise InputError(f"--vary {field.strip()}: given twice; put all values into one list")
         found[field.strip()] = values
     for name, values in given.items():
         if values is not None:
             if name in found:
-                raise InputError(f"--vary {name}, --{name.replace('_', '-')}: only one of them can be given")
+                raise InputError(f"--vary {name}, --{name.replace('_', '-')}: give only one of them")
             found[name] = values
     if not found:
-        raise InputError("nothing is varied; give --vary FIELD=VALUES")
+        raise InputError("nothing varies; add --vary FIELD=VALUES")
     return found

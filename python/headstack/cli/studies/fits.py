@@ -31,30 +31,35 @@ FILES = ("fit.json", "settings.csv", "report.html")
     nargs=-1,
     metavar="[STUDY|STUDY/NAME|FOLDER]...",
     type=FIT,
-    help="Inverse studies that ship with headstack, or folders of others; without any, they are listed.",
+    help="Inverse studies that ship with headstack, or folders of others.  [default: list them]",
 )
-@click.option("--all", "every", is_flag=True, help="Carry out all that ship with headstack.")
-@click.option("--settings", default=SETTINGS, show_default=True, metavar="N", help="Try so many at most.")
-@click.option("--seed", default=1, show_default=True, metavar="N", help="Of the settings that are tried.")
+@click.option("--all", "every", is_flag=True, help="Run all inverse studies that ship with headstack.")
+@click.option("--settings", default=SETTINGS, show_default=True, metavar="N", help="Maximum number of settings to try.")
+@click.option("--seed", default=1, show_default=True, metavar="N", help="Random seed of the settings.")
 @into("fits-out")
 @carrying_out
 @wide_option
 def fit(names: tuple[str, ...], every: bool, settings: int, seed: int, output: str, **how: Any) -> int:
-    """Seek the settings of what a document leaves unsaid that give all of its figures at once.
+    """Find settings that reproduce the figures of a document.
 
-    Settings are tried until enough reproduce the fitted figures, or none is left to try. Figures that were held out
-    are predicted by those that do; "no setting does" is a finding, too. DIR/STUDY/NAME/ gets fit.json, settings.csv and
-    report.html. Finished runs are kept and never done twice: what was interrupted goes on where it was.
+    \b
+    headstack lab fit
+    headstack lab fit --all --settings 500
+
+    A document leaves settings out, for example a queue depth. The command tries settings until enough of them reproduce
+    the fitted figures, and uses these to predict the held-out figures. "No setting does" is a valid finding.
+    DIR/STUDY/NAME/ gets fit.json, settings.csv and report.html. Finished runs are kept: after an interruption, repeat
+    the command to resume.
     """
     if every and names:
-        raise InputError("name the inverse studies, or give --all")
+        raise InputError("name the inverse studies, or give --all (not both)")
     if not every and not names:
         list_fits()
         return 0
     called = hs.studies.fits.listed() if every else [one for name in names for one in hs.studies.fits.of_study(name)]
     chosen = [hs.studies.fits.load(name) for name in dict.fromkeys(called)]
     if len({one.name for one in chosen}) < len(chosen):
-        raise InputError("two inverse studies of one name cannot be written to one folder")
+        raise InputError("two inverse studies have the same name; run them with different -o")
     for one in chosen:
         check_folder(Path(output) / one.name, *FILES)
     for one in chosen:
@@ -79,7 +84,7 @@ def carried_out(
         with progress(one.name, quiet) as tell:
             return hs.studies.fit(one, settings=settings, seed=seed, store=store, executor=executor, progress=tell)
     except KeyboardInterrupt:
-        message = "interrupted; finished runs are kept, the same command goes on from there"
+        message = "interrupted; finished runs are kept: repeat the command to resume"
         print(f"headstack: {message}", file=sys.stderr)
         raise click.exceptions.Exit(signals.exit_code()) from None
 
@@ -98,7 +103,7 @@ def files(found: Fitted) -> Iterator[tuple[str, Callable[[Path], object]]]:
     try:
         html.check_built()
     except InputError as error:
-        print(f"headstack: no report.html: {error}", file=sys.stderr)
+        print(f"headstack: skipped report.html: {error}", file=sys.stderr)
     else:
         texts["report.html"] = html.to_html(found.report())
     for name, text in texts.items():

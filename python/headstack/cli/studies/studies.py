@@ -34,7 +34,13 @@ EXIT_MISSED = 1
 def into(folder: str) -> Callable[..., Any]:
     """The option of commands that write a folder of results."""
     return click.option(
-        "-o", "--output", metavar="DIR", type=OUTPUT_FOLDER, default=folder, show_default=True, help="Where results go."
+        "-o",
+        "--output",
+        metavar="DIR",
+        type=OUTPUT_FOLDER,
+        default=folder,
+        show_default=True,
+        help="Folder for the results.",
     )
 
 
@@ -44,22 +50,28 @@ INTO = into("studies-out")
 def carrying_out(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options of commands that carry out studies."""
     store = click.option(
-        "--store", metavar="DIR", type=FOLDER, help="Keep finished runs there.  [default: ~/.cache/headstack/chunks]"
+        "--store", metavar="DIR", type=FOLDER, help="Folder of finished runs.  [default: ~/.cache/headstack/chunks]"
     )
     executor = click.option(
         "--executor",
         default="local",
         metavar="local|dask://HOST:PORT",
         type=EXECUTOR,
-        help="On all cores of this machine, or on the workers of a Dask cluster.",
+        help="Where to run: local, or a Dask cluster.",
     )
-    quiet = click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
+    quiet = click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
     return store(executor(quiet(command)))
 
 
 @click.group()
 def study() -> None:
-    """Studies: published figures held against runs, each claim with a verdict."""
+    """List, run and show studies of published figures.
+
+    \b
+    headstack lab study list
+    headstack lab study run compaq
+    headstack lab study show compaq
+    """
 
 
 @study.command("list")
@@ -79,28 +91,32 @@ def list_studies() -> None:
     type=STUDY,
     help="Studies that ship with headstack, or folders of others.",
 )
-@click.option("--all", "every", is_flag=True, help="Run all that ship with headstack.")
+@click.option("--all", "every", is_flag=True, help="Run all studies that ship with headstack.")
 @INTO
 @simulator_option
 @click.option("--pictures", metavar="SUFFIX", help="Also write each figure as a picture: png, svg or pdf.")
 @carrying_out
 @wide_option
 def run_studies(names: tuple[str, ...], every: bool, output: str, pictures: str | None, **how: Any) -> int:
-    """Carry out studies; print each claim's verdict, and write DIR/NAME/.
+    """Run studies, and print the verdict of each claim.
 
-    There are report.html, outcome.json with claims and figures, and a CSV file for each table. Finished runs are kept
-    and never done twice: what was interrupted goes on where it was. Exits with 1 when a claim is missed and the study
-    states no reason.
+    \b
+    headstack lab study run compaq
+    headstack lab study run --all --pictures svg
+
+    The folder DIR/NAME gets report.html, outcome.json with claims and figures, and a CSV file for each table. Finished
+    runs are kept: after an interruption, repeat the command to resume. Exit code 1 means that a claim is missed and the
+    study gives no reason.
     """
     if every == bool(names):
-        raise InputError("name the studies to run, or give --all")
+        raise InputError("name the studies to run, or give --all (not both)")
     if pictures is not None:
         from headstack.report.plots import picture_format  # start-up time
 
         picture_format(f"figure.{pictures}")
     chosen = [hs.studies.load(name) for name in (hs.studies.listed() if every else names)]
     if len({one.name for one in chosen}) < len(chosen):
-        raise InputError("two studies of one name cannot be written to one folder")
+        raise InputError("two studies have the same name; run them with different -o")
     for one in chosen:
         check_folder(Path(output) / one.name, "outcome.json", "report.html")
     missed = 0
@@ -118,7 +134,7 @@ def carried_out(one: hs.studies.Study, store: str | None, executor: str, quiet: 
         with progress(one.name, quiet) as tell:
             return hs.studies.run(one, store=store, executor=executor, progress=tell)
     except KeyboardInterrupt:
-        message = "interrupted; finished runs are kept, the same command goes on from there"
+        message = "interrupted; finished runs are kept: repeat the command to resume"
         print(f"headstack: {message}", file=sys.stderr)
         raise click.exceptions.Exit(signals.exit_code()) from None
 
@@ -138,7 +154,7 @@ def files(outcome: hs.studies.Outcome, pictures: str | None) -> Iterator[tuple[s
     try:
         check_page()
     except InputError as error:
-        print(f"headstack: no report.html: {error}", file=sys.stderr)
+        print(f"headstack: skipped report.html: {error}", file=sys.stderr)
     else:
         texts["report.html"] = html.to_html(outcome.report(), chosen_simulator())
     for name, text in texts.items():
@@ -151,35 +167,43 @@ def files(outcome: hs.studies.Outcome, pictures: str | None) -> Iterator[tuple[s
 
 
 @study.command("show")
-@click.argument("name", metavar="NAME", type=STUDY, help="A study that was run.")
+@click.argument("name", metavar="NAME", type=STUDY, help="Study that was run before.")
 @INTO
-@click.option("--claim", "only", metavar="ID", help="Show the rows of one claim.")
+@click.option("--claim", "only", metavar="ID", help="Show the evidence of one claim.")
 @wide_option
 def show_study(name: str, output: str, only: str | None) -> None:
-    """Show what came of a study that was run."""
+    """Show the results of a study that was run before.
+
+    \b
+    headstack lab study show compaq
+    """
     file = Path(output) / name / "outcome.json"
     if not file.is_file():
-        raise InputError(f"{file} does not exist; run it first: headstack study run {name} -o {output}")
+        raise InputError(f"{file} does not exist; run the study first: headstack lab study run {name} -o {output}")
     outcome = StoredOutcome.of(STORED.upgraded(str(file), read_json(file)))
     if only is None:
         show(outcome)
         return
     found = [claim for claim in outcome.claims if claim.id == only]
     if not found:
-        raise InputError(f"no claim {only!r} in {name}; there are {', '.join(c.id for c in outcome.claims)}")
+        raise InputError(f"no claim {only!r} in {name}; allowed: {', '.join(c.id for c in outcome.claims)}")
     show_claim(found[0])
 
 
 @study.command("scorecard")
-@click.option("-o", "--output", type=OUTPUT, metavar="FILE.md", help="Write it to a file.")
+@click.option("-o", "--output", type=OUTPUT, metavar="FILE.md", help="Write the scorecard to a file.")
 @click.option(
-    "--check", "written", type=SOURCE, metavar="FILE.md", help="Exit with 1 unless this file is what would be written."
+    "--check", "written", type=SOURCE, metavar="FILE.md", help="Exit with code 1 unless this file is up to date."
 )
 @carrying_out
 def write_scorecard(output: str | None, written: str | None, **how: Any) -> int:
-    """Carry out the studies of published tables, and print every claim with its verdict as Markdown."""
+    """Run the studies of published tables, and print a scorecard.
+
+    \b
+    headstack lab study scorecard -o scorecard.md
+    """
     if written is not None and not Path(written).is_file():
-        raise InputError(f"{written} does not exist; headstack study scorecard -o {written} writes it")
+        raise InputError(f"{written} does not exist; write it with: headstack lab study scorecard -o {written}")
     known = [hs.studies.load(name) for name in hs.studies.listed()]
     text = scorecard([carried_out(one, **how) for one in known if one.table_names()])
     if written is not None:
@@ -187,7 +211,7 @@ def write_scorecard(output: str | None, written: str | None, **how: Any) -> int:
         if difference is not None:
             print(difference)
             return EXIT_MISSED
-        say(f"{written} is current")
+        say(f"{written} is up to date")
     elif output is not None:
         write_text(output, text)
     else:

@@ -33,37 +33,46 @@ class AnalyzeOptions(SourceOptions):
 
 @click.command("analyze", cls=Brief)
 @source_options
-@click.option("--block", metavar="SIZE", default="4KiB", show_default=True, help="Blocks of working set and re-use.")
+@click.option(
+    "--block", metavar="SIZE", default="4KiB", show_default=True, help="Block size of working set and re-use."
+)
 @click.option(
     "--reuse",
     metavar="|".join(REUSE),
     type=Among(REUSE),
     default=REUSE[0],
     show_default=True,
-    help="What is used again: blocks, or whole requests known by their first byte.",
+    help="Unit of re-use: blocks, or whole requests identified by their first byte.",
 )
-@click.option("--sample", metavar="SHARE", help="Count re-use from a share of the blocks, such as 0.01 (SHARDS).")
+@click.option("--sample", metavar="SHARE", help="Count re-use from a share of the blocks (SHARDS), for example 0.01.")
 @click.option(
     "--executor",
     metavar="local|dask://HOST:PORT",
     type=EXECUTOR,
-    help="Analyse a stored trace in parts, which are kept when finished: here, or on a cluster that has the files too.",
+    help="Analyse a Parquet trace in parts, which are kept: local, or on a Dask cluster that has the files too.",
 )
-@click.option("--store", metavar="DIR", type=FOLDER, help="Where parts are kept.  [default: ~/.cache/headstack/chunks]")
+@click.option(
+    "--store", metavar="DIR", type=FOLDER, help="Folder of finished parts.  [default: ~/.cache/headstack/chunks]"
+)
 @output_options(
-    Analysis, json="Write every figure (- for stdout).", plot="Draw addresses, rates, sizes, re-use, times."
+    Analysis, json="Write all figures as JSON (- for stdout).", plot="Draw addresses, rates, sizes, re-use and latency."
 )
 @wide_option
 @click.option(
     "--workload", "workload_path", type=OUTPUT, metavar="FILE.toml", help="Write a workload with the same mix."
 )
 def analyze(files: tuple[str, ...], quiet: bool, **given: Unpack[AnalyzeOptions]) -> int:
-    """Say what a trace is like, and what environment it is.
+    """Print mix, rates, locality, working set and latency of a trace.
 
-    Mix, sizes, rates and burstiness, sequential runs and seeks, alignment, the working set, the miss ratios of caches,
-    requests in flight and response times, by device and process; their course over time, and the phases of a block
-    trace; then the whole in the terms of an access specification, which --workload writes for "headstack run DRIVE
-    -w FILE.toml".
+    \b
+    headstack trace analyze db.parquet
+    headstack trace analyze trace.blktrace.* --html trace.html
+    headstack trace analyze db.parquet --workload db.toml
+    headstack run 990-pro-2tb -w db.toml
+
+    The tables also show burstiness, sequential runs and seeks, alignment, requests in flight, devices and processes,
+    changes over time, and the phases of a block trace. The last table describes the trace as an access specification;
+    --workload writes it for "headstack run".
     """
     outputs = Outputs(given, Analysis, workload=Analysis.to_workload)
     try:
@@ -71,7 +80,7 @@ def analyze(files: tuple[str, ...], quiet: bool, **given: Unpack[AnalyzeOptions]
     except KeyboardInterrupt:
         if given["executor"] is None and given["store"] is None:
             raise
-        click.echo("headstack: interrupted; what is finished is kept, the same command goes on from there", err=True)
+        click.echo("headstack: interrupted; finished parts are kept: repeat the command to resume", err=True)
         return signals.exit_code()
     outputs.write(found, lambda: print_analysis(found))
     return 0
@@ -82,7 +91,7 @@ def analyzed(files: tuple[str, ...], quiet: bool, given: AnalyzeOptions) -> Anal
     reuse = choice("--reuse", given["reuse"], REUSE)
     sample = None if given["sample"] is None else number("--sample", given["sample"])
     if sample is not None and reuse == "off":
-        raise InputError("--sample: re-use, of which a sample would be taken, is off")
+        raise InputError("--sample: needs re-use; remove --reuse off")
     size_bytes("--block", given["block"])
     trace = opened(files, given)
     with counting("analyze", quiet) as show:

@@ -34,7 +34,7 @@ def print_analysis(found: Analysis) -> None:
     long = "times not recorded" if meta["clock"] == "order" else f"{start}{duration(report['duration_ns'])} long"
     say(f"{report['requests']:,} requests, {long}")
     if meta.get("response") is not None:
-        say(f"response times: {meta['response'].replace('-', ' ')}")
+        say(f"latency: {meta['response'].replace('-', ' ')}")
     for print_part in PARTS:
         print_part(report)
     remarks = [f"note: {note}" for note in report["notes"]]
@@ -69,7 +69,7 @@ def print_mix(report: TraceReport) -> None:
     rows = [row(name, amount) for name, amount in report["operations"].items()]
     if report["requests"]:
         rows.append(row("all", {"requests": report["requests"], "bytes": report["bytes"]}))
-    table("mix", Names(""), ["requests", "%", "bytes", "mean size", "IO/s", "MB/s"], rows)
+    table("mix", Names(""), ["requests", "%", "bytes", "mean size", "IOPS", "MB/s"], rows)
     if report["flags"]:
         say("flags: " + ", ".join(f"{name} {count:,}" for name, count in report["flags"].items()))
 
@@ -115,14 +115,14 @@ def print_rate(report: TraceReport) -> None:
         for scale in arrivals["scales"]
         if scale["bin_ns"] in SCALES_NS
     ]
-    table("rate, in bins of", Names(""), ["mean IO/s", "peak IO/s", "peak/mean", "variance/mean"], rows)
+    table("rate, in bins of", Names(""), ["mean IOPS", "peak IOPS", "peak/mean", "variance/mean"], rows)
     gaps = arrivals["gaps_ns"]
     if gaps is None:
         say(f"gaps between arrivals: mean {duration(arrivals['mean_gap_ns'])}, the rest {NOT_RECORDED}")
     else:
         say(
             f"gaps between arrivals: mean {duration(gaps['mean'])}, median {duration(gaps['p50'])}, "
-            f"p99 {duration(gaps['p99'])}, greatest {duration(gaps['max'])}; "
+            f"p99 {duration(gaps['p99'])}, max {duration(gaps['max'])}; "
             f"coefficient of variation {figure(arrivals['gap_variation'])} (1 is Poisson)"
         )
     hurst = arrivals["hurst"]
@@ -152,7 +152,7 @@ def print_timeline(report: TraceReport) -> None:
         return lambda one: None if (times := one[sort]["response"]) is None else times["p99_ns"]
 
     measures: list[tuple[str, Pick, Callable[[float | None], str]]] = [
-        ("IO/s", rate("requests", 1.0), figure),
+        ("IOPS", rate("requests", 1.0), figure),
         ("MB/s", rate("bytes", 1e-6), figure),
         ("reads p99", response("read"), duration),
         ("writes p99", response("write"), duration),
@@ -168,7 +168,7 @@ def print_timeline(report: TraceReport) -> None:
             values = sorted(value for value, _ in found)
             greatest, at_ns = max(found, key=lambda entry: entry[0])
             rows.append([name, *map(show, (values[0], values[len(values) // 2], greatest)), duration(at_ns)])
-    headings = ["least", "median", "greatest", "greatest at"]
+    headings = ["least", "median", "max", "max at"]
     rate_of_blocks = timeline["sampled_rate"]
     how = "" if rate_of_blocks is None or rate_of_blocks == 1 else f", blocks {exactness(rate_of_blocks)}"
     table(f"over time, {len(bins)} bins of {duration(timeline['bin_ns'])}{how}", Names(""), headings, rows)
@@ -187,7 +187,7 @@ def print_phases(report: TraceReport) -> None:
         if times is not None:
             shown_ns = (times["mean_ns"], times["p50_ns"], times["p99_ns"], times["max_ns"])
             rows.append([title, f"{times['count']:,}", *map(duration, shown_ns)])
-    table("phases, by the names of btt", Names(""), ["requests", "mean", "p50", "p99", "greatest"], rows)
+    table("phases, by the names of btt", Names(""), ["requests", "mean", "p50", "p99", "max"], rows)
     missing = [name.upper() for name in ("q2g", "g2i", "i2d") if name not in phases["all"]]
     if missing:
         say(f"{', '.join(missing)}: {NOT_RECORDED}")
@@ -211,7 +211,7 @@ def print_sequence(report: TraceReport) -> None:
     headings = ["sequential %", "runs", "requests a run", "bytes a run", *long]
     table("sequential runs", Names(""), headings, rows)
     streams, most = sequence["mean_concurrent_streams"], sequence["max_concurrent_streams"]
-    say(f"streams at a time: mean {figure(streams)}, most {most}")
+    say(f"concurrent streams: mean {figure(streams)}, max {most}")
     seeks = [("forward", sequence["forward_seeks_bytes"]), ("backward", sequence["backward_seeks_bytes"])]
     total = sum(seek["count"] for _, bins in seeks for seek in bins)
     if total:
@@ -308,7 +308,7 @@ def print_times(report: TraceReport) -> None:
     """Requests in flight, and how long they take."""
     depth, response = report["depth"], report["response"]
     if depth is None:
-        say(f"\nrequests in flight: {NOT_RECORDED}\nresponse times: {NOT_RECORDED}")
+        say(f"\nrequests in flight: {NOT_RECORDED}\nlatency: {NOT_RECORDED}")
         return
     found = {entry["from"]: entry for entry in response["by_depth"]}
     rows = []
@@ -320,20 +320,20 @@ def print_times(report: TraceReport) -> None:
             name = str(low) if high - low <= 1 else f"{low} to {high - 1}"
             met = ["0", ""] if entry is None else [f"{entry['requests']:,}", duration(entry["mean_ns"])]
             rows.append([name, percent(share), *met])
-    table("requests in flight", Names(""), ["% of the time", "arrivals", "mean response"], rows)
-    say(f"mean {figure(depth['mean'])}, at arrivals {figure(depth['mean_at_arrival'])}, most {depth['max']:,}")
+    table("requests in flight", Names(""), ["% of the time", "arrivals", "mean latency"], rows)
+    say(f"mean {figure(depth['mean'])}, at arrivals {figure(depth['mean_at_arrival'])}, max {depth['max']:,}")
     rows = [summary_row(name, summary) for name, summary in response["by_operation_ns"].items()]
     if response["all_ns"] is not None:
         rows.append(summary_row("all", response["all_ns"]))
     if response["wait_ns"] is not None:
         rows.append(summary_row("wait before issue", response["wait_ns"]))
     headings = ["requests", "mean", "p50", "p90", "p99", "p99.9", "greatest"]
-    table("response times", Names(""), headings, rows)
+    table("latency", Names(""), headings, rows)
     rows = [
         [f"from {format_bytes(entry['from'])}", f"{entry['requests']:,}", duration(entry["mean_ns"])]
         for entry in response["by_size_bytes"]
     ]
-    table("response times by size", Names(""), ["requests", "mean"], rows)
+    table("latency by size", Names(""), ["requests", "mean"], rows)
 
 
 PERCENTILES: tuple[Literal["mean", "p50", "p90", "p99", "p999", "max"], ...] = (
@@ -367,7 +367,7 @@ def print_devices(report: TraceReport) -> None:
         ]
         for device in devices[:ROWS_MAX]
     ]
-    headings = ["requests", "read %", "bytes", "seq. %", "highest end", "mean response", "depth"]
+    headings = ["requests", "read %", "bytes", "seq. %", "highest end", "mean latency", "depth"]
     table("devices", Names(""), headings, rows)
     if len(devices) > ROWS_MAX:
         say(f"and {len(devices) - ROWS_MAX:,} others")
@@ -389,7 +389,7 @@ def print_processes(report: TraceReport) -> None:
         return [*named, *mix(process["operations"]), duration(p50_ns), duration(p99_ns)]
 
     rows = [row(process) for process in processes[:ROWS_MAX]]
-    headings = ["pid", "requests", "read %", "bytes", "p50 response", "p99"]
+    headings = ["pid", "requests", "read %", "bytes", "p50 latency", "p99"]
     table("processes", Names(""), headings, rows)
     if len(processes) > ROWS_MAX:
         say(f"and {len(processes) - ROWS_MAX:,} others")
@@ -400,7 +400,7 @@ def print_environment(report: TraceReport) -> None:
     found = report["environment"]
     reads = found["read_share"]
     if reads is None:
-        say(f"\nenvironment: {NOT_RECORDED}, since the trace does not say what requests did")
+        say(f"\nenvironment: {NOT_RECORDED}, because the trace has no operations")
         return
     rows = []
     for name, share, random in [
@@ -418,7 +418,7 @@ def print_environment(report: TraceReport) -> None:
     sizes = sorted(report["sizes"]["sizes"], key=lambda size: -size["requests"])
     total = sum(size["requests"] for size in sizes)
     common = ", ".join(f"{format_bytes(s['length_bytes'])} {percent(s['requests'] / total)} %" for s in sizes[:5])
-    say(f"requests in flight: {NOT_RECORDED if depth is None else figure(depth)}; {figure(rate)} IO/s")
+    say(f"requests in flight: {NOT_RECORDED if depth is None else figure(depth)}; {figure(rate)} IOPS")
     say(f"sizes: {common}{', others' * (len(sizes) > 5)}")
     say(f"length of sequential runs: {figure(found['mean_run_requests'])} requests")
     if span is not None:

@@ -47,23 +47,23 @@ class CacheOptions(SourceOptions):
     type=Among(POLICIES),
     default=USUAL,
     show_default=True,
-    help=f"Of {', '.join(POLICIES)}.",
+    help=f"Policies to compare, a list of {', '.join(POLICIES)}.",
 )
 @click.option(
     "--size",
     metavar="LIST",
-    help="Sizes: 1GiB, numbers of blocks or objects, ranges such as 1GiB..1TiB.  [default: from 1 % of what is touched "
-    "to all]",
+    help="Cache sizes: 1GiB, a number of blocks or objects, or a range such as 1GiB..1TiB.  [default: 1 % to 100 % of "
+    "the touched data]",
 )
-@click.option("--points", type=int, metavar="N", default=POINTS, show_default=True, help="Sizes of a range.")
-@click.option("--block", metavar="SIZE", default="4KiB", show_default=True, help="Blocks that caches hold.")
+@click.option("--points", type=int, metavar="N", default=POINTS, show_default=True, help="Number of sizes in a range.")
+@click.option("--block", metavar="SIZE", default="4KiB", show_default=True, help="Block size of the cache.")
 @click.option(
     "--holds",
     metavar="|".join(UNITS),
     type=Among(UNITS),
     default=UNITS[0],
     show_default=True,
-    help="What caches hold: blocks, whole requests by number, whole requests by bytes.",
+    help="Unit of the cache: blocks, whole requests by number, or whole requests by bytes.",
 )
 @click.option(
     "--writes",
@@ -71,13 +71,21 @@ class CacheOptions(SourceOptions):
     type=Among(WRITES),
     default=WRITES[0],
     show_default=True,
-    help="What becomes of writes; see above.",
+    help="Write policy; see --help --all.",
 )
 @click.option(
-    "--dirty", metavar="SHARE", default="100%", show_default=True, help="back: what of the cache may be dirty."
+    "--dirty",
+    metavar="SHARE",
+    default="100%",
+    show_default=True,
+    help="With --writes back: largest dirty share, for example 20%.",
 )
 @click.option(
-    "--destage", metavar="SIZE", default="64KiB", show_default=True, help="back: most that is destaged at once."
+    "--destage",
+    metavar="SIZE",
+    default="64KiB",
+    show_default=True,
+    help="With --writes back: most data to destage at once.",
 )
 @click.option(
     "--admit",
@@ -85,40 +93,47 @@ class CacheOptions(SourceOptions):
     type=Among(("all", "second")),
     default="all",
     show_default=True,
-    help="What of misses is taken in.",
+    help="Misses to admit into the cache.",
 )
-@click.option("--sample", metavar="SHARE", help="Estimate from samples of the blocks, such as 0.01.")
-@click.option("--samples", type=int, metavar="N", default=8, show_default=True, help="Independent samples.")
-@click.option("--seed", type=int, metavar="N", default=0, show_default=True, help="Which blocks samples hold.")
-@click.option("--memory", metavar="SIZE", default="1GiB", show_default=True, help="What the lab may need.")
+@click.option("--sample", metavar="SHARE", help="Estimate from a sample of the blocks, for example 0.01.")
+@click.option("--samples", type=int, metavar="N", default=8, show_default=True, help="Number of independent samples.")
+@click.option("--seed", type=int, metavar="N", default=0, show_default=True, help="Random seed of the samples.")
+@click.option("--memory", metavar="SIZE", default="1GiB", show_default=True, help="Memory limit.")
 @click.option(
-    "--behind", metavar="SYSTEM", type=SYSTEM, help="Replay what misses on this drive or array, in virtual time."
+    "--behind", metavar="SYSTEM", type=SYSTEM, help="Replay the misses on this drive or array, in virtual time."
 )
-@click.option("--hit-time", metavar="TIME", default="100us", show_default=True, help="What a hit takes, with --behind.")
+@click.option(
+    "--hit-time",
+    metavar="TIME",
+    default="100us",
+    show_default=True,
+    help="Latency of a hit, with --behind, for example 50us.",
+)
 @click.option(
     "--outside",
     metavar="|".join(OUTSIDE),
     type=Among(OUTSIDE),
     default=OUTSIDE[0],
     show_default=True,
-    help="What becomes of requests beyond the system behind.",
+    help="How to treat requests above the capacity of the system behind.",
 )
 @output_options(
     CacheLab,
-    json="Write every figure (- for stdout).",
+    json="Write all figures as JSON (- for stdout).",
     csv="Write the table as CSV (- for stdout).",
-    plot="Draw misses over sizes.",
+    plot="Draw the miss ratio over cache size.",
 )
 @wide_option
 def cache(files: tuple[str, ...], quiet: bool, **given: Unpack[CacheOptions]) -> None:
-    """Say how often caches would miss: many policies, many sizes, one reading.
-
-    Writes are taken in and go through at once, or back when they leave; they go around, and update what is held; or the
-    cache is read-only, and they throw it out. "belady" knows the future: no policy of blocks misses less.
+    """Print the miss ratio of cache policies and sizes.
 
     \b
     headstack trace cache fs.parquet --policy lru,arc,s3-fifo,belady --size 64MiB..8GiB --points 8
-    headstack trace cache fs.parquet --writes back --dirty 20% --behind cheetah-x15-36lp --hit-time 50us
+    headstack trace cache fs.parquet --writes back --dirty 20% --behind exos-x24-24tb --hit-time 50us
+
+    Write policies: through (write to cache and system), back (write to the system on eviction), around (write to the
+    system and update cached blocks), read-only (write to the system and invalidate cached blocks). "belady" knows the
+    future: no policy of blocks misses less.
     """
     outputs = Outputs(given, CacheLab)
     found = looked_at(files, quiet, given)

@@ -32,7 +32,7 @@ from headstack.traces.replays import FIELDS, MODES, OUTSIDE, SYSTEM_OPTIONS
 def replay_options(command: Command) -> Command:
     """How a trace is replayed, what can be varied of the systems, and the outputs."""
     decorators: list[Decorator] = [
-        click.argument("trace", type=SOURCE, metavar="TRACE", help="What was recorded, in any format."),
+        click.argument("trace", type=SOURCE, metavar="TRACE", help="Trace file in any format."),
         systems_argument("Drives, arrays, files or block devices."),
         click.option(
             "-m",
@@ -40,55 +40,56 @@ def replay_options(command: Command) -> Command:
             default="timed",
             metavar="|".join(MODES),
             type=Among(MODES),
-            help="When requests are issued; see above.",
+            help="When to issue requests; see --help --all.",
         ),
         click.option(
-            "--depth", metavar="N", help="asap: requests outstanding.  [default: the most in flight as recorded]"
+            "--depth", metavar="N", help="Queue depth of asap.  [default: most requests in flight in the trace]"
         ),
-        click.option("--time-scale", default="1", metavar="N", help="timed: 0.5 is twice as fast."),
+        click.option("--time-scale", default="1", metavar="N", help="Time factor of timed: 0.5 is twice as fast."),
         click.option(
             "--within",
             metavar="TIME",
-            help="dependent: wait for all that was complete within this time before.  [default: the completions since "
-            "the request before]",
+            help="With dependent: wait for all requests that completed within this time before.  [default: those "
+            "since the previous request]",
         ),
         click.option(
             "--outside",
             default="refuse",
             metavar="|".join(OUTSIDE),
             type=Among(OUTSIDE),
-            help="What becomes of requests beyond the system.",
+            help="How to treat requests above the capacity of the system.",
             show_default=True,
         ),
         click.option(
             "--map",
             type=MAP,
             metavar="MAP",
-            help="Where volumes lie: stacked, round-robin, hashed, VOLUME=LUN@SIZE,... or a file of lines; see above.",
+            help="Placement of volumes: stacked, round-robin, hashed, VOLUME=LUN@SIZE,... or a file of such "
+            "lines; see --help --all.",
         ),
-        click.option("--requests", metavar="N", help="Only the first requests."),
-        click.option("--time", metavar="TIME", help="Only the first part of the recording."),
-        click.option("--record", type=OUTPUT, metavar="FILE.parquet", help="Write what came out as a trace."),
+        click.option("--requests", metavar="N", help="Replay only the first requests."),
+        click.option("--time", metavar="TIME", help="Replay only the first part of the trace, for example 10min."),
+        click.option("--record", type=OUTPUT, metavar="FILE.parquet", help="Write the replayed requests as a trace."),
         click.option(
             "--writes",
             default="as-recorded",
             metavar="|".join(WRITES),
             type=Among(WRITES),
-            help="What becomes of writes on real systems.",
+            help="How to treat writes on real systems.",
             show_default=True,
         ),
-        click.option("--realtime", is_flag=True, help="On real systems, go before all other threads of the machine."),
+        click.option("--realtime", is_flag=True, help="On real systems, run with real-time priority."),
         one_thread_options,
         error_option,
         *reading_options(),
         *(option_of(option) for option in SYSTEM_OPTIONS),
-        output_options(Results, json="Write whole results (- for stdout)."),
+        output_options(Results, json="Write the complete results as JSON (- for stdout)."),
         click.option(
             "--volumes",
             "volumes_path",
             type=OUTPUT,
             metavar="FILE",
-            help="Write a CSV line a volume of --map (- for stdout).",
+            help="Write a CSV line for each volume of --map (- for stdout).",
         ),
         wide_option,
         verbose_option,
@@ -100,23 +101,27 @@ def replay_options(command: Command) -> Command:
 @replay_options
 @signals.held()
 def replay(trace: str, systems: tuple[str, ...], mode: str, depth: str | None, quiet: bool, **given: Any) -> int:
-    """Replay a recorded TRACE on SYSTEMs, simulated or real.
+    """Replay a trace on simulated or real systems.
 
     \b
-    timed      at the recorded times, whether or not the system keeps up
-    asap       as fast as possible, so many outstanding, in the recorded order (RankDisk)
-    closed     by clients that think as long as they did when recorded
-    dependent  each request after those that it waited for when recorded
+    headstack trace replay db.parquet 990-pro-2tb exos-x24-24tb
+    headstack trace replay db.parquet aws-gp3-500 --mode timed,asap --json replay.json
+    headstack trace replay db.parquet /dev/sdb --mode asap --destroy sdb
 
-    Modes, depths and the options of the systems may be lists (--mode timed,asap): all combinations are replayed. The
-    trace may be of any format (see "headstack trace formats"), transformed on the way by --step, and of one device, or
-    of several volumes that --map puts on a simulated system: stacked one after the other, over its LUNs round-robin or
-    hashed by their names, or as said: hm.0=lun0,hm.1=lun1@100GB. Each volume then has its line.
-    Every replay reports its fidelity: lateness, causes overtaken, achieved over recorded rate.
+    \b
+    timed      at the recorded times, even if the system falls behind
+    asap       as fast as possible at a queue depth, in recorded order (RankDisk)
+    closed     by clients with the recorded think times
+    dependent  each request after the completion of those that it waited for
 
-    A SYSTEM that is a file or a block device is the real thing, under the rules of "headstack measure": a trace that
-    writes takes --destroy with the device's name or serial number, --overwrite for a file, or --writes skip. Ctrl-C and
-    devices that fail keep what was measured until then.
+    Modes, queue depths and options of the systems take lists (--mode timed,asap); headstack replays all combinations.
+    --step transforms the trace. A trace of several volumes needs --map: stacked one after the other, over the LUNs
+    round-robin or hashed by name, or as given: hm.0=lun0,hm.1=lun1@100GB. The table then has a line for each volume.
+    The fidelity of a replay shows its lateness, causality violations, and achieved over recorded rate.
+
+    A file or block device is measured under the rules of "headstack measure": a trace that writes needs --destroy with
+    the device's name or serial number, --overwrite for a file, or --writes skip. After Ctrl-C or a device failure the
+    results up to then are kept.
     """
     values = {o.name: listed(given[o.name]) for o in SYSTEM_OPTIONS if given[o.name] is not None}
     settings = {
@@ -125,7 +130,7 @@ def replay(trace: str, systems: tuple[str, ...], mode: str, depth: str | None, q
         **{name: given[name] for name in ("time_scale", "within", "outside", "time", "map")},
     }
     if given["volumes_path"] is not None and given["map"] is None:
-        raise InputError("--volumes: there are lines of volumes where --map says where they lie")
+        raise InputError("--volumes: needs --map")
     outputs = Outputs(given, Results, volumes=volumes_as_csv)
     playback = Playback(access_of(given), given["writes"], given["realtime"])
     asked = Asked(
@@ -173,15 +178,15 @@ def print_volumes(results: Results) -> None:
         Names("volume"),
         Figures("from", 3),
         Figures("requests", 2),
-        Figures("IO/s", 0),
+        Figures("IOPS", 0),
         Figures("mean", 0),
         Figures("p99", 1),
     ]
     print_table(columns, rows)
-    for what, said in (("folded", "folded into the volume"), ("dropped", "left out")):
+    for what, said in (("folded", "wrapped into the volume"), ("dropped", "skipped")):
         total = sum(row[what] for row in results.volumes)
         if total:
-            say(f"note: {counted(total, 'request')} behind the end of a volume: {said}")
+            say(f"note: {counted(total, 'request')} above the end of a volume: {said}")
 
 
 def print_fidelity(results: Results) -> None:
@@ -207,7 +212,7 @@ def print_fidelity(results: Results) -> None:
     columns = [
         Names("system"),
         Names("mode"),
-        Figures("recorded\nIO/s", 3),
+        Figures("recorded\nIOPS", 3),
         Figures("achieved\n/ recorded", 0),
         Figures("in flight\nrecorded", 5),
         Figures("in flight\nachieved", 5),
@@ -219,8 +224,8 @@ def print_fidelity(results: Results) -> None:
     ]
     print_table(columns, rows)
     for name, said in (
-        ("folded", "requests beyond the system were folded into it"),
-        ("dropped", "requests beyond the system were left out"),
+        ("folded", "requests above the capacity of the system were wrapped into it"),
+        ("dropped", "requests above the capacity of the system were skipped"),
         ("rounded", "requests were widened to whole blocks of the system"),
         ("without_completion", "requests have no recorded completion"),
     ):

@@ -40,21 +40,36 @@ class SynthesizeOptions(SourceOptions):
 
 @click.command("synthesize", cls=Brief)
 @source_options
-@click.option("-o", "--output", type=OUTPUT, metavar="FILE.parquet", help="The twin, in the stored form.")
-@click.option("--scenario", type=OUTPUT, metavar="FILE.toml", help="Instead, a scenario: a twin that never ends.")
+@click.option("-o", "--output", type=OUTPUT, metavar="FILE.parquet", help="Write the synthetic trace (Parquet).")
+@click.option(
+    "--scenario",
+    type=OUTPUT,
+    metavar="FILE.toml",
+    help="Write a scenario instead: a synthetic workload that never ends.",
+)
 @click.option(
     "--length",
     metavar="10x|10min|N",
     default="1x",
     show_default=True,
-    help="Times its requests, a time, or requests.",
+    help="Length: a factor, a time or a number of requests, for example 2x, 10min or 100000.",
 )
-@click.option("--rate", metavar="2x", default="1x", show_default=True, help="Arrivals a second, over the trace's.")
-@click.option("--footprint", metavar="4x", default="1x", show_default=True, help="Blocks touched, over the trace's.")
-@click.option("--clients", metavar="N", help="A closed loop of so many.  [default: what the trace is]")
-@click.option("--seed", metavar="N", default="1", show_default=True, help="Of all that is drawn.")
-@click.option("--no-scorecard", is_flag=True, help="Write the twin alone, and compare nothing.")
-@output_options(Synthesis, json="Write every figure (- for stdout).", plot="Draw miss ratios and bursts of both.")
+@click.option(
+    "--rate", metavar="2x", default="1x", show_default=True, help="Factor of the arrival rate, for example 2x."
+)
+@click.option(
+    "--footprint",
+    metavar="4x",
+    default="1x",
+    show_default=True,
+    help="Factor of the footprint (blocks touched), for example 0.5x.",
+)
+@click.option("--clients", metavar="N", help="Number of clients of a closed loop.  [default: as in the trace]")
+@click.option("--seed", metavar="N", default="1", show_default=True, help="Random seed.")
+@click.option("--no-scorecard", is_flag=True, help="Write only the synthetic trace, and skip the comparison.")
+@output_options(
+    Synthesis, json="Write all figures as JSON (- for stdout).", plot="Draw cache misses and bursts of both traces."
+)
 @wide_option
 @signals.held()
 def synthesize(
@@ -64,20 +79,25 @@ def synthesize(
     quiet: bool,
     **given: Unpack[SynthesizeOptions],
 ) -> None:
-    """Write a twin of a trace: other requests, places and times that are to a system what the trace's are.
+    """Write a synthetic trace with the statistics of a trace.
 
-    Kept are kinds and sizes, what is used again after what, runs, bursts at every scale, think times, and closed loops;
-    drawn are the order of bursts, gaps and places. Its scorecard says how near it comes: misses of caches, dispersion,
-    requests in flight, and response times when both are replayed on a disk, a solid-state drive and an array.
+    \b
+    headstack trace synthesize db.parquet -o synthetic.parquet
+    headstack trace synthesize db.parquet -o double.parquet --rate 2x --length 1h
+    headstack trace synthesize db.parquet --scenario db.toml
 
-    A scenario has the mix, and bursts and re-use as far as streams can that know nothing of each other: "headstack run
-    SYSTEM -w FILE.toml" plays it for any time. Its scorecard is of a run with as many requests.
+    Request types and sizes, re-use, sequential runs, bursts at all time scales, think times and closed loops are kept.
+    The order of bursts, gaps and addresses is random. The scorecard compares cache misses, dispersion, requests in
+    flight, and latencies of both traces on a disk, an SSD and an array.
+
+    A scenario keeps the mix, and bursts and re-use as far as independent streams can. Run it for any time with
+    "headstack run SYSTEM -w FILE.toml"; its scorecard is of a run with as many requests as the trace.
     """
     outputs = Outputs(given, Synthesis)
     paths = {"plot": given["plot_path"], "html": given["html_path"], "markdown": given["markdown_path"]}
     pictures = [name for name, path in paths.items() if path is not None]
     if given["no_scorecard"] and pictures:
-        raise InputError(f"--{pictures[0]}: shows the scorecard, which --no-scorecard leaves out")
+        raise InputError(f"--{pictures[0]}: needs the scorecard; remove --no-scorecard")
     card = not given["no_scorecard"]
     with counting("synthesize", quiet) as show:
         if scenario is not None:
@@ -99,7 +119,7 @@ def synthesize(
                 progress=show,
             )
         else:
-            raise InputError("say where the twin goes: --output FILE.parquet, or --scenario FILE.toml")
+            raise InputError("no output; add --output FILE.parquet or --scenario FILE.toml")
 
     def tell() -> None:
         with words_beside(place):
@@ -111,9 +131,9 @@ def synthesize(
 def check_scenario(output: str | None, given: Mapping[str, object]) -> None:
     """Refuses options that only a twin that is a trace has."""
     if output is not None:
-        raise InputError("--scenario: is another kind of twin than that of --output; ask for one of them")
+        raise InputError("--scenario, --output: give only one of them")
     if other := [name for name, usual in DRAWN.items() if given[name] != usual]:
-        raise InputError(f"--{other[0]}: is of a twin that is a trace; a run of the scenario has its own")
+        raise InputError(f"--{other[0]}: not available with --scenario")
 
 
 def print_synthesis(found: Synthesis, output: str) -> None:
@@ -142,13 +162,13 @@ def scorecard_rows(card: Scorecard) -> list[list[str]]:
             return [name, "not recorded", "not recorded", ""]
         return [name, f"{trace:,.4g}", f"{twin:,.4g}", f"{twin / trace - 1:+.1%}" if trace else ""]
 
-    rows = [row("IO/s", card["requests_per_s"]["trace"], card["requests_per_s"]["twin"])]
+    rows = [row("IOPS", card["requests_per_s"]["trace"], card["requests_per_s"]["twin"])]
     if card["in_flight"] is not None:
         rows.append(row("requests in flight, mean", card["in_flight"]["trace"], card["in_flight"]["twin"]))
     misses = card["misses"]
     if misses is not None:
-        rows.append(["misses of LRU caches, worst size", "", "", f"{misses['max_error']:.4f}"])
-        rows.append(["misses of LRU caches, mean of sizes", "", "", f"{misses['mean_error']:.4f}"])
+        rows.append(["LRU cache miss ratio, largest error", "", "", f"{misses['max_error']:.4f}"])
+        rows.append(["LRU cache miss ratio, mean error", "", "", f"{misses['mean_error']:.4f}"])
     for one in card["dispersion"]:
         name = f"dispersion in {format_duration_ns(one['bin_ns'])}"
         rows.append(row(name, one["trace"], one["twin"]))

@@ -35,29 +35,30 @@ Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
 
 STEPS = (
-    ("kind=read,write", "only these operations: read, write, trim, flush, other, unknown"),
-    ("device=hm.0,hm.1", "only these devices"),
-    ("process=fio,4711", "only these processes, by name or number"),
-    ("time=10s-20min", "only what arrives in this part of the recording; 20min- is the rest of it"),
-    ("first=1000000", "only the first requests"),
-    ("clip=0-36GB", "only these addresses; what lies there in part is cut"),
-    ("fold=36GB", "addresses modulo the range, also 10GB-46GB"),
-    ("shift=-10GiB", "addresses moved"),
-    ("stack=1TB", "all devices on one, each so far behind the one before"),
-    ("time-scale=0.5", "arrivals times this: half is twice as fast"),
-    ("address-scale=2", "addresses times this, down to a multiple of 512"),
-    ("sample=0.1", "a share of the requests, by chance; sample=0.1@7 by another seed"),
-    ("sample-addresses=0.01", "the requests to a share of the 4 KiB blocks: re-use stays as it is"),
-    ("unknown=read", "requests without a recorded operation are taken for these"),
-    ("strip-names", "without names, dates and numbers of processes; addresses, gaps and sizes stay recognisable"),
+    ("kind=read,write", "keep these operations: read, write, trim, flush, other, unknown"),
+    ("device=hm.0,hm.1", "keep these devices"),
+    ("process=fio,4711", "keep these processes, by name or number"),
+    ("time=10s-20min", "keep this part of the trace; 20min- is the rest of it"),
+    ("first=1000000", "keep the first requests"),
+    ("clip=0-36GB", "keep these addresses; requests across the border are cut"),
+    ("fold=36GB", "wrap addresses into the range, also 10GB-46GB"),
+    ("shift=-10GiB", "shift addresses"),
+    ("stack=1TB", "put all devices on one, each at an offset from the one before"),
+    ("time-scale=0.5", "multiply arrival times; 0.5 is twice as fast"),
+    ("address-scale=2", "multiply addresses, rounded down to 512"),
+    ("sample=0.1", "keep a random share of the requests; sample=0.1@7 sets the seed"),
+    ("sample-addresses=0.01", "keep requests to a share of the 4 KiB blocks, which preserves re-use"),
+    ("unknown=read", "treat requests without a recorded operation as these"),
+    ("strip-names", "remove names, dates and process numbers; addresses, gaps and sizes stay recognizable"),
 )
 
-COLUMNS = """The columns of any other table are declared with --columns, by header name or number from 1:
+COLUMNS = """Declare the columns of any other table with --columns, by header name or number from 1:
   time=ts:us,offset=lba:512,length=size,op=rw,device=vol,response=lat:ms
-time and response with their unit (s, ms, us, ns, 100ns), offset and length in bytes or in sectors of so many. Without
-time, requests are numbered. key=NAME stands for an offset, block=BYTES for a length. Also separator=; (or tab, blank:
-any number of blanks) skip=LINES base=unix|recording read=WORD|WORD write=WORD trim=WORD pid= process= count=. The same
-keys, a line each, may be in a file: --columns mine.toml, or in one of a folder, of which the one that fits is taken."""
+time and response take a unit (s, ms, us, ns, 100ns), offset and length a sector size in bytes. Without time, requests
+are numbered. key=NAME stands for an offset, block=BYTES for a length. More keys: separator=; (or tab, blank for any
+number of blanks) skip=LINES base=unix|recording read=WORD|WORD write=WORD trim=WORD pid= process= count=. The
+same keys can be in a file, one per line (--columns mine.toml), or in files of a folder, of which the one that fits is
+used."""
 
 
 class SourceOptions(TypedDict):
@@ -85,7 +86,7 @@ def source_options(command: Command) -> Command:
             required=True,
             metavar="TRACE...",
             type=SOURCE,
-            help="Recorded requests, in any format; - for stdin.",
+            help="Trace files in any format; - for stdin.",
         ),
         *reading_options(),
     ]
@@ -102,50 +103,50 @@ def reading_options() -> list[Decorator]:
             multiple=True,
             metavar="STEP",
             type=Among([f"{step.partition('=')[0]}=" if "=" in step else step for step, _ in STEPS]),
-            help="Transform on the way; repeatable.",
+            help="Transform the trace, for example kind=read or clip=0-10GB; may be repeated, see headstack trace "
+            "steps.",
         ),
         click.option(
             "--select",
             "where",
             metavar="CONDITION",
-            help="Only devices that are so: 'requests>1e6 and read_share<0.2'; see headstack trace volumes.",
+            help="SQL condition on devices, for example 'requests>1e6 and read_share<0.2'; see headstack trace "
+            "volumes.",
         ),
-        click.option("--top", metavar="N", help="Only so many devices, those with most of --by."),
+        click.option("--top", metavar="N", help="Keep only this many devices, those with the largest --by."),
         click.option(
             "--by",
             metavar="FIELD",
             default="requests",
             type=Among(FIGURES),
-            help="What --top goes by.",
+            help="Column that --top sorts by.",
             show_default=True,
         ),
         click.option(
-            "--format", "format", metavar="NAME", type=Among(formats), help="The format, where content does not tell."
+            "--format", "format", metavar="NAME", type=Among(formats), help="Trace format.  [default: detected]"
         ),
         click.option(
             "--columns",
             type=SOURCE,
             metavar="TEXT",
-            help='Columns of a table: "time=ts:us,offset=lba:512,length=size,op=rw", or a file that declares them; '
-            'see "headstack trace formats".',
+            help='Columns of a table, for example "time=ts:us,offset=lba:512,length=size,op=rw", or a file of '
+            'them; see "headstack trace formats".',
         ),
         click.option(
             "--sector",
             metavar="SIZE",
-            help="Bytes that addresses count in, where the format leaves it open (spc, blocks, keys, mooncake, "
+            help="Block size of addresses, for formats that do not define it (spc, blocks, keys, mooncake, "
             "oracle-general, lcs, disksim, mqsim).",
         ),
-        click.option(
-            "--unit", metavar="UNIT", help="Unit of times, where the format leaves it open (mqsim, mooncake)."
-        ),
+        click.option("--unit", metavar="UNIT", help="Time unit, for formats that do not define it (mqsim, mooncake)."),
         click.option(
             "--at",
             metavar="queue|issue",
             type=Among(("queue", "issue")),
-            help="Where a Linux block trace counts requests.",
+            help="Point at which a Linux block trace counts requests.",
         ),
-        click.option("--skip-bad", is_flag=True, help="Count lines that cannot be accepted, instead of refusing."),
-        click.option("-q", "--quiet", is_flag=True, help="No progress."),
+        click.option("--skip-bad", is_flag=True, help="Skip and count invalid lines instead of refusing the trace."),
+        click.option("-q", "--quiet", is_flag=True, help="Print no progress."),
     ]
 
 
@@ -204,17 +205,26 @@ def counting(what: str, quiet: bool) -> Iterator[Callable[[int], object] | None]
     },
 )
 def trace() -> None:
-    """Recorded traces: import, export, understand, synthesize, split, capture.
+    """Import, export, analyse, synthesize, replay and record traces.
 
-    Every command reads every format (see "headstack trace formats"), compressed or not, told by content, and transforms
-    requests on the way with --step (see "headstack trace steps"). Replay a trace with "headstack replay".
+    \b
+    headstack trace analyze db.parquet
+    headstack trace cache db.parquet --policy lru,arc --size 1GiB..64GiB
+    headstack trace replay db.parquet 990-pro-2tb exos-x24-24tb
+
+    All commands read all formats, also compressed (see "headstack trace formats"), and can transform requests with
+    --step (see "headstack trace steps").
     """
 
 
 @trace.command("formats")
 @wide_option
 def list_formats() -> None:
-    """List the formats that are read and written."""
+    """List the trace formats that headstack reads and writes.
+
+    \b
+    headstack trace formats
+    """
     written = export_formats()
     rows = [
         [name, title, "read, written" if name in written or name == "parquet" else "read"]
@@ -222,7 +232,7 @@ def list_formats() -> None:
     ]
     rows += [[name, title, "written"] for name, title in written.items() if name not in formats()]
     print_table([Names("name"), Prose("format"), Words("", 0)], rows)
-    say("\nA line of each:")
+    say("\nA line of each format:")
     for name, line in format_lines().items():
         say(f"  {name}: {line.strip()}")
     say(f"\n{COLUMNS}")
@@ -231,21 +241,30 @@ def list_formats() -> None:
 @trace.command("steps")
 @wide_option
 def list_steps() -> None:
-    """List the transformations that --step takes.
+    """List the transformations of --step.
 
-    They are carried out in the order given, and recorded in the metadata of what is written.
+    \b
+    headstack trace steps
+    headstack trace analyze db.parquet --step kind=read --step time=0s-10min
+
+    Steps run in the given order, and are recorded in the metadata of the output.
     """
-    print_table([Names("step"), Prose("what passes, and how", 0)], STEPS)
+    print_table([Names("step"), Prose("what it does", 0)], STEPS)
 
 
 @trace.command("import")
 @source_options
-@click.option("-o", "--output", type=OUTPUT, required=True, metavar="FILE.parquet", help="The stored form.")
+@click.option("-o", "--output", type=OUTPUT, required=True, metavar="FILE.parquet", help="Write the trace as Parquet.")
 def import_(files: tuple[str, ...], output: str, quiet: bool, **given: Unpack[SourceOptions]) -> None:
-    """Write a trace in the stored form: Parquet, sorted by arrival, one row a request.
+    """Import a trace: write it as Parquet.
 
-    Several files are merged by time; the CPUs of one blktrace belong together. Any tool that reads Parquet reads the
-    result: its columns say their units, and what was not recorded is null.
+    \b
+    headstack trace import trace.blktrace.* -o db.parquet
+    headstack trace import requests.csv --columns time=ts:us,offset=lba:512,length=size,op=rw -o db.parquet
+
+    The table has one row per request, sorted by arrival. Several files are merged by time; all CPUs of one blktrace
+    belong together. Any tool that reads Parquet can read the result: the columns state their units, and missing data
+    are null.
     """
     with counting("import", quiet) as show:
         written = opened(files, given).to_parquet(output, show)
@@ -256,18 +275,29 @@ def import_(files: tuple[str, ...], output: str, quiet: bool, **given: Unpack[So
 
 @trace.command("export")
 @source_options
-@click.option("-o", "--output", type=OUTPUT, required=True, metavar="FILE", help="The other program's file.")
+@click.option("-o", "--output", type=OUTPUT, required=True, metavar="FILE", help="Write the trace to this file.")
 @click.option(
-    "--to", "to", required=True, metavar="NAME", type=Among(export_formats), help='See "headstack trace formats".'
+    "--to",
+    "to",
+    required=True,
+    metavar="NAME",
+    type=Among(export_formats),
+    help='Format to write; see "headstack trace formats".',
 )
 def export(files: tuple[str, ...], output: str, to: str, quiet: bool, **given: Unpack[SourceOptions]) -> None:
-    """Write a trace in another program's format, and say what that could not hold."""
+    """Export a trace in the format of another program.
+
+    \b
+    headstack trace export db.parquet --to fio -o db.iolog
+
+    Data that the format cannot hold are counted and reported.
+    """
     with counting("export", quiet) as show:
         written = opened(files, given).export(output, to, show)
     with words_beside(output):
         say(f"{output}: {written['requests']:,} requests")
         for what, number in written["losses"].items():
-            say(f"not held: {number:,} {what}")
+            say(f"lost: {number:,} {what}")
         print_remarks(written["meta"])
 
 
@@ -278,9 +308,20 @@ def words_beside(output: str) -> AbstractContextManager[object]:
 
 @trace.command("split")
 @source_options
-@click.option("-o", "--output", required=True, metavar="FOLDER", type=OUTPUT_FOLDER, help="Gets one file a device.")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    metavar="FOLDER",
+    type=OUTPUT_FOLDER,
+    help="Folder for the traces, one file per device.",
+)
 def split(files: tuple[str, ...], output: str, quiet: bool, **given: Unpack[SourceOptions]) -> None:
-    """Write the requests of each device to a file of its own."""
+    """Split a trace into one file per device.
+
+    \b
+    headstack trace split db.parquet -o volumes
+    """
     check_folder(output)
     with counting("split", quiet) as show:
         for device, path in opened(files, given).split(output, show).items():
@@ -292,10 +333,13 @@ def split(files: tuple[str, ...], output: str, quiet: bool, **given: Unpack[Sour
 @output_options(csv="Write the table (- for stdout).", json="Write the table (- for stdout).")
 @wide_option
 def volumes(files: tuple[str, ...], quiet: bool, **given: Unpack[SourceOptions]) -> None:
-    """List the devices of a trace with what they can be chosen by, most requests first.
+    """List the devices of a trace with their statistics.
 
-    Every command that reads a trace takes --select and --top: --select 'requests>1e6 and read_share<0.2' --top 20 --by
-    bytes. Fields are those of the table that --csv writes.
+    \b
+    headstack trace volumes db.parquet
+    headstack trace volumes db.parquet --select 'requests>1e6 and read_share<0.2' --top 20 --by bytes
+
+    All commands that read a trace take --select and --top. The fields are the columns of --csv.
     """
     outputs = Outputs(given, {"csv": volumes_as_csv, "json": volumes_as_json})
     with counting("volumes", quiet) as show:
@@ -340,21 +384,25 @@ def print_volumes(found: list[Volume]) -> None:
         Figures("bytes", 2),
         Figures("footprint", 3),
         Figures("in ten\nminutes", 5),
-        Figures("IO/s", 4),
+        Figures("IOPS", 4),
         Figures("busiest\nsecond", 6),
     ]
     print_table(columns, rows)
     if found and found[0]["sampled_rate"] < 1:
         rate = found[0]["sampled_rate"]
-        say(f"note: footprints are estimated from {rate:g} of the blocks, since all do not fit the memory")
+        say(f"note: footprints are estimated from {100 * rate:.3g} % of the blocks to fit into memory")
 
 
 @trace.command("info")
 @source_options
-@output_options(json="Write everything (- for stdout).")
+@output_options(json="Write all figures as JSON (- for stdout).")
 @wide_option
 def info(files: tuple[str, ...], json_path: str | None, quiet: bool, **given: Unpack[SourceOptions]) -> None:
-    """Say what a trace holds: where it is from, its time, devices, operations."""
+    """Show source, time span, devices and operations of a trace.
+
+    \b
+    headstack trace info db.parquet
+    """
     outputs = Outputs({"json_path": json_path}, {"json": info_as_json})
     with counting("info", quiet) as show:
         told = opened(files, given).info(show)
@@ -377,7 +425,7 @@ def print_info(told: TraceInfo) -> None:
         long = f"{spoken_start(meta, first_ns)}{format_duration_ns(last_ns - first_ns)} long"
         say(f"time: {'not recorded' if meta['clock'] == 'order' else long}")
     if meta.get("response") is not None:
-        say(f"response times: {meta['response'].replace('-', ' ')}")
+        say(f"latency: {meta['response'].replace('-', ' ')}")
     print()
     names = [device["name"] for device in meta["devices"]]
     has_places = "address_space" not in meta
@@ -393,11 +441,11 @@ def print_info(told: TraceInfo) -> None:
         Figures("read bytes", 2),
         Figures("written", 2),
         Figures("highest end", 3),
-        Figures("mean response", 1),
+        Figures("mean latency", 1),
     ]
     print_table(columns, rows)
     if summary["most_in_flight"]:
-        say(f"\nin flight at most: {summary['most_in_flight']:,}")
+        say(f"\nmost requests in flight: {summary['most_in_flight']:,}")
     print_remarks(meta)
 
 
@@ -433,7 +481,7 @@ def print_remarks(meta: Meta) -> None:
     for what, number in meta.get("counts", {}).items():
         say(f"counted: {number:,} {what}")
     if meta["rejected"]:
-        say(f"skipped: {meta['rejected']:,} lines or records that cannot be accepted; the first of them:")
+        say(f"skipped: {meta['rejected']:,} invalid lines or records; the first of them:")
         for reject in meta.get("rejects", []):
             say(f"  {reject}")
     for note in meta.get("notes", []):
@@ -443,32 +491,34 @@ def print_remarks(meta: Meta) -> None:
 
 
 @trace.command("capture")
-@click.argument("device", metavar="DEVICE", type=SOURCE, help="A block device: /dev/NAME, or MAJOR:MINOR.")
-@click.option(
-    "-o", "--output", type=OUTPUT, required=True, metavar="FILE.parquet", help="The trace, in the stored form."
-)
-@click.option("--time", "time_limit", metavar="TIME", help="End after this time.")
-@click.option("--requests", type=int, metavar="N", help="End after so many requests.")
+@click.argument("device", metavar="DEVICE", type=SOURCE, help="Block device: /dev/NAME, or MAJOR:MINOR.")
+@click.option("-o", "--output", type=OUTPUT, required=True, metavar="FILE.parquet", help="Write the trace as Parquet.")
+@click.option("--time", "time_limit", metavar="TIME", help="Stop after this time, for example 10min.")
+@click.option("--requests", type=int, metavar="N", help="Stop after this number of requests.")
 @click.option(
     "--at",
     metavar="queue|issue",
     type=Among(("queue", "issue")),
-    help="Requests as programs made them (default), or as the device got them.",
+    help="Record requests as programs issued them (default), or as they reached the device.",
 )
 @click.option(
     "--method",
     metavar="tracepoints|tracer",
     type=Among(("tracepoints", "tracer")),
-    help="How the kernel is listened to; the first that works.",
+    help="Kernel interface.  [default: the first that works]",
 )
-@click.option("--buffer", metavar="SIZE", help="What the kernel holds for each processor until it is read (16MiB).")
-@click.option("-q", "--quiet", is_flag=True, help="No live rate.")
+@click.option("--buffer", metavar="SIZE", help="Size of the kernel's buffer per processor.  [default: 16MiB]")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 @signals.held()
 def capture_(device: str, output: str, time_limit: str | None, quiet: bool, **given: Any) -> None:
-    """Record the requests to a block device of this machine: /dev/NAME, a partition, or MAJOR:MINOR.
+    """Record the requests to a block device of this machine.
 
-    Ends on time, number, Ctrl-C, SIGTERM or SIGHUP, and keeps what was recorded. The device is never opened, and the
-    kernel's tracing is left as it was found. Needs root and tracefs (mount -t tracefs nodev /sys/kernel/tracing).
+    \b
+    headstack trace capture /dev/nvme0n1 -o db.parquet --time 10min
+
+    Recording ends after the time or number of requests, or by Ctrl-C, SIGTERM or SIGHUP, and keeps the requests up to
+    then. headstack does not open the device, and restores the kernel's tracing settings. It needs root and tracefs
+    (mount -t tracefs nodev /sys/kernel/tracing).
     """
     with live_rate(quiet) as show:
         told = capture(device, output, time=time_limit, progress=show, **given)
@@ -477,7 +527,7 @@ def capture_(device: str, output: str, time_limit: str | None, quiet: bool, **gi
     with words_beside(output):
         say(f"{output}: {told['requests']:,} requests in {told['seconds']:.1f} s, {rate:,.0f}/s")
         if told["lost"]:
-            say(f"LOST: {told['lost']:,} events; a larger --buffer loses fewer")
+            say(f"LOST: {told['lost']:,} events; use a larger --buffer")
         print_remarks({**told["meta"], "counts": counts})
 
 

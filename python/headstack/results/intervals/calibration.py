@@ -146,7 +146,7 @@ class ClassScores(NamedTuple):
         ours = [cell for device in teaching for cell in device.cells if cell.load.kind == load.kind]
         ranges: dict[str, tuple[float, list[float], Callable[[float], str], str]] = {
             "depth": (load.depth, [cell.load.depth for cell in ours], "{:g}".format, "depths"),
-            "size_bytes": (load.size_bytes, [cell.load.size_bytes for cell in ours], _size, "sizes of requests"),
+            "size_bytes": (load.size_bytes, [cell.load.size_bytes for cell in ours], _size, "request sizes"),
         }
         for key, (asked, found, text, called) in ranges.items():
             low, high = self.range.get(key, (min(found, default=0), max(found, default=0)))
@@ -172,8 +172,8 @@ class ClassScores(NamedTuple):
             )
             depth = f" at depth {load.depth}" if elsewhere > len(scores) else ""
             return Refusal(
-                f"{number} {were} measured under {KINDS.get(load.kind, load.kind)}{depth}, "
-                f"{conformal.devices_needed(level)} are needed"
+                f"{number} {were} measured with {KINDS.get(load.kind, load.kind)}{depth}; "
+                f"at least {conformal.devices_needed(level)} are needed"
             )
         years = [device.year for device in teaching if device.year is not None and device.at(load, figure)]
         return Learnt(within, len(scores), (min(years), max(years)) if len(years) == len(scores) else None)
@@ -189,7 +189,7 @@ def read(path: Path) -> dict[str, ClassScores]:
         return {}
     told = read_json(path)
     if told.get("version") != 1:
-        raise InputError(f"{path}: version {told.get('version')} of a calibration is not known; this build reads 1")
+        raise InputError(f"{path}: unknown version {told.get('version')} of a calibration; this build reads version 1")
     unknown = set(told["classes"]) - set(CLASSES)
     if unknown:
         raise InputError(f"{path}: classes: {', '.join(sorted(unknown))} is unknown; allowed: {', '.join(CLASSES)}")

@@ -92,9 +92,11 @@ def _sample(path: Path) -> tuple[System, ...]:
         systems = told["systems"]
         version = told["version"]
     except OSError as error:
-        raise InputError(f"{path}: the twin's sample cannot be read: {error.strerror}") from None
+        raise InputError(f"{path}: cannot read the sample of the calibrated model: {error.strerror}") from None
     except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path}: is not a twin's sample: {error!r}") from None
+        raise InputError(f"{path}: not a sample of a calibrated model: {error!r}") from None
     if version != 1:
-        raise InputError(f"{path}: version {version} of a twin's sample is not known; this build reads 1")
+        raise InputError(
+            f"{path}: unknown version {version} of a calibrated model's sample; this build reads version 1"
+        )
     return tuple(systems[:MEMBERS])

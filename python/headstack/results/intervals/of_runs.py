@@ -168,7 +168,7 @@ def learnt(described: Described, load: Load | Refusal, figure: str) -> Learnt | 
     if isinstance(load, Refusal):
         return load
     if described.is_twin and len(described.sample) < 2:
-        return Refusal("no other descriptions are known that explain its answers as well")
+        return Refusal("the calibrated model has no sample of equally good descriptions")
     share = None if described.is_twin else described.stated_share
     return described.scores.learnt(load, figure, share)
 
@@ -178,13 +178,13 @@ def in_words(described: Described, found: dict[str, Learnt | Refusal]) -> str:
     known = [one for one in found.values() if isinstance(one, Learnt)]
     refused = {figure: one.why for figure, one in found.items() if isinstance(one, Refusal)}
     if not known:
-        return f"not known: {'of twins, ' * described.is_twin}{next(iter(refused.values()))}"
+        return f"no interval: {'of calibrated models, ' * described.is_twin}{next(iter(refused.values()))}"
     fewest = min(known, key=lambda one: one.devices)
     when = "" if fewest.years is None else f" of {fewest.years[0]} to {fewest.years[1]}"
     devices = CLASSES[described.of_class][fewest.devices != 1]
-    how = " and their twins" if described.is_twin else ""
-    said = f"nine of ten devices lie within the intervals, by {fewest.devices} {devices}{when}{how}"
+    how = " and their calibrated models" if described.is_twin else ""
+    said = f"90 % prediction intervals, learned from {fewest.devices} {devices}{when}{how}"
     reasons: dict[str, list[str]] = {}
     for figure, why in refused.items():
         reasons.setdefault(why, []).append(figure)
-    return "; ".join([said, *(f"{', '.join(figures)} not known: {why}" for why, figures in reasons.items())])
+    return "; ".join([said, *(f"no interval of {', '.join(figures)}: {why}" for why, figures in reasons.items())])

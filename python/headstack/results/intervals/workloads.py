@@ -31,14 +31,14 @@ def load_of(spec: Spec, row: Mapping[str, float | None], mostly: float = MOSTLY)
         return Load("replay", max(1, round(row["mean_depth"] or 0.0)), size_bytes)
     workload = spec.get("workload", {})
     if "lines" not in workload:
-        return Refusal("models were scored under single workloads, not under scenarios and job files")
+        return Refusal("measured devices ran single workloads, not scenarios or job files")
     closed = workload.get("arrivals", {"closed": {"outstanding": 1}}).get("closed")
     if closed is None:
-        return Refusal("models were scored with a number of requests outstanding, not at a rate of arrivals")
+        return Refusal("devices were measured at a queue depth (closed loop), not at a rate")
     if closed.get("think", "none") != "none":
-        return Refusal("models were scored without think times")
+        return Refusal("devices were measured without think time")
     if workload.get("addresses", "uniform") != "uniform":
-        return Refusal("models were scored with uniform addresses, not with skewed ones")
+        return Refusal("devices were measured with uniform addresses, not skewed ones")
     lines = workload["lines"]
 
     def mean(values: list[float]) -> float:
@@ -62,7 +62,7 @@ def kind_of(read_percent: float, random_percent: float, mostly: float = MOSTLY) 
     """
     if 100 - MOSTLY < random_percent < MOSTLY:
         return Refusal(
-            f"models were scored under random or sequential requests, not with {random_percent:.0f} % random"
+            f"devices were measured with random or sequential requests, not with {random_percent:.0f} % random"
         )
     kind = "read" if read_percent >= mostly else "write" if read_percent <= 100 - mostly else "mix"
     return kind if random_percent >= MOSTLY else f"sequential {kind}"
