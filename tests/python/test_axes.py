@@ -21,7 +21,7 @@ TIME = Axis("Response time (ms)")
 
 
 def lines(*values: float | None, of: Axis = TIME) -> Lines:
-    return Lines("f", "F", Axis("IO/s"), of, [Series("disk", [1, *range(2, len(values) + 1)], values)])
+    return Lines("f", "F", Axis("IOPS"), of, [Series("disk", [1, *range(2, len(values) + 1)], values)])
 
 
 def test_an_axis_exceeds_a_decade_or_not() -> None:

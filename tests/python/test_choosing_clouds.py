@@ -106,7 +106,7 @@ def unknown(item: str) -> str | None:
 
 
 def test_what_is_sold_grows_with_the_size() -> None:
-    """By the published rules: 500 IO/s for each GiB of gp3, a quarter of a MiB/s for each of them."""
+    """By the published rules: 500 IOPS for each GiB of gp3, a quarter of a MiB/s for each of them."""
     gp3 = _native.VolumeType("gp3")
     assert [gp3.iops_range(gib) for gib in (1, 10, 1_000)] == [(3_000, 3_000), (3_000, 5_000), (3_000, 80_000)]
     assert [gp3.throughput_max(iops) for iops in (3_000, 80_000)] == [750, 2_000]

@@ -221,7 +221,7 @@ def test_a_disk_of_the_catalogue_has_an_interval_that_its_files_carry(tmp_path: 
     assert row["mean_model_low_ms"] < row["mean_ms"] < row["mean_model_high_ms"]
     assert row["p99_model_low_ms"] is None
     assert "9 disks of 2001 to 2007; no interval of p50, p99: 3 disks were measured" in row["model_error"]
-    assert "IO/s 90 %" in [column.title for column in results.shown()[0]]
+    assert "IOPS 90 %" in [column.title for column in results.shown()[0]]
     results.to_json(tmp_path / "r.json")
     read = hs.Results.read(tmp_path / "r.json")
     assert [again["iops_model_low"] for again in read] == [again["iops_model_low"] for again in results]

@@ -140,4 +140,5 @@ def test_help_has_no_pattern(words: tuple[str, ...], command: click.Command) -> 
 def test_patterns_are_noticed() -> None:
     for text in ("The limit is told.", "what nobody asks for", "A third of it comes to 5", "held against the device"):
         assert ANY.search(text), text
-    assert FRAGMENT.match("Of the mean response time") and not FRAGMENT.match("Offset of the first block")
+    assert FRAGMENT.match("Of the mean response time")
+    assert not FRAGMENT.match("Offset of the first block")

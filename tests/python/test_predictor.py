@@ -67,7 +67,7 @@ def atlas() -> Characterization:
 
 
 def simulated(system: str, lines: str, depth: int) -> float:
-    """IO/s of a simulation."""
+    """IOPS of a simulation."""
     size, read, random = lines.split()
     return float(hs.run(system, size=size, read=read, random=random, depth=depth, requests=4000)[0]["iops"])
 

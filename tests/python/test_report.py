@@ -51,7 +51,7 @@ BENDING = Series(
     low=[4.5, 5, 5.5, 7, 12, 27, 50],
     high=[5.5, 6, 6.5, 9, 16, 33, 60],
 )
-LOAD, TIME = Axis("Throughput (IO/s)", log=False), Axis("Mean response time (ms)", log=True)
+LOAD, TIME = Axis("Throughput (IOPS)", log=False), Axis("Mean response time (ms)", log=True)
 CURVES = Lines(
     "curves",
     "Saturation",
@@ -125,7 +125,7 @@ MAP = Heat("map", "Addresses", Axis("s"), (0, 8), Axis("GB"), (0, 4), [[0, 3, 0,
 SYSTEMS = Table(
     "systems",
     "Systems",
-    ["system", "year", "IO/s", "ok"],
+    ["system", "year", "IOPS", "ok"],
     [["d10", 2001, 161.28195245051785, True], ["d9", None, 99.5, False], ["d1", 1998, 12345.678, None]],
 )
 MONTHS = Table(
@@ -141,7 +141,7 @@ BACKING = (("rests on", "runs"), ("tolerance", "5%: printed so"))
 def claim(number: int) -> Claim:
     rows = Table(f"rows-{number}", "", ["depth", "published", "found"], [[1, 157, 161.28195], [64, 347, 330 + number]])
     return Claim(
-        f"X{number}", f"It does {number} IO/s <em>", VERDICTS[number % len(VERDICTS)], "Mean 3 % off.", rows, BACKING
+        f"X{number}", f"It does {number} IOPS <em>", VERDICTS[number % len(VERDICTS)], "Mean 3 % off.", rows, BACKING
     )
 
 
@@ -361,7 +361,7 @@ def test_nothing_is_blank_without_a_script_or_before_it_has_drawn(page: dict[str
     assert still["pictures"] == [True] * len(charts)
     assert still["atOnce"] == [1] * len(charts)
     assert still["tables"] == len(FIGURES) - len(charts)
-    for told in ("Does it?", "Nearly.", "It does 3 IO/s <em>", "limit 30 ms", "va-7100 </script><b>", "d10"):
+    for told in ("Does it?", "Nearly.", "It does 3 IOPS <em>", "limit 30 ms", "va-7100 </script><b>", "d10"):
         assert told in still["text"]
 
 
@@ -443,7 +443,7 @@ def test_pictures_show_what_the_page_shows() -> None:
     assert {text.get_text() for text in axes.texts} == {*BENDING.labels, "1", "2", "32"}
     assert axes.get_yscale() == "log"
     words = [text.get_text() for text in draw(CURVES).legends[0].get_texts()]
-    assert f"{BENDING.name}: knee at 1,200 IO/s, 8 ms" in words
+    assert f"{BENDING.name}: knee at 1,200 IOPS, 8 ms" in words
     assert words[-1] == "open marks: as published"
     assert f"{BENDING.name} (published)" not in words
 
@@ -607,11 +607,11 @@ def test_wide_tables_are_whole_on_paper(tmp_path: Path) -> None:
     browser = chromium()
     count = 40
     depths = [str(number) for number in range(count)]
-    grid = Grid("map", "Map", ["5,400", "15,000"], "rpm", depths, "depth", [[211.5] * count] * 2, "IO/s")
+    grid = Grid("map", "Map", ["5,400", "15,000"], "rpm", depths, "depth", [[211.5] * count] * 2, "IOPS")
     wide = Table(
         "wide", "Wide", [f"column {n} ms" for n in range(24)], [[f"system-{n}", *[123.4] * 23] for n in range(3)]
     )
-    small = Table("small", "Small", ["system", "IO/s"], [["one", 1.5]])
+    small = Table("small", "Small", ["system", "IOPS"], [["one", 1.5]])
     write_html(Report("Paper", "", "", [Section("All", "", [grid, wide, small])]), tmp_path / "paper.html")
     command = ["node", str(WEB / "test" / "paper.mjs"), browser, str(tmp_path / "paper.html")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=500, check=True)

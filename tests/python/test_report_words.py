@@ -79,7 +79,8 @@ def test_each_figure_says_what_it_shows(both: hs.Results) -> None:
     first, second = both[0], both[1]
     times, longer = second["iops"] / first["iops"], second["mean_ms"] / first["mean_ms"]
     assert saturation.says.startswith(
-        f"At depth 4 {CHEETAH} serves {times:.3g} times the IOPS that it serves at depth 1, at {longer:.3g} times the latency; "
+        f"At depth 4 {CHEETAH} serves {times:.3g} times the IOPS that it serves at depth 1, "
+        f"at {longer:.3g} times the latency; "
     )
     assert f"p99 {time(both.percentile_ms(0, 99) or 0)}" in percentiles.says
     assert isinstance(busy, Grid)
@@ -114,13 +115,13 @@ def test_a_page_begins_with_its_answer_and_ends_with_how_it_was_found(both: hs.R
 
 
 def test_a_figure_of_a_study_says_how_far_it_is_from_what_was_published() -> None:
-    axes = Axis("Throughput (IO/s)"), Axis("Response time (ms)")
+    axes = Axis("Throughput (IOPS)"), Axis("Response time (ms)")
     ours = Series("reads", [100, 200], [5.0, 12.0], labels=["1", "2"])
     published = Series("reads", [110, 190], [4.0, 10.0], labels=["1", "2"], published=True)
     curves = with_says(Lines("one", "One", *axes, [ours, published]))
     assert curves.says == "Differs from 2 published figures by 22 % on average, at most +25 % (reads, 1)."
     alone = with_says(Lines("one", "One", *axes, [ours]))
-    assert alone.says == "reads from 5 ms at 100 IO/s to 12 ms at 200 IO/s."
+    assert alone.says == "reads from 5 ms at 100 IOPS to 12 ms at 200 IOPS."
     bars = Bars("two", "Two", Axis("Gain (%)"), ["a", "b"], [Series("published", (), [30, 20], published=True)])
     bars = replace(bars, series=[*bars.series, Series("simulated", (), [25, 21], low=[20, 19], high=[29, 24])])
     assert (
@@ -128,8 +129,8 @@ def test_a_figure_of_a_study_says_how_far_it_is_from_what_was_published() -> Non
     )
     ours_alone = replace(bars, series=bars.series[1:])
     assert with_says(ours_alone).says == "Most: a with 25 % (20 to 29); least: b with 21 % (19 to 24)."
-    grid = Grid("three", "Three", ["10k"], "drive", ["1", "2"], "blocks", [[4.0, 9.0]], "IO/s")
-    assert with_says(grid).says == "From 4 (10k, 1) to 9 (10k, 2): IO/s."
+    grid = Grid("three", "Three", ["10k"], "drive", ["1", "2"], "blocks", [[4.0, 9.0]], "IOPS")
+    assert with_says(grid).says == "From 4 (10k, 1) to 9 (10k, 2): IOPS."
     told = replace(grid, says="What its author says.")
     assert with_says(told) is told
 
@@ -149,7 +150,7 @@ def test_a_sweep_says_what_is_best_and_has_a_map() -> None:
     figures = figures_of(report)
     table = figures["configurations"]
     assert isinstance(table, Table)
-    assert list(table.columns[:4]) == ["depth", "spindle speed rpm", "IO/s", "IO/s 90 %"]
+    assert list(table.columns[:4]) == ["depth", "spindle speed rpm", "IOPS", "IOPS 90 %"]
     assert table.texts[0][table.columns.index("mean ms")] == f"{best['mean_ms']:.1f}"
     lines, grid = figures["sweep"], figures["map"]
     assert isinstance(lines, Lines)

@@ -69,7 +69,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "says": "The drive is as fast as its makers say " * 3,
         "verdict": "predicted",
     }
-    claim |= {"evidence": "0.5 % off in the worst of all rows", "columns": ["system", "IO/s", "published"]}
+    claim |= {"evidence": "0.5 % off in the worst of all rows", "columns": ["system", "IOPS", "published"]}
     claim |= {"rows": [[ATLAS, 126.25, 127], [CHEETAH, 171.5, 172]], "within": [True, True], "backing": []}
     (path / "studies-out" / "small").mkdir(parents=True)
     outcome = {"title": "Small", "question": "Is it so?", "claims": [claim], "summary": ""}
