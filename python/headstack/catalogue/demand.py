@@ -55,6 +55,6 @@ def stated(description: dict[str, Any]) -> Stated:
     if "mode" not in description:
         return Phase(name, description)
     mode = description["mode"]
-    # A mode without settings is a word.
+    # A mode without settings is a plain string.
     ((word, settings),) = mode.items() if isinstance(mode, dict) else ((mode, {}),)
     return Replayed(name, word, settings)

@@ -177,9 +177,9 @@ class Imported:
 
     drives: list[Drive]
     unmapped: dict[str, list[str]]
-    """Per drive: parameters without a counterpart in the model."""
-    refused: dict[str, str]
     """For each drive, the parameters without a counterpart in the model."""
+    refused: dict[str, str]
+    """Drives of the file that cannot be imported, each with the reason."""
     warnings: list[str]
     """Differences between a drive's simulated behaviour and its file."""
 

@@ -51,12 +51,12 @@ def list(
     """Returns the ids of all drives, or of those that match: ``hs.drives.list(kind="ssd", since=2018,
     min_capacity="4TB")``.
 
-    ``year``, ``rpm`` and ``capacity`` are ranges: ``LOW..HIGH`` with both ends, ``LOW..`` or ``..HIGH``; a speed or a
-    capacity alone is taken to 1 %. ``since`` and ``until`` are years, ``min_capacity`` and ``max_capacity`` sizes, the
-    ends of such ranges. ``interface``, ``vendor`` and ``price`` (a class of ``PRICES``) are one or a comma list; a
-    vendor is named in full or by its initials. ``prices`` of your own (``hs.prices.read("mine.csv")``) go before those
-    that headstack knows. ``sort`` is one of ``SORTS``, the smallest first unless ``reverse``;
-    drives of which it is not known come last. Raises ``InputError`` for what is none of it.
+    ``year``, ``rpm`` and ``capacity`` are ranges: ``LOW..HIGH`` (inclusive), ``LOW..`` or ``..HIGH``; a single speed or
+    capacity matches within 1 %. ``since`` and ``until`` are years, ``min_capacity`` and ``max_capacity`` sizes, the
+    ends of such ranges. ``interface``, ``vendor`` and ``price`` (a class of ``PRICES``) are one value or a
+    comma-separated list; a vendor is a full name or its initials. Your own ``prices`` (``hs.prices.read("mine.csv")``)
+    take precedence over headstack's. ``sort`` is one of ``SORTS``, ascending unless ``reverse``; drives without that
+    value come last. Raises ``InputError`` for invalid values.
 
     >>> hs.drives.list(kind="ssd", max_capacity="500GB", sort="capacity")[0]
     'dc-s3700-400gb'
