@@ -1,4 +1,4 @@
-"""The report of a comparison: both curves over each other, the errors of each point, where the device falls short."""
+"""The report of a comparison: both curves, the errors of each point, and where the device is worse than its model."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from headstack.comparison.pairs import Point
 
 ERRORS = (("iops", "throughput"), ("mean_ms", "mean response"), ("p99_ms", "p99 response"))
-"""Which errors are drawn, and what they are called."""
+"""Errors that are drawn, with their names."""
 
 
 def report_of(comparison: Compared) -> Report:
-    """Everything that a comparison says, as a report."""
+    """Returns all results of a comparison as a report."""
     title = comparison.title
     both = " and ".join(comparison.sides)
     sections = [
@@ -43,7 +43,7 @@ def report_of(comparison: Compared) -> Report:
 
 
 def _said(comparison: Compared) -> list[str]:
-    """The mean errors first, then where they are."""
+    """States the mean errors first, then their positions."""
     known = {name: error for name, error in comparison.mean_absolute_errors().items() if error is not None}
     told = ", ".join(f"{name.removesuffix('_ms')} {error:.1%}" for name, error in known.items() if name != "mb_per_s")
     ours, theirs = comparison.sides
@@ -65,7 +65,7 @@ def _said(comparison: Compared) -> list[str]:
 
 
 def curves(comparison: Compared) -> Lines:
-    """Mean response time over throughput, of both sides."""
+    """Returns mean response time over throughput, of both sides."""
     series = []
     for name, points in by_curve(comparison).items():
         for side, word in zip(("measured", "predicted"), comparison.sides, strict=True):
@@ -97,7 +97,7 @@ def _errors_of(comparison: Compared, figure: str) -> list[float]:
 
 
 def by_curve(comparison: Compared) -> dict[str, list[Point]]:
-    """The points that differ in load alone, in the order of measurement."""
+    """Returns groups of points that differ only in load, in the order of measurement."""
     curves: dict[str, list[Point]] = {}
     for point in comparison:
         measured = point.measured
@@ -107,7 +107,7 @@ def by_curve(comparison: Compared) -> dict[str, list[Point]]:
 
 
 def errors(comparison: Compared) -> Bars:
-    """The errors of each point, in percent."""
+    """Returns the errors of each point, in percent."""
     series = []
     for figure, name in ERRORS:
         found_errors = [point.error(figure) for point in comparison]
