@@ -11,7 +11,7 @@ image of the device after a crash: a command, the name of one that comes along (
 function ``check(path, marks)`` that raises or returns a message where something is wrong.
 """
 
-# Each name is loaded when it is asked for: pytest loads this package in every run, for its plugin.
+# Names are loaded on first use: pytest loads this package in every run, for its plugin.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from headstack.crash.checks import acknowledged
