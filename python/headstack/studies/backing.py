@@ -1,4 +1,4 @@
-"""What speaks for a claim, in words: for the scorecard, the report and ``headstack study show``."""
+"""Supporting evidence for a claim, in words: for the scorecard, the report and ``headstack study show``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BACKING = ("rests on", "chosen with it in view", "tolerance", "against knowing n
 def backing(
     ground: Grounds, chosen: Sequence[str], tolerance: str, power: Power | None, unit: str, otherwise: Sequence[str]
 ) -> tuple[tuple[str, str], ...]:
-    """What there is to say of a claim, by ``BACKING``."""
+    """Returns the evidence for a claim, by ``BACKING``."""
     told = (
         _rests(ground),
         "; ".join(chosen),
@@ -32,7 +32,7 @@ def _rests(ground: Grounds) -> str:
 
 
 def _told(power: Power, unit: str) -> str:
-    """What a claim's figures tell from chance."""
+    """Describes how a claim's figures differ from chance."""
     unit = unit if unit == "%" else f" {unit}".rstrip()
     order = f"; {power.pairs_right} of {power.pairs} pairs in order" if power.pairs else ""
     return (

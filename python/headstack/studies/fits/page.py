@@ -1,4 +1,4 @@
-"""What came of the inverse studies that ship with headstack, as Markdown."""
+"""The page with the results of headstack's inverse studies, as Markdown."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ what is stored beside each inverse study; `make validate` carries all of them ou
 
 
 def stored() -> list[Fitted]:
-    """What came of those that ship, as far as it is stored: ``benches/fits.py`` says of which it is not."""
+    """Returns the stored results: ``benches/fits.py`` reports missing ones."""
     fits = [fit for fit in map(load, listed()) if (fit.folder / FOUND).is_file()]
     return [replace(Fitted.read(fit.folder / FOUND), summary=" ".join(fit.summary.split())) for fit in fits]
 
 
 def page(found: Sequence[Fitted]) -> str:
-    """The page of these inverse studies."""
+    """Returns the page of these inverse studies."""
     return "\n".join([HEAD, _summary(found), *map(_section, found)])
 
 
