@@ -101,7 +101,7 @@ class Finding:
 
     @property
     def is_of_no_write(self) -> bool:
-        """Whether it fails with nothing missing: at that moment, whatever a crash loses."""
+        """Whether it fails with nothing missing: at that moment, regardless of what a crash loses."""
         return not self.missing and not self.torn
 
     def told(self) -> str:

@@ -24,7 +24,7 @@ class Turns(TypedDict):
     error: Spread
     """Upper bound of the time that the client measured in addition to the model's."""
     long_error: Spread
-    """The same bound for messages whose copying takes noticeable time."""
+    """Upper bound for messages whose copying takes noticeable time."""
     turned_ns: int
     """Sum of the times from replies to the requests that they permit."""
     served_ns: int

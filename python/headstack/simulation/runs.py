@@ -89,8 +89,8 @@ def run(
     given instead of a workload; ``depth`` is then its number of clients. ``progress`` is called with the share done.
     ``record`` writes the requests of a single run as a trace, including those of the warm-up.
 
-    Raises ``InputError`` before anything runs when something is not acceptable, ``RunError`` when a run
-    fails, or fails the checks that it makes of itself.
+    Raises ``InputError`` before anything runs when something is not acceptable, ``RunError`` when a run fails, or does
+    not pass its own checks.
 
     >>> results = hs.run(["cheetah-x15-36lp", "atlas-10k-iii-73"], "file-server", depth=4, requests=300)
     >>> [row["system"] for row in results]

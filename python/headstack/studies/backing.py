@@ -8,7 +8,7 @@ from headstack.studies.evidence import Grounds, Rests
 from headstack.studies.power import Power, amount
 
 BACKING = ("rests on", "chosen with it in view", "tolerance", "against knowing nothing", "chosen otherwise")
-"""What is said of a claim beside its evidence, in this order; what there is nothing to say of is left out."""
+"""Kinds of evidence for a claim, in order of output; kinds without content are left out."""
 
 
 def backing(

@@ -129,7 +129,7 @@ class ArrivalReport(TypedDict):
     gaps_ns: Percentiles | None
     """Percentiles of these times, in ns."""
     gap_histogram_ns: list[PowerBin] | None
-    """The same by powers of two."""
+    """Histogram of these times by powers of two."""
     scales: list[ScaleReport]
     """Counts in bins, by growing length."""
     hurst: HurstReport | None

@@ -117,7 +117,7 @@ def _firmware(axes: Axes, calibration: Calibration) -> None:
     margin = np.array([one["rotation_margin_ns"] for one in queues]) / 1e6
     axes.plot(plan[1:], margin[1:], "o", color=COLOURS[1], alpha=0.5, markersize=5, label="as likely")
     axes.plot(plan[:1], margin[:1], "x", color="#222222", markersize=9, markeredgewidth=2, label="best")
-    # Differences of a tenth of a command do not matter.
+    # Differences of 0.1 commands do not matter.
     for limits, values, least in ((axes.set_xlim, plan, 0.5), (axes.set_ylim, margin, 0.2)):
         middle, half = (values.max() + values.min()) / 2, max(least, 0.7 * (values.max() - values.min()))
         limits(middle - half, middle + half)

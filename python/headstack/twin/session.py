@@ -51,7 +51,7 @@ class Session:
     """Answers of an earlier calibration of this device, which are reused as long as the same requests follow."""
     asked: list[Asked] = field(default_factory=list)
     member: Session | None = None
-    """The same device accessed as one member of the array that it turned out to be."""
+    """The device accessed as one member of the array that it turned out to be."""
     device_s: float = 0.0
     requests: int = 0
     _rested_s: float = 0.0

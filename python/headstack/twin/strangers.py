@@ -19,7 +19,7 @@ from headstack.twin.learnt import System
 from headstack.twin.volume_types import Latency, Volume
 
 NEAR: Final = 0.03
-"""A model whose rates are this close in all held-out workloads is good, whatever the device really is."""
+"""A model whose rates are this close in all held-out workloads is good, regardless of the real device."""
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,7 @@ def _size(found: float) -> str:
 
 
 def _memory(label: str, value: str) -> str | None:
-    """Returns a memory size, which is a power of two whatever its unit is called."""
+    """Returns a memory size, which is a power of two in either unit."""
     found = figures.bytes_of(label, re.sub(r"(?<=[kKmMgG])i(?=[bB])", "", value))
     return None if found is None else f"{found / 1e6 * (1.024 if found >= 1e9 else 1):.0f}MiB"
 

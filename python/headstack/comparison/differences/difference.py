@@ -96,7 +96,7 @@ def _several(sources: Source | Sequence[Source]) -> list[Source]:
 def of_sides(
     ours: Side, theirs: Side, same: float, tell: float, figures: str | None, at_any_time: bool = False
 ) -> Difference:
-    """The same of runs that were read."""
+    """Computes the difference of parsed runs."""
     loads, left_out = loads_of(ours.runs, theirs.runs)
     named = [(load, load, load) for load in loads]
     if not loads:

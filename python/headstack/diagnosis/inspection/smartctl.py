@@ -64,7 +64,7 @@ NVME_LOG = {
 }
 
 NVME_UNIT_BYTES = 512_000
-"""A data unit of the health log: 1,000 blocks of 512 bytes, whatever the block size."""
+"""A data unit of the health log: 1,000 blocks of 512 bytes, for any block size."""
 
 SCSI_CYCLES = "scsi_start_stop_cycle_counter"
 

@@ -2,7 +2,7 @@
 
 A *lane* is a disk, a kind of request and a reference. Its residual, the logarithm of latency over the expected one, is
 converted to a conformal p-value among residuals of health, and a normal deviate z of at most 3.1, so that no single
-interval decides, whatever its tail. Correlated values have less weight: z is divided by the square root of its
+interval decides, regardless of its tail. Correlated values have less weight: z is divided by the square root of its
 correlation time, which preserves the variance of long sums, and thus the false alarms of a long test, as if values were
 independent.
 

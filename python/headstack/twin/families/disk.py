@@ -42,7 +42,7 @@ its own.
 """
 LARGEST_MISS, LARGEST_MISS_OF_WRITES = 0.1, 0.15
 """A disk whose random reads or writes the best description misses by more than these shares does not fit the model:
-hidden disks of all eras stay within a third of them."""
+hidden disks of all eras stay within 33 % of them."""
 
 
 __all__ = ["HELD_OUT", "draw", "learn", "probes"]

@@ -29,7 +29,7 @@ USUAL = {
     2016: ("sata", "600MB/s", 128 << 10),
 }
 """Interface and buffer by year. Heads and the seek curve of a base are replaced by measured ones or do not matter:
-cylinders are chosen to hold the capacity, whatever the number of surfaces."""
+cylinders are chosen to hold the capacity, for any number of surfaces."""
 
 
 LosesTurn = Literal["nowhere", "at cylinders", "at tracks"]
@@ -88,7 +88,7 @@ class Disk:
     on_arrival: bool = False
     """Whether accesses begin with the first requested sector that passes."""
     loses_turn: LosesTurn = "nowhere"
-    """Where sequential writes miss the beginning of the next track, since the skew is too small for them."""
+    """Cases in which sequential writes miss the beginning of the next track, since the skew is too small for them."""
     host_elevator: str = "fcfs"
     """Order of the commands that wait in the host."""
     buffer: BufferChange = field(default_factory=BufferChange)

@@ -50,7 +50,7 @@ HELD_OUT: Final = (
     HeldOut("writes", "write", 16, 4096, 40000, reads=0.0, settled=True),
     HeldOut("writes", "write", 4, 16384, 20000, reads=0.0, settled=True),
 )
-"""Workloads that no probe runs. Mixes are long enough that intervals of one drive agree: at a third of the length they
+"""Workloads that no probe runs. Mixes are long enough that intervals of one drive agree: at 33 % of the length they
 differ by half.
 """
 

@@ -58,8 +58,8 @@ class Tracks:
 
 
 def ask(session: Session, rates: Rates, turn: Rotation) -> None:
-    """Reads blocks about a third of a track apart, between the places where rates were measured, whose data may still
-    be in the buffer."""
+    """Reads blocks about 0.3 tracks apart, between the places where rates were measured, whose data may still be in the
+    buffer."""
     block, capacity = session.device.block_bytes, session.device.capacity_bytes
     for at in (np.arange(PLACES) + 0.5) * capacity / PLACES:
         stride = max(ALIGNED, STRIDE * float(np.interp(at, rates.at_bytes, rates.bytes_per_s)) * turn.period_ns / 1e9)
