@@ -25,7 +25,7 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "inverse-findings.md"
 
 
 def main() -> int:
-    """Carries them out."""
+    """Runs them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", metavar="STUDY/NAME", help="store what comes of one, and renew the page")
     parser.add_argument("--smoke", action="store_true", help="try two settings of one study")
@@ -62,14 +62,14 @@ def main() -> int:
 
 
 def told(found: Fitted) -> dict[str, object]:
-    """What has to be the same in every version that simulates the same."""
+    """Returns the values that must be equal in all versions with equal simulations."""
     everything: dict[str, object] = json.loads(found.to_json())
     del everything["version"]
     return everything
 
 
 def rows(found: Fitted) -> list[dict[str, object]]:
-    """Rows of target/validate.json."""
+    """Returns rows of target/validate.json."""
     held = [row for row in found.rows if row.held_out]
     counts = [
         ("settings tried", found.tried),
