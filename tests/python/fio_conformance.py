@@ -1,13 +1,13 @@
-"""Whether job files do the same here as in fio: both programs carry out the same jobs under strace on equal files, and
-what they asked of the kernel, the files that they leave, their JSON and their exit codes are compared.
+"""Compares job files here with fio: both programs run the same jobs under strace on equal files, and their system
+calls, the files that they leave, their JSON and their exit codes are compared.
 
-    python tests/python/fio_conformance.py             renews the table of docs/fio.md
-    python tests/python/fio_conformance.py NAME...     says of these cases how they compare
+    python tests/python/fio_conformance.py             updates the table of docs/fio.md
+    python tests/python/fio_conformance.py NAME...     prints the comparison of these cases
     python tests/python/fio_conformance.py --smoke     compares the first case, to see that the comparison runs
 
-Compared are, kind by kind: how many requests, how long, in what order, which blocks they cover, how they are spread,
-which flushes, and how often the page cache is dropped. Both engines are psync, whose requests strace sees. Of JSON:
-names and groups of jobs, options, error numbers, all keys, and requests of each kind.
+For each kind of request it compares number, lengths, order, covered blocks, distribution, flushes, and how often the
+page cache is dropped. Both use the engine psync, whose requests strace sees. In JSON it compares names and groups of
+jobs, options, error numbers, all keys, and the requests of each kind.
 """
 
 from __future__ import annotations

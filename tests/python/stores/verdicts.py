@@ -30,7 +30,7 @@ class Kind(StrEnum):
 
 
 class BrokenError(Exception):
-    """A store broken by a crash, with the first affected transaction's contents."""
+    """A store broken by a crash; ``transaction`` is the first affected one."""
 
     def __init__(self, kind: Kind, what: str, transaction: int = 1) -> None:
         super().__init__(f"{kind}: {what}")
